@@ -33,11 +33,14 @@ mod make;
 mod math;
 mod memory;
 mod options;
+mod parts;
 mod product;
 mod programs;
 mod ranges;
 mod reduce;
+mod scan;
 mod shape;
+mod sort;
 mod value;
 
 pub use atomics::{
@@ -51,13 +54,16 @@ pub use math::{
 };
 pub use memory::{Pointer, Ptr, PtrMut, View, ViewMut, load, store};
 pub use options::{Options, Stored};
+pub use parts::{Parts, cat, flip, gather, insert, interleave, join, slice, split};
 pub use product::dot;
 pub use programs::{cdiv, num_programs, program_id, swizzle2d};
 pub use ranges::{Schedule, Steps, range, static_range};
 pub use reduce::{Reductions, argmax, argmin, max, min, reduce, sum};
+pub use scan::{ScanOptions, Scans, cumprod, cumsum, scan};
 pub use shape::{Shapes, broadcast, expand, permute, reshape, trans};
+pub use sort::{SortOptions, sort, topk};
 pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
-pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Value};
+pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Tiles, Value};
 
 /// Operations with another number of arguments: reductions along an axis, accesses through pointers, ranges of step 1.
 /// A kernel calls them without `overloads::`.

@@ -1,7 +1,7 @@
 //! Reductions.
 
 use crate::stub;
-use crate::value::Value;
+use crate::value::{Tiles, Value};
 
 /// Reductions of a tile.
 pub trait Reductions: Value {
@@ -260,6 +260,9 @@ pub fn argmin<V: Value>(t: V) -> i32 {
 /// The order is open, so `f` is associative and commutative. It computes with its two arguments alone. The extent is a
 /// power of two.
 ///
+/// A tuple of up to 8 tiles of one shape is reduced together: `f` takes two tuples of elements and gives one, as in
+/// `reduce((t, i), 1, |(x, i), (y, j)| ..)`.
+///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
 /// # tilewright_lang::__example! {
@@ -274,7 +277,7 @@ pub fn argmin<V: Value>(t: V) -> i32 {
 /// assert_eq!(y, [24.0, 1680.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn reduce<V: Value>(t: V, axis: usize, f: impl Fn(V::Elem, V::Elem) -> V::Elem) -> V {
+pub fn reduce<T: Tiles>(t: T, axis: usize, f: impl Fn(T::Elems, T::Elems) -> T::Elems) -> T {
     let _ = (t, axis, f);
     stub()
 }

@@ -7,7 +7,7 @@ use crate::value::{Shape, Tile, Value};
 pub trait Shapes: Value {
     /// A dimension of extent 1 before dimension `axis`: `[N]` becomes `[N, 1]` by 1 and `[1, N]` by 0.
     ///
-    /// A tile has at most three dimensions; an axis beyond them is an error.
+    /// A tile has at most five dimensions; an axis beyond them is an error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -150,7 +150,7 @@ impl<V: Value> Shapes for V {}
 
 /// A dimension of extent 1 before dimension `axis`: `[N]` becomes `[N, 1]` by 1 and `[1, N]` by 0.
 ///
-/// A tile has at most three dimensions; an axis beyond them is an error.
+/// A tile has at most five dimensions; an axis beyond them is an error.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

@@ -8,7 +8,7 @@ use std::ops::{
 };
 use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 
-/// A small array of fixed extents, in the registers of a program's threads. Its rank is 1 to 3.
+/// A small array of fixed extents, in the registers of a program's threads. Its rank is 1 to 5.
 ///
 /// Operators work on each element. A scalar is spread over a tile, and an extent of 1 over a larger one. Ranks have to
 /// agree: [`expand`](crate::Shapes::expand) adds a dimension.
@@ -45,6 +45,34 @@ pub trait Value: Copy {
     type Elem: Element;
     /// A value of the same shape with other elements.
     type With<U>;
+}
+
+/// A tile, or a tuple of up to 8 of them: a bound of reductions and scans, which kernels do not write.
+pub trait Tiles: Copy {
+    /// An element of each.
+    type Elems: Copy;
+}
+
+impl<V: Value> Tiles for V {
+    type Elems = V::Elem;
+}
+
+macro_rules! tuples {
+    ($($($t:ident)+;)+) => { $(
+        impl<$($t: Value),+> Tiles for ($($t,)+) {
+            type Elems = ($($t::Elem,)+);
+        }
+    )+ };
+}
+
+tuples! {
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
 }
 
 /// The type of an element of a tile.

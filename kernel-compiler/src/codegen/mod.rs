@@ -15,11 +15,15 @@ mod elementwise;
 mod epilogue;
 mod gmem;
 mod indices;
+mod parts;
 mod pdl;
 pub mod pieces;
 mod predicates;
 mod reduce;
+mod results;
 mod role;
+mod scan;
+mod sort;
 mod statements;
 mod tma_store;
 mod unroll;
@@ -52,6 +56,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             sites,
             blocks: vec![vec![]],
             memo: vec![HashMap::new()],
+            results: HashMap::new(),
             affine_memo: vec![HashMap::new()],
             comparisons: HashMap::new(),
             thread_layouts: vec![],

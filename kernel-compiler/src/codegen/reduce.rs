@@ -4,95 +4,93 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{each, elementwise, nan};
 use crate::dtype::DType;
 use crate::ir::{Binary, Combine, Op, Value};
-use crate::layout::linear::{Conversion, Layout, Reduction, plan};
+use crate::layout::linear::{Across, Conversion, Layout, Reduction, plan};
 use crate::thread_ir::{Body, Closure, Device, Expr, Function, Local, Name, Stmt, Ty, call, closure};
 
 /// What is reduced together: a value, or a value with its index.
-struct Items {
-    regs: Vec<Regs>,
-    types: Vec<DType>,
+pub(super) struct Items {
+    pub(super) regs: Vec<Regs>,
+    pub(super) types: Vec<DType>,
 }
 
 impl Codegen<'_> {
     pub(super) fn reduce(&mut self, v: Value) {
         let f = self.f;
         let site = self.site(f.values[v.0 as usize].span);
-        let (value, axis) = match f.op(v) {
-            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } => (*value, *axis),
-            _ => unreachable!("a reduction"),
-        };
-        let dtype = f.ty(value).dtype;
+        let (values, axis) = f.op(v).reduced().expect("a reduction");
+        let types: Vec<DType> = values.iter().map(|&x| f.ty(x).dtype).collect();
+        let (value, dtype) = (values[0], types[0]);
         let mut layout = self.any_layout(value);
-        let mut regs = self.demand(value, &layout);
+        let mut regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, &layout)).collect();
         let reduction = match layout.reduction(axis) {
             Ok(r) => r,
             Err(better) => {
-                regs = self.convert(&regs, dtype, &layout, &better, site);
+                let each = regs.iter().zip(&types);
+                regs = each.map(|(r, &t)| self.convert(r, t, &layout, &better, site)).collect();
                 layout = better;
                 layout.reduction(axis).expect("a blocked layout reduces")
             }
         };
         let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(&layout, f.shape(value)) };
         let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
-        let (items, combine) = match f.op(v).clone() {
+        let (items, combine) = match f.op(v) {
             Op::ArgReduce { largest, .. } => {
                 let index = Regs(self.coordinate(&layout, axis).cast(DType::I32).group());
                 // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number,
                 // whichever comes first.
-                let worst = match (dtype.is_float(), largest) {
+                let worst = match (dtype.is_float(), *largest) {
                     (true, _) => nan(dtype),
                     (false, true) => call!(Function::Lowest; [dtype];),
                     (false, false) => call!(Function::Highest; [dtype];),
                 };
-                let regs = self.with_identity(&regs, padding.as_ref(), worst, &layout, dtype);
-                let combined = better(largest);
+                let regs = self.with_identity(&regs[0], padding.as_ref(), worst, &layout, dtype);
+                let combined = better(*largest);
                 (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined)
             }
             Op::Reduce { combine, .. } => {
-                let (regs, combined) = match combine {
-                    Combine::Binary(op) => {
-                        let identity = match op {
-                            _ if planted!("reduce-padding-is-zero") => Expr::zero(dtype),
-                            // Either gives the number where the other is NaN: NaN alone is in no result.
-                            Binary::Max | Binary::Min if dtype.is_float() => nan(dtype),
-                            Binary::Max => call!(Function::Lowest; [dtype];),
-                            Binary::Min => call!(Function::Highest; [dtype];),
-                            _ => Expr::zero(dtype),
-                        };
-                        (
-                            self.with_identity(&regs, padding.as_ref(), identity, &layout, dtype),
-                            Expr::Tuple(vec![call!(op; field(Local::A, 0), field(Local::B, 0))]),
-                        )
-                    }
-                    Combine::Closure { a, b, body, result } => {
-                        // No identity is known: `infer` has made sure that there is no padding.
-                        let operands = [Stmt::bind(a, field(Local::A, 0)), Stmt::bind(b, field(Local::B, 0))];
-                        let inner = body.into_iter().map(|v| Stmt::define(v, f.ty(v).dtype.into(), self.closure_op(v)));
-                        let stmts = operands.into_iter().chain(inner).collect();
-                        (regs, Body::after(stmts, Expr::Tuple(vec![result.into()])).into())
-                    }
-                };
-                (Items { regs: vec![regs], types: vec![dtype] }, combined)
+                // Of a closure no identity is known: `infer` has made sure that there is no padding.
+                if let Combine::Binary(op) = combine {
+                    let identity = match op {
+                        _ if planted!("reduce-padding-is-zero") => Expr::zero(dtype),
+                        // Either gives the number where the other is NaN: NaN alone is in no result.
+                        Binary::Max | Binary::Min if dtype.is_float() => nan(dtype),
+                        Binary::Max => call!(Function::Lowest; [dtype];),
+                        Binary::Min => call!(Function::Highest; [dtype];),
+                        _ => Expr::zero(dtype),
+                    };
+                    regs = vec![self.with_identity(&regs[0], padding.as_ref(), identity, &layout, dtype)];
+                }
+                (Items { regs, types }, self.combination(combine))
             }
             _ => unreachable!("a reduction"),
         };
-        let out = self.steps(items, combine, &reduction, site);
-        let out = out.regs.last().expect("the value or its index").clone();
-        if f.ty(v).is_scalar() {
-            self.line(Stmt::define(v, f.ty(v).dtype.into(), out.at(0)));
-            return;
+        let is_index = matches!(f.op(v), Op::ArgReduce { .. });
+        let mut out = self.steps(items, combine, &reduction, site).regs;
+        if is_index {
+            out.remove(0);
         }
-        let layout_of_value = self.layouts.of(v).clone();
-        let t = f.ty(v).dtype;
-        self.line(Stmt::define(v, Ty::array(t, reduction.result.regs()), each(out.at(Local::R))));
-        let at_result = Regs::of(v);
-        let converted = if layout_of_value == reduction.result {
-            at_result.clone()
-        } else {
-            self.convert(&at_result, t, &reduction.result, &layout_of_value, site)
-        };
-        self.at_hand(v, reduction.result, at_result);
-        self.at_hand(v, layout_of_value, converted);
+        self.define_results(v, &reduction.result, out, site);
+    }
+
+    /// What a closure of two tuples gives: the elements of all tiles, combined.
+    pub(super) fn combination(&self, combine: &Combine) -> Expr {
+        match combine {
+            Combine::Binary(op) => Expr::Tuple(vec![call!(*op; field(Local::A, 0), field(Local::B, 0))]),
+            Combine::Closure { a, b, body, results } => {
+                let bind = |of: Local| move |(i, &v): (usize, &Value)| Stmt::bind(v, field(of, i));
+                let operands =
+                    a.iter().enumerate().map(bind(Local::A)).chain(b.iter().enumerate().map(bind(Local::B)));
+                let inner = body.iter().map(|&v| Stmt::define(v, self.f.ty(v).dtype.into(), self.closure_op(v)));
+                let stmts = operands.chain(inner).collect();
+                Body::after(stmts, Expr::Tuple(results.iter().map(|&r| r.into()).collect())).into()
+            }
+        }
+    }
+
+    /// A closure that combines two tuples of elements.
+    pub(super) fn fold(&self, types: &[DType], combined: Expr) -> Closure {
+        let ty = Ty::Tuple(types.iter().map(|&t| t.into()).collect());
+        Closure { params: vec![Local::A.into(), Local::B.into()], ty: Some(ty), body: Box::new(combined) }
     }
 
     fn closure_op(&self, v: Value) -> Expr {
@@ -120,10 +118,9 @@ impl Codegen<'_> {
     }
 
     fn steps(&mut self, items: Items, combined: Expr, red: &Reduction, site: u32) -> Items {
-        let ty = Ty::Tuple(items.types.iter().map(|&t| t.into()).collect());
+        let fold = self.fold(&items.types, combined);
+        let ty = fold.ty.clone().expect("it is said");
         let tuple = |regs: &[Regs], r: &Expr| Expr::Tuple(regs.iter().map(|x| x.at(r)).collect());
-        let fold =
-            Closure { params: vec![Local::A.into(), Local::B.into()], ty: Some(ty.clone()), body: Box::new(combined) };
         let (n, per) = (red.groups.len(), red.groups.first().map_or(1, Vec::len));
         let folded =
             |len: usize, item: Expr| each(call!(Device::Fold; [&ty, len]; closure([Local::K], item), fold.clone()));
@@ -143,23 +140,25 @@ impl Codegen<'_> {
         let partial: Vec<Regs> = parts(name).collect();
         let Some(across) = &red.across else { return Items { regs: partial, types: items.types } };
         // Across warps: more registers, of which each result combines its own.
-        let mut gathered = vec![];
-        let same_size = items.types.iter().all(|t| t.size() == items.types[0].size());
-        match plan(&across.partial, &across.gathered, items.types[0].size()) {
-            Conversion::Shared(s) if same_size => {
-                let tiles: Vec<_> = partial.iter().cloned().zip(items.types.iter().copied()).collect();
-                gathered = self.through_shared(&tiles, &s, site);
-            }
-            _ => {
-                for (p, t) in partial.iter().zip(&items.types) {
-                    gathered.push(self.convert(p, *t, &across.partial, &across.gathered, site));
-                }
-            }
-        }
+        let gathered = self.gathered(&Items { regs: partial, types: items.types.clone() }, across, site);
         let all = self.fresh();
         let item = tuple(&gathered, &(Local::R + Local::K * n).group());
         self.line(Stmt::define(all, Ty::array(ty.clone(), n), folded(across.warps, item)));
         Items { regs: parts(all).collect(), types: items.types.clone() }
+    }
+
+    /// The items of all warps that differ along the axis, side by side in the registers of every thread.
+    pub(super) fn gathered(&mut self, items: &Items, across: &Across, site: u32) -> Vec<Regs> {
+        let (partial, gathered) = (&across.partial, &across.gathered);
+        let same_size = items.types.iter().all(|t| t.size() == items.types[0].size());
+        let tiles = || items.regs.iter().zip(&items.types);
+        match plan(partial, gathered, items.types[0].size()) {
+            Conversion::Shared(s) if same_size => {
+                let tiles: Vec<_> = tiles().map(|(r, &t)| (r.clone(), t)).collect();
+                self.through_shared(&tiles, &s, site)
+            }
+            _ => tiles().map(|(r, &t)| self.convert(r, t, partial, gathered, site)).collect(),
+        }
     }
 }
 

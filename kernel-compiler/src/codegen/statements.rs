@@ -122,6 +122,12 @@ impl Codegen<'_> {
             Op::Dot { .. } => self.dot(v),
             Op::Atomic { .. } => self.atomic(v),
             Op::Reduce { .. } | Op::ArgReduce { .. } => self.reduce(v),
+            Op::Scan { .. } => self.scan(v),
+            Op::Join(a, b) => self.join(v, *a, *b),
+            Op::Slice { value, axis, start } => self.slice(v, *value, *axis, *start),
+            Op::Gather { .. } => self.gather(v),
+            Op::Sort { .. } => self.sort(v),
+            Op::Result(of, index) => self.further_result(v, *of, *index),
             _ if f.ty(v).is_scalar() => {
                 let e = self.scalar_op(v);
                 self.line(Stmt::define(v, f.ty(v).dtype.into(), e));

@@ -225,13 +225,41 @@ impl Writer<'_> {
                 let args = [self.shape(v), addr, ok].into_iter().chain(values).collect();
                 self.memory(v, Expr::Call(Call { function: function.into(), generics, args }));
             }
-            Op::Reduce { value, axis, combine } => {
-                let fold = self.fold(&combine);
-                self.reduction(v, value, axis, [Cpu::ReduceAll, Cpu::Reduce], fold);
+            Op::Reduce { values, axis, combine } => {
+                let (of, fold) = (self.together(&values, v), self.fold(&combine));
+                let reduced = match f.ty(v).is_scalar() {
+                    true => call!(Cpu::ReduceAll; of, fold),
+                    false => call!(Cpu::Reduce; of, axis, fold),
+                };
+                self.results(v, values.len(), reduced);
             }
             Op::ArgReduce { value, axis, largest } => {
-                self.reduction(v, value, axis, [Cpu::ArgReduceAll, Cpu::ArgReduce], better(largest));
+                let of = self.together(&[value], v);
+                let reduced = match f.ty(v).is_scalar() {
+                    true => call!(Cpu::ArgReduceAll; of, better(largest)),
+                    false => call!(Cpu::ArgReduce; of, axis, better(largest)),
+                };
+                self.results(v, 1, reduced);
             }
+            Op::Scan { values, axis, combine, reverse, exclusive } => {
+                let (of, fold) = (self.together(&values, v), self.fold(&combine));
+                let scanned = match &exclusive[..] {
+                    [] => call!(Cpu::Scan; of, axis, reverse, fold),
+                    first => call!(Cpu::ScanExclusive; of, axis, reverse, tuple(first), fold),
+                };
+                self.results(v, values.len(), scanned);
+            }
+            Op::Sort { values, axis, descending } => {
+                let of = self.together(&values, v);
+                let key = |of: Local| match values.len() {
+                    1 => of.into(),
+                    _ => Expr::from(of).field(0),
+                };
+                let before = call!(if descending { Binary::Gt } else { Binary::Lt }; key(Local::X), key(Local::Y));
+                let sorted = call!(Cpu::Sort; of, axis, closure([Local::X, Local::Y], before));
+                self.results(v, values.len(), sorted);
+            }
+            Op::Result(of, index) => self.one_of(v, of, index),
             Op::Dot { a, b, acc, precision } => {
                 let [a, b, acc] = [a, b, acc].map(|x| self.dense(x).by_ref());
                 self.define_tile(v, call!(Cpu::Dot; a, b, acc, Expr::Literal(Literal::Precision(precision))));
@@ -262,6 +290,24 @@ impl Writer<'_> {
                 self.at_hand.insert(v, t);
             }
             Op::Broadcast(x) => self.broadcast(v, x),
+            Op::Join(a, b) => {
+                let i = || Expr::from(Local::I);
+                let (a, b) = (self.at(a, i() / 2), self.at(b, i() / 2));
+                self.define_each(v, Expr::when((i() % 2).equals(0), a, b));
+            }
+            Op::Slice { value, axis, start } => {
+                let inner: usize = f.shape(v)[axis + 1..].iter().product();
+                let (all, part) = (f.shape(value)[axis] * inner, f.shape(v)[axis] * inner);
+                let i = || Expr::from(Local::I);
+                let index = i() / number(part, None) * number(all, None) + i() % number(part, None);
+                let x = self.at(value, (index + number(start * inner, None)).group());
+                self.define_each(v, x);
+            }
+            Op::Gather { value, index, axis } => {
+                let of = self.dense(value).by_ref();
+                let at = call!(Function::Cast; [f.ty(index).dtype, DType::U64]; self.at(index, Local::I));
+                self.define_tile(v, call!(Cpu::Gather; of, axis, self.shape(v), of_i(at)));
+            }
             Op::Permute(x, perm) => {
                 let x = self.dense(x).by_ref();
                 let perm = Expr::Array(perm.into_iter().map(Expr::from).collect()).by_ref();
@@ -299,23 +345,51 @@ impl Writer<'_> {
         }
     }
 
-    /// By one function of all elements, or by another along an axis.
-    fn reduction(&mut self, v: Value, of: Value, axis: usize, [all, along]: [Cpu; 2], combine: Expr) {
-        if self.f.ty(v).is_scalar() {
-            let of = Expr::from(self.tile(of)).by_ref();
-            self.line(Stmt::define(v, self.f.ty(v).dtype.into(), call!(all; of, combine)));
+    /// A tile, or the tile of tuples of the elements of several, for a function that gives `result`. Of all elements
+    /// the shape does not matter.
+    fn together(&mut self, values: &[Value], result: Value) -> Expr {
+        if let [v] = *values {
+            return if self.f.ty(result).is_scalar() { Expr::from(self.tile(v)) } else { self.dense(v) }.by_ref();
+        }
+        let elements = values.iter().map(|&v| self.at(v, Local::I)).collect();
+        call!(Cpu::Each; self.shape(values[0]), of_i(Expr::Tuple(elements))).by_ref()
+    }
+
+    /// A value by what a function gives: the value itself, or, of several tiles, all results together.
+    fn results(&mut self, v: Value, count: usize, given: Expr) {
+        if count > 1 {
+            self.line(Stmt::bind(Name::Results(v), given));
+            self.one_of(v, v, 0);
+        } else if self.f.ty(v).is_scalar() {
+            self.line(Stmt::define(v, self.f.ty(v).dtype.into(), given));
         } else {
-            let of = self.dense(of).by_ref();
-            self.define_tile(v, call!(along; of, axis, combine));
+            self.define_tile(v, given);
+        }
+    }
+
+    /// A value that is one of the results of another.
+    fn one_of(&mut self, v: Value, of: Value, index: usize) {
+        let all = Expr::from(Name::Results(of));
+        if self.f.ty(v).is_scalar() {
+            self.line(Stmt::define(v, self.f.ty(v).dtype.into(), all.field(index)));
+        } else {
+            self.define_each(v, all.at_index(Local::I).field(index));
         }
     }
 
     fn fold(&self, combine: &Combine) -> Expr {
         match combine {
             Combine::Binary(op) => closure([Local::X, Local::Y], call!(*op; Local::X, Local::Y)),
-            Combine::Closure { a, b, body, result } => {
+            Combine::Closure { a, b, body, results } => {
                 let define = |&v: &Value| Stmt::define(v, self.f.ty(v).dtype.into(), self.scalar(v, self.f.op(v)));
-                closure([*a, *b], Body::after(body.iter().map(define).collect(), *result))
+                let body = body.iter().map(define);
+                if let ([a], [b]) = (&a[..], &b[..]) {
+                    return closure([*a, *b], Body::after(body.collect(), results[0]));
+                }
+                let bind = |of: Local| move |(i, &v): (usize, &Value)| Stmt::bind(v, Expr::from(of).field(i));
+                let operands =
+                    a.iter().enumerate().map(bind(Local::X)).chain(b.iter().enumerate().map(bind(Local::Y)));
+                closure([Local::X, Local::Y], Body::after(operands.chain(body).collect(), tuple(results)))
             }
         }
     }
@@ -391,6 +465,14 @@ impl Writer<'_> {
             Address::Raw { .. } => None,
         };
         all_of(inside.into_iter().chain(mask.map(|m| self.at(m, Local::I))), BinaryOp::And)
+    }
+}
+
+/// One value, or a tuple of several.
+fn tuple(values: &[Value]) -> Expr {
+    match *values {
+        [v] => v.into(),
+        _ => Expr::Tuple(values.iter().map(|&v| v.into()).collect()),
     }
 }
 

@@ -139,9 +139,8 @@ pub fn operation(name: &str) -> Option<&'static str> {
         "push" | "collect" | "iter" | "map" | "get" => "tiles have no elements of their own: an operation is of all",
         "clone" => "leave it out: scalars and tiles are copied",
         "unwrap" | "expect" => "leave it out: a kernel has no `Option` and no `Result`",
-        "cumsum" | "cumprod" | "associative_scan" | "scan" | "sort" | "topk" | "flip" | "join" | "split"
-        | "interleave" | "cat" | "rand" | "randn" | "randint" | "histogram" => "it is not offered yet",
-        "gather" => "read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet",
+        "associative_scan" => "write `scan(t, axis, |a, b| ..)`",
+        "rand" | "randn" | "randint" | "histogram" => "it is not offered yet",
         "mean" => "divide `sum(x, axis)` by the number of elements",
         "all" | "any" => "use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`",
         _ => return None,

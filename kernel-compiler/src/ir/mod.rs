@@ -58,8 +58,8 @@ impl Func {
         match &s.kind {
             StmtKind::Let(v) => {
                 let mut taken = self.op(*v).operands();
-                if let Op::Reduce { combine: Combine::Closure { body, result, .. }, .. } = self.op(*v) {
-                    taken.extend(body.iter().flat_map(|&inner| self.op(inner).operands()).chain([*result]));
+                if let Some(Combine::Closure { body, results, .. }) = self.op(*v).combine() {
+                    taken.extend(body.iter().flat_map(|&inner| self.op(inner).operands()).chain(results.clone()));
                 }
                 taken
             }

@@ -36,13 +36,49 @@ pub enum Op {
     /// Broadcast extents of 1.
     Broadcast(Value),
     Reshape(Value),
+    /// Two tiles side by side in a new last dimension, of extent 2.
+    Join(Value, Value),
+    /// A part of a tile, from this index along the axis on. Its extent along the axis is a power of two, and `start` a
+    /// multiple of it.
+    Slice {
+        value: Value,
+        axis: usize,
+        start: usize,
+    },
+    /// The elements at these indices along the axis; zero where there is none.
+    Gather {
+        value: Value,
+        index: Value,
+        axis: usize,
+    },
+    /// The elements along the axis in ascending order, or in descending order, by the first tile, of integers. The elements of
+    /// the other tiles go where those of the first do.
+    Sort {
+        values: Vec<Value>,
+        axis: usize,
+        descending: bool,
+    },
     /// Dimension `d` of the result is dimension `perm[d]` of the operand.
     Permute(Value, Vec<usize>),
+    /// Along an axis, of one tile or of several, whose elements are combined together. This is the first result;
+    /// [`Op::Result`] gives the others.
     Reduce {
-        value: Value,
+        values: Vec<Value>,
         axis: usize,
         combine: Combine,
     },
+    /// For each element the combination of all elements up to it along an axis, or from it on where `reverse`. Where
+    /// `exclusive` has a scalar for each tile, that comes before the first element, and an element is not part of its
+    /// own result. Several tiles are combined as in a reduction.
+    Scan {
+        values: Vec<Value>,
+        axis: usize,
+        combine: Combine,
+        reverse: bool,
+        exclusive: Vec<Value>,
+    },
+    /// The result for another tile than the first of a [`Op::Reduce`], a [`Op::Scan`] or a [`Op::Sort`] of several.
+    Result(Value, usize),
     /// Index of the first largest or smallest along the axis.
     ArgReduce {
         value: Value,
@@ -93,16 +129,18 @@ pub enum Precision {
     Tf32x3,
 }
 
-/// How a reduction combines two elements.
+/// How a reduction or a scan combines two elements.
 #[derive(Clone, Debug)]
 pub enum Combine {
+    /// Of one tile.
     Binary(Binary),
-    /// A user's closure: scalar values, defined by `body`, of two arguments.
+    /// A user's closure: scalar values, defined by `body`, of two arguments. Arguments and results have a value for each
+    /// tile.
     Closure {
-        a: Value,
-        b: Value,
+        a: Vec<Value>,
+        b: Vec<Value>,
         body: Vec<Value>,
-        result: Value,
+        results: Vec<Value>,
     },
 }
 
@@ -298,12 +336,17 @@ macro_rules! operands {
             | Op::Unary(_, v)
             | Op::Cast(v)
             | Op::Bitcast(v)
+            | Op::Result(v, _)
             | Op::Expand(v, _)
             | Op::Broadcast(v)
             | Op::Reshape(v)
             | Op::Permute(v, _) => vec![v],
-            Op::Reduce { value, .. } | Op::ArgReduce { value, .. } => vec![value],
-            Op::Binary(_, a, b) => vec![a, b],
+            Op::ArgReduce { value, .. } => vec![value],
+            Op::Reduce { values, .. } | Op::Sort { values, .. } => values.$iter().collect(),
+            Op::Scan { values, exclusive, .. } => values.$iter().chain(exclusive.$iter()).collect(),
+            Op::Binary(_, a, b) | Op::Join(a, b) => vec![a, b],
+            Op::Slice { value, .. } => vec![value],
+            Op::Gather { value, index, .. } => vec![value, index],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
             Op::Load { place, mask, other, block_pointer, .. } => [Some(place.$index()), mask.$as(), other.$as()]
                 .into_iter()
@@ -327,6 +370,47 @@ impl Op {
     /// The same, to be replaced.
     pub fn operands_mut(&mut self) -> Vec<&mut Value> {
         operands!(self, index_mut, as_mut, iter_mut)
+    }
+
+    /// The tiles that it reduces, and the axis.
+    pub fn reduced(&self) -> Option<(&[Value], usize)> {
+        match self {
+            Op::Reduce { values, axis, .. } => Some((values, *axis)),
+            Op::ArgReduce { value, axis, .. } => Some((std::slice::from_ref(value), *axis)),
+            _ => None,
+        }
+    }
+
+    /// The same, to be replaced.
+    pub fn reduced_mut(&mut self) -> Option<(&mut [Value], &mut usize)> {
+        match self {
+            Op::Reduce { values, axis, .. } => Some((values, axis)),
+            Op::ArgReduce { value, axis, .. } => Some((std::slice::from_mut(value), axis)),
+            _ => None,
+        }
+    }
+
+    /// How it combines elements.
+    pub fn combine(&self) -> Option<&Combine> {
+        match self {
+            Op::Reduce { combine, .. } | Op::Scan { combine, .. } => Some(combine),
+            _ => None,
+        }
+    }
+
+    /// Threads exchange elements of a tile to compute it, or it takes as long.
+    pub fn crosses_threads(&self) -> bool {
+        matches!(
+            self,
+            Op::Reduce { .. }
+                | Op::ArgReduce { .. }
+                | Op::Scan { .. }
+                | Op::Result(..)
+                | Op::Join(..)
+                | Op::Slice { .. }
+                | Op::Gather { .. }
+                | Op::Sort { .. }
+        )
     }
 
     /// Each element of the result depends on the same element of the operands.

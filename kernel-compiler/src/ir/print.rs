@@ -257,16 +257,23 @@ fn op(f: &Func, op: &Op) -> String {
         Op::Expand(x, axis) => format!("expand {x:?} axis {axis}"),
         Op::Broadcast(x) => format!("broadcast {x:?}"),
         Op::Reshape(x) => format!("reshape {x:?}"),
+        Op::Join(a, b) => format!("join {a:?}, {b:?}"),
+        Op::Slice { value, axis, start } => format!("slice {value:?} axis {axis} at {start}"),
+        Op::Sort { values, axis, descending } => {
+            format!("sort {} axis {axis}{}", list(values), if *descending { " descending" } else { "" })
+        }
+        Op::Gather { value, index, axis } => format!("gather {value:?}, {index:?} axis {axis}"),
         Op::Permute(x, perm) => format!("permute {x:?} {perm:?}"),
-        Op::Reduce { value, axis, combine } => match combine {
-            Combine::Binary(b) => format!("reduce {value:?} axis {axis} {}", b.name()),
-            Combine::Closure { a, b, body, result } => {
-                let lets: Vec<String> =
-                    body.iter().map(|&v| format!("{v:?}: {} = {}", ty(f.ty(v)), self::op(f, f.op(v)))).collect();
-                let (ta, tb) = (ty(f.ty(*a)), ty(f.ty(*b)));
-                format!("reduce {value:?} axis {axis} |{a:?}: {ta}, {b:?}: {tb}| {{ {} }} {result:?}", lets.join("; "))
-            }
-        },
+        Op::Reduce { values, axis, combine } => {
+            format!("reduce {} axis {axis} {}", list(values), self::combine(f, combine))
+        }
+        Op::Scan { values, axis, combine, reverse, exclusive } => {
+            let reverse = if *reverse { " reverse" } else { "" };
+            let exclusive =
+                if exclusive.is_empty() { String::new() } else { format!(" exclusive {}", list(exclusive)) };
+            format!("scan {} axis {axis}{reverse}{exclusive} {}", list(values), self::combine(f, combine))
+        }
+        Op::Result(of, index) => format!("result {of:?} {index}"),
         Op::ArgReduce { value, axis, largest } => {
             format!("{} {value:?} axis {axis}", if *largest { "argmax" } else { "argmin" })
         }
@@ -286,6 +293,19 @@ fn op(f: &Func, op: &Op) -> String {
             let relaxed = if *relaxed { " relaxed" } else { "" };
             let options = options(*mask, None, Hint::None, None);
             format!("atomic_{} {}{values}{options}{relaxed}", op.name(), address(f, place))
+        }
+    }
+}
+
+/// An operation by name, or a closure: the arguments of the first element come before those of the second.
+fn combine(f: &Func, combine: &Combine) -> String {
+    match combine {
+        Combine::Binary(b) => b.name().into(),
+        Combine::Closure { a, b, body, results } => {
+            let args: Vec<String> = a.iter().chain(b).map(|&v| format!("{v:?}: {}", ty(f.ty(v)))).collect();
+            let lets: Vec<String> =
+                body.iter().map(|&v| format!("{v:?}: {} = {}", ty(f.ty(v)), op(f, f.op(v)))).collect();
+            format!("|{}| {{ {} }} {}", args.join(", "), lets.join("; "), list(results))
         }
     }
 }

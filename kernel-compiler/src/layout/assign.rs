@@ -253,9 +253,21 @@ impl Assign<'_> {
         let operand = |o: Value| assignment.layouts[assignment.component[o.0 as usize]].clone();
         let shape = padded(self.f.shape(v));
         let layout = match self.f.op(v) {
-            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } if !assignment.is_cheap(*value) => {
-                operand(*value).map(|l| l.reduce(*axis).layout)
+            op if let Some((values, axis)) = op.reduced()
+                && !assignment.is_cheap(values[0]) =>
+            {
+                operand(values[0]).map(|l| l.reduce(axis).layout)
             }
+            Op::Scan { values, .. } if !assignment.is_cheap(values[0]) => operand(values[0]),
+            Op::Sort { values, axis, .. } if !assignment.is_cheap(values[0]) => {
+                operand(values[0]).map(|l| l.along(*axis))
+            }
+            Op::Result(of, _) => operand(*of),
+            Op::Join(a, _) if !assignment.is_cheap(*a) => operand(*a).map(|l| l.join()),
+            Op::Slice { value, axis, start } if !assignment.is_cheap(*value) => {
+                operand(*value).map(|l| l.slice(*axis, self.f.shape(v)[*axis], *start).unwrap_or_else(|c| c.sliced).layout)
+            }
+            Op::Gather { index, .. } => operand(*index),
             Op::Expand(x, axis) => operand(*x).map(|l| l.expand(*axis).layout),
             Op::Broadcast(x) => operand(*x).map(|l| l.broadcast(&shape).layout),
             Op::Permute(x, perm) => operand(*x).map(|l| l.permute(perm).layout),

@@ -142,10 +142,9 @@ impl Dims {
                     self.keep_whole(f, v, v);
                 }
             }
-            Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } => {
-                self.whole.push((self.dim(*value, *axis), v));
-                (0..f.shape(v).len())
-                    .for_each(|d| self.join(self.dim(*value, d + usize::from(d >= *axis)), self.dim(v, d)));
+            Op::Scan { values, axis, .. } | Op::Sort { values, axis, .. } => {
+                values.iter().for_each(|&x| self.same(f, x, v));
+                self.whole.push((self.dim(v, *axis), v));
             }
             Op::Load { place, mask, other, .. } => {
                 [Some(place.index()), *mask, *other].into_iter().flatten().for_each(|x| self.same(f, x, v))
@@ -164,6 +163,31 @@ impl Dims {
             Op::ReadVar(var) => (0..f.shape(v).len())
                 .for_each(|d| self.join(self.first[self.vars + var.0 as usize] + d, self.dim(v, d))),
             Op::Splat(_) | Op::Arange { .. } => {}
+            Op::Join(a, b) => {
+                for &x in [a, b] {
+                    (0..f.shape(x).len()).for_each(|d| self.join(self.dim(x, d), self.dim(v, d)));
+                }
+                self.whole.push((self.dim(v, f.shape(*a).len()), v));
+            }
+            Op::Slice { value, axis, .. } | Op::Gather { value, axis, .. } => {
+                for d in 0..f.shape(v).len() {
+                    if d == *axis {
+                        self.whole.extend([(self.dim(*value, d), v), (self.dim(v, d), v)]);
+                    } else {
+                        self.join(self.dim(*value, d), self.dim(v, d));
+                    }
+                }
+                if let Op::Gather { index, .. } = f.op(v) {
+                    self.same(f, *index, v);
+                }
+            }
+            op if let Some((values, axis)) = op.reduced() => {
+                for &x in values {
+                    self.whole.push((self.dim(x, axis), v));
+                    (0..f.shape(v).len())
+                        .for_each(|d| self.join(self.dim(x, d + usize::from(d >= axis)), self.dim(v, d)));
+                }
+            }
             op => op.operands().into_iter().for_each(|x| self.same(f, x, v)),
         }
         Ok(())

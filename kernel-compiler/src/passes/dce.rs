@@ -1,6 +1,6 @@
 //! Drops values that nothing uses.
 
-use crate::ir::{Combine, Func, Op, Stmt, StmtKind, Value};
+use crate::ir::{Combine, Func, Stmt, StmtKind, Value};
 
 pub fn run(f: &mut Func) {
     let mut live = vec![false; f.values.len()];
@@ -16,9 +16,8 @@ fn mark(f: &Func, v: Value, live: &mut [bool]) {
     }
     let op = f.op(v).clone();
     op.operands().into_iter().for_each(|o| mark(f, o, live));
-    if let Op::Reduce { combine: Combine::Closure { body, result, .. }, .. } = &op {
-        mark(f, *result, live);
-        body.iter().for_each(|b| mark(f, *b, live));
+    if let Some(Combine::Closure { body, results, .. }) = op.combine() {
+        results.iter().chain(body).for_each(|&b| mark(f, b, live));
     }
 }
 

@@ -184,7 +184,8 @@ impl<'a> Body<'a> {
     fn new(f: &'a Func, stmts: &'a [Stmt]) -> Option<Body<'a>> {
         let simple = |s: &Stmt| match &s.kind {
             StmtKind::Let(v) => {
-                !matches!(f.op(*v), Op::Atomic { .. } | Op::Reduce { combine: Combine::Closure { .. }, .. })
+                let op = f.op(*v);
+                !op.has_effect() && !matches!(op.combine(), Some(Combine::Closure { .. }))
             }
             StmtKind::Assign(..) => true,
             _ => false,
@@ -254,7 +255,8 @@ impl<'a> Body<'a> {
         let is_load = |v: &Value| matches!(f.op(*v), Op::Load { .. });
         let cheap = |v: &Value| match f.op(*v) {
             Op::Load { .. } => true,
-            Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } => false,
+            Op::Dot { .. } => false,
+            op if op.crosses_threads() => false,
             Op::Splat(_) | Op::Float(_) => true,
             op => {
                 f.ty(*v).is_scalar()

@@ -351,10 +351,11 @@ impl<'a> Swap<'a> {
         let alias = &self.alias;
         let op = &mut self.f.values[v.0 as usize].op;
         op.operands_mut().into_iter().for_each(|o| *o = *alias.get(o).unwrap_or(o));
-        if let Op::Reduce { value, axis, .. } | Op::ArgReduce { value, axis, .. } = op
-            && self.sums.values.contains(value)
+        if let Some((values, axis)) = op.reduced_mut()
+            && values.iter().all(|v| self.sums.values.contains(v))
         {
-            (*value, *axis) = (self.transposed[value], if keeps_axis { *axis } else { 1 - *axis });
+            values.iter_mut().for_each(|v| *v = self.transposed[v]);
+            *axis = if keeps_axis { *axis } else { 1 - *axis };
         }
         if let Some(sums) = is_transposition(op).filter(|x| self.sums.values.contains(x)) {
             let new = self.transposed[&sums];

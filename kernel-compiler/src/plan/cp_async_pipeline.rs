@@ -343,10 +343,7 @@ impl<'a> Slice<'a> {
                 continue;
             }
             let op = f.op(v);
-            if matches!(
-                op,
-                Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }
-            ) {
+            if op.crosses_threads() || matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::Dot { .. }) {
                 return None;
             }
             if let Op::ReadVar(var) = op

@@ -391,10 +391,8 @@ impl Builder {
                 }
                 let op = f.op(v);
                 if !f.ty(v).is_scalar()
-                    || matches!(
-                        op,
-                        Op::Load { .. } | Op::Atomic { .. } | Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. }
-                    )
+                    || op.crosses_threads()
+                    || matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::Dot { .. })
                 {
                     let why =
                         "where or whether a tile is loaded depends on this value, which the producer cannot compute";

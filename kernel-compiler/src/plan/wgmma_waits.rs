@@ -180,7 +180,7 @@ impl Plan<'_> {
         let (op, ty) = (self.f.op(v), self.f.ty(v));
         !ty.is_scalar()
             && !matches!(ty.dtype, DType::U64 | DType::Bool)
-            && (op.is_elementwise() || matches!(op, Op::Dot { .. } | Op::Reduce { .. } | Op::ArgReduce { .. }))
+            && (op.is_elementwise() || op.crosses_threads() || matches!(op, Op::Dot { .. }))
     }
 
     /// Whether a chain of products, of which this is the last, takes operands from an operand group.

@@ -109,6 +109,11 @@ device_functions! {
     Print "print" Effect::Message;
     ProgramId "program_id" Effect::None;
     ProxyFence "proxy_fence" Effect::Fence;
+    ScanLanes "scan_lanes" Effect::Warp;
+    ScanPrefixes "scan_prefixes" Effect::None;
+    ScanThen "scan_then" Effect::None;
+    ScanTotals "scan_totals" Effect::None;
+    ScanWarps "scan_warps" Effect::None;
     SetRegisters "set_registers" Effect::Control;
     SharedLoad "shared_load" Effect::SharedRead;
     SharedStore "shared_store" Effect::SharedWrite;
@@ -152,6 +157,7 @@ cpu_functions! {
     Broadcast "broadcast";
     Dot "dot";
     Each "each";
+    Gather "gather";
     Load "load";
     LoadClipped "load_clipped";
     Permute "permute";
@@ -160,6 +166,9 @@ cpu_functions! {
     ReduceAll "reduce_all";
     Reshape "reshape";
     ScalarTile "Tile::scalar";
+    Scan "scan";
+    ScanExclusive "scan_exclusive";
+    Sort "sort";
     Store "store";
     StoreClipped "store_clipped";
 }

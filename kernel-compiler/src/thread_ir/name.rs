@@ -24,6 +24,8 @@ pub enum Name {
     Ahead(Value),
     /// How far the last iteration of an unrolled round is from its first.
     Reach(Value),
+    /// On the CPU: all results of a reduction or a scan of several tiles.
+    Results(Value),
     /// A temporary.
     Temporary(usize),
     /// One of the parts of a temporary.

@@ -399,6 +399,7 @@ impl Display for Name {
             Name::FreshVar(v) => write!(f, "fresh_m{}", v.0),
             Name::AddsTo(v) => write!(f, "add_v{}", v.0),
             Name::Old(v) => write!(f, "old_v{}", v.0),
+            Name::Results(v) => write!(f, "r{}", v.0),
             Name::Next(v) => write!(f, "i{}", v.0),
             Name::Ahead(v) => write!(f, "j{}", v.0),
             Name::Reach(v) => write!(f, "reach{}", v.0),

@@ -1,9 +1,8 @@
 //! Extents of a tile, inline.
 
-/// The greatest rank of a tile.
-pub const MAX_RANK: usize = 3;
+use tilewright_types::limits::MAX_RANK;
 
-/// The extents of a tile of rank 0 to 3.
+/// The extents of a tile of rank 0 to [`MAX_RANK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     extents: [usize; MAX_RANK], // 1 beyond the rank
@@ -18,7 +17,7 @@ impl Shape {
     /// number.
     #[inline(always)]
     pub fn new(extents: &[usize]) -> Self {
-        assert!(extents.len() <= MAX_RANK, "tiles have at most 3 dimensions");
+        assert!(extents.len() <= MAX_RANK, "tiles have at most {MAX_RANK} dimensions");
         let mut all = [1; MAX_RANK];
         all[..extents.len()].copy_from_slice(extents);
         // The greatest part of the product, of extents that are not 0: strides are parts of it.
@@ -36,7 +35,7 @@ impl Shape {
     /// The number of elements.
     #[inline(always)]
     pub fn elements(&self) -> usize {
-        self.extents[0] * self.extents[1] * self.extents[2]
+        self.extents.iter().product()
     }
 
     /// The extents.
@@ -67,8 +66,11 @@ impl Shape {
     /// [`Shape::aligned`].
     #[inline(always)]
     pub(super) fn strides(&self) -> [usize; MAX_RANK] {
-        let e = self.aligned();
-        [e[1] * e[2], e[2], 1]
+        let (e, mut strides) = (self.aligned(), [1; MAX_RANK]);
+        for d in (0..MAX_RANK - 1).rev() {
+            strides[d] = strides[d + 1] * e[d + 1];
+        }
+        strides
     }
 
     /// The extents, with leading 1s up to `MAX_RANK`.

@@ -1,11 +1,13 @@
 //! Tiles and what makes them from one another.
 
 use super::pool::Buffer;
+use super::Mem;
 use super::shape::Shape;
 use std::fmt;
 use std::mem::MaybeUninit;
+use tilewright_types::limits::MAX_RANK;
 
-/// A dense row-major array of rank 0 to 3.
+/// A dense row-major array of rank 0 to [`MAX_RANK`].
 pub struct Tile<T> {
     elements: Buffer<T>, // all initialised
     shape: Shape,
@@ -111,7 +113,7 @@ pub fn broadcast<T: Copy>(t: &Tile<T>, shape: &[usize]) -> Tile<T> {
         }
     }
     // SAFETY: along a dimension, `to` has the extent of `t`, or `t` has 1 and the stride is 0.
-    unsafe { gather(t, to, strides) }
+    unsafe { strided(t, to, strides) }
 }
 
 /// Dimension `d` of the result is dimension `perm[d]` of `t`.
@@ -126,7 +128,7 @@ pub fn permute<T: Copy>(t: &Tile<T>, perm: &[usize]) -> Tile<T> {
         permuted[pad + d] = strides[pad + perm[d]];
     }
     // SAFETY: the extents and strides are those of `t` in another order.
-    unsafe { gather(t, Shape::new(&extents[pad..]), permuted) }
+    unsafe { strided(t, Shape::new(&extents[pad..]), permuted) }
 }
 
 /// The elements of `t` at these strides.
@@ -134,24 +136,38 @@ pub fn permute<T: Copy>(t: &Tile<T>, perm: &[usize]) -> Tile<T> {
 /// # Safety
 /// For every index of `to`, the sum of its products with the strides is less than the number of elements of `t`.
 #[inline(always)]
-unsafe fn gather<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; 3]) -> Tile<T> {
-    let e = to.aligned();
+unsafe fn strided<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; MAX_RANK]) -> Tile<T> {
+    let (e, last) = (to.aligned(), MAX_RANK - 1);
     let from = t.elements.as_ptr();
     let mut elements = Buffer::new(to.elements());
-    let out = elements.uninit();
-    for i in 0..e[0] {
-        for j in 0..e[1] {
-            let row = i * strides[0] + j * strides[1];
-            let out = &mut out[(i * e[1] + j) * e[2]..][..e[2]];
-            // SAFETY: `k < e[2]`, so that `[i, j, k]` is an index of `to`.
-            let at = |offset: usize| unsafe { *from.add(row + offset) };
-            match strides[2] {
-                0 => fill(out, |_| at(0)),
-                1 => fill(out, at),
-                s => fill(out, |k| at(k * s)),
-            }
+    let rows: usize = e[..last].iter().product();
+    for (i, out) in elements.uninit().chunks_exact_mut(e[last].max(1)).enumerate().take(rows) {
+        let (mut rest, mut row) = (i, 0);
+        for d in (0..last).rev() {
+            row += rest % e[d] * strides[d];
+            rest /= e[d];
+        }
+        // SAFETY: `k < e[last]`, so that the row and `k` are an index of `to`.
+        let at = |offset: usize| unsafe { *from.add(row + offset) };
+        match strides[last] {
+            0 => fill(out, |_| at(0)),
+            1 => fill(out, at),
+            s => fill(out, |k| at(k * s)),
         }
     }
-    // SAFETY: the loops cover `to`, of which `fill` writes each row.
+    // SAFETY: the rows are those of `to`, of which `fill` writes each.
     unsafe { Tile::new(to, elements) }
+}
+
+/// The elements of `t` whose places along `axis` `index` gives for each element of the result, which has this shape and
+/// along the other axes those of `t`; zero where there is none.
+#[inline(always)]
+pub fn gather<T: Mem>(t: &Tile<T>, axis: usize, shape: &[usize], index: impl Fn(usize) -> u64) -> Tile<T> {
+    let ((_, extent, inner), (_, given, _)) = (t.shape.around(axis), Shape::new(shape).around(axis));
+    let x = t.as_slice();
+    each(shape, |i| {
+        let (k, outer) = (index(i), i / (given * inner));
+        let at = |k: usize| x[(outer * extent + k) * inner + i % inner];
+        if k < extent as u64 { at(k as usize) } else { T::ZERO }
+    })
 }

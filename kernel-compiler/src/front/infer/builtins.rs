@@ -14,12 +14,19 @@ pub(super) struct Call<'a> {
     pub options: Options,
 }
 
-/// What follows an access: `.mask(m).other(v).streaming()`; or a `dot`: `.tf32()`.
+/// What follows an access: `.mask(m).other(v).streaming()`; or a `dot`: `.tf32()`; or a scan: `.reverse()`.
 #[derive(Default)]
 pub(super) struct Options {
     /// The first one of an access.
     pub of_access: Option<(String, Span)>,
     pub precision: Option<(Precision, Span)>,
+    /// The first one of a scan.
+    pub of_scan: Option<(String, Span)>,
+    pub reverse: bool,
+    /// Of a sort.
+    pub descending: Option<Span>,
+    /// With what comes before the first element.
+    pub exclusive: Option<(Val, Span)>,
     pub mask: Option<(Val, Span)>,
     pub other: Option<(Val, Span)>,
     pub hint: Hint,
@@ -64,12 +71,25 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("reshape", "reshape(t, [M, N])"),
     ("trans", "trans(t)"),
     ("permute", "permute(t, [1, 0, 2])"),
+    ("join", "join(a, b)"),
+    ("split", "split(t)"),
+    ("interleave", "interleave(a, b)"),
+    ("cat", "cat(a, b, axis)"),
+    ("slice", "slice(t, axis, a..b)"),
+    ("insert", "insert(t, axis, a, part)"),
+    ("flip", "flip(t, axis)"),
+    ("gather", "gather(t, index, axis)"),
+    ("sort", "sort(t, axis)"),
+    ("topk", "topk(t, k, axis)"),
     ("sum", "sum(t) or sum(t, axis)"),
     ("max", "max(t) or max(t, axis)"),
     ("min", "min(t) or min(t, axis)"),
     ("argmax", "argmax(t) or argmax(t, axis)"),
     ("argmin", "argmin(t) or argmin(t, axis)"),
     ("reduce", "reduce(t, axis, |a, b| ..)"),
+    ("cumsum", "cumsum(t, axis)"),
+    ("cumprod", "cumprod(t, axis)"),
+    ("scan", "scan(t, axis, |a, b| ..)"),
     ("dot", "dot(a, b, acc)"),
     ("load", "load(x, i) or load(p.add(i))"),
     ("store", "store(y, i, v) or store(p.add(i), v) or view.store([i, j], t)"),
@@ -114,9 +134,21 @@ pub(super) fn quoted(usage: &str) -> String {
     format!("`{}`", usage.replace(" or ", "` or `"))
 }
 
-/// What may follow an access, and then what may follow a `dot`.
-pub const OPTIONS: [&str; 9] =
-    ["mask", "other", "streaming", "keep", "no_l1", "relaxed", "unchecked", "tf32", "tf32x3"];
+/// What may follow an access, then what may follow a `dot`, a scan and a sort.
+pub const OPTIONS: [&str; 12] = [
+    "mask",
+    "other",
+    "streaming",
+    "keep",
+    "no_l1",
+    "relaxed",
+    "unchecked",
+    "tf32",
+    "tf32x3",
+    "reverse",
+    "exclusive",
+    "descending",
+];
 
 pub(super) fn is_option(name: &str) -> bool {
     OPTIONS.contains(&name)
@@ -124,6 +156,10 @@ pub(super) fn is_option(name: &str) -> bool {
 
 pub(super) fn is_access(name: &str) -> bool {
     matches!(name, "load" | "store" | "tile") || name.starts_with("atomic_")
+}
+
+pub(super) fn is_scan(name: &str) -> bool {
+    matches!(name, "cumsum" | "cumprod" | "scan")
 }
 
 /// The options of a `dot`, as written after it.

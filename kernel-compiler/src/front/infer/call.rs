@@ -75,8 +75,24 @@ impl Infer<'_> {
                 at = &args[0];
                 continue;
             }
-            let (access, dot) = (builtins::is_access(&n), n == "dot");
+            let (access, dot, scan) = (builtins::is_access(&n), n == "dot", builtins::is_scan(&n));
+            if let Some((option, at)) = &options.of_scan
+                && !scan
+            {
+                return self.error(
+                    *at,
+                    format!("`.{option}` follows a scan, as in `cumsum(t, 0).reverse()`; `{n}` has no such option"),
+                );
+            }
+            if let Some(at) = options.descending
+                && n != "sort"
+            {
+                return self.error(at, format!("`.descending` follows `sort(t, axis)`; `{n}` has no such option"));
+            }
             return match (&options.of_access, &options.precision) {
+                (Some((option, at)), _) if scan => {
+                    self.error(*at, format!("`.{option}` is for accesses; `{n}` has `.reverse()` and `.exclusive(v)`"))
+                }
                 (_, Some((_, at))) if access => self
                     .error(*at, format!("`.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`, `{n}` has no such option")),
                 (Some((option, at)), _) if dot => {
@@ -88,7 +104,7 @@ impl Infer<'_> {
                         "`.{n}` is no access: options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic"
                     ),
                 ),
-                _ if !access && !dot => self.error(
+                _ if !access && !dot && !scan && n != "sort" => self.error(
                     name.span(),
                     format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`"),
                 ),
@@ -102,6 +118,15 @@ impl Infer<'_> {
 
     fn option(&mut self, o: &mut builtins::Options, name: &Ident, args: &[Expr]) -> Result<()> {
         let n = name.to_string();
+        if n == "descending" {
+            if !args.is_empty() || o.descending.replace(name.span().into()).is_some() {
+                return self.error(name.span(), "a sort has one `.descending()`, without an argument");
+            }
+            return Ok(());
+        }
+        if matches!(n.as_str(), "reverse" | "exclusive") {
+            return self.scan_option(o, name, args);
+        }
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other"));
         if args.len() != wanted {
             return self
@@ -136,6 +161,20 @@ impl Infer<'_> {
             "unchecked" => o.unchecked = true,
             _ => o.relaxed = true,
         }
+        Ok(())
+    }
+
+    fn scan_option(&mut self, o: &mut builtins::Options, name: &Ident, args: &[Expr]) -> Result<()> {
+        let (reverse, at) = (name == "reverse", Span::from(name.span()));
+        let said = if reverse { o.reverse } else { o.exclusive.is_some() };
+        match args {
+            _ if said => return self.error(at, format!("a scan has one `.{name}`")),
+            [] if reverse => o.reverse = true,
+            [v] if !reverse => o.exclusive = Some((self.expr(v)?, v.span)),
+            _ if reverse => return self.error(at, "`.reverse` takes no argument"),
+            _ => return self.error(at, "`.exclusive` takes what comes before the first element, as in `cumsum(t, 0).exclusive(0)`"),
+        }
+        o.of_scan = Some((name.to_string(), at));
         Ok(())
     }
 

@@ -13,9 +13,12 @@ mod expr;
 mod memory;
 mod operands;
 mod ops;
+mod parts;
 mod programs;
 mod range;
 mod reduce;
+mod scan;
+mod sort;
 
 pub use builtins::{BUILTINS, OPTIONS};
 
@@ -26,6 +29,7 @@ use crate::front::ast::{Config, Const, Enum, Kernel, ParamKind};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use tilewright_types::limits::MAX_RANK;
 
 /// Element count of the largest tile: beyond it registers cannot hold it.
 const MAX_TILE: usize = 1 << 17;
@@ -406,8 +410,8 @@ impl<'a> Infer<'a> {
             Val::Array(list) | Val::Tuple(list) => list.clone(),
             one => vec![one.clone()],
         };
-        if !(1..=3).contains(&list.len()) {
-            return self.error(span, format!("a tile has rank 1 to 3, found {}", list.len()));
+        if !(1..=MAX_RANK).contains(&list.len()) {
+            return self.error(span, format!("a tile has rank 1 to {MAX_RANK}, found {}", list.len()));
         }
         let shape = list.iter().map(|v| self.extent(v, span)).collect::<Result<Shape>>()?;
         self.check_size(&shape, span)?;

@@ -110,6 +110,9 @@ impl Infer<'_> {
                 self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, c)
             }
             "sum" | "max" | "min" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c),
+            "join" | "split" | "interleave" | "cat" | "slice" | "insert" | "flip" | "gather" => self.parts(&name, c),
+            "sort" | "topk" => self.sort(&name, c),
+            n if builtins::is_scan(n) => self.scan(&name, c),
             "dot" => self.dot(c),
             n if builtins::is_access(n) => self.access(&name, c),
             "add" => {
@@ -275,7 +278,7 @@ impl Infer<'_> {
             ("trans", _) => {
                 let rank = ty.shape.len();
                 if rank < 2 {
-                    return self.error(c.span, format!("`trans` takes a tile of rank 2 or 3, found {ty}"));
+                    return self.error(c.span, format!("`trans` takes a tile of rank 2 or more, found {ty}"));
                 }
                 let (mut perm, mut shape): (Vec<usize>, Shape) = ((0..rank).collect(), ty.shape.clone());
                 perm.swap(rank - 2, rank - 1);
@@ -283,9 +286,7 @@ impl Infer<'_> {
                 make(self, Op::Permute(t, perm), shape)
             }
             ("expand", Some((a, at))) => {
-                if ty.shape.len() >= 3 {
-                    return self.error(c.span, "a tile has at most three dimensions");
-                }
+                self.one_more_dimension(&ty, c.span)?;
                 let axis = self.axis(&a, ty.shape.len() + 1, at)?;
                 if ty.is_scalar() {
                     return self.error(c.span, "a scalar has no dimensions: it is broadcast to any tile by itself");

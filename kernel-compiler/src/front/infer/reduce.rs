@@ -3,9 +3,13 @@
 use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
-use crate::front::infer::builtins::Call;
+use crate::front::ast::Expr;
+use crate::front::infer::builtins::{Call, is_scan};
 use crate::front::infer::{Closure, Infer, Val, builtins};
 use crate::ir::{Binary, Combine, Op, StmtKind, Type, Value};
+
+/// Tiles that one reduction or scan takes.
+const MAX_TILES: usize = 8;
 
 impl Infer<'_> {
     /// `max(t)` and `max(t, 1)` reduce a tile; `max(a, b)` of two values compares them.
@@ -33,13 +37,8 @@ impl Infer<'_> {
             let usage = builtins::usage(name);
             return self.error(c.span, format!("expected {usage}"));
         }
-        let t = self.expr(&c.args[0])?;
-        let t = self.run(t, c.args[0].span)?;
-        let ty = self.ty(t).clone();
-        if ty.is_scalar() {
-            return self.error(c.args[0].span, format!("`{name}` reduces a tile, found a scalar {ty}"));
-        }
-        self.computes(t, &format!("`{name}`"), c.args[0].span)?;
+        let tiles = self.tiles(name, &c.args[0], custom)?;
+        let ty = self.ty(tiles[0]).clone();
         let (axis, closure) = match (custom, c.args.len()) {
             (true, n) => {
                 let Val::Closure(f) = self.expr(&c.args[n - 1])? else {
@@ -61,7 +60,7 @@ impl Infer<'_> {
             return self.error(c.args[0].span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
         }
         if matches!(name, "argmax" | "argmin") {
-            return self.arg_reduction(t, axis, name == "argmax", c.span);
+            return self.arg_reduction(tiles[0], axis, name == "argmax", c.span);
         }
         if let (Some(_), Some(&e)) =
             (&closure, axis.map_or_else(|| ty.shape.iter().find(|e| !e.is_power_of_two()), |a| ty.shape.get(a)))
@@ -70,39 +69,75 @@ impl Infer<'_> {
             return self.error(c.span, format!("`reduce` with a closure needs an extent that is a power of two, found {e}: take a larger tile, filled with a neutral element"));
         }
         // Halves are summed in f32 and rounded once.
-        let widen = name == "sum" && matches!(ty.dtype, DType::F16 | DType::BF16);
-        let mut v = t;
-        if widen {
-            v = self.push(Op::Cast(v), Type { dtype: DType::F32, shape: ty.shape.clone() }, c.span);
-        }
-        let dtype = self.ty(v).dtype;
+        let wide = if name == "sum" { self.widened(tiles[0], c.span) } else { None };
+        let mut values = wide.map_or(tiles, |v| vec![v]);
         let combine = match (name, closure) {
-            (_, Some(f)) => self.combine(&f, dtype, c.span)?,
+            (_, Some(f)) => self.combine(&f, name, &values, c.span)?,
             ("sum", _) => Combine::Binary(Binary::Add),
             ("max", _) => Combine::Binary(Binary::Max),
             _ => Combine::Binary(Binary::Min),
         };
         match axis {
-            Some(a) => v = self.reduce_axis(v, a, combine, c.span),
+            Some(a) => values = self.reduce_axis(values, a, combine, c.span),
             None => {
-                v = self.flatten(v, c.span)?;
-                while !self.ty(v).is_scalar() {
-                    let last = self.ty(v).shape.len() - 1;
-                    v = self.reduce_axis(v, last, combine.clone(), c.span);
+                values = values.into_iter().map(|v| self.flatten(v, c.span)).collect::<Result<_>>()?;
+                while !self.ty(values[0]).is_scalar() {
+                    let last = self.ty(values[0]).shape.len() - 1;
+                    values = self.reduce_axis(values, last, combine.clone(), c.span);
                 }
             }
         }
-        if widen {
-            let shape = self.ty(v).shape.clone();
-            v = self.push(Op::Cast(v), Type { dtype: ty.dtype, shape }, c.span);
+        if wide.is_some() {
+            let shape = self.ty(values[0]).shape.clone();
+            return Ok(Val::Run(self.push(Op::Cast(values[0]), Type { dtype: ty.dtype, shape }, c.span)));
         }
-        Ok(Val::Run(v))
+        Ok(results(values))
     }
 
-    fn reduce_axis(&mut self, value: Value, axis: usize, combine: Combine, span: Span) -> Value {
-        let mut ty = self.ty(value).clone();
-        ty.shape.remove(axis);
-        self.push(Op::Reduce { value, axis, combine }, ty, span)
+    /// The operand of a reduction or a scan: a tile, or tiles of one shape where there may be `several`.
+    pub(super) fn tiles(&mut self, name: &str, e: &Expr, several: bool) -> Result<Vec<Value>> {
+        let list = match self.expr(e)? {
+            Val::Tuple(list) if several && (1..=MAX_TILES).contains(&list.len()) => list,
+            Val::Tuple(list) if several => {
+                return self.error(e.span, format!("`{name}` takes 1 to {MAX_TILES} tiles, found {}", list.len()));
+            }
+            v => vec![v],
+        };
+        let tiles = list.into_iter().map(|v| self.run(v, e.span)).collect::<Result<Vec<_>>>()?;
+        let first = self.ty(tiles[0]).clone();
+        for &t in &tiles {
+            let ty = self.ty(t);
+            if ty.is_scalar() {
+                let verb = if is_scan(name) { "scans" } else { "reduces" };
+                return self.error(e.span, format!("`{name}` {verb} a tile, found a scalar {ty}"));
+            }
+            if ty.shape != first.shape {
+                return self.error(e.span, format!("`{name}` takes tiles of one shape, found {first} and {ty}"));
+            }
+            self.computes(t, &format!("`{name}`"), e.span)?;
+        }
+        Ok(tiles)
+    }
+
+    /// In f32, of 16-bit floats.
+    pub(super) fn widened(&mut self, v: Value, span: Span) -> Option<Value> {
+        let ty = self.ty(v).clone();
+        let halves = matches!(ty.dtype, DType::F16 | DType::BF16);
+        halves.then(|| self.push(Op::Cast(v), Type { dtype: DType::F32, shape: ty.shape }, span))
+    }
+
+    fn reduce_axis(&mut self, values: Vec<Value>, axis: usize, combine: Combine, span: Span) -> Vec<Value> {
+        let mut shape = self.ty(values[0]).shape.clone();
+        shape.remove(axis);
+        self.results(Op::Reduce { values: values.clone(), axis, combine }, &values, &shape, span)
+    }
+
+    /// The results of an operation on several tiles, of their types and this shape.
+    pub(super) fn results(&mut self, op: Op, tiles: &[Value], shape: &[usize], span: Span) -> Vec<Value> {
+        let ty = |cx: &Self, i: usize| Type { dtype: cx.ty(tiles[i]).dtype, shape: shape.to_vec() };
+        let first = self.push(op, ty(self, 0), span);
+        let others = (1..tiles.len()).map(|i| self.push(Op::Result(first, i), ty(self, i), span));
+        [first].into_iter().chain(others.collect::<Vec<_>>()).collect()
     }
 
     /// As rank 1 where that is free: one scratch buffer instead of one per axis.
@@ -134,18 +169,29 @@ impl Infer<'_> {
         Ok(Val::Run(self.push(Op::ArgReduce { value, axis, largest }, Type { dtype: DType::I32, shape }, span)))
     }
 
-    /// A user's reducer: scalar arithmetic on two elements.
-    fn combine(&mut self, f: &Closure, dtype: DType, span: Span) -> Result<Combine> {
-        let (scalar, at) = (Type::scalar(dtype), f.written.body.span);
-        let a = self.define(Op::LoopVar, scalar.clone(), span);
-        let b = self.define(Op::LoopVar, scalar, span);
-        let (stmts, result) = self.nested(|cx| {
-            let r = cx.closure(f, vec![(Val::Run(a), span), (Val::Run(b), span)], span)?;
-            cx.run_as(r, dtype, at)
+    /// A user's closure: scalar arithmetic on an element of each tile and another one of each.
+    pub(super) fn combine(&mut self, f: &Closure, name: &str, tiles: &[Value], span: Span) -> Result<Combine> {
+        let (dtypes, at): (Vec<DType>, _) = (tiles.iter().map(|&t| self.ty(t).dtype).collect(), f.written.body.span);
+        let mut argument =
+            || dtypes.iter().map(|&d| self.define(Op::LoopVar, Type::scalar(d), span)).collect::<Vec<_>>();
+        let (a, b) = (argument(), argument());
+        let (stmts, found) = self.nested(|cx| {
+            let args = [&a, &b].map(|list| (results(list.clone()), span));
+            let found = cx.closure(f, args.to_vec(), span)?;
+            let list = match found {
+                Val::Tuple(list) if list.len() == dtypes.len() => list,
+                v if dtypes.len() == 1 => vec![v],
+                v => {
+                    let found = cx.describe(&v);
+                    let n = dtypes.len();
+                    return cx.error(at, format!("the closure of `{name}` gives a tuple of {n} here, found {found}"));
+                }
+            };
+            list.into_iter().zip(&dtypes).map(|(v, &d)| cx.run_as(v, d, at)).collect::<Result<Vec<_>>>()
         });
-        let result = result?;
-        if !self.ty(result).is_scalar() {
-            return self.error(at, "the closure of `reduce` takes two scalars and gives one");
+        let found = found?;
+        if found.iter().any(|&v| !self.ty(v).is_scalar()) {
+            return self.error(at, format!("the closure of `{name}` takes two scalars and gives one"));
         }
         let mut body = vec![];
         for s in stmts {
@@ -158,9 +204,17 @@ impl Infer<'_> {
                 {
                     body.push(*v)
                 }
-                _ => return self.error(at, "the closure of `reduce` only computes with its two arguments"),
+                _ => return self.error(at, format!("the closure of `{name}` only computes with its two arguments")),
             }
         }
-        Ok(Combine::Closure { a, b, body, result })
+        Ok(Combine::Closure { a, b, body, results: found })
+    }
+}
+
+/// One value, or a tuple of several.
+pub(super) fn results(values: Vec<Value>) -> Val {
+    match values[..] {
+        [v] => Val::Run(v),
+        _ => Val::Tuple(values.into_iter().map(Val::Run).collect()),
     }
 }

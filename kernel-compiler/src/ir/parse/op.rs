@@ -101,13 +101,40 @@ impl Parser {
             }
             "broadcast" => Op::Broadcast(self.value()?),
             "reshape" => Op::Reshape(self.value()?),
+            "join" => {
+                let (a, b) = self.pair()?;
+                Op::Join(a, b)
+            }
+            "slice" => {
+                let (value, axis) = (self.value()?, self.axis()?);
+                self.mark("at")?;
+                Op::Slice { value, axis, start: self.number("the first index")? }
+            }
+            "sort" => {
+                let (values, axis) = (self.values()?, self.axis()?);
+                Op::Sort { values, axis, descending: self.takes_word("descending") }
+            }
+            "gather" => {
+                let (value, index) = self.pair()?;
+                Op::Gather { value, index, axis: self.axis()? }
+            }
             "permute" => {
                 let x = self.value()?;
                 Op::Permute(x, self.list(|p| p.number("a dimension"))?)
             }
             "reduce" => {
-                let (value, axis) = (self.value()?, self.axis()?);
-                Op::Reduce { value, axis, combine: self.combine()? }
+                let (values, axis) = (self.values()?, self.axis()?);
+                Op::Reduce { values, axis, combine: self.combine()? }
+            }
+            "scan" => {
+                let (values, axis) = (self.values()?, self.axis()?);
+                let reverse = self.takes_word("reverse");
+                let exclusive = if self.takes_word("exclusive") { self.values()? } else { vec![] };
+                Op::Scan { values, axis, combine: self.combine()?, reverse, exclusive }
+            }
+            "result" => {
+                let of = self.value()?;
+                Op::Result(of, self.number("the number of a result")?)
             }
             "argmax" | "argmin" => {
                 let (value, axis) = (self.value()?, self.axis()?);
@@ -160,7 +187,16 @@ impl Parser {
         Ok(Op::Atomic { op, place, values, mask, relaxed: self.takes_word("relaxed") })
     }
 
-    /// An operation by name, or a closure: `|v1: f32, v2: f32| { v3: f32 = add v1, v2 } v3`.
+    fn values(&mut self) -> Result<Vec<Value>> {
+        let mut values = vec![self.value()?];
+        while self.takes(",") {
+            values.push(self.value()?);
+        }
+        Ok(values)
+    }
+
+    /// An operation by name, or a closure: `|v1: f32, v2: f32| { v3: f32 = add v1, v2 } v3`. Of several tiles the
+    /// arguments of the first element come before those of the second.
     fn combine(&mut self) -> Result<Combine> {
         if !self.takes("|") {
             let name = match self.peek() {
@@ -173,9 +209,15 @@ impl Parser {
             self.advance();
             return Ok(Combine::Binary(b));
         }
-        let a = self.argument()?;
-        self.mark(",")?;
-        let b = self.argument()?;
+        let at = self.at();
+        let mut a = vec![self.argument()?];
+        while self.takes(",") {
+            a.push(self.argument()?);
+        }
+        if a.len() % 2 == 1 {
+            return self.error(at, "a closure has as many arguments of one element as of the other");
+        }
+        let b = a.split_off(a.len() / 2);
         self.mark("|")?;
         self.mark("{")?;
         let mut body = vec![];
@@ -185,7 +227,7 @@ impl Parser {
             }
             body.push(self.let_value()?);
         }
-        Ok(Combine::Closure { a, b, body, result: self.value()? })
+        Ok(Combine::Closure { a, b, body, results: self.values()? })
     }
 
     fn argument(&mut self) -> Result<Value> {

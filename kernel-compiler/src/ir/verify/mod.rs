@@ -8,7 +8,7 @@
 //! - Control flow depends on scalars of type `bool`. Loop bounds are integers of the type of the loop's
 //!   variable.
 //! - `break` and `continue` stand in a loop.
-//! - Shape operations, products, reductions and accesses have the shapes that they say, and tiles have one to three
+//! - Shape operations, products, reductions and accesses have the shapes that they say, and tiles have one to five
 //!   dimensions. What is reshaped keeps its padding.
 //! - A closure of a reduction computes a scalar of the reduced type from two of them, and reads nothing.
 //! - Accesses go to arrays: stores and atomics to those that may be written, and bounds are checked of slices alone.
@@ -25,9 +25,10 @@ use super::{
 };
 use crate::dtype::DType;
 use std::fmt;
+use tilewright_types::limits::MAX_RANK;
 
-/// Dimensions of a tile, and of an array that a block pointer is of.
-const MAX_RANK: usize = 3;
+/// Dimensions of a view, and of an array that a block pointer is of.
+const MAX_VIEW_RANK: usize = 3;
 const MAX_ARRAY_RANK: usize = 5;
 
 /// An invariant that does not hold.
@@ -109,7 +110,7 @@ impl Verifier<'_> {
             check(p.slot == slot, || format!("parameter `{}` begins at slot {}, not {slot}", p.name, p.slot))?;
             slot += p.kind.slots();
             if let ParamKind::View { rank, .. } = p.kind {
-                check((1..=MAX_RANK).contains(&rank), || format!("`{}` is a view of rank {rank}", p.name))?;
+                check((1..=MAX_VIEW_RANK).contains(&rank), || format!("`{}` is a view of rank {rank}", p.name))?;
             }
         }
         let of_params = |pdl: &Vec<usize>| pdl.iter().all(|&i| i < f.params.len());

@@ -115,6 +115,42 @@ impl Verifier<'_> {
                 check(fits && self.ty(*x).dtype == ty.dtype, || format!("{} is broadcast to {ty}", self.ty(*x)))
             }
             Op::Reshape(x) => self.reshape(f.ty(*x), &ty),
+            Op::Join(a, b) => {
+                self.together(&[*a, *b])?;
+                let shape = [f.shape(*a), &[2]].concat();
+                check(shape == ty.shape && [*a, *b].iter().all(|&x| self.ty(x).dtype == ty.dtype), || {
+                    format!("{} joined with {} is not {ty}", self.ty(*a), self.ty(*b))
+                })
+            }
+            Op::Slice { value, axis, start } => {
+                let mut shape = f.shape(*value).to_vec();
+                check(*axis < shape.len(), || format!("no axis {axis}"))?;
+                let extent = std::mem::replace(&mut shape[*axis], ty.shape[*axis]);
+                check(shape == ty.shape && self.ty(*value).dtype == ty.dtype, || {
+                    format!("{} is no part of {}", ty, self.ty(*value))
+                })?;
+                let len = ty.shape[*axis];
+                check(len.is_power_of_two() && start.is_multiple_of(len) && start + len <= extent, || {
+                    format!("{len} elements from {start} on are no part of {extent}")
+                })
+            }
+            Op::Sort { values, axis, .. } => {
+                self.together(values)?;
+                self.same(values[0], &ty)?;
+                check(*axis < ty.shape.len(), || format!("no axis {axis}"))?;
+                check(ty.shape[*axis].is_power_of_two(), || format!("{} elements are sorted", ty.shape[*axis]))?;
+                check(ty.dtype.is_int(), || format!("keys of {}", ty.dtype))
+            }
+            Op::Gather { value, index, axis } => {
+                let mut shape = f.shape(*value).to_vec();
+                check(*axis < shape.len(), || format!("no axis {axis}"))?;
+                let of = self.ty(*index);
+                check(of.dtype.is_int() && of.shape == ty.shape, || format!("indices of type {of} for {ty}"))?;
+                shape[*axis] = ty.shape[*axis];
+                check(shape == ty.shape && self.ty(*value).dtype == ty.dtype, || {
+                    format!("{ty} is gathered from {}", self.ty(*value))
+                })
+            }
             Op::Permute(x, perm) => {
                 let from = f.shape(*x);
                 let mut sorted = perm.clone();
@@ -123,23 +159,35 @@ impl Verifier<'_> {
                 let shape: Vec<usize> = perm.iter().map(|&d| from[d]).collect();
                 check(shape == ty.shape && self.ty(*x).dtype == ty.dtype, || format!("{shape:?} is not {ty}"))
             }
-            Op::Reduce { value, axis, combine } => {
-                let dtype = self.ty(*value).dtype;
-                self.reduced(*value, *axis, &ty.shape)?;
-                check(dtype == ty.dtype, || format!("{} is reduced to {ty}", self.ty(*value)))?;
-                match combine {
-                    Combine::Binary(b) => {
-                        let known = matches!(b, Binary::Add | Binary::Min | Binary::Max);
-                        self.computes(&format!("a reduction by {}", b.name()), dtype, known && dtype != DType::Bool)
-                    }
-                    Combine::Closure { a, b, body, result } => {
-                        let extent = f.shape(*value)[*axis];
-                        check(extent.is_power_of_two(), || {
-                            format!("a closure has no neutral element to fill {extent} elements up with")
-                        })?;
-                        self.closure([*a, *b], body, *result, dtype)
-                    }
+            Op::Reduce { values, axis, combine } => {
+                self.together(values)?;
+                self.reduced(values[0], *axis, &ty.shape)?;
+                check(self.ty(values[0]).dtype == ty.dtype, || format!("{} is reduced to {ty}", self.ty(values[0])))?;
+                let extent = f.shape(values[0])[*axis];
+                check(matches!(combine, Combine::Binary(_)) || extent.is_power_of_two(), || {
+                    format!("a closure has no neutral element to fill {extent} elements up with")
+                })?;
+                self.combine("a reduction", combine, values, &[Binary::Add, Binary::Min, Binary::Max])
+            }
+            Op::Scan { values, axis, combine, exclusive, .. } => {
+                self.together(values)?;
+                self.same(values[0], &ty)?;
+                check(*axis < ty.shape.len(), || format!("no axis {axis}"))?;
+                check(exclusive.is_empty() || exclusive.len() == values.len(), || {
+                    format!("{} scalars before the first of {} tiles", exclusive.len(), values.len())
+                })?;
+                for (&e, &v) in exclusive.iter().zip(values) {
+                    self.scalar(e, Some(self.ty(v).dtype))?;
                 }
+                self.combine("a scan", combine, values, &[Binary::Add, Binary::Mul, Binary::Min, Binary::Max])
+            }
+            Op::Result(of, index) => {
+                let (Op::Reduce { values, .. } | Op::Scan { values, .. } | Op::Sort { values, .. }) = f.op(*of) else {
+                    return Err(format!("{of:?} has one result"));
+                };
+                check((1..values.len()).contains(index), || format!("{of:?} has no result {index}"))?;
+                let result = Type { dtype: self.ty(values[*index]).dtype, shape: f.shape(*of).to_vec() };
+                check(result == ty, || format!("{result} is not {ty}"))
             }
             Op::ArgReduce { value, axis, .. } => {
                 self.reduced(*value, *axis, &ty.shape)?;
@@ -202,10 +250,39 @@ impl Verifier<'_> {
         check(shape == to, || format!("{shape:?} is not {to:?}"))
     }
 
+    /// Tiles whose elements are combined together have one shape.
+    fn together(&self, values: &[Value]) -> Result<(), String> {
+        let shapes: Vec<_> = values.iter().map(|&v| self.f.shape(v)).collect();
+        check(shapes.first().is_some_and(|s| !s.is_empty()) && shapes.iter().all(|s| *s == shapes[0]), || {
+            format!("{shapes:?} are no tiles of one shape")
+        })
+    }
+
+    /// By one of these operations, of one tile, or by a closure.
+    fn combine(&mut self, by: &str, combine: &Combine, values: &[Value], known: &[Binary]) -> Result<(), String> {
+        let dtypes: Vec<DType> = values.iter().map(|&v| self.ty(v).dtype).collect();
+        match combine {
+            Combine::Binary(b) => {
+                let takes = known.contains(b) && dtypes[0] != DType::Bool && dtypes.len() == 1;
+                self.computes(&format!("{by} by {}", b.name()), dtypes[0], takes)
+            }
+            Combine::Closure { a, b, body, results } => self.closure([a, b], body, results, &dtypes),
+        }
+    }
+
     /// The values of a closure are in reach in it alone.
-    fn closure(&mut self, args: [Value; 2], body: &[Value], result: Value, dtype: DType) -> Result<(), String> {
+    fn closure(
+        &mut self,
+        args: [&[Value]; 2],
+        body: &[Value],
+        results: &[Value],
+        dtypes: &[DType],
+    ) -> Result<(), String> {
         let mut inner = vec![];
-        for v in args {
+        for list in args.into_iter().chain([results]) {
+            check(list.len() == dtypes.len(), || format!("a closure of {} values for {} tiles", list.len(), dtypes.len()))?;
+        }
+        for (&v, &dtype) in args.into_iter().flat_map(|list| list.iter().zip(dtypes)) {
             self.is_value(v)?;
             self.scalar(v, Some(dtype))?;
             check(matches!(self.f.op(v), Op::LoopVar), || format!("{v:?} is no argument of a closure"))?;
@@ -220,8 +297,10 @@ impl Verifier<'_> {
             self.op(v)?;
             self.define(v, &mut inner)?;
         }
-        self.uses([result])?;
-        self.scalar(result, Some(dtype))?;
+        for (&v, &dtype) in results.iter().zip(dtypes) {
+            self.uses([v])?;
+            self.scalar(v, Some(dtype))?;
+        }
         inner.into_iter().for_each(|v| self.defined[v.0 as usize] = false);
         Ok(())
     }

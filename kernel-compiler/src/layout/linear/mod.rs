@@ -6,7 +6,9 @@
 mod convert;
 mod layout;
 pub mod matrix;
+mod parts;
 pub mod placed;
+mod scan;
 mod shape;
 mod swizzle;
 mod terms;
@@ -14,6 +16,8 @@ mod terms;
 pub use convert::{Conversion, Round, Shuffle, plan};
 pub use layout::{Free, LANE_BITS, Layout};
 pub use matrix::Matrix;
+pub use parts::Convert;
+pub use scan::{Bit, Level, Scan};
 pub use shape::{Across, Derived, Reduction, reshape_is_linear};
 pub use swizzle::{Access, Shared, conflicts};
 pub use terms::{Term, terms};

@@ -168,7 +168,8 @@ impl Layout {
 }
 
 impl Across {
-    fn new(result: &Layout, warp_bits: &[usize]) -> Option<Across> {
+    /// Of the warps that differ in these bits; nothing where there are none.
+    pub(super) fn new(result: &Layout, warp_bits: &[usize]) -> Option<Across> {
         if warp_bits.is_empty() {
             return None;
         }
@@ -186,7 +187,7 @@ impl Across {
 }
 
 /// Coordinates of a flat index over `from`, as a flat index over `to`; those that `to` has no bits for are dropped.
-fn move_dims(flat: u32, from: &[u32], to: &[u32]) -> u32 {
+pub(super) fn move_dims(flat: u32, from: &[u32], to: &[u32]) -> u32 {
     (0..from.len()).map(|d| (flat >> shift(from, d) & ((1 << from[d].min(to[d])) - 1)) << shift(to, d)).sum()
 }
 

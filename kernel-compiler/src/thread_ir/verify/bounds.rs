@@ -82,6 +82,10 @@ impl Bounds {
                 _ => None,
             },
             Expr::Binary(op, a, b) => match (op, &**b) {
+                (BinaryOp::And, Expr::Literal(Literal::Int { value, .. })) if self.of(a).is_none() => {
+                    let n = u64::try_from(*value).ok()?;
+                    Some(Upper::of_bits(n, n))
+                }
                 (op, Expr::Literal(Literal::Int { value, .. })) => {
                     by_constant(*op, self.of(a)?, u64::try_from(*value).ok()?)
                 }

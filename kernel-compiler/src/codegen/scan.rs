@@ -1,0 +1,226 @@
+//! Scans, level by level: totals from the lowest bits of the axis up, then prefixes from the highest down.
+//!
+//! A level of registers combines its items in the thread, one of lanes by shuffles, one of warps through shared memory.
+//! What comes before an item is a [`Maybe`](tilewright_core::device::Maybe): nothing comes before the first.
+
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::pieces::each;
+use crate::codegen::reduce::Items;
+use crate::dtype::DType;
+use crate::ir::{Op, Value};
+use crate::layout::linear::{LANE_BITS, Layout, Level, Scan};
+use crate::thread_ir::{Closure, Device, Expr, Generic, Local, Name, Ty, call, closure};
+
+/// What all levels of a scan share.
+struct Scanned {
+    types: Vec<DType>,
+    /// Combines two elements of all tiles.
+    fold: Closure,
+    reverse: bool,
+    /// Whether every item is a value: none is padding that comes first.
+    some: bool,
+    site: u32,
+}
+
+impl Scanned {
+    /// `(bool, (f32, i32))`.
+    fn maybe(&self) -> Ty {
+        Ty::Tuple(vec![DType::Bool.into(), self.fold.ty.clone().expect("it is said")])
+    }
+
+    /// The items of each total in the order of the scan.
+    fn order(&self, order: &[usize], len: usize) -> Vec<usize> {
+        let group = |g: &[usize]| if self.reverse { g.iter().rev().copied().collect() } else { g.to_vec() };
+        order.chunks(len).flat_map(group).collect()
+    }
+
+    fn pair(&self) -> Ty {
+        Ty::Tuple(vec![self.maybe(), self.maybe()])
+    }
+}
+
+/// A level as it is computed: its items, and what comes before each of them in the level.
+struct Step<'a> {
+    level: &'a Level,
+    /// How many items there are, and any of them.
+    count: usize,
+    items: Regs,
+    /// Of lanes and warps: pairs of what comes before an item, and the total.
+    pairs: Option<Name>,
+}
+
+impl Codegen<'_> {
+    pub(super) fn scan(&mut self, v: Value) {
+        let f = self.f;
+        let site = self.site(f.values[v.0 as usize].span);
+        let Op::Scan { values, axis, combine, reverse, exclusive } = f.op(v) else { unreachable!("a scan") };
+        let (types, fold) = (values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>(), self.combination(combine));
+        let mut layout = self.any_layout(values[0]);
+        let mut regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, &layout)).collect();
+        let scan = layout.scan(*axis).unwrap_or_else(|better| {
+            let each = regs.iter().zip(&types);
+            regs = each.map(|(r, &t)| self.convert(r, t, &layout, &better, site)).collect();
+            layout = better;
+            layout.scan(*axis).expect("a blocked layout can be scanned")
+        });
+        // Padding comes after all elements, and before them in reverse.
+        let first_is_padding = *reverse && !f.shape(v)[*axis].is_power_of_two();
+        let valid = if first_is_padding { self.valid(&layout, f.shape(v)) } else { None };
+        let valid = valid.filter(|_| !planted!("scan-counts-padding"));
+        let fold = self.fold(&types, fold);
+        let s = Scanned { some: valid.is_none(), types, fold, reverse: *reverse, site };
+
+        let found = self.scanned(&s, &scan, &layout, &regs, valid);
+        let one = if exclusive.is_empty() {
+            found.0.field(1)
+        } else {
+            let first = Expr::Tuple(exclusive.iter().map(|&e| e.into()).collect());
+            let first = Expr::Tuple(vec![true.into(), first]);
+            call!(Device::ScanThen; first, found.0.field(0), s.fold.clone())
+        };
+        let all = self.bind(Ty::array(s.maybe(), layout.regs()), each(one.at(Local::R)));
+        let results = (0..values.len()).map(|i| Regs(Regs::of(all).0.field(1).field(i))).collect();
+        self.define_results(v, &layout, results, site);
+    }
+
+    /// For any register what comes before it, and what comes up to it.
+    fn scanned(&mut self, s: &Scanned, scan: &Scan, layout: &Layout, regs: &[Regs], valid: Option<Regs>) -> Regs {
+        let at = self.table(&scan.items);
+        let one = |x: &Regs| x.at(at.clone());
+        let (flag, values) = (valid.map_or(true.into(), |x| one(&x)), regs.iter().map(one).collect());
+        let mut items = Regs(Expr::Tuple(vec![flag, Expr::Tuple(values)]));
+        let (mut count, mut steps) = (scan.items.len(), vec![]);
+        for (i, level) in scan.levels.iter().enumerate() {
+            let is_last = i + 1 == scan.levels.len();
+            let pairs = match level {
+                Level::Registers { .. } => None,
+                Level::Lanes { mask } => Some(self.lanes(s, &items, count, *mask, !is_last)),
+                Level::Warps { .. } => Some(self.warps(s, level, &items, count)),
+            };
+            let totals = match (level, pairs) {
+                _ if is_last => None,
+                (Level::Registers { order, len }, _) => {
+                    let order = s.order(order, *len);
+                    Some(Regs::of(self.totals(s, &items, count, &order, *len)))
+                }
+                (_, pairs) => pairs.map(|p| Regs(Regs::of(p).0.field(1))),
+            };
+            steps.push(Step { level, count, items: items.clone(), pairs });
+            count = level.totals(count);
+            items = totals.unwrap_or(items);
+        }
+        // From the highest level down: what comes before an item is what comes before its total, then the level's own.
+        let mut before: Option<Regs> = None;
+        for (i, step) in steps.iter().enumerate().rev() {
+            let is_first = i == 0;
+            match (step.level, step.pairs) {
+                (Level::Registers { order, len }, _) => {
+                    let order = s.order(order, *len);
+                    let pairs = Regs::of(self.prefixes(s, step, &order, *len, before.as_ref()));
+                    let mut place = vec![0; order.len()];
+                    order.iter().enumerate().for_each(|(p, &item)| place[item] = p);
+                    let at = self.table(&place);
+                    let pair = pairs.at(at);
+                    if is_first {
+                        return self.by_register(scan, layout, Regs(pair));
+                    }
+                    before = Some(Regs(pair.field(0)));
+                }
+                (_, pairs) => {
+                    let own = Regs(Regs::of(pairs.expect("lanes and warps have some")).0.field(0));
+                    before = Some(match before {
+                        None => own,
+                        Some(b) => {
+                            let then = call!(Device::ScanThen; b.at(Local::R), own.at(Local::R), s.fold.clone());
+                            Regs::of(self.bind(Ty::array(s.maybe(), step.count), each(then)))
+                        }
+                    });
+                }
+            }
+        }
+        let first = scan.items.len();
+        let items = match steps.first() {
+            Some(step) => step.items.clone(),
+            None => items,
+        };
+        // Without a level of registers at the bottom, each item is combined with what comes before it.
+        let pair = match before {
+            Some(b) => {
+                let upto = call!(Device::ScanThen; b.at(Local::R), items.at(Local::R), s.fold.clone());
+                Expr::Tuple(vec![b.at(Local::R), upto])
+            }
+            None => {
+                let none = Expr::Tuple(vec![false.into(), items.at(Local::R).field(1)]);
+                Expr::Tuple(vec![none, items.at(Local::R)])
+            }
+        };
+        let pairs = self.bind(Ty::array(s.pair(), first), each(pair));
+        self.by_register(scan, layout, Regs::of(pairs))
+    }
+
+    /// Of items by their number, by the register that each is or is a copy of.
+    fn by_register(&mut self, scan: &Scan, layout: &Layout, items: Regs) -> Regs {
+        debug_assert_eq!(scan.item_of.len(), layout.regs());
+        let at = self.table(&scan.item_of);
+        Regs(items.at(at))
+    }
+
+    fn totals(&mut self, s: &Scanned, items: &Regs, count: usize, order: &[usize], len: usize) -> Name {
+        let item = items.at(self.table(order)).at(Local::K);
+        let totals = call!(
+            Device::ScanTotals; [Generic::Inferred, count / len, len];
+            closure([Local::K], item), s.fold.clone()
+        );
+        self.bind(Ty::array(s.maybe(), count / len), totals)
+    }
+
+    /// By the place in `order`: what comes before an item, and what comes up to it.
+    fn prefixes(&mut self, s: &Scanned, step: &Step, order: &[usize], len: usize, before: Option<&Regs>) -> Name {
+        let item = step.items.at(self.table(order)).at(Local::K);
+        let before = match before {
+            Some(b) => b.at(Local::G),
+            None => Expr::Tuple(vec![false.into(), step.items.at(0).field(1)]),
+        };
+        let prefixes = call!(
+            Device::ScanPrefixes; [Generic::Inferred, step.count, len];
+            closure([Local::G], before), closure([Local::K], item), s.fold.clone()
+        );
+        self.bind(Ty::array(s.pair(), step.count), prefixes)
+    }
+
+    fn lanes(&mut self, s: &Scanned, items: &Regs, count: usize, mask: u32, total: bool) -> Name {
+        let scanned = call!(
+            Device::ScanLanes; [Generic::Inferred, count, mask, s.reverse, s.some, total];
+            closure([Local::K], items.at(Local::K)), s.site, s.fold.clone()
+        );
+        self.bind(Ty::array(s.pair(), count), scanned)
+    }
+
+    fn warps(&mut self, s: &Scanned, level: &Level, items: &Regs, count: usize) -> Name {
+        let Level::Warps { bits, across } = level else { unreachable!("a level of warps") };
+        let mut parts = Items { regs: vec![], types: vec![] };
+        for (i, &t) in s.types.iter().enumerate() {
+            parts.regs.push(Regs(items.0.clone().field(1).field(i)));
+            parts.types.push(t);
+        }
+        if !s.some {
+            parts.regs.push(Regs(items.0.clone().field(0)));
+            parts.types.push(DType::Bool);
+        }
+        let mut gathered: Vec<Expr> =
+            self.gathered(&parts, across, s.site).iter().map(|regs| regs.at(Local::K)).collect();
+        let flag = if s.some { true.into() } else { gathered.pop().expect("the flags come last") };
+        let part = Expr::Tuple(vec![flag, Expr::Tuple(gathered)]);
+        // The warp's place along the axis.
+        let bit = |(i, bit): (usize, &usize)| {
+            let own = (Name::Tid >> (LANE_BITS + bit) & 1).group();
+            if i == 0 { own } else { (own << i).group() }
+        };
+        let own = bits.iter().enumerate().map(bit).reduce(|a, b| a | b).expect("there are bits");
+        let scanned = call!(
+            Device::ScanWarps; [Generic::Inferred, count, across.warps, s.reverse];
+            closure([Local::K], part), own, s.fold.clone()
+        );
+        self.bind(Ty::array(s.pair(), count), scanned)
+    }
+}

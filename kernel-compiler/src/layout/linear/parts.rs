@@ -1,0 +1,66 @@
+//! The layouts of tiles that are joined, and of parts of tiles.
+
+use super::layout::{Layout, shift};
+use super::matrix::deposit_bits;
+use super::shape::{Derived, move_dims};
+
+/// A layout to convert a tile to, of which a thread then has the parts that it keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Convert {
+    pub first: Layout,
+    /// What [`Layout::slice`] gives of it.
+    pub sliced: Derived,
+}
+
+impl Layout {
+    /// Of two tiles of this layout side by side in a new last dimension: register `2 r + i` is register `r` of tile `i`.
+    pub fn join(&self) -> Layout {
+        let mut dims = self.dims().to_vec();
+        dims.push(1);
+        let layout = self.map_bases(dims, |b| b << 1);
+        let regs = [1].into_iter().chain(layout.reg_bases().iter().copied()).collect();
+        layout.with_regs(regs)
+    }
+
+    /// Of the part of `extent` elements from `start` on along an axis, where the bits of the index that tell parts apart
+    /// are bits of registers. Else a layout to convert to first.
+    pub fn slice(&self, axis: usize, extent: usize, start: usize) -> Result<Derived, Box<Convert>> {
+        let (kept, low) = (extent.trailing_zeros(), shift(self.dims(), axis));
+        let wanted: Vec<u32> = (kept..self.dims()[axis]).map(|i| 1 << (low + i)).collect();
+        let parts: u32 = wanted.iter().sum();
+        let places: Vec<usize> =
+            wanted.iter().filter_map(|w| self.reg_bases().iter().position(|b| b == w)).collect();
+        let others = self.matrix().columns().iter().filter(|&&b| b & parts != 0).count();
+        if places.len() == wanted.len() && others == wanted.len() {
+            return Ok(self.part(axis, kept, &places, start >> kept));
+        }
+        let mut shape = self.shape();
+        shape[axis] = extent;
+        let order: Vec<usize> = (0..self.rank()).rev().collect();
+        let part = Layout::blocked(&shape, &order, 1, self.warps());
+        let whole = part.map_bases(self.dims().to_vec(), |b| move_dims(b, part.dims(), self.dims()));
+        let regs = whole.reg_bases().iter().copied().chain(wanted).collect();
+        let first = whole.with_regs(regs);
+        let sliced = first.slice(axis, extent, start).expect("the parts are registers");
+        Err(Box::new(Convert { first, sliced }))
+    }
+
+    /// `places` are the register bits that tell parts apart, of which `index` is taken.
+    fn part(&self, axis: usize, kept: u32, places: &[usize], index: usize) -> Derived {
+        let mut dims = self.dims().to_vec();
+        dims[axis] = kept;
+        let others: Vec<usize> = (0..self.reg_bases().len()).filter(|i| !places.contains(i)).collect();
+        let bases = others.iter().map(|&i| self.reg_bases()[i]).collect();
+        let layout = self.clone().with_regs(bases).map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims));
+        let place = deposit_bits(index, places);
+        Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &others) | place).collect(), layout }
+    }
+
+    /// The thread's and the registers' parts of the flat index over other padded extents, without an axis.
+    pub fn across(&self, axis: usize, shape: &[usize]) -> Layout {
+        let mut dims: Vec<u32> = shape.iter().map(|n| n.trailing_zeros()).collect();
+        dims[axis] = dims[axis].max(self.dims()[axis]);
+        let mask = ((1u32 << self.dims()[axis]) - 1) << shift(self.dims(), axis);
+        self.map_bases(dims.clone(), |b| move_dims(b & !mask, self.dims(), &dims))
+    }
+}
