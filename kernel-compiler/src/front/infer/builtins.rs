@@ -14,12 +14,14 @@ pub(super) struct Call<'a> {
     pub options: Options,
 }
 
-/// What follows an access: `.mask(m).other(v).streaming()`; or a `dot`: `.tf32()`.
+/// What follows an access: `.mask(m).other(v).streaming()`; a `dot`: `.tf32()`; or an extremum: `.propagate_nan()`.
 #[derive(Default)]
 pub(super) struct Options {
     /// The first one of an access.
     pub of_access: Option<(String, Span)>,
     pub precision: Option<(Precision, Span)>,
+    /// Of `maximum` and its like: where it is said.
+    pub propagate_nan: Option<Span>,
     pub mask: Option<(Val, Span)>,
     pub other: Option<(Val, Span)>,
     pub hint: Hint,
@@ -46,18 +48,53 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("abs", "abs(x)"),
     ("floor", "floor(x)"),
     ("ceil", "ceil(x)"),
+    ("trunc", "trunc(x)"),
+    ("rint", "rint(x)"),
+    ("round", "round(x)"),
     ("sqrt", "sqrt(x)"),
     ("rsqrt", "rsqrt(x)"),
+    ("cbrt", "cbrt(x)"),
     ("recip", "recip(x)"),
     ("exp", "exp(x)"),
     ("exp2", "exp2(x)"),
+    ("exp10", "exp10(x)"),
+    ("expm1", "expm1(x)"),
     ("log", "log(x)"),
     ("log2", "log2(x)"),
+    ("log10", "log10(x)"),
+    ("log1p", "log1p(x)"),
     ("sin", "sin(x)"),
     ("cos", "cos(x)"),
+    ("tan", "tan(x)"),
+    ("asin", "asin(x)"),
+    ("acos", "acos(x)"),
+    ("atan", "atan(x)"),
+    ("sinh", "sinh(x)"),
+    ("cosh", "cosh(x)"),
     ("tanh", "tanh(x)"),
+    ("asinh", "asinh(x)"),
+    ("acosh", "acosh(x)"),
+    ("atanh", "atanh(x)"),
     ("erf", "erf(x)"),
+    ("erfc", "erfc(x)"),
+    ("erfinv", "erfinv(x)"),
+    ("lgamma", "lgamma(x)"),
+    ("tgamma", "tgamma(x)"),
     ("sigmoid", "sigmoid(x)"),
+    ("isnan", "isnan(x)"),
+    ("isinf", "isinf(x)"),
+    ("isfinite", "isfinite(x)"),
+    ("popc", "popc(x)"),
+    ("clz", "clz(x)"),
+    ("ffs", "ffs(x)"),
+    ("brev", "brev(x)"),
+    ("pow", "pow(x, y)"),
+    ("atan2", "atan2(y, x)"),
+    ("hypot", "hypot(x, y)"),
+    ("copysign", "copysign(x, sign)"),
+    ("nextafter", "nextafter(x, to)"),
+    ("ldexp", "ldexp(x, n)"),
+    ("mulhi", "mulhi(a, b)"),
     ("fma", "fma(a, b, c)"),
     ("expand", "expand(t, axis)"),
     ("broadcast", "broadcast(t, [M, N])"),
@@ -114,9 +151,9 @@ pub(super) fn quoted(usage: &str) -> String {
     format!("`{}`", usage.replace(" or ", "` or `"))
 }
 
-/// What may follow an access, and then what may follow a `dot`.
-pub const OPTIONS: [&str; 9] =
-    ["mask", "other", "streaming", "keep", "no_l1", "relaxed", "unchecked", "tf32", "tf32x3"];
+/// What may follow an access, then what may follow a `dot`, then what may follow an extremum.
+pub const OPTIONS: [&str; 10] =
+    ["mask", "other", "streaming", "keep", "no_l1", "relaxed", "unchecked", "tf32", "tf32x3", "propagate_nan"];
 
 pub(super) fn is_option(name: &str) -> bool {
     OPTIONS.contains(&name)
@@ -124,6 +161,11 @@ pub(super) fn is_option(name: &str) -> bool {
 
 pub(super) fn is_access(name: &str) -> bool {
     matches!(name, "load" | "store" | "tile") || name.starts_with("atomic_")
+}
+
+/// What `.propagate_nan()` may follow.
+pub(super) fn is_extremum(name: &str) -> bool {
+    matches!(name, "maximum" | "minimum" | "max" | "min" | "clamp")
 }
 
 /// The options of a `dot`, as written after it.

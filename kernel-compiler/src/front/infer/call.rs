@@ -67,7 +67,7 @@ impl Infer<'_> {
         let mut at = e;
         loop {
             let ExprKind::Call { name, generics, args, method } = &at.kind else {
-                return self.error(at.span, "options follow `load`, `store`, `.tile` or an atomic, as in `load(x, i).mask(m).other(v)`, or a product, as in `dot(a, b, acc).tf32()`");
+                return self.error(at.span, "options follow `load`, `store`, `.tile` or an atomic, as in `load(x, i).mask(m).other(v)`, a product, as in `dot(a, b, acc).tf32()`, or an extremum, as in `maximum(a, b).propagate_nan()`");
             };
             let n = name.to_string();
             if *method && builtins::is_option(&n) {
@@ -76,6 +76,16 @@ impl Infer<'_> {
                 continue;
             }
             let (access, dot) = (builtins::is_access(&n), n == "dot");
+            if let Some(at) = options.propagate_nan {
+                let others = options.of_access.is_some() || options.precision.is_some();
+                return match builtins::is_extremum(&n) && !others {
+                    true => self.operation(name, generics, args, e.span, options),
+                    false => self.error(
+                        at,
+                        "`.propagate_nan()` follows `maximum(a, b)`, `minimum(a, b)`, `clamp(x, lo, hi)`, `max(t, axis)` or `min(t, axis)`, without other options",
+                    ),
+                };
+            }
             return match (&options.of_access, &options.precision) {
                 (_, Some((_, at))) if access => self
                     .error(*at, format!("`.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`, `{n}` has no such option")),
@@ -92,12 +102,21 @@ impl Infer<'_> {
                     name.span(),
                     format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`"),
                 ),
-                _ => {
-                    self.no_errors(args)?;
-                    self.builtin(&builtins::Call { name, generics, args, span: e.span, options })
-                }
+                _ => self.operation(name, generics, args, e.span, options),
             };
         }
+    }
+
+    fn operation(
+        &mut self,
+        name: &Ident,
+        generics: &[Generic],
+        args: &[Expr],
+        span: Span,
+        options: builtins::Options,
+    ) -> Result<Val> {
+        self.no_errors(args)?;
+        self.builtin(&builtins::Call { name, generics, args, span, options })
     }
 
     fn option(&mut self, o: &mut builtins::Options, name: &Ident, args: &[Expr]) -> Result<()> {
@@ -106,6 +125,10 @@ impl Infer<'_> {
         if args.len() != wanted {
             return self
                 .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
+        }
+        if n == "propagate_nan" {
+            o.propagate_nan = Some(name.span().into());
+            return Ok(());
         }
         if let Some(p) = builtins::precision(&n) {
             if o.precision.replace((p, name.span().into())).is_some() {

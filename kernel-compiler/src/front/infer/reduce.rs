@@ -79,8 +79,8 @@ impl Infer<'_> {
         let combine = match (name, closure) {
             (_, Some(f)) => self.combine(&f, dtype, c.span)?,
             ("sum", _) => Combine::Binary(Binary::Add),
-            ("max", _) => Combine::Binary(Binary::Max),
-            _ => Combine::Binary(Binary::Min),
+            ("max", _) => Combine::Binary(self.extremum_op(Binary::Max, dtype, c)?),
+            _ => Combine::Binary(self.extremum_op(Binary::Min, dtype, c)?),
         };
         match axis {
             Some(a) => v = self.reduce_axis(v, a, combine, c.span),

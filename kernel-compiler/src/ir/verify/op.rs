@@ -2,7 +2,7 @@
 
 use super::{Verifier, check};
 use crate::dtype::DType;
-use crate::ir::{Atomic, Binary, Combine, Op, Param, ParamKind, Precision, Type, Unary, Value, matrices};
+use crate::ir::{Atomic, Binary, Combine, Op, Param, ParamKind, Precision, Type, Value, matrices};
 
 /// The result of a product of operands of a type.
 fn product(dtype: DType) -> Option<DType> {
@@ -10,24 +10,6 @@ fn product(dtype: DType) -> Option<DType> {
         DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => Some(DType::F32),
         DType::I8 => Some(DType::I32),
         _ => None,
-    }
-}
-
-fn takes_unary(op: Unary, d: DType) -> bool {
-    match op {
-        Unary::Neg => d.is_float() || d.is_signed(),
-        Unary::Not => !d.is_float(),
-        Unary::Abs => d.is_float() || d.is_int(),
-        _ => d.is_float(),
-    }
-}
-
-fn takes_binary(op: Binary, d: DType) -> bool {
-    match op {
-        Binary::And | Binary::Or | Binary::Xor => !d.is_float(),
-        Binary::Shl | Binary::Shr => d.is_int(),
-        Binary::Eq | Binary::Ne => true,
-        _ => d != DType::Bool,
     }
 }
 
@@ -75,16 +57,17 @@ impl Verifier<'_> {
                 self.scalar(*x, Some(ty.dtype))
             }
             Op::Unary(u, x) => {
-                self.same(*x, &ty)?;
-                self.computes(u.name(), ty.dtype, takes_unary(*u, ty.dtype))
+                let operand = self.ty(*x).clone();
+                self.shape(*x, &ty.shape)?;
+                self.computes(u.name(), operand.dtype, u.takes().holds(operand.dtype))?;
+                self.gives(u.name(), &operand, u.gives(operand.dtype), &ty)
             }
             Op::Binary(b, x, y) => {
                 let operands = self.ty(*x).clone();
                 self.shape(*x, &ty.shape)?;
-                self.same(*y, &operands)?;
-                self.computes(b.name(), operands.dtype, takes_binary(*b, operands.dtype))?;
-                let result = if b.is_compare() { DType::Bool } else { operands.dtype };
-                check(ty.dtype == result, || format!("{} of {operands} gives {ty}", b.name()))
+                self.same(*y, &Type { dtype: b.second(operands.dtype), shape: operands.shape.clone() })?;
+                self.computes(b.name(), operands.dtype, b.takes().holds(operands.dtype))?;
+                self.gives(b.name(), &operands, b.gives(operands.dtype), &ty)
             }
             Op::Fma(a, b, c) => {
                 [a, b, c].into_iter().try_for_each(|&x| self.same(x, &ty))?;
@@ -129,8 +112,13 @@ impl Verifier<'_> {
                 check(dtype == ty.dtype, || format!("{} is reduced to {ty}", self.ty(*value)))?;
                 match combine {
                     Combine::Binary(b) => {
-                        let known = matches!(b, Binary::Add | Binary::Min | Binary::Max);
-                        self.computes(&format!("a reduction by {}", b.name()), dtype, known && dtype != DType::Bool)
+                        let known =
+                            matches!(b, Binary::Add | Binary::Min | Binary::Max | Binary::MinNan | Binary::MaxNan);
+                        self.computes(
+                            &format!("a reduction by {}", b.name()),
+                            dtype,
+                            known && dtype != DType::Bool && b.takes().holds(dtype),
+                        )
                     }
                     Combine::Closure { a, b, body, result } => {
                         let extent = f.shape(*value)[*axis];
@@ -170,6 +158,10 @@ impl Verifier<'_> {
     /// Whether an operation is one of this type.
     fn computes(&self, op: &str, dtype: DType, takes: bool) -> Result<(), String> {
         check(takes && !dtype.is_float8(), || format!("{op} of {dtype}"))
+    }
+
+    fn gives(&self, op: &str, operand: &Type, wanted: DType, result: &Type) -> Result<(), String> {
+        check(result.dtype == wanted, || format!("{op} of {operand} gives {result}"))
     }
 
     fn number_of_program(&self, ty: &Type) -> Result<(), String> {
