@@ -159,7 +159,10 @@ pub fn operation(name: &str) -> Option<&'static str> {
         "clone" => "leave it out: scalars and tiles are copied",
         "unwrap" | "expect" => "leave it out: a kernel has no `Option` and no `Result`",
         "cumsum" | "cumprod" | "associative_scan" | "scan" | "sort" | "topk" | "flip" | "join" | "split"
-        | "interleave" | "cat" | "rand" | "randn" | "randint" | "histogram" => "it is not offered yet",
+        | "interleave" | "cat" | "histogram" => "it is not offered yet",
+        "rand" | "randn" | "randint" | "rand4x" | "randn4x" | "randint4x" | "philox" => {
+            "it is in a library: put the kernel in a #[tile_module(use tilewright::random)]"
+        }
         "gather" => "read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet",
         "mean" => "divide `sum(x, axis)` by the number of elements",
         "all" | "any" => "use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`",

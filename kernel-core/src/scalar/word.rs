@@ -166,7 +166,10 @@ pub(super) fn pow<F: Word>(x: F, y: F) -> F {
 }
 
 macro_rules! words {
-    ($($f:ident $bits:ident $m:ident $fraction:literal $split:expr, $ln_2:expr, $third:expr, $limit:literal, $atanh:expr, $series:expr;)+) => { $(
+    ($(
+        $f:ident $bits:ident $m:ident $fraction:literal
+        $split:expr, $ln_2:expr, $third:expr, $limit:literal, $atanh:expr, $series:expr;
+    )+) => { $(
         impl Word for $f {
             const ZERO: $f = 0.0;
             const ONE: $f = 1.0;

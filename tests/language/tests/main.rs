@@ -13,6 +13,7 @@ mod exchanges;
 mod indices;
 mod language;
 mod pdl;
+mod random;
 mod ranges;
 mod reductions;
 mod rotated;

@@ -1,5 +1,5 @@
-//! Every function of the language, of every type that it takes, as a device program: whether LLVM and `ptxas` take it, and the
-//! instructions of some.
+//! Every function of the language, of every type that it takes, as a device program: whether LLVM and `ptxas` take it,
+//! and the instructions of some.
 
 use super::*;
 use tilewright_compiler::dtype::DType;
@@ -25,6 +25,13 @@ fn source() -> String {
         for &b in Binary::ALL.iter().filter(|b| Binary::parse(b.name()).is_some() && b.takes().holds(d)) {
             kernel(b.name(), d, b.second(d), b.gives(d), &format!("{}(a, b)", b.name()));
         }
+        if matches!(d, DType::F16 | DType::BF16) {
+            for op in ["add", "max", "min", "xchg"] {
+                kernel(&format!("atomic_{op}"), d, d, d, &format!("atomic_{op}(y, arange(32), a + b)"));
+            }
+            kernel("atomic_cas", d, d, d, "atomic_cas(y, arange(32), a, b)");
+            kernel("atomic_load", d, d, d, "atomic_load(y, arange(32)) + a * b");
+        }
         if d.is_float() {
             kernel("max_nan", d, d, d, "maximum(a, b).propagate_nan()");
             kernel("min_nan", d, d, d, "minimum(a, b).propagate_nan()");
@@ -34,14 +41,16 @@ fn source() -> String {
 }
 
 /// A function of a type, a target, and an instruction that it is, or that it is not.
-const INSTRUCTIONS: [(&str, &str, &str, bool); 14] = [
+const INSTRUCTIONS: [(&str, &str, &str, bool); 16] = [
     ("f_max_nan_f32", "sm_75", "max.NaN", false),
     ("f_max_nan_f32", "sm_80", "max.NaN.f32", true),
     ("f_min_nan_bf16", "sm_80", "min.NaN.f32", true),
+    ("f_atomic_add_f16", "sm_75", "add.noftz.f16", true),
+    ("f_atomic_add_bf16", "sm_80", "cas.b16", true),
+    ("f_atomic_load_f16", "sm_75", "ld.acquire.gpu.global.b16", true),
     ("f_popc_u64", "sm_75", "popc.b64", true),
     ("f_clz_i32", "sm_75", "clz.b32", true),
     ("f_brev_u32", "sm_75", "brev.b32", true),
-    ("f_ffs_u32", "sm_75", "brev.b32", true),
     ("f_mulhi_u32", "sm_75", "mul.hi.u32", true),
     ("f_mulhi_u64", "sm_75", "mul.hi.u64", true),
     ("f_mulhi_i64", "sm_75", "mul.hi.s64", true),

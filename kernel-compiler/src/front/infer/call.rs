@@ -82,7 +82,8 @@ impl Infer<'_> {
                     true => self.operation(name, generics, args, e.span, options),
                     false => self.error(
                         at,
-                        "`.propagate_nan()` follows `maximum(a, b)`, `minimum(a, b)`, `clamp(x, lo, hi)`, `max(t, axis)` or `min(t, axis)`, without other options",
+                        "`.propagate_nan()` follows `maximum(a, b)`, `minimum(a, b)`, `clamp(x, lo, hi)`, `max(t, axis)` or \
+                         `min(t, axis)`, without other options",
                     ),
                 };
             }
@@ -177,7 +178,7 @@ impl Infer<'_> {
         }
         let args: Vec<_> = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
         let outer_types = self.types.len();
-        let result = self.generics(h, generics).and_then(|scope| self.inlined(h, scope, args, outer_types));
+        let result = self.generics(h, generics).and_then(|scope| self.inlined(h, scope, args, outer_types, span));
         self.types.truncate(outer_types);
         result
     }
@@ -218,6 +219,7 @@ impl Infer<'_> {
         scope: HashMap<String, Binding>,
         args: Vec<(Val, Span)>,
         outer_types: usize,
+        span: Span,
     ) -> Result<Val> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
@@ -230,6 +232,7 @@ impl Infer<'_> {
         }
         let caller = std::mem::replace(&mut self.scopes, vec![scope]);
         let loops = std::mem::take(&mut self.loops);
+        let standard_call = self.standard_call;
         self.depth += 1;
         let run = || {
             for (p, (v, at)) in h.params.iter().zip(args) {
@@ -238,6 +241,9 @@ impl Infer<'_> {
                     ParamType::Closure(ty) => self.hand_over(h, (&p.pattern, ty), v, outer_types, at)?,
                 };
                 self.bind_pattern(&p.pattern, v, at)?;
+            }
+            if h.is_standard {
+                self.standard_call.get_or_insert(span);
             }
             let (v, at) = (self.block(&h.body)?, h.body.value.as_ref().map_or(h.body.span, |v| v.span));
             match (&h.returns, v) {
@@ -257,6 +263,7 @@ impl Infer<'_> {
         };
         let result = run();
         self.depth -= 1;
+        self.standard_call = standard_call;
         self.loops = loops;
         self.scopes = caller;
         result

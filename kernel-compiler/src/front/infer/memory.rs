@@ -150,13 +150,13 @@ impl Infer<'_> {
         let bits = matches!(name, "atomic_and" | "atomic_or" | "atomic_xor");
         let ok = match dtype {
             DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-            DType::F32 | DType::F64 => !bits,
+            DType::F32 | DType::F64 | DType::F16 | DType::BF16 => !bits,
             _ => false,
         };
         if ok {
             Ok(())
         } else {
-            let allowed = if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64" };
+            let allowed = if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64, f16, bf16" };
             self.error(span, format!("`{name}` works on {allowed}, found {}", in_message(dtype)))
         }
     }

@@ -152,6 +152,8 @@ struct Infer<'a> {
     loops: usize,
     /// Depth of inlined helpers.
     depth: usize,
+    /// In a helper of a library of the language: the user's call, of the outermost one.
+    standard_call: Option<Span>,
 }
 
 impl<'a> Infer<'a> {
@@ -180,6 +182,7 @@ impl<'a> Infer<'a> {
             scopes: vec![HashMap::new()],
             loops: 0,
             depth: 0,
+            standard_call: None,
         }
     }
 
@@ -242,7 +245,7 @@ impl<'a> Infer<'a> {
 
     /// A value that some statement defines by itself.
     fn define(&mut self, op: Op, ty: Type, span: Span) -> Value {
-        self.values.push(ValueInfo { ty, op, span: span.first });
+        self.values.push(ValueInfo { ty, op, span: self.place(span).first });
         Value(self.values.len() as u32 - 1)
     }
 
@@ -256,7 +259,12 @@ impl<'a> Infer<'a> {
     }
 
     fn error<T>(&self, span: impl Into<Span>, message: impl Into<String>) -> Result<T> {
-        Err(self.d.error(span, message))
+        Err(self.d.error(self.place(span.into()), message))
+    }
+
+    /// The place in the user's source: of what a library of the language does that of its call.
+    fn place(&self, span: Span) -> Span {
+        self.standard_call.unwrap_or(span)
     }
 
     // --- compile-time values ---

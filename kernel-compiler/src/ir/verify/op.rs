@@ -16,7 +16,7 @@ fn product(dtype: DType) -> Option<DType> {
 fn takes_atomic(op: Atomic, d: DType) -> bool {
     match d {
         DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-        DType::F32 | DType::F64 => !matches!(op, Atomic::And | Atomic::Or | Atomic::Xor),
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => !matches!(op, Atomic::And | Atomic::Or | Atomic::Xor),
         _ => false,
     }
 }
