@@ -31,11 +31,12 @@ pub struct Sources {
 }
 
 impl Sources {
+    #[cfg(test)]
     pub fn read(paths: &[PathBuf]) -> io::Result<Sources> {
         Sources::read_with(paths, Libraries::default())
     }
 
-    /// The same with the libraries of dependencies.
+    /// Reads files, beside libraries of dependencies.
     pub fn read_with(paths: &[PathBuf], mut libraries: Libraries) -> io::Result<Sources> {
         let mut files = Vec::new();
         for path in paths {

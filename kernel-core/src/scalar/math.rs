@@ -148,15 +148,15 @@ pub mod m32 {
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod m64 {
-    pub use super::super::approx64::erfinv;
+    pub use super::super::approx64::{erfinv, exp10};
 
     by_std! {
         f64: floor floor ceil ceil trunc trunc rint round_ties_even round round sqrt sqrt recip recip
             exp exp exp2 exp2 log ln log2 log2 sin sin cos cos tanh tanh
     }
     by_libm! {
-        cbrt(x) cbrt exp10(x) exp10 expm1(x) expm1 log10(x) log10 log1p(x) log1p tan(x) tan asin(x) asin acos(x) acos
-        atan(x) atan sinh(x) sinh cosh(x) cosh asinh(x) asinh acosh(x) acosh atanh(x) atanh erf(x) erf erfc(x) erfc
+        cbrt(x) cbrt expm1(x) expm1 log10(x) log10 log1p(x) log1p tan(x) tan asin(x) asin acos(x) acos
+        atan(x) atan sinh(x) sinh cosh(x) cosh asinh(x) asinh atanh(x) atanh erf(x) erf erfc(x) erfc
         lgamma(x) lgamma tgamma(x) tgamma pow(x, y) pow atan2(y, x) atan2 hypot(x, y) hypot
     }
 
@@ -168,6 +168,12 @@ pub mod m64 {
     #[inline(always)]
     pub fn copysign(x: f64, sign: f64) -> f64 {
         x.copysign(sign)
+    }
+
+    /// That of `libm` is a number for some negative ones.
+    #[inline(always)]
+    pub fn acosh(x: f64) -> f64 {
+        if x < 1.0 { f64::NAN } else { libm::acosh(x) }
     }
 
     #[inline(always)]

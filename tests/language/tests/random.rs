@@ -6,7 +6,7 @@ use tilewright_language_tests::everywhere::{everywhere, same};
 
 #[tile_module(use tilewright::random)]
 mod kernels {
-    #[tile_kernel(types(T = [u32, u64]), tune(warps = [1, 4]), grid = [1])]
+    #[tile_kernel(types(T = [u32, u64]), tune(warps = [1, 4]), emulate = all, grid = [1])]
     pub fn integers<T: Int>(seed: u64, offsets: &[T], y: &mut [T]) {
         let i = arange(64);
         let (a, b, c, d) = randint4x(seed, load(offsets, i));
@@ -19,7 +19,7 @@ mod kernels {
         store(y, 320, randint(seed, load(offsets, 3)));
     }
 
-    #[tile_kernel(types(T = [u32, u64]), tune(warps = [1, 4]), grid = [1])]
+    #[tile_kernel(types(T = [u32, u64]), tune(warps = [1, 4]), emulate = all, grid = [1])]
     pub fn floats<T: Int>(seed: u64, offsets: &[T], y: &mut [f32]) {
         let i = arange(64);
         let offset = load(offsets, i);
@@ -135,7 +135,8 @@ const SEEDS: [u64; 4] = [0, 42, 0x1234_5678_9abc_def0, u64::MAX];
 
 /// Offsets from 0 on, and some large ones.
 fn offsets(seed: u64) -> impl Iterator<Item = u64> {
-    (0..64u64).map(move |i| if i % 8 == 7 { (i * 0x9e37_79b9_7f4a_7c15).rotate_left(seed as u32 % 64) } else { i })
+    (0..64u64)
+        .map(move |i| if i % 8 == 7 { i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(seed as u32 % 64) } else { i })
 }
 
 macro_rules! integers_of {
@@ -168,10 +169,10 @@ fn integers_of_offsets() {
 fn uniform(bits: u32, x: u64) -> f32 {
     if bits == 32 {
         let x = x as u32 as i32;
-        (if x < 0 { -x - 1 } else { x }) as f32 * 4.6566127342e-10
+        (if x < 0 { -x - 1 } else { x }) as f32 * (4.6566127342e-10f64 as f32)
     } else {
         let x = x as i64;
-        (if x < 0 { -x - 1 } else { x }) as f32 * 1.084_202_1e-19
+        (if x < 0 { -x - 1 } else { x }) as f32 * (1.0842020432385337e-19f64 as f32)
     }
 }
 

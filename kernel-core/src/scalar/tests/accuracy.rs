@@ -160,6 +160,21 @@ host32! {
     host_rsqrt rsqrt: 0.501, m64::rsqrt;
     host_recip recip: 0.501, normal_recip;
     host_erf erf: 1.1, libm::erf;
+    host_exp10 exp10: 0.501, pxfm::f_exp10;
+    host_expm1 expm1: 0.501, pxfm::f_expm1;
+    host_log10 log10: 0.501, pxfm::f_log10;
+    host_log1p log1p: 0.501, pxfm::f_log1p;
+    host_cbrt cbrt: 0.501, pxfm::f_cbrt;
+    host_tan tan: 0.501, pxfm::f_tan;
+    host_asin asin: 0.501, pxfm::f_asin;
+    host_acos acos: 0.501, pxfm::f_acos;
+    host_atan atan: 0.501, pxfm::f_atan;
+    host_sinh sinh: 0.501, pxfm::f_sinh;
+    host_cosh cosh: 0.501, pxfm::f_cosh;
+    host_asinh asinh: 0.501, pxfm::f_asinh;
+    host_acosh acosh: 0.501, pxfm::f_acosh;
+    host_atanh atanh: 0.501, pxfm::f_atanh;
+    host_erfc erfc: 0.501, pxfm::f_erfc;
     host_lgamma lgamma: 0.501, pxfm::f_lgamma;
     host_tgamma tgamma: 0.501, |x| if x == 0.0 { 1.0 / x } else { pxfm::f_tgamma(x) };
     host_erfinv erfinv: 0.501, pxfm::f_erfinv;
@@ -300,4 +315,30 @@ fn remainders_are_exact() {
             "{x:e} % {y:e}: {r:e}, {reference:e}"
         );
     }
+}
+
+/// The host's `f64` functions: `libm` is held here, too.
+#[test]
+fn host_f64() {
+    check64("exp10", 1.0, m64::exp10, |x| if x < -307.0 { approx64::exp10(x) } else { pxfm::f_exp10(x) });
+    check64("expm1", 1.0, m64::expm1, pxfm::f_expm1);
+    check64("log10", 1.0, m64::log10, pxfm::f_log10);
+    check64("log1p", 1.0, m64::log1p, pxfm::f_log1p);
+    check64("cbrt", 1.0, m64::cbrt, pxfm::f_cbrt);
+    check64("tan", 1.0, m64::tan, pxfm::f_tan);
+    check64("asin", 1.0, m64::asin, pxfm::f_asin);
+    check64("acos", 1.0, m64::acos, pxfm::f_acos);
+    check64("atan", 1.0, m64::atan, pxfm::f_atan);
+    check64("sinh", 2.0, m64::sinh, pxfm::f_sinh);
+    check64("cosh", 1.0, m64::cosh, pxfm::f_cosh);
+    check64("asinh", 1.0, m64::asinh, pxfm::f_asinh);
+    check64("acosh", 1.0, m64::acosh, pxfm::f_acosh);
+    check64("atanh", 1.0, m64::atanh, pxfm::f_atanh);
+    check64("erfc", 3.0, m64::erfc, pxfm::f_erfc);
+    check64(
+        "tgamma",
+        10.0,
+        m64::tgamma,
+        |x| if x > 171.6 || x == 0.0 { approx64::tgamma(x) } else { pxfm::f_tgamma(x) },
+    );
 }

@@ -49,13 +49,14 @@ const FUNCTIONS: [Function; 21] = [
     ("asin", pxfm::f_asin),
     ("acos", pxfm::f_acos),
     ("atan", pxfm::f_atan),
-    ("sinh", pxfm::f_sinh),
+    // The reference has one zero for these two.
+    ("sinh", |x| if x == 0.0 { x } else { pxfm::f_sinh(x) }),
     ("cosh", pxfm::f_cosh),
     ("asinh", pxfm::f_asinh),
     ("acosh", pxfm::f_acosh),
     ("atanh", pxfm::f_atanh),
     ("erfc", pxfm::f_erfc),
-    ("erfinv", pxfm::f_erfinv),
+    ("erfinv", |x| if x == 0.0 { x } else { pxfm::f_erfinv(x) }),
     ("lgamma", pxfm::f_lgamma),
     // The reference has one infinity for both zeros.
     ("tgamma", |x| if x == 0.0 { 1.0 / x } else { pxfm::f_tgamma(x) }),
@@ -115,7 +116,12 @@ where
             for (row, (name, f)) in FUNCTIONS.iter().enumerate() {
                 for (&x, found) in x.iter().zip(&y[row * n..]) {
                     let (wanted, found) = (T::of(f(x.number())).number(), found.number());
-                    assert!(near::<T>(found, wanted), "{title}: {name}({x:?}) is {found:e}, not {wanted:e}");
+                    // Near its zeros below 0 the absolute error counts.
+                    let near_zero = *name == "lgamma" && (found - wanted).abs() <= 8.0 * T::EPSILON;
+                    assert!(
+                        near::<T>(found, wanted) || near_zero,
+                        "{title}: {name}({x:?}) is {found:e}, not {wanted:e}"
+                    );
                 }
             }
             assert_eq!(found_kinds, kinds, "{title}");
@@ -165,11 +171,9 @@ where
         &|x, y, _| pxfm::f_hypot(x, y),
         &|x, y, _| x.copysign(y),
         &|x, _, n| {
-            if x == 0.0 {
-                x
-            } else {
-                x * 2f64.powi(n.clamp(-1070, 1000)) * 2f64.powi(n.clamp(-2000, 2000) - n.clamp(-1070, 1000))
-            }
+            // In two steps, since 2^n may be no number.
+            let (n, half) = (n.clamp(-2200, 2200), n.clamp(-2200, 2200) / 2);
+            if plain(x) { x * 2f64.powi(half) * 2f64.powi(n - half) } else { x }
         },
         &|x, y, _| nan(x, y, x.max(y)),
         &|x, y, _| nan(x, y, x.min(y)),
