@@ -2,6 +2,7 @@
 
 use tilewright::{tile_kernel, tile_library, tile_module};
 
+pub use gated::gate;
 pub use rows::{leaky_rows, soft_rows};
 
 /// `y = a x + y`.
@@ -97,3 +98,15 @@ mod rows {
     }
 }
 // ANCHOR_END: library
+
+// ANCHOR: other_crate
+/// Kernels that use a library of another crate.
+#[tile_module(use own_kernel::gates)]
+pub mod gated {
+    #[tile_kernel(tune(BLOCK = [1024], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
+    pub fn gate<const BLOCK: usize>(gates: &[f32], values: &[f32], y: &mut [f32]) {
+        let i = program_id(0) * BLOCK + arange(BLOCK);
+        store(y, i, swiglu(load(gates, i), load(values, i)));
+    }
+}
+// ANCHOR_END: other_crate

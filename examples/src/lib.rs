@@ -1,6 +1,6 @@
 //! The kernels one learns from, each the plain way. `device-kernels` has the fast ones.
 //!
-//! Read them in this order: [`vector_add`], [`gelu`], [`color_inversion`], [`reverse`], [`rainbow`], [`convolution`], [`softmax`],
+//! Read them in this order: [`vector_add`], [`gelu`], [`dropout`], [`color_inversion`], [`reverse`], [`rainbow`], [`convolution`], [`softmax`],
 //! [`transpose`], [`reduction`], [`softmax_array`], [`matmul`], [`matmul_activation`].
 //!
 //! Each has a page in the book, `docs/tutorials`; [`guide`] has the kernels of the book's guide.
@@ -12,6 +12,7 @@
 
 pub mod color_inversion;
 pub mod convolution;
+pub mod dropout;
 pub mod gelu;
 pub mod guide;
 pub mod matmul;

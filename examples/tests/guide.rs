@@ -2,7 +2,7 @@
 
 // ANCHOR: imports
 use tilewright::{Autotune, Buffer, Error, LaunchOptions, Runtime, Source, Stream, f16};
-use tilewright_examples::guide::{axpy, histogram, scale_rows, shift_in_place};
+use tilewright_examples::guide::{axpy, gate, histogram, scale_rows, shift_in_place};
 // ANCHOR_END: imports
 use tilewright::{AsSlice, Event};
 use tilewright_examples::guide::{leaky_rows, soft_rows};
@@ -243,6 +243,17 @@ fn kernels_of_a_library() -> Result<(), Error> {
         assert_eq!(y.to_vec()?, [-0.01, 1.0, 3.0, 3.0]);
         rt.launch(soft_rows(x.view([2, 2])?, y.view_mut([2, 2])?))?;
         assert_eq!(y.to_vec()?[2..], [0.5, 0.5]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_library_of_another_crate() -> Result<(), Error> {
+    for rt in [Runtime::cpu(), Runtime::emulator(5)] {
+        let mut y = [0.0; 3];
+        rt.launch(gate(&[0.0, 1.0, -1.0], &[5.0, 2.0, 2.0], &mut y))?;
+        let wanted = [0.0, 2.0 / (1.0 + (-1.0f32).exp()), -2.0 / (1.0 + 1.0f32.exp())];
+        assert!(y.iter().zip(wanted).all(|(y, w)| (y - w).abs() < 1e-6), "{y:?}");
     }
     Ok(())
 }

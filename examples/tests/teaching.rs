@@ -4,8 +4,8 @@ use tilewright::{AsSliceMut, Call, ConfigDesc, f16};
 use tilewright::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
 use tilewright_conformance::{data, reference};
 use tilewright_examples::{
-    color_inversion, convolution, gelu, matmul, matmul_activation, rainbow, reduction, reverse, softmax, softmax_array,
-    transpose, vector_add,
+    color_inversion, convolution, dropout, gelu, matmul, matmul_activation, rainbow, reduction, reverse, softmax,
+    softmax_array, transpose, vector_add,
 };
 
 /// On both backends.
@@ -50,6 +50,27 @@ fn vector_adds() {
                 });
                 assert_eq!(out.to_vec().unwrap(), wanted);
             }
+        }
+    });
+}
+
+#[test]
+fn dropout_keeps_what_its_seed_says() {
+    everywhere(|rt| {
+        for n in [0, 1, 1023, 5000] {
+            let x = floats(n);
+            let buffer = Buffer::from_slice(rt, &x).unwrap();
+            let masks = [1u64, 2].map(|seed| {
+                let (mut y, mut dx) = (Buffer::<f32>::zeros(rt, n).unwrap(), Buffer::<f32>::zeros(rt, n).unwrap());
+                launch(rt, dropout::kernels::dropout(&buffer, &mut y, 0.5, seed));
+                launch(rt, dropout::kernels::dropout_backward(&buffer, &mut dx, 0.5, seed));
+                let y = y.to_vec().unwrap();
+                assert_eq!(y, dx.to_vec().unwrap());
+                assert!(x.iter().zip(&y).all(|(x, y)| *y == 0.0 || *y == 2.0 * x));
+                y.iter().map(|y| *y != 0.0).collect::<Vec<_>>()
+            });
+            assert!(n < 100 || masks[0] != masks[1]);
+            assert!(n < 1000 || masks.iter().all(|m| m.iter().filter(|k| **k).count().abs_diff(n / 2) < n / 16));
         }
     });
 }

@@ -4,6 +4,7 @@ use tilewright::kernel::emulator::Options;
 use tilewright::{Buffer, Error, Runtime, f16};
 use tilewright_examples::color_inversion::{invert_bytes, invert_persistent};
 use tilewright_examples::convolution::convolution_plain;
+use tilewright_examples::dropout::kernels::{dropout, dropout_backward};
 use tilewright_examples::gelu::gelu_plain;
 use tilewright_examples::matmul::{matmul_blocked, matmul_persistent, matmul_views};
 use tilewright_examples::matmul_activation::matmul_leaky_relu;
@@ -42,6 +43,26 @@ fn gelu() -> Result<(), Error> {
     // ANCHOR_END: gelu
     let y = y.to_vec()?;
     assert!(y[1] == 0.0 && (y[2] - 0.8412).abs() < 1e-3, "{y:?}");
+    Ok(())
+}
+
+#[test]
+fn dropout_and_back() -> Result<(), Error> {
+    let rt = Runtime::cpu();
+    // ANCHOR: dropout
+    let x = Buffer::from_slice(&rt, &vec![1.0f32; 10_000])?;
+    let mut y = Buffer::<f32>::zeros(&rt, 10_000)?;
+    let mut dx = Buffer::<f32>::zeros(&rt, 10_000)?;
+    let (keep, seed) = (0.8, 42u64);
+    rt.launch(dropout(&x, &mut y, keep, seed))?;
+    // The gradient of the sum of y.
+    rt.launch(dropout_backward(&x, &mut dx, keep, seed))?;
+    // ANCHOR_END: dropout
+    let y = y.to_vec()?;
+    assert_eq!(y, dx.to_vec()?);
+    let mean = y.iter().sum::<f32>() / y.len() as f32;
+    assert!((mean - 1.0).abs() < 0.02, "{mean}");
+    assert!(y.iter().all(|&y| y == 0.0 || y == 1.0 / 0.8));
     Ok(())
 }
 

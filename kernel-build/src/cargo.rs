@@ -9,6 +9,7 @@ use tilewright_compiler::remarks::Remark;
 
 use crate::cache::Cache;
 use crate::compile::{Build, BuildError, Outcome, run};
+use crate::dependencies::{self, Dependency};
 use crate::pool::Pool;
 use crate::report::Report;
 use crate::settings::{Settings, VARIABLES};
@@ -44,9 +45,17 @@ impl Settings {
         };
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
         let cache = cache_for(&out);
+        let dependencies = dependencies::announced(std::env::vars_os());
         self.watch(&crate_dir, &cache);
-        let (outcome, remarks) = match self.sources(&crate_dir) {
+        dependencies.iter().for_each(|d| println!("cargo::rerun-if-changed={}", d.sources.display()));
+        let (outcome, remarks) = match self.sources(&crate_dir, &dependencies) {
             Ok(sources) => {
+                // A package without the key says it to nobody.
+                if let (Ok(package), Some(_)) =
+                    (std::env::var("CARGO_PKG_NAME"), std::env::var_os("CARGO_MANIFEST_LINKS"))
+                {
+                    println!("{}", dependencies::announcement(&package, &crate_dir));
+                }
                 write_host_code(&sources, &out.join("host"), &pool);
                 if let Err(e) = registry::write(&crate_dir, &sources, &out) {
                     println!("cargo::error=no list of kernels in {}: {}", out.display(), one_line(&e.to_string()));
@@ -59,10 +68,11 @@ impl Settings {
         self.tell(outcome, remarks, &out);
     }
 
-    /// The files that kernels are looked for in.
-    fn sources(&self, crate_dir: &Path) -> io::Result<Sources> {
+    /// The files that kernels are looked for in, and the libraries of dependencies.
+    fn sources(&self, crate_dir: &Path, dependencies: &[Dependency]) -> io::Result<Sources> {
         let found = self.dirs.iter().map(|d| files::rust_files(&crate_dir.join(d)));
-        Sources::read(&found.collect::<io::Result<Vec<_>>>()?.concat())
+        let found = found.collect::<io::Result<Vec<_>>>()?.concat();
+        Sources::read_with(&found, dependencies::libraries(dependencies)?)
     }
 
     fn build(&self, sources: &Sources, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {

@@ -35,6 +35,8 @@ mod cargo;
 #[cfg(feature = "compile")]
 mod compile;
 #[cfg(feature = "compile")]
+mod dependencies;
+#[cfg(feature = "compile")]
 mod host_code;
 #[cfg(feature = "compile")]
 mod pool;

@@ -26,13 +26,19 @@ impl SourceFile {
 
 pub struct Sources {
     files: Vec<SourceFile>,
-    /// The libraries of all files.
+    /// The libraries of all files, and of dependencies.
     pub libraries: Libraries,
 }
 
 impl Sources {
+    #[cfg(test)]
     pub fn read(paths: &[PathBuf]) -> io::Result<Sources> {
-        let (mut files, mut libraries) = (Vec::new(), Libraries::default());
+        Sources::read_with(paths, Libraries::default())
+    }
+
+    /// Reads files, beside libraries of dependencies.
+    pub fn read_with(paths: &[PathBuf], mut libraries: Libraries) -> io::Result<Sources> {
+        let mut files = Vec::new();
         for path in paths {
             let text = fs::read_to_string(path).map_err(|e| in_file(path, &e))?;
             let file = SourceFile { path: path.clone(), text };

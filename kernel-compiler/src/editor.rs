@@ -42,8 +42,10 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// Expands `#[tile_module(attr)] item`.
 pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     let uses = syn::parse2::<Uses>(attr).unwrap_or_default();
-    let facade = uses.facade.unwrap_or_else(default_facade);
-    module_of(&uses.libraries, &facade, item, false)
+    // Those of the language are modules of typed functions.
+    let standard = uses.standard_paths().filter_map(|p| syn::parse2(p).ok());
+    let libraries: Vec<syn::Path> = uses.libraries.iter().cloned().chain(standard).collect();
+    module_of(&libraries, &uses.facade(), item, false)
 }
 
 /// Expands `#[tile_library(attr)] item`: modules that use the library see its items.

@@ -4,7 +4,7 @@ use crate::diag::{self, Diagnostics};
 use crate::emit::grid;
 use crate::emit::host::{self, Emulate, HostOptions};
 use crate::front::instance::Kernel;
-use crate::front::source::{Uses, default_facade};
+use crate::front::source::Uses;
 use crate::front::{library, module, parse};
 use crate::unparsed;
 use proc_macro2::{TokenStream, TokenTree};
@@ -88,9 +88,7 @@ pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// Expands `#[tile_module(use library, .., crate = path)] mod m { .. }`.
 pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2::<Uses>(attr) {
-        Ok(uses) => {
-            library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(Some(vec![]), uses.facade, item))
-        }
+        Ok(uses) => library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(Some(vec![]), uses, item)),
         Err(e) => {
             let e = syn::Error::new(
                 e.span(),
@@ -98,7 +96,7 @@ pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
                  #[tile_module(use crate::tiles::library)]",
             )
             .to_compile_error();
-            let kernels = expand_module_with(None, None, item);
+            let kernels = expand_module_with(None, Uses::default(), item);
             quote! { #e #kernels }
         }
     }
@@ -122,21 +120,21 @@ pub fn with_library(input: TokenStream) -> TokenStream {
         Ok((items.map(|f| f.items), syn::parse2::<Uses>(uses)?, input.parse::<TokenStream>()?))
     };
     match parts.parse2(input) {
-        Ok((None, uses, module)) => expand_module_with(None, uses.facade, module),
+        Ok((None, uses, module)) => expand_module_with(None, uses, module),
         Ok((Some(items), uses, module)) => {
-            library::ask(&uses, &items, &module).unwrap_or_else(|| expand_module_with(Some(items), uses.facade, module))
+            library::ask(&uses, &items, &module).unwrap_or_else(|| expand_module_with(Some(items), uses, module))
         }
         Err(e) => e.to_compile_error(),
     }
 }
 
 /// The same with the items of its libraries; with none if these have mistakes, which are reported already.
-fn expand_module_with(libraries: Option<Vec<syn::Item>>, facade: Option<syn::Path>, item: TokenStream) -> TokenStream {
+fn expand_module_with(libraries: Option<Vec<syn::Item>>, uses: Uses, item: TokenStream) -> TokenStream {
     let (attrs, vis, ident, items) = match syn::parse2::<syn::ItemMod>(item.clone()) {
         Ok(syn::ItemMod { attrs, vis, ident, content: Some((_, items)), .. }) => (attrs, vis, ident, items),
         Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "mod")) => {
             let (errors, module) = unparsed::module(item, e);
-            let module = module.map(|m| expand_module_with(None, facade, m));
+            let module = module.map(|m| expand_module_with(None, uses, m));
             return quote! { #errors #module };
         }
         _ => {
@@ -145,8 +143,7 @@ fn expand_module_with(libraries: Option<Vec<syn::Item>>, facade: Option<syn::Pat
         }
     };
     with_errors(|d| {
-        let facade = facade.unwrap_or_else(default_facade);
-        let (kernels, rest) = module::module(items, libraries.as_deref(), &facade, d);
+        let (kernels, rest) = module::module(items, libraries.as_deref(), &uses, d);
         // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
         let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
         let kernels = kernels.into_iter().map(|k| expand_found(k, d));

@@ -29,10 +29,13 @@
 
 mod atomics;
 mod debug;
+mod elementary;
+mod kinds;
 mod make;
 mod math;
 mod memory;
 mod options;
+mod pairs;
 mod parts;
 mod product;
 mod programs;
@@ -47,13 +50,19 @@ pub use atomics::{
     atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store, atomic_xchg,
     atomic_xor,
 };
+pub use elementary::{
+    Elementary, acos, acosh, asin, asinh, atan, atanh, cbrt, cosh, erfc, erfinv, exp10, expm1, lgamma, log1p, log10,
+    rint, round, sinh, tan, tgamma, trunc,
+};
+pub use kinds::{Kinds, clz, ffs, isfinite, isinf, isnan, popc};
 pub use make::{arange, full, zeros};
 pub use math::{
-    Math, abs, bitcast, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,
+    Math, abs, bitcast, brev, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,
     sigmoid, sin, sqrt, tanh, to, where_,
 };
 pub use memory::{Pointer, Ptr, PtrMut, View, ViewMut, load, store};
 pub use options::{Options, Stored};
+pub use pairs::{Pairs, atan2, copysign, hypot, ldexp, mulhi, nextafter, pow};
 pub use parts::{Parts, cat, flip, gather, insert, interleave, join, slice, split};
 pub use product::dot;
 pub use programs::{cdiv, num_programs, program_id, swizzle2d};

@@ -54,7 +54,7 @@ macro_rules! functions {
                 stub()
             }
 
-            /// The greater of each two elements; of a number and NaN the number.
+            /// The greater of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
             ///
             /// Both have one type and spread to one shape.
             ///
@@ -79,7 +79,7 @@ macro_rules! functions {
                 stub()
             }
 
-            /// The lesser of each two elements; of a number and NaN the number.
+            /// The lesser of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
             ///
             /// Both have one type and spread to one shape.
             ///
@@ -382,6 +382,24 @@ functions! {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     sigmoid
+    /// The bits of each element in the opposite order.
+    ///
+    /// The shape stays. Integers; another type is an error.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[u32], y: &mut [u32]) {
+    ///     store(y, arange(2), brev(load(x, arange(2))));
+    /// }
+    /// # }
+    /// let mut y = [9; 2];
+    /// Runtime::cpu().launch(k(&[1, 0], &mut y))?;
+    /// assert_eq!(y, [0x8000_0000, 0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    brev
 }
 
 /// Each element as a `U`: mostly written `x.to::<U>()`, see [`Math::to`].
@@ -449,7 +467,7 @@ pub fn where_<C: Condition, A: Meets<B>, B: Value>(c: C, a: A, b: B) -> C::Choic
     stub()
 }
 
-/// The greater of each two elements; of a number and NaN the number.
+/// The greater of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
 ///
 /// Both have one type and spread to one shape; ranks that differ are an error.
 ///
@@ -471,7 +489,7 @@ pub fn maximum<A: Meets<B>, B: Value>(a: A, b: B) -> A::Output {
     stub()
 }
 
-/// The lesser of each two elements; of a number and NaN the number.
+/// The lesser of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
 ///
 /// Both have one type and spread to one shape; ranks that differ are an error.
 ///

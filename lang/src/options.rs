@@ -126,8 +126,29 @@ impl Stored {
     }
 }
 
-/// The options of a load, of a tile of a view, or of an atomic, which follow it.
+/// The options of a load, of a tile of a view, of an atomic, or of an extremum, which follow it.
 pub trait Options: Value {
+    /// Of `maximum`, `minimum`, `clamp`, `max` and `min`: the result is NaN where an operand is NaN.
+    ///
+    /// Without it, of a number and NaN the number is taken. Of integers it is an error.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(x: &[f32], y: &mut [f32]) {
+    ///     store(y, arange(2), maximum(load(x, arange(2)), 0.0).propagate_nan());
+    /// }
+    /// # }
+    /// let mut y = [9.0; 2];
+    /// Runtime::cpu().launch(k(&[-1.0, f32::NAN], &mut y))?;
+    /// assert!(y[0] == 0.0 && y[1].is_nan());
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    fn propagate_nan(self) -> Self {
+        stub()
+    }
+
     /// Elements for which `m` does not hold are not accessed; loaded they are 0, or the value of
     /// [`other`](Options::other).
     ///

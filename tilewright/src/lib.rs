@@ -29,6 +29,9 @@
 //! - `build`: `tilewright::build`, for build scripts.
 #![warn(missing_docs)]
 
+#[cfg(feature = "runtime")]
+pub mod random;
+
 /// Descriptors of kernels, bundles of compiled code, scalar operations, the emulated SM.
 #[cfg(feature = "runtime")]
 pub use tilewright_core as kernel;

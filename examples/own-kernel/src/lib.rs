@@ -1,8 +1,8 @@
 //! RMS normalisation, as in the layers of a language model: every row is divided by the root of the mean of its
 //! squares.
 
-use tilewright::tile_kernel;
 use tilewright::{Buffer, Error, Runtime};
+use tilewright::{tile_kernel, tile_library};
 
 // ANCHOR: kernels
 tilewright::kernels!();
@@ -34,3 +34,14 @@ pub fn normalise(rt: &Runtime, x: &[f32], columns: usize) -> Result<Vec<f32>, Er
     y.to_vec()
 }
 // ANCHOR_END: rms_norm
+
+// ANCHOR: library
+/// Functions for kernels of other crates: `#[tile_module(use own_kernel::gates)]`.
+#[tile_library]
+pub mod gates {
+    /// SwiGLU: a value behind a gate.
+    fn swiglu(gate: Tile<f32>, value: Tile<f32>) -> Tile<f32> {
+        gate * sigmoid(gate) * value
+    }
+}
+// ANCHOR_END: library

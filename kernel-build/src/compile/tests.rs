@@ -9,6 +9,7 @@ use super::*;
 use crate::toolchain;
 use tilewright_compiler::{Libraries, Source};
 
+mod functions;
 mod sm75;
 
 const KERNEL_CORE: &str = "#![no_std]\n#![feature(stdarch_nvptx)]\npub mod device;\n";

@@ -54,8 +54,8 @@ impl Codegen<'_> {
                         _ if planted!("reduce-padding-is-zero") => Expr::zero(dtype),
                         // Either gives the number where the other is NaN: NaN alone is in no result.
                         Binary::Max | Binary::Min if dtype.is_float() => nan(dtype),
-                        Binary::Max => call!(Function::Lowest; [dtype];),
-                        Binary::Min => call!(Function::Highest; [dtype];),
+                        Binary::Max | Binary::MaxNan => call!(Function::Lowest; [dtype];),
+                        Binary::Min | Binary::MinNan => call!(Function::Highest; [dtype];),
                         _ => Expr::zero(dtype),
                     };
                     regs = vec![self.with_identity(&regs[0], padding.as_ref(), identity, &layout, dtype)];

@@ -114,6 +114,8 @@ pub struct Scope {
 #[derive(Debug)]
 pub struct Helper {
     pub name: Ident,
+    /// Of a library of the language: no place in it is in the user's files.
+    pub is_standard: bool,
     pub type_params: Vec<String>,
     pub consts: Vec<ConstParam>,
     pub params: Vec<HelperParam>,

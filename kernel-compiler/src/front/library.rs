@@ -1,14 +1,16 @@
 //! `#[tile_library]`: functions, constants, enums and type aliases for kernels of other modules of the package, which
-//! name it: `#[tile_module(use crate::tiles::library)]`.
+//! name it: `#[tile_module(use crate::tiles::library)]`. A public library is for other packages as well.
 //!
 //! A macro sees the tokens that it is given, and no others. So a library becomes a `macro_rules!` that hands its items,
 //! and the tokens of the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps
 //! its place in the user's source. The build script, which reads all files, finds a library by its path.
 
 use crate::diag::{Diagnostic, Diagnostics, Reported, Result, Span};
+use crate::front::instance::fingerprint;
 use crate::front::parse::check_body;
 use crate::front::parse::constants::enumeration;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
+use crate::front::standard;
 use proc_macro2::TokenStream;
 use quote::quote;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use syn::parse::Parser;
 
 /// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that
 /// choose what is compiled. Every mistake is reported.
-fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::Item>> {
+pub(super) fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::Item>> {
     let Some((_, items)) = &module.content else {
         return Err(d.error(Span::of(module), NO_BODY));
     };
@@ -88,17 +90,46 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
         .flat_map(|(_, items)| items)
         .filter(|i| !matches!(i, syn::Item::Fn(_)));
     let errors = errors.iter().map(Diagnostic::to_tokens);
+    let hand_over = hand_over(vis, quote! { #facade::__private::tile_module_with! }, &handed_on);
     quote! {
         #(#errors)*
         #(#outer)* #[allow(unused)] #vis mod #ident {
             #(#inner)*
             #(#seen)*
-            macro_rules! tile_items {
-                ($($module:tt)*) => { #facade::__private::tile_module_with! { #handed_on $($module)* } }
-            }
-            pub(crate) use tile_items;
+            #hand_over
         }
     }
+}
+
+/// The macro `tile_items`, by which a library hands on its items. That of a public one is exported, by a name that no
+/// other one of the crate has.
+fn hand_over(vis: &syn::Visibility, receiver: TokenStream, items: &TokenStream) -> TokenStream {
+    let rule = quote! { ($($module:tt)*) => { #receiver { #items $($module)* } } };
+    if !matches!(vis, syn::Visibility::Public(_)) {
+        return quote! {
+            macro_rules! tile_items { #rule }
+            pub(crate) use tile_items;
+        };
+    }
+    let name = quote::format_ident!("__tile_items_{}", fingerprint(&[items]));
+    quote! {
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! #name { #rule }
+        #[doc(hidden)]
+        pub use #name as tile_items;
+    }
+}
+
+/// The items of some libraries of the language, the last library first.
+pub fn standard(libraries: &[&str]) -> Vec<syn::Item> {
+    let of = |name: &&str| {
+        let text = standard::LIBRARIES.iter().find(|(n, _)| n == name).map_or("", |(_, text)| *text);
+        let file = syn::parse_file(text).map(|f| f.items).unwrap_or_default();
+        let modules = file.into_iter().filter_map(|i| if let syn::Item::Mod(m) = i { Some(m) } else { None });
+        modules.flat_map(|m| items(&m, &Diagnostics::default()).unwrap_or_default()).collect::<Vec<_>>()
+    };
+    libraries.iter().rev().flat_map(of).collect()
 }
 
 /// Asks the first of the libraries for its items, if there is one; `before` are those of others, and `module` is who
@@ -106,10 +137,18 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
 pub fn ask(uses: &Uses, before: &[syn::Item], module: &TokenStream) -> Option<TokenStream> {
     let (first, rest) = uses.libraries.split_first()?;
     let facade = uses.facade.iter();
-    Some(quote! { #first::tile_items! { { #(#before)* } { #(use #rest,)* #(crate = #facade)* } #module } })
+    let standard = uses.standard_paths();
+    Some(
+        quote! { #first::tile_items! { { #(#before)* } { #(use #rest,)* #(use #standard,)* #(crate = #facade)* } #module } },
+    )
 }
 
-/// The libraries of a package, as the build script finds them.
+/// Where the files of another package's library crate are: of no file of this package.
+fn root_of_crate(name: &str) -> Vec<String> {
+    vec!["extern crate".into(), name.into()]
+}
+
+/// The libraries of a package, and those of its dependencies, as the build script finds them.
 #[derive(Default)]
 pub struct Libraries(Vec<Library>);
 
@@ -142,10 +181,21 @@ impl Library {
 impl Libraries {
     /// Adds those of a file.
     pub fn add<'a>(&mut self, source: impl Into<Source<'a>>) {
-        let Source { file, text } = source.into();
+        let source = source.into();
+        self.add_at(ModulePath::of(source.file), source.text);
+    }
+
+    /// Adds those of a file of another package, whose library crate has this name.
+    pub fn add_of_crate<'a>(&mut self, name: &str, source: impl Into<Source<'a>>) {
+        let source = source.into();
+        let place = ModulePath { root: root_of_crate(name), ..ModulePath::of(source.file) };
+        self.add_at(place, source.text);
+    }
+
+    fn add_at(&mut self, place: ModulePath, text: &str) {
         // A look at the text spares most files the parser.
         if let Some(f) = text.contains(LIBRARY).then(|| syn::parse_file(text).ok()).flatten() {
-            self.add_items(&ModulePath::of(file), &text.into(), &[], &f.items);
+            self.add_items(&place, &text.into(), &[], &f.items);
         }
     }
 
@@ -175,6 +225,13 @@ impl Libraries {
     fn find(&self, path: &syn::Path, at: &ModulePath) -> std::result::Result<&Library, String> {
         let mut names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
         let written = names.join("::");
+        let of_crate = names.split_first().and_then(|(first, rest)| {
+            let root = root_of_crate(first);
+            self.0.iter().find(|l| l.place.root == root && l.place.modules == rest)
+        });
+        if let Some(library) = of_crate {
+            return Ok(library);
+        }
         let mut modules = at.modules.clone();
         while let Some(first) = names.first() {
             match first.as_str() {
@@ -196,7 +253,7 @@ impl Libraries {
         match found[..] {
             [one] => Ok(one),
             [] => Err(format!(
-                "no #[tile_library] `{written}` in the files of this package: the path is the one of the library itself, not of a re-export"
+                "no #[tile_library] `{written}` in the files of this package, or of a dependency that says `links` in its Cargo.toml: the path is the one of the library itself, not of a re-export"
             )),
             _ => Err(format!("several libraries may be `{written}`: give one another name")),
         }
@@ -269,6 +326,42 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn libraries_of_the_language_have_no_mistakes() {
+        for (name, text) in standard::LIBRARIES {
+            let d = Diagnostics::default();
+            let file = syn::parse_file(text).unwrap();
+            let [syn::Item::Mod(module)] = &file.items[..] else { panic!("{name} is one module") };
+            assert_eq!(module.ident, name);
+            assert!(super::items(module, &d).is_ok_and(|items| !items.is_empty()) && d.is_empty(), "{name}");
+        }
+        assert_eq!(super::standard(&["random"]).len(), super::standard(&["random", "none"]).len());
+    }
+
+    #[test]
+    fn a_library_of_another_crate_is_found_by_its_path() {
+        let user = USER.replace("crate::tiles::library", "other::tiles::library");
+        let mut found = libraries(&[("src/tiles.rs", LIBRARY)]);
+        assert!(crate::device_units(&user, &found).is_empty());
+        found.add_of_crate("other", Source { file: "/elsewhere/src/tiles.rs".as_ref(), text: LIBRARY });
+        assert_eq!((crate::device_units(&user, &found).len(), found.missing(&user)), (1, vec![]));
+        let user = user.replace("other::tiles", "::other::tiles");
+        assert_eq!(crate::device_units(&user, &found).len(), 1);
+        // A library of this package is not one of the other.
+        assert!(!found.missing(&user.replace("::tiles", "")).is_empty());
+    }
+
+    #[test]
+    fn public_libraries_are_exported() {
+        let expanded = |text: &str| expand(quote! {}, text.parse().unwrap()).to_string();
+        let (private, public) =
+            (expanded("mod l { const A: f32 = 1.0; }"), expanded("pub mod l { const A: f32 = 1.0; }"));
+        assert!(!private.contains("macro_export") && private.contains("pub (crate) use tile_items"), "{private}");
+        assert!(public.contains("# [macro_export] macro_rules ! __tile_items_"), "{public}");
+        // Two of one crate have two names.
+        assert_ne!(public, expanded("pub mod l { const A: f32 = 2.0; }"));
     }
 
     /// Reports of the emulated SM name them.

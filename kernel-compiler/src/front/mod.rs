@@ -10,4 +10,5 @@ pub mod parse;
 pub mod print;
 pub mod registry;
 pub mod source;
+pub mod standard;
 pub mod suggest;

@@ -3,9 +3,9 @@
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::front::ast::{self, Scope};
 use crate::front::instance::{Kernel, fingerprint, lines};
-use crate::front::library::Libraries;
+use crate::front::library::{self, Libraries};
 use crate::front::parse;
-use crate::front::source::{KERNEL, Source, default_facade, take_attribute, walk};
+use crate::front::source::{KERNEL, Source, Uses, default_facade, take_attribute, walk};
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use std::cell::RefCell;
@@ -20,6 +20,8 @@ pub struct Found {
     pub scope: Result<Rc<Scope>>,
     /// Of the items that the function may use.
     pub context: TokenStream,
+    /// Of those that libraries of the language have: they are in no file of the package.
+    pub standard: TokenStream,
     /// The crate that the expansion names, if the function's own attribute does not say it.
     pub facade: syn::Path,
 }
@@ -27,7 +29,8 @@ pub struct Found {
 impl Found {
     /// A function that stands alone.
     pub fn alone(attr: TokenStream, item: syn::ItemFn) -> Found {
-        Found { attr, item, scope: Ok(Rc::default()), context: TokenStream::new(), facade: default_facade() }
+        let (context, standard) = (TokenStream::new(), TokenStream::new());
+        Found { attr, item, scope: Ok(Rc::default()), context, standard, facade: default_facade() }
     }
 
     /// The kernels that it is written for, if they have no mistakes that a parser finds.
@@ -42,8 +45,8 @@ impl Found {
         // before the macro is called.
         let bare = syn::ItemFn { attrs: vec![], ..self.item.clone() };
         let (bare, attr, context) = (bare.to_token_stream(), self.attr.clone(), self.context);
-        let tokens = [&attr, &bare, &context];
-        let (fingerprint, lines) = (fingerprint(&tokens), lines(&tokens));
+        let tokens = [&attr, &bare, &context, &self.standard];
+        let (fingerprint, lines) = (fingerprint(&tokens), lines(&tokens[..3]));
         let kernels = parse::kernels(self.attr, self.item, self.scope?, self.facade, d)?;
         let identified = |ast: ast::Kernel| {
             let (fingerprint, lines) = (fingerprint.clone(), lines.clone());
@@ -59,11 +62,12 @@ fn is_used(i: &syn::Item) -> bool {
 }
 
 /// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too. Mistakes
-/// in what they use are reported; without libraries they have been. `facade` is what expansions name.
+/// in what they use are reported; without libraries they have been. `uses` says which libraries of the language they use, and
+/// what expansions name.
 pub fn module(
     mut items: Vec<syn::Item>,
     libraries: Option<&[syn::Item]>,
-    facade: &syn::Path,
+    uses: &Uses,
     d: &Diagnostics,
 ) -> (Vec<Found>, Vec<syn::Item>) {
     let mut kernels = vec![];
@@ -79,18 +83,21 @@ pub fn module(
     });
     // The module's own come first.
     let all = || items.iter().chain(libraries.unwrap_or_default());
+    let standard = library::standard(&uses.standard);
     let scope = || {
         let mut no_cfg = parse::NoCfg::new(d);
         kernels.iter().for_each(|(_, f)| no_cfg.visit_item_fn(f));
         all().filter(|i| is_used(i)).for_each(|i| no_cfg.visit_item(i));
         no_cfg.done()?;
-        parse::scope(all(), d).map(Rc::new)
+        parse::scope(all(), standard.iter(), d).map(Rc::new)
     };
     let scope = if libraries.is_some() { scope() } else { Err(Reported) };
     let context: TokenStream = all().filter(|i| is_used(i)).map(ToTokens::to_token_stream).collect();
+    let standard: TokenStream = standard.iter().map(ToTokens::to_token_stream).collect();
+    let facade = uses.facade();
     let found = |(attr, item)| {
-        let (scope, context, facade) = (scope.clone(), context.clone(), facade.clone());
-        Found { attr, item, scope, context, facade }
+        let (scope, context, standard, facade) = (scope.clone(), context.clone(), standard.clone(), facade.clone());
+        Found { attr, item, scope, context, standard, facade }
     };
     (kernels.into_iter().map(found).collect(), items)
 }
@@ -108,8 +115,7 @@ pub fn file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<Fou
         if let Some((_, items)) = &m.content
             && let Ok(used) = libraries.items(&uses, at)
         {
-            let facade = uses.facade.unwrap_or_else(default_facade);
-            found.borrow_mut().extend(module(items.clone(), Some(&used), &facade, &Diagnostics::default()).0);
+            found.borrow_mut().extend(module(items.clone(), Some(&used), &uses, &Diagnostics::default()).0);
         }
     });
     found.into_inner()

@@ -1,5 +1,6 @@
 //! Source files of a package: the attributes of the compiler, and the modules that have them.
 
+use crate::front::standard;
 use proc_macro2::TokenStream;
 use std::path::Path;
 use syn::Token;
@@ -56,8 +57,26 @@ impl ModulePath {
 #[derive(Default)]
 pub struct Uses {
     pub libraries: Vec<syn::Path>,
+    /// Those of [`standard`], by their names.
+    pub standard: Vec<&'static str>,
     /// The crate that expansions name, if it is not `::tilewright`.
     pub facade: Option<syn::Path>,
+}
+
+impl Uses {
+    /// The crate that expansions name.
+    pub fn facade(&self) -> syn::Path {
+        self.facade.clone().unwrap_or_else(default_facade)
+    }
+
+    /// The libraries of the language, by their paths.
+    pub fn standard_paths(&self) -> impl Iterator<Item = TokenStream> {
+        let facade = self.facade();
+        self.standard.iter().map(move |name| {
+            let name = syn::Ident::new(name, proc_macro2::Span::call_site());
+            quote::quote!(#facade::#name)
+        })
+    }
 }
 
 impl Parse for Uses {
@@ -77,6 +96,9 @@ impl Parse for Uses {
                 input.parse::<Token![,]>()?;
             }
         }
+        let facade = out.facade();
+        out.standard = out.libraries.iter().filter_map(|l| standard::named(l, &facade)).collect();
+        out.libraries.retain(|l| standard::named(l, &facade).is_none());
         Ok(out)
     }
 }

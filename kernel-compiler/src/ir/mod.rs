@@ -4,6 +4,7 @@
 //! with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform: every
 //! thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
 
+pub mod function;
 pub mod memory;
 pub mod op;
 pub mod parse;
@@ -14,8 +15,9 @@ pub mod verify;
 pub mod walk;
 
 use crate::dtype::DType;
+pub use function::{Binary, Takes, Unary};
 pub use memory::{Address, BlockPointer, Dim, Guard, Hint, Number, Test};
-pub use op::{Atomic, Binary, Combine, Op, Precision, Unary, matrices};
+pub use op::{Atomic, Combine, Op, Precision, matrices};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
 pub use value::{Shape, Type, Value, Var};

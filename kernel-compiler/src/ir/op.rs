@@ -1,5 +1,6 @@
 //! Operations: the definitions of values.
 
+use crate::ir::function::{Binary, Unary};
 use crate::ir::memory::{Address, BlockPointer, Hint};
 use crate::ir::value::{Value, Var};
 
@@ -142,123 +143,6 @@ pub enum Combine {
         body: Vec<Value>,
         results: Vec<Value>,
     },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unary {
-    Neg,
-    Not,
-    Abs,
-    Floor,
-    Ceil,
-    Sqrt,
-    Rsqrt,
-    Recip,
-    Exp,
-    Exp2,
-    Log,
-    Log2,
-    Sin,
-    Cos,
-    Tanh,
-    Erf,
-    Sigmoid,
-}
-
-impl Unary {
-    pub const ALL: [Unary; 17] = {
-        use Unary::*;
-        [Neg, Not, Abs, Floor, Ceil, Sqrt, Rsqrt, Recip, Exp, Exp2, Log, Log2, Sin, Cos, Tanh, Erf, Sigmoid]
-    };
-
-    /// Function of `tilewright_core::scalar`.
-    pub fn name(self) -> &'static str {
-        use Unary::*;
-        match self {
-            Neg => "neg",
-            Not => "not",
-            Abs => "abs",
-            Floor => "floor",
-            Ceil => "ceil",
-            Sqrt => "sqrt",
-            Rsqrt => "rsqrt",
-            Recip => "recip",
-            Exp => "exp",
-            Exp2 => "exp2",
-            Log => "log",
-            Log2 => "log2",
-            Sin => "sin",
-            Cos => "cos",
-            Tanh => "tanh",
-            Erf => "erf",
-            Sigmoid => "sigmoid",
-        }
-    }
-
-    /// The functions a kernel calls by name.
-    pub fn parse(name: &str) -> Option<Unary> {
-        Unary::ALL.into_iter().find(|u| u.name() == name && !matches!(u, Unary::Neg | Unary::Not))
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binary {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Rem,
-    Min,
-    Max,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Binary {
-    pub const ALL: [Binary; 18] = {
-        use Binary::*;
-        [Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge]
-    };
-
-    /// Function of `tilewright_core::scalar`.
-    pub fn name(self) -> &'static str {
-        use Binary::*;
-        match self {
-            Add => "add",
-            Sub => "sub",
-            Mul => "mul",
-            Div => "div",
-            Rem => "rem",
-            Min => "min",
-            Max => "max",
-            And => "and",
-            Or => "or",
-            Xor => "xor",
-            Shl => "shl",
-            Shr => "shr",
-            Eq => "eq",
-            Ne => "ne",
-            Lt => "lt",
-            Le => "le",
-            Gt => "gt",
-            Ge => "ge",
-        }
-    }
-
-    /// Whether it gives a `bool`.
-    pub fn is_compare(self) -> bool {
-        use Binary::*;
-        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
-    }
 }
 
 /// What one thread does to an element that others may be at. The numbers are those of `tilewright_core::scalar::atomic_op`,

@@ -2,6 +2,16 @@
 //! host with primitives as inaccurate as the hardware's may be, against `f64` references.
 #![allow(clippy::excessive_precision)] // decimal coefficients with a digit to spare
 
+mod error_function;
+mod exponential;
+mod trigonometric;
+
+pub(in crate::scalar) use error_function::ERFINV_NEAR;
+pub use error_function::{erfc, erfinv};
+pub(in crate::scalar) use exponential::EXP_SERIES;
+pub use exponential::{acosh, asinh, atanh, cosh, exp10, expm1, log1p, log10, sinh};
+pub use trigonometric::{acos, asin, atan, atan2, tan};
+
 /// The functions that the device has in hardware.
 pub trait Primitives {
     /// `a * b + c`, rounded once.
@@ -34,32 +44,59 @@ fn poly<P: Primitives, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     r
 }
 
-/// e^x = 2^n 2^f with n the integer nearest x log2(e), limited to the exponents of normal numbers: beyond them f grows,
-/// and the final product overflows, or rounds to a denormal or 0, as it should. Eight instructions.
+/// b^x = 2^f 2^n, of log2(b) and that less its f32: 2^f, and 2^n by its bits. n is the integer nearest x log2(b),
+/// limited to the exponents of normal numbers: beyond them f grows, and the product overflows, or rounds to a denormal
+/// or 0, as it should. Eight instructions with the product.
 #[inline(always)]
-pub fn exp<P: Primitives>(x: f32) -> f32 {
+fn power_parts<P: Primitives>(x: f32, log2_b: f32, low: f32) -> (f32, u32) {
     const RANGE: f32 = 253.0; // n + 126 is in 0..=253
-    let t = P::fma_sat(x, LOG2_E / RANGE, 126.0 / RANGE);
+    let t = P::fma_sat(x, log2_b / RANGE, 126.0 / RANGE);
     let biased = P::fma(t, RANGE, ROUND + 1.0); // ends in n + 127, the exponent of 2^n
     let n = biased - (ROUND + 127.0);
-    let f = P::fma(x, LOG2_E_LOW, P::fma(x, LOG2_E, -n));
-    P::ex2(f) * f32::from_bits(biased.to_bits() << 23)
+    let f = P::fma(x, low, P::fma(x, log2_b, -n));
+    (P::ex2(f), biased.to_bits() << 23)
 }
 
-/// `x` = m 2^e with m in 2/3..4/3: log(m) and e. Meaningless unless x is positive and finite.
+/// e^x.
 #[inline(always)]
-fn log_parts<P: Primitives>(x: f32) -> (f32, f32) {
+pub fn exp<P: Primitives>(x: f32) -> f32 {
+    let (p, n) = power_parts::<P>(x, LOG2_E, LOG2_E_LOW);
+    p * f32::from_bits(n)
+}
+
+/// The exponent of a positive normal number, in its bits: less that, the number is in 2/3..4/3.
+#[inline(always)]
+fn exponent_of(bits: u32) -> u32 {
     const TWO_THIRDS: u32 = 0x3f2a_aaab;
-    let denormal = x < f32::MIN_POSITIVE;
-    let bits = (if denormal { x * 8_388_608.0 } else { x }).to_bits();
-    let exponent = bits.wrapping_sub(TWO_THIRDS) & 0xff80_0000;
-    let m = f32::from_bits(bits.wrapping_sub(exponent)) - 1.0;
-    let e = P::fma(exponent as i32 as f32, 1.0 / 8_388_608.0, if denormal { -23.0 } else { 0.0 });
+    bits.wrapping_sub(TWO_THIRDS) & 0xff80_0000
+}
+
+/// log(1 + m) for m in -1/3..1/3.
+#[inline(always)]
+fn log_1_plus<P: Primitives>(m: f32) -> f32 {
     let s = m * m;
     let odd = poly::<P, 4>(s, [0.140_889_585, 0.139_809_534, 0.200_121_149, 0.333_331_943]);
     let even = poly::<P, 4>(s, [-0.130_187_988, -0.121_489_584, -0.166_845_024, -0.249_996_364]);
     let r = P::fma(odd, m, P::fma(even, s, -0.5));
-    (P::fma(r, s, m), e)
+    P::fma(r, s, m)
+}
+
+/// `x` = m 2^e with m in 2/3..4/3: m - 1 and e. Meaningless unless x is positive and finite.
+#[inline(always)]
+pub(super) fn split(x: f32) -> (f32, f32) {
+    let denormal = x < f32::MIN_POSITIVE;
+    let bits = (if denormal { x * 8_388_608.0 } else { x }).to_bits();
+    let exponent = exponent_of(bits);
+    let m = f32::from_bits(bits.wrapping_sub(exponent)) - 1.0;
+    let e = super::math::m32::fma(exponent as i32 as f32, 1.0 / 8_388_608.0, if denormal { -23.0 } else { 0.0 });
+    (m, e)
+}
+
+/// `x` = m 2^e: log(m) and e, as [`split`] has them.
+#[inline(always)]
+fn log_parts<P: Primitives>(x: f32) -> (f32, f32) {
+    let (m, e) = split(x);
+    (log_1_plus::<P>(m), e)
 }
 
 #[inline(always)]
@@ -193,13 +230,20 @@ fn skip<const N: usize, const M: usize>(words: [u32; N], by: usize, whether: u32
     core::array::from_fn(|j| words[j] ^ ((words[j] ^ words[j + by]) & mask))
 }
 
-/// sin(r) if `q` is even, else cos(r), with the sign of quadrant `q`.
+/// The sine and the cosine of |r| <= pi/4.
 #[inline(always)]
-fn sin_or_cos<P: Primitives>(r: f32, q: u32) -> f32 {
+fn sin_and_cos<P: Primitives>(r: f32) -> (f32, f32) {
     let s = r * r;
     let p = poly::<P, 4>(s, [2.865_679_56e-6, -1.985_599_23e-4, 8.333_385_92e-3, -1.666_666_72e-1]);
     let sin = P::fma(p, P::fma(r, s, 0.0), r); // adding 0 keeps the sign of -0
     let cos = poly::<P, 5>(s, [2.446_770_67e-5, -1.388_772_97e-3, 4.166_665_67e-2, -0.5, 1.0]);
+    (sin, cos)
+}
+
+/// sin(r) if `q` is even, else cos(r), with the sign of quadrant `q`.
+#[inline(always)]
+fn sin_or_cos<P: Primitives>(r: f32, q: u32) -> f32 {
+    let (sin, cos) = sin_and_cos::<P>(r);
     let v = if q & 1 == 0 { sin } else { cos };
     if q & 2 == 0 { v } else { -v }
 }
@@ -216,6 +260,12 @@ pub fn sin<P: Primitives>(x: f32) -> f32 {
 pub fn cos<P: Primitives>(x: f32) -> f32 {
     let (r, q) = quadrant::<P>(x);
     sin_or_cos::<P>(r, q.wrapping_add(1))
+}
+
+/// The nearest whole number, of two the one away from 0: the number below 1/2 takes none past a whole one.
+#[inline(always)]
+pub fn round(x: f32) -> f32 {
+    super::math::m32::trunc(x + 0.499_999_97f32.copysign(x))
 }
 
 /// The exact remainder, of the sign of `x`.

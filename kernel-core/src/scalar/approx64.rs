@@ -2,6 +2,17 @@
 //! correctness rather than speed; the tests hold them against `std`.
 #![allow(clippy::excessive_precision)]
 
+mod error_function;
+mod exponential;
+mod gamma;
+mod trigonometric;
+
+pub use error_function::{erfc, erfinv};
+pub(in crate::scalar) use exponential::exp_series;
+pub use exponential::{acosh, asinh, atanh, cosh, exp10, expm1, log1p, log10, sinh};
+pub use gamma::{lgamma, tgamma};
+pub use trigonometric::{acos, asin, atan, atan2, tan};
+
 use super::math::m64::fma;
 use core::f64::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E};
 
@@ -70,15 +81,34 @@ fn limit(x: f64, low: f64, high: f64) -> f64 {
     }
 }
 
-/// x = 2^k (1 + f) with 1 + f within sqrt(1/2)..sqrt(2), and s (hfsq + R), where log(1 + f) is f - hfsq + s (hfsq + R).
+/// The exponent of a positive normal number, in its bits: less that, the number is within sqrt(1/2)..sqrt(2).
 #[inline(always)]
-fn log_parts(x: f64) -> (f64, f64, f64, f64) {
+fn exponent_of(bits: u64) -> u64 {
     const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+    bits.wrapping_sub(SQRT_HALF) & 0xfff0_0000_0000_0000
+}
+
+/// x = 2^k (1 + f) with 1 + f within sqrt(1/2)..sqrt(2): f and k.
+#[inline(always)]
+pub(super) fn split(x: f64) -> (f64, i32) {
     let denormal = x < f64::MIN_POSITIVE;
     let bits = (if denormal { x * 18_014_398_509_481_984.0 } else { x }).to_bits();
-    let exponent = bits.wrapping_sub(SQRT_HALF) & 0xfff0_0000_0000_0000;
+    let exponent = exponent_of(bits);
     let f = f64::from_bits(bits.wrapping_sub(exponent)) - 1.0;
-    let k = ((exponent as i64) >> 52) as i32 - if denormal { 54 } else { 0 };
+    (f, ((exponent as i64) >> 52) as i32 - if denormal { 54 } else { 0 })
+}
+
+/// k, f, hfsq and s (hfsq + R) of an x as [`split`] has it.
+#[inline(always)]
+fn log_parts(x: f64) -> (f64, f64, f64, f64) {
+    let (f, k) = split(x);
+    let (hfsq, r) = log_series(f);
+    (k as f64, f, hfsq, r)
+}
+
+/// hfsq and s (hfsq + R), where log(1 + f) is f - hfsq + s (hfsq + R).
+#[inline(always)]
+fn log_series(f: f64) -> (f64, f64) {
     let hfsq = 0.5 * f * f;
     let s = f / (2.0 + f);
     let z = s * s;
@@ -93,7 +123,7 @@ fn log_parts(x: f64) -> (f64, f64, f64, f64) {
             6.666_666_666_666_735_130e-1,
         ],
     );
-    (k as f64, f, hfsq, s * (hfsq + fma(even, w, odd * z)))
+    (hfsq, s * (hfsq + fma(even, w, odd * z)))
 }
 
 #[inline(always)]
@@ -109,13 +139,18 @@ fn log_specials(x: f64, finite: f64) -> f64 {
     }
 }
 
+/// The logarithm of 2^k (1 + f), of the parts that [`log_parts`] gives.
+#[inline(always)]
+fn log_sum((k, f, hfsq, r): (f64, f64, f64, f64)) -> f64 {
+    const HIGH: f64 = 6.931_471_803_691_238_164_90e-1; // k times this is exact
+    const LOW: f64 = 1.908_214_929_270_587_700_02e-10;
+    k * HIGH - ((hfsq - fma(k, LOW, r)) - f)
+}
+
 /// Within 1 ulp.
 #[inline(always)]
 pub fn log(x: f64) -> f64 {
-    const HIGH: f64 = 6.931_471_803_691_238_164_90e-1; // k times this is exact
-    const LOW: f64 = 1.908_214_929_270_587_700_02e-10;
-    let (k, f, hfsq, r) = log_parts(x);
-    log_specials(x, k * HIGH - ((hfsq - fma(k, LOW, r)) - f))
+    log_specials(x, log_sum(log_parts(x)))
 }
 
 /// Within 2 ulp.
@@ -159,39 +194,44 @@ pub fn sigmoid(x: f64) -> f64 {
     (if x < 0.0 { z } else { 1.0 }) / (1.0 + z)
 }
 
+/// erf(x) / x - 1 for |x| < 0.84375, of the square of x.
+#[inline(always)]
+fn erf_near_0(z: f64) -> f64 {
+    let p = poly(
+        z,
+        [
+            -2.376_301_665_665_016_260_84e-5,
+            -5.770_270_296_489_441_591_57e-3,
+            -2.848_174_957_559_851_047_66e-2,
+            -3.250_421_072_470_014_993_70e-1,
+            1.283_791_670_955_125_585_61e-1,
+        ],
+    );
+    let q = poly(
+        z,
+        [
+            -3.960_228_278_775_368_123_20e-6,
+            1.324_947_380_043_216_445_26e-4,
+            5.081_306_281_875_765_627_76e-3,
+            6.502_224_998_876_729_444_85e-2,
+            3.979_172_239_591_553_528_19e-1,
+            1.0,
+        ],
+    );
+    p / q
+}
+
 /// Within 1 ulp.
 #[inline(always)]
 pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a < 0.84375 {
-        let z = x * x;
-        let p = poly(
-            z,
-            [
-                -2.376_301_665_665_016_260_84e-5,
-                -5.770_270_296_489_441_591_57e-3,
-                -2.848_174_957_559_851_047_66e-2,
-                -3.250_421_072_470_014_993_70e-1,
-                1.283_791_670_955_125_585_61e-1,
-            ],
-        );
-        let q = poly(
-            z,
-            [
-                -3.960_228_278_775_368_123_20e-6,
-                1.324_947_380_043_216_445_26e-4,
-                5.081_306_281_875_765_627_76e-3,
-                6.502_224_998_876_729_444_85e-2,
-                3.979_172_239_591_553_528_19e-1,
-                1.0,
-            ],
-        );
-        return fma(x, p / q, x);
+        return fma(x, erf_near_0(x * x), x);
     }
     let r = if a < 1.25 {
-        erf_near_1(a - 1.0)
+        ERF_1 + erf_near_1(a - 1.0)
     } else if a < 6.0 {
-        1.0 - erfc(a)
+        1.0 - erfc_tail(a)
     } else if x.is_nan() {
         x
     } else {
@@ -200,7 +240,10 @@ pub fn erf(x: f64) -> f64 {
     r.copysign(x)
 }
 
-/// erf(1 + s), s within -0.16..0.25.
+/// About erf(1).
+const ERF_1: f64 = 8.450_629_115_104_675_292_97e-1;
+
+/// erf(1 + s) - `ERF_1`, s within -0.16..0.25.
 #[inline(always)]
 fn erf_near_1(s: f64) -> f64 {
     let p = poly(
@@ -227,12 +270,12 @@ fn erf_near_1(s: f64) -> f64 {
             1.0,
         ],
     );
-    8.450_629_115_104_675_292_97e-1 + p / q
+    p / q
 }
 
-/// 1 - erf(a), a within 1.25..6.
+/// 1 - erf(a), a within 1.25..28.
 #[inline(always)]
-fn erfc(a: f64) -> f64 {
+fn erfc_tail(a: f64) -> f64 {
     let z = 1.0 / (a * a);
     let near = a < 1.0 / 0.35;
     let (p, q) = if near {
@@ -394,6 +437,12 @@ pub fn sin(x: f64) -> f64 {
 pub fn cos(x: f64) -> f64 {
     let (r, low, q) = quadrant(x);
     sin_or_cos(r, low, q.wrapping_add(1))
+}
+
+/// As that of `f32`.
+#[inline(always)]
+pub fn round(x: f64) -> f64 {
+    super::math::m64::trunc(x + 0.499_999_999_999_999_94f64.copysign(x))
 }
 
 /// The exact remainder, of the sign of `x`.

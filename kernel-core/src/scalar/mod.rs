@@ -3,7 +3,8 @@
 //! CPU code, lowered code and the emulated SM call the same free functions. They differ between host and device only in
 //! the last bits of the transcendental functions: the host uses `host` and `std`, the device the algorithms of
 //! [`approx`] and [`approx64`] over PTX approximations, whose errors the doc comments below state. Arithmetic,
-//! comparisons, conversions, `sqrt`, `floor`, `ceil` and `fma` are bit for bit the same (but for the payload of a NaN).
+//! comparisons, conversions, `sqrt`, `fma`, and the functions that round are bit for bit the same (but for the payload of
+//! a NaN).
 //!
 //! Semantics: integers wrap, `x / 0` and `x % 0` are 0, a shift counts modulo the width. Floats are IEEE, round to
 //! nearest even, with denormals; `min` and `max` of a number and NaN are the number. 16-bit floats compute in `f32`
@@ -17,7 +18,8 @@
 //! ```
 //!
 //! The errors given for `f32` on the device are the greatest over all arguments on an H200, with denormals; 16-bit
-//! floats add half an ulp of their own. On the host a function of `f32` is within an ulp.
+//! floats add half an ulp of their own. "Up to" is a bound that tests hold on the host, over instructions with the errors
+//! that their documents allow. On the host a function of `f32` is within an ulp.
 
 #[doc(hidden)]
 pub mod approx;
@@ -34,6 +36,8 @@ mod num;
 mod ptx;
 #[cfg(test)]
 mod tests;
+#[doc(hidden)]
+pub mod word;
 
 pub use cast::Cast;
 pub use float8::{F8E4M3, F8E5M2};
@@ -114,6 +118,18 @@ pub trait Scalar: sealed::Sealed + Copy + PartialEq + PartialOrd + core::fmt::De
     fn min(a: Self, b: Self) -> Self;
     /// The greater value; of a number and NaN the number.
     fn max(a: Self, b: Self) -> Self;
+    /// The lesser value; NaN where one is NaN.
+    #[allow(clippy::eq_op)]
+    #[inline(always)]
+    fn min_nan(a: Self, b: Self) -> Self {
+        if a != a { a } else { select(b != b, b, Self::min(a, b)) }
+    }
+    /// The greater value; NaN where one is NaN.
+    #[allow(clippy::eq_op)]
+    #[inline(always)]
+    fn max_nan(a: Self, b: Self) -> Self {
+        if a != a { a } else { select(b != b, b, Self::max(a, b)) }
+    }
     /// Its bits, zero-extended.
     fn to_bits64(self) -> u64;
     /// From the low bits; a `bool` is whether the low byte is not zero.
@@ -170,6 +186,16 @@ pub trait Int: Num + Bits {
     fn shl(a: Self, count: u32) -> Self;
     /// `a >> count`, with the count modulo the width; copies the sign of signed integers.
     fn shr(a: Self, count: u32) -> Self;
+    /// The number of bits that are set.
+    fn popc(a: Self) -> i32;
+    /// The number of bits above the highest one that is set; of 0 the width.
+    fn clz(a: Self) -> i32;
+    /// The place of the lowest bit that is set, from 1 on; of 0 it is 0.
+    fn ffs(a: Self) -> i32;
+    /// The bits in the opposite order.
+    fn brev(a: Self) -> Self;
+    /// The upper half of the product, which has twice the width.
+    fn mulhi(a: Self, b: Self) -> Self;
 }
 
 macro_rules! functions {
@@ -206,6 +232,10 @@ functions! {
         min(a, b);
         /// Of a number and NaN: the number. Either zero may be greater.
         max(a, b);
+        /// Of a number and NaN: NaN. Either zero may be less.
+        min_nan(a, b);
+        /// Of a number and NaN: NaN. Either zero may be greater.
+        max_nan(a, b);
     }
     Bits {
         /// `a & b`.
@@ -217,36 +247,139 @@ functions! {
         /// `!a`.
         not(a);
     }
+    Int {
+        /// The bits in the opposite order.
+        brev(a);
+        /// The upper half of the product, which has twice the width.
+        mulhi(a, b);
+    }
     Float {
         /// The greatest whole number that is not above `x`.
         floor(x);
         /// The least whole number that is not below `x`.
         ceil(x);
+        /// Without its fraction: towards 0.
+        trunc(x);
+        /// The nearest whole number, of two the even one.
+        rint(x);
+        /// The nearest whole number, of two the one away from 0.
+        round(x);
         /// Correctly rounded.
         sqrt(x);
         /// 1 / sqrt(x). Device: f32 1.6 ulp, f64 1.
         rsqrt(x);
         /// 1 / x. Device: f32 1 ulp, f64 correctly rounded; of f32 denormal operands and results count as 0.
         recip(x);
+        /// The cube root, also of negative numbers. Device, up to: f32 0.8 ulp, f64 1.
+        cbrt(x);
         /// Device: f32 2.1 ulp, f64 1.
         exp(x);
         /// 2^x. Device: f32 2.4 ulp, f64 1.
         exp2(x);
+        /// 10^x. Device, up to: f32 4.6 ulp, f64 1.
+        exp10(x);
+        /// exp(x) - 1, also near 0. Device, up to: f32 1.5 ulp, f64 2.
+        expm1(x);
         /// Device: f32 1 ulp, f64 1.
         log(x);
         /// Device: f32 1.7 ulp, f64 2.
         log2(x);
+        /// Device, up to: f32 1.9 ulp, f64 1.
+        log10(x);
+        /// log(1 + x), also near 0. Device, up to: f32 1.5 ulp, f64 1.
+        log1p(x);
         /// Device: f32 1.5 ulp, f64 1, for arguments of any size.
         sin(x);
         /// Device: f32 1.5 ulp, f64 1, for arguments of any size.
         cos(x);
+        /// Device, up to: f32 3 ulp, f64 2, for arguments of any size.
+        tan(x);
+        /// Device, up to: f32 2.3 ulp, f64 1.
+        asin(x);
+        /// Device, up to: f32 1.3 ulp, f64 1.
+        acos(x);
+        /// Device, up to: f32 1.9 ulp, f64 1.
+        atan(x);
+        /// Device, up to: f32 5.8 ulp, f64 2.
+        sinh(x);
+        /// Device, up to: f32 3.8 ulp, f64 1.
+        cosh(x);
         /// Device: f32 2.1 ulp, f64 2, also near 0.
         tanh(x);
+        /// Device, up to: f32 1.9 ulp, f64 1.
+        asinh(x);
+        /// NaN below 1. Device, up to: f32 2 ulp, f64 1.
+        acosh(x);
+        /// NaN beyond -1 and 1. Device, up to: f32 2 ulp, f64 1.
+        atanh(x);
         /// Device: f32 1.4 ulp, f64 1.
         erf(x);
+        /// 1 - erf(x), also where it is small. Device, up to: f32 6.9 ulp, f64 3.
+        erfc(x);
+        /// The inverse of `erf`; infinite at -1 and 1, NaN beyond. Device, up to: f32 3.1 ulp, f64 2; f64 on the host the same.
+        erfinv(x);
+        /// The logarithm of the absolute value of the gamma function. Device, up to: f32 0.6 ulp, f64 3; near its zeros below 0
+        /// the absolute error is that of numbers near 1. f32 computes in f64.
+        lgamma(x);
+        /// The gamma function; NaN of negative whole numbers. Device, up to: f32 0.6 ulp, f64 10; f64 on the host 10.
+        tgamma(x);
         /// 1 / (1 + exp(-x)). Device: f32 4 ulp, f64 3, also where it is denormal.
         sigmoid(x);
+        /// a^b by C's rules: NaN of negative numbers unless b is whole, 1 where b is 0 or a is 1. Device, up to: f32 1.3 ulp,
+        /// f64 1.
+        pow(a, b);
+        /// The angle of the point (x, y), from -pi to pi. Device, up to: f32 1.6 ulp, f64 1.
+        atan2(y, x);
+        /// sqrt(a^2 + b^2), without overflow between. Device, up to: f32 1 ulp, f64 1.
+        hypot(a, b);
+        /// The absolute value of `x` with the sign of `sign`.
+        copysign(x, sign);
+        /// The number next to `x` in the direction of `to`.
+        nextafter(x, to);
     }
+}
+
+/// x 2^n, rounded once.
+#[inline(always)]
+pub fn ldexp<T: Float>(x: T, n: i32) -> T {
+    T::ldexp(x, n)
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $f:ident)+) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $f<T: Int>(a: T) -> i32 {
+            T::$f(a)
+        }
+    )+ };
+}
+counts! {
+    /// The number of bits that are set.
+    popc
+    /// The number of bits above the highest one that is set; of 0 the width.
+    clz
+    /// The place of the lowest bit that is set, from 1 on; of 0 it is 0.
+    ffs
+}
+
+/// Whether it is NaN.
+#[allow(clippy::eq_op)]
+#[inline(always)]
+pub fn isnan<T: Float>(x: T) -> bool {
+    x != x
+}
+
+/// Whether it is an infinity.
+#[inline(always)]
+pub fn isinf<T: Float>(x: T) -> bool {
+    T::abs(x) == T::HIGHEST
+}
+
+/// Whether it is neither an infinity nor NaN.
+#[inline(always)]
+pub fn isfinite<T: Float>(x: T) -> bool {
+    T::abs(x) < T::HIGHEST
 }
 
 macro_rules! comparisons {

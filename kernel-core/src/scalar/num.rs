@@ -3,7 +3,7 @@
 use super::{BF16, Bits, F16, Int, Num, Scalar, approx, approx64, math};
 
 macro_rules! integers {
-    ($($t:ident $bits:ident $abs:ident;)+) => { $(
+    ($($t:ident $bits:ident $abs:ident $wide:ident;)+) => { $(
         impl Scalar for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -100,14 +100,34 @@ macro_rules! integers {
             fn shr(a: Self, count: u32) -> Self {
                 a.wrapping_shr(count)
             }
+            #[inline(always)]
+            fn popc(a: Self) -> i32 {
+                a.count_ones() as i32
+            }
+            #[inline(always)]
+            fn clz(a: Self) -> i32 {
+                a.leading_zeros() as i32
+            }
+            #[inline(always)]
+            fn ffs(a: Self) -> i32 {
+                if a == 0 { 0 } else { a.trailing_zeros() as i32 + 1 }
+            }
+            #[inline(always)]
+            fn brev(a: Self) -> Self {
+                a.reverse_bits()
+            }
+            #[inline(always)]
+            fn mulhi(a: Self, b: Self) -> Self {
+                ((a as $wide * b as $wide) >> $t::BITS) as $t
+            }
         }
     )+ };
     (@abs signed $a:ident) => { $a.wrapping_abs() };
     (@abs unsigned $a:ident) => { $a };
 }
 integers! {
-    i8 u8 signed; i16 u16 signed; i32 u32 signed; i64 u64 signed;
-    u8 u8 unsigned; u16 u16 unsigned; u32 u32 unsigned; u64 u64 unsigned;
+    i8 u8 signed i16; i16 u16 signed i32; i32 u32 signed i64; i64 u64 signed i128;
+    u8 u8 unsigned u16; u16 u16 unsigned u32; u32 u32 unsigned u64; u64 u64 unsigned u128;
 }
 
 impl Scalar for bool {
@@ -179,6 +199,7 @@ macro_rules! floats {
             fn max(a: Self, b: Self) -> Self {
                 $t::max(a, b)
             }
+            floats! { @nan $t }
             #[inline(always)]
             fn to_bits64(self) -> u64 {
                 self.to_bits() as u64
@@ -229,6 +250,20 @@ macro_rules! floats {
             }
         }
     )+ };
+    // An instruction of `f32`, from sm_80 on.
+    (@nan f32) => {
+        #[cfg(all(target_arch = "nvptx64", target_feature = "sm_80"))]
+        #[inline(always)]
+        fn min_nan(a: Self, b: Self) -> Self {
+            super::ptx::min_nan(a, b)
+        }
+        #[cfg(all(target_arch = "nvptx64", target_feature = "sm_80"))]
+        #[inline(always)]
+        fn max_nan(a: Self, b: Self) -> Self {
+            super::ptx::max_nan(a, b)
+        }
+    };
+    (@nan f64) => {};
 }
 floats! { f32 m32 approx::rem; f64 m64 approx64::rem; }
 
@@ -250,6 +285,14 @@ macro_rules! halves {
             #[inline(always)]
             fn max(a: Self, b: Self) -> Self {
                 $t::from_f32(f32::max(a.to_f32(), b.to_f32()))
+            }
+            #[inline(always)]
+            fn min_nan(a: Self, b: Self) -> Self {
+                $t::from_f32(f32::min_nan(a.to_f32(), b.to_f32()))
+            }
+            #[inline(always)]
+            fn max_nan(a: Self, b: Self) -> Self {
+                $t::from_f32(f32::max_nan(a.to_f32(), b.to_f32()))
             }
             #[inline(always)]
             fn to_bits64(self) -> u64 {

@@ -28,6 +28,12 @@ instructions! {
     f16_pair(low, high: f32) -> u32 = reg32 reg32 "cvt.rn.f16x2.f32 {r}, {high}, {low};";
 }
 
+#[cfg(target_feature = "sm_80")]
+instructions! {
+    max_nan(a, b: f32) -> f32 = reg32 reg32 "max.NaN.f32 {r}, {a}, {b};";
+    min_nan(a, b: f32) -> f32 = reg32 reg32 "min.NaN.f32 {r}, {a}, {b};";
+}
+
 #[cfg(target_feature = "sm_90")]
 instructions! {
     e4m3_pair(low, high: f32) -> u16 = reg32 reg16 "cvt.rn.satfinite.e4m3x2.f32 {r}, {high}, {low};";
@@ -54,6 +60,8 @@ pub mod f32 {
         sqrt(x: f32) -> f32 = reg32 reg32 "sqrt.rn.f32 {r}, {x};";
         floor(x: f32) -> f32 = reg32 reg32 "cvt.rmi.f32.f32 {r}, {x};";
         ceil(x: f32) -> f32 = reg32 reg32 "cvt.rpi.f32.f32 {r}, {x};";
+        trunc(x: f32) -> f32 = reg32 reg32 "cvt.rzi.f32.f32 {r}, {x};";
+        rint(x: f32) -> f32 = reg32 reg32 "cvt.rni.f32.f32 {r}, {x};";
         /// 2 ulp; a denormal result is 0.
         exp2(x: f32) -> f32 = reg32 reg32 "ex2.approx.ftz.f32 {r}, {x};";
         /// 1 ulp; denormals are 0.
@@ -70,6 +78,8 @@ pub mod f64 {
         sqrt(x: f64) -> f64 = reg64 reg64 "sqrt.rn.f64 {r}, {x};";
         floor(x: f64) -> f64 = reg64 reg64 "cvt.rmi.f64.f64 {r}, {x};";
         ceil(x: f64) -> f64 = reg64 reg64 "cvt.rpi.f64.f64 {r}, {x};";
+        trunc(x: f64) -> f64 = reg64 reg64 "cvt.rzi.f64.f64 {r}, {x};";
+        rint(x: f64) -> f64 = reg64 reg64 "cvt.rni.f64.f64 {r}, {x};";
     }
 
     #[inline(always)]

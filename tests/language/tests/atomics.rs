@@ -1,12 +1,13 @@
 //! Atomics of several programs on the same elements: what is left, and the old values, in whatever order they came.
 
 use tilewright::tile_kernel;
+use tilewright_core::{bf16, f16};
 use tilewright_language_tests::everywhere::{Number, everywhere, same};
 
 mod announced;
 
 /// Of numbers. Three programs have 64 elements each for 16 places; the last 16 of them are masked.
-#[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64]), tune(warps = [2]), grid = [3])]
+#[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64, f16, bf16]), tune(warps = [2]), grid = [3])]
 fn numbers<T: Num>(
     x: &[T],
     one: T,
@@ -47,7 +48,7 @@ fn bits<T: Int>(x: &[T], both: &mut [T], either: &mut [T], odd: &mut [T], olds: 
 }
 
 /// Of one place: each program's number is added by one thread, whose answer all have.
-#[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64]), tune(warps = [4]), grid = [8])]
+#[tile_kernel(types(T = [i32, u32, i64, u64, f32, f64, f16, bf16]), tune(warps = [4]), grid = [8])]
 fn scalars<T: Num>(x: &[T], y: &mut [T], olds: &mut [T]) {
     let v = load(x, program_id(0));
     let sum = atomic_add(y, 0, v);
@@ -130,6 +131,8 @@ fn numbers_of_several_programs() {
     numbers_of::<u64>();
     numbers_of::<f32>();
     numbers_of::<f64>();
+    numbers_of::<f16>();
+    numbers_of::<bf16>();
 }
 
 macro_rules! bits_of { ($($t:ident)+) => { $({
@@ -203,4 +206,6 @@ fn scalars_of_several_programs() {
     scalars_of::<u64>();
     scalars_of::<f32>();
     scalars_of::<f64>();
+    scalars_of::<f16>();
+    scalars_of::<bf16>();
 }

@@ -9,6 +9,7 @@ use tilewright_compiler::{BUILTINS, Libraries, Source};
 use tilewright_language_tests::everywhere::{Number, everywhere, results, room, same};
 
 mod debug;
+mod elementary;
 mod floats;
 mod integers;
 

@@ -15,6 +15,7 @@ mod limits;
 mod language;
 mod parts;
 mod pdl;
+mod random;
 mod ranges;
 mod reductions;
 mod rotated;

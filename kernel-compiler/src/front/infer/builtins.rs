@@ -2,8 +2,7 @@
 
 use crate::diag::Span;
 use crate::front::ast::{Expr, Generic};
-use crate::front::infer::Val;
-use crate::ir::{Hint, Precision};
+use crate::front::infer::options::Options;
 use proc_macro2::Ident;
 
 pub(super) struct Call<'a> {
@@ -12,27 +11,6 @@ pub(super) struct Call<'a> {
     pub args: &'a [Expr],
     pub span: Span,
     pub options: Options,
-}
-
-/// What follows an access: `.mask(m).other(v).streaming()`; or a `dot`: `.tf32()`; or a scan: `.reverse()`.
-#[derive(Default)]
-pub(super) struct Options {
-    /// The first one of an access.
-    pub of_access: Option<(String, Span)>,
-    pub precision: Option<(Precision, Span)>,
-    /// The first one of a scan.
-    pub of_scan: Option<(String, Span)>,
-    pub reverse: bool,
-    /// Of a sort.
-    pub descending: Option<Span>,
-    /// With what comes before the first element.
-    pub exclusive: Option<(Val, Span)>,
-    pub mask: Option<(Val, Span)>,
-    pub other: Option<(Val, Span)>,
-    pub hint: Hint,
-    pub relaxed: bool,
-    /// The kernel vouches for the bounds.
-    pub unchecked: bool,
 }
 
 /// Every operation with how it is called, for messages and for the check that the documents name them all.
@@ -53,18 +31,53 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("abs", "abs(x)"),
     ("floor", "floor(x)"),
     ("ceil", "ceil(x)"),
+    ("trunc", "trunc(x)"),
+    ("rint", "rint(x)"),
+    ("round", "round(x)"),
     ("sqrt", "sqrt(x)"),
     ("rsqrt", "rsqrt(x)"),
+    ("cbrt", "cbrt(x)"),
     ("recip", "recip(x)"),
     ("exp", "exp(x)"),
     ("exp2", "exp2(x)"),
+    ("exp10", "exp10(x)"),
+    ("expm1", "expm1(x)"),
     ("log", "log(x)"),
     ("log2", "log2(x)"),
+    ("log10", "log10(x)"),
+    ("log1p", "log1p(x)"),
     ("sin", "sin(x)"),
     ("cos", "cos(x)"),
+    ("tan", "tan(x)"),
+    ("asin", "asin(x)"),
+    ("acos", "acos(x)"),
+    ("atan", "atan(x)"),
+    ("sinh", "sinh(x)"),
+    ("cosh", "cosh(x)"),
     ("tanh", "tanh(x)"),
+    ("asinh", "asinh(x)"),
+    ("acosh", "acosh(x)"),
+    ("atanh", "atanh(x)"),
     ("erf", "erf(x)"),
+    ("erfc", "erfc(x)"),
+    ("erfinv", "erfinv(x)"),
+    ("lgamma", "lgamma(x)"),
+    ("tgamma", "tgamma(x)"),
     ("sigmoid", "sigmoid(x)"),
+    ("isnan", "isnan(x)"),
+    ("isinf", "isinf(x)"),
+    ("isfinite", "isfinite(x)"),
+    ("popc", "popc(x)"),
+    ("clz", "clz(x)"),
+    ("ffs", "ffs(x)"),
+    ("brev", "brev(x)"),
+    ("pow", "pow(x, y)"),
+    ("atan2", "atan2(y, x)"),
+    ("hypot", "hypot(x, y)"),
+    ("copysign", "copysign(x, sign)"),
+    ("nextafter", "nextafter(x, to)"),
+    ("ldexp", "ldexp(x, n)"),
+    ("mulhi", "mulhi(a, b)"),
     ("fma", "fma(a, b, c)"),
     ("expand", "expand(t, axis)"),
     ("broadcast", "broadcast(t, [M, N])"),
@@ -132,41 +145,4 @@ pub(super) fn usage(name: &str) -> String {
 /// Each way of a usage in backticks.
 pub(super) fn quoted(usage: &str) -> String {
     format!("`{}`", usage.replace(" or ", "` or `"))
-}
-
-/// What may follow an access, then what may follow a `dot`, a scan and a sort.
-pub const OPTIONS: [&str; 12] = [
-    "mask",
-    "other",
-    "streaming",
-    "keep",
-    "no_l1",
-    "relaxed",
-    "unchecked",
-    "tf32",
-    "tf32x3",
-    "reverse",
-    "exclusive",
-    "descending",
-];
-
-pub(super) fn is_option(name: &str) -> bool {
-    OPTIONS.contains(&name)
-}
-
-pub(super) fn is_access(name: &str) -> bool {
-    matches!(name, "load" | "store" | "tile") || name.starts_with("atomic_")
-}
-
-pub(super) fn is_scan(name: &str) -> bool {
-    matches!(name, "cumsum" | "cumprod" | "scan")
-}
-
-/// The options of a `dot`, as written after it.
-pub(super) fn precision(name: &str) -> Option<Precision> {
-    match name {
-        "tf32" => Some(Precision::Tf32),
-        "tf32x3" => Some(Precision::Tf32x3),
-        _ => None,
-    }
 }

@@ -3,9 +3,9 @@
 use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Generic, Helper, ParamType, Said};
+use crate::front::infer::options::{self, Options};
 use crate::front::infer::{Binding, Infer, MAX_DEPTH, Val, builtins};
 use crate::front::suggest;
-use crate::ir::Hint;
 use proc_macro2::Ident;
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl Infer<'_> {
         args: &[Expr],
         method: bool,
     ) -> Result<Val> {
-        if method && builtins::is_option(&name.to_string()) {
+        if method && options::is_option(&name.to_string()) {
             return self.with_options(e);
         }
         let n = name.to_string();
@@ -49,133 +49,15 @@ impl Infer<'_> {
         if let Some(h) = self.kernel.scope.helpers.iter().find(|h| h.name == *name).cloned() {
             return self.helper(&h, generics, args, e.span);
         }
-        self.builtin(&builtins::Call { name, generics, args, span: e.span, options: builtins::Options::default() })
+        self.builtin(&builtins::Call { name, generics, args, span: e.span, options: Options::default() })
     }
 
     /// Of arguments with mistakes neither the number nor the types are looked at.
-    fn no_errors(&mut self, args: &[Expr]) -> Result<()> {
+    pub(super) fn no_errors(&mut self, args: &[Expr]) -> Result<()> {
         match args.iter().any(|a| matches!(a.kind, ExprKind::Error)) {
             true => self.exprs(args).map(|_| ()),
             false => Ok(()),
         }
-    }
-
-    /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's
-    /// start.
-    fn with_options(&mut self, e: &Expr) -> Result<Val> {
-        let mut options = builtins::Options::default();
-        let mut at = e;
-        loop {
-            let ExprKind::Call { name, generics, args, method } = &at.kind else {
-                return self.error(at.span, "options follow `load`, `store`, `.tile` or an atomic, as in `load(x, i).mask(m).other(v)`, or a product, as in `dot(a, b, acc).tf32()`");
-            };
-            let n = name.to_string();
-            if *method && builtins::is_option(&n) {
-                self.option(&mut options, name, &args[1..])?;
-                at = &args[0];
-                continue;
-            }
-            let (access, dot, scan) = (builtins::is_access(&n), n == "dot", builtins::is_scan(&n));
-            if let Some((option, at)) = &options.of_scan
-                && !scan
-            {
-                return self.error(
-                    *at,
-                    format!("`.{option}` follows a scan, as in `cumsum(t, 0).reverse()`; `{n}` has no such option"),
-                );
-            }
-            if let Some(at) = options.descending
-                && n != "sort"
-            {
-                return self.error(at, format!("`.descending` follows `sort(t, axis)`; `{n}` has no such option"));
-            }
-            return match (&options.of_access, &options.precision) {
-                (Some((option, at)), _) if scan => {
-                    self.error(*at, format!("`.{option}` is for accesses; `{n}` has `.reverse()` and `.exclusive(v)`"))
-                }
-                (_, Some((_, at))) if access => self
-                    .error(*at, format!("`.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`, `{n}` has no such option")),
-                (Some((option, at)), _) if dot => {
-                    self.error(*at, format!("`.{option}` is for accesses; `dot` has `.tf32()` and `.tf32x3()`"))
-                }
-                (Some(_), _) if !access => self.error(
-                    name.span(),
-                    format!(
-                        "`.{n}` is no access: options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic"
-                    ),
-                ),
-                _ if !access && !dot && !scan && n != "sort" => self.error(
-                    name.span(),
-                    format!("`.{n}` is no `dot`: `.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`"),
-                ),
-                _ => {
-                    self.no_errors(args)?;
-                    self.builtin(&builtins::Call { name, generics, args, span: e.span, options })
-                }
-            };
-        }
-    }
-
-    fn option(&mut self, o: &mut builtins::Options, name: &Ident, args: &[Expr]) -> Result<()> {
-        let n = name.to_string();
-        if n == "descending" {
-            if !args.is_empty() || o.descending.replace(name.span().into()).is_some() {
-                return self.error(name.span(), "a sort has one `.descending()`, without an argument");
-            }
-            return Ok(());
-        }
-        if matches!(n.as_str(), "reverse" | "exclusive") {
-            return self.scan_option(o, name, args);
-        }
-        let wanted = usize::from(matches!(n.as_str(), "mask" | "other"));
-        if args.len() != wanted {
-            return self
-                .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
-        }
-        if let Some(p) = builtins::precision(&n) {
-            if o.precision.replace((p, name.span().into())).is_some() {
-                return self.error(name.span(), "a `dot` has one precision: `.tf32()` or `.tf32x3()`");
-            }
-            return Ok(());
-        }
-        // What stands later in the chain has been seen already.
-        match (n.as_str(), &o.mask, &o.other) {
-            ("mask", Some((_, later)), _) => {
-                return self.error(*later, "an access has one `.mask(..)`: join conditions with `&`");
-            }
-            ("other", _, Some((_, later))) => {
-                return self.error(*later, "a load has one `.other(..)`: the value of all masked elements");
-            }
-            _ => {}
-        }
-        o.of_access = Some((n.clone(), name.span().into()));
-        match n.as_str() {
-            "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
-            "other" => o.other = Some((self.expr(&args[0])?, args[0].span)),
-            "streaming" => o.hint = Hint::Streaming,
-            "keep" => o.hint = Hint::Keep,
-            "no_l1" => o.hint = Hint::NoL1,
-            "unchecked" if !self.kernel.is_unsafe => {
-                return self.error(name.span(), "`.unchecked()` can reach any memory: make the kernel an `unsafe fn`");
-            }
-            "unchecked" => o.unchecked = true,
-            _ => o.relaxed = true,
-        }
-        Ok(())
-    }
-
-    fn scan_option(&mut self, o: &mut builtins::Options, name: &Ident, args: &[Expr]) -> Result<()> {
-        let (reverse, at) = (name == "reverse", Span::from(name.span()));
-        let said = if reverse { o.reverse } else { o.exclusive.is_some() };
-        match args {
-            _ if said => return self.error(at, format!("a scan has one `.{name}`")),
-            [] if reverse => o.reverse = true,
-            [v] if !reverse => o.exclusive = Some((self.expr(v)?, v.span)),
-            _ if reverse => return self.error(at, "`.reverse` takes no argument"),
-            _ => return self.error(at, "`.exclusive` takes what comes before the first element, as in `cumsum(t, 0).exclusive(0)`"),
-        }
-        o.of_scan = Some((name.to_string(), at));
-        Ok(())
     }
 
     fn helper(&mut self, h: &Helper, generics: &[Generic], args: &[Expr], span: Span) -> Result<Val> {
@@ -193,7 +75,7 @@ impl Infer<'_> {
         }
         let args: Vec<_> = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
         let outer_types = self.types.len();
-        let result = self.generics(h, generics).and_then(|scope| self.inlined(h, scope, args, outer_types));
+        let result = self.generics(h, generics).and_then(|scope| self.inlined(h, scope, args, outer_types, span));
         self.types.truncate(outer_types);
         result
     }
@@ -234,6 +116,7 @@ impl Infer<'_> {
         scope: HashMap<String, Binding>,
         args: Vec<(Val, Span)>,
         outer_types: usize,
+        span: Span,
     ) -> Result<Val> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
@@ -246,6 +129,7 @@ impl Infer<'_> {
         }
         let caller = std::mem::replace(&mut self.scopes, vec![scope]);
         let loops = std::mem::take(&mut self.loops);
+        let standard_call = self.standard_call;
         self.depth += 1;
         let run = || {
             for (p, (v, at)) in h.params.iter().zip(args) {
@@ -254,6 +138,9 @@ impl Infer<'_> {
                     ParamType::Closure(ty) => self.hand_over(h, (&p.pattern, ty), v, outer_types, at)?,
                 };
                 self.bind_pattern(&p.pattern, v, at)?;
+            }
+            if h.is_standard {
+                self.standard_call.get_or_insert(span);
             }
             let (v, at) = (self.block(&h.body)?, h.body.value.as_ref().map_or(h.body.span, |v| v.span));
             match (&h.returns, v) {
@@ -273,6 +160,7 @@ impl Infer<'_> {
         };
         let result = run();
         self.depth -= 1;
+        self.standard_call = standard_call;
         self.loops = loops;
         self.scopes = caller;
         result

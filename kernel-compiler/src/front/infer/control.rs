@@ -329,7 +329,7 @@ impl Infer<'_> {
             Ok(Val::Range(r)) => r,
             Ok(_) => {
                 let why = "a loop runs over `a..b`, `(a..b).step_by(s)`, `range(a, b, s)` or `static_range(a..b)`";
-                let _ = self.d.error(over.span, why);
+                let _ = self.d.error(self.place(over.span), why);
                 return self.body_of_no_range(pattern, body);
             }
             Err(_) => return self.body_of_no_range(pattern, body),

@@ -344,10 +344,8 @@ impl Infer<'_> {
 
     pub(super) fn binary(&mut self, op: Binary, x: Value, y: Value, span: Span) -> Result<Value> {
         let shape = self.common_shape(&self.ty(x).shape.clone(), &self.ty(y).shape.clone(), span)?;
-        let dtype = self.ty(x).dtype;
+        let dtype = op.gives(self.ty(x).dtype);
         let (x, y) = (self.broadcast(x, &shape, span), self.broadcast(y, &shape, span));
-        let compares = matches!(op, Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge);
-        let dtype = if compares { DType::Bool } else { dtype };
         Ok(self.push(Op::Binary(op, x, y), Type { dtype, shape }, span))
     }
 

@@ -3,7 +3,8 @@
 use crate::diag::{Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast::Expr;
-use crate::front::infer::builtins::{Call, Options, usage};
+use crate::front::infer::builtins::{Call, usage};
+use crate::front::infer::options::Options;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Address, Atomic, Binary, BlockPointer, Dim, Number, Op, ParamKind, StmtKind, Type, Value};
 
@@ -150,13 +151,13 @@ impl Infer<'_> {
         let bits = matches!(name, "atomic_and" | "atomic_or" | "atomic_xor");
         let ok = match dtype {
             DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-            DType::F32 | DType::F64 => !bits,
+            DType::F32 | DType::F64 | DType::F16 | DType::BF16 => !bits,
             _ => false,
         };
         if ok {
             Ok(())
         } else {
-            let allowed = if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64" };
+            let allowed = if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64, f16, bf16" };
             self.error(span, format!("`{name}` works on {allowed}, found {}", in_message(dtype)))
         }
     }

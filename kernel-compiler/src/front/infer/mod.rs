@@ -13,6 +13,7 @@ mod expr;
 mod memory;
 mod operands;
 mod ops;
+mod options;
 mod parts;
 mod programs;
 mod range;
@@ -20,7 +21,8 @@ mod reduce;
 mod scan;
 mod sort;
 
-pub use builtins::{BUILTINS, OPTIONS};
+pub use builtins::BUILTINS;
+pub use options::OPTIONS;
 
 use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::{DType, in_message, in_source};
@@ -156,6 +158,8 @@ struct Infer<'a> {
     loops: usize,
     /// Depth of inlined helpers.
     depth: usize,
+    /// In a helper of a library of the language: the user's call, of the outermost one.
+    standard_call: Option<Span>,
 }
 
 impl<'a> Infer<'a> {
@@ -184,6 +188,7 @@ impl<'a> Infer<'a> {
             scopes: vec![HashMap::new()],
             loops: 0,
             depth: 0,
+            standard_call: None,
         }
     }
 
@@ -246,7 +251,7 @@ impl<'a> Infer<'a> {
 
     /// A value that some statement defines by itself.
     fn define(&mut self, op: Op, ty: Type, span: Span) -> Value {
-        self.values.push(ValueInfo { ty, op, span: span.first });
+        self.values.push(ValueInfo { ty, op, span: self.place(span).first });
         Value(self.values.len() as u32 - 1)
     }
 
@@ -260,7 +265,12 @@ impl<'a> Infer<'a> {
     }
 
     fn error<T>(&self, span: impl Into<Span>, message: impl Into<String>) -> Result<T> {
-        Err(self.d.error(span, message))
+        Err(self.d.error(self.place(span.into()), message))
+    }
+
+    /// The place in the user's source: of what a library of the language does that of its call.
+    fn place(&self, span: Span) -> Span {
+        self.standard_call.unwrap_or(span)
     }
 
     // --- compile-time values ---

@@ -56,7 +56,7 @@ impl Infer<'_> {
             cure = format!("{cure}, or convert the scalar: {}", converted(other_e, from));
         }
         let (da, db) = (self.describe(a), self.describe(b));
-        self.d.error(e.span, format!("{what} of {da} and {db}: nothing converts by itself, write {cure}"))
+        self.d.error(self.place(e.span), format!("{what} of {da} and {db}: nothing converts by itself, write {cure}"))
     }
 
     /// Reports operands of different ranks, which are both tiles.

@@ -4,15 +4,18 @@ use crate::diag::{Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast::{Expr, Generic};
 use crate::front::infer::builtins::{self, BUILTINS, Call, usage};
-use crate::front::infer::{Infer, Val};
+use crate::front::infer::{Infer, Val, options};
 use crate::front::suggest;
-use crate::ir::{Binary, Op, Shape, StmtKind, Type, Unary, Value};
+use crate::ir::{Binary, Op, Shape, StmtKind, Takes, Type, Unary, Value};
 
 impl Infer<'_> {
     pub(super) fn builtin(&mut self, c: &Call) -> Result<Val> {
         let name = c.name.to_string();
         if let Some(op) = Unary::parse(&name) {
-            return self.math(op, c);
+            return self.unary(op, c);
+        }
+        if let Some(op) = Binary::parse(&name) {
+            return self.function_of_two(op, c);
         }
         match name.as_str() {
             "program_id" | "num_programs" => self.program(&name, c),
@@ -58,8 +61,9 @@ impl Infer<'_> {
                 let dtype = self.ty(x).dtype;
                 self.numeric(x, "clamp", c.args[0].span)?;
                 let hi = self.run_as(hi, dtype, c.args[2].span)?;
-                let x = self.binary(Binary::Max, x, lo, c.span)?;
-                self.binary(Binary::Min, x, hi, c.span).map(Val::Run)
+                let (max, min) = (self.extremum_op(Binary::Max, dtype, c)?, self.extremum_op(Binary::Min, dtype, c)?);
+                let x = self.binary(max, x, lo, c.span)?;
+                self.binary(min, x, hi, c.span).map(Val::Run)
             }
             "to" => {
                 if let [_, ty] = c.args {
@@ -112,9 +116,9 @@ impl Infer<'_> {
             "sum" | "max" | "min" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c),
             "join" | "split" | "interleave" | "cat" | "slice" | "insert" | "flip" | "gather" => self.parts(&name, c),
             "sort" | "topk" => self.sort(&name, c),
-            n if builtins::is_scan(n) => self.scan(&name, c),
+            n if options::is_scan(n) => self.scan(&name, c),
             "dot" => self.dot(c),
-            n if builtins::is_access(n) => self.access(&name, c),
+            n if options::is_access(n) => self.access(&name, c),
             "add" => {
                 let [p, i] = self.args(c)?;
                 if !matches!(p, Val::Ptr(..)) {
@@ -192,19 +196,47 @@ impl Infer<'_> {
         }
     }
 
-    fn math(&mut self, op: Unary, c: &Call) -> Result<Val> {
+    fn unary(&mut self, op: Unary, c: &Call) -> Result<Val> {
         let [x] = self.args(c)?;
         let x = self.run(x, c.args[0].span)?;
-        let ty = self.ty(x).clone();
-        self.computes(x, &format!("`{}`", op.name()), c.args[0].span)?;
-        let ok = ty.dtype.is_float() || (op == Unary::Abs && ty.dtype.is_int());
-        if !ok {
-            return self.error(
-                c.args[0].span,
-                format!("`{}` takes floats, found {ty}: convert with `.to::<f32>()`", op.name()),
-            );
+        let Type { dtype, shape } = self.ty(x).clone();
+        self.function_takes(op.name(), op.takes(), x, c.args[0].span)?;
+        Ok(Val::Run(self.push(Op::Unary(op, x), Type { dtype: op.gives(dtype), shape }, c.span)))
+    }
+
+    fn function_of_two(&mut self, op: Binary, c: &Call) -> Result<Val> {
+        let [a, b] = self.args(c)?;
+        let (ea, eb) = (&c.args[0], &c.args[1]);
+        let what = format!("`{}`", op.name());
+        let (x, y) = if op.second(DType::F32) == DType::F32 {
+            self.unify(a, b, (ea, eb), &what)?
+        } else {
+            (self.run(a, ea.span)?, self.run_as(b, op.second(DType::F32), eb.span)?)
+        };
+        self.function_takes(op.name(), op.takes(), x, ea.span)?;
+        self.same_rank((x, ea), (y, eb), &what)?;
+        self.binary(op, x, y, c.span).map(Val::Run)
+    }
+
+    /// Whether the first operand of a function has a type that the function takes.
+    fn function_takes(&self, name: &str, takes: Takes, x: Value, span: Span) -> Result<()> {
+        let ty = self.ty(x);
+        self.computes(x, &format!("`{name}`"), span)?;
+        if takes.holds(ty.dtype) {
+            return Ok(());
         }
-        Ok(Val::Run(self.push(Op::Unary(op, x), ty, c.span)))
+        match takes {
+            Takes::Integers if ty.dtype.is_float() => {
+                let words = [DType::U16, DType::U32, DType::U64];
+                let bits = words.into_iter().find(|w| w.size() == ty.dtype.size()).unwrap_or(DType::U32);
+                self.error(
+                    span,
+                    format!("`{name}` takes integers, found {ty}: `bitcast::<{bits}>(x)` are the bits of a float"),
+                )
+            }
+            Takes::Integers => self.error(span, format!("`{name}` takes integers, found {ty}")),
+            _ => self.error(span, format!("`{name}` takes floats, found {ty}: convert with `.to::<f32>()`")),
+        }
     }
 
     fn cdiv(&mut self, c: &Call) -> Result<Val> {
@@ -257,7 +289,20 @@ impl Infer<'_> {
         }
         let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), &format!("`{}`", c.name))?;
         self.numeric(a, &c.name.to_string(), c.span)?;
+        let op = self.extremum_op(op, self.ty(a).dtype, c)?;
         self.binary(op, a, b, c.span).map(Val::Run)
+    }
+
+    /// `max` or `min` of elements of a type, with what `.propagate_nan()` makes of it.
+    pub(super) fn extremum_op(&self, op: Binary, dtype: DType, c: &Call) -> Result<Binary> {
+        match c.options.propagate_nan {
+            None => Ok(op),
+            Some(_) if dtype.is_float() => Ok(op.propagating_nan()),
+            Some(at) => self.error(
+                at,
+                format!("`.propagate_nan()` is for floats, {} have no NaN: leave it out", in_message(dtype)),
+            ),
+        }
     }
 
     fn shape_op(&mut self, name: &str, c: &Call) -> Result<Val> {

@@ -4,7 +4,8 @@ use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::Expr;
-use crate::front::infer::builtins::{Call, is_scan};
+use crate::front::infer::builtins::Call;
+use crate::front::infer::options::is_scan;
 use crate::front::infer::{Closure, Infer, Val, builtins};
 use crate::ir::{Binary, Combine, Op, StmtKind, Type, Value};
 
@@ -74,8 +75,8 @@ impl Infer<'_> {
         let combine = match (name, closure) {
             (_, Some(f)) => self.combine(&f, name, &values, c.span)?,
             ("sum", _) => Combine::Binary(Binary::Add),
-            ("max", _) => Combine::Binary(Binary::Max),
-            _ => Combine::Binary(Binary::Min),
+            ("max", _) => Combine::Binary(self.extremum_op(Binary::Max, ty.dtype, c)?),
+            _ => Combine::Binary(self.extremum_op(Binary::Min, ty.dtype, c)?),
         };
         match axis {
             Some(a) => values = self.reduce_axis(values, a, combine, c.span),

@@ -28,7 +28,7 @@ impl Infer<'_> {
         }
         let keys = ty.dtype;
         tiles[0] = self.key(tiles[0], keys, c.span)?;
-        let descending = name == "topk" || c.options.descending.is_some();
+        let descending = name == "topk" || c.options.descending;
         let op = Op::Sort { values: tiles.clone(), axis, descending };
         let mut sorted = self.results(op, &tiles, &ty.shape, c.span);
         sorted[0] = self.of_key(sorted[0], keys, c.span)?;

@@ -234,11 +234,16 @@ fn pdl(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
 }
 
 /// Parses what a `#[tile_module]` defines beside its kernels. Bodies may have mistakes, which are reported.
-pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) -> Result<Scope> {
-    let items: Vec<&syn::Item> = items.collect();
+/// `standard` are the items of libraries of the language, which come last.
+pub fn scope<'a>(
+    items: impl Iterator<Item = &'a syn::Item>,
+    standard: impl Iterator<Item = &'a syn::Item>,
+    d: &Diagnostics,
+) -> Result<Scope> {
+    let items: Vec<_> = items.map(|i| (i, false)).chain(standard.map(|i| (i, true))).collect();
     let (mut scope, mut failed) = (Scope::default(), None);
     // Functions name enums that stand below them.
-    for item in &items {
+    for (item, _) in &items {
         if let syn::Item::Enum(e) = item {
             match enumeration(e) {
                 Ok(e) => scope.enums.push(Rc::new(e)),
@@ -246,7 +251,7 @@ pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) ->
             }
         }
     }
-    for item in items {
+    for (item, is_standard) in items {
         match item {
             syn::Item::Const(c) => scope.consts.push((c.ident.to_string(), body::expr(&c.expr, d))),
             syn::Item::Type(t) => match type_name(&t.ty, d) {
@@ -254,7 +259,7 @@ pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) ->
                 Err(r) => failed = Some(r),
             },
             syn::Item::Fn(f) => match helper(f, &scope, d) {
-                Ok(h) => scope.helpers.push(Rc::new(h)),
+                Ok(h) => scope.helpers.push(Rc::new(Helper { is_standard, ..h })),
                 Err(r) => failed = Some(r),
             },
             _ => {}
@@ -288,7 +293,8 @@ fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
         syn::ReturnType::Default => None,
         syn::ReturnType::Type(_, ty) => Some(said(ty, d)),
     };
-    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body: body::block(&f.block, d) })
+    let (name, body) = (f.sig.ident.clone(), body::block(&f.block, d));
+    Ok(Helper { name, is_standard: false, type_params, consts, params, returns, body })
 }
 
 fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {

@@ -64,10 +64,10 @@ impl Parser {
     pub(super) fn op(&mut self) -> Result<Op> {
         let at = self.at();
         let name = self.word("an operation")?;
-        if let Some(u) = Unary::ALL.into_iter().find(|u| u.name() == name) {
+        if let Some(u) = Unary::ALL.iter().copied().find(|u| u.name() == name) {
             return Ok(Op::Unary(u, self.value()?));
         }
-        if let Some(b) = Binary::ALL.into_iter().find(|b| b.name() == name) {
+        if let Some(b) = Binary::ALL.iter().copied().find(|b| b.name() == name) {
             let (x, y) = self.pair()?;
             return Ok(Op::Binary(b, x, y));
         }
@@ -203,11 +203,11 @@ impl Parser {
                 Token::Word(w) => w.clone(),
                 _ => return self.expected("an operation or a closure"),
             };
-            let Some(b) = Binary::ALL.into_iter().find(|b| b.name() == name) else {
+            let Some(b) = Binary::ALL.iter().find(|b| b.name() == name) else {
                 return self.expected("an operation of two operands, or a closure");
             };
             self.advance();
-            return Ok(Combine::Binary(b));
+            return Ok(Combine::Binary(*b));
         }
         let at = self.at();
         let mut a = vec![self.argument()?];

@@ -2,7 +2,7 @@
 
 use super::{Verifier, check};
 use crate::dtype::DType;
-use crate::ir::{Atomic, Binary, Combine, Op, Param, ParamKind, Precision, Type, Unary, Value, matrices};
+use crate::ir::{Atomic, Binary, Combine, Op, Param, ParamKind, Precision, Type, Value, matrices};
 
 /// The result of a product of operands of a type.
 fn product(dtype: DType) -> Option<DType> {
@@ -13,28 +13,10 @@ fn product(dtype: DType) -> Option<DType> {
     }
 }
 
-fn takes_unary(op: Unary, d: DType) -> bool {
-    match op {
-        Unary::Neg => d.is_float() || d.is_signed(),
-        Unary::Not => !d.is_float(),
-        Unary::Abs => d.is_float() || d.is_int(),
-        _ => d.is_float(),
-    }
-}
-
-fn takes_binary(op: Binary, d: DType) -> bool {
-    match op {
-        Binary::And | Binary::Or | Binary::Xor => !d.is_float(),
-        Binary::Shl | Binary::Shr => d.is_int(),
-        Binary::Eq | Binary::Ne => true,
-        _ => d != DType::Bool,
-    }
-}
-
 fn takes_atomic(op: Atomic, d: DType) -> bool {
     match d {
         DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-        DType::F32 | DType::F64 => !matches!(op, Atomic::And | Atomic::Or | Atomic::Xor),
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => !matches!(op, Atomic::And | Atomic::Or | Atomic::Xor),
         _ => false,
     }
 }
@@ -75,16 +57,17 @@ impl Verifier<'_> {
                 self.scalar(*x, Some(ty.dtype))
             }
             Op::Unary(u, x) => {
-                self.same(*x, &ty)?;
-                self.computes(u.name(), ty.dtype, takes_unary(*u, ty.dtype))
+                let operand = self.ty(*x).clone();
+                self.shape(*x, &ty.shape)?;
+                self.computes(u.name(), operand.dtype, u.takes().holds(operand.dtype))?;
+                self.gives(u.name(), &operand, u.gives(operand.dtype), &ty)
             }
             Op::Binary(b, x, y) => {
                 let operands = self.ty(*x).clone();
                 self.shape(*x, &ty.shape)?;
-                self.same(*y, &operands)?;
-                self.computes(b.name(), operands.dtype, takes_binary(*b, operands.dtype))?;
-                let result = if b.is_compare() { DType::Bool } else { operands.dtype };
-                check(ty.dtype == result, || format!("{} of {operands} gives {ty}", b.name()))
+                self.same(*y, &Type { dtype: b.second(operands.dtype), shape: operands.shape.clone() })?;
+                self.computes(b.name(), operands.dtype, b.takes().holds(operands.dtype))?;
+                self.gives(b.name(), &operands, b.gives(operands.dtype), &ty)
             }
             Op::Fma(a, b, c) => {
                 [a, b, c].into_iter().try_for_each(|&x| self.same(x, &ty))?;
@@ -167,7 +150,8 @@ impl Verifier<'_> {
                 check(matches!(combine, Combine::Binary(_)) || extent.is_power_of_two(), || {
                     format!("a closure has no neutral element to fill {extent} elements up with")
                 })?;
-                self.combine("a reduction", combine, values, &[Binary::Add, Binary::Min, Binary::Max])
+                let known = [Binary::Add, Binary::Min, Binary::Max, Binary::MinNan, Binary::MaxNan];
+                self.combine("a reduction", combine, values, &known)
             }
             Op::Scan { values, axis, combine, exclusive, .. } => {
                 self.together(values)?;
@@ -220,6 +204,10 @@ impl Verifier<'_> {
         check(takes && !dtype.is_float8(), || format!("{op} of {dtype}"))
     }
 
+    fn gives(&self, op: &str, operand: &Type, wanted: DType, result: &Type) -> Result<(), String> {
+        check(result.dtype == wanted, || format!("{op} of {operand} gives {result}"))
+    }
+
     fn number_of_program(&self, ty: &Type) -> Result<(), String> {
         check(ty.is_scalar() && ty.dtype.is_int(), || format!("a number of a program of type {ty}"))
     }
@@ -263,7 +251,7 @@ impl Verifier<'_> {
         let dtypes: Vec<DType> = values.iter().map(|&v| self.ty(v).dtype).collect();
         match combine {
             Combine::Binary(b) => {
-                let takes = known.contains(b) && dtypes[0] != DType::Bool && dtypes.len() == 1;
+                let takes = known.contains(b) && dtypes[0] != DType::Bool && dtypes.len() == 1 && b.takes().holds(dtypes[0]);
                 self.computes(&format!("{by} by {}", b.name()), dtypes[0], takes)
             }
             Combine::Closure { a, b, body, results } => self.closure([a, b], body, results, &dtypes),

@@ -55,15 +55,19 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
     match (T::BYTES, OP, relaxed) {
         (4, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b32", reg32, u32, addr) as u64),
         (4, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b32", reg32, u32, addr) as u64),
+        (2, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b16", reg16, u16, addr) as u64),
+        (2, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b16", reg16, u16, addr) as u64),
         (8, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b64", reg64, u64, addr)),
         (8, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b64", reg64, u64, addr)),
         (4, atomic_op::STORE, true) => publish!("relaxed", "b32", reg32, u32, addr, bits),
         (4, atomic_op::STORE, false) => publish!("release", "b32", reg32, u32, addr, bits),
+        (2, atomic_op::STORE, true) => publish!("relaxed", "b16", reg16, u16, addr, bits),
+        (2, atomic_op::STORE, false) => publish!("release", "b16", reg16, u16, addr, bits),
         (8, atomic_op::STORE, true) => publish!("relaxed", "b64", reg64, u64, addr, bits),
         (8, atomic_op::STORE, false) => publish!("release", "b64", reg64, u64, addr, bits),
         _ => {}
     }
-    if OP == atomic_op::STORE && T::BYTES >= 4 {
+    if OP == atomic_op::STORE && T::BYTES >= 2 {
         return T::ZERO;
     }
     macro_rules! a32 {

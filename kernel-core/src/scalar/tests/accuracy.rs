@@ -1,11 +1,12 @@
-//! The device's algorithms on the host, and the host's, against references of twice the precision (`f32`) or `std` (`f64`).
+//! The device's algorithms on the host, and the host's, against references of twice the precision (`f32`), `std` or
+//! `pxfm` (`f64`).
 
 use super::super::approx::{self, Primitives};
-use super::super::{approx64, math, math::m64};
+use super::super::{approx64, math, math::m64, word};
 
 /// Primitives that are off by this many ulp: the hardware's documented bounds are 2 for `ex2`, 1 for `rcp`.
-struct Off<const EX2: i32, const RCP: i32>;
-type Exact = Off<0, 0>;
+pub(super) struct Off<const EX2: i32, const RCP: i32>;
+pub(super) type Exact = Off<0, 0>;
 
 fn step(x: f32, ulp: i32) -> f32 {
     if x.is_normal() { f32::from_bits(x.to_bits().wrapping_add_signed(ulp)) } else { x }
@@ -29,7 +30,7 @@ impl<const EX2: i32, const RCP: i32> Primitives for Off<EX2, RCP> {
 }
 
 /// Error in units of the last place that an `f32` near the reference has.
-fn ulp32(got: f32, reference: f64) -> f64 {
+pub(super) fn ulp32(got: f32, reference: f64) -> f64 {
     let rounded = reference as f32;
     if got == rounded || (got.is_nan() && reference.is_nan()) {
         return 0.0;
@@ -43,7 +44,7 @@ fn ulp32(got: f32, reference: f64) -> f64 {
     (got as f64 - reference).abs() / 2f64.powi(exponent - 23)
 }
 
-fn ulp64(got: f64, reference: f64) -> f64 {
+pub(super) fn ulp64(got: f64, reference: f64) -> f64 {
     if got == reference || (got.is_nan() && reference.is_nan()) {
         return 0.0;
     }
@@ -52,7 +53,7 @@ fn ulp64(got: f64, reference: f64) -> f64 {
 }
 
 /// All exponents and signs, the specials, and points around where algorithms switch.
-fn arguments() -> impl Iterator<Item = f32> {
+pub(super) fn arguments() -> impl Iterator<Item = f32> {
     let strided = (0..=u32::MAX).step_by(3989).map(f32::from_bits);
     let around =
         [0.55f32, 0.927_734_4, 65536.0, 88.0, 88.722_84, 104.0, 1.0, 0.666_666_7, 1.333_333_3, f32::MIN_POSITIVE]
@@ -106,6 +107,38 @@ functions32! {
     tanh: 2.0, 3.0, f64::tanh;
     erf: 1.5, 2.0, libm::erf;
     sigmoid: 3.0, 7.6, m64::sigmoid;
+    exp10: 1.1, 4.6, pxfm::f_exp10;
+    expm1: 1.5, 1.5, pxfm::f_expm1;
+    log10: 1.9, 1.9, pxfm::f_log10;
+    log1p: 1.5, 1.5, pxfm::f_log1p;
+    tan: 3.0, 3.0, pxfm::f_tan;
+    asin: 2.3, 2.3, pxfm::f_asin;
+    acos: 1.3, 1.3, pxfm::f_acos;
+    atan: 1.3, 1.9, pxfm::f_atan;
+    sinh: 1.7, 5.8, pxfm::f_sinh;
+    cosh: 1.7, 3.8, pxfm::f_cosh;
+    asinh: 1.8, 1.9, pxfm::f_asinh;
+    acosh: 1.9, 2.0, pxfm::f_acosh;
+    atanh: 1.8, 2.0, pxfm::f_atanh;
+    erfc: 3.5, 6.9, pxfm::f_erfc;
+    erfinv: 3.0, 3.1, pxfm::f_erfinv;
+}
+
+#[test]
+fn round() {
+    arguments().chain((1..4_000_000).map(|i| f32::from_bits(i * 1021))).for_each(|x| {
+        let (r, wanted) = (approx::round(x), x.round());
+        assert!(r.to_bits() == wanted.to_bits() || r.is_nan() && x.is_nan(), "{x:e}: {r}, not {wanted}");
+        for x in [x as f64, x as f64 + 0.499_999_999_99, x as f64 * 0.499_999_999_999_999_94] {
+            let (r, wanted) = (approx64::round(x), x.round());
+            assert!(r.to_bits() == wanted.to_bits() || r.is_nan() && x.is_nan(), "{x:e}: {r}, not {wanted}");
+        }
+    });
+}
+
+#[test]
+fn cbrt() {
+    check32("cbrt", 0.8, word::m32::cbrt, pxfm::f_cbrt);
 }
 
 macro_rules! host32 {
@@ -127,6 +160,24 @@ host32! {
     host_rsqrt rsqrt: 0.501, m64::rsqrt;
     host_recip recip: 0.501, normal_recip;
     host_erf erf: 1.1, libm::erf;
+    host_exp10 exp10: 0.501, pxfm::f_exp10;
+    host_expm1 expm1: 0.501, pxfm::f_expm1;
+    host_log10 log10: 0.501, pxfm::f_log10;
+    host_log1p log1p: 0.501, pxfm::f_log1p;
+    host_cbrt cbrt: 0.501, pxfm::f_cbrt;
+    host_tan tan: 0.501, pxfm::f_tan;
+    host_asin asin: 0.501, pxfm::f_asin;
+    host_acos acos: 0.501, pxfm::f_acos;
+    host_atan atan: 0.501, pxfm::f_atan;
+    host_sinh sinh: 0.501, pxfm::f_sinh;
+    host_cosh cosh: 0.501, pxfm::f_cosh;
+    host_asinh asinh: 0.501, pxfm::f_asinh;
+    host_acosh acosh: 0.501, pxfm::f_acosh;
+    host_atanh atanh: 0.501, pxfm::f_atanh;
+    host_erfc erfc: 0.501, pxfm::f_erfc;
+    host_lgamma lgamma: 0.501, pxfm::f_lgamma;
+    host_tgamma tgamma: 0.501, |x| if x == 0.0 { 1.0 / x } else { pxfm::f_tgamma(x) };
+    host_erfinv erfinv: 0.501, pxfm::f_erfinv;
 }
 
 /// 1 / x where denormals are 0.
@@ -155,15 +206,88 @@ functions64! {
     tanh_f64 tanh: 2.0, f64::tanh;
     erf_f64 erf: 1.0, libm::erf;
     sigmoid_f64 sigmoid: 3.0, m64::sigmoid;
+    exp10_f64 exp10: 1.0, |x| if x < -307.0 { libm::exp10(x) } else { pxfm::f_exp10(x) };
+    expm1_f64 expm1: 2.0, pxfm::f_expm1;
+    log10_f64 log10: 1.0, pxfm::f_log10;
+    log1p_f64 log1p: 1.0, pxfm::f_log1p;
+    tan_f64 tan: 2.0, pxfm::f_tan;
+    asin_f64 asin: 1.0, pxfm::f_asin;
+    acos_f64 acos: 1.0, pxfm::f_acos;
+    atan_f64 atan: 1.0, pxfm::f_atan;
+    sinh_f64 sinh: 2.0, pxfm::f_sinh;
+    cosh_f64 cosh: 1.0, pxfm::f_cosh;
+    asinh_f64 asinh: 1.0, pxfm::f_asinh;
+    acosh_f64 acosh: 1.0, pxfm::f_acosh;
+    atanh_f64 atanh: 1.0, pxfm::f_atanh;
+    erfc_f64 erfc: 3.0, pxfm::f_erfc;
+    erfinv_f64 erfinv: 2.0, pxfm::f_erfinv;
+    tgamma_f64 tgamma: 10.0, |x| if x > 171.6 { libm::tgamma(x) } else { pxfm::f_tgamma(x) };
+}
+
+#[test]
+fn cbrt_f64() {
+    check64("cbrt", 1.0, word::m64::cbrt, pxfm::f_cbrt);
+}
+
+/// Near its zeros below 0 the absolute error counts.
+#[test]
+fn lgamma_f64() {
+    let shown = |x: f64| if x > -60.0 && x < 0.0 { 1e3 + x } else { x };
+    check64(
+        "lgamma",
+        3.0,
+        |x| if shown(x) == x { approx64::lgamma(x) } else { 0.0 },
+        |x| match shown(x) == x {
+            true if x < 1e15 => pxfm::f_lgamma(x),
+            true => libm::lgamma(x),
+            false => 0.0,
+        },
+    );
+    for i in 1..60_000 {
+        let x = i as f64 * -1.003e-3;
+        let (r, reference) = (approx64::lgamma(x), pxfm::f_lgamma(x));
+        let error = (r - reference).abs() / (f64::EPSILON * f64::max(1.0, reference.abs()));
+        assert!(r == reference || error <= 4.0, "lgamma({x}) is {r}, not {reference}: {error}");
+    }
 }
 
 #[test]
 fn zeros_keep_their_sign() {
-    for f in [approx::sin::<Exact>, approx::tanh::<Exact>, approx::erf::<Exact>] {
+    use approx::{asin, asinh, atan, atanh, erf, erfinv, expm1, log1p, sin, sinh, tan, tanh};
+    for f in [
+        sin::<Exact>,
+        tanh::<Exact>,
+        erf::<Exact>,
+        expm1::<Exact>,
+        log1p::<Exact>,
+        tan::<Exact>,
+        asin::<Exact>,
+        atan::<Exact>,
+        sinh::<Exact>,
+        asinh::<Exact>,
+        atanh::<Exact>,
+        erfinv::<Exact>,
+        word::m32::cbrt,
+    ] {
         assert_eq!(f(-0.0).to_bits(), (-0.0f32).to_bits());
         assert_eq!(f(0.0).to_bits(), 0);
     }
-    for f in [approx64::sin, approx64::tanh, approx64::erf] {
+    use approx64 as a;
+    for f in [
+        a::sin,
+        a::tanh,
+        a::erf,
+        a::expm1,
+        a::log1p,
+        a::tan,
+        a::asin,
+        a::atan,
+        a::sinh,
+        a::asinh,
+        a::atanh,
+        a::erfinv,
+        word::m64::cbrt,
+    ] {
         assert_eq!(f(-0.0).to_bits(), (-0.0f64).to_bits());
         assert_eq!(f(0.0).to_bits(), 0);
     }
@@ -191,4 +315,30 @@ fn remainders_are_exact() {
             "{x:e} % {y:e}: {r:e}, {reference:e}"
         );
     }
+}
+
+/// The host's `f64` functions: `libm` is held here, too.
+#[test]
+fn host_f64() {
+    check64("exp10", 1.0, m64::exp10, |x| if x < -307.0 { approx64::exp10(x) } else { pxfm::f_exp10(x) });
+    check64("expm1", 1.0, m64::expm1, pxfm::f_expm1);
+    check64("log10", 1.0, m64::log10, pxfm::f_log10);
+    check64("log1p", 1.0, m64::log1p, pxfm::f_log1p);
+    check64("cbrt", 1.0, m64::cbrt, pxfm::f_cbrt);
+    check64("tan", 1.0, m64::tan, pxfm::f_tan);
+    check64("asin", 1.0, m64::asin, pxfm::f_asin);
+    check64("acos", 1.0, m64::acos, pxfm::f_acos);
+    check64("atan", 1.0, m64::atan, pxfm::f_atan);
+    check64("sinh", 2.0, m64::sinh, pxfm::f_sinh);
+    check64("cosh", 1.0, m64::cosh, pxfm::f_cosh);
+    check64("asinh", 1.0, m64::asinh, pxfm::f_asinh);
+    check64("acosh", 1.0, m64::acosh, pxfm::f_acosh);
+    check64("atanh", 1.0, m64::atanh, pxfm::f_atanh);
+    check64("erfc", 3.0, m64::erfc, pxfm::f_erfc);
+    check64(
+        "tgamma",
+        10.0,
+        m64::tgamma,
+        |x| if x > 171.6 || x == 0.0 { approx64::tgamma(x) } else { pxfm::f_tgamma(x) },
+    );
 }

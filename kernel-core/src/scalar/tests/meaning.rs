@@ -121,6 +121,57 @@ fn integer_corners() {
 }
 
 #[test]
+fn bits_of_integers() {
+    assert_eq!((popc(0u8), popc(-1i16), popc(0xf0f0u32), popc(i64::MIN)), (0, 16, 8, 1));
+    assert_eq!((clz(0u8), clz(1i16), clz(-1i32), clz(1u64 << 40)), (8, 15, 0, 23));
+    assert_eq!((ffs(0u8), ffs(1i8), ffs(i16::MIN), ffs(40u32), ffs(1i64 << 62)), (0, 1, 16, 4, 63));
+    assert_eq!((brev(1u8), brev(2i16), brev(0x8000_0001u32), brev(3u64)), (128, 1 << 14, 0x8000_0001, 3 << 62));
+    assert_eq!((mulhi(200u8, 200), mulhi(-100i8, 100), mulhi(i16::MIN, i16::MIN)), (156, -40, 1 << 14));
+    assert_eq!((mulhi(u32::MAX, u32::MAX), mulhi(i32::MIN, 3)), (u32::MAX - 1, -2));
+    assert_eq!((mulhi(u64::MAX, u64::MAX), mulhi(i64::MIN, i64::MAX)), (u64::MAX - 1, i64::MIN / 2));
+}
+
+#[test]
+fn nan_wins_where_it_propagates() {
+    let nan = f32::NAN;
+    assert!(max_nan(nan, 1.0).is_nan() && max_nan(1.0, nan).is_nan() && min_nan(f64::NAN, 1.0).is_nan());
+    assert!(isnan(max_nan(F16::from_f32(nan), F16::ONE)) && isnan(min_nan(BF16::ONE, BF16::from_f32(nan))));
+    assert_eq!((max_nan(1.0, 2.0), min_nan(-1.0f64, f64::INFINITY), max_nan(3u8, 4)), (2.0, -1.0, 4));
+}
+
+#[test]
+fn kinds_of_floats() {
+    fn kinds<T: Float + Cast<f64>>() {
+        let nan = cast::<T, f64>(T::HIGHEST) * 0.0;
+        assert!(nan.is_nan());
+        for (x, wanted) in [(T::ZERO, [false, false, true]), (T::HIGHEST, [false, true, false])] {
+            for x in [x, neg(x)] {
+                assert_eq!([isnan(x), isinf(x), isfinite(x)], wanted, "{x:?}");
+            }
+        }
+        let x = mul(T::HIGHEST, T::ZERO);
+        assert_eq!([isnan(x), isinf(x), isfinite(x)], [true, false, false]);
+    }
+    kinds::<f32>();
+    kinds::<f64>();
+    kinds::<F16>();
+    kinds::<BF16>();
+}
+
+#[test]
+fn neighbours() {
+    assert_eq!((nextafter(1.0f32, 2.0), nextafter(1.0f32, 0.0)), (1.0f32.next_up(), 1.0f32.next_down()));
+    assert_eq!((nextafter(-1.0f64, -2.0), nextafter(-1.0f64, 2.0)), ((-1.0f64).next_down(), (-1.0f64).next_up()));
+    assert_eq!(nextafter(0.0f32, -1.0).to_bits(), 0x8000_0001);
+    assert_eq!((nextafter(-0.0f32, 1.0).to_bits(), nextafter(5e-324f64, -1.0).to_bits()), (1, 0));
+    assert_eq!((nextafter(f32::MAX, f32::INFINITY), nextafter(f32::INFINITY, 0.0)), (f32::INFINITY, f32::MAX));
+    assert_eq!(nextafter(0.0f32, -0.0).to_bits(), 0x8000_0000);
+    assert!(nextafter(f32::NAN, 1.0).is_nan() && nextafter(1.0, f64::NAN).is_nan());
+    assert_eq!((nextafter(F16::ONE, F16::ZERO).0, nextafter(BF16::ONE, BF16::HIGHEST).0), (0x3bff, 0x3f81));
+    assert_eq!((ldexp(F16::ONE, -24).0, ldexp(F16::ONE, -25).0, ldexp(BF16::ONE, 128)), (1, 0, BF16::HIGHEST));
+}
+
+#[test]
 fn a_number_wins_over_nan() {
     let nan = f32::NAN;
     assert_eq!((min(nan, 1.0), max(1.0, nan), min(1.0f64, f64::NAN)), (1.0, 1.0, 1.0));

@@ -1,3 +1,4 @@
 mod accuracy;
+mod accuracy_of_pairs;
 mod bytes;
 mod meaning;

@@ -27,7 +27,7 @@ fn functions<T: Float>(x: &[T], y: &mut [T]) {
 }
 
 /// A name and its meaning.
-type Function = (&'static str, fn(f64) -> f64);
+pub(super) type Function = (&'static str, fn(f64) -> f64);
 
 const FUNCTIONS: [Function; 16] = [
     ("floor", f64::floor),
@@ -62,7 +62,7 @@ fn erf(x: f64) -> f64 {
 }
 
 /// The difference of 1 and the next greater number, and the least normal number.
-trait Precision: Number {
+pub(super) trait Precision: Number {
     const EPSILON: f64;
     const TINY: f64;
     fn fma(self, b: Self, c: Self) -> Self;

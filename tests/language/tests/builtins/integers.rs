@@ -34,6 +34,20 @@ fn arithmetic<T: Int>(a: &[T], b: &[T], c: &[T], y: &mut [T], flags: &mut [bool]
     store(flags, set + 5 * 64, (a >= b));
 }
 
+/// Bits, and their counts.
+#[tile_kernel(types(T = [i8, i16, i32, i64, u8, u16, u32, u64]), tune(warps = [2]), grid = [cdiv(a.len(), 64)])]
+fn bits<T: Int>(a: &[T], b: &[T], y: &mut [T], counts: &mut [i32]) {
+    let i = program_id(0) * 64 + arange(64);
+    let (a, b) = (load(a, i), load(b, i));
+    let o = program_id(0) * (2 * 64) + arange(64);
+    store(y, o, brev(a));
+    store(y, o + 1 * 64, mulhi(a, b));
+    let o = program_id(0) * (3 * 64) + arange(64);
+    store(counts, o, popc(a));
+    store(counts, o + 1 * 64, clz(a));
+    store(counts, o + 2 * 64, ffs(a));
+}
+
 #[tile_kernel(types(T = [i8, i16, i32, i64]), tune(BLOCK = [64], warps = [2]), grid = [cdiv(a.len(), BLOCK)])]
 fn negated<T: Int, const BLOCK: usize>(a: &[T], y: &mut [T]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);
@@ -60,6 +74,8 @@ trait Meaning: Number {
     fn some() -> Vec<Self>;
     fn rows(a: Self, b: Self, c: Self) -> [Self; 18];
     fn negative(self) -> Self;
+    /// By its digits: their reverse, the upper half of a product, and three counts.
+    fn bits(a: Self, b: Self) -> ([Self; 2], [i32; 3]);
     fn of_scalars(a: Self, b: Self, c: Self) -> [Self; 10];
 }
 
@@ -79,6 +95,14 @@ macro_rules! meanings { ($($t:ident $abs:ident)+) => { $(
         }
         fn negative(self) -> $t {
             self.wrapping_neg()
+        }
+        fn bits(a: $t, b: $t) -> ([$t; 2], [i32; 3]) {
+            let digits = format!("{a:0w$b}", w = $t::BITS as usize);
+            let reverse = u64::from_str_radix(&digits.chars().rev().collect::<String>(), 2).expect("digits") as $t;
+            let upper = ((a as i128).wrapping_mul(b as i128) >> $t::BITS) as $t;
+            let lowest = digits.rfind('1').map_or(0, |i| digits.len() - i);
+            let highest = digits.find('1').unwrap_or(digits.len());
+            ([reverse, upper], [digits.matches('1').count() as i32, highest as i32, lowest as i32])
         }
         fn of_scalars(a: $t, b: $t, c: $t) -> [$t; 10] {
             let r = $t::rows(a, b, c);
@@ -128,6 +152,41 @@ fn arithmetic_of_integers() {
     arithmetic_of::<u16>();
     arithmetic_of::<u32>();
     arithmetic_of::<u64>();
+}
+
+fn bits_of<T: Meaning>()
+where
+    (T,): bits::Types,
+{
+    let some = T::some();
+    let (a, b): (Vec<T>, Vec<T>) = some.iter().flat_map(|&x| some.iter().map(move |&y| (x, y))).unzip();
+    let n = a.len();
+    everywhere(
+        <(T,) as bits::Types>::DESC,
+        |rt, options| {
+            let (mut y, mut counts) = (vec![T::default(); room(2, n)], vec![0; room(3, n)]);
+            rt.launch_with(rt.stream(), bits::<T>(&a, &b, &mut y, &mut counts), options)
+                .map(|()| (results(&y, 2, n), results(&counts, 3, n)))
+        },
+        |(y, counts), title| {
+            for (i, (&a, &b)) in a.iter().zip(&b).enumerate() {
+                let found = ([y[i], y[n + i]], [counts[i], counts[n + i], counts[2 * n + i]]);
+                assert_eq!(found, T::bits(a, b), "{title}: {a:?} and {b:?}");
+            }
+        },
+    );
+}
+
+#[test]
+fn bits_of_integers() {
+    bits_of::<i8>();
+    bits_of::<i16>();
+    bits_of::<i32>();
+    bits_of::<i64>();
+    bits_of::<u8>();
+    bits_of::<u16>();
+    bits_of::<u32>();
+    bits_of::<u64>();
 }
 
 fn negated_of<T: Meaning>()

@@ -1,0 +1,96 @@
+//! Every function of the language, of every type that it takes, as a device program: whether LLVM and `ptxas` take it,
+//! and the instructions of some.
+
+use super::*;
+use tilewright_compiler::dtype::DType;
+use tilewright_compiler::ir::function::{Binary, Unary};
+
+/// A kernel for each function, of the types in `types`, whose names have a letter for what they take.
+fn source() -> String {
+    let computed: Vec<DType> = DType::ALL.into_iter().filter(|d| !d.is_float8() && *d != DType::Bool).collect();
+    let mut out = String::new();
+    let mut kernel = |name: &str, d: DType, second: DType, result: DType, call: &str| {
+        out += &format!(
+            "#[tile_kernel(tune(warps = [1]), grid = [1])]
+             fn f_{name}_{d}(a: &[{d}], b: &[{second}], y: &mut [{result}]) {{
+                 let (a, b) = (load(a, arange(32)), load(b, arange(32)));
+                 store(y, arange(32), {call});
+             }}\n"
+        );
+    };
+    for &d in &computed {
+        for &u in Unary::ALL.iter().filter(|u| Unary::parse(u.name()).is_some() && u.takes().holds(d)) {
+            kernel(u.name(), d, d, u.gives(d), &format!("{}(a)", u.name()));
+        }
+        for &b in Binary::ALL.iter().filter(|b| Binary::parse(b.name()).is_some() && b.takes().holds(d)) {
+            kernel(b.name(), d, b.second(d), b.gives(d), &format!("{}(a, b)", b.name()));
+        }
+        if matches!(d, DType::F16 | DType::BF16) {
+            for op in ["add", "max", "min", "xchg"] {
+                kernel(&format!("atomic_{op}"), d, d, d, &format!("atomic_{op}(y, arange(32), a + b)"));
+            }
+            kernel("atomic_cas", d, d, d, "atomic_cas(y, arange(32), a, b)");
+            kernel("atomic_load", d, d, d, "atomic_load(y, arange(32)) + a * b");
+        }
+        if d.is_float() {
+            kernel("max_nan", d, d, d, "maximum(a, b).propagate_nan()");
+            kernel("min_nan", d, d, d, "minimum(a, b).propagate_nan()");
+        }
+    }
+    out
+}
+
+/// A function of a type, a target, and an instruction that it is, or that it is not.
+const INSTRUCTIONS: [(&str, &str, &str, bool); 16] = [
+    ("f_max_nan_f32", "sm_75", "max.NaN", false),
+    ("f_max_nan_f32", "sm_80", "max.NaN.f32", true),
+    ("f_min_nan_bf16", "sm_80", "min.NaN.f32", true),
+    ("f_atomic_add_f16", "sm_75", "add.noftz.f16", true),
+    ("f_atomic_add_bf16", "sm_80", "cas.b16", true),
+    ("f_atomic_load_f16", "sm_75", "ld.acquire.gpu.global.b16", true),
+    ("f_popc_u64", "sm_75", "popc.b64", true),
+    ("f_clz_i32", "sm_75", "clz.b32", true),
+    ("f_brev_u32", "sm_75", "brev.b32", true),
+    ("f_mulhi_u32", "sm_75", "mul.hi.u32", true),
+    ("f_mulhi_u64", "sm_75", "mul.hi.u64", true),
+    ("f_mulhi_i64", "sm_75", "mul.hi.s64", true),
+    ("f_rint_f32", "sm_75", "cvt.rni.f32.f32", true),
+    ("f_trunc_f64", "sm_75", "cvt.rzi.f64.f64", true),
+    // In f32 throughout: f64 is slow on many devices.
+    ("f_pow_f32", "sm_75", "f64", false),
+    ("f_erfinv_f32", "sm_75", "f64", false),
+];
+
+#[test]
+fn functions_for_devices() {
+    if !have_toolchain() {
+        return;
+    }
+    let mut p = Place::new("functions");
+    p.files = vec![p.dir.join("functions.rs")];
+    fs::write(&p.files[0], source()).unwrap();
+    p.tilewright_core = Path::new(tilewright_core::SOURCE_DIR).join("lib.rs");
+    let lower = |source: Source, libraries: &Libraries| tilewright_compiler::device_units(source, libraries);
+    let outcome = p.build_for("sm_75,sm_80", &lower, toolchain::find).unwrap();
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
+    let bundles: Vec<Vec<u8>> = p.bundles().iter().map(|b| fs::read(p.dir.join("out").join(b)).unwrap()).collect();
+    let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
+    assert!(bundles.len() > 100, "{} kernels", bundles.len());
+    for bundle in &bundles {
+        for e in bundle.entries() {
+            for target in ["sm_75", "sm_80"] {
+                let image = bundle.image_of(e, target).unwrap().unwrap();
+                let name = bundle.kernel();
+                assert!(!image.ptx.contains(".extern") && !image.ptx.contains("call"), "{name} calls a function");
+                assert!(!image.ptx.contains(".local"), "{name} uses local memory for {target}");
+                assert_eq!(image.cubin.is_some(), outcome.report.ptxas.is_some(), "{name} for {target}");
+            }
+        }
+    }
+    for (kernel, target, instruction, wanted) in INSTRUCTIONS {
+        let bundle = bundles.iter().find(|b| b.kernel() == kernel).expect(kernel);
+        let image = bundle.image_of(&bundle.entries()[0], target).unwrap().unwrap();
+        assert_eq!(image.ptx.contains(instruction), wanted, "{kernel} for {target}: {instruction}\n{}", image.ptx);
+    }
+}

@@ -1,0 +1,91 @@
+//! Counter-based random numbers, as Triton's `tl.rand` and its like: Philox 4x32 and 4x64 of ten rounds.
+
+#[tile_library]
+pub mod random {
+    /// Ten rounds of Philox. The key is the seed: its two halves for counters of 32 bits, itself and 0 for 64 bits.
+    fn philox<T>(
+        seed: u64,
+        c0: Tile<T>,
+        c1: Tile<T>,
+        c2: Tile<T>,
+        c3: Tile<T>,
+    ) -> (Tile<T>, Tile<T>, Tile<T>, Tile<T>) {
+        static_assert!(
+            T::MIN == 0 && (T::BITS == 32 || T::BITS == 64),
+            "offsets and counters are u32, or u64 and usize: convert with `.to::<u32>()`"
+        );
+        let (key_a, key_b) =
+            if T::BITS == 32 { (0x9E3779B9, 0xBB67AE85) } else { (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B) };
+        let (round_a, round_b) =
+            if T::BITS == 32 { (0xD2511F53, 0xCD9E8D57) } else { (0xD2E7470EE14C6C93, 0xCA5A826395121157) };
+        let mut k0 = seed.to::<T>();
+        let mut k1 = if T::BITS == 32 { (seed >> 32).to::<T>() } else { zero::<T>() };
+        let (mut a, mut b, mut c, mut d) = (c0, c1, c2, c3);
+        for _ in static_range(0..10) {
+            (a, b, c, d) = (mulhi(round_b, c) ^ b ^ k0, c * round_b, mulhi(round_a, a) ^ d ^ k1, a * round_a);
+            k0 += key_a;
+            k1 += key_b;
+        }
+        (a, b, c, d)
+    }
+
+    fn zero<T>() -> T {
+        0
+    }
+
+    /// Four integers for each offset, of the type of the offset.
+    fn randint4x<T>(seed: u64, offset: Tile<T>) -> (Tile<T>, Tile<T>, Tile<T>, Tile<T>) {
+        let zero = offset ^ offset;
+        philox(seed, offset, zero, zero, zero)
+    }
+
+    /// An integer for each offset: the first of `randint4x`.
+    fn randint<T>(seed: u64, offset: Tile<T>) -> Tile<T> {
+        let (a, _, _, _) = randint4x(seed, offset);
+        a
+    }
+
+    /// Integers as numbers from 0 to less than 1.
+    fn uint_to_uniform_float<T>(x: Tile<T>) -> Tile<f32> {
+        if T::BITS == 32 {
+            let signed = bitcast::<i32>(x);
+            where_(signed < 0, -signed - 1, signed).to::<f32>() * 4.6566127342e-10
+        } else {
+            let signed = bitcast::<i64>(x);
+            where_(signed < 0, -signed - 1, signed).to::<f32>() * 1.0842020432385337e-19
+        }
+    }
+
+    /// A number from 0 to less than 1 for each offset.
+    fn rand<T>(seed: u64, offset: Tile<T>) -> Tile<f32> {
+        uint_to_uniform_float(randint(seed, offset))
+    }
+
+    /// Four numbers from 0 to less than 1 for each offset.
+    fn rand4x<T>(seed: u64, offset: Tile<T>) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
+        let (a, b, c, d) = randint4x(seed, offset);
+        (uint_to_uniform_float(a), uint_to_uniform_float(b), uint_to_uniform_float(c), uint_to_uniform_float(d))
+    }
+
+    /// Two normal numbers of two uniform ones, by Box and Muller.
+    fn pair_uniform_to_normal(u1: Tile<f32>, u2: Tile<f32>) -> (Tile<f32>, Tile<f32>) {
+        let angle = 6.283185307179586 * u2;
+        let radius = sqrt(-2.0 * log(maximum(u1, 1.0e-7)));
+        (radius * cos(angle), radius * sin(angle))
+    }
+
+    /// A normal number for each offset.
+    fn randn<T>(seed: u64, offset: Tile<T>) -> Tile<f32> {
+        let (a, b, _, _) = randint4x(seed, offset);
+        let (n, _) = pair_uniform_to_normal(uint_to_uniform_float(a), uint_to_uniform_float(b));
+        n
+    }
+
+    /// Four normal numbers for each offset.
+    fn randn4x<T>(seed: u64, offset: Tile<T>) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
+        let (a, b, c, d) = rand4x(seed, offset);
+        let (n0, n1) = pair_uniform_to_normal(a, b);
+        let (n2, n3) = pair_uniform_to_normal(c, d);
+        (n0, n1, n2, n3)
+    }
+}

@@ -1,0 +1,179 @@
+//! What follows an operation as a method: `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`.
+
+use crate::diag::{Result, Span};
+use crate::front::ast::{Expr, ExprKind};
+use crate::front::infer::builtins::Call;
+use crate::front::infer::{Infer, Val};
+use crate::ir::{Hint, Precision};
+use proc_macro2::Ident;
+
+#[derive(Default)]
+pub(super) struct Options {
+    /// In the order in which they follow, the last one first.
+    said: Vec<(Family, Span)>,
+    pub mask: Option<(Val, Span)>,
+    pub other: Option<(Val, Span)>,
+    pub hint: Hint,
+    pub relaxed: bool,
+    /// The kernel vouches for the bounds.
+    pub unchecked: bool,
+    pub precision: Option<(Precision, Span)>,
+    /// Of a scan.
+    pub reverse: bool,
+    /// What comes before the first element.
+    pub exclusive: Option<(Val, Span)>,
+    pub descending: bool,
+    /// Where it is said.
+    pub propagate_nan: Option<Span>,
+}
+
+/// Options by name, and what they follow.
+const FAMILIES: [(&str, Family); 13] = [
+    ("mask", Family::Access),
+    ("other", Family::Access),
+    ("streaming", Family::Access),
+    ("keep", Family::Access),
+    ("no_l1", Family::Access),
+    ("relaxed", Family::Access),
+    ("unchecked", Family::Access),
+    ("tf32", Family::Dot),
+    ("tf32x3", Family::Dot),
+    ("reverse", Family::Scan),
+    ("exclusive", Family::Scan),
+    ("descending", Family::Sort),
+    ("propagate_nan", Family::Extremum),
+];
+
+/// The names of all options.
+pub const OPTIONS: [&str; FAMILIES.len()] = {
+    let mut names = [""; FAMILIES.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = FAMILIES[i].0;
+        i += 1;
+    }
+    names
+};
+
+/// Operations that take the same options.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Access,
+    Dot,
+    Scan,
+    Sort,
+    /// A greatest or a least number.
+    Extremum,
+}
+
+impl Family {
+    fn of_operation(name: &str) -> Option<Family> {
+        match name {
+            n if is_access(n) => Some(Family::Access),
+            "dot" => Some(Family::Dot),
+            n if is_scan(n) => Some(Family::Scan),
+            "sort" => Some(Family::Sort),
+            "maximum" | "minimum" | "max" | "min" | "clamp" => Some(Family::Extremum),
+            _ => None,
+        }
+    }
+
+    /// What the options follow, for messages.
+    fn follow(self) -> &'static str {
+        match self {
+            Family::Access => "options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic",
+            Family::Dot => "`.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`",
+            Family::Scan => "`.reverse()` and `.exclusive(v)` follow a scan, as in `cumsum(t, 0).reverse()`",
+            Family::Sort => "`.descending()` follows `sort(t, axis)`",
+            Family::Extremum => {
+                "`.propagate_nan()` follows `maximum(a, b)`, `minimum(a, b)`, `clamp(x, lo, hi)`, `max(t, axis)` or `min(t, axis)`"
+            }
+        }
+    }
+}
+
+fn family(option: &str) -> Option<Family> {
+    FAMILIES.iter().find(|(name, _)| *name == option).map(|(_, family)| *family)
+}
+
+pub(super) fn is_option(name: &str) -> bool {
+    family(name).is_some()
+}
+
+pub(super) fn is_access(name: &str) -> bool {
+    matches!(name, "load" | "store" | "tile") || name.starts_with("atomic_")
+}
+
+pub(super) fn is_scan(name: &str) -> bool {
+    matches!(name, "cumsum" | "cumprod" | "scan")
+}
+
+impl Infer<'_> {
+    /// The options belong to the operation at the chain's start.
+    pub(super) fn with_options(&mut self, e: &Expr) -> Result<Val> {
+        let mut options = Options::default();
+        let mut at = e;
+        loop {
+            let ExprKind::Call { name, generics, args, method } = &at.kind else {
+                let (family, _) = options.said.last().expect("an option was seen");
+                return self.error(at.span, format!("no operation stands before the options: {}", family.follow()));
+            };
+            let n = name.to_string();
+            if *method && let Some(family) = family(&n) {
+                options.said.push((family, name.span().into()));
+                self.option(&mut options, name, &args[1..])?;
+                at = &args[0];
+                continue;
+            }
+            let of = Family::of_operation(&n);
+            if let Some((family, at)) = options.said.iter().rev().find(|(family, _)| Some(*family) != of) {
+                return self.error(*at, format!("`{n}` has no such option: {}", family.follow()));
+            }
+            self.no_errors(args)?;
+            return self.builtin(&Call { name, generics, args, span: e.span, options });
+        }
+    }
+
+    fn option(&mut self, o: &mut Options, name: &Ident, args: &[Expr]) -> Result<()> {
+        let n = name.to_string();
+        let wanted = usize::from(matches!(n.as_str(), "mask" | "other" | "exclusive"));
+        if args.len() != wanted {
+            return self
+                .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
+        }
+        // What stands later in the chain has been seen already.
+        let twice = match (n.as_str(), &o.mask, &o.other) {
+            ("mask", Some((_, later)), _) => Some((*later, "an access has one `.mask(..)`: join conditions with `&`")),
+            ("other", _, Some((_, later))) => {
+                Some((*later, "a load has one `.other(..)`: the value of all masked elements"))
+            }
+            ("tf32" | "tf32x3", ..) if o.precision.is_some() => {
+                Some((name.span().into(), "a `dot` has one precision: `.tf32()` or `.tf32x3()`"))
+            }
+            ("exclusive", ..) if o.exclusive.is_some() => Some((name.span().into(), "a scan has one `.exclusive(v)`")),
+            _ => None,
+        };
+        if let Some((at, message)) = twice {
+            return self.error(at, message);
+        }
+        match n.as_str() {
+            "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
+            "other" => o.other = Some((self.expr(&args[0])?, args[0].span)),
+            "streaming" => o.hint = Hint::Streaming,
+            "keep" => o.hint = Hint::Keep,
+            "no_l1" => o.hint = Hint::NoL1,
+            "unchecked" if !self.kernel.is_unsafe => {
+                return self.error(name.span(), "`.unchecked()` can reach any memory: make the kernel an `unsafe fn`");
+            }
+            "unchecked" => o.unchecked = true,
+            "tf32" => o.precision = Some((Precision::Tf32, name.span().into())),
+            "tf32x3" => o.precision = Some((Precision::Tf32x3, name.span().into())),
+            "reverse" => o.reverse = true,
+            "exclusive" => o.exclusive = Some((self.expr(&args[0])?, args[0].span)),
+            "descending" => o.descending = true,
+            "propagate_nan" => o.propagate_nan = Some(name.span().into()),
+            _ => o.relaxed = true,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+use tilewright::tile_kernel;
+
+#[tile_kernel(grid = [1])]
+fn k(x: &[f32], y: &mut [f32]) {
+    let i = arange(64);
+    store(y, i, load(x, i).propagate_nan());
+}
+
+fn main() {}
