@@ -2,7 +2,7 @@
 
 use crate::diag::Diagnostics;
 use crate::driver;
-use crate::emit::{config_id, types_id};
+use crate::emit::{choice_id, config_id};
 use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::module;
@@ -75,14 +75,14 @@ pub fn of_kernel<'a>(
 
 /// Adds the remarks on one instance; none where it has mistakes.
 fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
-    if let Ok(f) = driver::instance(k, &i.types, i.config, d) {
+    if let Ok(f) = driver::instance(k, &i.choice, i.config, d) {
         driver::remarks(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
     }
 }
 
 fn add(all: &mut Vec<Remark>, kernel: &str, i: &Instance, m: Missed) {
     let place = m.span.map(|s| (s.start().line, s.start().column + 1));
-    let instance = [types_id(&i.types), config_id(i.config)].into_iter().filter(|t| !t.is_empty());
+    let instance = [choice_id(&i.choice), config_id(i.config)].into_iter().filter(|t| !t.is_empty());
     let instance = instance.collect::<Vec<_>>().join(" ");
     let same = |r: &&mut Remark| r.kernel == kernel && r.what == m.what && r.why == m.why && r.place == place;
     match all.iter_mut().find(same) {

@@ -10,6 +10,7 @@ mod expansion;
 mod filetests;
 mod lowered_code;
 mod no_cycles;
+mod optional;
 mod parameters;
 mod pdl;
 mod pipeline_dots;

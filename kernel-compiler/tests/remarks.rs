@@ -16,7 +16,7 @@ fn remarks(text: &str) -> BTreeMap<usize, Vec<String>> {
     let found = module::file(text, &Default::default()).into_iter().next().expect("a kernel");
     let kernel = found.parse(&d).map_err(|_| d.take()).expect("the kernel parses").swap_remove(0);
     let instance = &kernel.instances()[0];
-    let f = driver::instance(&kernel, &instance.types, instance.config, &d).map_err(|_| d.take()).expect("it infers");
+    let f = driver::instance(&kernel, &instance.choice, instance.config, &d).map_err(|_| d.take()).expect("it infers");
     let mut out: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for m in driver::remarks(&f, instance.config) {
         let line = m.span.map_or(1, |s| s.start().line);

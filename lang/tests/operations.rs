@@ -97,7 +97,7 @@ fn every_example_is_a_kernel() {
         let found = module::file(&text, &Libraries::default()).pop().expect("a function");
         if let Ok(kernels) = found.parse(&d) {
             for k in &kernels {
-                k.instances().iter().for_each(|i| drop(driver::instance(k, &i.types, i.config, &d)));
+                k.instances().iter().for_each(|i| drop(driver::instance(k, &i.choice, i.config, &d)));
             }
         }
         let mistakes: Vec<String> = d.take().into_iter().map(|e| e.message).collect();

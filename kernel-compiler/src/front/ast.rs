@@ -87,11 +87,28 @@ pub struct Config {
     pub arch: u32,
 }
 
+/// What a descriptor is for: a type for each type parameter, and which optional parameters have an argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    pub types: Vec<(String, DType)>,
+    /// Every optional parameter, in order.
+    pub present: Vec<(String, bool)>,
+}
+
+impl Choice {
+    /// Whether a call has an argument for a parameter.
+    pub fn has(&self, p: &Param) -> bool {
+        self.present.iter().all(|(name, is_present)| *is_present || p.name != name)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Param {
     pub name: Ident,
     pub kind: ParamKind,
     pub elem: TypeName,
+    /// `Option<..>`: a call may leave it out, and has no argument words for it then.
+    pub is_optional: bool,
 }
 
 /// A dtype or the name of a type parameter or alias.
@@ -129,6 +146,8 @@ pub enum Said {
     Nothing,
     Elem(TypeName),
     Tuple(Vec<Said>),
+    /// `Option<..>`
+    Option(Box<Said>),
 }
 
 #[derive(Debug)]
@@ -264,12 +283,26 @@ pub enum ExprKind {
     Error,
 }
 
-/// `A | B => body`
+/// `pattern => body`
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// What it takes: one of these, which are constants; none: everything.
-    pub of: Option<Vec<Expr>>,
+    pub pattern: ArmPattern,
+    /// Of the pattern.
+    pub span: Span,
     pub body: Expr,
+}
+
+/// What an arm takes.
+#[derive(Clone, Debug)]
+pub enum ArmPattern {
+    /// `_`
+    Any,
+    /// `A | B`: one of these, which are constants.
+    Constants(Vec<Expr>),
+    /// `Some(pattern)`: an optional value that is there.
+    Some(Pattern),
+    /// `None`
+    None,
 }
 
 #[derive(Clone, Debug)]
@@ -302,6 +335,13 @@ pub enum BinaryOp {
     Le,
     Gt,
     Ge,
+}
+
+impl Kernel {
+    /// The parameters that a call may leave out, in order.
+    pub fn optional(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|p| p.is_optional)
+    }
 }
 
 impl BinaryOp {

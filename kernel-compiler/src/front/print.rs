@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::front::ast::{
-    BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
+    ArmPattern, BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
 };
 use quote::ToTokens;
 use std::fmt::Write;
@@ -97,14 +97,19 @@ pub fn kernel(k: &Kernel) -> String {
     let generics = if generics.is_empty() { generics } else { format!("<{generics}>") };
     let params = k.params.iter().map(|p| {
         let (name, elem) = (&p.name, &p.elem.name);
-        match p.kind {
-            ParamKind::Slice { mutable: false } => format!("{name}: &[{elem}]"),
-            ParamKind::Slice { mutable: true } => format!("{name}: &mut [{elem}]"),
-            ParamKind::View { rank, mutable: false } => format!("{name}: View<{elem}, {rank}>"),
-            ParamKind::View { rank, mutable: true } => format!("mut {name}: ViewMut<{elem}, {rank}>"),
-            ParamKind::Ptr { mutable: false } => format!("{name}: *const {elem}"),
-            ParamKind::Ptr { mutable: true } => format!("{name}: *mut {elem}"),
-            ParamKind::Scalar => format!("{name}: {elem}"),
+        let ty = match p.kind {
+            ParamKind::Slice { mutable: false } => format!("&[{elem}]"),
+            ParamKind::Slice { mutable: true } => format!("&mut [{elem}]"),
+            ParamKind::View { rank, mutable: false } => format!("View<{elem}, {rank}>"),
+            ParamKind::View { rank, mutable: true } => format!("ViewMut<{elem}, {rank}>"),
+            ParamKind::Ptr { mutable: false } => format!("*const {elem}"),
+            ParamKind::Ptr { mutable: true } => format!("*mut {elem}"),
+            ParamKind::Scalar => elem.clone(),
+        };
+        match (p.kind, p.is_optional) {
+            (_, true) => format!("{name}: Option<{ty}>"),
+            (ParamKind::View { mutable: true, .. }, false) => format!("mut {name}: {ty}"),
+            (_, false) => format!("{name}: {ty}"),
         }
     });
     let params = params.collect::<Vec<_>>().join(", ");
@@ -212,6 +217,7 @@ fn said(ty: &Said) -> String {
         Said::Nothing => "_".into(),
         Said::Elem(t) => t.name.clone(),
         Said::Tuple(list) => tuple(list.iter().map(said).collect()),
+        Said::Option(of) => format!("Option<{}>", said(of)),
     }
 }
 
@@ -301,8 +307,12 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
         ExprKind::Match { value, arms } => {
             let mut out = format!("match {} {{\n", any(value));
             for arm in arms {
-                let of = |list: &Vec<Expr>| list.iter().map(any).collect::<Vec<_>>().join(" | ");
-                let of = arm.of.as_ref().map_or("_".into(), of);
+                let of = match &arm.pattern {
+                    ArmPattern::Any => "_".into(),
+                    ArmPattern::Constants(list) => list.iter().map(any).collect::<Vec<_>>().join(" | "),
+                    ArmPattern::Some(p) => format!("Some({})", pattern(p)),
+                    ArmPattern::None => "None".into(),
+                };
                 let body = expr(&arm.body, Level::Any, depth + 1);
                 writeln!(out, "{}{of} => {body},", "    ".repeat(depth + 1)).expect("a string");
             }

@@ -138,7 +138,9 @@ pub fn operation(name: &str) -> Option<&'static str> {
         "size" => "`t.dim(axis)` is an extent of a tile or a view, `x.len()` of a slice",
         "push" | "collect" | "iter" | "map" | "get" => "tiles have no elements of their own: an operation is of all",
         "clone" => "leave it out: scalars and tiles are copied",
-        "unwrap" | "expect" => "leave it out: a kernel has no `Option` and no `Result`",
+        "unwrap" | "expect" => {
+            "an optional parameter is taken with `if let Some(v) = v { .. }`; nothing else is an `Option`"
+        }
         "cumsum" | "cumprod" | "associative_scan" | "scan" | "sort" | "topk" | "flip" | "join" | "split"
         | "interleave" | "cat" | "rand" | "randn" | "randint" | "histogram" => "it is not offered yet",
         "gather" => "read memory at any indices with `load(x, i)`; of the elements of a tile it is not offered yet",

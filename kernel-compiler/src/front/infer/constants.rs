@@ -2,12 +2,12 @@
 
 use crate::diag::{Result, Span};
 use crate::dtype::DType;
-use crate::front::ast::{Arm, BinaryOp, Const, ConstParam, ConstType, Expr, Helper, Said};
-use crate::front::constants::{compare, select};
+use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstParam, ConstType, Expr, Helper, Said};
+use crate::front::constants::{OPTIONAL, compare, select, select_option};
 use crate::front::infer::{Binding, Infer, Val};
 use crate::ir::{Op, Value};
 use proc_macro2::Ident;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 impl From<Const> for Val {
     fn from(c: Const) -> Val {
@@ -34,8 +34,14 @@ impl Infer<'_> {
     /// `match value { .. }`: the arms that are not taken are not looked at.
     pub(super) fn match_constant(&mut self, value: &Expr, arms: &[Arm], span: Span) -> Result<Val> {
         let v = self.expr(value)?;
+        if let Val::Option(v) = v {
+            return self.match_option(v, arms, span);
+        }
         let Some(v) = v.as_const() else {
             let found = self.describe(&v);
+            if let Some(arm) = arms.iter().find(|a| matches!(a.pattern, ArmPattern::Some(_) | ArmPattern::None)) {
+                return self.error(arm.span, format!("{OPTIONAL}; found {found}"));
+            }
             return self.error(
                 value.span,
                 format!(
@@ -47,6 +53,34 @@ impl Infer<'_> {
         let d = self.d;
         let body = select(&v, arms, |e| Ok(self.expr(e)?.as_const()), span, d)?;
         self.expr(body)
+    }
+
+    /// `match value { Some(v) => .., None => .. }`: only the arm that is taken is looked at.
+    fn match_option(&mut self, value: Option<Box<Val>>, arms: &[Arm], span: Span) -> Result<Val> {
+        let (pattern, body) = select_option(value.is_some(), arms, span, self.d)?;
+        self.scopes.push(HashMap::new());
+        let bound = match (pattern, value) {
+            (Some(p), Some(v)) => self.bind_pattern(p, *v, body.span),
+            _ => Ok(()),
+        };
+        let v = bound.and_then(|()| self.expr(body));
+        self.scopes.pop();
+        v
+    }
+
+    /// `x.is_some()` and `x.is_none()`.
+    pub(super) fn is_present(&mut self, name: &str, args: &[Expr], span: Span) -> Result<Val> {
+        let [x] = args else { return self.error(span, format!("`.{name}()` takes no arguments")) };
+        match self.expr(x)? {
+            Val::Option(v) => Ok(Val::Bool(v.is_some() == (name == "is_some"))),
+            other => {
+                let found = self.describe(&other);
+                self.error(
+                    span,
+                    format!("`.{name}()` asks an optional value, as of a parameter `x: Option<&[T]>`; found {found}"),
+                )
+            }
+        }
     }
 
     /// `a op b` where one is a variant.
@@ -113,6 +147,7 @@ impl Infer<'_> {
                 ),
             },
             Val::Tuple(list) | Val::Array(list) => list.iter().try_for_each(|v| self.known(v, span, what)),
+            Val::Option(Some(v)) => self.known(v, span, what),
             _ => Ok(()),
         }
     }

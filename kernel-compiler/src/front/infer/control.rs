@@ -76,6 +76,14 @@ impl Infer<'_> {
                 let found = self.describe(&other);
                 self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
             }
+            (Said::Option(said), Val::Option(v)) => {
+                let v = v.map(|v| self.as_said(*v, said, span)).transpose()?;
+                Ok(Val::Option(v.map(Box::new)))
+            }
+            (Said::Option(_), other) => {
+                let found = self.describe(&other);
+                self.error(span, format!("expected `Some(..)` or `None`, found {found}"))
+            }
             (Said::Elem(t), v) => {
                 if let Some(is_one) = self.as_enum(&v, &t.name, span) {
                     return is_one.map(|()| v);
@@ -113,8 +121,8 @@ impl Infer<'_> {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }
-            // An `impl FnMut`: it changes what it captures.
-            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_)) => {
+            // An `impl FnMut` changes what it captures, and memory is written through its parameter.
+            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_) | Val::Param(_)) => {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }

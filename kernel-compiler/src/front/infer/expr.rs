@@ -114,6 +114,7 @@ impl Infer<'_> {
                 return Ok(Val::Ptr(p, Some(offset)));
             }
             Some(Binding::Poisoned) => return Err(Reported),
+            None if n == "None" => return Ok(Val::Option(None)),
             None => {}
         }
         if let Some((_, v)) = self.consts.iter().find(|(c, _)| c == n) {

@@ -22,7 +22,7 @@ pub use builtins::{BUILTINS, OPTIONS};
 use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::{DType, in_message, in_source};
 use crate::front::ast;
-use crate::front::ast::{Config, Const, Enum, Kernel, ParamKind};
+use crate::front::ast::{Choice, Config, Const, Enum, Kernel, ParamKind};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -35,12 +35,12 @@ const MAX_REGISTERS: usize = 256;
 const MAX_DEPTH: usize = 32;
 
 /// Infers one instance.
-pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
+pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Func> {
     // A `let mut n = 0` takes its type from what it meets later: each such meeting restarts inference once.
     let mut literal_types = HashMap::new();
     let before = d.len();
     loop {
-        let mut cx = Infer::new(kernel, types, config, d, literal_types);
+        let mut cx = Infer::new(kernel, choice, config, d, literal_types);
         let done = cx.kernel();
         if cx.restart {
             literal_types = cx.literal_types;
@@ -83,6 +83,8 @@ enum Val {
     Unit,
     Tuple(Vec<Val>),
     Array(Vec<Val>),
+    /// An optional parameter, `Some(v)` or `None`: known at compile time.
+    Option(Option<Box<Val>>),
     /// A slice or view parameter.
     Param(usize),
     /// A raw pointer: parameter and offset in elements.
@@ -131,6 +133,7 @@ enum Binding {
 struct Infer<'a> {
     d: &'a Diagnostics,
     kernel: &'a Kernel,
+    choice: &'a Choice,
     consts: &'a [(String, Const)],
     warps: u32,
     /// Type names in reach, innermost last.
@@ -157,7 +160,7 @@ struct Infer<'a> {
 impl<'a> Infer<'a> {
     fn new(
         kernel: &'a Kernel,
-        types: &[(String, DType)],
+        choice: &'a Choice,
         config: &'a Config,
         d: &'a Diagnostics,
         literal_types: HashMap<usize, DType>,
@@ -165,9 +168,10 @@ impl<'a> Infer<'a> {
         Infer {
             d,
             kernel,
+            choice,
             consts: &config.consts,
             warps: config.warps,
-            types: types.to_vec(),
+            types: choice.types.clone(),
             params: vec![],
             values: vec![],
             vars: vec![],
@@ -186,14 +190,19 @@ impl<'a> Infer<'a> {
     fn kernel(&mut self) -> Result<()> {
         let kernel = self.kernel;
         let mut slot = 0;
-        for (i, p) in kernel.params.iter().enumerate() {
-            let dtype = self.dtype(&p.elem)?;
+        for p in &kernel.params {
+            let (dtype, i) = (self.dtype(&p.elem)?, self.params.len());
             let name = p.name.to_string();
+            if !self.choice.has(p) {
+                self.bind(&name, Binding::Val(Val::Option(None)));
+                continue;
+            }
             let val = match p.kind {
                 ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span().into())),
                 ParamKind::Ptr { .. } => Val::Ptr(i, None),
                 ParamKind::Slice { .. } | ParamKind::View { .. } => Val::Param(i),
             };
+            let val = if p.is_optional { Val::Option(Some(Box::new(val))) } else { val };
             self.bind(&name, Binding::Val(val));
             self.params.push(Param { name, kind: p.kind, dtype, slot });
             slot += p.kind.slots();
@@ -290,6 +299,10 @@ impl<'a> Infer<'a> {
                 Op::Float(if dtype.reaches(*x) { *x } else { dtype.overflowed(*x) })
             }
             Val::Bool(b) if dtype == DType::Bool => Op::Bool(*b),
+            Val::Option(_) => {
+                let found = self.describe(v);
+                return self.error(span, format!("expected {wanted}, found {found}"));
+            }
             _ => {
                 let found = self.describe(v);
                 return self.error(
@@ -441,6 +454,7 @@ impl<'a> Infer<'a> {
             Val::Unit => "nothing".into(),
             Val::Tuple(vs) => format!("a tuple of {}", vs.len()),
             Val::Array(_) => "an array".into(),
+            Val::Option(_) => "an optional value, which `if let Some(v) = v { .. }` takes".into(),
             Val::Param(p) => match self.params[*p].kind {
                 ParamKind::View { .. } => format!("the view `{}`", self.params[*p].name),
                 _ => format!("the slice `{}`", self.params[*p].name),

@@ -3,7 +3,8 @@
 use crate::diag::{Diagnostics, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{
-    Arm, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName, UnaryOp,
+    Arm, ArmPattern, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName,
+    UnaryOp,
 };
 use crate::front::parse::types::{said, type_name};
 use crate::front::suggest;
@@ -216,10 +217,13 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         }
         syn::Expr::Closure(c) => ExprKind::Closure(Rc::new(closure(c, d)?)),
         syn::Expr::If(i) => {
-            if let syn::Expr::Let(l) = &*i.cond {
-                return Err(d.error(Span::of(l), "`if let` is not part of the tile language"));
-            }
             let other = i.else_branch.as_ref().map(|(_, e)| boxed(e, d));
+            if let syn::Expr::Let(l) = &*i.cond {
+                return if_let(l, block(&i.then_branch, d), other, d);
+            }
+            if has_let(&i.cond) {
+                return Err(d.error(Span::of(&i.cond), "an `if let` stands alone: write an `if` inside of it"));
+            }
             ExprKind::If { cond: boxed(&i.cond, d), then: block(&i.then_branch, d), other }
         }
         syn::Expr::ForLoop(f) => {
@@ -270,28 +274,71 @@ fn closure(c: &syn::ExprClosure, d: &Diagnostics) -> Result<Closure> {
     Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body: expr(&c.body, d) })
 }
 
+/// `if let pattern = value { then } else { other }`: a `match` with two arms.
+fn if_let(l: &syn::ExprLet, then: Block, other: Option<Box<Expr>>, d: &Diagnostics) -> Result<ExprKind> {
+    let value = boxed(&l.expr, d);
+    let (pattern, span) = (arm_pattern(&l.pat, d), Span::of(&l.pat));
+    let pattern = match pattern? {
+        pattern @ (ArmPattern::Some(_) | ArmPattern::None) => pattern,
+        ArmPattern::Any | ArmPattern::Constants(_) => {
+            return Err(d.error(
+                span,
+                "`if let` takes an optional parameter, `if let Some(bias) = bias { .. }`; compare other values by `==`",
+            ));
+        }
+    };
+    let then = Arm { pattern, span, body: Expr { span: then.span, kind: ExprKind::Block(then) } };
+    let nothing = || Expr { kind: ExprKind::Block(Block { stmts: vec![], value: None, span }), span };
+    let other = Arm { pattern: ArmPattern::Any, span, body: other.map_or_else(nothing, |e| *e) };
+    Ok(ExprKind::Match { value, arms: vec![then, other] })
+}
+
+/// Whether a condition has a `let` beside other conditions.
+fn has_let(cond: &syn::Expr) -> bool {
+    match cond {
+        syn::Expr::Let(_) => true,
+        syn::Expr::Binary(b) => has_let(&b.left) || has_let(&b.right),
+        syn::Expr::Paren(p) => has_let(&p.expr),
+        _ => false,
+    }
+}
+
 fn arm(a: &syn::Arm, d: &Diagnostics) -> Result<Arm> {
     if let Some((token, _)) = &a.guard {
         return Err(d.error(token.span(), "an arm of a `match` has no `if`: write an `if` in its body"));
     }
-    Ok(Arm { of: arm_pattern(&a.pat, d)?, body: expr(&a.body, d) })
+    Ok(Arm { pattern: arm_pattern(&a.pat, d)?, span: Span::of(&a.pat), body: expr(&a.body, d) })
 }
 
-/// The constants that an arm takes; none for `_`.
-fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Option<Vec<Expr>>> {
-    let one = |kind| Ok(Some(vec![Expr { kind, span: Span::of(p) }]));
+/// What an arm takes.
+fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<ArmPattern> {
+    let one = |kind| Ok(ArmPattern::Constants(vec![Expr { kind, span: Span::of(p) }]));
     match p {
-        syn::Pat::Wild(_) => Ok(None),
+        syn::Pat::Wild(_) => Ok(ArmPattern::Any),
         syn::Pat::Paren(p) => arm_pattern(&p.pat, d),
+        syn::Pat::Ident(i) if i.ident == "None" => Ok(ArmPattern::None),
+        syn::Pat::TupleStruct(t) if t.path.is_ident("Some") && t.elems.len() == 1 => {
+            pattern(&t.elems[0], d).map(ArmPattern::Some)
+        }
         syn::Pat::Path(p) if p.path.segments.len() > 1 => one(path(&p.path, d)?),
         syn::Pat::Lit(l) if matches!(l.lit, syn::Lit::Int(_) | syn::Lit::Bool(_)) => one(literal(&l.lit, d)?),
         syn::Pat::Or(or) => {
-            let cases = or.cases.iter().map(|p| arm_pattern(p, d)).collect::<Result<Option<Vec<_>>>>()?;
-            Ok(cases.map(|list| list.into_iter().flatten().collect()))
+            let mut constants = vec![];
+            for case in &or.cases {
+                match arm_pattern(case, d)? {
+                    ArmPattern::Constants(list) => constants.extend(list),
+                    ArmPattern::Any => return Ok(ArmPattern::Any),
+                    ArmPattern::Some(_) | ArmPattern::None => {
+                        return Err(d.error(Span::of(case), "`Some(..)` and `None` are arms of their own, without `|`"));
+                    }
+                }
+            }
+            Ok(ArmPattern::Constants(constants))
         }
         _ => Err(d.error(
             Span::of(p),
-            "an arm of a `match` takes `Enum::Variant`, `true`, `false`, an integer, several of these with `|`, or `_`",
+            "an arm of a `match` takes `Enum::Variant`, `true`, `false`, an integer, several of these with `|`, \
+             `Some(name)`, `None`, or `_`",
         )),
     }
 }
