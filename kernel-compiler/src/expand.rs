@@ -148,7 +148,7 @@ fn expand_module_with(libraries: Option<Vec<syn::Item>>, facade: Option<syn::Pat
         let facade = facade.unwrap_or_else(default_facade);
         let (kernels, rest) = module::module(items, libraries.as_deref(), &facade, d);
         // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
-        let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
+        let rest = parse::structs::seen_by_rustc(&rest);
         let kernels = kernels.into_iter().map(|k| expand_found(k, d));
         let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
         quote! { #(#outer)* #[allow(unused)] #vis mod #ident { #(#inner)* #(#rest)* #(#kernels)* } }

@@ -29,6 +29,7 @@
 
 mod atomics;
 mod debug;
+mod element_type;
 mod make;
 mod math;
 mod memory;
@@ -44,6 +45,7 @@ pub use atomics::{
     atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store, atomic_xchg,
     atomic_xor,
 };
+pub use element_type::{DType, Typed, dtype};
 pub use make::{arange, full, zeros};
 pub use math::{
     Math, abs, bitcast, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,
@@ -63,6 +65,8 @@ pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Val
 /// A kernel calls them without `overloads::`.
 pub mod overloads {
     pub use crate::atomics::overloads::*;
+    pub use crate::element_type::overloads::*;
+    pub use crate::make::overloads::*;
     pub use crate::memory::overloads::*;
     pub use crate::ranges::overloads::*;
     pub use crate::reduce::overloads::*;

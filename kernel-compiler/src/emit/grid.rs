@@ -206,7 +206,7 @@ impl<'a> Grid<'a> {
         match pattern {
             None | Some(Pattern::Ignore) => Ok((self.with(None), body)),
             Some(Pattern::Name { name, .. }) => Ok((self.with(Some((name.to_string(), p))), body)),
-            Some(Pattern::Tuple(_)) => Err(self.d.error(value.span, ALLOWED)),
+            Some(Pattern::Tuple(_) | Pattern::Struct { .. }) => Err(self.d.error(value.span, ALLOWED)),
         }
     }
 

@@ -62,6 +62,14 @@ pub struct Enum {
     pub variants: Vec<Ident>,
 }
 
+/// A struct with named fields: several values under one name.
+#[derive(Debug)]
+pub struct Struct {
+    pub name: Ident,
+    /// Each with what its type says.
+    pub fields: Vec<(Ident, Said)>,
+}
+
 /// The value of a const parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Const {
@@ -122,6 +130,7 @@ pub struct TypeName {
 #[derive(Clone, Default, Debug)]
 pub struct Scope {
     pub enums: Vec<Rc<Enum>>,
+    pub structs: Vec<Rc<Struct>>,
     pub helpers: Vec<Rc<Helper>>,
     pub consts: Vec<(String, Expr)>,
     pub aliases: Vec<(String, TypeName)>,
@@ -213,8 +222,17 @@ pub enum Stmt {
 
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    Name { name: Ident, mutable: bool },
+    Name {
+        name: Ident,
+        mutable: bool,
+    },
     Tuple(Vec<Pattern>),
+    /// `Name { field, other: pattern, .. }`; whether it ends with `..`.
+    Struct {
+        name: TypeName,
+        fields: Vec<(Ident, Pattern)>,
+        is_open: bool,
+    },
     Ignore,
 }
 
@@ -247,10 +265,25 @@ pub enum ExprKind {
         method: bool,
     },
     Tuple(Vec<Expr>),
+    /// `t.0`
     Field(Box<Expr>, usize),
+    /// `s.name`
+    Member(Box<Expr>, Ident),
+    /// `list[i]`
+    Index(Box<Expr>, Box<Expr>),
+    /// `Name { field: value, .. }`
+    Struct {
+        name: TypeName,
+        fields: Vec<(Ident, Expr)>,
+    },
     Array(Vec<Expr>),
     Repeat(Box<Expr>, Box<Expr>),
-    Range(Box<Expr>, Box<Expr>),
+    /// `a..b`, or `a..=b`
+    Range {
+        lo: Box<Expr>,
+        hi: Box<Expr>,
+        is_closed: bool,
+    },
     Closure(Rc<Closure>),
     Block(Block),
     If {
@@ -263,22 +296,27 @@ pub enum ExprKind {
         arms: Vec<Arm>,
     },
     For {
+        label: Option<Ident>,
         pattern: Pattern,
         over: Box<Expr>,
         body: Block,
     },
     While {
+        label: Option<Ident>,
         cond: Box<Expr>,
         body: Block,
     },
     Loop {
+        label: Option<Ident>,
         body: Block,
     },
     Assign(Box<Expr>, Box<Expr>),
     AssignOp(BinaryOp, Box<Expr>, Box<Expr>),
-    Break,
-    Continue,
-    Return,
+    /// With the label of the loop that it leaves, without its quote.
+    Break(Option<Ident>),
+    Continue(Option<Ident>),
+    /// Of a kernel; one of a helper becomes its value: see [`returns`](crate::front::parse::returns).
+    Return(Option<Box<Expr>>),
     /// A mistake that has been reported.
     Error,
 }
@@ -373,6 +411,19 @@ impl BinaryOp {
     }
 }
 
+impl Struct {
+    /// The index of a field.
+    pub fn position(&self, field: &Ident) -> Option<usize> {
+        self.fields.iter().position(|(name, _)| name == field)
+    }
+
+    /// Why a name is none of its fields.
+    pub fn no_field(&self, name: &Ident) -> String {
+        let fields = self.fields.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        format!("`{}` has no field `{name}`: it has {fields}", self.name)
+    }
+}
+
 impl Enum {
     /// The index of a variant.
     pub fn position(&self, variant: &str) -> Option<usize> {
@@ -435,6 +486,10 @@ impl fmt::Display for ConstType {
 }
 
 impl Scope {
+    pub fn structure(&self, name: &str) -> Option<&Rc<Struct>> {
+        self.structs.iter().find(|s| s.name == name)
+    }
+
     pub fn enumeration(&self, name: &str) -> Option<&Rc<Enum>> {
         self.enums.iter().find(|e| e.name == name)
     }

@@ -4,6 +4,7 @@ use crate::dtype::DType;
 use crate::front::ast::{
     ArmPattern, BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
 };
+use proc_macro2::Ident;
 use quote::ToTokens;
 use std::fmt::Write;
 
@@ -32,7 +33,7 @@ impl Level {
     fn of(e: &Expr) -> Level {
         match &e.kind {
             ExprKind::Assign(..) | ExprKind::AssignOp(..) | ExprKind::Closure(_) => Level::Any,
-            ExprKind::Range(..) => Level::Range,
+            ExprKind::Range { .. } => Level::Range,
             ExprKind::Or(..) => Level::Or,
             ExprKind::And(..) => Level::And,
             ExprKind::Binary(op, ..) => match op {
@@ -230,6 +231,15 @@ fn pattern(p: &Pattern) -> String {
     match p {
         Pattern::Name { name, mutable } => format!("{}{name}", if *mutable { "mut " } else { "" }),
         Pattern::Tuple(list) => tuple(list.iter().map(pattern).collect()),
+        Pattern::Struct { name, fields, is_open } => {
+            let fields = fields.iter().map(|(name, p)| match pattern(p) {
+                p if name == &p => p,
+                p if p == format!("mut {name}") => p,
+                p => format!("{name}: {p}"),
+            });
+            let fields = fields.chain(is_open.then(|| "..".into())).collect::<Vec<_>>().join(", ");
+            format!("{} {{ {fields} }}", name.name)
+        }
         Pattern::Ignore => "_".into(),
     }
 }
@@ -288,9 +298,21 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
         }
         ExprKind::Tuple(all) => tuple(all.iter().map(any).collect()),
         ExprKind::Field(x, i) => format!("{}.{i}", expr(x, Level::Postfix, depth)),
+        ExprKind::Member(x, name) => format!("{}.{name}", expr(x, Level::Postfix, depth)),
+        ExprKind::Index(x, i) => format!("{}[{}]", expr(x, Level::Postfix, depth), any(i)),
+        ExprKind::Struct { name, fields } => {
+            let fields = fields.iter().map(|(name, value)| match &value.kind {
+                ExprKind::Name(n) if name == n => n.clone(),
+                _ => format!("{name}: {}", any(value)),
+            });
+            format!("{} {{ {} }}", name.name, fields.collect::<Vec<_>>().join(", "))
+        }
         ExprKind::Array(all) => format!("[{}]", list(all, depth)),
         ExprKind::Repeat(x, n) => format!("[{}; {}]", any(x), any(n)),
-        ExprKind::Range(lo, hi) => format!("{}..{}", expr(lo, Level::Or, depth), expr(hi, Level::Or, depth)),
+        ExprKind::Range { lo, hi, is_closed } => {
+            let dots = if *is_closed { "..=" } else { ".." };
+            format!("{}{dots}{}", expr(lo, Level::Or, depth), expr(hi, Level::Or, depth))
+        }
         ExprKind::Closure(c) => {
             let params = c.params.iter().map(|p| format!("{}{}", pattern(&p.pattern), annotation(&p.ty)));
             let params = params.collect::<Vec<_>>().join(", ");
@@ -318,19 +340,32 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
             }
             out + &"    ".repeat(depth) + "}"
         }
-        ExprKind::For { pattern: p, over, body } => {
-            format!("for {} in {} {}", pattern(p), any(over), block(body, depth))
+        ExprKind::For { label, pattern: p, over, body } => {
+            format!("{}for {} in {} {}", labelled(label), pattern(p), any(over), block(body, depth))
         }
-        ExprKind::While { cond, body } => format!("while {} {}", any(cond), block(body, depth)),
-        ExprKind::Loop { body } => format!("loop {}", block(body, depth)),
+        ExprKind::While { label, cond, body } => {
+            format!("{}while {} {}", labelled(label), any(cond), block(body, depth))
+        }
+        ExprKind::Loop { label, body } => format!("{}loop {}", labelled(label), block(body, depth)),
         ExprKind::Assign(to, x) => format!("{} = {}", any(to), any(x)),
         ExprKind::AssignOp(op, to, x) => format!("{} {}= {}", any(to), op.symbol(), any(x)),
-        ExprKind::Break => "break".into(),
-        ExprKind::Continue => "continue".into(),
-        ExprKind::Return => "return".into(),
+        ExprKind::Break(label) => format!("break{}", leaving(label)),
+        ExprKind::Continue(label) => format!("continue{}", leaving(label)),
+        ExprKind::Return(None) => "return".into(),
+        ExprKind::Return(Some(value)) => format!("return {}", any(value)),
         ExprKind::Error => "/* a mistake */".into(),
     };
     if level < outer { format!("({written})") } else { written }
+}
+
+/// A label in front of a loop.
+fn labelled(label: &Option<Ident>) -> String {
+    label.as_ref().map(|l| format!("'{l}: ")).unwrap_or_default()
+}
+
+/// A label behind `break`.
+fn leaving(label: &Option<Ident>) -> String {
+    label.as_ref().map(|l| format!(" '{l}")).unwrap_or_default()
 }
 
 fn generic(g: &Generic, depth: usize) -> String {

@@ -3,7 +3,7 @@
 use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Generic, Helper, ParamType, Said};
-use crate::front::infer::{Binding, Infer, MAX_DEPTH, Val, builtins};
+use crate::front::infer::{Binding, Infer, MAX_DEPTH, MAX_OPERATIONS, Val, builtins};
 use crate::front::suggest;
 use crate::ir::Hint;
 use proc_macro2::Ident;
@@ -145,6 +145,15 @@ impl Infer<'_> {
     }
 
     fn helper(&mut self, h: &Helper, generics: &[Generic], args: &[Expr], span: Span) -> Result<Val> {
+        if self.values.len() > MAX_OPERATIONS {
+            if std::mem::replace(&mut self.is_too_long, true) {
+                return Err(Reported);
+            }
+            return self.error(
+                span,
+                format!("the kernel has more than {MAX_OPERATIONS} operations: helpers are inlined at each call"),
+            );
+        }
         if self.depth >= MAX_DEPTH {
             return self.error(
                 span,
@@ -279,7 +288,7 @@ impl Infer<'_> {
                 let found = self.describe(&v);
                 return self.error(at, format!("`{of}` expects `Some(..)` or `None` here, found {found}"));
             }
-            (Said::Elem(t), v) => match self.as_enum(&v, &t.name, at) {
+            (Said::Elem(t), v) => match self.as_named(&v, &t.name, at) {
                 Some(is_one) => return is_one.map(|()| v),
                 None => (self.dtype(t)?, v),
             },

@@ -6,6 +6,7 @@ use crate::front::ast::{
     Arm, ArmPattern, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName,
     UnaryOp,
 };
+use crate::front::parse::returns;
 use crate::front::parse::types::{said, type_name};
 use crate::front::suggest;
 use proc_macro2::Ident;
@@ -104,10 +105,19 @@ pub fn pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Pattern> {
             Ok(Pattern::Name { name: i.ident.clone(), mutable: i.mutability.is_some() })
         }
         syn::Pat::Tuple(t) => Ok(Pattern::Tuple(t.elems.iter().map(|e| pattern(e, d)).collect::<Result<_>>()?)),
+        syn::Pat::Struct(s) => {
+            let name = type_of_path(&s.path, d)?;
+            let field = |f: &syn::FieldPat| match &f.member {
+                syn::Member::Named(n) => Ok((n.clone(), pattern(&f.pat, d)?)),
+                syn::Member::Unnamed(i) => Err(d.error(i.span, "a struct here has named fields")),
+            };
+            let fields = s.fields.iter().map(field).collect::<Result<_>>()?;
+            Ok(Pattern::Struct { name, fields, is_open: s.rest.is_some() })
+        }
         syn::Pat::Wild(_) => Ok(Pattern::Ignore),
         syn::Pat::Type(t) => pattern(&t.pat, d),
         syn::Pat::Paren(t) => pattern(&t.pat, d),
-        _ => Err(d.error(Span::of(p), "a pattern here is a name, `mut` name, `_` or a tuple of these")),
+        _ => Err(d.error(Span::of(p), "a pattern here is a name, `mut` name, `_`, or a tuple or a struct of these")),
     }
 }
 
@@ -156,7 +166,10 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         syn::Expr::Lit(l) => literal(&l.lit, d)?,
         syn::Expr::Path(p) => path(&p.path, d)?,
         syn::Expr::Unsafe(u) => ExprKind::Block(block(&u.block, d)),
-        syn::Expr::Block(b) => ExprKind::Block(block(&b.block, d)),
+        syn::Expr::Block(b) => match &b.label {
+            None => ExprKind::Block(block(&b.block, d)),
+            Some(l) => return Err(d.error(Span::of(l), "a label is for a loop, not for a block")),
+        },
         syn::Expr::Unary(u) => match u.op {
             syn::UnOp::Neg(_) => match expr(&u.expr, d) {
                 // `-1` is a literal: its sign counts when it takes a type.
@@ -203,17 +216,25 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         syn::Expr::Repeat(r) => ExprKind::Repeat(boxed(&r.expr, d), boxed(&r.len, d)),
         syn::Expr::Field(f) => match &f.member {
             syn::Member::Unnamed(i) => ExprKind::Field(boxed(&f.base, d), i.index as usize),
-            syn::Member::Named(n) => {
-                let cure = suggest::field(&n.to_string());
-                let cure = cure.unwrap_or("only tuples have fields, `.0`, `.1`, ..".into());
-                return Err(d.error(n.span(), format!("no field `{n}`: {cure}")));
-            }
+            syn::Member::Named(n) => ExprKind::Member(boxed(&f.base, d), n.clone()),
         },
-        syn::Expr::Range(r) => {
-            let (Some(lo), Some(hi), syn::RangeLimits::HalfOpen(_)) = (&r.start, &r.end, &r.limits) else {
-                return Err(d.error(span, "a range here is `a..b`"));
+        syn::Expr::Struct(s) => {
+            if let Some(rest) = &s.rest {
+                return Err(d.error(Span::of(rest), "every field of a struct is given: there is no `..` here"));
+            }
+            let field = |f: &syn::FieldValue| match &f.member {
+                syn::Member::Named(n) => Ok((n.clone(), expr(&f.expr, d))),
+                syn::Member::Unnamed(i) => Err(d.error(i.span, "a struct here has named fields")),
             };
-            ExprKind::Range(boxed(lo, d), boxed(hi, d))
+            let fields = s.fields.iter().map(field).collect::<Result<_>>()?;
+            ExprKind::Struct { name: type_of_path(&s.path, d)?, fields }
+        }
+        syn::Expr::Range(r) => {
+            let (Some(lo), Some(hi)) = (&r.start, &r.end) else {
+                return Err(d.error(span, "a range here is `a..b` or `a..=b`"));
+            };
+            let is_closed = matches!(r.limits, syn::RangeLimits::Closed(_));
+            ExprKind::Range { lo: boxed(lo, d), hi: boxed(hi, d), is_closed }
         }
         syn::Expr::Closure(c) => ExprKind::Closure(Rc::new(closure(c, d)?)),
         syn::Expr::If(i) => {
@@ -227,27 +248,30 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
             ExprKind::If { cond: boxed(&i.cond, d), then: block(&i.then_branch, d), other }
         }
         syn::Expr::ForLoop(f) => {
-            ExprKind::For { pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d), body: block(&f.body, d) }
+            let label = label(&f.label);
+            ExprKind::For { label, pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d), body: block(&f.body, d) }
         }
         syn::Expr::While(w) => {
             if let syn::Expr::Let(l) = &*w.cond {
                 return Err(d.error(Span::of(l), "`while let` is not part of the tile language"));
             }
-            ExprKind::While { cond: boxed(&w.cond, d), body: block(&w.body, d) }
+            ExprKind::While { label: label(&w.label), cond: boxed(&w.cond, d), body: block(&w.body, d) }
         }
-        syn::Expr::Loop(l) => ExprKind::Loop { body: block(&l.body, d) },
-        syn::Expr::Break(b) if b.label.is_none() && b.expr.is_none() => ExprKind::Break,
-        syn::Expr::Continue(c) if c.label.is_none() => ExprKind::Continue,
-        syn::Expr::Break(_) | syn::Expr::Continue(_) => {
-            return Err(d.error(span, "`break` and `continue` take no label and no value"));
-        }
-        syn::Expr::Return(r) if r.expr.is_none() => ExprKind::Return,
-        syn::Expr::Return(r) => {
-            return Err(d.error(Span::of(r), "`return` takes no value: end a helper with its value"));
-        }
+        syn::Expr::Loop(l) => ExprKind::Loop { label: label(&l.label), body: block(&l.body, d) },
+        syn::Expr::Break(b) => match &b.expr {
+            None => ExprKind::Break(b.label.as_ref().map(|l| l.ident.clone())),
+            Some(value) => {
+                let why = "`break` takes no value: assign to a variable that is declared before the loop";
+                return Err(d.error(Span::of(value), why));
+            }
+        },
+        syn::Expr::Continue(c) => ExprKind::Continue(c.label.as_ref().map(|l| l.ident.clone())),
+        syn::Expr::Return(r) => ExprKind::Return(r.expr.as_ref().map(|e| boxed(e, d))),
         syn::Expr::Index(i) => {
-            let is_none = matches!(&*i.index, syn::Expr::Path(p) if p.path.is_ident("None"));
-            return Err(d.error(span, if is_none { suggest::NEW_DIMENSION } else { suggest::INDEX }));
+            if matches!(&*i.index, syn::Expr::Path(p) if p.path.is_ident("None")) {
+                return Err(d.error(span, suggest::NEW_DIMENSION));
+            }
+            ExprKind::Index(boxed(&i.expr, d), boxed(&i.index, d))
         }
         syn::Expr::Match(m) => {
             ExprKind::Match { value: boxed(&m.expr, d), arms: m.arms.iter().map(|a| arm(a, d)).collect::<Result<_>>()? }
@@ -271,7 +295,26 @@ fn closure(c: &syn::ExprClosure, d: &Diagnostics) -> Result<Closure> {
         syn::ReturnType::Default => Said::Nothing,
         syn::ReturnType::Type(_, ty) => said(ty, d),
     };
-    Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body: expr(&c.body, d) })
+    let mut body = expr(&c.body, d);
+    if let ExprKind::Block(b) = body.kind {
+        body.kind = ExprKind::Block(returns::as_values(b, d));
+    }
+    Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body })
+}
+
+/// The name in a label, without its quote.
+fn label(l: &Option<syn::Label>) -> Option<Ident> {
+    l.as_ref().map(|l| l.name.ident.clone())
+}
+
+/// The name of a struct in front of its fields.
+fn type_of_path(p: &syn::Path, d: &Diagnostics) -> Result<TypeName> {
+    match p.get_ident() {
+        Some(name) => Ok(TypeName { name: name.to_string(), span: name.span().into() }),
+        None => {
+            Err(d.error(Span::of(p), "a struct is named by its name alone: its type arguments follow from its fields"))
+        }
+    }
 }
 
 /// `if let pattern = value { then } else { other }`: a `match` with two arms.

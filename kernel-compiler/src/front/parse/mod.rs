@@ -3,6 +3,8 @@
 mod attr;
 mod body;
 pub mod constants;
+pub mod returns;
+pub mod structs;
 pub mod types;
 
 use crate::diag::{Diagnostics, Result, Span};
@@ -266,11 +268,13 @@ pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) ->
     let (mut scope, mut failed) = (Scope::default(), None);
     // Functions name enums that stand below them.
     for item in &items {
-        if let syn::Item::Enum(e) = item {
-            match enumeration(e) {
+        match item {
+            syn::Item::Enum(e) => match enumeration(e) {
                 Ok(e) => scope.enums.push(Rc::new(e)),
                 Err(e) => failed = Some(d.syn(e)),
-            }
+            },
+            syn::Item::Struct(s) => scope.structs.extend(structs::structure(s).map(Rc::new)),
+            _ => {}
         }
     }
     for item in items {
@@ -292,7 +296,7 @@ pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) ->
 
 /// Reports the syntax of a helper that is not the language's.
 pub fn check_body(f: &syn::ItemFn, d: &Diagnostics) {
-    body::block(&f.block, d);
+    returns::as_values(body::block(&f.block, d), d);
 }
 
 fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
@@ -315,7 +319,8 @@ fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
         syn::ReturnType::Default => None,
         syn::ReturnType::Type(_, ty) => Some(said(ty, d)),
     };
-    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body: body::block(&f.block, d) })
+    let body = returns::as_values(body::block(&f.block, d), d);
+    Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body })
 }
 
 const ALLOWED: &str = "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T`, scalars, \
