@@ -1,5 +1,6 @@
 //! Remarks: what the kernels of a file miss, at their own lines.
 
+use crate::analysis::single_tile::{SingleTile, single_tiles};
 use crate::diag::Diagnostics;
 use crate::driver;
 use crate::emit::{choice_id, config_id};
@@ -7,6 +8,7 @@ use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::module;
 use crate::front::source::Source;
+use crate::ir::Func;
 use crate::missed::Missed;
 use crate::select;
 use std::fmt;
@@ -77,7 +79,24 @@ pub fn of_kernel<'a>(
 fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
     if let Ok(f) = driver::instance(k, &i.choice, i.config, d) {
         driver::remarks(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
+        if k.ast.requires.is_empty() {
+            unbounded(&f).into_iter().for_each(|m| add(all, &k.name, i, m));
+        }
     }
+}
+
+/// Tiles that are to hold all of a dimension, of a kernel that requires nothing of its arguments.
+fn unbounded(f: &Func) -> Vec<Missed> {
+    let of = |t: SingleTile| {
+        let (extent, holds) = (t.extent, t.holds);
+        let why = format!(
+            "one tile of {holds} is all that is taken of `{extent}`: of a larger one the rest is left out without a word. \
+             `requires = [{extent} <= {holds}]`, with the constant's name, refuses such a call, or takes another \
+             configuration"
+        );
+        Missed::new("refused where it is larger than its tile", why).at(t.span)
+    };
+    single_tiles(f).into_iter().map(of).collect()
 }
 
 fn add(all: &mut Vec<Remark>, kernel: &str, i: &Instance, m: Missed) {

@@ -31,6 +31,10 @@ fn an_early_return_is_the_value_of_a_helper() {
         }";
     let body = "store(y, 0, scaled(a, n));";
     assert_eq!(program(early, body), program(nested, body));
+    // Each value has the type that the helper says.
+    let halves = "fn half(n: usize) -> f16 { if n > 1 { return 0.5; } 2.0 }";
+    let text = program(halves, "store(y, 0, half(n).to::<f32>());");
+    assert_eq!(text.matches(": f16 = float").count(), 2, "{text}");
     // On constants the branches that are not taken are not looked at.
     let constant = "
         fn of<const WIDE: bool>(v: f32) -> Tile<f32> {
@@ -196,4 +200,24 @@ fn a_constant_may_call_a_const_fn() {
         "const fn rows(block: usize) -> usize { if block > 64 { return 4; } block / 8 } const ROWS: usize = rows(32);";
     let body = "store(y, arange(ROWS), a); store(z, arange(rows(128)), a);";
     assert_eq!(program(items, body), program("", "store(y, arange(4), a); store(z, arange(4), a);"));
+}
+
+#[test]
+fn the_next_power_of_two_is_a_constant() {
+    let items = "const COLUMNS: usize = 100;";
+    let body = "store(y, arange(next_power_of_two(COLUMNS)), a);";
+    assert_eq!(program(items, body), program("", "store(y, arange(128), a);"));
+    assert!(mistakes("", "store(y, next_power_of_two(n), a);")[0].contains("known at compile time"));
+    let k = kernels(
+        "",
+        "#[tile_kernel(tune(BLOCK = [64, 128]), requires = [BLOCK == next_power_of_two(x.len())], grid = [1])]
+         fn k<const BLOCK: usize>(x: &mut [f32]) { store(x, arange(BLOCK), 1.0); }",
+    );
+    let i = &k[0].instances()[1];
+    let d = Diagnostics::default();
+    let (code, text) = tilewright_compiler::emit::grid::condition(&k[0].ast, &i.choice, i.config, &d)
+        .expect("no mistake")
+        .expect("a condition");
+    assert_eq!(code, "(128u64 == u64::checked_next_power_of_two(g.slots[1]).unwrap_or(u64::MAX))");
+    assert_eq!(text, "BLOCK == next_power_of_two(x.len())");
 }

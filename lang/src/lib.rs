@@ -54,7 +54,7 @@ pub use math::{
 pub use memory::{Pointer, Ptr, PtrMut, View, ViewMut, load, store};
 pub use options::{Options, Stored};
 pub use product::dot;
-pub use programs::{cdiv, num_programs, program_id, swizzle2d};
+pub use programs::{cdiv, next_power_of_two, num_programs, program_id, swizzle2d};
 pub use ranges::{Schedule, Steps, range, static_range};
 pub use reduce::{Reductions, argmax, argmin, max, min, reduce, sum};
 pub use shape::{Shapes, broadcast, expand, permute, reshape, trans};

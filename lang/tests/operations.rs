@@ -32,7 +32,7 @@ impl Item {
 
 /// The name that a line declares. Lists of macros name functions alone in a line.
 fn declared(line: &str) -> Option<&str> {
-    let rest = ["pub fn ", "fn ", "macro_rules! "].iter().find_map(|p| line.strip_prefix(p));
+    let rest = ["pub const fn ", "pub fn ", "fn ", "macro_rules! "].iter().find_map(|p| line.strip_prefix(p));
     let name = rest.unwrap_or(line);
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
     (end > 0 && (rest.is_some() || end == line.len())).then(|| &name[..end])

@@ -76,7 +76,7 @@ struct Grid<'a> {
 }
 
 const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, \
-     cdiv, min, max and num_sms(), `if` on comparisons of them, and `match` on const parameters";
+     cdiv, min, max, next_power_of_two and num_sms(), `if` on comparisons of them, and `match` on const parameters";
 
 const CONDITION: &str = "a condition is a bool: `==`, `!=`, `<`, `<=`, `>` or `>=` of integers that a grid may have, \
      `&&`, `||`, `!`, or a const parameter";
@@ -119,6 +119,9 @@ impl<'a> Grid<'a> {
                 ("num_sms", []) => "g.num_sms".into(),
                 ("cdiv", [a, b]) if planted!("grid-rounds-down") => format!("({} / {})", self.expr(a)?, self.expr(b)?),
                 ("cdiv", [a, b]) => format!("__k::cdiv({}, {})", self.expr(a)?, self.expr(b)?),
+                ("next_power_of_two", [x]) => {
+                    format!("u64::checked_next_power_of_two({}).unwrap_or(u64::MAX)", self.expr(x)?)
+                }
                 ("min", [a, b]) => format!("u64::min({}, {})", self.expr(a)?, self.expr(b)?),
                 ("max", [a, b]) => format!("u64::max({}, {})", self.expr(a)?, self.expr(b)?),
                 ("len", [x]) => self.slot(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,

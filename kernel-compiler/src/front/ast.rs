@@ -317,6 +317,8 @@ pub enum ExprKind {
     Continue(Option<Ident>),
     /// Of a kernel; one of a helper becomes its value: see [`returns`](crate::front::parse::returns).
     Return(Option<Box<Expr>>),
+    /// A value of the type that is said of it: what a helper with an early `return` returns.
+    Typed(Box<Expr>, Said),
     /// A mistake that has been reported.
     Error,
 }
@@ -486,6 +488,11 @@ impl fmt::Display for ConstType {
 }
 
 impl Scope {
+    /// Whether it is the name of an enum or a struct.
+    pub fn names(&self, name: &str) -> bool {
+        self.enumeration(name).is_some() || self.structure(name).is_some()
+    }
+
     pub fn structure(&self, name: &str) -> Option<&Rc<Struct>> {
         self.structs.iter().find(|s| s.name == name)
     }

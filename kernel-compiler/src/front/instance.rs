@@ -1,4 +1,4 @@
-//! A kernel with its instances: types × configurations.
+//! A kernel with its instances: types × optional parameters × configurations.
 
 use crate::front::ast::{self, Choice, Config};
 use proc_macro2::{Span, TokenStream, TokenTree};

@@ -353,6 +353,7 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
         ExprKind::Continue(label) => format!("continue{}", leaving(label)),
         ExprKind::Return(None) => "return".into(),
         ExprKind::Return(Some(value)) => format!("return {}", any(value)),
+        ExprKind::Typed(x, _) => any(x),
         ExprKind::Error => "/* a mistake */".into(),
     };
     if level < outer { format!("({written})") } else { written }

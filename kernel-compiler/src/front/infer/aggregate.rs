@@ -76,7 +76,7 @@ impl Infer<'_> {
                     self.error(e.span, format!("only a tuple has fields with numbers, found {found}"))
                 }
             },
-            ExprKind::Member(x, field) if self.is_prefix(x) => {
+            ExprKind::Member(_, field) if self.is_in_prefix(e) => {
                 let name = field.to_string();
                 let cure = suggest::field(&name).unwrap_or("operations have no prefix, as in `exp(x)`".into());
                 self.error(field.span(), format!("no field `{name}`: {cure}"))
@@ -101,9 +101,10 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether it names a module of Python, and nothing of the kernel.
-    fn is_prefix(&self, e: &Expr) -> bool {
-        matches!(&e.kind, ExprKind::Name(n) if suggest::is_prefix(n) && self.lookup(n).is_none())
+    /// Whether it is a field of what names a module of Python, and nothing of the kernel.
+    pub(super) fn is_in_prefix(&self, e: &Expr) -> bool {
+        let ExprKind::Member(of, _) = &e.kind else { return false };
+        matches!(&of.kind, ExprKind::Name(n) if suggest::is_prefix(n) && self.lookup(n).is_none())
     }
 
     fn field_of_tuple(&self, i: usize, fields: usize, span: Span) -> Result<usize> {

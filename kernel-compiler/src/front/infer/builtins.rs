@@ -34,6 +34,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("num_programs", "num_programs(axis)"),
     ("swizzle2d", "swizzle2d(t, (tm, tn), GROUP)"),
     ("cdiv", "cdiv(a, b)"),
+    ("next_power_of_two", "next_power_of_two(N)"),
     ("arange", "arange(N) or arange(A, B) or arange(A..B)"),
     ("zeros", "zeros::<T>([M, N])"),
     ("full", "full([M, N], v)"),

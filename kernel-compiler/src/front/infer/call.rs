@@ -34,6 +34,12 @@ impl Infer<'_> {
             };
             return self.error(*span, format!("`{prefix}.{n}`: operations have no prefix; {cure}"));
         }
+        if let [receiver, ..] = args
+            && method
+            && self.is_in_prefix(receiver)
+        {
+            return self.part_of_value(receiver);
+        }
         self.no_errors(args)?;
         match (n.as_str(), args) {
             ("is_some" | "is_none", args) if method => return self.is_present(&n, args, e.span),

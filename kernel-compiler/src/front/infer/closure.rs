@@ -92,7 +92,7 @@ impl Infer<'_> {
             Said::Nothing => Said::Nothing,
             Said::Tuple(list) => Said::Tuple(list.iter().map(|s| self.of_dtypes(s, resolve)).collect::<Result<_>>()?),
             Said::Option(of) => Said::Option(Box::new(self.of_dtypes(of, resolve)?)),
-            Said::Elem(t) if self.kernel.scope.enumeration(&t.name).is_some() => said.clone(),
+            Said::Elem(t) if self.kernel.scope.names(&t.name) => said.clone(),
             Said::Elem(t) => match resolve(t)? {
                 Some(dtype) => Said::Elem(TypeName { name: dtype.name().into(), span: t.span }),
                 None => Said::Nothing,

@@ -189,7 +189,7 @@ impl Infer<'_> {
             ExprKind::Name(name) => (name.clone(), self.lookup(name).cloned()),
             ExprKind::Field(..) | ExprKind::Member(..) | ExprKind::Index(..) => match self.part(to)? {
                 Some((name, place)) => (name, Some(place)),
-                None => return self.error(to.span, ASSIGNED),
+                None => return self.not_assigned(to),
             },
             _ => return self.error(to.span, ASSIGNED),
         };
@@ -197,6 +197,20 @@ impl Infer<'_> {
         match (place, v) {
             (Some(Binding::Parts(whole, parts)), v) => self.assign_parts(name, &whole, parts, v, span),
             (place, v) => self.assign_one(to, name, place, v, span),
+        }
+    }
+
+    /// Reports an assignment to a part of what is no variable.
+    fn not_assigned(&self, to: &Expr) -> Result<Val> {
+        let mut whole = to;
+        while let ExprKind::Field(of, _) | ExprKind::Member(of, _) | ExprKind::Index(of, _) = &whole.kind {
+            whole = of;
+        }
+        match &whole.kind {
+            ExprKind::Name(n) if matches!(self.lookup(n), Some(Binding::Val(_))) => {
+                self.error(whole.span, format!("`{n}` is not mutable: declare it with `let mut {n}`"))
+            }
+            _ => self.error(to.span, ASSIGNED),
         }
     }
 

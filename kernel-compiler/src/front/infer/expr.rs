@@ -94,6 +94,10 @@ impl Infer<'_> {
                 self.emit(StmtKind::Return);
                 Val::Unit
             }
+            ExprKind::Typed(x, said) => {
+                let v = self.expr(x)?;
+                self.as_said(v, said, x.span)?
+            }
             ExprKind::Error => return Err(Reported),
         })
     }
@@ -146,8 +150,8 @@ impl Infer<'_> {
         } else if let Some(cure) = suggest::value(n) {
             cure
         } else if n.len() > 1 && n == n.to_uppercase() && n.starts_with(|c: char| c.is_alphabetic()) {
-            "a constant beside a kernel is none of it: put both in a #[tile_module], declare it in the kernel's body, or \
-             make it a const parameter"
+            "a kernel does not see the constants beside it: put both in a #[tile_module], declare the constant in the \
+             kernel's body, or make it a const parameter"
                 .to_string()
         } else {
             "a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"

@@ -18,6 +18,16 @@ impl Infer<'_> {
             "program_id" | "num_programs" => self.program(&name, c),
             "swizzle2d" => self.swizzle2d(c),
             "cdiv" => self.cdiv(c),
+            "next_power_of_two" => {
+                let [n] = self.args(c)?;
+                let at = c.args[0].span;
+                let known = self.const_int(&n, at, "the argument of `next_power_of_two`")?;
+                let Some(power) = u64::try_from(known).ok().and_then(u64::checked_next_power_of_two) else {
+                    return self.error(at, format!("no power of two follows {known}"));
+                };
+                let dtype = if let Val::Int(_, t) = n { t } else { None };
+                self.fold_fits(power.into(), dtype, c.span)
+            }
             "arange" => self.arange(c),
             "dtype" => self.dtype_of_value(c),
             "zeros" => {
@@ -259,6 +269,14 @@ impl Infer<'_> {
         let ty = Type { dtype, shape: self.ty(more).shape.clone() };
         let more = self.push(Op::Cast(more), ty, c.span);
         self.binary(Binary::Add, q, more, c.span).map(Val::Run)
+    }
+
+    /// A computed constant of a dtype, which it has to fit.
+    fn fold_fits(&self, n: i128, dtype: Option<DType>, span: Span) -> Result<Val> {
+        match dtype {
+            Some(t) if !t.holds(n) => self.error(span, format!("{n} does not fit in {t}")),
+            t => Ok(Val::Int(n, t)),
+        }
     }
 
     fn arange(&mut self, c: &Call) -> Result<Val> {

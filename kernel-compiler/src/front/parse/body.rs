@@ -7,7 +7,7 @@ use crate::front::ast::{
     UnaryOp,
 };
 use crate::front::parse::returns;
-use crate::front::parse::types::{said, type_name};
+use crate::front::parse::types::{option_of, said, type_name};
 use crate::front::suggest;
 use proc_macro2::Ident;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ fn stmt(s: &syn::Stmt, d: &Diagnostics) -> Stmt {
 }
 
 const ITEMS: &str =
-    "the only items inside a kernel are constants: put helpers and enums beside it, in a #[tile_module]";
+    "the only items inside a kernel are constants: put helpers, enums and structs beside it, in a #[tile_module]";
 
 /// A statement with a mistake, and the names that it defines.
 fn lost(names: Vec<Ident>, span: Span) -> Stmt {
@@ -95,6 +95,8 @@ fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
         syn::Type::Infer(_) => Ok(Said::Nothing),
         syn::Type::Tuple(t) => Ok(Said::Tuple(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),
         syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(said(ty, d)),
+        syn::Type::Array(_) => Ok(Said::Nothing),
+        ty if let Some(of) = option_of(ty) => Ok(Said::Option(Box::new(local_type(of, d)?))),
         ty => type_name(ty, d).map(Said::Elem),
     }
 }
@@ -297,7 +299,7 @@ fn closure(c: &syn::ExprClosure, d: &Diagnostics) -> Result<Closure> {
     };
     let mut body = expr(&c.body, d);
     if let ExprKind::Block(b) = body.kind {
-        body.kind = ExprKind::Block(returns::as_values(b, d));
+        body.kind = ExprKind::Block(returns::as_values(b, &returns, d));
     }
     Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body })
 }

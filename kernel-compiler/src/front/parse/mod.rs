@@ -8,7 +8,7 @@ pub mod structs;
 pub mod types;
 
 use crate::diag::{Diagnostics, Result, Span};
-use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Scope, TypeName};
+use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
 use crate::front::parse::attr::Attr;
 use crate::front::parse::constants::{const_param, enumeration};
 use crate::front::parse::types::{option_of, param_type, resolve, said, type_name, unknown_type};
@@ -296,7 +296,7 @@ pub fn scope<'a>(items: impl Iterator<Item = &'a syn::Item>, d: &Diagnostics) ->
 
 /// Reports the syntax of a helper that is not the language's.
 pub fn check_body(f: &syn::ItemFn, d: &Diagnostics) {
-    returns::as_values(body::block(&f.block, d), d);
+    returns::as_values(body::block(&f.block, d), &Said::Nothing, d);
 }
 
 fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
@@ -319,7 +319,7 @@ fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
         syn::ReturnType::Default => None,
         syn::ReturnType::Type(_, ty) => Some(said(ty, d)),
     };
-    let body = returns::as_values(body::block(&f.block, d), d);
+    let body = returns::as_values(body::block(&f.block, d), returns.as_ref().unwrap_or(&Said::Nothing), d);
     Ok(Helper { name: f.sig.ident.clone(), type_params, consts, params, returns, body })
 }
 
