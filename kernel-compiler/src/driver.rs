@@ -7,8 +7,7 @@ use crate::analysis::assume;
 use crate::analysis::axis_info::{AxisAnalysis, WORD_BYTES};
 use crate::codegen;
 use crate::diag::{Diagnostics, Result};
-use crate::dtype::DType;
-use crate::front::ast::Config;
+use crate::front::ast::{Choice, Config};
 use crate::front::infer;
 use crate::front::instance::Kernel;
 use crate::front::print as print_ast;
@@ -108,19 +107,19 @@ pub trait Observer {
 impl Observer for () {}
 
 /// The typed IR of one instance.
-pub fn instance(k: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
-    observed_instance(k, types, config, d, &mut ())
+pub fn instance(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Func> {
+    observed_instance(k, choice, config, d, &mut ())
 }
 
 pub fn observed_instance(
     k: &Kernel,
-    types: &[(String, DType)],
+    choice: &Choice,
     config: &Config,
     d: &Diagnostics,
     observer: &mut dyn Observer,
 ) -> Result<Func> {
     observer.stage(Stage::Ast, &|| print_ast::kernel(&k.ast));
-    let mut f = infer::infer(&k.ast, types, config, d)?;
+    let mut f = infer::infer(&k.ast, choice, config, d)?;
     after(Stage::Ir, &mut f, observer);
     induction::run(&mut f);
     after(Stage::Induction, &mut f, observer);

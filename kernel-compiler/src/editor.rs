@@ -106,6 +106,11 @@ fn within_module(i: syn::Item, facade: &syn::Path, lang: &TokenStream, is_librar
             visible(&mut e.vis);
             quote! { #[derive(Clone, Copy, PartialEq, Eq)] #e }
         }
+        syn::Item::Struct(mut s) => {
+            visible(&mut s.vis);
+            s.fields.iter_mut().for_each(|f| visible(&mut f.vis));
+            s.to_token_stream()
+        }
         syn::Item::Type(mut t) => {
             visible(&mut t.vis);
             t.to_token_stream()

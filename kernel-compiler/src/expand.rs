@@ -145,7 +145,7 @@ fn expand_module_with(libraries: Option<Vec<syn::Item>>, uses: Uses, item: Token
     with_errors(|d| {
         let (kernels, rest) = module::module(items, libraries.as_deref(), &uses, d);
         // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
-        let rest = rest.iter().filter(|i| !matches!(i, syn::Item::Fn(_)));
+        let rest = parse::structs::seen_by_rustc(&rest);
         let kernels = kernels.into_iter().map(|k| expand_found(k, d));
         let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
         quote! { #(#outer)* #[allow(unused)] #vis mod #ident { #(#inner)* #(#rest)* #(#kernels)* } }
@@ -177,7 +177,7 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
             quote! { #(#kernels)* #planted const _: [::core::option::Option<&str>; 3] = [option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_HOST_DIR"), option_env!("TILE_EMULATE")]; }
         }
         (_, Ok(kernels)) => {
-            kernels.iter().for_each(|k| grid::check(&k.ast, &d));
+            kernels.iter().for_each(|k| k.choices().iter().for_each(|c| grid::check(&k.ast, c, &d)));
             all.extend(d);
             kernels.iter().map(host::stub).collect()
         }

@@ -1,12 +1,14 @@
 //! Remarks: what the kernels of a file miss, at their own lines.
 
+use crate::analysis::single_tile::{SingleTile, single_tiles};
 use crate::diag::Diagnostics;
 use crate::driver;
-use crate::emit::{config_id, types_id};
+use crate::emit::{choice_id, config_id};
 use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::module;
 use crate::front::source::Source;
+use crate::ir::Func;
 use crate::missed::Missed;
 use crate::select;
 use std::fmt;
@@ -75,14 +77,31 @@ pub fn of_kernel<'a>(
 
 /// Adds the remarks on one instance; none where it has mistakes.
 fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
-    if let Ok(f) = driver::instance(k, &i.types, i.config, d) {
+    if let Ok(f) = driver::instance(k, &i.choice, i.config, d) {
         driver::remarks(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
+        if k.ast.requires.is_empty() {
+            unbounded(&f).into_iter().for_each(|m| add(all, &k.name, i, m));
+        }
     }
+}
+
+/// Tiles that are to hold all of a dimension, of a kernel that requires nothing of its arguments.
+fn unbounded(f: &Func) -> Vec<Missed> {
+    let of = |t: SingleTile| {
+        let (extent, holds) = (t.extent, t.holds);
+        let why = format!(
+            "one tile of {holds} is all that is taken of `{extent}`: of a larger one the rest is left out without a word. \
+             `requires = [{extent} <= {holds}]`, with the constant's name, refuses such a call, or takes another \
+             configuration"
+        );
+        Missed::new("refused where it is larger than its tile", why).at(t.span)
+    };
+    single_tiles(f).into_iter().map(of).collect()
 }
 
 fn add(all: &mut Vec<Remark>, kernel: &str, i: &Instance, m: Missed) {
     let place = m.span.map(|s| (s.start().line, s.start().column + 1));
-    let instance = [types_id(&i.types), config_id(i.config)].into_iter().filter(|t| !t.is_empty());
+    let instance = [choice_id(&i.choice), config_id(i.config)].into_iter().filter(|t| !t.is_empty());
     let instance = instance.collect::<Vec<_>>().join(" ");
     let same = |r: &&mut Remark| r.kernel == kernel && r.what == m.what && r.why == m.why && r.place == place;
     match all.iter_mut().find(same) {

@@ -1,7 +1,7 @@
 //! Finds a kernel of a file by its name, and its instances by their types and configuration.
 
 use crate::diag::Diagnostics;
-use crate::emit::{config_id, types_id};
+use crate::emit::{choice_id, config_id};
 use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::module::{self, Found};
@@ -34,14 +34,14 @@ pub fn names<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<St
 /// The first instance with these types and this configuration. The error is a message with all instances.
 pub fn instance<'a>(k: &'a Kernel, types: Option<&str>, config: Option<&str>) -> Result<Instance<'a>, String> {
     let instances = k.instances();
-    let of = |i: &Instance| format!("{} {}", types_id(&i.types), config_id(i.config)).trim_start().to_string();
+    let of = |i: &Instance| format!("{} {}", choice_id(&i.choice), config_id(i.config)).trim_start().to_string();
     let none = format!("no such instance; there are:\n  {}", instances.iter().map(of).collect::<Vec<_>>().join("\n  "));
     instances.into_iter().find(|i| matches(i, types, config)).ok_or(none)
 }
 
 /// Whether an instance has these types (`f16`) and this configuration (its id); `None` is any.
 pub fn matches(i: &Instance, types: Option<&str>, config: Option<&str>) -> bool {
-    types.is_none_or(|t| types_id(&i.types) == t) && config.is_none_or(|c| config_id(i.config) == c)
+    types.is_none_or(|t| choice_id(&i.choice) == t) && config.is_none_or(|c| config_id(i.config) == c)
 }
 
 /// All mistakes, a line each.

@@ -2,7 +2,7 @@
 
 use crate::diag::Diagnostics;
 use crate::driver::{self, Observer, Stage, lower, observed_instance};
-use crate::emit::{config_id, cpu, entry_name, types_id};
+use crate::emit::{choice_id, config_id, cpu, entry_name};
 use crate::front::library::Libraries;
 use crate::front::source::Source;
 use crate::select;
@@ -44,12 +44,12 @@ pub fn instance<'a>(
     let k = select::kernel(source, libraries, kernel)?;
     let i = select::instance(&k, types, config)?;
     let d = Diagnostics::default();
-    let f = driver::instance(&k, &i.types, i.config, &d).map_err(|_| select::messages(&d))?;
+    let f = driver::instance(&k, &i.choice, i.config, &d).map_err(|_| select::messages(&d))?;
     let variants = driver::variants(&f, i.config, false).into_iter();
     Ok(InstanceNames {
-        types: types_id(&i.types),
+        types: choice_id(&i.choice),
         config: config_id(i.config),
-        entries: variants.map(|(v, _)| (entry_name(&k.name, &i.types, i.config, v), v)).collect(),
+        entries: variants.map(|(v, _)| (entry_name(&k.name, &i.choice, i.config, v), v)).collect(),
     })
 }
 
@@ -67,7 +67,7 @@ pub fn show<'a>(
     let k = select::kernel(source, libraries, kernel)?;
     let i = select::instance(&k, types, config)?;
     let (d, mut capture) = (Diagnostics::default(), Capture { stage, text: None });
-    let f = observed_instance(&k, &i.types, i.config, &d, &mut capture).map_err(|_| select::messages(&d))?;
+    let f = observed_instance(&k, &i.choice, i.config, &d, &mut capture).map_err(|_| select::messages(&d))?;
     if let Some(text) = capture.text {
         return Ok(text);
     }

@@ -1,15 +1,18 @@
 //! The phases of the compiler from outside: text in, facts and text out.
 
+mod aggregates;
 mod announced_stores;
 mod architecture;
 mod axis_info;
 mod barriers;
 mod block_pointers;
 mod common;
+mod control_flow;
 mod expansion;
 mod filetests;
 mod lowered_code;
 mod no_cycles;
+mod optional;
 mod parameters;
 mod pdl;
 mod pipeline_dots;

@@ -3,11 +3,11 @@
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::emit::{config_id, grid, host};
 use tilewright_compiler::front::ast::Const;
-use tilewright_compiler::front::instance::Kernel;
+use tilewright_compiler::front::instance::{Instance, Kernel};
 use tilewright_compiler::{HostOptions, Libraries, driver, ir, module};
 
 /// The kernels of a module with these items, which uses a library with the other ones.
-fn kernels(library: &str, items: &str) -> Vec<Kernel> {
+pub fn kernels(library: &str, items: &str) -> Vec<Kernel> {
     let text = format!(
         "#[tile_library] mod shared {{ {library} }}
          #[tile_module(use shared)] mod kernels {{ {items} }}"
@@ -21,15 +21,15 @@ fn kernels(library: &str, items: &str) -> Vec<Kernel> {
 }
 
 /// The IR of every instance of a kernel.
-fn programs(k: &Kernel) -> Vec<String> {
+pub fn programs(k: &Kernel) -> Vec<String> {
     let d = Diagnostics::default();
-    let of = |i: tilewright_compiler::front::instance::Instance| driver::instance(k, &i.types, i.config, &d);
+    let of = |i: Instance| driver::instance(k, &i.choice, i.config, &d);
     let funcs = k.instances().into_iter().map(of).collect::<Result<Vec<_>, _>>();
     funcs.unwrap_or_else(|_| panic!("{}: {:#?}", k.name, d.take())).iter().map(ir::print::print).collect()
 }
 
 /// The IR of `y[0..64] = ..` by a kernel whose body is `body`, in a module with these items.
-fn program(items: &str, body: &str) -> String {
+pub fn program(items: &str, body: &str) -> String {
     let k = kernels(
         "",
         &format!(
@@ -42,11 +42,11 @@ fn program(items: &str, body: &str) -> String {
 
 const SCHEDULER: &str = "enum Scheduler { Grid, Persistent, StreamK }";
 
-/// The grid of each configuration.
-fn grids(k: &Kernel) -> Vec<String> {
+/// The grid of each instance.
+pub fn grids(k: &Kernel) -> Vec<String> {
     let d = Diagnostics::default();
-    let of = |c| grid::body(&k.ast, c, &d);
-    k.ast.configs.iter().map(of).collect::<Result<_, _>>().unwrap_or_else(|_| panic!("{:#?}", d.take()))
+    let of = |i: Instance| grid::body(&k.ast, &i.choice, i.config, &d);
+    k.instances().into_iter().map(of).collect::<Result<_, _>>().unwrap_or_else(|_| panic!("{:#?}", d.take()))
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_grid_depends_on_a_variant() {
         );
         grids(&k[0])
     };
-    let firsts = |grid| -> Vec<bool> { of(grid).iter().map(|g| g.contains("(if true {")).collect() };
+    let firsts = |grid| -> Vec<bool> { of(grid).iter().map(|g| g.starts_with("[3u64")).collect() };
     assert_eq!(firsts("if SCHEDULER == Scheduler::Persistent { 3 } else { n }"), [false, true, false]);
     assert_eq!(firsts("if SCHEDULER != Scheduler::Persistent { 3 } else { n }"), [true, false, true]);
     assert_eq!(firsts("if BIAS { 3 } else { n }"), [true; 3]);

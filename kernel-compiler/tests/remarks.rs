@@ -16,7 +16,7 @@ fn remarks(text: &str) -> BTreeMap<usize, Vec<String>> {
     let found = module::file(text, &Default::default()).into_iter().next().expect("a kernel");
     let kernel = found.parse(&d).map_err(|_| d.take()).expect("the kernel parses").swap_remove(0);
     let instance = &kernel.instances()[0];
-    let f = driver::instance(&kernel, &instance.types, instance.config, &d).map_err(|_| d.take()).expect("it infers");
+    let f = driver::instance(&kernel, &instance.choice, instance.config, &d).map_err(|_| d.take()).expect("it infers");
     let mut out: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for m in driver::remarks(&f, instance.config) {
         let line = m.span.map_or(1, |s| s.start().line);
@@ -68,4 +68,30 @@ fn remarks_are_as_recorded() {
     }
     assert!(count > 15, "{count} files of remarks");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a kernel without `requires` takes one tile of.
+fn single(requires: &str, params: &str, body: &str) -> Vec<String> {
+    let text = format!(
+        "#[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [1] {requires})]
+         fn k<const BLOCK: usize>({params}, y: &mut [f32]) {{ {body} }}"
+    );
+    let all = tilewright_compiler::remarks::of_file(&text, &Default::default());
+    let of_tiles = all.iter().filter(|r| r.what.starts_with("refused"));
+    of_tiles.map(|r| r.why.split(':').next().expect("the first half").to_string()).collect()
+}
+
+#[test]
+fn a_single_tile_of_a_row_asks_for_a_condition() {
+    let row = "let t = x.tile([program_id(0), 0], [1, BLOCK]).other(-1.0); store(y, program_id(0), sum(t));";
+    let of = |n: &str| format!("one tile of 64 is all that is taken of `{n}`");
+    assert_eq!(single("", "x: View<f32, 2>", row), [of("x.dim(1)")]);
+    assert!(single(", requires = [x.dim(1) <= BLOCK]", "x: View<f32, 2>", row).is_empty());
+    let masked = "let c = arange(0, BLOCK); store(y, 0, sum(load(x, c).mask(c < n)));";
+    assert_eq!(single("", "x: &[f32], n: usize", masked), [of("n")]);
+    // More tiles, or programs, for what is behind the first.
+    let looped = "let mut t = zeros::<f32>([BLOCK]); for s in (0..n).step_by(BLOCK) { let c = s + arange(BLOCK); t += load(x, c).mask(c < n); } store(y, 0, sum(t));";
+    assert!(single("", "x: &[f32], n: usize", looped).is_empty());
+    let blocks = "let c = program_id(0) * BLOCK + arange(BLOCK); store(y, c, load(x, c)).mask(c < n);";
+    assert!(single("", "x: &[f32], n: usize", blocks).is_empty());
 }

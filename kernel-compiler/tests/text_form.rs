@@ -39,7 +39,7 @@ fn round_trips(source: Source, libraries: &Libraries) -> usize {
     let mut functions = 0;
     for kernel in module::file(source, libraries).into_iter().filter_map(|k| k.parse(&d).ok()).flatten() {
         for i in kernel.instances() {
-            let Ok(f) = instance(&kernel, &i.types, i.config, &d) else { continue };
+            let Ok(f) = instance(&kernel, &i.choice, i.config, &d) else { continue };
             let of = format!("{} {:?}", kernel.name, i.config);
             let again = parsed(&print::print(&f), &of);
             functions += 1;

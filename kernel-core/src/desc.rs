@@ -79,7 +79,7 @@ impl CpuCode {
     };
 }
 
-/// The facts of one kernel for one choice of its type parameters. [`KernelDesc::new`] makes a descriptor of them.
+/// The facts of one kernel for one choice of its type parameters and of the optional parameters that have an argument. [`KernelDesc::new`] makes a descriptor of them.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelParts {
     /// The name of the kernel.
@@ -88,9 +88,10 @@ pub struct KernelParts {
     pub file: &'static str,
     /// The line of its function.
     pub line: u32,
-    /// The type arguments, as in `f16` or `f32,i32`; empty without type parameters.
+    /// The type arguments, as in `f16` or `f32,i32`, and then the optional parameters that have an argument, as in
+    /// `f16,bias`; empty without any.
     pub types: &'static str,
-    /// The parameters in order.
+    /// The parameters in order, without the optional ones that have no argument.
     pub params: &'static [ParamDesc],
     /// Whether the kernel is declared `unsafe fn`: its caller vouches for accesses that nothing checks.
     pub is_unsafe: bool,

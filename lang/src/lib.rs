@@ -31,6 +31,7 @@ mod atomics;
 mod debug;
 mod elementary;
 mod kinds;
+mod element_type;
 mod make;
 mod math;
 mod memory;
@@ -55,6 +56,7 @@ pub use elementary::{
     rint, round, sinh, tan, tgamma, trunc,
 };
 pub use kinds::{Kinds, clz, ffs, isfinite, isinf, isnan, popc};
+pub use element_type::{DType, Typed, dtype};
 pub use make::{arange, full, zeros};
 pub use math::{
     Math, abs, bitcast, brev, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,
@@ -65,7 +67,7 @@ pub use options::{Options, Stored};
 pub use pairs::{Pairs, atan2, copysign, hypot, ldexp, mulhi, nextafter, pow};
 pub use parts::{Parts, cat, flip, gather, insert, interleave, join, slice, split};
 pub use product::dot;
-pub use programs::{cdiv, num_programs, program_id, swizzle2d};
+pub use programs::{cdiv, next_power_of_two, num_programs, program_id, swizzle2d};
 pub use ranges::{Schedule, Steps, range, static_range};
 pub use reduce::{Reductions, argmax, argmin, max, min, reduce, sum};
 pub use scan::{ScanOptions, Scans, cumprod, cumsum, scan};
@@ -78,6 +80,8 @@ pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Til
 /// A kernel calls them without `overloads::`.
 pub mod overloads {
     pub use crate::atomics::overloads::*;
+    pub use crate::element_type::overloads::*;
+    pub use crate::make::overloads::*;
     pub use crate::memory::overloads::*;
     pub use crate::ranges::overloads::*;
     pub use crate::reduce::overloads::*;

@@ -81,3 +81,26 @@ pub fn full<V: Value>(shape: impl Shape, v: V) -> Tile<V::Elem> {
     let _ = (shape, v);
     stub()
 }
+
+/// Operations with another number of arguments.
+pub mod overloads {
+    use super::*;
+
+    /// The numbers from `a` up to `b`: `arange(a, b)` is `arange(a..b)`.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(y: &mut [usize]) {
+    ///     store(y, arange(0, 2), arange(3, 5));
+    /// }
+    /// let mut y = [0; 2];
+    /// Runtime::cpu().launch(k(&mut y))?;
+    /// assert_eq!(y, [3, 4]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn arange(a: usize, b: usize) -> Tile<usize> {
+        let _ = (a, b);
+        stub()
+    }
+}

@@ -99,6 +99,29 @@ pub fn cdiv<T: Int>(a: T, b: T) -> T {
     stub()
 }
 
+/// The least power of two that is `n` or more; of 0 it is 1.
+///
+/// In a kernel `n` is a constant. In a grid and in `requires` it may be an extent of an argument:
+/// `requires = [BLOCK == next_power_of_two(x.dim(1))]`.
+///
+/// ```
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
+/// fn k(y: &mut [usize]) {
+///     const COLUMNS: usize = 3;
+///     store(y, arange(4), arange(next_power_of_two(COLUMNS)));
+/// }
+/// # }
+/// let mut y = [9; 4];
+/// Runtime::cpu().launch(k(&mut y))?;
+/// assert_eq!(y, [0, 1, 2, 3]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub const fn next_power_of_two(n: usize) -> usize {
+    n.next_power_of_two()
+}
+
 /// The number of multiprocessors of the device. A grid alone may call it; a kernel has
 /// [`num_programs`].
 ///

@@ -2,9 +2,9 @@
 
 use crate::stub;
 use crate::value::Int;
-use std::iter::StepBy;
+use std::iter::{Rev, StepBy};
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// The range of a loop with a step, for the options that follow it. [`range`] has an example.
 pub struct Steps<T>(PhantomData<T>);
@@ -16,10 +16,16 @@ impl<T> Iterator for Steps<T> {
     }
 }
 
-/// The numbers from `a` on, `step` apart, below `b`.
+impl<T> DoubleEndedIterator for Steps<T> {
+    fn next_back(&mut self) -> Option<T> {
+        stub()
+    }
+}
+
+/// The numbers from `a` on, `step` apart, below `b`; with a negative step down to a number above `b`.
 ///
-/// `a`, `b` and `step` are integers of one type. With a step of less than 1 the loop does not end. Options may
-/// follow: [`stages`](Steps::stages), [`unroll`](Steps::unroll), [`flatten`](Steps::flatten),
+/// `a`, `b` and `step` are integers of one type. A step of 0 that is a constant is an error; one that is known only when
+/// the kernel runs gives no number. Options may follow: [`stages`](Steps::stages), [`unroll`](Steps::unroll), [`flatten`](Steps::flatten),
 /// [`warp_specialise`](Steps::warp_specialise).
 ///
 /// ```
@@ -76,6 +82,9 @@ pub trait Ends<T> {}
 
 impl<T: Int> Ends<T> for T {}
 impl<T: Int> Ends<T> for Range<T> {}
+impl<T: Int> Ends<T> for RangeInclusive<T> {}
+impl<T: Int> Ends<T> for StepBy<Range<T>> {}
+impl<T: Int, R: Ends<T>> Ends<T> for Rev<R> {}
 
 /// Operations with another number of arguments.
 pub mod overloads {
@@ -317,4 +326,6 @@ pub trait Schedule<T>: Sized {
 }
 
 impl<T: Int> Schedule<T> for Range<T> {}
+impl<T: Int> Schedule<T> for RangeInclusive<T> {}
 impl<T: Int> Schedule<T> for StepBy<Range<T>> {}
+impl<T: Int, R: Schedule<T>> Schedule<T> for Rev<R> {}

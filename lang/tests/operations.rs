@@ -6,8 +6,8 @@ use std::path::Path;
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::{BUILTINS, Libraries, OPTIONS, driver, module};
 
-/// Operations that the standard library documents: `x.len()` is that of slices, `step_by` that of ranges.
-const OF_STD: [&str; 2] = ["len", "step_by"];
+/// Operations that the standard library documents: `x.len()` is that of slices, `step_by` and `rev` are those of ranges.
+const OF_STD: [&str; 3] = ["len", "step_by", "rev"];
 
 /// Functions that are no operations: for grids, for the expansion, and what stands for a result.
 const OTHERS: [&str; 4] = ["num_sms", "compare", "cast", "stub"];
@@ -32,7 +32,7 @@ impl Item {
 
 /// The name that a line declares. Lists of macros name functions alone in a line.
 fn declared(line: &str) -> Option<&str> {
-    let rest = ["pub fn ", "fn ", "macro_rules! "].iter().find_map(|p| line.strip_prefix(p));
+    let rest = ["pub const fn ", "pub fn ", "fn ", "macro_rules! "].iter().find_map(|p| line.strip_prefix(p));
     let name = rest.unwrap_or(line);
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
     (end > 0 && (rest.is_some() || end == line.len())).then(|| &name[..end])
@@ -97,7 +97,7 @@ fn every_example_is_a_kernel() {
         let found = module::file(&text, &Libraries::default()).pop().expect("a function");
         if let Ok(kernels) = found.parse(&d) {
             for k in &kernels {
-                k.instances().iter().for_each(|i| drop(driver::instance(k, &i.types, i.config, &d)));
+                k.instances().iter().for_each(|i| drop(driver::instance(k, &i.choice, i.config, &d)));
             }
         }
         let mistakes: Vec<String> = d.take().into_iter().map(|e| e.message).collect();

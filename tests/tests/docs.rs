@@ -127,7 +127,7 @@ fn mistakes(text: &str) -> Vec<String> {
         for kernel in kernels {
             for i in kernel.instances() {
                 // Its message is in `d`.
-                let _ = tilewright_compiler::driver::instance(&kernel, &i.types, i.config, &d);
+                let _ = tilewright_compiler::driver::instance(&kernel, &i.choice, i.config, &d);
             }
             if d.is_empty() {
                 let _ = tilewright_compiler::emit::device::units(&kernel, &d);

@@ -4,3 +4,4 @@ pub mod assume;
 pub mod axis_info;
 pub mod launch_guards;
 pub mod polynomial;
+pub mod single_tile;

@@ -11,7 +11,7 @@ pub struct Rewriter<'l> {
 }
 
 /// Operations that `overloads` of `tilewright-lang` has, and their number of arguments there.
-const OVERLOADS: [(&str, usize); 19] = [
+const OVERLOADS: [(&str, usize); 23] = [
     ("load", 1),
     ("store", 2),
     ("atomic_add", 2),
@@ -31,6 +31,10 @@ const OVERLOADS: [(&str, usize); 19] = [
     ("argmin", 2),
     ("range", 2),
     ("static_range", 2),
+    ("arange", 2),
+    ("to", 2),
+    ("bitcast", 2),
+    ("zeros", 2),
 ];
 
 impl Rewriter<'_> {

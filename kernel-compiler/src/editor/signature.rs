@@ -1,6 +1,7 @@
 //! The signatures of a kernel's functions: what callers see, and what its body sees.
 
 use crate::dtype::DType;
+use crate::front::parse::types::option_of;
 use crate::front::parse::{self, Named};
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -54,6 +55,13 @@ fn launcher(k: &Named, item: &syn::ItemFn, facade: &syn::Path) -> TokenStream {
 
 /// What a call takes for a parameter.
 fn argument(ty: &syn::Type, core: &TokenStream, element: &dyn Fn(&dyn ToTokens) -> TokenStream) -> TokenStream {
+    if let Some(of) = option_of(ty) {
+        let of = match of {
+            syn::Type::Path(p) if p.path.is_ident("usize") => quote! { usize },
+            of => argument(of, core, element),
+        };
+        return quote! { ::core::option::Option<#of> };
+    }
     match ty {
         syn::Type::Reference(r) => match &*r.elem {
             syn::Type::Slice(s) => {
@@ -132,15 +140,23 @@ pub fn bounded(sig: &syn::Signature, name: Ident, lang: &TokenStream) -> syn::Si
         }
     }
     for input in &mut sig.inputs {
-        if let syn::FnArg::Typed(p) = input
-            && let syn::Type::Ptr(pointer) = &*p.ty
-        {
-            let elem = &pointer.elem;
-            *p.ty = match pointer.mutability {
-                None => syn::parse_quote!(#lang::Ptr<#elem>),
-                Some(_) => syn::parse_quote!(#lang::PtrMut<#elem>),
-            };
+        if let syn::FnArg::Typed(p) = input {
+            let pointer = option_of(&p.ty).and_then(|of| pointer(of, lang));
+            let optional = pointer.map(|of| syn::parse_quote!(::core::option::Option<#of>));
+            if let Some(ty) = optional.or_else(|| self::pointer(&p.ty, lang)) {
+                *p.ty = ty;
+            }
         }
     }
     sig
+}
+
+/// The language's type for a pointer.
+fn pointer(ty: &syn::Type, lang: &TokenStream) -> Option<syn::Type> {
+    let syn::Type::Ptr(pointer) = ty else { return None };
+    let elem = &pointer.elem;
+    Some(match pointer.mutability {
+        None => syn::parse_quote!(#lang::Ptr<#elem>),
+        Some(_) => syn::parse_quote!(#lang::PtrMut<#elem>),
+    })
 }

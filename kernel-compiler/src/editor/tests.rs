@@ -64,6 +64,26 @@ fn operations_of_tiles_have_types() {
     }
 }
 
+#[test]
+fn an_optional_parameter_takes_an_option() {
+    let out = expanded(
+        "grid = [if let Some(n) = n { n } else { 1 }]",
+        "unsafe fn k(x: Option<&[f32]>, n: Option<usize>, p: Option<*const f16>, y: &mut [f32]) {
+             if let Some(x) = x { store(y, 0, load(x, 0).to(y.dtype())); }
+         }",
+    );
+    let (core, option) = ("::tilewright::__private", "::core::option::Option");
+    for part in [
+        &format!("x: {option}<impl {core}::AsSlice<'__a, f32>>, n: {option}<usize>"),
+        &format!("p: {option}<impl ::core::convert::Into<{core}::RawArg<{core}::f16>>>"),
+        &format!("p: {option}<{core}::lang::Ptr<f16>>"),
+        &format!("store(y, 0, {core}::lang::overloads::to(load(x, 0), y.dtype()));"),
+        "let _ = [if let Some(n) = n { n } else { 1 }];",
+    ] {
+        contains(&out, part);
+    }
+}
+
 /// rust-analyzer expands while a user writes.
 #[test]
 fn what_is_no_rust_yet_stays() {
@@ -90,10 +110,16 @@ fn a_kernel_of_a_name_has_the_types_that_it_is_given() {
 fn modules_see_the_items_of_their_libraries() {
     let library_ = text(library(
         quote! {},
-        tokens("pub mod l { const A: f32 = 1.0; enum E { X } fn half<T>(x: Tile<T>) -> Tile<T> { x } }"),
+        tokens(
+            "pub mod l { const A: f32 = 1.0; enum E { X } struct S { a: Tile<f32> } fn half<T>(x: Tile<T>) -> Tile<T> { x } }",
+        ),
     ));
-    for part in ["pub(crate) const A", "pub(crate) enum E", "pub(crate) fn half<T: ::tilewright::__private::lang::Num>"]
-    {
+    for part in [
+        "pub(crate) const A",
+        "pub(crate) enum E",
+        "pub(crate) struct S { pub(crate) a: Tile<f32> }",
+        "pub(crate) fn half<T: ::tilewright::__private::lang::Num>",
+    ] {
         contains(&library_, part);
     }
     let user =

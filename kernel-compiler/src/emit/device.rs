@@ -58,10 +58,10 @@ pub struct EntryCode {
 pub fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
     let mut out = vec![];
     for i in k.instances() {
-        let func = driver::instance(k, &i.types, i.config, d)?;
+        let func = driver::instance(k, &i.choice, i.config, d)?;
         let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
         out.extend(driver::variants(&func, i.config, false).into_iter().map(|(variant, lowered)| EntryCode {
-            name: entry_name(&k.name, &i.types, i.config, variant),
+            name: entry_name(&k.name, &i.choice, i.config, variant),
             variant,
             lowered,
             slots,

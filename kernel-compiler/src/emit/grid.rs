@@ -1,14 +1,16 @@
 //! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
 
 use crate::diag::{Diagnostics, Reported, Result};
-use crate::front::ast::{BinaryOp, Block, Config, Const, Expr, ExprKind, Kernel, ParamKind, UnaryOp};
-use crate::front::constants::{compare, select, variant};
+use crate::front::ast::{
+    Arm, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Kernel, Param, ParamKind, Pattern, UnaryOp,
+};
+use crate::front::constants::{compare, select, select_option, variant};
 use crate::front::print::{self, Level};
 use std::fmt;
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
-pub fn body(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<String> {
-    let cx = Grid { k, config, d };
+pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<String> {
+    let cx = Grid { k, choice, config, names: vec![], d };
     let mut extents = k.grid.iter().map(|e| cx.expr(e)).collect::<Result<Vec<_>>>()?;
     extents.resize(3, "1u64".into());
     Ok(format!("[{}]", extents.join(", ")))
@@ -16,8 +18,8 @@ pub fn body(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<String> {
 
 /// The body of `fn(&GridCtx) -> bool` for what a configuration requires of its arguments, and its text; none where it
 /// requires nothing.
-pub fn condition(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
-    let cx = Grid { k, config, d };
+pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
+    let cx = Grid { k, choice, config, names: vec![], d };
     let (mut code, mut texts) = (vec![], vec![]);
     for e in &k.requires {
         let e = cx.taken(e)?;
@@ -30,10 +32,10 @@ pub fn condition(k: &Kernel, config: &Config, d: &Diagnostics) -> Result<Option<
     Ok((!code.is_empty()).then(|| (code.join(" && "), texts.join(" && "))))
 }
 
-/// Reports the mistakes in what a kernel's first configuration has for a grid and requires.
-pub fn check(k: &Kernel, d: &Diagnostics) {
+/// Reports the mistakes in what a kernel's first instance has for a grid and requires.
+pub fn check(k: &Kernel, choice: &Choice, d: &Diagnostics) {
     if let Some(config) = k.configs.first() {
-        let (_, _) = (body(k, config, d), condition(k, config, d));
+        let (_, _) = (body(k, choice, config, d), condition(k, choice, config, d));
     }
 }
 
@@ -66,17 +68,20 @@ impl fmt::Display for Condition {
 
 struct Grid<'a> {
     k: &'a Kernel,
+    choice: &'a Choice,
     config: &'a Config,
+    /// Names that `if let Some(name) = x` and arms of `match` give to parameters, innermost last.
+    names: Vec<(String, &'a Param)>,
     d: &'a Diagnostics,
 }
 
 const ALLOWED: &str = "a grid is integer arithmetic on `x.len()`, `v.dim(axis)`, scalar parameters, const parameters, \
-     cdiv, min, max and num_sms(), `if` on comparisons of them, and `match` on const parameters";
+     cdiv, min, max, next_power_of_two and num_sms(), `if` on comparisons of them, and `match` on const parameters";
 
 const CONDITION: &str = "a condition is a bool: `==`, `!=`, `<`, `<=`, `>` or `>=` of integers that a grid may have, \
      `&&`, `||`, `!`, or a const parameter";
 
-impl Grid<'_> {
+impl<'a> Grid<'a> {
     fn expr(&self, e: &Expr) -> Result<String> {
         let d = self.d;
         Ok(match &e.kind {
@@ -97,19 +102,26 @@ impl Grid<'_> {
                     _ => return Err(d.error(e.span, ALLOWED)),
                 }
             }
-            ExprKind::If { cond, then, other: Some(other) } => {
-                format!("(if {} {{ {} }} else {{ {} }})", self.condition(cond)?, self.block(then)?, self.expr(other)?)
-            }
-            ExprKind::Block(b) => self.block(b)?,
-            ExprKind::Match { value, arms } => match self.constant(value)? {
-                Some(of) => self.expr(select(&of, arms, |e| self.constant(e), e.span, d)?)?,
-                None => return Err(d.error(value.span, ALLOWED)),
+            ExprKind::If { cond, then, other: Some(other) } => match self.condition(cond)? {
+                Condition::Known(true) => self.block(then)?,
+                Condition::Known(false) => self.expr(other)?,
+                Condition::Asked(code) => {
+                    format!("(if {code} {{ {} }} else {{ {} }})", self.block(then)?, self.expr(other)?)
+                }
             },
+            ExprKind::Block(b) => self.block(b)?,
+            ExprKind::Match { value, arms } => {
+                let (cx, body) = self.arm(value, arms, e)?;
+                cx.expr(body)?
+            }
             ExprKind::Call { name, args, .. } => match (name.to_string().as_str(), &args[..]) {
                 ("num_sms", []) if self.config.ctas > 1 => format!("u64::max(1, g.num_sms / {})", self.config.ctas),
                 ("num_sms", []) => "g.num_sms".into(),
                 ("cdiv", [a, b]) if planted!("grid-rounds-down") => format!("({} / {})", self.expr(a)?, self.expr(b)?),
                 ("cdiv", [a, b]) => format!("__k::cdiv({}, {})", self.expr(a)?, self.expr(b)?),
+                ("next_power_of_two", [x]) => {
+                    format!("u64::checked_next_power_of_two({}).unwrap_or(u64::MAX)", self.expr(x)?)
+                }
                 ("min", [a, b]) => format!("u64::min({}, {})", self.expr(a)?, self.expr(b)?),
                 ("max", [a, b]) => format!("u64::max({}, {})", self.expr(a)?, self.expr(b)?),
                 ("len", [x]) => self.slot(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,
@@ -142,11 +154,12 @@ impl Grid<'_> {
             },
             ExprKind::Block(Block { stmts, value: Some(value), .. }) if stmts.is_empty() => self.taken(value),
             ExprKind::And(a, b) | ExprKind::Or(a, b) => {
-                let neutral = Condition::Known(matches!(e.kind, ExprKind::And(..)));
-                match (self.condition(a)? == neutral, self.condition(b)? == neutral) {
-                    (true, _) => self.taken(b),
-                    (_, true) => self.taken(a),
-                    _ => Ok(e),
+                let neutral = matches!(e.kind, ExprKind::And(..));
+                match self.condition(a)? {
+                    Condition::Known(is) if is == neutral => self.taken(b),
+                    Condition::Known(_) => Ok(e),
+                    Condition::Asked(_) if self.condition(b)? == Condition::Known(neutral) => self.taken(a),
+                    Condition::Asked(_) => Ok(e),
                 }
             }
             _ => Ok(e),
@@ -155,8 +168,19 @@ impl Grid<'_> {
 
     fn condition(&self, e: &Expr) -> Result<Condition> {
         match &e.kind {
-            ExprKind::And(a, b) => Ok(self.condition(a)?.joined(self.condition(b)?, true)),
-            ExprKind::Or(a, b) => Ok(self.condition(a)?.joined(self.condition(b)?, false)),
+            ExprKind::And(a, b) | ExprKind::Or(a, b) => {
+                let neutral = matches!(e.kind, ExprKind::And(..));
+                match self.condition(a)? {
+                    // What it decides alone may be about a parameter that is not there.
+                    Condition::Known(is) if is != neutral => Ok(Condition::Known(is)),
+                    a => Ok(a.joined(self.condition(b)?, neutral)),
+                }
+            }
+            ExprKind::Match { value, arms } => {
+                let (cx, body) = self.arm(value, arms, e)?;
+                cx.condition(body)
+            }
+            ExprKind::Block(Block { stmts, value: Some(value), .. }) if stmts.is_empty() => self.condition(value),
             ExprKind::Unary(UnaryOp::Not, a) => Ok(match self.condition(a)? {
                 Condition::Known(is) => Condition::Known(!is),
                 Condition::Asked(code) => Condition::Asked(format!("!({code})")),
@@ -175,11 +199,55 @@ impl Grid<'_> {
         }
     }
 
-    /// A literal, a variant or a const parameter.
+    /// The arm of a `match` on a constant or an optional parameter, with the names that it sees.
+    fn arm<'e>(&self, value: &Expr, arms: &'e [Arm], e: &Expr) -> Result<(Self, &'e Expr)> {
+        if let Some(of) = self.constant(value)? {
+            return Ok((self.with(None), select(&of, arms, |e| self.constant(e), e.span, self.d)?));
+        }
+        let Some(p) = self.optional(value) else { return Err(self.d.error(value.span, ALLOWED)) };
+        let (pattern, body) = select_option(self.choice.has(p), arms, e.span, self.d)?;
+        match pattern {
+            None | Some(Pattern::Ignore) => Ok((self.with(None), body)),
+            Some(Pattern::Name { name, .. }) => Ok((self.with(Some((name.to_string(), p))), body)),
+            Some(Pattern::Tuple(_) | Pattern::Struct { .. }) => Err(self.d.error(value.span, ALLOWED)),
+        }
+    }
+
+    /// With one more name.
+    fn with(&self, name: Option<(String, &'a Param)>) -> Self {
+        Grid { names: self.names.iter().cloned().chain(name).collect(), ..*self }
+    }
+
+    /// The parameter of a name.
+    fn param(&self, name: &str) -> Option<&'a Param> {
+        let renamed = self.names.iter().rev().find(|(n, _)| n == name).map(|(_, p)| *p);
+        renamed.or_else(|| self.k.params.iter().find(|p| p.name == name))
+    }
+
+    /// An optional parameter as it is declared.
+    fn optional(&self, e: &Expr) -> Option<&'a Param> {
+        match &e.kind {
+            ExprKind::Name(n) if !self.names.iter().any(|(name, _)| name == n) => {
+                self.k.optional().find(|p| p.name == n)
+            }
+            _ => None,
+        }
+    }
+
+    /// A literal, a variant, a const parameter, or whether an optional parameter is there.
     fn constant(&self, e: &Expr) -> Result<Option<Const>> {
         Ok(match &e.kind {
             ExprKind::Int(n, _) => Some(Const::Int(*n)),
             ExprKind::Bool(b) => Some(Const::Bool(*b)),
+            ExprKind::Call { name, args, method: true, .. } if name == "is_some" || name == "is_none" => {
+                match &args[..] {
+                    [x] => match self.optional(x) {
+                        Some(p) => Some(Const::Bool(self.choice.has(p) == (name == "is_some"))),
+                        None => return Err(self.d.error(x.span, "this is no optional parameter of the kernel")),
+                    },
+                    _ => None,
+                }
+            }
             ExprKind::Assoc(of, name) => variant(of, name, e.span, &self.k.scope, self.d).transpose()?,
             ExprKind::Name(n) => match self.config.consts.iter().find(|(c, _)| c == n) {
                 Some((_, v)) => Some(v.clone()),
@@ -208,29 +276,36 @@ impl Grid<'_> {
         if let Some((_, v)) = self.k.scope.consts.iter().find(|(c, _)| c == n) {
             return self.expr(v);
         }
-        let param = self.k.params.iter().position(|p| p.name == n && p.kind == ParamKind::Scalar);
-        let Some(i) = param else {
+        let Some(p) = self.param(n).filter(|p| p.kind == ParamKind::Scalar) else {
             return Err(self.d.error(e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));
         };
-        let p = &self.k.params[i];
+        let slot = self.first_slot(p, e)?;
         match crate::dtype::DType::parse(&p.elem.name) {
             Some(t) if t.is_int() && t.is_signed() => {
-                Ok(format!("u64::try_from(g.slots[{}] as {}).unwrap_or(0)", self.first_slot(i), t.name()))
+                Ok(format!("u64::try_from(g.slots[{slot}] as {}).unwrap_or(0)", t.name()))
             }
-            Some(t) if t.is_int() => Ok(format!("(g.slots[{}] as {} as u64)", self.first_slot(i), t.name())),
+            Some(t) if t.is_int() => Ok(format!("(g.slots[{slot}] as {} as u64)", t.name())),
             _ => Err(self.d.error(e.span, format!("`{n}` is no integer: {ALLOWED}"))),
         }
     }
 
-    fn first_slot(&self, param: usize) -> usize {
-        self.k.params[..param].iter().map(|p| p.kind.slots()).sum()
+    /// The first argument word of a parameter that is named somewhere.
+    fn first_slot(&self, p: &Param, at: &Expr) -> Result<usize> {
+        if self.optional(at).is_some() {
+            return Err(self.d.error(
+                at.span,
+                format!("`{0}` is optional: take it with `if let Some({0}) = {0} {{ .. }} else {{ .. }}`", p.name),
+            ));
+        }
+        let before = self.k.params.iter().take_while(|q| q.name != p.name);
+        Ok(before.filter(|q| self.choice.has(q)).map(|q| q.kind.slots()).sum())
     }
 
     fn slot(&self, x: &Expr, offset: impl Fn(ParamKind) -> Option<usize>) -> Result<String> {
         let ExprKind::Name(n) = &x.kind else { return Err(self.d.error(x.span, ALLOWED)) };
-        let found = self.k.params.iter().position(|p| p.name == n);
-        match found.and_then(|i| offset(self.k.params[i].kind).map(|o| self.first_slot(i) + o)) {
-            Some(slot) => Ok(format!("g.slots[{slot}]")),
+        let found = self.param(n).and_then(|p| Some((p, offset(p.kind)?)));
+        match found {
+            Some((p, offset)) => Ok(format!("g.slots[{}]", self.first_slot(p, x)? + offset)),
             None => Err(self.d.error(x.span, format!("`{n}` has no such extent: {ALLOWED}"))),
         }
     }

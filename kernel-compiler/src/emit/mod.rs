@@ -7,8 +7,7 @@ pub mod grid;
 pub mod host;
 pub mod numbers;
 
-use crate::dtype::DType;
-use crate::front::ast::Config;
+use crate::front::ast::{Choice, Config};
 use crate::variant::Variant;
 
 /// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.
@@ -31,16 +30,23 @@ pub fn config_id(c: &Config) -> String {
     parts.join(",")
 }
 
-pub fn types_id(types: &[(String, DType)]) -> String {
-    types.iter().map(|t| t.1.name()).collect::<Vec<_>>().join(",")
+/// `f16,bias`: the types of a choice, and the optional parameters that have an argument.
+pub fn choice_id(of: &Choice) -> String {
+    let types = of.types.iter().map(|(_, t)| t.name());
+    types.chain(of.present.iter().filter(|(_, is)| *is).map(|(name, _)| name.as_str())).collect::<Vec<_>>().join(",")
 }
 
-/// Name of an entry: `gelu__f16__BLOCK1024_warps4__aligned`.
-pub fn entry_name(kernel: &str, types: &[(String, DType)], config: &Config, v: Variant) -> String {
+/// Name of an entry: `gelu__f16__BLOCK1024_warps4__aligned`. Of a kernel with optional parameters a digit for each says
+/// whether it has an argument: `linear__f16__some01__BLOCK1024_warps4__aligned`.
+pub fn entry_name(kernel: &str, choice: &Choice, config: &Config, v: Variant) -> String {
     let mut name = kernel.to_string();
-    if !types.is_empty() {
+    if !choice.types.is_empty() {
         name.push_str("__");
-        name.push_str(&types_id(types).replace(',', "_"));
+        name.push_str(&choice.types.iter().map(|(_, t)| t.name()).collect::<Vec<_>>().join("_"));
+    }
+    if !choice.present.is_empty() {
+        name.push_str("__some");
+        name.extend(choice.present.iter().map(|(_, is)| if *is { '1' } else { '0' }));
     }
     format!("{name}__{}__{}", config_id(config).replace('=', "").replace(',', "_"), v.name())
 }

@@ -62,6 +62,14 @@ pub struct Enum {
     pub variants: Vec<Ident>,
 }
 
+/// A struct with named fields: several values under one name.
+#[derive(Debug)]
+pub struct Struct {
+    pub name: Ident,
+    /// Each with what its type says.
+    pub fields: Vec<(Ident, Said)>,
+}
+
 /// The value of a const parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Const {
@@ -87,11 +95,28 @@ pub struct Config {
     pub arch: u32,
 }
 
+/// What a descriptor is for: a type for each type parameter, and which optional parameters have an argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    pub types: Vec<(String, DType)>,
+    /// Every optional parameter, in order.
+    pub present: Vec<(String, bool)>,
+}
+
+impl Choice {
+    /// Whether a call has an argument for a parameter.
+    pub fn has(&self, p: &Param) -> bool {
+        self.present.iter().all(|(name, is_present)| *is_present || p.name != name)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Param {
     pub name: Ident,
     pub kind: ParamKind,
     pub elem: TypeName,
+    /// `Option<..>`: a call may leave it out, and has no argument words for it then.
+    pub is_optional: bool,
 }
 
 /// A dtype or the name of a type parameter or alias.
@@ -105,6 +130,7 @@ pub struct TypeName {
 #[derive(Clone, Default, Debug)]
 pub struct Scope {
     pub enums: Vec<Rc<Enum>>,
+    pub structs: Vec<Rc<Struct>>,
     pub helpers: Vec<Rc<Helper>>,
     pub consts: Vec<(String, Expr)>,
     pub aliases: Vec<(String, TypeName)>,
@@ -131,6 +157,8 @@ pub enum Said {
     Nothing,
     Elem(TypeName),
     Tuple(Vec<Said>),
+    /// `Option<..>`
+    Option(Box<Said>),
 }
 
 #[derive(Debug)]
@@ -196,8 +224,17 @@ pub enum Stmt {
 
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    Name { name: Ident, mutable: bool },
+    Name {
+        name: Ident,
+        mutable: bool,
+    },
     Tuple(Vec<Pattern>),
+    /// `Name { field, other: pattern, .. }`; whether it ends with `..`.
+    Struct {
+        name: TypeName,
+        fields: Vec<(Ident, Pattern)>,
+        is_open: bool,
+    },
     Ignore,
 }
 
@@ -230,10 +267,25 @@ pub enum ExprKind {
         method: bool,
     },
     Tuple(Vec<Expr>),
+    /// `t.0`
     Field(Box<Expr>, usize),
+    /// `s.name`
+    Member(Box<Expr>, Ident),
+    /// `list[i]`
+    Index(Box<Expr>, Box<Expr>),
+    /// `Name { field: value, .. }`
+    Struct {
+        name: TypeName,
+        fields: Vec<(Ident, Expr)>,
+    },
     Array(Vec<Expr>),
     Repeat(Box<Expr>, Box<Expr>),
-    Range(Box<Expr>, Box<Expr>),
+    /// `a..b`, or `a..=b`
+    Range {
+        lo: Box<Expr>,
+        hi: Box<Expr>,
+        is_closed: bool,
+    },
     Closure(Rc<Closure>),
     Block(Block),
     If {
@@ -246,32 +298,53 @@ pub enum ExprKind {
         arms: Vec<Arm>,
     },
     For {
+        label: Option<Ident>,
         pattern: Pattern,
         over: Box<Expr>,
         body: Block,
     },
     While {
+        label: Option<Ident>,
         cond: Box<Expr>,
         body: Block,
     },
     Loop {
+        label: Option<Ident>,
         body: Block,
     },
     Assign(Box<Expr>, Box<Expr>),
     AssignOp(BinaryOp, Box<Expr>, Box<Expr>),
-    Break,
-    Continue,
-    Return,
+    /// With the label of the loop that it leaves, without its quote.
+    Break(Option<Ident>),
+    Continue(Option<Ident>),
+    /// Of a kernel; one of a helper becomes its value: see [`returns`](crate::front::parse::returns).
+    Return(Option<Box<Expr>>),
+    /// A value of the type that is said of it: what a helper with an early `return` returns.
+    Typed(Box<Expr>, Said),
     /// A mistake that has been reported.
     Error,
 }
 
-/// `A | B => body`
+/// `pattern => body`
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// What it takes: one of these, which are constants; none: everything.
-    pub of: Option<Vec<Expr>>,
+    pub pattern: ArmPattern,
+    /// Of the pattern.
+    pub span: Span,
     pub body: Expr,
+}
+
+/// What an arm takes.
+#[derive(Clone, Debug)]
+pub enum ArmPattern {
+    /// `_`
+    Any,
+    /// `A | B`: one of these, which are constants.
+    Constants(Vec<Expr>),
+    /// `Some(pattern)`: an optional value that is there.
+    Some(Pattern),
+    /// `None`
+    None,
 }
 
 #[derive(Clone, Debug)]
@@ -306,6 +379,13 @@ pub enum BinaryOp {
     Ge,
 }
 
+impl Kernel {
+    /// The parameters that a call may leave out, in order.
+    pub fn optional(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|p| p.is_optional)
+    }
+}
+
 impl BinaryOp {
     pub fn is_compare(self) -> bool {
         use BinaryOp::*;
@@ -332,6 +412,19 @@ impl BinaryOp {
             Gt => ">",
             Ge => ">=",
         }
+    }
+}
+
+impl Struct {
+    /// The index of a field.
+    pub fn position(&self, field: &Ident) -> Option<usize> {
+        self.fields.iter().position(|(name, _)| name == field)
+    }
+
+    /// Why a name is none of its fields.
+    pub fn no_field(&self, name: &Ident) -> String {
+        let fields = self.fields.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        format!("`{}` has no field `{name}`: it has {fields}", self.name)
     }
 }
 
@@ -397,6 +490,15 @@ impl fmt::Display for ConstType {
 }
 
 impl Scope {
+    /// Whether it is the name of an enum or a struct.
+    pub fn names(&self, name: &str) -> bool {
+        self.enumeration(name).is_some() || self.structure(name).is_some()
+    }
+
+    pub fn structure(&self, name: &str) -> Option<&Rc<Struct>> {
+        self.structs.iter().find(|s| s.name == name)
+    }
+
     pub fn enumeration(&self, name: &str) -> Option<&Rc<Enum>> {
         self.enums.iter().find(|e| e.name == name)
     }

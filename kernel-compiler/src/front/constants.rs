@@ -1,7 +1,7 @@
 //! What constants mean: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
 
 use crate::diag::{Diagnostics, Result, Span};
-use crate::front::ast::{Arm, BinaryOp, Const, ConstType, Expr, Scope, TypeName};
+use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstType, Expr, Pattern, Scope, TypeName};
 
 /// `Scheduler::Grid`, where `Scheduler` is an enum of the scope.
 pub fn variant(of: &TypeName, name: &str, span: Span, scope: &Scope, d: &Diagnostics) -> Option<Result<Const>> {
@@ -58,6 +58,41 @@ pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d
     }
 }
 
+/// What `Some` and `None` are patterns of.
+pub const OPTIONAL: &str =
+    "`Some(..)` and `None` are patterns of an optional value, as of a parameter `x: Option<&[T]>`";
+
+/// The arm of a `match` that an optional value takes, and the pattern for the value if it is there.
+pub fn select_option<'a>(
+    is_present: bool,
+    arms: &'a [Arm],
+    span: Span,
+    d: &Diagnostics,
+) -> Result<(Option<&'a Pattern>, &'a Expr)> {
+    let (mut some, mut none) = (None, None);
+    for arm in arms {
+        match &arm.pattern {
+            ArmPattern::Any => {
+                some.get_or_insert((None, &arm.body));
+                none.get_or_insert((None, &arm.body));
+            }
+            ArmPattern::Some(pattern) => drop(some.get_or_insert((Some(pattern), &arm.body))),
+            ArmPattern::None => drop(none.get_or_insert((None, &arm.body))),
+            ArmPattern::Constants(_) => {
+                return Err(d.error(
+                    arm.span,
+                    "this `match` is on an optional value: its patterns are `Some(name)`, `None` and `_`",
+                ));
+            }
+        }
+    }
+    match (some, none) {
+        (None, _) => Err(d.error(span, "this `match` has no arm for `Some(..)`: add one, or `_`")),
+        (_, None) => Err(d.error(span, "this `match` has no arm for `None`: add one, or `_`")),
+        (Some(some), Some(none)) => Ok(if is_present { some } else { none }),
+    }
+}
+
 /// The arm of a `match` that a constant takes. The arms together take all constants of the type.
 pub fn select<'a>(
     value: &Const,
@@ -69,9 +104,16 @@ pub fn select<'a>(
     let ty = value.ty();
     let (mut taken, mut seen, mut is_complete) = (None, vec![], false);
     for arm in arms {
-        let mut takes = arm.of.is_none();
+        let patterns = match &arm.pattern {
+            ArmPattern::Any => &[][..],
+            ArmPattern::Constants(list) => list,
+            ArmPattern::Some(_) | ArmPattern::None => {
+                return Err(d.error(arm.span, format!("{OPTIONAL}; this `match` is on {ty}")));
+            }
+        };
+        let mut takes = matches!(arm.pattern, ArmPattern::Any);
         is_complete |= takes;
-        for pattern in arm.of.iter().flatten() {
+        for pattern in patterns {
             let of = constant(pattern)?;
             let Some(of) = of.as_ref().filter(|of| of.ty() == ty) else {
                 let what = of.map_or("this".into(), |of| of.describe());

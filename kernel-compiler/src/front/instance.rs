@@ -1,7 +1,6 @@
-//! A kernel with its instances: types × configurations.
+//! A kernel with its instances: types × optional parameters × configurations.
 
-use crate::dtype::DType;
-use crate::front::ast::{self, Config};
+use crate::front::ast::{self, Choice, Config};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use std::fmt;
 
@@ -16,31 +15,33 @@ pub struct Kernel {
     pub lines: String,
 }
 
-/// One choice of types and constants.
+/// One choice of types, of arguments that are there, and of constants.
 pub struct Instance<'a> {
-    pub types: Vec<(String, DType)>,
+    pub choice: Choice,
     pub config: &'a Config,
 }
 
 impl Kernel {
-    /// The choices of type arguments, in the order of their lists.
-    pub fn type_choices(&self) -> Vec<Vec<(String, DType)>> {
-        let mut out = vec![vec![]];
+    /// What there is a descriptor for: the choices of type arguments, in the order of their lists, and for each of them
+    /// every choice of optional parameters. Bit `i` of a choice's number among these says whether parameter `i` is there.
+    pub fn choices(&self) -> Vec<Choice> {
+        let mut out = vec![Choice::default()];
         for p in &self.ast.type_params {
-            out = out
-                .into_iter()
-                .flat_map(|c| {
-                    p.types.iter().map(move |&t| c.iter().cloned().chain([(p.name.to_string(), t)]).collect())
-                })
-                .collect();
+            let with = |of: Choice, t| Choice { types: [of.types, vec![(p.name.to_string(), t)]].concat(), ..of };
+            out = out.into_iter().flat_map(|c| p.types.iter().map(move |&t| with(c.clone(), t))).collect();
         }
-        out
+        let optional: Vec<String> = self.ast.optional().map(|p| p.name.to_string()).collect();
+        let present = |bits: usize| {
+            optional.iter().enumerate().map(|(i, name)| (name.clone(), bits >> i & 1 == 1)).collect::<Vec<_>>()
+        };
+        let of_types = |c: Choice| (0..1 << optional.len()).map(move |bits| (c.clone(), bits));
+        out.into_iter().flat_map(of_types).map(|(c, bits)| Choice { present: present(bits), ..c }).collect()
     }
 
     pub fn instances(&self) -> Vec<Instance<'_>> {
-        self.type_choices()
+        self.choices()
             .into_iter()
-            .flat_map(|types| self.ast.configs.iter().map(move |config| Instance { types: types.clone(), config }))
+            .flat_map(|choice| self.ast.configs.iter().map(move |config| Instance { choice: choice.clone(), config }))
             .collect()
     }
 }

@@ -9,6 +9,7 @@ use crate::diag::{Diagnostic, Diagnostics, Reported, Result, Span};
 use crate::front::instance::fingerprint;
 use crate::front::parse::check_body;
 use crate::front::parse::constants::enumeration;
+use crate::front::parse::structs::seen_by_rustc;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use crate::front::standard;
 use proc_macro2::TokenStream;
@@ -33,11 +34,15 @@ pub(super) fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::I
             syn::Item::Fn(syn::ItemFn { attrs, .. })
             | syn::Item::Const(syn::ItemConst { attrs, .. })
             | syn::Item::Enum(syn::ItemEnum { attrs, .. })
+            | syn::Item::Struct(syn::ItemStruct { attrs, fields: syn::Fields::Named(_), .. })
             | syn::Item::Type(syn::ItemType { attrs, .. }) => attrs,
             // For the types of its constants.
             syn::Item::Use(_) => continue,
             other => {
-                d.error(Span::of(other), "a library has functions, constants, enums and type aliases");
+                d.error(
+                    Span::of(other),
+                    "a library has functions, constants, enums, structs with named fields, and type aliases",
+                );
                 continue;
             }
         };
@@ -84,11 +89,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
     let syn::ItemMod { attrs, vis, ident, content, .. } = &module;
     let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
     // Functions say what tiles do: only kernels can call them, so they are not compiled by themselves.
-    let seen = content
-        .iter()
-        .filter(|_| items.is_some())
-        .flat_map(|(_, items)| items)
-        .filter(|i| !matches!(i, syn::Item::Fn(_)));
+    let seen = content.iter().filter(|_| items.is_some()).flat_map(|(_, items)| seen_by_rustc(items));
     let errors = errors.iter().map(Diagnostic::to_tokens);
     let hand_over = hand_over(vis, quote! { #facade::__private::tile_module_with! }, &handed_on);
     quote! {

@@ -58,7 +58,8 @@ impl Found {
 
 /// Whether kernels of its module may use an item.
 fn is_used(i: &syn::Item) -> bool {
-    matches!(i, syn::Item::Fn(_) | syn::Item::Const(_) | syn::Item::Enum(_) | syn::Item::Type(_))
+    use syn::Item;
+    matches!(i, Item::Fn(_) | Item::Const(_) | Item::Enum(_) | Item::Struct(_) | Item::Type(_))
 }
 
 /// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too. Mistakes

@@ -2,8 +2,9 @@
 
 use crate::dtype::DType;
 use crate::front::ast::{
-    BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
+    ArmPattern, BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
 };
+use proc_macro2::Ident;
 use quote::ToTokens;
 use std::fmt::Write;
 
@@ -32,7 +33,7 @@ impl Level {
     fn of(e: &Expr) -> Level {
         match &e.kind {
             ExprKind::Assign(..) | ExprKind::AssignOp(..) | ExprKind::Closure(_) => Level::Any,
-            ExprKind::Range(..) => Level::Range,
+            ExprKind::Range { .. } => Level::Range,
             ExprKind::Or(..) => Level::Or,
             ExprKind::And(..) => Level::And,
             ExprKind::Binary(op, ..) => match op {
@@ -97,14 +98,19 @@ pub fn kernel(k: &Kernel) -> String {
     let generics = if generics.is_empty() { generics } else { format!("<{generics}>") };
     let params = k.params.iter().map(|p| {
         let (name, elem) = (&p.name, &p.elem.name);
-        match p.kind {
-            ParamKind::Slice { mutable: false } => format!("{name}: &[{elem}]"),
-            ParamKind::Slice { mutable: true } => format!("{name}: &mut [{elem}]"),
-            ParamKind::View { rank, mutable: false } => format!("{name}: View<{elem}, {rank}>"),
-            ParamKind::View { rank, mutable: true } => format!("mut {name}: ViewMut<{elem}, {rank}>"),
-            ParamKind::Ptr { mutable: false } => format!("{name}: *const {elem}"),
-            ParamKind::Ptr { mutable: true } => format!("{name}: *mut {elem}"),
-            ParamKind::Scalar => format!("{name}: {elem}"),
+        let ty = match p.kind {
+            ParamKind::Slice { mutable: false } => format!("&[{elem}]"),
+            ParamKind::Slice { mutable: true } => format!("&mut [{elem}]"),
+            ParamKind::View { rank, mutable: false } => format!("View<{elem}, {rank}>"),
+            ParamKind::View { rank, mutable: true } => format!("ViewMut<{elem}, {rank}>"),
+            ParamKind::Ptr { mutable: false } => format!("*const {elem}"),
+            ParamKind::Ptr { mutable: true } => format!("*mut {elem}"),
+            ParamKind::Scalar => elem.clone(),
+        };
+        match (p.kind, p.is_optional) {
+            (_, true) => format!("{name}: Option<{ty}>"),
+            (ParamKind::View { mutable: true, .. }, false) => format!("mut {name}: {ty}"),
+            (_, false) => format!("{name}: {ty}"),
         }
     });
     let params = params.collect::<Vec<_>>().join(", ");
@@ -212,6 +218,7 @@ fn said(ty: &Said) -> String {
         Said::Nothing => "_".into(),
         Said::Elem(t) => t.name.clone(),
         Said::Tuple(list) => tuple(list.iter().map(said).collect()),
+        Said::Option(of) => format!("Option<{}>", said(of)),
     }
 }
 
@@ -224,6 +231,15 @@ fn pattern(p: &Pattern) -> String {
     match p {
         Pattern::Name { name, mutable } => format!("{}{name}", if *mutable { "mut " } else { "" }),
         Pattern::Tuple(list) => tuple(list.iter().map(pattern).collect()),
+        Pattern::Struct { name, fields, is_open } => {
+            let fields = fields.iter().map(|(name, p)| match pattern(p) {
+                p if name == &p => p,
+                p if p == format!("mut {name}") => p,
+                p => format!("{name}: {p}"),
+            });
+            let fields = fields.chain(is_open.then(|| "..".into())).collect::<Vec<_>>().join(", ");
+            format!("{} {{ {fields} }}", name.name)
+        }
         Pattern::Ignore => "_".into(),
     }
 }
@@ -282,9 +298,21 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
         }
         ExprKind::Tuple(all) => tuple(all.iter().map(any).collect()),
         ExprKind::Field(x, i) => format!("{}.{i}", expr(x, Level::Postfix, depth)),
+        ExprKind::Member(x, name) => format!("{}.{name}", expr(x, Level::Postfix, depth)),
+        ExprKind::Index(x, i) => format!("{}[{}]", expr(x, Level::Postfix, depth), any(i)),
+        ExprKind::Struct { name, fields } => {
+            let fields = fields.iter().map(|(name, value)| match &value.kind {
+                ExprKind::Name(n) if name == n => n.clone(),
+                _ => format!("{name}: {}", any(value)),
+            });
+            format!("{} {{ {} }}", name.name, fields.collect::<Vec<_>>().join(", "))
+        }
         ExprKind::Array(all) => format!("[{}]", list(all, depth)),
         ExprKind::Repeat(x, n) => format!("[{}; {}]", any(x), any(n)),
-        ExprKind::Range(lo, hi) => format!("{}..{}", expr(lo, Level::Or, depth), expr(hi, Level::Or, depth)),
+        ExprKind::Range { lo, hi, is_closed } => {
+            let dots = if *is_closed { "..=" } else { ".." };
+            format!("{}{dots}{}", expr(lo, Level::Or, depth), expr(hi, Level::Or, depth))
+        }
         ExprKind::Closure(c) => {
             let params = c.params.iter().map(|p| format!("{}{}", pattern(&p.pattern), annotation(&p.ty)));
             let params = params.collect::<Vec<_>>().join(", ");
@@ -301,26 +329,44 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
         ExprKind::Match { value, arms } => {
             let mut out = format!("match {} {{\n", any(value));
             for arm in arms {
-                let of = |list: &Vec<Expr>| list.iter().map(any).collect::<Vec<_>>().join(" | ");
-                let of = arm.of.as_ref().map_or("_".into(), of);
+                let of = match &arm.pattern {
+                    ArmPattern::Any => "_".into(),
+                    ArmPattern::Constants(list) => list.iter().map(any).collect::<Vec<_>>().join(" | "),
+                    ArmPattern::Some(p) => format!("Some({})", pattern(p)),
+                    ArmPattern::None => "None".into(),
+                };
                 let body = expr(&arm.body, Level::Any, depth + 1);
                 writeln!(out, "{}{of} => {body},", "    ".repeat(depth + 1)).expect("a string");
             }
             out + &"    ".repeat(depth) + "}"
         }
-        ExprKind::For { pattern: p, over, body } => {
-            format!("for {} in {} {}", pattern(p), any(over), block(body, depth))
+        ExprKind::For { label, pattern: p, over, body } => {
+            format!("{}for {} in {} {}", labelled(label), pattern(p), any(over), block(body, depth))
         }
-        ExprKind::While { cond, body } => format!("while {} {}", any(cond), block(body, depth)),
-        ExprKind::Loop { body } => format!("loop {}", block(body, depth)),
+        ExprKind::While { label, cond, body } => {
+            format!("{}while {} {}", labelled(label), any(cond), block(body, depth))
+        }
+        ExprKind::Loop { label, body } => format!("{}loop {}", labelled(label), block(body, depth)),
         ExprKind::Assign(to, x) => format!("{} = {}", any(to), any(x)),
         ExprKind::AssignOp(op, to, x) => format!("{} {}= {}", any(to), op.symbol(), any(x)),
-        ExprKind::Break => "break".into(),
-        ExprKind::Continue => "continue".into(),
-        ExprKind::Return => "return".into(),
+        ExprKind::Break(label) => format!("break{}", leaving(label)),
+        ExprKind::Continue(label) => format!("continue{}", leaving(label)),
+        ExprKind::Return(None) => "return".into(),
+        ExprKind::Return(Some(value)) => format!("return {}", any(value)),
+        ExprKind::Typed(x, _) => any(x),
         ExprKind::Error => "/* a mistake */".into(),
     };
     if level < outer { format!("({written})") } else { written }
+}
+
+/// A label in front of a loop.
+fn labelled(label: &Option<Ident>) -> String {
+    label.as_ref().map(|l| format!("'{l}: ")).unwrap_or_default()
+}
+
+/// A label behind `break`.
+fn leaving(label: &Option<Ident>) -> String {
+    label.as_ref().map(|l| format!(" '{l}")).unwrap_or_default()
 }
 
 fn generic(g: &Generic, depth: usize) -> String {

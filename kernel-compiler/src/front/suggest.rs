@@ -2,14 +2,14 @@
 
 use proc_macro2::Ident;
 
-pub const INDEX: &str = "nothing is indexed: `load(x, i)` reads elements, `.expand(axis)` adds a dimension, `t.0` is a \
-     field of a tuple";
+pub const INDEX: &str = "only an array of values is indexed, by a constant: `load(x, i)` reads elements, `.expand(axis)` \
+     adds a dimension, `t.0` is a field of a tuple";
 pub const NEW_DIMENSION: &str = "nothing is indexed: `.expand(axis)` adds a dimension, `i.expand(1)` is `i[:, None]`, \
      `i.expand(0)` is `i[None, :]`";
 const NO_HEAP: &str = "a kernel has no heap: a tile holds elements, `zeros::<f32>([N])`, `full([N], v)`, `load(x, i)`; \
      a tuple holds several values";
 
-pub const TYPE_ARGUMENT: &str = "the type of a conversion is in `::<>`: `x.to::<f32>()`";
+pub const TYPE_ARGUMENT: &str = "a type is in `::<>`, `x.to::<f32>()`, or that of a value, `x.to(y.dtype())`";
 
 /// A type of the standard library that owns memory, before `::` or as a type.
 pub fn owner(name: &Ident) -> Option<&'static str> {
@@ -72,7 +72,7 @@ pub fn field(name: &str) -> Option<String> {
     let cure = match name {
         "T" | "mT" => "`trans(x)` is the transposed tile",
         "shape" | "size" | "ndim" => "`t.dim(axis)` is an extent of a tile or a view, `x.len()` of a slice",
-        "dtype" => "an element type is named: `f32`, or a type parameter of the kernel",
+        "dtype" => "write `x.dtype()`",
         "constexpr" => "a constant is a const parameter of the kernel: `const BLOCK: usize`",
         "math" | "extra" | "libdevice" | "language" => "operations have no prefix, as in `exp(x)`",
         _ => return None,
@@ -157,7 +157,9 @@ pub fn operation(name: &str) -> Option<&'static str> {
         "size" => "`t.dim(axis)` is an extent of a tile or a view, `x.len()` of a slice",
         "push" | "collect" | "iter" | "map" | "get" => "tiles have no elements of their own: an operation is of all",
         "clone" => "leave it out: scalars and tiles are copied",
-        "unwrap" | "expect" => "leave it out: a kernel has no `Option` and no `Result`",
+        "unwrap" | "expect" => {
+            "an optional parameter is taken with `if let Some(v) = v { .. }`; nothing else is an `Option`"
+        }
         "associative_scan" => "write `scan(t, axis, |a, b| ..)`",
         "histogram" => "it is not offered yet",
         "rand" | "randn" | "randint" | "rand4x" | "randn4x" | "randint4x" | "philox" => {

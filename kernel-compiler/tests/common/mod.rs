@@ -16,7 +16,7 @@ pub fn func(text: &str) -> Func {
     let kernel = found.parse(&d).map_err(|_| d.take()).expect("parses").swap_remove(0);
     let instances = kernel.instances();
     let i = &instances[0];
-    tilewright_compiler::driver::instance(&kernel, &i.types, i.config, &d).map_err(|_| d.take()).expect("infers")
+    tilewright_compiler::driver::instance(&kernel, &i.choice, i.config, &d).map_err(|_| d.take()).expect("infers")
 }
 
 /// A kernel over `x`, `y` and three sizes, with this body.

@@ -1,10 +1,12 @@
 //! The language on the CPU and on the emulated SM: kernels written for these tests, no operations of the library.
 
 mod activations;
+mod aggregates;
 mod atomics;
 mod builtins;
 mod computed;
 mod configurations;
+mod control_flow;
 mod conversions;
 mod copied;
 mod detectors;
@@ -13,6 +15,7 @@ mod exchanges;
 mod indices;
 mod limits;
 mod language;
+mod optional;
 mod parts;
 mod pdl;
 mod random;

@@ -47,12 +47,17 @@ pub(super) fn call(k: &Kernel) -> TokenStream {
             ParamKind::View { rank, mutable: false } => quote! { impl #core::AsView<'__a, #t, #rank> },
             ParamKind::View { rank, mutable: true } => quote! { impl #core::AsViewMut<'__a, #t, #rank> },
             ParamKind::Ptr { .. } => quote! { impl ::core::convert::Into<#core::RawArg<#t>> },
+            // `None` says no type of size.
+            ParamKind::Scalar if is_size(p) && p.is_optional => quote! { usize },
             ParamKind::Scalar if is_size(p) => quote! { impl #core::AsSize },
             ParamKind::Scalar => t,
         };
-        quote! { #n: #bound }
+        match p.is_optional {
+            true => quote! { #n: ::core::option::Option<#bound> },
+            false => quote! { #n: #bound },
+        }
     });
-    let bind = k.ast.params.iter().map(|p| {
+    let bind = |p: &ast::Param| {
         let n = &p.name;
         match p.kind {
             ParamKind::Slice { mutable: false } => quote! { .slice(#n.as_slice_arg()) },
@@ -60,18 +65,35 @@ pub(super) fn call(k: &Kernel) -> TokenStream {
             ParamKind::View { mutable: false, .. } => quote! { .view(#n.as_view_arg()) },
             ParamKind::View { mutable: true, .. } => quote! { .view_mut(#n.as_view_mut_arg()) },
             ParamKind::Ptr { mutable } => quote! { .raw(#n.into(), #mutable) },
-            ParamKind::Scalar if is_size(p) => quote! { .scalar(#n.as_size()) },
+            ParamKind::Scalar if is_size(p) && !p.is_optional => quote! { .scalar(#n.as_size()) },
             ParamKind::Scalar => quote! { .scalar(#n) },
         }
-    });
-    let unsafety = &item.sig.unsafety;
-    let desc = quote! { <(#(#generics,)*) as #name::Types>::DESC };
+    };
+    let types = quote! { <(#(#generics,)*) as #name::Types> };
+    let desc = match k.ast.optional().next() {
+        None => quote! { #types::DESC },
+        Some(_) => {
+            let bits = k.ast.optional().enumerate().map(|(i, p)| {
+                let n = &p.name;
+                quote! { usize::from(#n.is_some()) << #i }
+            });
+            quote! { #types::PRESENT[#(#bits)|*] }
+        }
+    };
     // SAFETY of the emitted block: the function is unsafe, and its contract is that of the kernel. Comments do not come
     // through an expansion, so that the block is allowed to have none.
     let start = match k.ast.is_unsafe {
         true => quote! { unsafe { #core::Call::new_unsafe(#desc) } },
         false => quote! { #core::Call::new(#desc) },
     };
+    let bound = k.ast.params.iter().fold(start, |call, p| match (bind(p), &p.name) {
+        (bind, _) if !p.is_optional => quote! { #call #bind },
+        (bind, n) => {
+            // The call so far is the value of a block, so that no name of a parameter is taken.
+            quote! { { let __call = #call; match #n { ::core::option::Option::Some(#n) => __call #bind, ::core::option::Option::None => __call } } }
+        }
+    });
+    let unsafety = &item.sig.unsafety;
     let safety = k.ast.is_unsafe.then(|| {
         quote! {
             #[doc = "\n\n# Safety\nEvery access that the kernel's masks allow must be valid, and all of a pointer's extent where it says one."]
@@ -84,9 +106,16 @@ pub(super) fn call(k: &Kernel) -> TokenStream {
         #[allow(missing_docs, clippy::too_many_arguments, clippy::pedantic, unused_mut)]
         #vis #unsafety fn #name<'__a, #(#generics: #core::Element),*>(#(#params),*) -> #core::Call<'__a>
         where (#(#generics,)*): #name::Types {
-            #start #(#bind)*
+            #bound
         }
     }
+}
+
+/// What the trait of a kernel's choices of types has: the descriptor of a call with all optional parameters, and where
+/// there are such parameters the descriptors by the number of a choice.
+pub(super) fn trait_items(k: &Kernel) -> TokenStream {
+    let present = k.ast.optional().next().map(|_| quote! { const PRESENT: &'static [&'static __k::KernelDesc]; });
+    quote! { const DESC: &'static __k::KernelDesc; #present }
 }
 
 const MISTAKES: &str = "this kernel has no code: it has mistakes, or syntax that the kernel compiler does not know";
@@ -94,8 +123,8 @@ const MISTAKES: &str = "this kernel has no code: it has mistakes, or syntax that
 /// What is emitted for a kernel with mistakes beside its errors: its function, and what callers may name of its module.
 pub fn stub(k: &Kernel) -> TokenStream {
     let (call, name, vis, facade) = (call(k), &k.ast.name, &k.ast.item.vis, &k.ast.facade);
-    let implementations = k.type_choices().into_iter().map(|types| {
-        let types = types.into_iter().map(|(_, t)| host_type(t, &quote! { __k }));
+    let implementations = k.choices().into_iter().filter(|c| c.present.iter().all(|(_, is)| *is)).map(|c| {
+        let types = c.types.into_iter().map(|(_, t)| host_type(t, &quote! { __k }));
         quote! { impl Types for (#(#types,)*) {} }
     });
     quote! {
@@ -103,7 +132,10 @@ pub fn stub(k: &Kernel) -> TokenStream {
         #[allow(non_snake_case, unused, missing_docs)]
         #vis mod #name {
             use #facade::__private as __k;
-            pub trait Types { const DESC: &'static __k::KernelDesc = panic!(#MISTAKES); }
+            pub trait Types {
+                const DESC: &'static __k::KernelDesc = panic!(#MISTAKES);
+                const PRESENT: &'static [&'static __k::KernelDesc] = panic!(#MISTAKES);
+            }
             #(#implementations)*
             pub static DESCS: &[&__k::KernelDesc] = &[];
         }

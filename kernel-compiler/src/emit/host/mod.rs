@@ -9,11 +9,10 @@ mod emulate;
 mod options;
 
 use super::numbers::{Use, share};
-use super::{config_id, cpu, entry_name, grid, types_id};
+use super::{choice_id, config_id, cpu, entry_name, grid};
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
-use crate::dtype::DType;
-use crate::front::ast::{self, ParamKind};
+use crate::front::ast::{self, Choice, ParamKind};
 use crate::front::instance::Kernel;
 use crate::ir::walk::dots;
 use crate::ir::{Func, Number, Op, Precision, Test};
@@ -90,18 +89,18 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
     let mut descs = vec![];
     let mut code = Code::default();
     let mut keys = vec![];
-    let mut funcs_of_types = vec![];
+    let mut funcs_of_choices = vec![];
     let mut instances = vec![];
-    for types in k.type_choices() {
-        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &types, c, d)).collect::<Result<Vec<_>>>()?;
+    for choice in k.choices() {
+        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &choice, c, d)).collect::<Result<Vec<_>>>()?;
         let configs = k.ast.configs.iter().zip(&funcs).enumerate();
         instances.extend(configs.map(|(c, (config, func))| (c, Version::all(func, config, options))));
-        funcs_of_types.push((types, funcs));
+        funcs_of_choices.push((choice, funcs));
     }
     let emulate = if options.without_code { Emulate::None } else { options.emulate };
     let mut chosen = emulated(emulate, k, &instances).into_iter();
     let mut instances = instances.into_iter();
-    for (t, (types, funcs)) in funcs_of_types.into_iter().enumerate() {
+    for (t, (choice, funcs)) in funcs_of_choices.into_iter().enumerate() {
         let mut configs = vec![];
         let mut params = None;
         let cpu = match options.check_only || options.without_code {
@@ -111,17 +110,17 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
         let cpu = share(&cpu);
         for (config, func) in k.ast.configs.iter().zip(&funcs) {
             let (Some(emulated), Some((c, versions))) = (chosen.next(), instances.next()) else {
-                unreachable!("an instance for each choice of types and each configuration")
+                unreachable!("an instance for each choice and each configuration")
             };
             let meaning = match cpu.uses.get(c) {
                 Some(of) => code.on_cpu(&cpu.functions[of.function], of),
                 None => quote! { __k::CpuCode::NOT_COMPILED },
             };
             let versions = (versions, emulated);
-            configs.push(instance(k, func, &types, config, meaning, versions, (t, c), &mut code, d)?);
+            configs.push(instance(k, func, &choice, config, meaning, versions, (t, c), &mut code, d)?);
             params.get_or_insert_with(|| param_descs(func));
         }
-        let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, types_id(&types));
+        let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
         let (desc, pdl, tf32) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some(), funcs.iter().any(in_tf32));
         let is_unsafe = k.ast.is_unsafe;
         // SAFETY of the emitted block: the parameters, functions and entries are those of one kernel, lowered from one
@@ -136,13 +135,13 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
                 })
             };
         });
-        keys.push((types, desc));
+        keys.push((choice, desc));
     }
-    let implementations = implementations(&keys);
+    let (trait_items, implementations) = (call::trait_items(k), implementations(k, &keys));
     let all = keys.iter().map(|(_, d)| d);
     let items = quote! {
         /// A choice of type arguments that was built.
-        pub trait Types { const DESC: &'static __k::KernelDesc; }
+        pub trait Types { #trait_items }
         #implementations
         /// One descriptor for each choice of type arguments.
         pub static DESCS: &[&__k::KernelDesc] = &[#(&#all),*];
@@ -155,10 +154,10 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
 #[cfg(feature = "mutants")]
 pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
     let (mut out, mut instances) = (vec![], vec![]);
-    for types in k.type_choices() {
+    for choice in k.choices() {
         for (c, config) in k.ast.configs.iter().enumerate() {
-            let func = driver::instance(k, &types, config, d)?;
-            out.push(format!("{:?}{}", cpu::body(&func), grid::body(&k.ast, config, d)?));
+            let func = driver::instance(k, &choice, config, d)?;
+            out.push(format!("{:?}{}", cpu::body(&func), grid::body(&k.ast, &choice, config, d)?));
             instances.push((c, Version::all(&func, config, &HostOptions::default())));
         }
     }
@@ -211,10 +210,17 @@ fn parse(text: &str) -> TokenStream {
     text.parse().unwrap_or_else(|e| panic!("the compiler emitted text that is no Rust ({e}):\n{text}"))
 }
 
-fn implementations(keys: &[(Vec<(String, DType)>, Ident)]) -> TokenStream {
-    let each = keys.iter().map(|(types, desc)| {
-        let types = types.iter().map(|(_, t)| host_type(*t, &quote! { __k }));
-        quote! { impl Types for (#(#types,)*) { const DESC: &'static __k::KernelDesc = &#desc; } }
+/// The descriptors of each choice of types: that of a call with all optional parameters, and those of all their choices
+/// by number.
+fn implementations(k: &Kernel, keys: &[(Choice, Ident)]) -> TokenStream {
+    let optional = k.ast.optional().count();
+    let each = keys.chunks(1 << optional).map(|of_types| {
+        let (choice, complete) = &of_types[of_types.len() - 1];
+        let types = choice.types.iter().map(|(_, t)| host_type(*t, &quote! { __k }));
+        let descs = of_types.iter().map(|(_, desc)| desc);
+        let present =
+            (optional > 0).then(|| quote! { const PRESENT: &'static [&'static __k::KernelDesc] = &[#(&#descs),*]; });
+        quote! { impl Types for (#(#types,)*) { const DESC: &'static __k::KernelDesc = &#complete; #present } }
     });
     quote! { #(#each)* }
 }
@@ -245,7 +251,7 @@ fn number(n: &Number) -> TokenStream {
 fn instance(
     k: &Kernel,
     func: &Func,
-    types: &[(String, DType)],
+    choice: &Choice,
     config: &ast::Config,
     cpu: TokenStream,
     (versions, emulated): (Vec<Version>, bool),
@@ -254,9 +260,9 @@ fn instance(
     d: &Diagnostics,
 ) -> Result<TokenStream> {
     let grid_fn = format_ident!("grid_{t}_{c}");
-    let extents = grid::body(&k.ast, config, d)?;
+    let extents = grid::body(&k.ast, choice, config, d)?;
     code.functions.push(format!("fn {grid_fn}(g: &__k::GridCtx) -> [u64; 3] {{ {extents} }}\n"));
-    let requires = match grid::condition(&k.ast, config, d)? {
+    let requires = match grid::condition(&k.ast, choice, config, d)? {
         Some((holds, text)) => {
             let name = format_ident!("requires_{t}_{c}");
             code.functions.push(format!("fn {name}(g: &__k::GridCtx) -> bool {{ {holds} }}\n"));
@@ -266,7 +272,7 @@ fn instance(
     };
     let mut variants = vec![];
     for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
-        let entry = entry_name(&k.name, types, config, variant);
+        let entry = entry_name(&k.name, choice, config, variant);
         let guards = lowered.guards.iter().map(|r| {
             let of = number(&r.of);
             let test = match r.test {

@@ -4,7 +4,7 @@ use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Generic, Helper, ParamType, Said};
 use crate::front::infer::options::{self, Options};
-use crate::front::infer::{Binding, Infer, MAX_DEPTH, Val, builtins};
+use crate::front::infer::{Binding, Infer, MAX_DEPTH, MAX_OPERATIONS, Val, builtins};
 use crate::front::suggest;
 use proc_macro2::Ident;
 use std::collections::HashMap;
@@ -34,7 +34,18 @@ impl Infer<'_> {
             };
             return self.error(*span, format!("`{prefix}.{n}`: operations have no prefix; {cure}"));
         }
+        if let [receiver, ..] = args
+            && method
+            && self.is_in_prefix(receiver)
+        {
+            return self.part_of_value(receiver);
+        }
         self.no_errors(args)?;
+        match (n.as_str(), args) {
+            ("is_some" | "is_none", args) if method => return self.is_present(&n, args, e.span),
+            ("Some", [v]) if !method => return Ok(Val::Option(Some(Box::new(self.expr(v)?)))),
+            _ => {}
+        }
         let is_known = builtins::is_builtin(&n) || self.kernel.scope.helpers.iter().any(|h| h.name == *name);
         match self.lookup(&n) {
             Some(Binding::Poisoned) if !is_known => return Err(Reported),
@@ -61,6 +72,15 @@ impl Infer<'_> {
     }
 
     fn helper(&mut self, h: &Helper, generics: &[Generic], args: &[Expr], span: Span) -> Result<Val> {
+        if self.values.len() > MAX_OPERATIONS {
+            if std::mem::replace(&mut self.is_too_long, true) {
+                return Err(Reported);
+            }
+            return self.error(
+                span,
+                format!("the kernel has more than {MAX_OPERATIONS} operations: helpers are inlined at each call"),
+            );
+        }
         if self.depth >= MAX_DEPTH {
             return self.error(
                 span,
@@ -120,11 +140,8 @@ impl Infer<'_> {
     ) -> Result<Val> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
-            if let (ParamType::Value(Said::Elem(elem)), Some(dtype)) = (&p.ty, self.elem_of(v))
-                && h.type_params.contains(&elem.name)
-                && !self.types[outer_types..].iter().any(|(n, _)| *n == elem.name)
-            {
-                self.types.push((elem.name.clone(), dtype));
+            if let ParamType::Value(said) = &p.ty {
+                self.bind_types(h, said, v, outer_types);
             }
         }
         let caller = std::mem::replace(&mut self.scopes, vec![scope]);
@@ -166,6 +183,24 @@ impl Infer<'_> {
         result
     }
 
+    /// Binds the type parameters of a helper that an argument says. Those from `first` on are bound already.
+    fn bind_types(&mut self, h: &Helper, said: &Said, v: &Val, first: usize) {
+        match (said, v) {
+            (Said::Elem(elem), v) => {
+                let is_open = h.type_params.contains(&elem.name)
+                    && !self.types[first..].iter().any(|(name, _)| *name == elem.name);
+                if let Some(dtype) = self.elem_of(v).filter(|_| is_open) {
+                    self.types.push((elem.name.clone(), dtype));
+                }
+            }
+            (Said::Tuple(parts), Val::Tuple(list)) => {
+                parts.iter().zip(list).for_each(|(said, v)| self.bind_types(h, said, v, first));
+            }
+            (Said::Option(said), Val::Option(Some(v))) => self.bind_types(h, said, v, first),
+            _ => {}
+        }
+    }
+
     /// An argument of the type that a helper or a closure says of it.
     pub(super) fn argument(&self, of: &str, v: Val, said: &Said, at: Span) -> Result<Val> {
         let (t, v) = match (said, v) {
@@ -178,7 +213,15 @@ impl Infer<'_> {
                 let found = self.describe(&v);
                 return self.error(at, format!("`{of}` expects a tuple of {} here, found {found}", parts.len()));
             }
-            (Said::Elem(t), v) => match self.as_enum(&v, &t.name, at) {
+            (Said::Option(said), Val::Option(v)) => {
+                let v = v.map(|v| self.argument(of, *v, said, at)).transpose()?;
+                return Ok(Val::Option(v.map(Box::new)));
+            }
+            (Said::Option(_), v) => {
+                let found = self.describe(&v);
+                return self.error(at, format!("`{of}` expects `Some(..)` or `None` here, found {found}"));
+            }
+            (Said::Elem(t), v) => match self.as_named(&v, &t.name, at) {
                 Some(is_one) => return is_one.map(|()| v),
                 None => (self.dtype(t)?, v),
             },

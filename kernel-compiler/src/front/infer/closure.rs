@@ -91,7 +91,8 @@ impl Infer<'_> {
         Ok(match said {
             Said::Nothing => Said::Nothing,
             Said::Tuple(list) => Said::Tuple(list.iter().map(|s| self.of_dtypes(s, resolve)).collect::<Result<_>>()?),
-            Said::Elem(t) if self.kernel.scope.enumeration(&t.name).is_some() => said.clone(),
+            Said::Option(of) => Said::Option(Box::new(self.of_dtypes(of, resolve)?)),
+            Said::Elem(t) if self.kernel.scope.names(&t.name) => said.clone(),
             Said::Elem(t) => match resolve(t)? {
                 Some(dtype) => Said::Elem(TypeName { name: dtype.name().into(), span: t.span }),
                 None => Said::Nothing,
@@ -166,10 +167,12 @@ fn conflict(a: &Said, b: &Said) -> Option<(String, String)> {
         Said::Nothing => "anything".to_string(),
         Said::Elem(t) => t.name.clone(),
         Said::Tuple(list) => format!("a tuple of {}", list.len()),
+        Said::Option(_) => "an optional value".into(),
     };
     match (a, b) {
         (Said::Nothing, _) | (_, Said::Nothing) => None,
         (Said::Elem(x), Said::Elem(y)) if x.name == y.name => None,
+        (Said::Option(x), Said::Option(y)) => conflict(x, y),
         (Said::Tuple(x), Said::Tuple(y)) if x.len() == y.len() => x.iter().zip(y).find_map(|(a, b)| conflict(a, b)),
         _ => Some((describe(a), describe(b))),
     }

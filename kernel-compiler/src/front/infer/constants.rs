@@ -2,12 +2,13 @@
 
 use crate::diag::{Result, Span};
 use crate::dtype::DType;
-use crate::front::ast::{Arm, BinaryOp, Const, ConstParam, ConstType, Expr, Helper, Said};
-use crate::front::constants::{compare, select};
+use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstParam, ConstType, Expr, ExprKind, Helper, Said};
+use crate::front::constants::{OPTIONAL, compare, select, select_option};
 use crate::front::infer::{Binding, Infer, Val};
-use crate::ir::{Op, Value};
+use crate::ir::{Binary, Op, Value};
 use proc_macro2::Ident;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 impl From<Const> for Val {
     fn from(c: Const) -> Val {
@@ -34,19 +35,96 @@ impl Infer<'_> {
     /// `match value { .. }`: the arms that are not taken are not looked at.
     pub(super) fn match_constant(&mut self, value: &Expr, arms: &[Arm], span: Span) -> Result<Val> {
         let v = self.expr(value)?;
+        if let Val::Option(v) = v {
+            return self.match_option(v, arms, span);
+        }
         let Some(v) = v.as_const() else {
             let found = self.describe(&v);
+            if let Some(arm) = arms.iter().find(|a| matches!(a.pattern, ArmPattern::Some(_) | ArmPattern::None)) {
+                return self.error(arm.span, format!("{OPTIONAL}; found {found}"));
+            }
+            if let Val::Run(x) = v
+                && self.ty(x).is_scalar()
+                && (self.ty(x).dtype.is_int() || self.ty(x).dtype == DType::Bool)
+            {
+                return self.match_scalar(x, value.span, arms, span);
+            }
             return self.error(
                 value.span,
                 format!(
-                    "`match` takes a constant, an enum, a bool or an integer that is known at compile time; found \
-                     {found}: use `if` on scalars, `where_` on tiles"
+                    "`match` takes an integer, a bool, an enum or an optional value; found {found}: use `if` on \
+                     scalars, `where_` on tiles"
                 ),
             );
         };
         let d = self.d;
         let body = select(&v, arms, |e| Ok(self.expr(e)?.as_const()), span, d)?;
         self.expr(body)
+    }
+
+    /// `match` on a scalar that is known when the kernel runs: `if` and `else` for one arm after the other.
+    fn match_scalar(&mut self, x: Value, at: Span, arms: &[Arm], span: Span) -> Result<Val> {
+        let is_bool = self.ty(x).dtype == DType::Bool;
+        let Some((arm, rest)) = arms.split_first() else {
+            let missing =
+                if is_bool { "has an arm for `true` and for `false`" } else { "on an integer ends with an arm `_`" };
+            return self.error(span, format!("a `match` {missing}"));
+        };
+        let ArmPattern::Constants(list) = &arm.pattern else { return self.expr(&arm.body) };
+        let mut taken: Option<Value> = None;
+        let (mut holds, mut fails) = (false, false);
+        for pattern in list {
+            let v = self.expr(pattern)?;
+            (holds, fails) = (holds || matches!(v, Val::Bool(true)), fails || matches!(v, Val::Bool(false)));
+            let v = self.run_as(v, self.ty(x).dtype, pattern.span)?;
+            let is = self.binary(Binary::Eq, x, v, pattern.span)?;
+            taken = Some(match taken {
+                Some(before) => self.binary(Binary::Or, before, is, pattern.span)?,
+                None => is,
+            });
+        }
+        let Some(taken) = taken else { return self.match_scalar(x, at, rest, span) };
+        // The other bool is what is left.
+        if holds && fails {
+            return self.expr(&arm.body);
+        }
+        let is_other = |a: &Arm| match &a.pattern {
+            ArmPattern::Constants(list) => list.iter().any(|e| matches!(e.kind, ExprKind::Bool(b) if b != holds)),
+            _ => false,
+        };
+        let other = |cx: &mut Self| match rest.iter().find(|a| is_bool && is_other(a)) {
+            Some(arm) => cx.expr(&arm.body),
+            None => cx.match_scalar(x, at, rest, span),
+        };
+        self.choose(taken, |cx| cx.expr(&arm.body), other, arm.body.span, at)
+    }
+
+    /// `match value { Some(v) => .., None => .. }`: only the arm that is taken is looked at.
+    fn match_option(&mut self, value: Option<Box<Val>>, arms: &[Arm], span: Span) -> Result<Val> {
+        let (pattern, body) = select_option(value.is_some(), arms, span, self.d)?;
+        self.scopes.push(HashMap::new());
+        let bound = match (pattern, value) {
+            (Some(p), Some(v)) => self.bind_pattern(p, *v, body.span),
+            _ => Ok(()),
+        };
+        let v = bound.and_then(|()| self.expr(body));
+        self.scopes.pop();
+        v
+    }
+
+    /// `x.is_some()` and `x.is_none()`.
+    pub(super) fn is_present(&mut self, name: &str, args: &[Expr], span: Span) -> Result<Val> {
+        let [x] = args else { return self.error(span, format!("`.{name}()` takes no arguments")) };
+        match self.expr(x)? {
+            Val::Option(v) => Ok(Val::Bool(v.is_some() == (name == "is_some"))),
+            other => {
+                let found = self.describe(&other);
+                self.error(
+                    span,
+                    format!("`.{name}()` asks an optional value, as of a parameter `x: Option<&[T]>`; found {found}"),
+                )
+            }
+        }
     }
 
     /// `a op b` where one is a variant.
@@ -57,8 +135,14 @@ impl Infer<'_> {
         compare(op, a.as_const().as_ref(), b.as_const().as_ref(), span, self.d).map(|is| Some(Val::Bool(is)))
     }
 
-    /// A value where the name of an enum stands for its type; none: the name is not one of an enum.
-    pub(super) fn as_enum(&self, v: &Val, ty: &str, span: Span) -> Option<Result<()>> {
+    /// A value where the name of an enum or a struct stands for its type; none: the name is that of neither.
+    pub(super) fn as_named(&self, v: &Val, ty: &str, span: Span) -> Option<Result<()>> {
+        if let Some(of) = self.kernel.scope.structure(ty) {
+            return Some(match v {
+                Val::Struct(found, _) if Rc::ptr_eq(found, of) => Ok(()),
+                other => self.error(span, format!("expected a `{}`, found {}", of.name, self.describe(other))),
+            });
+        }
         let of = self.kernel.scope.enumeration(ty)?;
         Some(match v {
             Val::Variant(found, _) if found == of => Ok(()),
@@ -112,7 +196,10 @@ impl Infer<'_> {
                     ),
                 ),
             },
-            Val::Tuple(list) | Val::Array(list) => list.iter().try_for_each(|v| self.known(v, span, what)),
+            Val::Tuple(list) | Val::Array(list) | Val::Struct(_, list) => {
+                list.iter().try_for_each(|v| self.known(v, span, what))
+            }
+            Val::Option(Some(v)) => self.known(v, span, what),
             _ => Ok(()),
         }
     }
@@ -124,7 +211,7 @@ impl Infer<'_> {
             let info = &self.values[v.0 as usize];
             match &info.op {
                 // The read of a choice is where its condition is.
-                Op::ReadVar(var) if self.choices.contains(var) => return Some(info.span.into()),
+                Op::ReadVar(var) if self.choices.contains_key(var) => return Some(info.span.into()),
                 op if seen.insert(v) => left.extend(op.operands()),
                 _ => {}
             }

@@ -1,15 +1,13 @@
 //! Statements and control flow. Conditions and trip counts are uniform, so all threads take them together.
 
 use crate::diag::{Reported, Result, Span};
-use crate::dtype::{DType, in_message};
+use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{Block, Expr, ExprKind, Pattern, Said};
-use crate::front::infer::{Binding, Infer, Range, Val};
-use crate::ir::{Op, Stmt, StmtKind, Type, Var};
+use crate::front::infer::{Binding, Infer, Val, Whole};
+use crate::ir::{Op, Stmt, StmtKind, Type, Value, Var};
 use std::collections::HashMap;
-
-/// Iterations that `static_range` may unroll.
-pub(super) const MAX_UNROLL: i128 = 1024;
+use std::rc::Rc;
 
 impl Infer<'_> {
     pub(super) fn block(&mut self, b: &Block) -> Result<Val> {
@@ -35,6 +33,10 @@ impl Infer<'_> {
                     break;
                 }
             }
+            // What follows a jump is not reached.
+            if failed.is_none() && self.has_left() {
+                return Ok(Val::Unit);
+            }
         }
         match (failed, &b.value) {
             (None, Some(e)) => self.expr(e),
@@ -56,10 +58,11 @@ impl Infer<'_> {
         bound.inspect_err(|_| self.poison_pattern(pattern))
     }
 
-    fn poison_pattern(&mut self, p: &Pattern) {
+    pub(super) fn poison_pattern(&mut self, p: &Pattern) {
         match p {
             Pattern::Name { name, .. } => self.poison(&name.to_string()),
             Pattern::Tuple(list) => list.iter().for_each(|p| self.poison_pattern(p)),
+            Pattern::Struct { fields, .. } => fields.iter().for_each(|(_, p)| self.poison_pattern(p)),
             Pattern::Ignore => {}
         }
     }
@@ -76,8 +79,16 @@ impl Infer<'_> {
                 let found = self.describe(&other);
                 self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
             }
+            (Said::Option(said), Val::Option(v)) => {
+                let v = v.map(|v| self.as_said(*v, said, span)).transpose()?;
+                Ok(Val::Option(v.map(Box::new)))
+            }
+            (Said::Option(_), other) => {
+                let found = self.describe(&other);
+                self.error(span, format!("expected `Some(..)` or `None`, found {found}"))
+            }
             (Said::Elem(t), v) => {
-                if let Some(is_one) = self.as_enum(&v, &t.name, span) {
+                if let Some(is_one) = self.as_named(&v, &t.name, span) {
                     return is_one.map(|()| v);
                 }
                 let t = self.dtype(t)?;
@@ -106,6 +117,7 @@ impl Infer<'_> {
                     self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
                 }
             },
+            Pattern::Struct { name, fields, is_open } => self.bind_fields(name, fields, *is_open, v, span),
             Pattern::Name { name, mutable: false } => {
                 if matches!(v, Val::Unit) {
                     return self.error(span, "this expression has no value: a block ends with its value, without `;`, and an `if` with a value has an `else`");
@@ -113,8 +125,8 @@ impl Infer<'_> {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }
-            // An `impl FnMut`: it changes what it captures.
-            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_)) => {
+            // An `impl FnMut` changes what it captures, and memory is written through its parameter.
+            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_) | Val::Param(_)) => {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }
@@ -127,7 +139,13 @@ impl Infer<'_> {
     }
 
     /// A mutable variable with its first value.
-    fn cell(&mut self, name: &str, v: Val, span: Span) -> Result<Binding> {
+    pub(super) fn cell(&mut self, name: &str, v: Val, span: Span) -> Result<Binding> {
+        let v = match v {
+            Val::Tuple(list) => return self.cells(name, Whole::Tuple, list, span),
+            Val::Array(list) => return self.cells(name, Whole::Array, list, span),
+            Val::Struct(of, list) => return self.cells(name, Whole::Struct(of), list, span),
+            v => v,
+        };
         if let Val::Ptr(p, offset) = v {
             let offset = match offset {
                 Some(o) => o,
@@ -167,11 +185,46 @@ impl Infer<'_> {
             }
             return Ok(Val::Unit);
         }
-        let ExprKind::Name(name) = &to.kind else {
-            return self
-                .error(to.span, "only variables and tuples of variables are assigned: `store(y, i, v)` writes memory");
+        let (name, place) = match &to.kind {
+            ExprKind::Name(name) => (name.clone(), self.lookup(name).cloned()),
+            ExprKind::Field(..) | ExprKind::Member(..) | ExprKind::Index(..) => match self.part(to)? {
+                Some((name, place)) => (name, Some(place)),
+                None => return self.not_assigned(to),
+            },
+            _ => return self.error(to.span, ASSIGNED),
         };
-        match (self.lookup(name).cloned(), v) {
+        let name = &name;
+        match (place, v) {
+            (Some(Binding::Parts(whole, parts)), v) => self.assign_parts(name, &whole, parts, v, span),
+            (place, v) => self.assign_one(to, name, place, v, span),
+        }
+    }
+
+    /// Reports an assignment to a part of what is no variable.
+    fn not_assigned(&self, to: &Expr) -> Result<Val> {
+        let mut whole = to;
+        while let ExprKind::Field(of, _) | ExprKind::Member(of, _) | ExprKind::Index(of, _) = &whole.kind {
+            whole = of;
+        }
+        match &whole.kind {
+            ExprKind::Name(n) if matches!(self.lookup(n), Some(Binding::Val(_))) => {
+                self.error(whole.span, format!("`{n}` is not mutable: declare it with `let mut {n}`"))
+            }
+            _ => self.error(to.span, ASSIGNED),
+        }
+    }
+
+    /// Assigns to a variable of one value.
+    pub(super) fn assign_one(
+        &mut self,
+        to: &Expr,
+        name: &str,
+        place: Option<Binding>,
+        v: Val,
+        span: Span,
+    ) -> Result<Val> {
+        match (place, v) {
+            (Some(Binding::Parts(..)), _) => unreachable!("its parts are assigned"),
             (Some(Binding::Var(var)), v) => {
                 let ty = self.vars[var.0 as usize].ty.clone();
                 if let (Val::Run(x), true) = (&v, self.open_vars.contains_key(&var))
@@ -242,15 +295,28 @@ impl Infer<'_> {
             };
         }
         let c = self.condition(c, cond.span)?;
-        let (mut then_stmts, a) = self.nested(|cx| cx.block(then));
-        let (mut other_stmts, b) = self.nested(|cx| match other {
+        let other = |cx: &mut Self| match other {
             Some(e) => cx.expr(e),
             None => Ok(Val::Unit),
-        });
+        };
+        self.choose(c, |cx| cx.block(then), other, then.span, cond.span)
+    }
+
+    /// One of two values, by a condition that is known when the kernel runs.
+    pub(super) fn choose(
+        &mut self,
+        cond: Value,
+        then: impl FnOnce(&mut Self) -> Result<Val>,
+        other: impl FnOnce(&mut Self) -> Result<Val>,
+        then_span: Span,
+        span: Span,
+    ) -> Result<Val> {
+        let (mut then_stmts, a) = self.nested(then);
+        let (mut other_stmts, b) = self.nested(other);
         let (a, b) = (a?, b?);
-        let out = self.merge(a, b, &mut then_stmts, &mut other_stmts, then.span, cond.span)?;
-        self.emit(StmtKind::If { cond: c, then: then_stmts, other: other_stmts });
-        self.read_merged(out, cond.span)
+        let out = self.merge(a, b, &mut then_stmts, &mut other_stmts, then_span, span)?;
+        self.emit(StmtKind::If { cond, then: then_stmts, other: other_stmts });
+        self.read_merged(out, span)
     }
 
     /// Cells for the values of two branches.
@@ -266,12 +332,17 @@ impl Infer<'_> {
         match (a, b) {
             (Val::Unit, _) | (_, Val::Unit) => Ok(Merged::Unit),
             (Val::Tuple(x), Val::Tuple(y)) if x.len() == y.len() => {
-                let list = x
-                    .into_iter()
-                    .zip(y)
-                    .map(|(x, y)| self.merge(x, y, then, other, sa, span))
-                    .collect::<Result<_>>()?;
-                Ok(Merged::Tuple(list))
+                self.merge_all(Whole::Tuple, x, y, then, other, sa, span)
+            }
+            (Val::Array(x), Val::Array(y)) if x.len() == y.len() => {
+                self.merge_all(Whole::Array, x, y, then, other, sa, span)
+            }
+            (Val::Struct(of, x), Val::Struct(other_of, y)) if Rc::ptr_eq(&of, &other_of) => {
+                self.merge_all(Whole::Struct(of), x, y, then, other, sa, span)
+            }
+            (Val::Option(None), Val::Option(None)) => Ok(Merged::None),
+            (Val::Option(Some(x)), Val::Option(Some(y))) => {
+                self.merge(*x, *y, then, other, sa, span).map(|m| Merged::Some(Box::new(m)))
             }
             (a, b) => {
                 // Literals of the branches are made inside the branches; two of them take the type that is asked of the
@@ -300,15 +371,31 @@ impl Infer<'_> {
                 let (extra, y) = self.nested(|cx| Ok(cx.broadcast(y, &shape, span)));
                 other.extend(extra);
                 let var = self.new_var("choice", Type { dtype, shape });
-                self.choices.insert(var);
                 if open {
                     self.open_vars.insert(var, literal);
                 }
-                then.push(StmtKind::Assign(var, x?).into());
-                other.push(StmtKind::Assign(var, y?).into());
+                let (x, y) = (x?, y?);
+                self.choices.insert(var, [x, y]);
+                then.push(StmtKind::Assign(var, x).into());
+                other.push(StmtKind::Assign(var, y).into());
                 Ok(Merged::Var(var))
             }
         }
+    }
+
+    /// The same of the parts of two values.
+    fn merge_all(
+        &mut self,
+        whole: Whole,
+        a: Vec<Val>,
+        b: Vec<Val>,
+        then: &mut Vec<Stmt>,
+        other: &mut Vec<Stmt>,
+        sa: Span,
+        span: Span,
+    ) -> Result<Merged> {
+        let parts = a.into_iter().zip(b).map(|(x, y)| self.merge(x, y, then, other, sa, span));
+        Ok(Merged::Parts(whole, parts.collect::<Result<_>>()?))
     }
 
     fn read_merged(&mut self, m: Merged, span: Span) -> Result<Val> {
@@ -318,131 +405,17 @@ impl Infer<'_> {
                 let ty = self.vars[v.0 as usize].ty.clone();
                 Val::Run(self.push(Op::ReadVar(v), ty, span))
             }
-            Merged::Tuple(list) => {
-                Val::Tuple(list.into_iter().map(|m| self.read_merged(m, span)).collect::<Result<_>>()?)
+            Merged::Parts(whole, list) => {
+                whole.of(list.into_iter().map(|m| self.read_merged(m, span)).collect::<Result<_>>()?)
             }
+            Merged::None => Val::Option(None),
+            Merged::Some(of) => Val::Option(Some(Box::new(self.read_merged(*of, span)?))),
         })
     }
-
-    pub(super) fn for_loop(&mut self, pattern: &Pattern, over: &Expr, body: &Block) -> Result<Val> {
-        let r = match self.expr(over) {
-            Ok(Val::Range(r)) => r,
-            Ok(_) => {
-                let why = "a loop runs over `a..b`, `(a..b).step_by(s)`, `range(a, b, s)` or `static_range(a..b)`";
-                let _ = self.d.error(self.place(over.span), why);
-                return self.body_of_no_range(pattern, body);
-            }
-            Err(_) => return self.body_of_no_range(pattern, body),
-        };
-        if r.unrolled {
-            return self.unrolled(pattern, &r, over.span, body);
-        }
-        let span = over.span;
-        let dtype = [&r.lo, &r.hi, &r.step].into_iter().find_map(|v| match v {
-            Val::Run(v) => Some(self.ty(*v).dtype),
-            Val::Int(_, t) => *t,
-            _ => None,
-        });
-        let dtype = dtype.unwrap_or(DType::U64);
-        if !dtype.is_int() {
-            return self.error(span, format!("a range is of integers, found {}", in_message(dtype)));
-        }
-        if let Val::Int(step, _) = r.step
-            && step < 1
-        {
-            return self.error(span, format!("a step is at least 1, found {step}"));
-        }
-        let lo = self.run_as(r.lo.clone(), dtype, span)?;
-        let hi = self.run_as(r.hi.clone(), dtype, span)?;
-        let step = self.run_as(r.step.clone(), dtype, span)?;
-        for v in [lo, hi, step] {
-            if !self.ty(v).is_scalar() {
-                let ty = self.ty(v).clone();
-                return self.error(span, format!("a range is of scalars, found a tile {ty}"));
-            }
-        }
-        let iv = self.define(Op::LoopVar, Type::scalar(dtype), span);
-        self.loops += 1;
-        let (stmts, done) = self.nested(|cx| {
-            cx.scopes.push(HashMap::new());
-            let r = cx.bind_pattern(pattern, Val::Run(iv), span).and_then(|_| cx.block(body));
-            cx.scopes.pop();
-            r
-        });
-        self.loops -= 1;
-        done?;
-        self.emit(StmtKind::For { iv, lo, hi, step, body: stmts, options: r.options });
-        Ok(Val::Unit)
-    }
-
-    /// The body of a loop whose range has a mistake is looked at for its own.
-    fn body_of_no_range(&mut self, pattern: &Pattern, body: &Block) -> Result<Val> {
-        if !self.restart {
-            self.loops += 1;
-            self.scopes.push(HashMap::new());
-            self.poison_pattern(pattern);
-            let (_, found) = self.nested(|cx| cx.block(body));
-            drop(found);
-            self.scopes.pop();
-            self.loops -= 1;
-        }
-        Err(Reported)
-    }
-
-    fn unrolled(&mut self, pattern: &Pattern, r: &Range, span: Span, body: &Block) -> Result<Val> {
-        let lo = self.const_int(&r.lo, span, "a bound of static_range")?;
-        let hi = self.const_int(&r.hi, span, "a bound of static_range")?;
-        let step = self.const_int(&r.step, span, "the step of static_range")?;
-        if step < 1 {
-            return self.error(span, "a step is at least 1");
-        }
-        if (hi - lo) / step > MAX_UNROLL {
-            return self
-                .error(span, format!("static_range unrolls {} iterations: at most {MAX_UNROLL}", (hi - lo) / step));
-        }
-        // `break` would have to leave code that is already laid out in a row.
-        let loops = std::mem::take(&mut self.loops);
-        let mut i = lo;
-        let mut result = Ok(Val::Unit);
-        while i < hi && result.is_ok() {
-            self.scopes.push(HashMap::new());
-            result = self.bind_pattern(pattern, Val::Int(i, Some(DType::U64)), span).and_then(|_| self.block(body));
-            self.scopes.pop();
-            i += step;
-        }
-        self.loops = loops;
-        result.map(|_| Val::Unit)
-    }
-
-    pub(super) fn while_loop(&mut self, cond: Option<&Expr>, body: &Block) -> Result<Val> {
-        self.loops += 1;
-        let (stmts, r) = self.nested(|cx| {
-            if let Some(cond) = cond {
-                match cx.expr(cond)? {
-                    Val::Bool(true) => {}
-                    c => {
-                        let c = cx.condition(c, cond.span)?;
-                        cx.emit(StmtKind::If { cond: c, then: vec![], other: vec![StmtKind::Break.into()] });
-                    }
-                }
-            }
-            cx.block(body)
-        });
-        self.loops -= 1;
-        r?;
-        self.emit(StmtKind::Loop { body: stmts });
-        Ok(Val::Unit)
-    }
-
-    pub(super) fn jump(&mut self, s: StmtKind, span: Span) -> Result<Val> {
-        if self.loops == 0 {
-            return self
-                .error(span, "`break` and `continue` stand inside a loop; `static_range` is unrolled and leaves none");
-        }
-        self.emit(s);
-        Ok(Val::Unit)
-    }
 }
+
+const ASSIGNED: &str = "variables are assigned, their fields and elements, and tuples of variables: `store(y, i, v)` writes \
+     memory";
 
 /// What follows a static assertion may count on it.
 fn is_static_assert(s: &ast::Stmt) -> bool {
@@ -452,5 +425,7 @@ fn is_static_assert(s: &ast::Stmt) -> bool {
 enum Merged {
     Unit,
     Var(Var),
-    Tuple(Vec<Merged>),
+    Parts(Whole, Vec<Merged>),
+    None,
+    Some(Box<Merged>),
 }

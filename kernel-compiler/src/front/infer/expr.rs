@@ -5,10 +5,13 @@ use crate::dtype::{DType, in_message};
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::front::constants;
-use crate::front::infer::{Binding, Infer, Range, Val, builtins};
+use crate::front::infer::{Binding, Infer, Jump, Range, Val, builtins};
 use crate::front::suggest;
-use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value};
+use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value, Var};
 use std::rc::Rc;
+
+/// Values of an array.
+const MAX_ELEMENTS: i128 = 1024;
 
 impl Infer<'_> {
     pub(super) fn expr(&mut self, e: &Expr) -> Result<Val> {
@@ -44,24 +47,21 @@ impl Infer<'_> {
             ExprKind::Repeat(x, n) => {
                 let (x, n) = (self.expr(x)?, self.expr(n)?);
                 let n = self.const_int(&n, span, "a repeat count")?;
-                Val::Array(vec![x; n.clamp(0, 64) as usize])
+                if !(1..=MAX_ELEMENTS).contains(&n) {
+                    return self.error(span, format!("an array of {n}: it has 1 to {MAX_ELEMENTS} values"));
+                }
+                Val::Array(vec![x; n as usize])
             }
-            ExprKind::Field(x, i) => match self.expr(x)? {
-                Val::Tuple(list) if *i < list.len() => list[*i].clone(),
-                Val::Tuple(list) => {
-                    return self.error(span, format!("no field `.{i}`: the tuple has {} fields", list.len()));
-                }
-                other => {
-                    let found = self.describe(&other);
-                    return self.error(span, format!("only a tuple has fields, found {found}"));
-                }
-            },
-            ExprKind::Range(lo, hi) => {
-                let (lo, hi) = (self.expr(lo)?, self.expr(hi)?);
+            ExprKind::Field(..) | ExprKind::Member(..) | ExprKind::Index(..) => self.part_of_value(e)?,
+            ExprKind::Struct { name, fields } => self.new_struct(name, fields)?,
+            ExprKind::Range { lo, hi, is_closed } => {
+                let (lo, end) = (self.expr(lo)?, self.expr(hi)?);
+                let end = if *is_closed { self.next(end, hi)? } else { end };
                 Val::Range(Rc::new(Range {
                     lo,
-                    hi,
+                    hi: end,
                     step: Val::Int(1, None),
+                    reversed: false,
                     unrolled: false,
                     options: LoopOptions::default(),
                 }))
@@ -70,9 +70,9 @@ impl Infer<'_> {
             ExprKind::Block(b) => self.block(b)?,
             ExprKind::If { cond, then, other } => self.if_else(cond, then, other.as_deref())?,
             ExprKind::Match { value, arms } => self.match_constant(value, arms, span)?,
-            ExprKind::For { pattern, over, body } => self.for_loop(pattern, over, body)?,
-            ExprKind::While { cond, body } => self.while_loop(Some(cond), body)?,
-            ExprKind::Loop { body } => self.while_loop(None, body)?,
+            ExprKind::For { label, pattern, over, body } => self.for_loop(label.as_ref(), pattern, over, body)?,
+            ExprKind::While { label, cond, body } => self.while_loop(label.as_ref(), Some(cond), body)?,
+            ExprKind::Loop { label, body } => self.while_loop(label.as_ref(), None, body)?,
             ExprKind::Assign(to, x) => {
                 let v = self.expr(x)?;
                 self.assign(to, v, span)?
@@ -82,17 +82,35 @@ impl Infer<'_> {
                 let v = self.binary_op(*op, (a, to), (b, x), span)?;
                 self.assign(to, v, span)?
             }
-            ExprKind::Break => self.jump(StmtKind::Break, span)?,
-            ExprKind::Continue => self.jump(StmtKind::Continue, span)?,
-            ExprKind::Return => {
+            ExprKind::Break(label) => self.jump(Jump::Break, label.as_ref(), span)?,
+            ExprKind::Continue(label) => self.jump(Jump::Continue, label.as_ref(), span)?,
+            ExprKind::Return(value) => {
+                if let Some(value) = value.as_ref().filter(|_| self.depth == 0) {
+                    return self.error(value.span, "a kernel returns nothing: `return` takes no value here");
+                }
                 if self.depth > 0 {
-                    return self.error(span, "a helper has no `return`: its last expression is its value");
+                    return self.error(span, "a `return` of a closure stands in its block");
                 }
                 self.emit(StmtKind::Return);
                 Val::Unit
             }
+            ExprKind::Typed(x, said) => {
+                let v = self.expr(x)?;
+                self.as_said(v, said, x.span)?
+            }
             ExprKind::Error => return Err(Reported),
         })
+    }
+
+    pub(super) fn read_var(&mut self, var: Var, span: Span) -> Value {
+        let ty = self.vars[var.0 as usize].ty.clone();
+        self.push(Op::ReadVar(var), ty, span)
+    }
+
+    /// `v + 1`, behind the last number of a closed range.
+    fn next(&mut self, v: Val, e: &Expr) -> Result<Val> {
+        let one = Expr { kind: ExprKind::Int(1, None), span: e.span };
+        self.binary_op(BinaryOp::Add, (v, e), (Val::Int(1, None), &one), e.span)
     }
 
     pub(super) fn exprs(&mut self, list: &[Expr]) -> Result<Vec<Val>> {
@@ -103,17 +121,9 @@ impl Infer<'_> {
 
     pub(super) fn name(&mut self, n: &str, span: Span) -> Result<Val> {
         match self.lookup(n).cloned() {
-            Some(Binding::Val(v)) => return Ok(v),
-            Some(Binding::Var(var)) => {
-                let ty = self.vars[var.0 as usize].ty.clone();
-                return Ok(Val::Run(self.push(Op::ReadVar(var), ty, span)));
-            }
-            Some(Binding::PtrVar(p, var)) => {
-                let ty = self.vars[var.0 as usize].ty.clone();
-                let offset = self.push(Op::ReadVar(var), ty, span);
-                return Ok(Val::Ptr(p, Some(offset)));
-            }
             Some(Binding::Poisoned) => return Err(Reported),
+            Some(b) => return Ok(self.read(&b, span)),
+            None if n == "None" => return Ok(Val::Option(None)),
             None => {}
         }
         if let Some((_, v)) = self.consts.iter().find(|(c, _)| c == n) {
@@ -139,6 +149,10 @@ impl Infer<'_> {
             "it is a helper, call it, or hand on a closure that does".to_string()
         } else if let Some(cure) = suggest::value(n) {
             cure
+        } else if n.len() > 1 && n == n.to_uppercase() && n.starts_with(|c: char| c.is_alphabetic()) {
+            "a kernel does not see the constants beside it: put both in a #[tile_module], declare the constant in the \
+             kernel's body, or make it a const parameter"
+                .to_string()
         } else {
             "a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"
                 .to_string()
@@ -454,6 +468,11 @@ impl Infer<'_> {
                     _ => return Ok(None),
                 }
             }
+            (Val::DType(x), Val::DType(y)) => match op {
+                Eq => Val::Bool(x == y),
+                Ne => Val::Bool(x != y),
+                _ => return Ok(None),
+            },
             (Val::Bool(x), Val::Bool(y)) => match op {
                 And => Val::Bool(x & y),
                 Or => Val::Bool(x | y),

@@ -219,6 +219,7 @@ impl Infer<'_> {
                 let axis = self.axis(&axis, rank, c.args[1].span)?;
                 self.params[*p].slot + 1 + axis + if name == "stride" { rank } else { 0 }
             }
+            (Val::Array(list), "len", 1) => return Ok(Val::Int(list.len() as i128, Some(DType::U64))),
             (Val::Run(v), "dim", 2) if !self.ty(*v).is_scalar() => {
                 let shape = self.ty(*v).shape.clone();
                 let axis = self.expr(&c.args[1])?;

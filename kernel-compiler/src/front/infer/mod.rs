@@ -3,6 +3,7 @@
 //! Compile-time values (literals, const generics, shapes) are folded here; helpers and closures are inlined; every
 //! rule about dtypes, shapes and uniformity is checked here, and nowhere later.
 
+mod aggregate;
 mod builtins;
 mod call;
 mod closure;
@@ -10,6 +11,7 @@ mod constants;
 mod control;
 mod dot;
 mod expr;
+mod loops;
 mod memory;
 mod operands;
 mod ops;
@@ -27,9 +29,9 @@ pub use options::OPTIONS;
 use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::{DType, in_message, in_source};
 use crate::front::ast;
-use crate::front::ast::{Config, Const, Enum, Kernel, ParamKind};
+use crate::front::ast::{Choice, Config, Const, Enum, Kernel, ParamKind, Struct};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use tilewright_types::limits::MAX_RANK;
 
@@ -39,14 +41,17 @@ const MAX_TILE: usize = 1 << 17;
 const MAX_REGISTERS: usize = 256;
 /// Helpers may call helpers this deep; recursion cannot end at compile time.
 const MAX_DEPTH: usize = 32;
+/// Operations of a kernel whose helpers are inlined and whose `static_range`s are laid out: more are a mistake, and
+/// would be compiled for minutes.
+const MAX_OPERATIONS: usize = 1 << 16;
 
 /// Infers one instance.
-pub fn infer(kernel: &Kernel, types: &[(String, DType)], config: &Config, d: &Diagnostics) -> Result<Func> {
+pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Func> {
     // A `let mut n = 0` takes its type from what it meets later: each such meeting restarts inference once.
     let mut literal_types = HashMap::new();
     let before = d.len();
     loop {
-        let mut cx = Infer::new(kernel, types, config, d, literal_types);
+        let mut cx = Infer::new(kernel, choice, config, d, literal_types);
         let done = cx.kernel();
         if cx.restart {
             literal_types = cx.literal_types;
@@ -89,6 +94,11 @@ enum Val {
     Unit,
     Tuple(Vec<Val>),
     Array(Vec<Val>),
+    Struct(Rc<Struct>, Vec<Val>),
+    /// An element type: `x.dtype()`.
+    DType(DType),
+    /// An optional parameter, `Some(v)` or `None`: known at compile time.
+    Option(Option<Box<Val>>),
     /// A slice or view parameter.
     Param(usize),
     /// A raw pointer: parameter and offset in elements.
@@ -102,6 +112,8 @@ struct Range {
     lo: Val,
     hi: Val,
     step: Val,
+    /// From the last number to the first.
+    reversed: bool,
     /// Laid out in a row at compile time.
     unrolled: bool,
     options: LoopOptions,
@@ -130,13 +142,47 @@ enum Binding {
     Var(Var),
     /// A mutable pointer: its parameter and the cell of its offset.
     PtrVar(usize, Var),
+    /// A mutable tuple, array or struct: a variable for each part.
+    Parts(Whole, Vec<Binding>),
     /// Its value has a mistake, which has been reported: what uses it says nothing.
     Poisoned,
+}
+
+/// A loop around what is inferred.
+#[derive(Clone, Debug)]
+struct Frame {
+    label: Option<String>,
+    /// Laid out in a row: nothing leaves it.
+    is_unrolled: bool,
+}
+
+/// A jump to a loop from within another one: the inner loop is left, and a flag says what the outer ones do.
+#[derive(Clone, Copy, Debug)]
+struct Exit {
+    /// The loop that a label names, as an index of the loops around.
+    target: usize,
+    jump: Jump,
+    flag: Var,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Jump {
+    Break,
+    Continue,
+}
+
+/// What parts make up.
+#[derive(Clone, Debug)]
+enum Whole {
+    Tuple,
+    Array,
+    Struct(Rc<Struct>),
 }
 
 struct Infer<'a> {
     d: &'a Diagnostics,
     kernel: &'a Kernel,
+    choice: &'a Choice,
     consts: &'a [(String, Const)],
     warps: u32,
     /// Type names in reach, innermost last.
@@ -144,18 +190,22 @@ struct Infer<'a> {
     params: Vec<Param>,
     values: Vec<ValueInfo>,
     vars: Vec<VarInfo>,
-    /// Those that hold the value of an `if`.
-    choices: HashSet<Var>,
+    /// Those that hold the value of an `if`, with the values of its branches.
+    choices: HashMap<Var, [Value; 2]>,
     /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets
     /// another. (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
     open_vars: HashMap<Var, usize>,
     literals: usize,
     literal_types: HashMap<usize, DType>,
     restart: bool,
+    /// It has more than [`MAX_OPERATIONS`], which has been reported.
+    is_too_long: bool,
     /// Statement lists under construction, innermost last.
     blocks: Vec<Vec<Stmt>>,
     scopes: Vec<HashMap<String, Binding>>,
-    loops: usize,
+    loops: Vec<Frame>,
+    /// Jumps over inner loops to one that a label names.
+    exits: Vec<Exit>,
     /// Depth of inlined helpers.
     depth: usize,
     /// In a helper of a library of the language: the user's call, of the outermost one.
@@ -165,7 +215,7 @@ struct Infer<'a> {
 impl<'a> Infer<'a> {
     fn new(
         kernel: &'a Kernel,
-        types: &[(String, DType)],
+        choice: &'a Choice,
         config: &'a Config,
         d: &'a Diagnostics,
         literal_types: HashMap<usize, DType>,
@@ -173,20 +223,23 @@ impl<'a> Infer<'a> {
         Infer {
             d,
             kernel,
+            choice,
             consts: &config.consts,
             warps: config.warps,
-            types: types.to_vec(),
+            types: choice.types.clone(),
             params: vec![],
             values: vec![],
             vars: vec![],
-            choices: HashSet::new(),
+            choices: HashMap::new(),
             open_vars: HashMap::new(),
             literals: 0,
             literal_types,
             restart: false,
+            is_too_long: false,
             blocks: vec![vec![]],
             scopes: vec![HashMap::new()],
-            loops: 0,
+            loops: vec![],
+            exits: vec![],
             depth: 0,
             standard_call: None,
         }
@@ -195,14 +248,19 @@ impl<'a> Infer<'a> {
     fn kernel(&mut self) -> Result<()> {
         let kernel = self.kernel;
         let mut slot = 0;
-        for (i, p) in kernel.params.iter().enumerate() {
-            let dtype = self.dtype(&p.elem)?;
+        for p in &kernel.params {
+            let (dtype, i) = (self.dtype(&p.elem)?, self.params.len());
             let name = p.name.to_string();
+            if !self.choice.has(p) {
+                self.bind(&name, Binding::Val(Val::Option(None)));
+                continue;
+            }
             let val = match p.kind {
                 ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span().into())),
                 ParamKind::Ptr { .. } => Val::Ptr(i, None),
                 ParamKind::Slice { .. } | ParamKind::View { .. } => Val::Param(i),
             };
+            let val = if p.is_optional { Val::Option(Some(Box::new(val))) } else { val };
             self.bind(&name, Binding::Val(val));
             self.params.push(Param { name, kind: p.kind, dtype, slot });
             slot += p.kind.slots();
@@ -304,6 +362,10 @@ impl<'a> Infer<'a> {
                 Op::Float(if dtype.reaches(*x) { *x } else { dtype.overflowed(*x) })
             }
             Val::Bool(b) if dtype == DType::Bool => Op::Bool(*b),
+            Val::Option(_) | Val::DType(_) | Val::Struct(..) => {
+                let found = self.describe(v);
+                return self.error(span, format!("expected {wanted}, found {found}"));
+            }
             _ => {
                 let found = self.describe(v);
                 return self.error(
@@ -454,7 +516,10 @@ impl<'a> Infer<'a> {
             Val::Str(_) => "a string".into(),
             Val::Unit => "nothing".into(),
             Val::Tuple(vs) => format!("a tuple of {}", vs.len()),
-            Val::Array(_) => "an array".into(),
+            Val::Array(vs) => format!("an array of {}", vs.len()),
+            Val::Struct(of, _) => format!("a `{}`", of.name),
+            Val::DType(t) => format!("the element type {t}"),
+            Val::Option(_) => "an optional value, which `if let Some(v) = v { .. }` takes".into(),
             Val::Param(p) => match self.params[*p].kind {
                 ParamKind::View { .. } => format!("the view `{}`", self.params[*p].name),
                 _ => format!("the slice `{}`", self.params[*p].name),

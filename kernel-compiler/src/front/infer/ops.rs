@@ -2,7 +2,7 @@
 
 use crate::diag::{Result, Span};
 use crate::dtype::{DType, in_message};
-use crate::front::ast::{Expr, Generic};
+use crate::front::ast::{Expr, ExprKind, Generic};
 use crate::front::infer::builtins::{self, BUILTINS, Call, usage};
 use crate::front::infer::{Infer, Val, options};
 use crate::front::suggest;
@@ -21,11 +21,23 @@ impl Infer<'_> {
             "program_id" | "num_programs" => self.program(&name, c),
             "swizzle2d" => self.swizzle2d(c),
             "cdiv" => self.cdiv(c),
+            "next_power_of_two" => {
+                let [n] = self.args(c)?;
+                let at = c.args[0].span;
+                let known = self.const_int(&n, at, "the argument of `next_power_of_two`")?;
+                let Some(power) = u64::try_from(known).ok().and_then(u64::checked_next_power_of_two) else {
+                    return self.error(at, format!("no power of two follows {known}"));
+                };
+                let dtype = if let Val::Int(_, t) = n { t } else { None };
+                self.fold_fits(power.into(), dtype, c.span)
+            }
             "arange" => self.arange(c),
+            "dtype" => self.dtype_of_value(c),
             "zeros" => {
-                let [shape] = self.args(c)?;
+                let (c, named) = self.dtype_arg(c, 1)?;
+                let [shape] = self.args(&c)?;
                 let shape = self.shape(&shape, c.args[0].span)?;
-                let dtype = self.type_arg(c)?.unwrap_or(DType::F32);
+                let dtype = named.or(self.type_arg(&c)?).unwrap_or(DType::F32);
                 let zero = match dtype {
                     DType::Bool => Val::Bool(false),
                     d if d.is_float() => Val::Float(0.0, None),
@@ -66,11 +78,9 @@ impl Infer<'_> {
                 self.binary(min, x, hi, c.span).map(Val::Run)
             }
             "to" => {
-                if let [_, ty] = c.args {
-                    return self.error(ty.span, suggest::TYPE_ARGUMENT);
-                }
-                let [x] = self.args(c)?;
-                match self.type_arg(c)? {
+                let (c, named) = self.dtype_arg(c, 1)?;
+                let [x] = self.args(&c)?;
+                match named.or(self.type_arg(&c)?) {
                     Some(t) => self.cast(x, t, c.span),
                     None => self.error(
                         c.span,
@@ -79,10 +89,11 @@ impl Infer<'_> {
                 }
             }
             "bitcast" => {
-                let [x] = self.args(c)?;
+                let (c, named) = self.dtype_arg(c, 1)?;
+                let [x] = self.args(&c)?;
                 let x = self.run(x, c.args[0].span)?;
                 let from = self.ty(x).clone();
-                let Some(to) = self.type_arg(c)? else {
+                let Some(to) = named.or(self.type_arg(&c)?) else {
                     return self.error(c.span, "`bitcast` names a type: `bitcast::<T>(x)`");
                 };
                 if to.size() != from.dtype.size() || to == DType::Bool || from.dtype == DType::Bool {
@@ -128,7 +139,7 @@ impl Infer<'_> {
                 self.pointer_add(p, i, c.args[1].span)
             }
             "len" | "dim" | "stride" => self.extent_of(&name, c),
-            "range" | "static_range" | "step_by" => self.range(&name, c),
+            "range" | "static_range" | "step_by" | "rev" => self.range(&name, c),
             "stages" | "unroll" | "flatten" | "warp_specialise" => self.range_option(&name, c),
             "static_assert" | "device_assert" | "device_print" => self.debug(&name, c),
             "num_sms" => self.error(c.span, "`num_sms()` belongs in the grid; in a kernel use `num_programs(0)`"),
@@ -162,6 +173,39 @@ impl Infer<'_> {
         }
         let vals = self.exprs(c.args)?;
         Ok(vals.try_into().expect("N of them"))
+    }
+
+    /// `dtype(x)` of a value, an array or a pointer, and `dtype::<T>()`.
+    fn dtype_of_value(&mut self, c: &Call) -> Result<Val> {
+        if let (Some(t), []) = (self.type_arg(c)?, c.args) {
+            return Ok(Val::DType(t));
+        }
+        let [x] = self.args(c)?;
+        match self.elem_of(&x) {
+            Some(t) => Ok(Val::DType(t)),
+            None => {
+                let found = self.describe(&x);
+                self.error(c.args[0].span, format!("`x.dtype()` is of an array, a tile or a scalar; found {found}"))
+            }
+        }
+    }
+
+    /// The element type that an argument behind the others says, as in `x.to(y.dtype())`, and the call without it.
+    fn dtype_arg<'c>(&mut self, c: &Call<'c>, others: usize) -> Result<(Call<'c>, Option<DType>)> {
+        let call = |args| Call { name: c.name, generics: c.generics, args, span: c.span, options: Default::default() };
+        let [_, ty] = c.args else { return Ok((call(c.args), None)) };
+        if c.args.len() != others + 1 {
+            return Ok((call(c.args), None));
+        }
+        // The name of a type is no value.
+        let is_type = matches!(&ty.kind, ExprKind::Name(n) if self.lookup(n).is_none() && (DType::parse(n).is_some() || suggest::element(n).is_some()));
+        if is_type {
+            return self.error(ty.span, suggest::TYPE_ARGUMENT);
+        }
+        match self.expr(ty)? {
+            Val::DType(t) => Ok((call(&c.args[..others]), Some(t))),
+            _ => self.error(ty.span, suggest::TYPE_ARGUMENT),
+        }
     }
 
     pub(super) fn type_arg(&self, c: &Call) -> Result<Option<DType>> {
@@ -262,8 +306,19 @@ impl Infer<'_> {
         self.binary(Binary::Add, q, more, c.span).map(Val::Run)
     }
 
+    /// A computed constant of a dtype, which it has to fit.
+    fn fold_fits(&self, n: i128, dtype: Option<DType>, span: Span) -> Result<Val> {
+        match dtype {
+            Some(t) if !t.holds(n) => self.error(span, format!("{n} does not fit in {t}")),
+            t => Ok(Val::Int(n, t)),
+        }
+    }
+
     fn arange(&mut self, c: &Call) -> Result<Val> {
         let (lo, hi) = match &self.exprs(c.args)?[..] {
+            [Val::Range(r)] if r.reversed => {
+                return self.error(c.span, "`arange` counts up: subtract it from the last index");
+            }
             [Val::Range(r)] => (
                 self.const_int(&r.lo, c.span, "a bound of arange")?,
                 self.const_int(&r.hi, c.span, "a bound of arange")?,

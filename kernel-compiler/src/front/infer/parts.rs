@@ -52,7 +52,7 @@ impl Infer<'_> {
                 }
                 let (axis, rest) = (rest.len(), rest.to_vec());
                 let half = |cx: &mut Self, start: usize| {
-                    let part = cx.part(t, axis, start, 1, c.span);
+                    let part = cx.subtile(t, axis, start, 1, c.span);
                     cx.reshape(part, &rest, c.span).map(Val::Run)
                 };
                 Ok(Val::Tuple(vec![half(self, 0)?, half(self, 1)?]))
@@ -117,7 +117,7 @@ impl Infer<'_> {
         self.reshape(v, shape, span)
     }
 
-    pub(super) fn part(&mut self, value: Value, axis: usize, start: usize, extent: usize, span: Span) -> Value {
+    pub(super) fn subtile(&mut self, value: Value, axis: usize, start: usize, extent: usize, span: Span) -> Value {
         let mut ty = self.ty(value).clone();
         if ty.shape[axis] == extent {
             return value;
@@ -145,19 +145,19 @@ impl Infer<'_> {
                 format!("a part has a power of two of elements and begins at a multiple of it: {from}..{to} has {len}"),
             );
         }
-        Ok(Val::Run(self.part(t, axis, from as usize, len as usize, c.span)))
+        Ok(Val::Run(self.subtile(t, axis, from as usize, len as usize, c.span)))
     }
 
     /// `a..b` of constants.
     fn bounds(&mut self, range: &Expr) -> Result<[i128; 2]> {
-        let ExprKind::Range(from, to) = &range.kind else {
+        let ExprKind::Range { lo: from, hi: to, is_closed } = &range.kind else {
             return self.error(range.span, "a range of constants is expected: `slice(t, axis, a..b)`");
         };
         let mut bound = |e: &Expr| {
             let v = self.expr(e)?;
             self.const_int(&v, e.span, "a bound of a part")
         };
-        Ok([bound(from)?, bound(to)?])
+        Ok([bound(from)?, bound(to)? + i128::from(*is_closed)])
     }
 
     fn insert(&mut self, c: &Call) -> Result<Val> {

@@ -2,7 +2,7 @@
 
 use crate::diag::Result;
 use crate::front::infer::builtins::Call;
-use crate::front::infer::{Infer, Range, Val, builtins, control};
+use crate::front::infer::{Infer, Range, Val, builtins, loops};
 use crate::ir::LoopOptions;
 use std::rc::Rc;
 
@@ -15,6 +15,7 @@ impl Infer<'_> {
             lo: lo.clone(),
             hi: hi.clone(),
             step: step.clone(),
+            reversed: false,
             unrolled,
             options: LoopOptions::default(),
         };
@@ -24,11 +25,23 @@ impl Infer<'_> {
             ("range", [lo, hi]) => range(lo, hi, &one, false),
             ("range", [lo, hi, step]) => range(lo, hi, step, false),
             ("range", _) => return self.error(c.span, "`range(a, b, step)` takes two or three arguments"),
-            ("static_range", [Val::Range(r)]) => range(&r.lo, &r.hi, &r.step, true),
+            ("static_range", [Val::Range(r)]) => Range { reversed: r.reversed, ..range(&r.lo, &r.hi, &r.step, true) },
             ("static_range", [hi]) => range(&zero, hi, &one, true),
             ("static_range", [lo, hi]) => range(lo, hi, &one, true),
             ("static_range", [lo, hi, step]) => range(lo, hi, step, true),
             ("static_range", _) => return self.error(c.span, "`static_range(a..b)` takes a range"),
+            ("rev", [Val::Range(r)]) => {
+                let range = range(&r.lo, &r.hi, &r.step, r.unrolled);
+                Range { reversed: !r.reversed, options: r.options, ..range }
+            }
+            ("rev", _) => return self.error(c.span, "`.rev()` follows a range: `(a..b).rev()`"),
+            ("step_by", [Val::Range(r), _]) if r.reversed => {
+                return self.error(c.span, "a step stands before `.rev()`: `(a..b).step_by(s).rev()`");
+            }
+            ("step_by", [Val::Range(_), Val::Int(step, _)]) if *step < 1 => {
+                let why = format!("a step of `.step_by` is 1 or more, found {step}: `range(a, b, -1)` counts down");
+                return self.error(c.args[1].span, why);
+            }
             (_, [Val::Range(r), step]) => Range { options: r.options, ..range(&r.lo, &r.hi, step, r.unrolled) },
             _ => return self.error(c.span, "`.step_by` follows a range: `(a..b).step_by(s)`"),
         };
@@ -68,14 +81,15 @@ impl Infer<'_> {
             (_, v) => {
                 let at = c.args[1].span;
                 let n = self.const_int(v.expect("counted"), at, &format!("the argument of `.{name}`"))?;
-                let greatest = if name == "stages" { MAX_STAGES } else { control::MAX_UNROLL };
+                let greatest = if name == "stages" { MAX_STAGES } else { loops::MAX_UNROLL };
                 if !(1..=greatest).contains(&n) {
                     return self.error(at, format!("{name} is 1 to {greatest}"));
                 }
                 *(if name == "stages" { &mut options.stages } else { &mut options.unroll }) = n as u32;
             }
         }
-        let r = Range { lo: r.lo.clone(), hi: r.hi.clone(), step: r.step.clone(), unrolled: false, options };
+        let (lo, hi, step) = (r.lo.clone(), r.hi.clone(), r.step.clone());
+        let r = Range { lo, hi, step, reversed: r.reversed, unrolled: false, options };
         Ok(Val::Range(Rc::new(r)))
     }
 }

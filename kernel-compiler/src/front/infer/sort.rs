@@ -40,7 +40,7 @@ impl Infer<'_> {
                 let extent = ty.shape[axis];
                 return self.error(k.span, format!("`topk` gives a power of two of elements, of {extent} at most, found {n}"));
             }
-            sorted = sorted.into_iter().map(|v| self.part(v, axis, 0, n as usize, c.span)).collect();
+            sorted = sorted.into_iter().map(|v| self.subtile(v, axis, 0, n as usize, c.span)).collect();
         }
         Ok(results(sorted))
     }

@@ -3,9 +3,11 @@
 use crate::diag::{Diagnostics, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{
-    Arm, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName, UnaryOp,
+    Arm, ArmPattern, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName,
+    UnaryOp,
 };
-use crate::front::parse::types::{said, type_name};
+use crate::front::parse::returns;
+use crate::front::parse::types::{option_of, said, type_name};
 use crate::front::suggest;
 use proc_macro2::Ident;
 use std::rc::Rc;
@@ -49,7 +51,7 @@ fn stmt(s: &syn::Stmt, d: &Diagnostics) -> Stmt {
 }
 
 const ITEMS: &str =
-    "the only items inside a kernel are constants: put helpers and enums beside it, in a #[tile_module]";
+    "the only items inside a kernel are constants: put helpers, enums and structs beside it, in a #[tile_module]";
 
 /// A statement with a mistake, and the names that it defines.
 fn lost(names: Vec<Ident>, span: Span) -> Stmt {
@@ -93,6 +95,8 @@ fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
         syn::Type::Infer(_) => Ok(Said::Nothing),
         syn::Type::Tuple(t) => Ok(Said::Tuple(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),
         syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(said(ty, d)),
+        syn::Type::Array(_) => Ok(Said::Nothing),
+        ty if let Some(of) = option_of(ty) => Ok(Said::Option(Box::new(local_type(of, d)?))),
         ty => type_name(ty, d).map(Said::Elem),
     }
 }
@@ -103,10 +107,19 @@ pub fn pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Pattern> {
             Ok(Pattern::Name { name: i.ident.clone(), mutable: i.mutability.is_some() })
         }
         syn::Pat::Tuple(t) => Ok(Pattern::Tuple(t.elems.iter().map(|e| pattern(e, d)).collect::<Result<_>>()?)),
+        syn::Pat::Struct(s) => {
+            let name = type_of_path(&s.path, d)?;
+            let field = |f: &syn::FieldPat| match &f.member {
+                syn::Member::Named(n) => Ok((n.clone(), pattern(&f.pat, d)?)),
+                syn::Member::Unnamed(i) => Err(d.error(i.span, "a struct here has named fields")),
+            };
+            let fields = s.fields.iter().map(field).collect::<Result<_>>()?;
+            Ok(Pattern::Struct { name, fields, is_open: s.rest.is_some() })
+        }
         syn::Pat::Wild(_) => Ok(Pattern::Ignore),
         syn::Pat::Type(t) => pattern(&t.pat, d),
         syn::Pat::Paren(t) => pattern(&t.pat, d),
-        _ => Err(d.error(Span::of(p), "a pattern here is a name, `mut` name, `_` or a tuple of these")),
+        _ => Err(d.error(Span::of(p), "a pattern here is a name, `mut` name, `_`, or a tuple or a struct of these")),
     }
 }
 
@@ -155,7 +168,10 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         syn::Expr::Lit(l) => literal(&l.lit, d)?,
         syn::Expr::Path(p) => path(&p.path, d)?,
         syn::Expr::Unsafe(u) => ExprKind::Block(block(&u.block, d)),
-        syn::Expr::Block(b) => ExprKind::Block(block(&b.block, d)),
+        syn::Expr::Block(b) => match &b.label {
+            None => ExprKind::Block(block(&b.block, d)),
+            Some(l) => return Err(d.error(Span::of(l), "a label is for a loop, not for a block")),
+        },
         syn::Expr::Unary(u) => match u.op {
             syn::UnOp::Neg(_) => match expr(&u.expr, d) {
                 // `-1` is a literal: its sign counts when it takes a type.
@@ -202,48 +218,62 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         syn::Expr::Repeat(r) => ExprKind::Repeat(boxed(&r.expr, d), boxed(&r.len, d)),
         syn::Expr::Field(f) => match &f.member {
             syn::Member::Unnamed(i) => ExprKind::Field(boxed(&f.base, d), i.index as usize),
-            syn::Member::Named(n) => {
-                let cure = suggest::field(&n.to_string());
-                let cure = cure.unwrap_or("only tuples have fields, `.0`, `.1`, ..".into());
-                return Err(d.error(n.span(), format!("no field `{n}`: {cure}")));
-            }
+            syn::Member::Named(n) => ExprKind::Member(boxed(&f.base, d), n.clone()),
         },
-        syn::Expr::Range(r) => {
-            let (Some(lo), Some(hi), syn::RangeLimits::HalfOpen(_)) = (&r.start, &r.end, &r.limits) else {
-                return Err(d.error(span, "a range here is `a..b`"));
+        syn::Expr::Struct(s) => {
+            if let Some(rest) = &s.rest {
+                return Err(d.error(Span::of(rest), "every field of a struct is given: there is no `..` here"));
+            }
+            let field = |f: &syn::FieldValue| match &f.member {
+                syn::Member::Named(n) => Ok((n.clone(), expr(&f.expr, d))),
+                syn::Member::Unnamed(i) => Err(d.error(i.span, "a struct here has named fields")),
             };
-            ExprKind::Range(boxed(lo, d), boxed(hi, d))
+            let fields = s.fields.iter().map(field).collect::<Result<_>>()?;
+            ExprKind::Struct { name: type_of_path(&s.path, d)?, fields }
+        }
+        syn::Expr::Range(r) => {
+            let (Some(lo), Some(hi)) = (&r.start, &r.end) else {
+                return Err(d.error(span, "a range here is `a..b` or `a..=b`"));
+            };
+            let is_closed = matches!(r.limits, syn::RangeLimits::Closed(_));
+            ExprKind::Range { lo: boxed(lo, d), hi: boxed(hi, d), is_closed }
         }
         syn::Expr::Closure(c) => ExprKind::Closure(Rc::new(closure(c, d)?)),
         syn::Expr::If(i) => {
-            if let syn::Expr::Let(l) = &*i.cond {
-                return Err(d.error(Span::of(l), "`if let` is not part of the tile language"));
-            }
             let other = i.else_branch.as_ref().map(|(_, e)| boxed(e, d));
+            if let syn::Expr::Let(l) = &*i.cond {
+                return if_let(l, block(&i.then_branch, d), other, d);
+            }
+            if has_let(&i.cond) {
+                return Err(d.error(Span::of(&i.cond), "an `if let` stands alone: write an `if` inside of it"));
+            }
             ExprKind::If { cond: boxed(&i.cond, d), then: block(&i.then_branch, d), other }
         }
         syn::Expr::ForLoop(f) => {
-            ExprKind::For { pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d), body: block(&f.body, d) }
+            let label = label(&f.label);
+            ExprKind::For { label, pattern: pattern(&f.pat, d)?, over: boxed(&f.expr, d), body: block(&f.body, d) }
         }
         syn::Expr::While(w) => {
             if let syn::Expr::Let(l) = &*w.cond {
                 return Err(d.error(Span::of(l), "`while let` is not part of the tile language"));
             }
-            ExprKind::While { cond: boxed(&w.cond, d), body: block(&w.body, d) }
+            ExprKind::While { label: label(&w.label), cond: boxed(&w.cond, d), body: block(&w.body, d) }
         }
-        syn::Expr::Loop(l) => ExprKind::Loop { body: block(&l.body, d) },
-        syn::Expr::Break(b) if b.label.is_none() && b.expr.is_none() => ExprKind::Break,
-        syn::Expr::Continue(c) if c.label.is_none() => ExprKind::Continue,
-        syn::Expr::Break(_) | syn::Expr::Continue(_) => {
-            return Err(d.error(span, "`break` and `continue` take no label and no value"));
-        }
-        syn::Expr::Return(r) if r.expr.is_none() => ExprKind::Return,
-        syn::Expr::Return(r) => {
-            return Err(d.error(Span::of(r), "`return` takes no value: end a helper with its value"));
-        }
+        syn::Expr::Loop(l) => ExprKind::Loop { label: label(&l.label), body: block(&l.body, d) },
+        syn::Expr::Break(b) => match &b.expr {
+            None => ExprKind::Break(b.label.as_ref().map(|l| l.ident.clone())),
+            Some(value) => {
+                let why = "`break` takes no value: assign to a variable that is declared before the loop";
+                return Err(d.error(Span::of(value), why));
+            }
+        },
+        syn::Expr::Continue(c) => ExprKind::Continue(c.label.as_ref().map(|l| l.ident.clone())),
+        syn::Expr::Return(r) => ExprKind::Return(r.expr.as_ref().map(|e| boxed(e, d))),
         syn::Expr::Index(i) => {
-            let is_none = matches!(&*i.index, syn::Expr::Path(p) if p.path.is_ident("None"));
-            return Err(d.error(span, if is_none { suggest::NEW_DIMENSION } else { suggest::INDEX }));
+            if matches!(&*i.index, syn::Expr::Path(p) if p.path.is_ident("None")) {
+                return Err(d.error(span, suggest::NEW_DIMENSION));
+            }
+            ExprKind::Index(boxed(&i.expr, d), boxed(&i.index, d))
         }
         syn::Expr::Match(m) => {
             ExprKind::Match { value: boxed(&m.expr, d), arms: m.arms.iter().map(|a| arm(a, d)).collect::<Result<_>>()? }
@@ -267,31 +297,93 @@ fn closure(c: &syn::ExprClosure, d: &Diagnostics) -> Result<Closure> {
         syn::ReturnType::Default => Said::Nothing,
         syn::ReturnType::Type(_, ty) => said(ty, d),
     };
-    Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body: expr(&c.body, d) })
+    let mut body = expr(&c.body, d);
+    if let ExprKind::Block(b) = body.kind {
+        body.kind = ExprKind::Block(returns::as_values(b, &returns, d));
+    }
+    Ok(Closure { params: c.inputs.iter().map(param).collect::<Result<_>>()?, returns, body })
+}
+
+/// The name in a label, without its quote.
+fn label(l: &Option<syn::Label>) -> Option<Ident> {
+    l.as_ref().map(|l| l.name.ident.clone())
+}
+
+/// The name of a struct in front of its fields.
+fn type_of_path(p: &syn::Path, d: &Diagnostics) -> Result<TypeName> {
+    match p.get_ident() {
+        Some(name) => Ok(TypeName { name: name.to_string(), span: name.span().into() }),
+        None => {
+            Err(d.error(Span::of(p), "a struct is named by its name alone: its type arguments follow from its fields"))
+        }
+    }
+}
+
+/// `if let pattern = value { then } else { other }`: a `match` with two arms.
+fn if_let(l: &syn::ExprLet, then: Block, other: Option<Box<Expr>>, d: &Diagnostics) -> Result<ExprKind> {
+    let value = boxed(&l.expr, d);
+    let (pattern, span) = (arm_pattern(&l.pat, d), Span::of(&l.pat));
+    let pattern = match pattern? {
+        pattern @ (ArmPattern::Some(_) | ArmPattern::None) => pattern,
+        ArmPattern::Any | ArmPattern::Constants(_) => {
+            return Err(d.error(
+                span,
+                "`if let` takes an optional parameter, `if let Some(bias) = bias { .. }`; compare other values by `==`",
+            ));
+        }
+    };
+    let then = Arm { pattern, span, body: Expr { span: then.span, kind: ExprKind::Block(then) } };
+    let nothing = || Expr { kind: ExprKind::Block(Block { stmts: vec![], value: None, span }), span };
+    let other = Arm { pattern: ArmPattern::Any, span, body: other.map_or_else(nothing, |e| *e) };
+    Ok(ExprKind::Match { value, arms: vec![then, other] })
+}
+
+/// Whether a condition has a `let` beside other conditions.
+fn has_let(cond: &syn::Expr) -> bool {
+    match cond {
+        syn::Expr::Let(_) => true,
+        syn::Expr::Binary(b) => has_let(&b.left) || has_let(&b.right),
+        syn::Expr::Paren(p) => has_let(&p.expr),
+        _ => false,
+    }
 }
 
 fn arm(a: &syn::Arm, d: &Diagnostics) -> Result<Arm> {
     if let Some((token, _)) = &a.guard {
         return Err(d.error(token.span(), "an arm of a `match` has no `if`: write an `if` in its body"));
     }
-    Ok(Arm { of: arm_pattern(&a.pat, d)?, body: expr(&a.body, d) })
+    Ok(Arm { pattern: arm_pattern(&a.pat, d)?, span: Span::of(&a.pat), body: expr(&a.body, d) })
 }
 
-/// The constants that an arm takes; none for `_`.
-fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Option<Vec<Expr>>> {
-    let one = |kind| Ok(Some(vec![Expr { kind, span: Span::of(p) }]));
+/// What an arm takes.
+fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<ArmPattern> {
+    let one = |kind| Ok(ArmPattern::Constants(vec![Expr { kind, span: Span::of(p) }]));
     match p {
-        syn::Pat::Wild(_) => Ok(None),
+        syn::Pat::Wild(_) => Ok(ArmPattern::Any),
         syn::Pat::Paren(p) => arm_pattern(&p.pat, d),
+        syn::Pat::Ident(i) if i.ident == "None" => Ok(ArmPattern::None),
+        syn::Pat::TupleStruct(t) if t.path.is_ident("Some") && t.elems.len() == 1 => {
+            pattern(&t.elems[0], d).map(ArmPattern::Some)
+        }
         syn::Pat::Path(p) if p.path.segments.len() > 1 => one(path(&p.path, d)?),
         syn::Pat::Lit(l) if matches!(l.lit, syn::Lit::Int(_) | syn::Lit::Bool(_)) => one(literal(&l.lit, d)?),
         syn::Pat::Or(or) => {
-            let cases = or.cases.iter().map(|p| arm_pattern(p, d)).collect::<Result<Option<Vec<_>>>>()?;
-            Ok(cases.map(|list| list.into_iter().flatten().collect()))
+            let mut constants = vec![];
+            for case in &or.cases {
+                match arm_pattern(case, d)? {
+                    ArmPattern::Constants(list) => constants.extend(list),
+                    ArmPattern::Any => return Ok(ArmPattern::Any),
+                    ArmPattern::Some(_) | ArmPattern::None => {
+                        return Err(d.error(Span::of(case), "`Some(..)` and `None` are arms of their own, without `|`"));
+                    }
+                }
+            }
+            Ok(ArmPattern::Constants(constants))
         }
         _ => Err(d.error(
             Span::of(p),
-            "an arm of a `match` takes `Enum::Variant`, `true`, `false`, an integer, several of these with `|`, or `_`",
+            "an arm of a `match` takes `Enum::Variant`, `true`, `false`, an integer, several of these with `|`, \
+             `Some(name)`, `None`, or `_`",
         )),
     }
 }

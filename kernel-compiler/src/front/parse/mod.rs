@@ -3,13 +3,15 @@
 mod attr;
 mod body;
 pub mod constants;
+pub mod returns;
+pub mod structs;
 pub mod types;
 
 use crate::diag::{Diagnostics, Result, Span};
-use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Scope, TypeName};
+use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
 use crate::front::parse::attr::Attr;
 use crate::front::parse::constants::{const_param, enumeration};
-use crate::front::parse::types::{param_type, resolve, said, type_name, unknown_type};
+use crate::front::parse::types::{option_of, param_type, resolve, said, type_name, unknown_type};
 use crate::ir::ParamKind;
 pub use attr::{Named, facade_of, kernels as named};
 use proc_macro2::{Ident, TokenStream};
@@ -17,6 +19,11 @@ use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
+
+/// A kernel is built for each combination of the optional parameters that a call has.
+const MAX_OPTIONAL: usize = 4;
+/// Of a kernel with optional parameters: its types, its combinations of arguments and its configurations, multiplied.
+const MAX_INSTANCES: usize = 512;
 
 /// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and
 /// for all targets alike.
@@ -116,6 +123,18 @@ pub fn kernels(
             }
         }
         let configs = attr.configs(&k.name, d)?;
+        let optional = params.iter().filter(|p| p.is_optional).count();
+        let types = type_params.iter().map(|t| t.types.len()).product::<usize>();
+        let instances = (types << optional).saturating_mul(configs.len());
+        if optional > 0 && instances > MAX_INSTANCES {
+            let why = format!(
+                "{instances} instances: {types} choices of types, {} of optional parameters, {} configurations; a kernel \
+                 with optional parameters has at most {MAX_INSTANCES}",
+                1 << optional,
+                configs.len()
+            );
+            return Err(d.error(k.name.span(), why));
+        }
         let mut item = item.clone();
         if !k.docs.is_empty() {
             // A paragraph of its own.
@@ -195,6 +214,16 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
             Err(r) => failed = Some(r),
         }
     }
+    if let Some(p) = params.iter().filter(|p| p.is_optional).nth(MAX_OPTIONAL) {
+        failed = Some(d.error(
+            p.name.span(),
+            format!(
+                "a kernel has at most {MAX_OPTIONAL} optional parameters: it is built for each combination of them, which \
+                 are {} already",
+                1 << MAX_OPTIONAL
+            ),
+        ));
+    }
     if let Some(r) = failed {
         return Err(r);
     }
@@ -244,11 +273,13 @@ pub fn scope<'a>(
     let (mut scope, mut failed) = (Scope::default(), None);
     // Functions name enums that stand below them.
     for (item, _) in &items {
-        if let syn::Item::Enum(e) = item {
-            match enumeration(e) {
+        match item {
+            syn::Item::Enum(e) => match enumeration(e) {
                 Ok(e) => scope.enums.push(Rc::new(e)),
                 Err(e) => failed = Some(d.syn(e)),
-            }
+            },
+            syn::Item::Struct(s) => scope.structs.extend(structs::structure(s).map(Rc::new)),
+            _ => {}
         }
     }
     for (item, is_standard) in items {
@@ -270,7 +301,7 @@ pub fn scope<'a>(
 
 /// Reports the syntax of a helper that is not the language's.
 pub fn check_body(f: &syn::ItemFn, d: &Diagnostics) {
-    body::block(&f.block, d);
+    returns::as_values(body::block(&f.block, d), &Said::Nothing, d);
 }
 
 fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
@@ -293,21 +324,28 @@ fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
         syn::ReturnType::Default => None,
         syn::ReturnType::Type(_, ty) => Some(said(ty, d)),
     };
-    let (name, body) = (f.sig.ident.clone(), body::block(&f.block, d));
-    Ok(Helper { name, is_standard: false, type_params, consts, params, returns, body })
+    let body = returns::as_values(body::block(&f.block, d), returns.as_ref().unwrap_or(&Said::Nothing), d);
+    Ok(Helper { name: f.sig.ident.clone(), is_standard: false, type_params, consts, params, returns, body })
 }
 
+const ALLOWED: &str = "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T`, scalars, \
+     and `Option` of each";
+
 fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
-    const ALLOWED: &str =
-        "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut<T, R>`, `*const T`, `*mut T` and scalars";
     let syn::FnArg::Typed(p) = input else {
         return Err(d.error(Span::of(input), "a kernel is a plain function: no `self`"));
     };
     let syn::Pat::Ident(name) = &*p.pat else {
         return Err(d.error(Span::of(&p.pat), "a kernel's parameter is a plain name"));
     };
-    let name = name.ident.clone();
-    let (kind, elem) = match &*p.ty {
+    let optional = option_of(&p.ty);
+    let (kind, elem) = param_kind(optional.unwrap_or(&p.ty), d)?;
+    Ok(Param { name: name.ident.clone(), kind, elem, is_optional: optional.is_some() })
+}
+
+/// The kind and the element type of a parameter.
+fn param_kind(ty: &syn::Type, d: &Diagnostics) -> Result<(ParamKind, TypeName)> {
+    Ok(match ty {
         syn::Type::Reference(r) => match &*r.elem {
             syn::Type::Slice(s) => (ParamKind::Slice { mutable: r.mutability.is_some() }, type_name(&s.elem, d)?),
             other => return Err(d.error(Span::of(other), format!("a reference parameter is a slice; {ALLOWED}"))),
@@ -316,7 +354,7 @@ fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
         syn::Type::Path(path) => {
             let last = path.path.segments.last().expect("a path has a segment");
             match &last.arguments {
-                syn::PathArguments::None => (ParamKind::Scalar, type_name(&p.ty, d)?),
+                syn::PathArguments::None => (ParamKind::Scalar, type_name(ty, d)?),
                 syn::PathArguments::AngleBracketed(a) if last.ident == "View" || last.ident == "ViewMut" => {
                     let args: Vec<_> = a.args.iter().collect();
                     let [
@@ -334,10 +372,9 @@ fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
                     }
                     (ParamKind::View { rank, mutable: last.ident == "ViewMut" }, type_name(t, d)?)
                 }
-                _ => return Err(d.error(Span::of(&p.ty), ALLOWED)),
+                _ => return Err(d.error(Span::of(ty), ALLOWED)),
             }
         }
         ty => return Err(d.error(Span::of(ty), ALLOWED)),
-    };
-    Ok(Param { name, kind, elem })
+    })
 }

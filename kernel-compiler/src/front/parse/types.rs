@@ -9,7 +9,21 @@ use crate::front::suggest;
 pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
     match ty {
         syn::Type::Tuple(t) => Said::Tuple(t.elems.iter().map(|t| said(t, d)).collect()),
+        ty if let Some(of) = option_of(ty) => Said::Option(Box::new(said(of, d))),
         ty => helper_elem(ty, d).map_or(Said::Nothing, Said::Elem),
+    }
+}
+
+/// What is in the brackets of `Option<..>`.
+pub fn option_of(ty: &syn::Type) -> Option<&syn::Type> {
+    let syn::Type::Path(p) = ty else { return None };
+    let last = p.path.segments.last().filter(|s| s.ident == "Option")?;
+    match &last.arguments {
+        syn::PathArguments::AngleBracketed(a) => match a.args.iter().collect::<Vec<_>>()[..] {
+            [syn::GenericArgument::Type(of)] => Some(of),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@ use tilewright::tile_library;
 #[tile_library]
 mod tiles {
     fn first(x: Tile<f32>) -> Tile<f32> {
-        x[0]
+        *x
     }
 
     struct Pair(f32, f32);

@@ -1,10 +1,10 @@
 use tilewright::tile_kernel;
 
 #[tile_kernel(grid = [1])]
-fn k(y: &mut [f32], n: i32) {
+fn k(y: &mut [f32], n: usize) {
     match n {
         0 => store(y, 0, 1.0),
-        _ => store(y, 0, 2.0),
+        1 => store(y, 0, 2.0),
     }
 }
 

@@ -1,0 +1,87 @@
+//! A dimension of an argument that one tile is to hold: `arange(BLOCK) < n`, and nothing that goes on behind the tile.
+
+use crate::ir::walk::walk;
+use crate::ir::{Binary, Func, Op, Param, ParamKind, StmtKind, Value};
+use proc_macro2::Span;
+use std::collections::BTreeMap;
+
+/// A dimension of which elements behind the tile are never looked at.
+pub struct SingleTile {
+    /// As a condition writes it: `n`, `x.dim(1)`.
+    pub extent: String,
+    /// Elements that the tile holds.
+    pub holds: i128,
+    /// The place of the tile, or of the comparison.
+    pub span: Span,
+}
+
+/// The dimensions of which a function masks one tile that begins at 0, and masks no other.
+pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
+    // By slot: the largest tile and its place; none where another tile begins elsewhere.
+    let mut tiles: BTreeMap<usize, Option<(i128, Span)>> = BTreeMap::new();
+    for s in walk(&f.body) {
+        let StmtKind::Let(v) = s.kind else { continue };
+        let Op::Binary(Binary::Lt, index, limit) = *f.op(v) else { continue };
+        let Op::Slot { slot } = *f.op(spread(f, limit)) else { continue };
+        if f.ty(v).is_scalar() {
+            continue;
+        }
+        let found = begins_at_zero(f, index).map(|extent| (extent, f.span(v)));
+        tiles
+            .entry(slot)
+            .and_modify(|known| {
+                *known = match (*known, found) {
+                    (Some(a), Some(b)) => Some(if a.0 >= b.0 { a } else { b }),
+                    _ => None,
+                };
+            })
+            .or_insert(found);
+    }
+    let of = |(slot, tile): (usize, Option<(i128, Span)>)| {
+        let ((holds, span), extent) = (tile?, extent(f, slot)?);
+        Some(SingleTile { extent, holds, span })
+    };
+    tiles.into_iter().filter_map(of).collect()
+}
+
+/// What is spread to a tile.
+fn spread(f: &Func, mut v: Value) -> Value {
+    while let Op::Splat(x) | Op::Broadcast(x) | Op::Expand(x, _) | Op::Cast(x) = *f.op(v) {
+        v = x;
+    }
+    v
+}
+
+/// The numbers of a tile of indices that counts from 0.
+fn begins_at_zero(f: &Func, v: Value) -> Option<i128> {
+    let v = spread(f, v);
+    match *f.op(v) {
+        Op::Arange { start } => {
+            let extent = f.shape(v).iter().product::<usize>() as i128;
+            (start == 0 && extent > 1).then_some(extent)
+        }
+        Op::Binary(Binary::Add, a, b) => {
+            let is_zero = |v: Value| matches!(f.op(spread(f, v)), Op::Int(0));
+            match (is_zero(a), is_zero(b)) {
+                (true, _) => begins_at_zero(f, b),
+                (_, true) => begins_at_zero(f, a),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The extent that a slot holds: of a view, or an integer.
+fn extent(f: &Func, slot: usize) -> Option<String> {
+    let holds = |p: &&Param| (p.slot..p.slot + p.kind.slots()).contains(&slot);
+    let p = f.params.iter().find(holds)?;
+    match p.kind {
+        ParamKind::Scalar => Some(p.name.clone()),
+        ParamKind::View { rank, .. } if slot > p.slot && slot <= p.slot + rank => {
+            Some(format!("{}.dim({})", p.name, slot - p.slot - 1))
+        }
+        ParamKind::Slice { .. } if slot > p.slot => Some(format!("{}.len()", p.name)),
+        _ => None,
+    }
+}

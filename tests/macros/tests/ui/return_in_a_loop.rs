@@ -1,0 +1,20 @@
+use tilewright::tile_module;
+
+#[tile_module]
+mod kernels {
+    fn f(n: usize) -> f32 {
+        for i in 0..n {
+            if i == 3 {
+                return 1.0;
+            }
+        }
+        0.0
+    }
+
+    #[tile_kernel(grid = [1])]
+    fn k(y: &mut [f32], n: usize) {
+        store(y, 0, f(n));
+    }
+}
+
+fn main() {}
