@@ -355,7 +355,7 @@ impl Infer<'_> {
             Some(_) if dtype.is_float() => Ok(op.propagating_nan()),
             Some(at) => self.error(
                 at,
-                format!("`.propagate_nan()` is for floats, {} have no NaN: leave it out", in_message(dtype)),
+                format!("`.propagate_nan()` is for floats, {} has no NaN: leave it out", in_message(dtype)),
             ),
         }
     }
