@@ -3,7 +3,7 @@
 use crate::compare::Comparison;
 use crate::error::{Error, Result};
 use crate::files::Folder;
-use crate::measure::{Progress, Settings, measure};
+use crate::measure::{Progress, Settings, check, measure};
 use crate::peers::Peers;
 use crate::report::Report;
 use crate::stats::MIN_TIMES;
@@ -12,7 +12,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -74,73 +74,82 @@ pub struct Finished {
 }
 
 impl Options {
-    /// Measures sweeps, or takes the saved run of `--from`. Files and folders are opened before anything is measured.
-    /// After SIGINT or SIGTERM the points that are done are kept; a second signal ends the process at once.
+    /// Takes the saved run of `--from`, else measures the sweeps that `declare` gives; prints and saves nothing by
+    /// itself but what `--out` names. Files are read, and the folder is opened, before anything is measured. After SIGINT
+    /// or SIGTERM the points that are done are kept; a second signal ends the process at once.
     ///
-    /// Errors: those of [`measure`](crate::measure()), of the files, and of the comparison.
-    pub fn run(&self, title: &str, rt: impl FnOnce() -> Result<Runtime>, sweeps: Vec<Sweep>) -> Result<Finished> {
+    /// Errors: those of `declare`, of [`measure`](crate::measure()), of the files, and of the comparison.
+    pub fn run<'a, E: From<Error>>(
+        &self,
+        title: &str,
+        declare: impl FnOnce() -> std::result::Result<(Runtime, Vec<Sweep<'a>>), E>,
+    ) -> std::result::Result<Finished, E> {
         let earlier = self.against.as_deref().map(Report::load).transpose()?;
         let peers = self.peers.iter().map(|p| Peers::load(p)).collect::<Result<Vec<_>>>()?;
-        let saved = self.from.as_deref().map(Report::load).transpose()?;
-        if saved.is_none() && earlier.is_some() && self.reps.get() < MIN_TIMES {
-            return Err(Error::Option(format!(
-                "--against needs {MIN_TIMES} times of each point: --reps {MIN_TIMES} or more"
-            )));
-        }
-        let mut report = match saved {
-            Some(mut report) => {
-                for sweep in &mut report.sweeps {
-                    sweep.y = self.y.unwrap_or(sweep.y);
-                }
-                report
-            }
+        let report = match &self.from {
+            Some(path) => self.saved(path)?,
             None => {
-                let sweeps: Vec<Sweep> = sweeps
-                    .into_iter()
-                    .map(|s| {
-                        let y = self.y.unwrap_or(s.y);
-                        s.y(y)
-                    })
-                    .collect();
-                let rt = rt()?;
-                peers.iter().try_for_each(|p| p.check(&sweeps))?;
-                // Opened here, where nothing is left behind by another mistake.
-                self.folder()?;
-                self.measure(title, &rt, &sweeps)?
+                let (rt, sweeps) = declare()?;
+                self.measured(title, &rt, sweeps, &peers)?
             }
         };
+        Ok(self.finish(report, &peers, earlier.as_ref())?)
+    }
+
+    fn saved(&self, path: &Path) -> Result<Report> {
+        let mut report = Report::load(path)?;
+        for sweep in &mut report.sweeps {
+            sweep.y = self.y.unwrap_or(sweep.y);
+        }
+        Ok(report)
+    }
+
+    /// Refuses what cannot go well before it measures.
+    fn measured<'a>(&self, title: &str, rt: &Runtime, sweeps: Vec<Sweep<'a>>, peers: &[Peers]) -> Result<Report> {
+        if self.against.is_some() && self.reps.get() < MIN_TIMES {
+            let least = format!("--against needs {MIN_TIMES} times of each point: --reps {MIN_TIMES} or more");
+            return Err(Error::Option(least));
+        }
+        let with_y = |s: Sweep<'a>| match self.y {
+            Some(y) => s.y(y),
+            None => s,
+        };
+        let sweeps: Vec<Sweep> = sweeps.into_iter().map(with_y).collect();
+        check(rt, &sweeps)?;
+        peers.iter().try_for_each(|p| p.check(&sweeps))?;
+        let new = self.out.as_deref().filter(|path| !path.exists());
+        self.folder()?;
+        // A folder that was made for nothing is empty.
+        self.measure(title, rt, &sweeps).inspect_err(|_| new.into_iter().for_each(|path| _ = std::fs::remove_dir(path)))
+    }
+
+    fn finish(&self, mut report: Report, peers: &[Peers], earlier: Option<&Report>) -> Result<Finished> {
         peers.iter().try_for_each(|p| report.add_peers(p))?;
-        let comparison = earlier.map(|e| Comparison::new(&report, &e, self.tolerance / 100.0)).transpose();
         let mut text = if self.json { report.json() } else { report.text() };
         // Measurements are kept where they cannot be compared.
         if let Some(folder) = self.folder()? {
             let paths = report.save_in(&folder)?;
-            if !self.json {
-                text += &format!("\n{} files, of which {} has all\n", paths.len(), self.page().display());
+            if let Some(page) = paths.iter().find(|p| p.extension().is_some_and(|e| e == "html")).filter(|_| !self.json)
+            {
+                text += &format!("\n{} files; {} has all\n", paths.len(), page.display());
             }
         }
-        let comparison = comparison?;
-        if let Some(c) = &comparison
-            && !self.json
-        {
-            text += &format!("\n{}", c.text());
-        }
-        let worse = comparison.is_some_and(|c| {
-            // What is printed as JSON is the run alone.
-            if self.json && c.is_worse() {
-                let _ = write!(std::io::stderr(), "{}", c.text());
+        let mut good = report.complete && report.all_right();
+        if let Some(earlier) = earlier {
+            let comparison = Comparison::new(&report, earlier, self.tolerance / 100.0)?;
+            good &= !comparison.is_worse();
+            if self.json {
+                // The run alone is on stdout. Where stderr cannot be written there is nobody to tell.
+                let _ = write!(std::io::stderr(), "{}", comparison.text());
+            } else {
+                text += &format!("\n{}", comparison.text());
             }
-            c.is_worse()
-        });
-        Ok(Finished { text, good: report.complete && report.all_right() && !worse })
+        }
+        Ok(Finished { text, good })
     }
 
     fn folder(&self) -> Result<Option<Folder>> {
         self.out.as_deref().map(Folder::new).transpose()
-    }
-
-    fn page(&self) -> PathBuf {
-        self.out.clone().unwrap_or_default().join("bench.html")
     }
 
     fn measure(&self, title: &str, rt: &Runtime, sweeps: &[Sweep]) -> Result<Report> {
@@ -235,7 +244,7 @@ pub fn main(title: &str, rt: &Runtime, sweeps: Vec<Sweep>) -> ExitCode {
         Some(f) if chosen.is_empty() => {
             Err(Error::Option(format!("no sweep has `{f}` in its name; there are: {}", all.join(", "))))
         }
-        _ => options.run(title, || Ok(rt.clone()), chosen),
+        _ => options.run(title, || Ok((rt.clone(), chosen))),
     };
     let done = done.and_then(|finished| {
         let printed = std::io::stdout().write_all(finished.text.as_bytes()).and_then(|()| std::io::stdout().flush());

@@ -19,7 +19,7 @@ pub fn ms(t: f64) -> String {
     format!("{t:.digits$}")
 }
 
-/// GB/s or TFLOP/s with three figures or more.
+/// GB/s or TFLOP/s with three figures or more; below 0.01 with six places.
 ///
 /// # Examples
 /// ```
@@ -28,7 +28,9 @@ pub fn ms(t: f64) -> String {
 /// assert_eq!((rate(0.01234), rate(12.345), rate(697.2)), ("0.0123".into(), "12.35".into(), "697".into()));
 /// ```
 pub fn rate(rate: f64) -> String {
-    let digits = if rate < 1.0 {
+    let digits = if rate < 0.01 {
+        6
+    } else if rate < 1.0 {
         4
     } else if rate < 100.0 {
         2
@@ -38,9 +40,10 @@ pub fn rate(rate: f64) -> String {
     format!("{rate:.digits$}")
 }
 
-/// A ratio, with two places behind the point.
+/// A ratio, with two places behind the point; below 0.1 with four.
 pub(crate) fn ratio(r: f64) -> String {
-    format!("{r:.2}")
+    let digits = if r < 0.1 { 4 } else { 2 };
+    format!("{r:.digits$}")
 }
 
 /// The UTC date and time of so many seconds since 1970, as in `2026-11-25 20:31`.

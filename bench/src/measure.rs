@@ -58,16 +58,7 @@ pub fn measure(
     settings: &Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report> {
-    if rt.kind() == BackendKind::Emulator {
-        return Err(Error::Emulator);
-    }
-    let mut names = BTreeSet::new();
-    for sweep in sweeps {
-        sweep.check()?;
-        if !names.insert(&sweep.name) {
-            return Err(sweep.error("is declared twice".into()));
-        }
-    }
+    check(rt, sweeps)?;
     let mut bench = Bench { rt, timer: Timer::new(rt)?, settings, sampler: Sampler::new(rt.device()) };
     let mut report = Report {
         format: FORMAT.into(),
@@ -98,6 +89,21 @@ pub fn measure(
     }
     report.sweeps.retain(|s| !s.points.is_empty());
     Ok(report)
+}
+
+/// What can be seen before anything is measured. Errors: [`Error::Emulator`], [`Error::Sweep`].
+pub(crate) fn check(rt: &Runtime, sweeps: &[Sweep]) -> Result<()> {
+    if rt.kind() == BackendKind::Emulator {
+        return Err(Error::Emulator);
+    }
+    let mut names = BTreeSet::new();
+    for sweep in sweeps {
+        sweep.check()?;
+        if !names.insert(&sweep.name) {
+            return Err(sweep.error("is declared twice".into()));
+        }
+    }
+    Ok(())
 }
 
 impl Settings<'_> {

@@ -38,7 +38,7 @@ fn a_browser_shows_the_numbers_of_a_point() {
     let dom = String::from_utf8_lossy(&out.stdout);
     let title = dom.split_once("<title>probe: ").and_then(|(_, rest)| rest.split_once("</title>")).map(|(t, _)| t);
     // Five points and a cross of the figure, and three of the roofline.
-    let wanted = "9 points; tile at n = 4096: 0.00400 ms (0.00400 to 0.00500, 6 rounds), 12.29 GB/s, 0.0010 TFLOP/s; \
+    let wanted = "9 points; tile at n = 4096: 0.00400 ms (0.00400 to 0.00500, 6 rounds), 12.29 GB/s, 0.001024 TFLOP/s; \
                   add&lt;/script&gt;, f32";
     assert_eq!(title, Some(wanted), "{}", String::from_utf8_lossy(&out.stderr));
 }
