@@ -1,154 +1,118 @@
 //! `tile bench OP`
 
 use crate::choose::{self, Backend, Size};
-use crate::measure::{Bench, ms, tflops};
-use crate::out::outln;
-use crate::table::Table;
+use crate::out;
+use crate::over::{Over, Points};
 use anyhow::{Result, bail};
-use serde::Serialize;
-use std::num::NonZeroUsize;
+use tilewright_bench::{Case, Failure, Metric, Options, Skip, Sweep, Verdict, Work};
 use tilewright_conformance::{OPERATIONS, Operation, Setup};
 use tilewright_core::DType;
-use tilewright_runtime::ops::On;
-use tilewright_runtime::{BackendKind, Error, Runtime};
+use tilewright_runtime::ops::{On, Pin};
+use tilewright_runtime::{Error, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The operation; all by default
+    /// The operation (see `tile list`); by default all of them, at the sizes of their benchmarks
+    #[arg(conflicts_with = "from")]
     op: Option<String>,
-    /// As in 25000000 or 4096x781; by default the operation's benchmark sizes
+    /// A range of sizes, as in n=2^12..=2^28, cols=256..=12672:+128 or m=n=k=256,512,1000; by default the operation's own
     #[arg(long, requires = "op")]
-    size: Option<Size>,
+    over: Option<Over>,
+    /// As in 25000000 or 4096x781: sizes to measure (several: repeat it), or with --over the other extents
     #[arg(long, requires = "op")]
-    dtype: Option<String>,
+    size: Vec<Size>,
+    /// Dtypes, each a sweep of its own, as in f32,f16; by default the operation's first, or all of all operations
+    #[arg(long, requires = "op", value_delimiter = ',')]
+    dtype: Vec<String>,
     /// Time every configuration beside the chosen one
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     configs: bool,
-    /// Timed launches per row
-    #[arg(long, default_value = "25")]
-    reps: NonZeroUsize,
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    options: Options,
     #[command(flatten)]
     backend: Backend,
 }
 
-#[derive(Serialize)]
-pub struct Row {
-    op: &'static str,
-    dtype: &'static str,
-    size: Vec<u64>,
-    config: String,
-    median_ms: f64,
-    p10_ms: f64,
-    p90_ms: f64,
-    gb_s: f64,
-    /// Of the bandwidth of a copy of as many bytes, measured in this run.
-    copy_share: f64,
-    tflop_s: f64,
-}
-
 pub fn main(args: Args) -> Result<bool> {
-    let rt = args.backend.open()?;
-    if rt.kind() == BackendKind::Emulator {
-        bail!("the emulator's time says nothing about a GPU's: use --backend cuda or cpu");
-    }
-    let ops: Vec<&Operation> = match &args.op {
-        Some(name) => vec![Operation::find(name)?],
-        None => OPERATIONS.iter().collect(),
-    };
-    let mut bench = Bench::new(&rt, args.reps.get())?;
-    let mut rows = Vec::new();
-    for op in ops {
-        let sizes = match &args.size {
-            Some(s) => vec![s.0.clone()],
-            None => op.bench.iter().map(|s| s.to_vec()).collect(),
-        };
-        let dtypes = match &args.dtype {
-            Some(_) => vec![choose::dtype(op, args.dtype.as_deref())?],
-            None => op.dtypes.to_vec(),
-        };
-        for dtype in dtypes {
-            for size in &sizes {
-                rows.extend(time(&rt, &mut bench, op, dtype, size, args.configs)?);
-            }
-        }
-    }
-    if args.json {
-        outln!("{}", serde_json::to_string_pretty(&rows)?);
-        return Ok(true);
-    }
-    let mut table = Table::new(&[
-        "operation",
-        "dtype",
-        "size",
-        "median ms",
-        "p10",
-        "p90",
-        "GB/s",
-        "% of copy",
-        "TFLOP/s",
-        "configuration",
-    ]);
-    for r in &rows {
-        let flops = if r.tflop_s > 0.0 { tflops(r.tflop_s) } else { String::new() };
-        table.row([
-            r.op.into(),
-            r.dtype.into(),
-            choose::size_text(&r.size),
-            ms(r.median_ms),
-            ms(r.p10_ms),
-            ms(r.p90_ms),
-            format!("{:.0}", r.gb_s),
-            format!("{:.1}", 100.0 * r.copy_share),
-            flops,
-            r.config.clone(),
-        ]);
-    }
-    table.print();
-    Ok(true)
+    let finished = args.options.run("tile bench", || {
+        let rt = args.backend.open()?;
+        let sweeps = declared(&args, rt.device().compute_capability.is_some())?;
+        anyhow::Ok((rt, sweeps))
+    })?;
+    out::write(format_args!("{}", finished.text));
+    Ok(finished.good)
 }
 
-/// The operation as users call it, checked before it is timed; with `configs`, every configuration too.
-pub fn time(
-    rt: &Runtime,
-    bench: &mut Bench,
-    op: &'static Operation,
-    dtype: DType,
-    size: &[u64],
-    configs: bool,
-) -> Result<Vec<Row>> {
-    let setup = Setup::plain(dtype, size, 1);
-    let descs = op.descs(dtype);
-    let every = descs.iter().flat_map(|d| d.configs.iter().map(move |c| Some((*d, c)))).filter(|_| configs);
-    let mut rows = Vec::new();
-    for config in std::iter::once(None).chain(every) {
-        let mut problem = op.prepare(rt, &setup)?;
-        let on = On::new(rt).pin(config);
-        match problem.launch(&on) {
-            // A configuration may take some arguments alone.
-            Err(Error::CannotLaunch { .. }) if config.is_some() => continue,
-            done => done?,
+/// The sweeps that the arguments ask for.
+fn declared(args: &Args, on_gpu: bool) -> Result<Vec<Sweep<'static>>> {
+    let Some(name) = &args.op else {
+        let each = OPERATIONS.iter().flat_map(|op| op.dtypes.iter().map(move |d| (op, *d)));
+        return each
+            .map(|(op, dtype)| Ok(sweep(op, dtype, Points::list(op, listed(op, on_gpu)), args.configs)))
+            .collect();
+    };
+    let op = Operation::find(name)?;
+    let dtypes = match args.dtype.as_slice() {
+        [] => vec![op.dtypes[0]],
+        names => names.iter().map(|n| choose::dtype(op, Some(n))).collect::<Result<_>>()?,
+    };
+    let points = || match (&args.over, args.size.as_slice()) {
+        (None, []) => Points::of(op, on_gpu),
+        (None, sizes) => {
+            let sizes = sizes.iter().map(|s| s.0.clone()).collect();
+            Ok(Points::list(op, sizes))
         }
-        let verdict = problem.check()?;
-        if let Some((i, found, wanted)) = verdict.first {
-            bail!("{} {}: element {i} is {found:?}, wanted {wanted:?}: not timed", op.name, choose::size_text(size));
-        }
-        let times = bench.time(|| Ok(problem.launch(&on)?))?;
-        let (work, median) = (problem.work(), times.median());
-        let gb_s = work.bytes as f64 / median / 1e6;
-        rows.push(Row {
-            op: op.name,
-            dtype: dtype.name(),
-            size: size.to_vec(),
-            config: config.map_or("auto".into(), |(k, c)| format!("{}[{}]", k.name, c.id)),
-            median_ms: median,
-            p10_ms: times.quantile(0.1),
-            p90_ms: times.quantile(0.9),
-            gb_s,
-            copy_share: gb_s / bench.copy_bandwidth(work.bytes)?,
-            tflop_s: work.flops as f64 / median / 1e9,
-        });
+        (Some(over), []) => Points::over(op, over, None, on_gpu),
+        (Some(over), [size]) => Points::over(op, over, Some(&size.0), on_gpu),
+        (Some(_), _) => bail!("--over takes one --size, for the other extents"),
+    };
+    dtypes.into_iter().map(|dtype| Ok(sweep(op, dtype, points()?, args.configs))).collect()
+}
+
+/// Sizes of an operation's benchmarks; one that a CPU can do in milliseconds there.
+fn listed(op: &Operation, on_gpu: bool) -> Vec<Vec<u64>> {
+    if on_gpu { op.bench.iter().map(|s| s.to_vec()).collect() } else { vec![op.moderate()] }
+}
+
+/// One operation in one dtype, as users call it; with `configs`, every configuration too.
+fn sweep(op: &'static Operation, dtype: DType, points: Points, configs: bool) -> Sweep<'static> {
+    let name = [vec![format!("{} {}", op.name, dtype.name())], points.fixed.clone()].concat().join(", ");
+    // Arithmetic limits what has an axis to sum over, and memory the others.
+    let sums = op.axes.iter().any(|a| ["k", "keys", "taps"].contains(a));
+    let points = std::rc::Rc::new(points);
+    let sizes = points.clone();
+    let mut sweep = Sweep::new(name, points.axis.clone())
+        .y(if sums { Metric::Throughput } else { Metric::Bandwidth })
+        .extents(move |x| sizes.size(x))
+        .tag("op", op.name)
+        .tag("dtype", dtype.name());
+    let every = op.descs(dtype).into_iter().flat_map(|d| d.configs.iter().map(move |c| Some((d, c))));
+    for pin in std::iter::once(None).chain(every.filter(|_| configs)) {
+        let line = pin.map_or("auto".into(), |(k, c)| format!("{}[{}]", k.name, c.id));
+        let points = points.clone();
+        sweep = sweep.line(line, move |rt, x| case(rt, op, &Setup::plain(dtype, &points.size(x), 1), pin));
     }
-    Ok(rows)
+    if sums { sweep } else { sweep.copy_line() }
+}
+
+/// An operation of one size.
+fn case(rt: &Runtime, op: &'static Operation, setup: &Setup, pin: Option<Pin>) -> Result<Case<'static>, Failure> {
+    let problem = op.prepare(rt, setup)?;
+    let work = problem.work();
+    let case = Case::new(
+        problem,
+        move |rt, problem| match problem.launch(&On::new(rt).pin(pin)) {
+            // A configuration may take some arguments alone.
+            Err(e @ Error::CannotLaunch { .. }) if pin.is_some() => Err(Skip(e.to_string()).into()),
+            done => Ok(done?),
+        },
+        |problem| {
+            Ok(match problem.check()?.first {
+                None => Verdict::Right,
+                Some((i, found, wanted)) => Verdict::Wrong(format!("element {i} is {found:?}, wanted {wanted:?}")),
+            })
+        },
+    );
+    let case = case.work(Work { bytes: work.bytes, flops: work.flops });
+    Ok(if op.in_place() { case.in_place() } else { case })
 }

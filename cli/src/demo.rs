@@ -1,11 +1,11 @@
 //! `tile demo`
 
 use crate::choose::{Backend, size_text};
-use crate::measure::{Bench, ms, tflops};
-use crate::out::outln;
-use crate::table::Table;
+use crate::measure::median_ms;
+use crate::out::{self, outln};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
+use tilewright_bench::{Table, Timer, format};
 use tilewright_conformance::{OPERATIONS, Setup};
 use tilewright_runtime::ops::On;
 
@@ -27,7 +27,7 @@ pub fn main(args: Args) -> Result<bool> {
         ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
-    let mut bench = Bench::new(&rt, if on_gpu { 20 } else { 2 })?;
+    let (mut timer, reps) = (Timer::new(&rt)?, if on_gpu { 20 } else { 2 });
     let mut table = Table::new(&["operation", "size", "ms", "GB/s", "TFLOP/s", "largest error", "result"]);
     let mut all_right = true;
     for op in OPERATIONS {
@@ -46,14 +46,14 @@ pub fn main(args: Args) -> Result<bool> {
         problem.launch(&on)?;
         let verdict = problem.check()?;
         let work = problem.work();
-        let median = bench.time(|| Ok(problem.launch(&on)?))?.median();
+        let median = median_ms(&mut timer, reps, || Ok(problem.launch(&on)?))?;
         all_right &= verdict.passed();
         table.row([
             op.name.into(),
             size_text(&size),
-            ms(median),
+            format::ms(median),
             format!("{:.1}", work.bytes as f64 / median / 1e6),
-            if work.flops > 0 { tflops(work.flops as f64 / median / 1e9) } else { String::new() },
+            if work.flops > 0 { format::rate(work.flops as f64 / median / 1e9) } else { String::new() },
             if verdict.tolerance == 0.0 && verdict.passed() {
                 "exact".into()
             } else {
@@ -64,6 +64,6 @@ pub fn main(args: Args) -> Result<bool> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    table.print();
+    out::write(format_args!("{table}"));
     Ok(all_right)
 }

@@ -1,9 +1,9 @@
 //! `tile list`
 
-use crate::out::outln;
-use crate::table::Table;
+use crate::out::{self, outln};
 use anyhow::Result;
 use serde::Serialize;
+use tilewright_bench::Table;
 use tilewright_conformance::OPERATIONS;
 use tilewright_core::KernelDesc;
 use tilewright_core::bundle::Bundle;
@@ -69,7 +69,7 @@ pub fn main(args: Args) -> Result<bool> {
         let configs: usize = o.kernels.iter().map(|k| k.configs.len()).sum();
         table.row([o.name.into(), o.axes.join(" x "), o.dtypes.join(" "), configs.to_string(), o.about.into()]);
     }
-    table.print();
+    out::write(format_args!("{table}"));
     Ok(true)
 }
 
@@ -91,6 +91,6 @@ fn usage(all: &[&'static KernelDesc]) -> Result<bool> {
             }
         }
     }
-    table.print();
+    out::write(format_args!("{table}"));
     Ok(true)
 }

@@ -11,10 +11,11 @@ mod list;
 mod measure;
 mod model;
 mod out;
+mod over;
 mod plan;
+mod profile;
 mod run;
 mod show;
-mod table;
 mod tune;
 
 use clap::{Parser, Subcommand};
@@ -43,8 +44,10 @@ enum Command {
     Plan(plan::Args),
     /// Time all plans of random products on this GPU, for the model of the planner
     Model(model::Args),
-    /// Time operations
+    /// Time operations over a range of sizes, draw them, and compare with an earlier run
     Bench(bench::Args),
+    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them; without a GPU
+    Profile(profile::Args),
     /// What the compiler makes of a kernel, by stage
     Show(show::Args),
     /// Real operations on data of real size, with a table of results
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Plan(a) => plan::main(a),
         Command::Model(a) => model::main(a),
         Command::Bench(a) => bench::main(a),
+        Command::Profile(a) => profile::main(a),
         Command::Show(a) => show::main(a),
         Command::Demo(a) => demo::main(a),
     };

@@ -1,10 +1,11 @@
 //! `tile plan matmul`
 
 use crate::choose::Backend;
-use crate::measure::Bench;
+use crate::measure::median_ms;
 use crate::out::outln;
 use anyhow::{Result, bail};
 use std::time::Duration;
+use tilewright_bench::Timer;
 use tilewright_core::{DType, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_runtime::ops::{Matmul, Multiply, Precision, Prediction, Transpose};
 use tilewright_runtime::{BackendKind, Buffer, Runtime};
@@ -89,12 +90,12 @@ fn plans<T: Multiply>(
     let count = if args.top == 0 { all.len() } else { args.top.min(all.len()) };
     outln!("{} plans of {m} x {n} x {k} on {}", all.len(), rt.device().name);
     outln!("{:>12}  {:>12}  plan", "predicted us", if args.measure { "measured us" } else { "" });
-    let mut bench = Bench::new(rt, 7)?;
+    let mut timer = Timer::new(rt)?;
     for p in &all[..count] {
         let measured = match args.measure {
             false => String::new(),
-            true => match bench.time(|| Ok(product(&mut |m| m.launch_by(rt, &p.plan))?)) {
-                Ok(times) => format!("{:.2}", times.median() * 1e3),
+            true => match median_ms(&mut timer, 7, || Ok(product(&mut |m| m.launch_by(rt, &p.plan))?)) {
+                Ok(t) => format!("{:.2}", t * 1e3),
                 Err(e) => format!("{e:#}"),
             },
         };

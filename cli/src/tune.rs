@@ -1,13 +1,13 @@
 //! `tile tune OP`
 
 use crate::choose::{self, Backend, Size};
-use crate::measure::ms;
 use crate::out::outln;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
+use tilewright_bench::format;
 use tilewright_conformance::{Operation, Setup};
 use tilewright_core::KernelDesc;
 use tilewright_runtime::ops::On;
@@ -98,7 +98,7 @@ fn tune(rt: &Runtime, op: &'static Operation, setup: &Setup) -> Result<Vec<(&'st
 fn print(lines: &Lines, kernel: &KernelDesc, size: &[u64], report: &Report) {
     for (i, c) in report.candidates.iter().enumerate() {
         let time = match &c.outcome {
-            Outcome::Ran(t) => ms(t.as_secs_f64() * 1e3),
+            Outcome::Ran(t) => format::ms(t.as_secs_f64() * 1e3),
             other => format!("{other:?}"),
         };
         let notes = [(i == report.winner).then_some("chosen"), (Some(i) == report.shipped).then_some("shipped")];

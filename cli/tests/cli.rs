@@ -145,7 +145,8 @@ fn bench_and_doctor() {
     let json =
         ok(&["bench", "vector_add", "--size", "10000", "--dtype", "f16", "--reps", "2", "--backend", "cpu", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert!(json[0]["median_ms"].as_f64().is_some_and(|t| t > 0.0));
+    let value = &json["sweeps"][0]["points"][0]["values"][0];
+    assert!(value["median_ms"].as_f64().is_some_and(|t| t > 0.0), "{value}");
     assert!(ok(&["doctor"]).contains("toolchain"));
 }
 

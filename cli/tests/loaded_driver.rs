@@ -60,3 +60,22 @@ fn auto_takes_a_gpu_that_there_is_code_for() {
     }
     std::fs::remove_dir_all(dir).expect("the folder");
 }
+
+/// The driver finds no kernel. The line fails and is not timed, the copy beside it runs between the driver's events.
+#[test]
+fn a_line_that_fails_on_a_gpu_is_shown() {
+    let dir = library::as_libcuda("bench");
+    let args = ["bench", "relu", "--size", "100000", "--reps", "6", "--backend", "cuda"];
+    let (text, said, status) = tile(&dir, "90", &args);
+    assert_eq!(status, Some(1), "{text}{said}");
+    let failed = text.lines().find(|l| l.starts_with("100000  auto")).expect("a row of the line");
+    assert!(failed.contains("failed: relu: the compiled kernel cannot be used"), "{text}");
+    let (json, ..) = tile(&dir, "90", &[&args[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let values = &json["sweeps"][0]["points"][0]["values"];
+    assert_eq!((values[0]["outcome"].as_str(), values[1]["outcome"].as_str()), (Some("failed"), Some("measured")));
+    assert_eq!((json["device"]["name"].as_str(), json["device"]["arch"].as_str()), (Some("Model GPU"), Some("sm_90")));
+    let rules = json["rules"].as_array().expect("rules");
+    assert!(rules.iter().any(|r| r.as_str().is_some_and(|r| r.contains("The L2 cache is flushed"))), "{rules:?}");
+    std::fs::remove_dir_all(dir).expect("the folder");
+}

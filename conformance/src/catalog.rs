@@ -433,6 +433,12 @@ impl Operation {
         (self.make)(rt, setup)
     }
 
+    /// Whether another launch changes the result again, so that it can be checked after the first one alone. Of setups
+    /// as [`Setup::plain`] makes them with the seed 1.
+    pub fn in_place(&self) -> bool {
+        ["reverse_array", "color_inversion"].contains(&self.name)
+    }
+
     /// As `large`, for a CPU: extents are halved, the largest first, until it takes milliseconds.
     pub fn moderate(&self) -> Vec<u64> {
         let mut size = self.large.to_vec();
@@ -474,5 +480,19 @@ mod tests {
         // Its left operand comes as f16.
         assert_eq!(names(DType::I8), ["matmul_i8", "matmul_f16_i8", "widen"]);
         assert!(names(DType::F32).contains(&"matmul_f32") && !names(DType::F32).contains(&"matmul_i8"));
+    }
+
+    #[test]
+    fn a_second_launch_changes_what_is_in_place() {
+        let rt = Runtime::cpu();
+        for op in OPERATIONS {
+            let size: Vec<u64> = op.axes.iter().map(|_| 9).collect();
+            let mut problem = op.prepare(&rt, &Setup::plain(op.dtypes[0], &size, 1)).unwrap();
+            let on = tilewright_runtime::ops::On::new(&rt);
+            problem.launch(&on).unwrap();
+            assert!(problem.check().unwrap().passed(), "{}", op.name);
+            problem.launch(&on).unwrap();
+            assert_eq!(problem.check().unwrap().passed(), !op.in_place(), "{}", op.name);
+        }
     }
 }

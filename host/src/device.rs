@@ -26,6 +26,9 @@ pub struct Device {
     pub num_sms: u32,
     /// The CUDA version the driver supports, as in `13.0`; empty off the GPU.
     pub driver: String,
+    /// Its address on the PCI bus, by which other libraries find it: domain, bus and device, as in `00000000:1b:00.0`.
+    /// Empty off the GPU.
+    pub pci_bus_id: String,
     /// Bytes of device memory; 0 where not known.
     pub memory: u64,
     /// The highest clock of a multiprocessor, in kHz; 0 where not known.
@@ -93,6 +96,7 @@ impl Device {
             compute_capability: None,
             num_sms: tilewright_core::cpu::thread_count() as u32,
             driver: String::new(),
+            pci_bus_id: String::new(),
             memory: 0,
             clock_khz: 0,
             bandwidth: 0,

@@ -30,6 +30,7 @@ mod graph;
 mod launch;
 mod leases;
 mod marks;
+mod occupancy;
 #[cfg(feature = "ops")]
 pub mod ops;
 mod plan;
@@ -72,6 +73,7 @@ pub use event::Event;
 pub use foreign::{Foreign, ForeignMut};
 pub use graph::Graph;
 pub use launch::{LaunchOptions, Launcher, Pdl};
+pub use occupancy::{BlockResources, Occupancy, OccupancyLimit};
 pub use runtime::{BackendKind, Runtime, cuda_status};
 pub use scratch::Scratch;
 pub use stream::Stream;

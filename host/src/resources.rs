@@ -1,6 +1,7 @@
 //! What entries take of a multiprocessor, as their bundles say: read once for each kernel, without loading any code.
 
 use crate::device::Multiprocessor;
+use crate::occupancy::BlockResources;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use tilewright_core::KernelDesc;
@@ -46,13 +47,8 @@ impl OfKernels {
 impl Resources {
     /// Thread blocks that a multiprocessor has at a time.
     pub fn resident(&self, sm: &Multiprocessor) -> usize {
-        /// Shared memory that the driver keeps for each block.
-        const RESERVED: u32 = 1 << 10;
-        let warps = self.threads.div_ceil(32).max(1);
-        let of_warp = self.registers.saturating_mul(32).checked_next_multiple_of(256).unwrap_or(u32::MAX).max(1);
-        let by_registers = sm.registers / of_warp.saturating_mul(warps);
-        let by_shared = sm.shared_bytes / self.shared_bytes.saturating_add(RESERVED);
-        by_registers.min(by_shared).min(sm.threads / warps.saturating_mul(32)).min(sm.blocks).max(1) as usize
+        let Resources { threads, registers, shared_bytes, .. } = *self;
+        sm.occupancy(&BlockResources { threads, registers, shared_bytes }).blocks.max(1) as usize
     }
 }
 

@@ -254,7 +254,7 @@ fn tile_command(command: &str, args: &[&str]) {
     let mut name = command.to_owned();
     name[..1].make_ascii_uppercase();
     assert!(read("cli/src/main.rs").contains(&format!(" {name}({command}::Args)")), "no `tile {command}`");
-    let text = read(&format!("cli/src/{command}.rs")) + &read("cli/src/choose.rs");
+    let text = read(&format!("cli/src/{command}.rs")) + &read("cli/src/choose.rs") + &read("bench/src/command.rs");
     let mut before = "";
     for &a in args {
         match (before, a.strip_prefix("--")) {

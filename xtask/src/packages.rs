@@ -10,8 +10,20 @@ use anyhow::{Context, Result, ensure};
 use crate::command;
 
 /// The packages that are published, without `tilewright-`; the facade is called that alone.
-const PACKAGES: [&str; 11] =
-    ["types", "core", "compiler", "macros", "lang", "build", "cache-dir", "kernels", "runtime", "conformance", "cli"];
+const PACKAGES: [&str; 12] = [
+    "types",
+    "core",
+    "compiler",
+    "macros",
+    "lang",
+    "build",
+    "cache-dir",
+    "kernels",
+    "runtime",
+    "conformance",
+    "bench",
+    "cli",
+];
 
 /// The features that candle asks cudarc for. Features are unified over a program, so that ours must go with them.
 const FEATURES_OF_CANDLE: [&str; 10] = [

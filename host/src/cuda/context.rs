@@ -29,10 +29,13 @@ mod attr {
     pub const MAX_REGISTERS: i32 = 12;
     pub const CLOCK_KHZ: i32 = 13;
     pub const SMS: i32 = 16;
+    pub const PCI_BUS: i32 = 33;
+    pub const PCI_DEVICE: i32 = 34;
     pub const MEMORY_CLOCK_KHZ: i32 = 36;
     pub const MEMORY_BUS_BITS: i32 = 37;
     pub const L2_BYTES: i32 = 38;
     pub const SM_THREADS: i32 = 39;
+    pub const PCI_DOMAIN: i32 = 50;
     pub const MAJOR: i32 = 75;
     pub const MINOR: i32 = 76;
     pub const SM_SHARED_BYTES: i32 = 81;
@@ -201,6 +204,12 @@ impl Cuda {
                 compute_capability: Some(compute),
                 num_sms: get(attr::SMS)?,
                 driver: format!("{}.{}", driver / 1000, driver % 1000 / 10),
+                pci_bus_id: format!(
+                    "{:08x}:{:02x}:{:02x}.0",
+                    known(attr::PCI_DOMAIN, 0),
+                    known(attr::PCI_BUS, 0),
+                    known(attr::PCI_DEVICE, 0)
+                ),
                 memory: memory as u64,
                 clock_khz: known(attr::CLOCK_KHZ, 0),
                 // Two transfers a cycle.
