@@ -64,10 +64,34 @@ impl Infer<'_> {
     }
 
     /// Of arguments with mistakes neither the number nor the types are looked at.
-    pub(super) fn no_errors(&mut self, args: &[Expr]) -> Result<()> {
+    fn no_errors(&mut self, args: &[Expr]) -> Result<()> {
         match args.iter().any(|a| matches!(a.kind, ExprKind::Error)) {
             true => self.exprs(args).map(|_| ()),
             false => Ok(()),
+        }
+    }
+
+    /// `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`: the options belong to the operation at the chain's
+    /// start.
+    fn with_options(&mut self, e: &Expr) -> Result<Val> {
+        let mut options = Options::default();
+        let mut at = e;
+        loop {
+            let ExprKind::Call { name, generics, args, method } = &at.kind else {
+                let (_, follow) = options.misplaced(None).expect("an option was seen");
+                return self.error(at.span, format!("no operation stands before the options: {follow}"));
+            };
+            let n = name.to_string();
+            if *method && options::is_option(&n) {
+                self.option(&mut options, name, &args[1..])?;
+                at = &args[0];
+                continue;
+            }
+            if let Some((at, follow)) = options.misplaced(Some(&n)) {
+                return self.error(at, format!("`{n}` has no such option: {follow}"));
+            }
+            self.no_errors(args)?;
+            return self.builtin(&builtins::Call { name, generics, args, span: e.span, options });
         }
     }
 

@@ -1,8 +1,7 @@
 //! What follows an operation as a method: `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`.
 
 use crate::diag::{Result, Span};
-use crate::front::ast::{Expr, ExprKind};
-use crate::front::infer::builtins::Call;
+use crate::front::ast::Expr;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Hint, Precision};
 use proc_macro2::Ident;
@@ -25,6 +24,15 @@ pub(super) struct Options {
     pub descending: bool,
     /// Where it is said.
     pub propagate_nan: Option<Span>,
+}
+
+impl Options {
+    /// Where an option stands that this operation does not have, and what it follows. Without an operation any does.
+    pub fn misplaced(&self, operation: Option<&str>) -> Option<(Span, &'static str)> {
+        let of = operation.and_then(Family::of_operation);
+        let found = self.said.iter().rev().find(|(family, _)| Some(*family) != of);
+        found.map(|(family, at)| (*at, family.follow()))
+    }
 }
 
 /// Options by name, and what they follow.
@@ -109,33 +117,10 @@ pub(super) fn is_scan(name: &str) -> bool {
 }
 
 impl Infer<'_> {
-    /// The options belong to the operation at the chain's start.
-    pub(super) fn with_options(&mut self, e: &Expr) -> Result<Val> {
-        let mut options = Options::default();
-        let mut at = e;
-        loop {
-            let ExprKind::Call { name, generics, args, method } = &at.kind else {
-                let (family, _) = options.said.last().expect("an option was seen");
-                return self.error(at.span, format!("no operation stands before the options: {}", family.follow()));
-            };
-            let n = name.to_string();
-            if *method && let Some(family) = family(&n) {
-                options.said.push((family, name.span().into()));
-                self.option(&mut options, name, &args[1..])?;
-                at = &args[0];
-                continue;
-            }
-            let of = Family::of_operation(&n);
-            if let Some((family, at)) = options.said.iter().rev().find(|(family, _)| Some(*family) != of) {
-                return self.error(*at, format!("`{n}` has no such option: {}", family.follow()));
-            }
-            self.no_errors(args)?;
-            return self.builtin(&Call { name, generics, args, span: e.span, options });
-        }
-    }
-
-    fn option(&mut self, o: &mut Options, name: &Ident, args: &[Expr]) -> Result<()> {
+    /// Notes an option of an operation.
+    pub(super) fn option(&mut self, o: &mut Options, name: &Ident, args: &[Expr]) -> Result<()> {
         let n = name.to_string();
+        o.said.extend(family(&n).map(|family| (family, name.span().into())));
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other" | "exclusive"));
         if args.len() != wanted {
             return self

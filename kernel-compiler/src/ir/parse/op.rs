@@ -107,7 +107,7 @@ impl Parser {
             }
             "slice" => {
                 let (value, axis) = (self.value()?, self.axis()?);
-                self.mark("at")?;
+                self.keyword("at")?;
                 Op::Slice { value, axis, start: self.number("the first index")? }
             }
             "sort" => {
