@@ -39,13 +39,11 @@ pub trait Typed {
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
-    /// # tilewright_lang::__example! {
     /// #[tile_kernel(types(T = [i32, f16]), grid = [1])]
     /// fn k<T: Num>(x: &[f32], y: &mut [T]) {
     ///     let scale = if y.dtype() == dtype::<i32>() { 100.0 } else { 1.0 };
     ///     store(y, arange(2), (scale * load(x, arange(2))).to(y.dtype()));
     /// }
-    /// # }
     /// let mut y = [0; 2];
     /// Runtime::cpu().launch(k(&[0.25, 0.5], &mut y))?;
     /// assert_eq!(y, [25, 50]);
@@ -75,12 +73,10 @@ typed! { View<T, R> ViewMut<T, R> Ptr<T> PtrMut<T> }
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
-/// # tilewright_lang::__example! {
 /// #[tile_kernel(types(T = [f32, f16]), grid = [1])]
 /// fn k<T: Num>(x: &[T], y: &mut [u32]) {
 ///     store(y, 0, if x.dtype() == dtype::<f16>() { 16u32 } else { 32 });
 /// }
-/// # }
 /// let mut y = [0];
 /// Runtime::cpu().launch(k(&[1.0f32], &mut y))?;
 /// assert_eq!(y, [32]);

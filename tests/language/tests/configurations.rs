@@ -1,7 +1,7 @@
 //! Configurations: constants with defaults, the kernels that a `tune(..)` is for, and conditions on arguments.
 
 use tilewright::tile_module;
-use tilewright::{Error, LaunchOptions, Runtime};
+use tilewright::{Buffer, Error, LaunchOptions, Runtime};
 use tilewright_language_tests::run::seeds;
 
 #[tile_module]
@@ -90,5 +90,43 @@ fn a_configuration_whose_conditions_do_not_hold_is_refused_with_the_condition() 
         // No configuration takes so many elements with more of them.
         let mut y = vec![7i32; long.len()];
         rt.launch(same(&long, &long, &mut y)).expect_err("nothing takes it");
+    }
+}
+
+#[tile_module]
+mod rows {
+    /// A row in one tile: the least one, or the first that holds it.
+    #[tile_kernel(
+        kernel(least, EXACT = true),
+        kernel(first, EXACT = false),
+        tune(BLOCK = [64, 256, 128], warps = [1]),
+        requires = [if EXACT { BLOCK == max(next_power_of_two(x.dim(1)), 64) } else { x.dim(1) <= BLOCK }],
+        grid = [x.dim(0)],
+        emulate = all,
+    )]
+    pub fn sums<const EXACT: bool, const BLOCK: usize>(x: View<f32, 2>, y: &mut [f32]) {
+        let row = program_id(0);
+        store(y, 2 * row, sum(x.tile([row, 0], [1, BLOCK])));
+        store(y, 2 * row + 1, BLOCK as f32);
+    }
+}
+
+#[test]
+fn a_row_is_in_a_tile_that_holds_it() {
+    let x = [1.0f32; 514];
+    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+        let run = |exact: bool, columns: usize| {
+            let (b, mut y) = (Buffer::from_slice(&rt, &x[..2 * columns]).expect("memory"), vec![0.0f32; 4]);
+            let view = b.view([2, columns]).expect("two rows");
+            let call = if exact { rows::least(view, &mut y) } else { rows::first(view, &mut y) };
+            rt.launch(call).map(|_| y)
+        };
+        for (columns, least, first) in [(3, 64.0, 64.0), (64, 64.0, 64.0), (65, 128.0, 256.0), (200, 256.0, 256.0)] {
+            let n = columns as f32;
+            assert_eq!(run(true, columns).expect("it runs"), [n, least, n, least], "{columns}");
+            assert_eq!(run(false, columns).expect("it runs"), [n, first, n, first], "{columns}");
+        }
+        let e = run(false, 257).expect_err("no tile holds it").to_string();
+        assert!(e.contains("x.dim(1) <= BLOCK"), "{e}");
     }
 }
