@@ -4,9 +4,10 @@ use crate::card;
 use crate::case::{Case, Failure, Skip, Verdict, Work};
 use crate::error::{Error, Result};
 use crate::gauges::Sampler;
-use crate::report::{FORMAT, Outcome, Point, Report, SweepReport, Times, VERSION, Value};
+use crate::nvml::Nvml;
+use crate::report::{FORMAT, LineFacts, Outcome, Point, Report, SweepReport, Times, VERSION, Value};
 use crate::stats::{CONFIDENCE, MIN_TIMES};
-use crate::sweep::{Metric, Sweep};
+use crate::sweep::{COPY, Metric, Sweep};
 use crate::timer::Timer;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +60,7 @@ pub fn measure(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report> {
     check(rt, sweeps)?;
-    let mut bench = Bench { rt, timer: Timer::new(rt)?, settings, sampler: Sampler::new(rt.device()) };
+    let mut bench = Bench { rt, timer: Timer::new(rt)?, settings, sampler: Sampler::new(gauges(rt)) };
     let mut report = Report {
         format: FORMAT.into(),
         version: VERSION,
@@ -113,13 +114,14 @@ impl Settings<'_> {
 }
 
 fn begun(sweep: &Sweep) -> SweepReport {
+    let facts = |name: &str| LineFacts { name: name.into(), copy: sweep.copy && name == COPY, recorded: None };
     SweepReport {
         name: sweep.name.clone(),
         axis: sweep.axis.name.clone(),
         scale: sweep.axis.scale,
         y: sweep.y,
         tags: sweep.tags.clone(),
-        lines: sweep.line_facts(),
+        lines: sweep.line_names().map(facts).collect(),
         points: vec![],
     }
 }
@@ -154,6 +156,12 @@ fn rules(rt: &Runtime, settings: &Settings) -> Vec<String> {
          faster."
             .into(),
     ]
+}
+
+/// The gauges of a GPU whose driver tells.
+fn gauges(rt: &Runtime) -> Option<Nvml> {
+    let device = rt.device();
+    device.compute_capability.and_then(|_| Nvml::open(&device.pci_bus_id))
 }
 
 struct Bench<'a> {

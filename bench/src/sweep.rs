@@ -3,7 +3,6 @@
 use crate::axis::{Axis, Scale};
 use crate::case::{Case, Failure, Work};
 use crate::error::{Error, Result};
-use crate::report::LineFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tilewright_runtime::Runtime;
@@ -52,7 +51,7 @@ impl Metric {
 }
 
 /// The name of the line of [`Sweep::copy_line`].
-const COPY: &str = "copy";
+pub(crate) const COPY: &str = "copy";
 
 type Prepare<'a> = Box<dyn Fn(&Runtime, u64) -> std::result::Result<Case<'a>, Failure> + 'a>;
 type OfPoint<'a, T> = Box<dyn Fn(u64) -> T + 'a>;
@@ -179,12 +178,6 @@ impl<'a> Sweep<'a> {
 
     pub(crate) fn line_names(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(|l| l.name.as_str()).chain(self.copy.then_some(COPY))
-    }
-
-    pub(crate) fn line_facts(&self) -> Vec<LineFacts> {
-        let of = |l: &Line| LineFacts { name: l.name.clone(), copy: false, recorded: None };
-        let copy = LineFacts { name: COPY.into(), copy: true, recorded: None };
-        self.lines.iter().map(of).chain(self.copy.then_some(copy)).collect()
     }
 
     /// Errors: [`Error::Sweep`] where it cannot be measured.
