@@ -2,7 +2,8 @@
 //!
 //! Elements whose indices differ in one bit are compared. That bit stands for registers, lanes or warps: the partner is in
 //! another register, in another lane of the warp, or in shared memory. The lowest bits are compared most often, so the
-//! layout has them in registers.
+//! layout has them in registers. Where only the first elements are kept, runs of so many are ordered, and of two runs
+//! beside each other the first ones go on.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{any, each, of_r};
@@ -10,6 +11,18 @@ use crate::dtype::DType;
 use crate::ir::{Binary, Op, Value};
 use crate::layout::linear::{Bit, LANE_BITS};
 use crate::thread_ir::{Device, Expr, Local, Name, Node, Scratch, Stmt, Ty, call};
+
+/// A sort under way.
+struct Network<'a> {
+    /// What the bits of the index along the axis stand for, the lowest first.
+    bits: Vec<Bit>,
+    tiles: Vec<Regs>,
+    types: &'a [DType],
+    /// Registers of a thread.
+    count: usize,
+    descending: bool,
+    site: u32,
+}
 
 impl Codegen<'_> {
     pub(super) fn sort(&mut self, v: Value) {
@@ -24,53 +37,100 @@ impl Codegen<'_> {
             let regs = self.demand(x, &given);
             tiles.push(self.convert(&regs, t, &given, &layout, site));
         }
-        for (stage, _) in bits.iter().enumerate() {
-            for step in (0..=stage).rev() {
-                // Runs of `2 << stage` elements are ordered in turns upwards and downwards, the last one as asked for.
-                let turns = bits.get(stage + 1).map(|&b| value_of(b));
-                let upper = value_of(bits[step]);
-                let either = turns.map_or(upper.clone(), |turns| (upper ^ turns).group());
-                let takes_greater = either.equals(u32::from(!descending));
-                tiles = self.compared(&tiles, &types, bits[step], takes_greater, layout.regs(), site);
+        let kept = f.shape(v)[*axis].trailing_zeros() as usize;
+        let mut network = Network { bits, tiles, types: &types, count: layout.regs(), descending: *descending, site };
+        for stage in 0..kept {
+            self.merged(&mut network, stage, stage + 1);
+        }
+        // Of two runs beside each other, which are ordered in turns, the first ones are a run again, in some order.
+        while network.bits.len() > kept {
+            self.first_of_both(&mut network, kept);
+            if kept > 0 {
+                self.merged(&mut network, kept - 1, kept);
             }
         }
-        self.define_results(v, &layout, tiles, site);
+        self.define_results(v, &layout.first(*axis, f.shape(v)[*axis]), network.tiles, site);
     }
 
-    /// Each element, or that of its partner: the greater of both, or the lesser, by the first tile.
-    fn compared(
-        &mut self,
-        tiles: &[Regs],
-        types: &[DType],
-        bit: Bit,
-        takes_greater: Expr,
-        count: usize,
-        site: u32,
-    ) -> Vec<Regs> {
-        let own: Vec<Regs> =
-            tiles.iter().zip(types).map(|(x, &t)| Regs::of(self.bind(Ty::array(t, count), each(x.at(Local::R))))).collect();
-        let others: Vec<Regs> = match bit {
+    /// Orders runs of `2 << last` elements, whose halves are ordered in turns: upwards and downwards by bit `turns` of the
+    /// index, and all as asked for where there is no such bit.
+    fn merged(&mut self, network: &mut Network, last: usize, turns: usize) {
+        let turns = network.bits.get(turns).map(|&b| value_of(b));
+        for step in (0..=last).rev() {
+            let bit = network.bits[step];
+            let upper = value_of(bit);
+            let either = turns.clone().map_or(upper.clone(), |turns| (upper ^ turns).group());
+            let takes_greater = either.equals(u32::from(!network.descending));
+            let own = self.own(network);
+            let others = self.partners(network, &own, bit);
+            network.tiles = self.chosen(network, &own, &others, takes_greater);
+        }
+    }
+
+    /// Of each two elements that differ in a bit of the index the one that comes first. The bit is gone then.
+    fn first_of_both(&mut self, network: &mut Network, at: usize) {
+        let bit = network.bits.remove(at);
+        let own = self.own(network);
+        let (own, others) = match bit {
+            Bit::Register(i) => {
+                // Registers without the bit, and with it.
+                let without: Vec<usize> = (0..network.count).filter(|r| r >> i & 1 == 0).collect();
+                network.count /= 2;
+                for b in &mut network.bits {
+                    if let Bit::Register(place) = b
+                        && *place > i
+                    {
+                        *place -= 1;
+                    }
+                }
+                let at = self.table(&without);
+                let with = (at.clone() | (1usize << i)).group();
+                let pick = |at: &Expr| own.iter().map(|x| Regs(x.at(at.clone()))).collect::<Vec<_>>();
+                (pick(&at), pick(&with))
+            }
+            _ => {
+                let others = self.partners(network, &own, bit);
+                (own, others)
+            }
+        };
+        network.tiles = self.chosen(network, &own, &others, network.descending.into());
+    }
+
+    /// The tiles in arrays of their own.
+    fn own(&mut self, network: &Network) -> Vec<Regs> {
+        let array = |(x, &t): (&Regs, &DType)| {
+            Regs::of(self.bind(Ty::array(t, network.count), each(x.at(Local::R))))
+        };
+        network.tiles.iter().zip(network.types).map(array).collect()
+    }
+
+    /// The elements whose indices differ in a bit.
+    fn partners(&mut self, network: &Network, own: &[Regs], bit: Bit) -> Vec<Regs> {
+        match bit {
             Bit::Register(i) => own.iter().map(|x| Regs(x.at((Expr::Register ^ (1usize << i)).group()))).collect(),
             Bit::Lane(i) => {
-                let other = |x: &Regs| Regs(call!(Device::ShuffleXor; x.0.clone(), 1u32 << i, site));
+                let other = |x: &Regs| Regs(call!(Device::ShuffleXor; x.0.clone(), 1u32 << i, network.site));
                 own.iter().map(other).collect()
             }
-            Bit::Warp(i) => self.of_warp(&own, types, count, 1 << (LANE_BITS + i), site),
-        };
-        if let ([own], [other]) = (&own[..], &others[..]) {
-            let (x, y) = (own.at(Local::R), other.at(Local::R));
-            let y = Regs::of(self.bind(Ty::array(types[0], count), each(y))).at(Local::R);
-            let (greater, lesser) = (call!(Binary::Max; x.clone(), y.clone()), call!(Binary::Min; x, y));
-            let one = Expr::when(takes_greater.at(Local::R), greater, lesser);
-            return vec![Regs::of(self.bind(Ty::array(types[0], count), each(one)))];
+            Bit::Warp(i) => self.of_warp(own, network, 1 << (LANE_BITS + i)),
         }
-        // Both of a pair say the same: of equal keys none moves.
+    }
+
+    /// The greater of each two elements, or the lesser, by the first tile.
+    fn chosen(&mut self, network: &Network, own: &[Regs], others: &[Regs], takes_greater: Expr) -> Vec<Regs> {
+        let (types, count) = (network.types, network.count);
         let others: Vec<Regs> = others
             .iter()
             .zip(types)
             .map(|(x, &t)| Regs::of(self.bind(Ty::array(t, count), each(x.at(Local::R)))))
             .collect();
         let (x, y) = (own[0].at(Local::R), others[0].at(Local::R));
+        if own.len() == 1 {
+            let (greater, lesser) = (call!(Binary::Max; x.clone(), y.clone()), call!(Binary::Min; x, y));
+            let one = Expr::when(takes_greater.at(Local::R), greater, lesser);
+            return vec![Regs::of(self.bind(Ty::array(types[0], count), each(one)))];
+        }
+        // Both of a pair say the same: of equal keys none moves.
         let (less, greater) = (call!(Binary::Lt; x.clone(), y.clone()), call!(Binary::Gt; x, y));
         let moves = Expr::when(takes_greater.at(Local::R), less, greater);
         let moves = Regs::of(self.bind(Ty::array(DType::Bool, count), each(moves)));
@@ -81,10 +141,11 @@ impl Codegen<'_> {
     }
 
     /// The same registers of the thread whose number differs in these bits.
-    fn of_warp(&mut self, tiles: &[Regs], types: &[DType], count: usize, mask: usize, site: u32) -> Vec<Regs> {
+    fn of_warp(&mut self, tiles: &[Regs], network: &Network, mask: usize) -> Vec<Regs> {
+        let (count, site) = (network.count, network.site);
         let threads = self.f.warps as usize * 32;
         let (mut store, mut load, mut out, mut base) = (vec![], vec![], vec![], 0);
-        for (regs, &t) in tiles.iter().zip(types) {
+        for (regs, &t) in tiles.iter().zip(network.types) {
             let size = t.size();
             // Register by register, so that neighbouring lanes have neighbouring banks.
             let table = self.word_table((0..count).map(|r| (base + r * threads * size) as u32));

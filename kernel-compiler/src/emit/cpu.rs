@@ -256,7 +256,8 @@ impl Writer<'_> {
                     _ => Expr::from(of).field(0),
                 };
                 let before = call!(if descending { Binary::Gt } else { Binary::Lt }; key(Local::X), key(Local::Y));
-                let sorted = call!(Cpu::Sort; of, axis, closure([Local::X, Local::Y], before));
+                let kept = number(f.shape(v)[axis], None);
+                let sorted = call!(Cpu::Sort; of, axis, kept, closure([Local::X, Local::Y], before));
                 self.results(v, values.len(), sorted);
             }
             Op::Result(of, index) => self.one_of(v, of, index),

@@ -52,8 +52,8 @@ pub enum Op {
         index: Value,
         axis: usize,
     },
-    /// The elements along the axis in ascending order, or in descending order, by the first tile, of integers. The elements of
-    /// the other tiles go where those of the first do.
+    /// The elements along the axis in ascending order, or in descending order, by the first tile, of integers. The
+    /// elements of the other tiles go where those of the first do. As many are kept as the type says, the first ones.
     Sort {
         values: Vec<Value>,
         axis: usize,

@@ -260,7 +260,7 @@ impl Assign<'_> {
             }
             Op::Scan { values, .. } if !assignment.is_cheap(values[0]) => operand(values[0]),
             Op::Sort { values, axis, .. } if !assignment.is_cheap(values[0]) => {
-                operand(values[0]).map(|l| l.along(*axis))
+                operand(values[0]).map(|l| l.along(*axis).first(*axis, self.f.shape(v)[*axis]))
             }
             Op::Result(of, _) => operand(*of),
             Op::Join(a, _) if !assignment.is_cheap(*a) => operand(*a).map(|l| l.join()),

@@ -15,6 +15,7 @@ fn sorted<T: Num, const M: usize, const N: usize>(x: View<T, 2>, mut y: ViewMut<
     y.store([M, 0], sort(t, 1).descending());
     y.store([2 * M, 0], sort(t, 0));
     top.store([0, 0], topk(t, 4, 1));
+    top.store([M, 0], trans(topk(trans(t), 1, 0)).broadcast([M, 4]));
 }
 
 /// In ascending order; NaN comes last.
@@ -36,15 +37,16 @@ where
     let columns: Vec<Vec<T>> = (0..n).map(|j| ordered((0..m).map(|i| x[i * n + j]).collect())).collect();
     let down: Vec<T> = (0..m * n).map(|i| columns[i % n][i / n]).collect();
     let wanted = [rows.concat(), turned.concat(), down].concat();
-    let top: Vec<T> = turned.iter().flat_map(|r| r[..4].to_vec()).collect();
+    let greatest = turned.iter().flat_map(|r| [r[0]; 4]);
+    let top: Vec<T> = turned.iter().flat_map(|r| r[..4].to_vec()).chain(greatest).collect();
     everywhere(
         <(T,) as sorted::Types>::DESC,
         |rt, options| {
-            let (mut y, mut t) = (vec![T::default(); 3 * m * n], vec![T::default(); m * 4]);
+            let (mut y, mut t) = (vec![T::default(); 3 * m * n], vec![T::default(); 2 * m * 4]);
             let call = sorted::<T>(
                 x.as_slice().as_slice_arg().strided([m, n], [n, 1]).expect("fits"),
                 y.as_mut_slice().as_slice_mut_arg().strided([3 * m, n], [n, 1]).expect("fits"),
-                t.as_mut_slice().as_slice_mut_arg().strided([m, 4], [4, 1]).expect("fits"),
+                t.as_mut_slice().as_slice_mut_arg().strided([2 * m, 4], [4, 1]).expect("fits"),
             );
             rt.launch_with(rt.stream(), call, options).map(|()| (y, t))
         },
@@ -91,12 +93,22 @@ fn nan_is_last() {
 
 /// Numbers of any warps, with the place of each element, and of more elements than threads.
 #[tile_kernel(tune(N = [64, 1024], warps = [1, 4, 8]), grid = [1], emulate = all)]
-fn argsort<const N: usize>(x: &[f32], y: &mut [f32], place: &mut [i32], weights: &mut [u64]) {
+fn argsort<const N: usize>(
+    x: &[f32],
+    y: &mut [f32],
+    place: &mut [i32],
+    weights: &mut [u64],
+    top: &mut [f32],
+    top_place: &mut [i32],
+) {
     let i = arange(N);
     let (s, p, w) = sort((load(x, i), i.to::<i32>(), i * i), 0);
     store(y, i, s);
     store(place, i, p);
     store(weights, i, w);
+    let (t, p) = topk((load(x, i), i.to::<i32>()), 16, 0);
+    store(top, arange(16), t);
+    store(top_place, arange(16), p);
 }
 
 #[test]
@@ -107,15 +119,19 @@ fn payloads_go_along() {
         argsort::DESCS[0],
         |rt, options| {
             let (mut y, mut place, mut weights) = (vec![0.0f32; 1024], vec![-1i32; 1024], vec![0u64; 1024]);
-            rt.launch_with(rt.stream(), argsort(&x, &mut y, &mut place, &mut weights), options)
-                .map(|()| (y, place, weights))
+            let (mut top, mut top_place) = (vec![0.0f32; 16], vec![-1i32; 16]);
+            let call = argsort(&x, &mut y, &mut place, &mut weights, &mut top, &mut top_place);
+            rt.launch_with(rt.stream(), call, options).map(|()| (y, place, weights, top, top_place))
         },
-        |(y, place, weights), title| {
+        |(y, place, weights, top, top_place), title| {
             let n = if title.contains("N=64") { 64 } else { 1024 };
             let mut wanted: Vec<usize> = (0..n).collect();
             wanted.sort_by(|&a, &b| x[a].total_cmp(&x[b]));
             for (k, &i) in wanted.iter().enumerate() {
                 assert_eq!((y[k], place[k] as usize, weights[k]), (x[i], i, (i * i) as u64), "{title}: element {k}");
+            }
+            for (k, &i) in wanted.iter().rev().take(16).enumerate() {
+                assert_eq!((top[k], top_place[k] as usize), (x[i], i), "{title}: the greatest, {k}");
             }
         },
     );

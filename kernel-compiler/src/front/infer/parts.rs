@@ -117,7 +117,7 @@ impl Infer<'_> {
         self.reshape(v, shape, span)
     }
 
-    pub(super) fn subtile(&mut self, value: Value, axis: usize, start: usize, extent: usize, span: Span) -> Value {
+    fn subtile(&mut self, value: Value, axis: usize, start: usize, extent: usize, span: Span) -> Value {
         let mut ty = self.ty(value).clone();
         if ty.shape[axis] == extent {
             return value;

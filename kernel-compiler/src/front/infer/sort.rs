@@ -26,22 +26,23 @@ impl Infer<'_> {
         if ty.dtype == DType::Bool {
             return self.error(first.span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
         }
+        let mut shape = ty.shape.clone();
+        if let Some(k) = k {
+            let v = self.expr(k)?;
+            let (n, extent) = (self.const_int(&v, k.span, "the number of elements")?, ty.shape[axis]);
+            let fits = (1..=extent as i128).contains(&n) && (n as usize).is_power_of_two();
+            if !fits {
+                let message = format!("`topk` gives a power of two of elements, of {extent} at most, found {n}");
+                return self.error(k.span, message);
+            }
+            shape[axis] = n as usize;
+        }
         let keys = ty.dtype;
         tiles[0] = self.key(tiles[0], keys, c.span)?;
         let descending = name == "topk" || c.options.descending;
         let op = Op::Sort { values: tiles.clone(), axis, descending };
-        let mut sorted = self.results(op, &tiles, &ty.shape, c.span);
+        let mut sorted = self.results(op, &tiles, &shape, c.span);
         sorted[0] = self.of_key(sorted[0], keys, c.span)?;
-        if let Some(k) = k {
-            let v = self.expr(k)?;
-            let n = self.const_int(&v, k.span, "the number of elements")?;
-            let fits = (1..=ty.shape[axis] as i128).contains(&n) && (n as usize).is_power_of_two();
-            if !fits {
-                let extent = ty.shape[axis];
-                return self.error(k.span, format!("`topk` gives a power of two of elements, of {extent} at most, found {n}"));
-            }
-            sorted = sorted.into_iter().map(|v| self.subtile(v, axis, 0, n as usize, c.span)).collect();
-        }
         Ok(results(sorted))
     }
 

@@ -56,6 +56,15 @@ impl Layout {
         Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &others) | place).collect(), layout }
     }
 
+    /// Of the first elements along an axis where every thread that had one of those which differ in higher bits has it.
+    pub fn first(&self, axis: usize, extent: usize) -> Layout {
+        let mut dims = self.dims().to_vec();
+        dims[axis] = extent.trailing_zeros();
+        let higher = ((1u32 << self.dims()[axis]) - (1 << dims[axis])) << shift(self.dims(), axis);
+        let regs = self.reg_bases().iter().copied().filter(|b| b & higher == 0).collect();
+        self.clone().with_regs(regs).map_bases(dims.clone(), |b| move_dims(b & !higher, self.dims(), &dims))
+    }
+
     /// The thread's and the registers' parts of the flat index over other padded extents, without an axis.
     pub fn across(&self, axis: usize, shape: &[usize]) -> Layout {
         let mut dims: Vec<u32> = shape.iter().map(|n| n.trailing_zeros()).collect();
