@@ -13,9 +13,9 @@ use crate::stream::{CudaStream, Stream};
 use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
+use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use smallvec::SmallVec;
 use tilewright_core::{Call, ConfigDesc, KernelDesc, Place, cpu};
 
 /// Options of a launch.

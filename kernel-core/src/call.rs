@@ -162,7 +162,14 @@ impl<'a> Call<'a> {
     /// The same arguments once more, while this call waits.
     pub fn reborrow(&mut self) -> Call<'_> {
         let (slots, buffers) = (self.slots.clone(), self.buffers.clone());
-        Call { desc: self.desc, slots, buffers, params_bound: self.params_bound, mistake: self.mistake, borrow: PhantomData }
+        Call {
+            desc: self.desc,
+            slots,
+            buffers,
+            params_bound: self.params_bound,
+            mistake: self.mistake,
+            borrow: PhantomData,
+        }
     }
 
     /// The kernel.

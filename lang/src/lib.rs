@@ -29,9 +29,9 @@
 
 mod atomics;
 mod debug;
+mod element_type;
 mod elementary;
 mod kinds;
-mod element_type;
 mod make;
 mod math;
 mod memory;
@@ -51,12 +51,12 @@ pub use atomics::{
     atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store, atomic_xchg,
     atomic_xor,
 };
+pub use element_type::{DType, Typed, dtype};
 pub use elementary::{
     Elementary, acos, acosh, asin, asinh, atan, atanh, cbrt, cosh, erfc, erfinv, exp10, expm1, lgamma, log1p, log10,
     rint, round, sinh, tan, tgamma, trunc,
 };
 pub use kinds::{Kinds, clz, ffs, isfinite, isinf, isnan, popc};
-pub use element_type::{DType, Typed, dtype};
 pub use make::{arange, full, zeros};
 pub use math::{
     Math, abs, bitcast, brev, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,

@@ -78,8 +78,7 @@ impl Codegen<'_> {
             Combine::Binary(op) => Expr::Tuple(vec![call!(*op; field(Local::A, 0), field(Local::B, 0))]),
             Combine::Closure { a, b, body, results } => {
                 let bind = |of: Local| move |(i, &v): (usize, &Value)| Stmt::bind(v, field(of, i));
-                let operands =
-                    a.iter().enumerate().map(bind(Local::A)).chain(b.iter().enumerate().map(bind(Local::B)));
+                let operands = a.iter().enumerate().map(bind(Local::A)).chain(b.iter().enumerate().map(bind(Local::B)));
                 let inner = body.iter().map(|&v| Stmt::define(v, self.f.ty(v).dtype.into(), self.closure_op(v)));
                 let stmts = operands.chain(inner).collect();
                 Body::after(stmts, Expr::Tuple(results.iter().map(|&r| r.into()).collect())).into()

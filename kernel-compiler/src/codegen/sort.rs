@@ -98,9 +98,7 @@ impl Codegen<'_> {
 
     /// The tiles in arrays of their own.
     fn own(&mut self, network: &Network) -> Vec<Regs> {
-        let array = |(x, &t): (&Regs, &DType)| {
-            Regs::of(self.bind(Ty::array(t, network.count), each(x.at(Local::R))))
-        };
+        let array = |(x, &t): (&Regs, &DType)| Regs::of(self.bind(Ty::array(t, network.count), each(x.at(Local::R))));
         network.tiles.iter().zip(network.types).map(array).collect()
     }
 
@@ -134,9 +132,8 @@ impl Codegen<'_> {
         let (less, greater) = (call!(Binary::Lt; x.clone(), y.clone()), call!(Binary::Gt; x, y));
         let moves = Expr::when(takes_greater.at(Local::R), less, greater);
         let moves = Regs::of(self.bind(Ty::array(DType::Bool, count), each(moves)));
-        let pick = |(own, other): (&Regs, &Regs)| {
-            Regs(call!(Device::Pick; moves.0.clone(), other.0.clone(), own.0.clone()))
-        };
+        let pick =
+            |(own, other): (&Regs, &Regs)| Regs(call!(Device::Pick; moves.0.clone(), other.0.clone(), own.0.clone()));
         own.iter().zip(&others).map(pick).collect()
     }
 

@@ -388,8 +388,7 @@ impl Writer<'_> {
                     return closure([*a, *b], Body::after(body.collect(), results[0]));
                 }
                 let bind = |of: Local| move |(i, &v): (usize, &Value)| Stmt::bind(v, Expr::from(of).field(i));
-                let operands =
-                    a.iter().enumerate().map(bind(Local::X)).chain(b.iter().enumerate().map(bind(Local::Y)));
+                let operands = a.iter().enumerate().map(bind(Local::X)).chain(b.iter().enumerate().map(bind(Local::Y)));
                 closure([Local::X, Local::Y], Body::after(operands.chain(body).collect(), tuple(results)))
             }
         }

@@ -137,12 +137,7 @@ pub enum Combine {
     Binary(Binary),
     /// A user's closure: scalar values, defined by `body`, of two arguments. Arguments and results have a value for each
     /// tile.
-    Closure {
-        a: Vec<Value>,
-        b: Vec<Value>,
-        body: Vec<Value>,
-        results: Vec<Value>,
-    },
+    Closure { a: Vec<Value>, b: Vec<Value>, body: Vec<Value>, results: Vec<Value> },
 }
 
 /// What one thread does to an element that others may be at. The numbers are those of `tilewright_core::scalar::atomic_op`,

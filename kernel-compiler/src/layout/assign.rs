@@ -264,9 +264,8 @@ impl Assign<'_> {
             }
             Op::Result(of, _) => operand(*of),
             Op::Join(a, _) if !assignment.is_cheap(*a) => operand(*a).map(|l| l.join()),
-            Op::Slice { value, axis, start } if !assignment.is_cheap(*value) => {
-                operand(*value).map(|l| l.slice(*axis, self.f.shape(v)[*axis], *start).unwrap_or_else(|c| c.sliced).layout)
-            }
+            Op::Slice { value, axis, start } if !assignment.is_cheap(*value) => operand(*value)
+                .map(|l| l.slice(*axis, self.f.shape(v)[*axis], *start).unwrap_or_else(|c| c.sliced).layout),
             Op::Gather { index, .. } => operand(*index),
             Op::Expand(x, axis) => operand(*x).map(|l| l.expand(*axis).layout),
             Op::Broadcast(x) => operand(*x).map(|l| l.broadcast(&shape).layout),

@@ -1,7 +1,7 @@
 //! Tiles and what makes them from one another.
 
-use super::pool::Buffer;
 use super::Mem;
+use super::pool::Buffer;
 use super::shape::Shape;
 use std::fmt;
 use std::mem::MaybeUninit;

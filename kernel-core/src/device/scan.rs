@@ -37,7 +37,16 @@ exchange!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 pub fn scan_then<T: Copy>(a: Maybe<T>, b: Maybe<T>, f: impl Fn(T, T) -> T) -> Maybe<T> {
     // Computed either way: a branch would diverge.
     let both = f(a.1, b.1);
-    (a.0 | b.0, if a.0 & b.0 { both } else if a.0 { a.1 } else { b.1 })
+    (
+        a.0 | b.0,
+        if a.0 & b.0 {
+            both
+        } else if a.0 {
+            a.1
+        } else {
+            b.1
+        },
+    )
 }
 
 /// The totals of `LEN` items each, one after another.

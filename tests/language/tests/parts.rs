@@ -39,26 +39,26 @@ where
     let row = |i: usize| i * 5 % 18;
     let eight = |i: usize, j: usize| if i < 8 { a(i + 8, j) } else { a(i - 8, j + 8) };
     let of = |part: usize, i: usize, j: usize| match part {
-        0 => if j.is_multiple_of(2) { a(i, j / 2) } else { b(i, j / 2) },
+        0 => {
+            if j.is_multiple_of(2) {
+                a(i, j / 2)
+            } else {
+                b(i, j / 2)
+            }
+        }
         1 => beside(i, j, &a, &b),
         2 => {
             let flat = i * 32 + j;
             if flat < 256 { x[flat] } else { y[flat - 256] }
         }
         3 => beside(i, j, &b, &a),
-        4 => beside(
-            i,
-            j,
-            &|i, j| if (4..8).contains(&j) { b(i, j + 4) } else { a(i, j) },
-            &|i, j| if i >= 12 { a(i - 12, j) } else { b(i, j) },
-        ),
+        4 => beside(i, j, &|i, j| if (4..8).contains(&j) { b(i, j + 4) } else { a(i, j) }, &|i, j| {
+            if i >= 12 { a(i - 12, j) } else { b(i, j) }
+        }),
         5 => beside(i, j, &|i, j| a(15 - i, j), &|i, j| b(i, 15 - j)),
-        6 => beside(
-            i,
-            j,
-            &|i, j| if row(i) < 16 { a(row(i), j) } else { zero },
-            &|i, j| if (1..17).contains(&row(j)) { b(i, row(j) - 1) } else { zero },
-        ),
+        6 => beside(i, j, &|i, j| if row(i) < 16 { a(row(i), j) } else { zero }, &|i, j| {
+            if (1..17).contains(&row(j)) { b(i, row(j) - 1) } else { zero }
+        }),
         _ => match j / 8 {
             0 => eight(i, j),
             1 => a(i, j - 8),
@@ -112,9 +112,8 @@ fn tiles_of_rank_five() {
     for (e, c, a) in (0..4).flat_map(|e| (0..2).flat_map(move |c| (0..2).map(move |a| (e, c, a)))) {
         turned.extend((0..4).flat_map(|d| (0..4).map(move |b| [a, b, c, d, e])).map(|i| x[at(i)]));
     }
-    let merged: Vec<f32> = (0..256)
-        .map(|i| if i & 16 == 0 { x[i].min(x[i | 16]) } else { x[i].max(x[i & !16]) })
-        .collect();
+    let merged: Vec<f32> =
+        (0..256).map(|i| if i & 16 == 0 { x[i].min(x[i | 16]) } else { x[i].max(x[i & !16]) }).collect();
     let sums: Vec<f32> = merged.chunks(32).map(|c| c.iter().sum()).collect();
     everywhere(
         ranks::DESCS[0],

@@ -135,9 +135,7 @@ fn recurrences_keep_their_order() {
     let (a, b) = (numbers(1, m * n), numbers(1000, m * n));
     let (la, lb) = (numbers(5, len), numbers(77, len));
     let pair = |a: &[u32], b: &[u32]| a.iter().copied().zip(b.iter().copied()).collect::<Vec<_>>();
-    let step = |(a, b): (u32, u32), (c, d): (u32, u32)| {
-        (a.wrapping_mul(c), b.wrapping_mul(c).wrapping_add(d))
-    };
+    let step = |(a, b): (u32, u32), (c, d): (u32, u32)| (a.wrapping_mul(c), b.wrapping_mul(c).wrapping_add(d));
     let second = |v: Vec<(u32, u32)>| v.into_iter().map(|x| x.1).collect::<Vec<_>>();
     let x = pair(&a, &b);
     let down = second(scanned(&x, [m, n], 0, false, None, step));
@@ -207,8 +205,7 @@ where
         along(1, false, None, &least),
     ]
     .concat();
-    let of_rows: Vec<T> =
-        (0..5).map(|j| T::of((0..36).map(|i| across[i * 5 + j].number()).sum())).collect();
+    let of_rows: Vec<T> = (0..5).map(|j| T::of((0..36).map(|i| across[i * 5 + j].number()).sum())).collect();
     everywhere(
         <(T,) as scans_of_block::Types>::DESC,
         |rt, options| {

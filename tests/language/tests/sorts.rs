@@ -58,7 +58,11 @@ where
 }
 
 fn numbers<T: Number>() -> Vec<T> {
-    (0..256u32).map(|i| T::of(f64::from(i.wrapping_mul(2_654_435_761) >> 25) - if T::of(-1.0).number() < 0.0 { 64.0 } else { 0.0 })).collect()
+    (0..256u32)
+        .map(|i| {
+            T::of(f64::from(i.wrapping_mul(2_654_435_761) >> 25) - if T::of(-1.0).number() < 0.0 { 64.0 } else { 0.0 })
+        })
+        .collect()
 }
 
 #[test]

@@ -353,10 +353,8 @@ impl Infer<'_> {
         match c.options.propagate_nan {
             None => Ok(op),
             Some(_) if dtype.is_float() => Ok(op.propagating_nan()),
-            Some(at) => self.error(
-                at,
-                format!("`.propagate_nan()` is for floats, {} has no NaN: leave it out", in_message(dtype)),
-            ),
+            Some(at) => self
+                .error(at, format!("`.propagate_nan()` is for floats, {} has no NaN: leave it out", in_message(dtype))),
         }
     }
 

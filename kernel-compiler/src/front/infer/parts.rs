@@ -45,7 +45,8 @@ impl Infer<'_> {
                 let shape = self.ty(t).shape.clone();
                 let Some((2, rest)) = shape.split_last().map(|(last, rest)| (*last, rest)) else {
                     let found = self.ty(t);
-                    return self.error(c.args[0].span, format!("`split` takes a tile whose last extent is 2, found {found}"));
+                    return self
+                        .error(c.args[0].span, format!("`split` takes a tile whose last extent is 2, found {found}"));
                 };
                 if rest.is_empty() {
                     return self.error(c.args[0].span, "`split` takes a tile of rank 2 or more: its parts are tiles");
@@ -165,7 +166,10 @@ impl Infer<'_> {
         let (t, part) = self.unify(t, part, (&c.args[0], &c.args[3]), "`insert`")?;
         let (ty, of) = (self.ty(t).clone(), self.ty(part).clone());
         if ty.is_scalar() || of.shape.len() != ty.shape.len() {
-            return self.error(c.args[3].span, format!("`insert` takes a tile and a part of as many dimensions, found {ty} and {of}"));
+            return self.error(
+                c.args[3].span,
+                format!("`insert` takes a tile and a part of as many dimensions, found {ty} and {of}"),
+            );
         }
         let axis = self.axis(&axis, ty.shape.len(), c.args[1].span)?;
         let at = self.const_int(&at, c.args[2].span, "where the part goes")?;
@@ -214,7 +218,8 @@ impl Infer<'_> {
     fn gather(&mut self, value: Value, index: Value, axis: usize, c: &Call) -> Result<Value> {
         let (ty, of) = (self.ty(value).clone(), self.ty(index).clone());
         if !of.dtype.is_int() {
-            return self.error(c.args[1].span, format!("an index is of an integer type, found {}", in_message(of.dtype)));
+            return self
+                .error(c.args[1].span, format!("an index is of an integer type, found {}", in_message(of.dtype)));
         }
         let mut fits = ty.shape.clone();
         if of.shape.len() == fits.len() {
@@ -223,7 +228,9 @@ impl Infer<'_> {
         if fits != of.shape {
             return self.error(
                 c.args[1].span,
-                format!("the indices of `gather` have the extents of the tile but along axis {axis}: found {of} for {ty}"),
+                format!(
+                    "the indices of `gather` have the extents of the tile but along axis {axis}: found {of} for {ty}"
+                ),
             );
         }
         let bytes = ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() * ty.dtype.size();

@@ -256,7 +256,8 @@ impl Verifier<'_> {
         let dtypes: Vec<DType> = values.iter().map(|&v| self.ty(v).dtype).collect();
         match combine {
             Combine::Binary(b) => {
-                let takes = known.contains(b) && dtypes[0] != DType::Bool && dtypes.len() == 1 && b.takes().holds(dtypes[0]);
+                let takes =
+                    known.contains(b) && dtypes[0] != DType::Bool && dtypes.len() == 1 && b.takes().holds(dtypes[0]);
                 self.computes(&format!("{by} by {}", b.name()), dtypes[0], takes)
             }
             Combine::Closure { a, b, body, results } => self.closure([a, b], body, results, &dtypes),
@@ -273,7 +274,9 @@ impl Verifier<'_> {
     ) -> Result<(), String> {
         let mut inner = vec![];
         for list in args.into_iter().chain([results]) {
-            check(list.len() == dtypes.len(), || format!("a closure of {} values for {} tiles", list.len(), dtypes.len()))?;
+            check(list.len() == dtypes.len(), || {
+                format!("a closure of {} values for {} tiles", list.len(), dtypes.len())
+            })?;
         }
         for (&v, &dtype) in args.into_iter().flat_map(|list| list.iter().zip(dtypes)) {
             self.is_value(v)?;

@@ -28,8 +28,7 @@ impl Layout {
         let (kept, low) = (extent.trailing_zeros(), shift(self.dims(), axis));
         let wanted: Vec<u32> = (kept..self.dims()[axis]).map(|i| 1 << (low + i)).collect();
         let parts: u32 = wanted.iter().sum();
-        let places: Vec<usize> =
-            wanted.iter().filter_map(|w| self.reg_bases().iter().position(|b| b == w)).collect();
+        let places: Vec<usize> = wanted.iter().filter_map(|w| self.reg_bases().iter().position(|b| b == w)).collect();
         let others = self.matrix().columns().iter().filter(|&&b| b & parts != 0).count();
         if places.len() == wanted.len() && others == wanted.len() {
             return Ok(self.part(axis, kept, &places, start >> kept));
