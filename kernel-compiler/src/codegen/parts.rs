@@ -19,18 +19,30 @@ impl Codegen<'_> {
     }
 
     pub(super) fn slice(&mut self, v: Value, value: Value, axis: usize, start: usize) {
-        let (site, dtype) = (self.site(self.f.span(v)), self.f.ty(v).dtype);
+        let (site, dtype, extent) = (self.site(self.f.span(v)), self.f.ty(v).dtype, self.f.shape(v)[axis]);
         let layout = self.any_layout(value);
         let mut regs = self.demand(value, &layout);
-        let sliced = layout.slice(axis, self.f.shape(v)[axis], start).unwrap_or_else(|c| {
-            regs = self.convert(&regs, dtype, &layout, &c.first, site);
-            c.sliced
-        });
+        let sliced = match layout.slice(axis, extent, start) {
+            Ok(sliced) => sliced,
+            // With more parts than two, a thread loads its elements of one, instead of all parts of which it keeps one.
+            Err(c) if layout.shape()[axis] > 2 * extent => {
+                let shape = layout.shape();
+                let first = layout.flat(&unit(layout.rank(), axis)) as usize * start * dtype.size();
+                let result = c.sliced.layout;
+                let offset = self.byte_offset(&result.within(&shape), &all(&result), dtype.size()) + first;
+                let part = self.from_row_major(&regs, dtype, &layout, (offset, true.into(), result.regs()), site);
+                return self.define_results(v, &result, vec![part], site);
+            }
+            Err(c) => {
+                regs = self.convert(&regs, dtype, &layout, &c.first, site);
+                c.sliced
+            }
+        };
         let at = self.table(&sliced.regs);
         self.define_results(v, &sliced.layout, vec![Regs(regs.at(at))], site);
     }
 
-    /// Through shared memory, where the tile lies in row-major order.
+    /// Through shared memory: the indices are those of a thread's own.
     pub(super) fn gather(&mut self, v: Value) {
         let f = self.f;
         let Op::Gather { value, index, axis } = *f.op(v) else { unreachable!("a gather") };
@@ -42,39 +54,45 @@ impl Codegen<'_> {
         let index_type = f.ty(index).dtype;
         let index = self.demand(index, &layout);
 
-        // One copy of each element.
-        let free = source.free_mask();
-        let stored: Vec<usize> = (0..source.regs()).filter(|r| r & free.regs as usize == 0).collect();
-        let offset = self.byte_offset(&source, &stored, bytes);
-        let at = self.table(&stored);
-        let store = call!(
-            Device::SharedStore; [dtype, stored.len(), 1usize];
-            of_r(Expr::Scratch(Scratch::Unplaced) + offset), any(acts(free.threads)),
-            of_r(regs.at(at.at(Local::R))), site
-        );
-
         let others = layout.across(axis, &source.shape());
-        let all: Vec<usize> = (0..layout.regs()).collect();
         let unit = source.flat(&unit(source.rank(), axis)) as usize * bytes;
         // What is outside is not loaded, and its address is within the tile.
         let limit = extent.next_power_of_two() - 1;
         let place = call!(Function::Cast; [index_type, DType::U32]; index.at(Local::R));
         let along = ((place & limit).group() * unit).group();
-        let offset = self.byte_offset(&others, &all, bytes) + along;
+        let offset = self.byte_offset(&others, &all(&others), bytes) + along;
         let inside = call!(Function::Cast; [index_type, DType::U64]; index.at(Local::R)).less(extent);
+        let gathered = self.from_row_major(&regs, dtype, &source, (offset, inside, layout.regs()), site);
+        self.define_results(v, &layout, vec![gathered], site);
+    }
+
+    /// Stores a tile to shared memory in row-major order, and loads a thread's elements: for register `r` the byte offset,
+    /// whether it is loaded, and how many registers there are.
+    fn from_row_major(
+        &mut self,
+        regs: &Regs,
+        dtype: DType,
+        source: &Layout,
+        (offset, inside, count): (Expr, Expr, usize),
+        site: u32,
+    ) -> Regs {
+        // One copy of each element.
+        let free = source.free_mask();
+        let stored: Vec<usize> = (0..source.regs()).filter(|r| r & free.regs as usize == 0).collect();
+        let to = self.byte_offset(source, &stored, dtype.size());
+        let at = self.table(&stored);
+        let scratch = || Expr::Scratch(Scratch::Unplaced);
+        let store = call!(
+            Device::SharedStore; [dtype, stored.len(), 1usize];
+            of_r(scratch() + to), any(acts(free.threads)), of_r(regs.at(at.at(Local::R))), site
+        );
         let loaded = call!(
-            Device::SharedLoad; [dtype, layout.regs(), 1usize];
-            of_r(Expr::Scratch(Scratch::Unplaced) + offset), of_r(inside), site
+            Device::SharedLoad; [dtype, count, 1usize]; of_r(scratch() + offset), of_r(inside), site
         );
         let name = self.fresh();
-        let elements = 1 << source.bits();
-        self.node(Node::Scratch {
-            bytes: elements * bytes,
-            store: vec![store.into()],
-            load: vec![Stmt::bind(name, loaded)],
-            site,
-        });
-        self.define_results(v, &layout, vec![Regs::of(name)], site);
+        let bytes = (1 << source.bits()) * dtype.size();
+        self.node(Node::Scratch { bytes, store: vec![store.into()], load: vec![Stmt::bind(name, loaded)], site });
+        Regs::of(name)
     }
 
     /// Of the flat index in register `r` of these.
@@ -83,6 +101,11 @@ impl Codegen<'_> {
         let table = self.word_table(registers.iter().map(|&r| layout.reg_index(r) * bytes as u32));
         (thread_part(&scaled).group() ^ Expr::from(table).element(Local::R)).group()
     }
+}
+
+/// The registers of a layout.
+fn all(layout: &Layout) -> Vec<usize> {
+    (0..layout.regs()).collect()
 }
 
 /// Coordinates one step along an axis.

@@ -11,6 +11,9 @@ use crate::ir::{Op, Value};
 use crate::layout::linear::{LANE_BITS, Layout, Level, Scan};
 use crate::thread_ir::{Closure, Device, Expr, Generic, Local, Name, Ty, call, closure};
 
+/// Totals of all warps that a thread has in registers.
+const MAX_GATHERED: usize = 64;
+
 /// What all levels of a scan share.
 struct Scanned {
     types: Vec<DType>,
@@ -57,11 +60,15 @@ impl Codegen<'_> {
         let (types, fold) = (values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>(), self.combination(combine));
         let mut layout = self.any_layout(values[0]);
         let mut regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, &layout)).collect();
-        let scan = layout.scan(*axis).unwrap_or_else(|better| {
+        let along = layout.along(*axis);
+        let blocked = along.scan(*axis).expect("a blocked layout can be scanned");
+        // A layout of its own where registers would not hold the totals of all warps.
+        let fits = |scan: &Scan| scan.gathered() <= MAX_GATHERED.max(blocked.gathered());
+        let scan = layout.scan(*axis).filter(fits).unwrap_or_else(|| {
             let each = regs.iter().zip(&types);
-            regs = each.map(|(r, &t)| self.convert(r, t, &layout, &better, site)).collect();
-            layout = better;
-            layout.scan(*axis).expect("a blocked layout can be scanned")
+            regs = each.map(|(r, &t)| self.convert(r, t, &layout, &along, site)).collect();
+            layout = along;
+            blocked
         });
         // Padding comes after all elements, and before them in reverse.
         let first_is_padding = *reverse && !f.shape(v)[*axis].is_power_of_two();

@@ -63,7 +63,8 @@ impl Codegen<'_> {
             let takes_greater = either.equals(u32::from(!network.descending));
             let own = self.own(network);
             let others = self.partners(network, &own, bit);
-            network.tiles = self.chosen(network, &own, &others, takes_greater);
+            // Both of a pair say the same: of equal keys none moves.
+            network.tiles = self.chosen(network, &own, &others, takes_greater, false.into());
         }
     }
 
@@ -93,7 +94,12 @@ impl Codegen<'_> {
                 (own, others)
             }
         };
-        network.tiles = self.chosen(network, &own, &others, network.descending.into());
+        // Both threads of a pair have the result: of equal keys the lower one's.
+        let takes_equal = match bit {
+            Bit::Register(_) => false.into(),
+            _ => value_of(bit).equals(1),
+        };
+        network.tiles = self.chosen(network, &own, &others, network.descending.into(), takes_equal);
     }
 
     /// The tiles in arrays of their own.
@@ -114,8 +120,15 @@ impl Codegen<'_> {
         }
     }
 
-    /// The greater of each two elements, or the lesser, by the first tile.
-    fn chosen(&mut self, network: &Network, own: &[Regs], others: &[Regs], takes_greater: Expr) -> Vec<Regs> {
+    /// The greater of each two elements, or the lesser, by the first tile; of equal ones the other where `takes_equal`.
+    fn chosen(
+        &mut self,
+        network: &Network,
+        own: &[Regs],
+        others: &[Regs],
+        takes_greater: Expr,
+        takes_equal: Expr,
+    ) -> Vec<Regs> {
         let (types, count) = (network.types, network.count);
         let others: Vec<Regs> = others
             .iter()
@@ -128,39 +141,42 @@ impl Codegen<'_> {
             let one = Expr::when(takes_greater.at(Local::R), greater, lesser);
             return vec![Regs::of(self.bind(Ty::array(types[0], count), each(one)))];
         }
-        // Both of a pair say the same: of equal keys none moves.
-        let (less, greater) = (call!(Binary::Lt; x.clone(), y.clone()), call!(Binary::Gt; x, y));
-        let moves = Expr::when(takes_greater.at(Local::R), less, greater);
+        let (less, greater) = (call!(Binary::Lt; x.clone(), y.clone()), call!(Binary::Gt; x.clone(), y.clone()));
+        let mut moves = Expr::when(takes_greater.at(Local::R), less, greater);
+        if takes_equal != false.into() && !planted!("topk-copies-differ") {
+            moves = moves.group() | (takes_equal.group() & call!(Binary::Eq; x, y)).group();
+        }
         let moves = Regs::of(self.bind(Ty::array(DType::Bool, count), each(moves)));
         let pick =
             |(own, other): (&Regs, &Regs)| Regs(call!(Device::Pick; moves.0.clone(), other.0.clone(), own.0.clone()));
         own.iter().zip(&others).map(pick).collect()
     }
 
-    /// The same registers of the thread whose number differs in these bits.
+    /// The same registers of the thread whose number differs in these bits: tile by tile, so that one takes all the
+    /// memory that there is.
     fn of_warp(&mut self, tiles: &[Regs], network: &Network, mask: usize) -> Vec<Regs> {
         let (count, site) = (network.count, network.site);
         let threads = self.f.warps as usize * 32;
-        let (mut store, mut load, mut out, mut base) = (vec![], vec![], vec![], 0);
+        let mut out = vec![];
         for (regs, &t) in tiles.iter().zip(network.types) {
             let size = t.size();
             // Register by register, so that neighbouring lanes have neighbouring banks.
-            let table = self.word_table((0..count).map(|r| (base + r * threads * size) as u32));
+            let table = self.word_table((0..count).map(|r| (r * threads * size) as u32));
             let offset = |tid: Expr| {
                 let register = Expr::from(table).element(Local::R);
                 Expr::Scratch(Scratch::Unplaced) + ((tid & (threads - 1)).group() * size).group() + register
             };
             let partner = (Expr::from(Name::Tid) ^ mask).group();
-            store.push(Stmt::Expr(call!(
-                Device::SharedStore; [t, count, 1usize]; of_r(offset(Name::Tid.into())), any(true), of_r(regs.at(Local::R)), site
-            )));
-            let name = self.fresh();
+            let store = call!(
+                Device::SharedStore; [t, count, 1usize];
+                of_r(offset(Name::Tid.into())), any(true), of_r(regs.at(Local::R)), site
+            );
             let loaded = call!(Device::SharedLoad; [t, count, 1usize]; of_r(offset(partner)), any(true), site);
-            load.push(Stmt::bind(name, loaded));
+            let name = self.fresh();
+            let bytes = count * threads * size;
+            self.node(Node::Scratch { bytes, store: vec![store.into()], load: vec![Stmt::bind(name, loaded)], site });
             out.push(Regs::of(name));
-            base += (count * threads * size).next_multiple_of(16);
         }
-        self.node(Node::Scratch { bytes: base, store, load, site });
         out
     }
 }

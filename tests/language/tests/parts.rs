@@ -128,6 +128,43 @@ fn tiles_of_rank_five() {
     );
 }
 
+/// More indices than elements along the last axes, and small parts of a tile whose parts are in other threads.
+#[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn longer(x: View<f32, 2>, mut y: ViewMut<f32, 2>, mut z: ViewMut<f32, 3>, w: &mut [f32]) {
+    let t = x.tile([0, 0], [4, 8]);
+    y.store([0, 0], gather(t, (arange(32) * 3 % 9).expand(0).broadcast([4, 32]), 1));
+    let i = (arange(16) / 4).expand(0).expand(2).broadcast([2, 16, 4]);
+    z.store([0, 0, 0], gather(t.reshape([2, 4, 4]), i, 1));
+    store(w, arange(2), slice(slice(t, 0, 3..4).reshape([8]), 0, 4..6));
+    store(w, 2 + arange(4), slice(t, 1, 6..7).reshape([4]));
+}
+
+#[test]
+fn more_indices_than_elements() {
+    let x: Vec<f32> = (0..32).map(|i| i as f32).collect();
+    let across: Vec<f32> =
+        (0..128).map(|k| (k / 32, k % 32 * 3 % 9)).map(|(i, j)| if j < 8 { x[i * 8 + j] } else { 0.0 }).collect();
+    let middle: Vec<f32> = (0..128).map(|k| x[k / 64 * 16 + k / 4 % 16 / 4 * 4 + k % 4]).collect();
+    everywhere(
+        longer::DESCS[0],
+        |rt, options| {
+            let (mut y, mut z, mut w) = (vec![-1.0f32; 128], vec![-1.0f32; 128], vec![-1.0f32; 6]);
+            let call = longer(
+                x.as_slice().as_slice_arg().strided([4, 8], [8, 1]).expect("fits"),
+                y.as_mut_slice().as_slice_mut_arg().strided([4, 32], [32, 1]).expect("fits"),
+                z.as_mut_slice().as_slice_mut_arg().strided([2, 16, 4], [64, 4, 1]).expect("fits"),
+                &mut w,
+            );
+            rt.launch_with(rt.stream(), call, options).map(|()| (y, z, w))
+        },
+        |(y, z, w), title| {
+            same(&y, &across, title);
+            same(&z, &middle, title);
+            same(&w, &[28.0, 29.0, 6.0, 14.0, 22.0, 30.0], title);
+        },
+    );
+}
+
 /// Rows of a table by its numbers, of extents that are not powers of two, and more indices than elements.
 #[tile_kernel(types(I = [i8, u16, i64]), tune(warps = [4]), grid = [1])]
 fn looked_up<I: Int>(table: View<f32, 2>, index: &[I], mut y: ViewMut<f32, 2>) {

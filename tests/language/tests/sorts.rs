@@ -140,3 +140,38 @@ fn payloads_go_along() {
         },
     );
 }
+
+/// All threads have the same one of equal keys, and its payloads belong together.
+#[tile_kernel(tune(K = [1, 8], warps = [1, 4]), grid = [1], emulate = all)]
+fn equal<const K: usize>(x: &[f32], place: &mut [i32], word: &mut [u64], one: &mut [i32]) {
+    let i = arange(512);
+    let (_, p, w) = topk((load(x, i), i.to::<i32>(), i), K, 0);
+    store(place, arange(K), p);
+    store(word, arange(K), w);
+    store(one, arange(256), full([256], max(p)));
+}
+
+#[test]
+fn equal_keys_go_with_their_payloads() {
+    let x = vec![1.5f32; 512];
+    everywhere(
+        equal::DESCS[0],
+        |rt, options| {
+            let (mut place, mut word, mut one) = (vec![-1i32; 8], vec![0u64; 8], vec![-1i32; 256]);
+            let call = equal(&x, &mut place, &mut word, &mut one);
+            rt.launch_with(rt.stream(), call, options).map(|()| (place, word, one))
+        },
+        |(place, word, one), title| {
+            let k = if title.contains("K=1,") { 1 } else { 8 };
+            let greatest = place[..k].iter().max().copied();
+            assert!(one.iter().all(|&v| Some(v) == greatest), "{title}: {one:?}");
+            for (p, w) in place[..k].iter().zip(&word) {
+                assert_eq!(*p as u64, *w, "{title}");
+            }
+            let mut places = place[..k].to_vec();
+            places.sort_unstable();
+            places.dedup();
+            assert!(places.len() == k && places[0] >= 0, "{title}: {place:?}");
+        },
+    );
+}

@@ -384,7 +384,7 @@ impl Infer<'_> {
                 make(self, Op::Permute(t, perm), shape)
             }
             ("expand", Some((a, at))) => {
-                self.one_more_dimension(&ty, c.span)?;
+                self.one_more_dimension(name, &ty, c.span)?;
                 let axis = self.axis(&a, ty.shape.len() + 1, at)?;
                 if ty.is_scalar() {
                     return self.error(c.span, "a scalar has no dimensions: it is broadcast to any tile by itself");

@@ -10,6 +10,7 @@ use proc_macro2::Ident;
 pub(super) struct Options {
     /// In the order in which they follow, the last one first.
     said: Vec<(Family, Span)>,
+    names: Vec<String>,
     pub mask: Option<(Val, Span)>,
     pub other: Option<(Val, Span)>,
     pub hint: Hint,
@@ -121,6 +122,8 @@ impl Infer<'_> {
     pub(super) fn option(&mut self, o: &mut Options, name: &Ident, args: &[Expr]) -> Result<()> {
         let n = name.to_string();
         o.said.extend(family(&n).map(|family| (family, name.span().into())));
+        let again = o.names.contains(&n);
+        o.names.push(n.clone());
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other" | "exclusive"));
         if args.len() != wanted {
             return self
@@ -135,7 +138,7 @@ impl Infer<'_> {
             ("tf32" | "tf32x3", ..) if o.precision.is_some() => {
                 Some((name.span().into(), "a `dot` has one precision: `.tf32()` or `.tf32x3()`"))
             }
-            ("exclusive", ..) if o.exclusive.is_some() => Some((name.span().into(), "a scan has one `.exclusive(v)`")),
+            _ if again => Some((name.span().into(), "this option is said twice")),
             _ => None,
         };
         if let Some((at, message)) = twice {

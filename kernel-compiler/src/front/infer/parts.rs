@@ -8,8 +8,8 @@ use crate::front::infer::{Infer, Val};
 use crate::ir::{Binary, Op, Shape, Type, Value};
 use tilewright_types::limits::MAX_RANK;
 
-/// Bytes of the largest tile that elements are gathered from: it goes through shared memory.
-const MAX_GATHERED: usize = 64 << 10;
+/// Bytes of the largest tile that goes through shared memory as a whole.
+const MAX_SHARED: usize = 64 << 10;
 
 impl Infer<'_> {
     pub(super) fn parts(&mut self, name: &str, c: &Call) -> Result<Val> {
@@ -69,22 +69,25 @@ impl Infer<'_> {
                 let last = self.constant(&Val::Int(shape[axis] as i128 - 1, None), self.ty(place).dtype, c.span)?;
                 let last = self.broadcast(last, &shape, c.span);
                 let index = self.binary(Binary::Sub, last, place, c.span)?;
-                self.gather(t, index, axis, c).map(Val::Run)
+                self.gather(name, t, index, axis, c).map(Val::Run)
             }
             _ => {
                 let [t, index, axis] = self.args(c)?;
                 let t = self.tile(name, t, c.args[0].span)?;
                 let index = self.tile(name, index, c.args[1].span)?;
                 let axis = self.axis(&axis, self.ty(t).shape.len(), c.args[2].span)?;
-                self.gather(t, index, axis, c).map(Val::Run)
+                self.gather(name, t, index, axis, c).map(Val::Run)
             }
         }
     }
 
-    pub(super) fn one_more_dimension(&self, ty: &Type, span: Span) -> Result<()> {
+    /// The operation makes a tile of one more dimension, if only in between.
+    pub(super) fn one_more_dimension(&self, name: &str, ty: &Type, span: Span) -> Result<()> {
         match ty.shape.len() < MAX_RANK {
             true => Ok(()),
-            false => self.error(span, format!("a tile has at most {MAX_RANK} dimensions")),
+            false => {
+                self.error(span, format!("`{name}` takes a tile of at most {} dimensions, found {ty}", MAX_RANK - 1))
+            }
         }
     }
 
@@ -104,7 +107,7 @@ impl Infer<'_> {
         }
         let [a, b] = [a, b].map(|v| self.broadcast(v, &shape, c.span));
         let mut ty = self.ty(a).clone();
-        self.one_more_dimension(&ty, c.span)?;
+        self.one_more_dimension(name, &ty, c.span)?;
         ty.shape.push(2);
         self.check_size(&ty.shape, c.span)?;
         Ok(self.push(Op::Join(a, b), ty, c.span))
@@ -146,6 +149,9 @@ impl Infer<'_> {
                 format!("a part has a power of two of elements and begins at a multiple of it: {from}..{to} has {len}"),
             );
         }
+        if extent > 2 * len {
+            self.fits_shared("slice", t, first.span)?;
+        }
         Ok(Val::Run(self.subtile(t, axis, from as usize, len as usize, c.span)))
     }
 
@@ -180,13 +186,16 @@ impl Infer<'_> {
             return self.error(c.args[3].span, format!("{of} at {at} along axis {axis} is no part of {ty}"));
         }
         let at = at as usize;
-        if ![extent, len].iter().all(|e| e.is_power_of_two()) || !at.is_multiple_of(len) {
-            return self.error(c.span, format!("a part has a power of two of elements, as its tile has, and goes to a multiple of it: {len} at {at} of {extent}"));
+        if let Some(e) = ty.shape.iter().chain([&len]).find(|e| !e.is_power_of_two()) {
+            return self.error(c.span, format!("`insert` takes extents that are powers of two, found {e}"));
+        }
+        if !at.is_multiple_of(len) {
+            return self.error(c.span, format!("a part goes to a multiple of its extent: {len} elements at {at}"));
         }
         // The part again and again along the axis; the place says which of its copies counts.
         let mut shape = of.shape.clone();
         shape.insert(axis, 1);
-        self.one_more_dimension(&of, c.span)?;
+        self.one_more_dimension("insert", &of, c.span)?;
         let v = self.push(Op::Expand(part, axis), Type { dtype: of.dtype, shape: shape.clone() }, c.span);
         shape[axis] = extent / len;
         let v = self.broadcast(v, &shape, c.span);
@@ -215,7 +224,7 @@ impl Infer<'_> {
         self.broadcast(v, shape, span)
     }
 
-    fn gather(&mut self, value: Value, index: Value, axis: usize, c: &Call) -> Result<Value> {
+    fn gather(&mut self, name: &str, value: Value, index: Value, axis: usize, c: &Call) -> Result<Value> {
         let (ty, of) = (self.ty(value).clone(), self.ty(index).clone());
         if !of.dtype.is_int() {
             return self
@@ -233,13 +242,17 @@ impl Infer<'_> {
                 ),
             );
         }
-        let bytes = ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() * ty.dtype.size();
-        if bytes > MAX_GATHERED {
-            return self.error(
-                c.args[0].span,
-                format!("a tile that elements are gathered from has at most {MAX_GATHERED} bytes, {ty} has {bytes}"),
-            );
-        }
+        self.fits_shared(name, value, c.args[0].span)?;
         Ok(self.push(Op::Gather { value, index, axis }, Type { dtype: ty.dtype, shape: of.shape }, c.span))
+    }
+
+    /// Of a tile that goes through shared memory as a whole.
+    pub(super) fn fits_shared(&self, name: &str, value: Value, span: Span) -> Result<()> {
+        let ty = self.ty(value);
+        let bytes = ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() * ty.dtype.size();
+        match bytes <= MAX_SHARED {
+            true => Ok(()),
+            false => self.error(span, format!("`{name}` takes a tile of {MAX_SHARED} bytes at most, {ty} has {bytes}")),
+        }
     }
 }

@@ -98,9 +98,12 @@ impl Infer<'_> {
     /// The operand of a reduction or a scan: a tile, or tiles of one shape where there may be `several`.
     pub(super) fn tiles(&mut self, name: &str, e: &Expr, several: bool) -> Result<Vec<Value>> {
         let list = match self.expr(e)? {
-            Val::Tuple(list) if several && (1..=MAX_TILES).contains(&list.len()) => list,
+            Val::Tuple(list) if several && (2..=MAX_TILES).contains(&list.len()) => list,
             Val::Tuple(list) if several => {
-                return self.error(e.span, format!("`{name}` takes 1 to {MAX_TILES} tiles, found {}", list.len()));
+                return self.error(
+                    e.span,
+                    format!("`{name}` takes a tile or a tuple of 2 to {MAX_TILES}, found a tuple of {}", list.len()),
+                );
             }
             v => vec![v],
         };
@@ -109,7 +112,11 @@ impl Infer<'_> {
         for &t in &tiles {
             let ty = self.ty(t);
             if ty.is_scalar() {
-                let verb = if is_scan(name) { "scans" } else { "reduces" };
+                let verb = match name {
+                    n if is_scan(n) => "scans",
+                    "sort" | "topk" => "sorts",
+                    _ => "reduces",
+                };
                 return self.error(e.span, format!("`{name}` {verb} a tile, found a scalar {ty}"));
             }
             if ty.shape != first.shape {

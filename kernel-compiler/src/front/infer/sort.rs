@@ -26,6 +26,9 @@ impl Infer<'_> {
         if ty.dtype == DType::Bool {
             return self.error(first.span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
         }
+        for &t in &tiles {
+            self.fits_shared(name, t, first.span)?;
+        }
         let mut shape = ty.shape.clone();
         if let Some(k) = k {
             let v = self.expr(k)?;

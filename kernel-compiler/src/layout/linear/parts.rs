@@ -66,9 +66,13 @@ impl Layout {
 
     /// The thread's and the registers' parts of the flat index over other padded extents, without an axis.
     pub fn across(&self, axis: usize, shape: &[usize]) -> Layout {
-        let mut dims: Vec<u32> = shape.iter().map(|n| n.trailing_zeros()).collect();
-        dims[axis] = dims[axis].max(self.dims()[axis]);
         let mask = ((1u32 << self.dims()[axis]) - 1) << shift(self.dims(), axis);
-        self.map_bases(dims.clone(), |b| move_dims(b & !mask, self.dims(), &dims))
+        self.map_bases(self.dims().to_vec(), |b| b & !mask).within(shape)
+    }
+
+    /// The thread's and the registers' parts of the flat index over other padded extents.
+    pub fn within(&self, shape: &[usize]) -> Layout {
+        let dims: Vec<u32> = shape.iter().map(|n| n.trailing_zeros()).collect();
+        self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims))
     }
 }

@@ -59,6 +59,20 @@ impl Bit {
     }
 }
 
+impl Scan {
+    /// The most values of all warps that a thread has at once.
+    pub fn gathered(&self) -> usize {
+        let (mut items, mut most) = (self.items.len(), 0);
+        for level in &self.levels {
+            if let Level::Warps { across, .. } = level {
+                most = most.max(items * across.warps);
+            }
+            items = level.totals(items);
+        }
+        most
+    }
+}
+
 impl Layout {
     /// What the bits of the index along `axis` stand for, the lowest first, where each stands for one bit of registers,
     /// lanes or warps, and each of these for bits of the axis alone.
@@ -77,9 +91,9 @@ impl Layout {
         (bits.len() == along.len()).then_some(bits)
     }
 
-    /// How to scan along `axis`, where [`Layout::axis_bits`] are known. Otherwise a layout to convert to first.
-    pub fn scan(&self, axis: usize) -> Result<Scan, Layout> {
-        let Some(bits) = self.axis_bits(axis) else { return Err(self.along(axis)) };
+    /// How to scan along `axis`, where [`Layout::axis_bits`] are known, as they are of [`Layout::along`].
+    pub fn scan(&self, axis: usize) -> Option<Scan> {
+        let bits = self.axis_bits(axis)?;
         let kept: Vec<usize> = (0..self.reg_bases().len()).filter(|&i| self.reg_bases()[i] != 0).collect();
         let items = (0..1 << kept.len()).map(|i| deposit_bits(i, &kept)).collect();
         let item_of = (0..self.regs()).map(|r| gather(r, &kept)).collect();
@@ -111,7 +125,7 @@ impl Layout {
             });
             done += run;
         }
-        Ok(Scan { items, item_of, levels })
+        Some(Scan { items, item_of, levels })
     }
 
     /// The layout of the totals of `1 << bits` neighbours along an axis: every thread that had one of them has it.
