@@ -77,7 +77,7 @@ fn outer_names(code: &str) -> Vec<String> {
 }
 
 /// What follows `load`, `store`, atomics, `dot` and extrema, with a kernel that uses it.
-const OPTIONS: [(&str, &str); 10] = [
+const OPTIONS: [(&str, &str); 13] = [
     (
         "mask",
         "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n)).mask(i < n); }",
@@ -108,6 +108,18 @@ const OPTIONS: [(&str, &str); 10] = [
     (
         "propagate_nan",
         "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, maximum(load(x, i), 0.0).propagate_nan()); }",
+    ),
+    (
+        "reverse",
+        "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, cumsum(load(x, i), 0).reverse()); }",
+    ),
+    (
+        "exclusive",
+        "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, cumsum(load(x, i), 0).exclusive(0.0)); }",
+    ),
+    (
+        "descending",
+        "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, sort(load(x, i), 0).descending()); }",
     ),
 ];
 
@@ -152,7 +164,7 @@ fn every_operation_is_documented() {
 
 #[test]
 fn every_documented_operation_exists() {
-    const RUST: [&str; 5] = ["as", "const", "fn", "mut", "unsafe"];
+    const RUST: [&str; 7] = ["as", "break", "const", "continue", "fn", "mut", "unsafe"];
     let language = read("docs/language.md");
     let rows = language.lines().filter(|l| l.starts_with('|'));
     let names: BTreeSet<String> = rows.flat_map(code_spans).flat_map(|s| outer_names(&s)).collect();
