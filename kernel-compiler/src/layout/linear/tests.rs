@@ -401,7 +401,7 @@ proptest! {
                     for tid in 0..values.len() {
                         for i in 0..count {
                             // Lanes by the bits of the mask, upwards.
-                            let mut lanes: Vec<usize> = (0..32).filter(|lane| lane & !mask == tid % 32 & !mask).collect();
+                            let mut lanes: Vec<usize> = (0..32).filter(|lane| lane & !mask == (tid % 32) & !mask).collect();
                             lanes.sort_unstable();
                             let of_lane = |lane: &usize| values[tid / 32 * 32 + lane][i].clone();
                             before[tid][i] = lanes.iter().take_while(|&&lane| lane < tid % 32).flat_map(of_lane).collect();
