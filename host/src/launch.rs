@@ -16,7 +16,7 @@ use core::ffi::c_void;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tilewright_core::{Call, ConfigDesc, KernelDesc, Place, cpu};
+use tilewright_core::{Call, ConfigDesc, KernelDesc, Place, SLOTS_IN_PLACE, cpu};
 
 /// Options of a launch.
 ///
@@ -382,7 +382,7 @@ impl Ready {
         let slots = call.slots();
         let words = slots.iter().map(|s| core::ptr::from_ref(s).cast_mut().cast());
         let maps = self.maps.iter().map(|m| core::ptr::from_ref(m).cast_mut().cast());
-        let mut params: SmallVec<[*mut c_void; 40 + MAX_MAPS]> = words.chain(maps).collect();
+        let mut params: SmallVec<[*mut c_void; SLOTS_IN_PLACE + MAX_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
         // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call returns.

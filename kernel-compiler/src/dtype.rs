@@ -13,6 +13,17 @@ pub fn rust_type(t: DType) -> &'static str {
     }
 }
 
+/// The unsigned integer type of as many bits; any other type is itself.
+pub fn unsigned(t: DType) -> DType {
+    match t {
+        DType::I8 => DType::U8,
+        DType::I16 => DType::U16,
+        DType::I32 => DType::U32,
+        DType::I64 => DType::U64,
+        t => t,
+    }
+}
+
 /// A dtype in a message about a kernel: `usize` and `u64` are one dtype, and so are `isize` and `i64`.
 pub fn in_message(t: DType) -> &'static str {
     match t {

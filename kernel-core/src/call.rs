@@ -12,6 +12,7 @@ use core::marker::PhantomData;
 use crate::args::{Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
 use smallvec::SmallVec;
+use tilewright_types::limits::SLOTS_IN_PLACE;
 
 /// The memory of one argument of a call, for the checks before a launch and for the bounds of the emulator. [`Call`]
 /// has an example.
@@ -93,9 +94,8 @@ pub enum BindError {
     },
 }
 
-/// Argument words and arrays of a call that are kept in place; a kernel with more allocates.
-const SLOTS_HERE: usize = 40;
-const BUFFERS_HERE: usize = 12;
+/// Arrays that a call keeps in place; with more it allocates.
+const BUFFERS_IN_PLACE: usize = 12;
 
 /// A kernel with its arguments bound: cheap, typed, not yet checked against a device. A runtime launches it.
 ///
@@ -126,8 +126,8 @@ const BUFFERS_HERE: usize = 12;
 #[must_use = "a call does nothing until a runtime launches it"]
 pub struct Call<'a> {
     desc: &'static KernelDesc,
-    slots: SmallVec<[u64; SLOTS_HERE]>,
-    buffers: SmallVec<[BufferUse; BUFFERS_HERE]>,
+    slots: SmallVec<[u64; SLOTS_IN_PLACE]>,
+    buffers: SmallVec<[BufferUse; BUFFERS_IN_PLACE]>,
     params_bound: usize,
     /// The first mistake; nothing is bound after it.
     mistake: Option<BindError>,

@@ -3,6 +3,8 @@
 /// The greatest number of argument words of a kernel. A slice takes 2, a view of rank R takes 1 + 2 R, a pointer or a
 /// scalar 1.
 pub const MAX_SLOTS: usize = 128;
+/// The number of argument words up to which a call allocates nothing.
+pub const SLOTS_IN_PLACE: usize = 40;
 /// The greatest number of dimensions of a tile. Views have three at most.
 pub const MAX_RANK: usize = 5;
 /// The greatest number of slices, views and pointers of a kernel.

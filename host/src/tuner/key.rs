@@ -11,10 +11,10 @@ use crate::variant::Kind;
 use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
 use smallvec::{SmallVec, smallvec};
-use tilewright_core::{DType, KernelDesc, ParamKind};
+use tilewright_core::{DType, KernelDesc, ParamKind, SLOTS_IN_PLACE};
 
 /// One byte a slot, 0 for slots that do not count.
-pub(crate) type Buckets = SmallVec<[u8; 40]>;
+pub(crate) type Buckets = SmallVec<[u8; SLOTS_IN_PLACE]>;
 
 #[inline]
 pub(crate) const fn bucket(v: u64) -> u8 {

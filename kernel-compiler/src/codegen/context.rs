@@ -47,7 +47,7 @@ pub(super) struct Codegen<'a> {
     pub(super) blocks: Vec<Vec<Node>>,
     /// What is at hand in which layout, by block.
     pub(super) memo: Vec<HashMap<(Value, Layout), Regs>>,
-    /// The results of a reduction or a scan of several tiles, but for the first.
+    /// The results of an operation on several tiles, but for the first.
     pub(super) results: HashMap<(Value, usize), (Layout, Regs)>,
     pub(super) affine_memo: Vec<HashMap<(Value, Layout), Option<Affine>>>,
     /// Comparisons of indices with limits.

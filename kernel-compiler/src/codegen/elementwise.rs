@@ -268,9 +268,14 @@ impl Codegen<'_> {
 
     /// Byte offset of slot `r` in shared memory.
     fn shared_offset(&mut self, a: &Access, base: usize) -> Expr {
-        let table = Expr::from(self.word_table(a.offsets.iter().copied()));
-        let thread = thread_part(&a.threads);
-        (Expr::Scratch(Scratch::Unplaced) + base).group() + (thread.group() ^ table.element(Local::R)).group()
+        let offset = self.linear_offset(&a.threads, a.offsets.iter().copied());
+        (Expr::Scratch(Scratch::Unplaced) + base).group() + offset
+    }
+
+    /// The thread's part of an offset, and the one in register `r` of these.
+    pub(super) fn linear_offset(&mut self, threads: &[u32], registers: impl IntoIterator<Item = u32>) -> Expr {
+        let table = Expr::from(self.word_table(registers));
+        (thread_part(threads).group() ^ table.element(Local::R)).group()
     }
 
     // --- scalars ---

@@ -1,7 +1,7 @@
 //! Tiles that are joined, parts of tiles, and elements at other places along an axis.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::pieces::{acts, any, of_r, thread_part};
+use crate::codegen::pieces::{acts, any, of_r};
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::Layout;
@@ -95,11 +95,11 @@ impl Codegen<'_> {
         Regs::of(name)
     }
 
-    /// Of the flat index in register `r` of these.
+    /// Byte offset of the flat index in register `r` of these, in row-major order.
     fn byte_offset(&mut self, layout: &Layout, registers: &[usize], bytes: usize) -> Expr {
-        let scaled: Vec<u32> = layout.thread_bases().iter().map(|b| b * bytes as u32).collect();
-        let table = self.word_table(registers.iter().map(|&r| layout.reg_index(r) * bytes as u32));
-        (thread_part(&scaled).group() ^ Expr::from(table).element(Local::R)).group()
+        let scaled = |flat: u32| flat * bytes as u32;
+        let threads: Vec<u32> = layout.thread_bases().into_iter().map(scaled).collect();
+        self.linear_offset(&threads, registers.iter().map(|&r| scaled(layout.reg_index(r))))
     }
 }
 

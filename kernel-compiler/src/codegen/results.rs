@@ -1,4 +1,5 @@
-//! The values that reductions and scans define: one, or one for each of several tiles.
+//! The values of operations that have a layout of their own: reductions, scans, sorts, and parts of tiles. There is one,
+//! or one for each of several tiles.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::each;
@@ -7,7 +8,7 @@ use crate::layout::linear::Layout;
 use crate::thread_ir::{Local, Stmt, Ty};
 
 impl Codegen<'_> {
-    /// The results of a reduction or a scan in this layout. The first is the value's own.
+    /// The results of an operation in this layout. The first is the value's own.
     /// [`Op::Result`](crate::ir::Op::Result) takes the others.
     pub(super) fn define_results(&mut self, v: Value, layout: &Layout, results: Vec<Regs>, site: u32) {
         for (i, regs) in results.into_iter().enumerate() {

@@ -8,7 +8,7 @@ use crate::codegen::pieces::each;
 use crate::codegen::reduce::Items;
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
-use crate::layout::linear::{LANE_BITS, Layout, Level, Scan};
+use crate::layout::linear::{Across, LANE_BITS, Layout, Level, Scan};
 use crate::thread_ir::{Closure, Device, Expr, Generic, Local, Name, Ty, call, closure};
 
 /// Totals of all warps that a thread has in registers.
@@ -32,9 +32,14 @@ impl Scanned {
     }
 
     /// The items of each total in the order of the scan.
-    fn order(&self, order: &[usize], len: usize) -> Vec<usize> {
-        let group = |g: &[usize]| if self.reverse { g.iter().rev().copied().collect() } else { g.to_vec() };
-        order.chunks(len).flat_map(group).collect()
+    fn in_order(&self, level: &Level) -> Level {
+        match level {
+            Level::Registers { order, len } if self.reverse => {
+                let order = order.chunks(*len).flat_map(|items| items.iter().rev().copied()).collect();
+                Level::Registers { order, len: *len }
+            }
+            level => level.clone(),
+        }
     }
 
     fn pair(&self) -> Ty {
@@ -96,20 +101,19 @@ impl Codegen<'_> {
         let one = |x: &Regs| x.at(at.clone());
         let (flag, values) = (valid.map_or(true.into(), |x| one(&x)), regs.iter().map(one).collect());
         let mut items = Regs(Expr::Tuple(vec![flag, Expr::Tuple(values)]));
+        let lowest = items.clone();
         let (mut count, mut steps) = (scan.items.len(), vec![]);
-        for (i, level) in scan.levels.iter().enumerate() {
-            let is_last = i + 1 == scan.levels.len();
+        let levels: Vec<Level> = scan.levels.iter().map(|level| s.in_order(level)).collect();
+        for (i, level) in levels.iter().enumerate() {
+            let is_last = i + 1 == levels.len();
             let pairs = match level {
                 Level::Registers { .. } => None,
                 Level::Lanes { mask } => Some(self.lanes(s, &items, count, *mask, !is_last)),
-                Level::Warps { .. } => Some(self.warps(s, level, &items, count)),
+                Level::Warps { bits, across } => Some(self.warps(s, (bits, across), &items, count)),
             };
             let totals = match (level, pairs) {
                 _ if is_last => None,
-                (Level::Registers { order, len }, _) => {
-                    let order = s.order(order, *len);
-                    Some(Regs::of(self.totals(s, &items, count, &order, *len)))
-                }
+                (Level::Registers { order, len }, _) => Some(Regs::of(self.totals(s, &items, count, order, *len))),
                 (_, pairs) => pairs.map(|p| Regs(Regs::of(p).0.field(1))),
             };
             steps.push(Step { level, count, items: items.clone(), pairs });
@@ -119,16 +123,14 @@ impl Codegen<'_> {
         // From the highest level down: what comes before an item is what comes before its total, then the level's own.
         let mut before: Option<Regs> = None;
         for (i, step) in steps.iter().enumerate().rev() {
-            let is_first = i == 0;
             match (step.level, step.pairs) {
                 (Level::Registers { order, len }, _) => {
-                    let order = s.order(order, *len);
-                    let pairs = Regs::of(self.prefixes(s, step, &order, *len, before.as_ref()));
+                    let pairs = Regs::of(self.prefixes(s, step, order, *len, before.as_ref()));
                     let mut place = vec![0; order.len()];
                     order.iter().enumerate().for_each(|(p, &item)| place[item] = p);
                     let at = self.table(&place);
                     let pair = pairs.at(at);
-                    if is_first {
+                    if i == 0 {
                         return self.by_register(scan, layout, Regs(pair));
                     }
                     before = Some(Regs(pair.field(0)));
@@ -145,23 +147,18 @@ impl Codegen<'_> {
                 }
             }
         }
-        let first = scan.items.len();
-        let items = match steps.first() {
-            Some(step) => step.items.clone(),
-            None => items,
-        };
         // Without a level of registers at the bottom, each item is combined with what comes before it.
         let pair = match before {
             Some(b) => {
-                let upto = call!(Device::ScanThen; b.at(Local::R), items.at(Local::R), s.fold.clone());
+                let upto = call!(Device::ScanThen; b.at(Local::R), lowest.at(Local::R), s.fold.clone());
                 Expr::Tuple(vec![b.at(Local::R), upto])
             }
             None => {
-                let none = Expr::Tuple(vec![false.into(), items.at(Local::R).field(1)]);
-                Expr::Tuple(vec![none, items.at(Local::R)])
+                let none = Expr::Tuple(vec![false.into(), lowest.at(Local::R).field(1)]);
+                Expr::Tuple(vec![none, lowest.at(Local::R)])
             }
         };
-        let pairs = self.bind(Ty::array(s.pair(), first), each(pair));
+        let pairs = self.bind(Ty::array(s.pair(), scan.items.len()), each(pair));
         self.by_register(scan, layout, Regs::of(pairs))
     }
 
@@ -203,15 +200,13 @@ impl Codegen<'_> {
         self.bind(Ty::array(s.pair(), count), scanned)
     }
 
-    fn warps(&mut self, s: &Scanned, level: &Level, items: &Regs, count: usize) -> Name {
-        let Level::Warps { bits, across } = level else { unreachable!("a level of warps") };
-        let mut parts = Items { regs: vec![], types: vec![] };
-        for (i, &t) in s.types.iter().enumerate() {
-            parts.regs.push(Regs(items.0.clone().field(1).field(i)));
-            parts.types.push(t);
-        }
+    fn warps(&mut self, s: &Scanned, (bits, across): (&[usize], &Across), items: &Regs, count: usize) -> Name {
+        let field = |e: &Expr, i: usize| Regs(e.clone().field(i));
+        let values = items.0.clone().field(1);
+        let regs = (0..s.types.len()).map(|i| field(&values, i)).collect();
+        let mut parts = Items { regs, types: s.types.clone() };
         if !s.some {
-            parts.regs.push(Regs(items.0.clone().field(0)));
+            parts.regs.push(field(&items.0, 0));
             parts.types.push(DType::Bool);
         }
         let mut gathered: Vec<Expr> =

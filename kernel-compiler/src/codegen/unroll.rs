@@ -6,7 +6,7 @@
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
-use crate::dtype::DType;
+use crate::dtype::unsigned;
 use crate::ir::{self, Binary, Func, Op, StmtKind, Value};
 use crate::thread_ir::{Expr, Method, Name, Node, Stmt, Ty, call, walk::rewritten};
 
@@ -85,17 +85,6 @@ fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
     let n = (*step > 0).then(|| (hi - lo + step - 1) / step)?;
     // Where the last step wraps, the loop goes on.
     dtype.holds(lo + n * step).then_some(n)
-}
-
-/// The unsigned type of as many bits.
-fn unsigned(t: DType) -> DType {
-    match t {
-        DType::I8 => DType::U8,
-        DType::I16 => DType::U16,
-        DType::I32 => DType::U32,
-        DType::I64 => DType::U64,
-        t => t,
-    }
 }
 
 /// A copy's accesses reach other elements than those of other copies.

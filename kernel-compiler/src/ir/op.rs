@@ -277,7 +277,8 @@ impl Op {
         }
     }
 
-    /// Threads exchange elements of a tile to compute it, or it takes as long.
+    /// An element of the result comes of other elements than the same one of each operand, which other threads may have.
+    /// A view does no such work: it is read through.
     pub fn crosses_threads(&self) -> bool {
         matches!(
             self,

@@ -5,6 +5,7 @@ use crate::args::{AsSlice, AsSliceMut, Place, RawArg};
 use crate::desc::{Element, KernelDesc, KernelParts, ParamDesc, ParamKind, ParamType};
 use crate::{bf16, f8e4m3, f8e5m2, f16};
 use tilewright_types::DType;
+use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
 
 const fn param(name: &'static str, kind: ParamKind, dtype: DType, slot: usize) -> ParamDesc {
     ParamDesc { name, kind, dtype, slot }
@@ -154,10 +155,11 @@ fn scalars_keep_their_bits() {
 /// Each is a panic at run time, and an error of the compiler in a `static`.
 #[test]
 fn descriptors_that_make_no_sense_are_refused() {
-    const SLICES: [ParamDesc; 13] = {
-        let mut all = [param("x", ParamKind::Slice, DType::F32, 0); 13];
+    const MORE: usize = MAX_BUFFERS + 1;
+    const SLICES: [ParamDesc; MORE] = {
+        let mut all = [param("x", ParamKind::Slice, DType::F32, 0); MORE];
         let mut i = 0;
-        while i < 13 {
+        while i < MORE {
             all[i].slot = 2 * i;
             i += 1;
         }
@@ -170,7 +172,7 @@ fn descriptors_that_make_no_sense_are_refused() {
             &[param("x", ParamKind::Slice, DType::F32, 0), param("n", ParamKind::Scalar, DType::U64, 1)],
         ),
         ("`unsafe fn`", &[param("p", ParamKind::PtrMut, DType::F32, 0)]),
-        ("too many", &[param("v", ParamKind::View { rank: 20 }, DType::F32, 0)]),
+        ("too many", &[param("v", ParamKind::View { rank: MAX_SLOTS }, DType::F32, 0)]),
         ("too many", &SLICES),
     ];
     for (why, params) in REFUSED {

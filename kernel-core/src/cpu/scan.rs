@@ -1,6 +1,7 @@
 //! Scans: for each element the combination of all elements up to it along an axis.
 
-use super::tile::{Tile, each};
+use super::pool::Buffer;
+use super::tile::Tile;
 
 /// Combines each element with all before it along `axis`, or with all after it where `reverse`. `f` is associative, and
 /// takes what the scan meets first as its first argument.
@@ -18,19 +19,22 @@ pub fn scan_exclusive<T: Copy>(t: &Tile<T>, axis: usize, reverse: bool, first: T
 /// A row of elements at a time, which LLVM vectorises where the axis is not the last.
 #[inline(always)]
 fn steps<T: Copy>(t: &Tile<T>, axis: usize, reverse: bool, first: Option<T>, f: impl Fn(T, T) -> T) -> Tile<T> {
-    let (x, (_, extent, inner)) = (t.as_slice(), t.extents().around(axis));
-    let (mut out, mut upto) = (x.to_vec(), x[..inner.min(x.len())].to_vec());
-    let blocks = x.chunks_exact((extent * inner).max(1)).zip(out.chunks_exact_mut((extent * inner).max(1)));
-    for (x, out) in blocks {
+    let (_, extent, inner) = t.extents().around(axis);
+    let (mut elements, mut last) = (Buffer::new(t.as_slice().len()), Buffer::new(inner));
+    let (out, upto, block) = (elements.uninit(), last.uninit(), (extent * inner).max(1));
+    for (x, out) in t.as_slice().chunks_exact(block).zip(out.chunks_exact_mut(block)) {
         for k in 0..extent {
             let row = if reverse { extent - 1 - k } else { k } * inner..;
             let (x, out) = (&x[row.clone()][..inner], &mut out[row][..inner]);
-            for ((o, &x), u) in out.iter_mut().zip(x).zip(&mut upto) {
-                let before = if k == 0 { first } else { Some(*u) };
-                *u = before.map_or(x, |b| f(b, x));
-                *o = if first.is_some() { before.unwrap_or(x) } else { *u };
+            for ((o, &x), u) in out.iter_mut().zip(x).zip(&mut *upto) {
+                // SAFETY: the first row of the block has initialised it.
+                let before = if k == 0 { first } else { Some(unsafe { u.assume_init() }) };
+                let combined = before.map_or(x, |b| f(b, x));
+                u.write(combined);
+                o.write(if first.is_some() { before.unwrap_or(x) } else { combined });
             }
         }
     }
-    each(t.shape(), |i| out[i])
+    // SAFETY: the tile is whole blocks of `extent` rows, each of which was written.
+    unsafe { Tile::new(t.extents(), elements) }
 }

@@ -259,6 +259,9 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("tma-operand-not-waited", "a tile is used before it has arrived"),
         ],
     ),
+    ("codegen/parts.rs", &[("join-swaps", "the two tiles of a `join` change places")]),
+    ("codegen/scan.rs", &[("scan-counts-padding", "a scan in reverse begins with the padding")]),
+    ("codegen/sort.rs", &[("topk-copies-differ", "copies of a key swap equal payloads, or leave them")]),
     ("codegen/elementwise.rs", &[("padding-is-valid", "padding is stored, and takes part in reductions")]),
     (
         "codegen/deferred_wait.rs",
@@ -295,6 +298,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
             ("device-wgmma-forgets-steps", "a product that begins with zeros has only its last step"),
         ],
     ),
+    ("scan.rs", &[("device-scan-includes-itself", "an exclusive scan across lanes includes the lane itself")]),
     (
         "product.rs",
         &[

@@ -1,26 +1,20 @@
 //! Loops, and the jumps that leave them. Trip counts are uniform, so all threads take them together.
 
 use crate::diag::{Reported, Result, Span};
-use crate::dtype::{DType, in_message};
+use crate::dtype::{DType, in_message, unsigned};
 use crate::front::ast::{Block, Expr, Pattern};
-use crate::front::infer::{Exit, Frame, Infer, Jump, MAX_OPERATIONS, Range, Val};
+use crate::front::infer::jumps::{Exit, Frame, Jump};
+use crate::front::infer::{Infer, MAX_OPERATIONS, Range, Val};
 use crate::ir::{Binary, Op, Stmt, StmtKind, Type, Unary, Value};
 use proc_macro2::Ident;
 use std::collections::HashMap;
 
 /// Operations behind each other that are looked at for a step that is not 0.
 const MAX_LOOK: usize = 12;
+/// A range that would not move.
+const STEP_OF_ZERO: &str = "a step of 0 goes nowhere: a step is 1 or more, or counts down";
 /// Iterations that `static_range` may unroll.
 pub(super) const MAX_UNROLL: i128 = 1024;
-
-impl From<Jump> for StmtKind {
-    fn from(jump: Jump) -> StmtKind {
-        match jump {
-            Jump::Break => StmtKind::Break,
-            Jump::Continue => StmtKind::Continue,
-        }
-    }
-}
 
 impl Infer<'_> {
     pub(super) fn for_loop(
@@ -46,7 +40,7 @@ impl Infer<'_> {
         let dtype = self.range_dtype(&r, span)?;
         let (lo, hi) = (self.bound(&r.lo, dtype, span)?, self.bound(&r.hi, dtype, span)?);
         let counts_up = match r.step {
-            Val::Int(0, _) => return self.error(span, "a step of 0 goes nowhere: a step is 1 or more, or counts down"),
+            Val::Int(0, _) => return self.error(span, STEP_OF_ZERO),
             Val::Int(step, _) => step > 0,
             _ => !dtype.is_signed(),
         };
@@ -61,7 +55,7 @@ impl Infer<'_> {
             return self.emit_loop(kind, exits, span);
         }
         // A step of 0 that is known when the kernel runs: no iteration.
-        let zero = self.constant(&Val::Int(0, None), dtype, span)?;
+        let zero = self.number(0, dtype, span)?;
         let runs = self.binary(Binary::Ne, step, zero, span)?;
         let (then, done) = self.nested(|cx| cx.emit_loop(kind, exits, span));
         done?;
@@ -216,10 +210,6 @@ impl Infer<'_> {
         self.emit_loop(kind, exits, span)
     }
 
-    fn number(&mut self, n: i128, dtype: DType, span: Span) -> Result<Value> {
-        self.constant(&Val::Int(n, None), dtype, span)
-    }
-
     /// A scalar as one of another integer type.
     fn converted(&mut self, v: Value, to: DType, span: Span) -> Value {
         if self.ty(v).dtype == to { v } else { self.push(Op::Cast(v), Type::scalar(to), span) }
@@ -283,7 +273,7 @@ impl Infer<'_> {
         let hi = self.const_int(&r.hi, span, "a bound of static_range")?;
         let step = self.const_int(&r.step, span, "the step of static_range")?;
         if step == 0 {
-            return self.error(span, "a step of 0 goes nowhere: a step is 1 or more, or counts down");
+            return self.error(span, STEP_OF_ZERO);
         }
         let count = iterations(lo, hi, step);
         if count > MAX_UNROLL {
@@ -392,15 +382,4 @@ impl Infer<'_> {
 fn iterations(lo: i128, hi: i128, step: i128) -> i128 {
     let length = if step > 0 { hi - lo } else { lo - hi };
     if length > 0 { (length - 1) / step.abs() + 1 } else { 0 }
-}
-
-/// The unsigned integer type of the same size.
-fn unsigned(t: DType) -> DType {
-    match t {
-        DType::I8 => DType::U8,
-        DType::I16 => DType::U16,
-        DType::I32 => DType::U32,
-        DType::I64 => DType::U64,
-        t => t,
-    }
 }

@@ -11,6 +11,7 @@ mod constants;
 mod control;
 mod dot;
 mod expr;
+mod jumps;
 mod loops;
 mod memory;
 mod operands;
@@ -30,6 +31,7 @@ use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::{DType, in_message, in_source};
 use crate::front::ast;
 use crate::front::ast::{Choice, Config, Const, Enum, Kernel, ParamKind, Struct};
+use crate::front::infer::jumps::{Exit, Frame};
 use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -146,29 +148,6 @@ enum Binding {
     Parts(Whole, Vec<Binding>),
     /// Its value has a mistake, which has been reported: what uses it says nothing.
     Poisoned,
-}
-
-/// A loop around what is inferred.
-#[derive(Clone, Debug)]
-struct Frame {
-    label: Option<String>,
-    /// Laid out in a row: nothing leaves it.
-    is_unrolled: bool,
-}
-
-/// A jump to a loop from within another one: the inner loop is left, and a flag says what the outer ones do.
-#[derive(Clone, Copy, Debug)]
-struct Exit {
-    /// The loop that a label names, as an index of the loops around.
-    target: usize,
-    jump: Jump,
-    flag: Var,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Jump {
-    Break,
-    Continue,
 }
 
 /// What parts make up.
@@ -396,6 +375,11 @@ impl<'a> Infer<'a> {
             Val::Int(_, Some(found)) | Val::Float(_, Some(found)) if found == t => Some(v.clone()),
             _ => None,
         })
+    }
+
+    /// A constant scalar.
+    fn number(&mut self, n: i128, dtype: DType, span: Span) -> Result<Value> {
+        self.constant(&Val::Int(n, None), dtype, span)
     }
 
     /// Any scalar or tile as a run-time value; open literals become `i32` and `f32`.

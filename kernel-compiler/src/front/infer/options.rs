@@ -8,9 +8,8 @@ use proc_macro2::Ident;
 
 #[derive(Default)]
 pub(super) struct Options {
-    /// In the order in which they follow, the last one first.
-    said: Vec<(Family, Span)>,
-    names: Vec<String>,
+    /// By name, in the order in which they follow, the last one first.
+    said: Vec<(&'static str, Family, Span)>,
     pub mask: Option<(Val, Span)>,
     pub other: Option<(Val, Span)>,
     pub hint: Hint,
@@ -31,8 +30,8 @@ impl Options {
     /// Where an option stands that this operation does not have, and what it follows. Without an operation any does.
     pub fn misplaced(&self, operation: Option<&str>) -> Option<(Span, &'static str)> {
         let of = operation.and_then(Family::of_operation);
-        let found = self.said.iter().rev().find(|(family, _)| Some(*family) != of);
-        found.map(|(family, at)| (*at, family.follow()))
+        let found = self.said.iter().rev().find(|(_, family, _)| Some(*family) != of);
+        found.map(|(_, family, at)| (*at, family.follow()))
     }
 }
 
@@ -101,12 +100,8 @@ impl Family {
     }
 }
 
-fn family(option: &str) -> Option<Family> {
-    FAMILIES.iter().find(|(name, _)| *name == option).map(|(_, family)| *family)
-}
-
 pub(super) fn is_option(name: &str) -> bool {
-    family(name).is_some()
+    OPTIONS.contains(&name)
 }
 
 pub(super) fn is_access(name: &str) -> bool {
@@ -121,9 +116,9 @@ impl Infer<'_> {
     /// Notes an option of an operation.
     pub(super) fn option(&mut self, o: &mut Options, name: &Ident, args: &[Expr]) -> Result<()> {
         let n = name.to_string();
-        o.said.extend(family(&n).map(|family| (family, name.span().into())));
-        let again = o.names.contains(&n);
-        o.names.push(n.clone());
+        let again = o.said.iter().any(|(before, ..)| *before == n);
+        let known = FAMILIES.iter().find(|(option, _)| *option == n);
+        o.said.extend(known.map(|&(option, family)| (option, family, name.span().into())));
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other" | "exclusive"));
         if args.len() != wanted {
             return self

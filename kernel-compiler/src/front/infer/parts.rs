@@ -66,8 +66,7 @@ impl Infer<'_> {
                 let shape = self.ty(t).shape.clone();
                 let axis = self.axis(&axis, shape.len(), c.args[1].span)?;
                 let place = self.along(axis, &shape, c.span);
-                let last = self.constant(&Val::Int(shape[axis] as i128 - 1, None), self.ty(place).dtype, c.span)?;
-                let last = self.broadcast(last, &shape, c.span);
+                let last = self.number(shape[axis] as i128 - 1, self.ty(place).dtype, c.span)?;
                 let index = self.binary(Binary::Sub, last, place, c.span)?;
                 self.gather(name, t, index, axis, c).map(Val::Run)
             }
@@ -202,11 +201,7 @@ impl Infer<'_> {
         let copies = self.reshape(v, &ty.shape, c.span)?;
         let place = self.along(axis, &ty.shape, c.span);
         let dtype = self.ty(place).dtype;
-        let mut limit = |n: usize| -> Result<Value> {
-            let n = self.constant(&Val::Int(n as i128, None), dtype, c.span)?;
-            Ok(self.broadcast(n, &ty.shape, c.span))
-        };
-        let (low, high) = (limit(at)?, limit(at + len)?);
+        let (low, high) = (self.number(at as i128, dtype, c.span)?, self.number((at + len) as i128, dtype, c.span)?);
         let from = self.binary(Binary::Ge, place, low, c.span)?;
         let to = self.binary(Binary::Lt, place, high, c.span)?;
         let inside = self.binary(Binary::And, from, to, c.span)?;

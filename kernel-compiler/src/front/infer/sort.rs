@@ -21,7 +21,13 @@ impl Infer<'_> {
         let axis = self.axis(&at, ty.shape.len(), axis.span)?;
         if !ty.shape[axis].is_power_of_two() {
             let extent = ty.shape[axis];
-            return self.error(c.span, format!("`{name}` needs an extent that is a power of two, found {extent}: take a larger tile, filled with the last or the least element"));
+            return self.error(
+                c.span,
+                format!(
+                    "`{name}` needs an extent that is a power of two, found {extent}: take a larger tile, filled with the \
+                     last or the least element"
+                ),
+            );
         }
         if ty.dtype == DType::Bool {
             return self.error(first.span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
@@ -73,12 +79,8 @@ impl Infer<'_> {
     /// Of negative numbers all bits but the sign are turned: the order of floats is that of integers then, and back.
     fn turned(&mut self, v: Value, bits: DType, span: Span) -> Result<Value> {
         let width = 8 * bits.size() as i128;
-        let constant = |cx: &mut Self, n: i128| -> Result<Value> {
-            let n = cx.constant(&Val::Int(n, None), bits, span)?;
-            let shape = cx.ty(v).shape.clone();
-            Ok(cx.broadcast(n, &shape, span))
-        };
-        let (last, but_sign) = (constant(self, width - 1)?, constant(self, (1 << (width - 1)) - 1)?);
+        let last = self.number(width - 1, bits, span)?;
+        let but_sign = self.number((1 << (width - 1)) - 1, bits, span)?;
         let sign = self.binary(Binary::Shr, v, last, span)?;
         let mask = self.binary(Binary::And, sign, but_sign, span)?;
         self.binary(Binary::Xor, v, mask, span)
