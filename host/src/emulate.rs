@@ -7,7 +7,7 @@ use crate::tensor_map::{Geometry, malformed};
 use std::cell::RefCell;
 use std::io::Write;
 use tilewright_core::emulator::{self, Kind, Program, Region, Shape, TensorMap};
-use tilewright_core::{Call, ConfigDesc, KernelDesc, MapDesc, VariantDesc};
+use tilewright_core::{Call, ConfigDesc, KernelDesc, MapDesc, Pointees, VariantDesc};
 
 thread_local! {
     /// The variants that this thread has launched, while somebody asks.
@@ -119,6 +119,15 @@ fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorM
 /// What the launch may touch. Scratch that nothing has written holds nothing; everything else is data.
 fn regions(stream: &Stream, call: &Call, pdl: &[u8]) -> Vec<Region> {
     let (desc, all) = (call.desc(), call.buffers());
+    let pointees = (desc.pointees != Pointees::None).then(|| Region {
+        start: 0,
+        bytes: Region::UNKNOWN,
+        mutable: desc.pointees == Pointees::Written,
+        initialised: true,
+        pdl: false,
+        name: "memory".into(),
+        element: 1,
+    });
     all.iter()
         .map(|b| {
             let param = desc.params.get(b.param as usize);
@@ -135,5 +144,6 @@ fn regions(stream: &Stream, call: &Call, pdl: &[u8]) -> Vec<Region> {
                 element: param.map_or(1, |p| p.dtype.size() as u32),
             }
         })
+        .chain(pointees)
         .collect()
 }

@@ -70,7 +70,7 @@ pub(crate) fn malformed(desc: &KernelDesc) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_core::{KernelParts, MapDim, Number, ParamDesc};
+    use tilewright_core::{KernelParts, MapDim, Number, ParamDesc, Pointees};
 
     #[test]
     fn the_fastest_dimension_comes_first() {
@@ -89,6 +89,7 @@ mod tests {
                 is_unsafe: false,
                 pdl: false,
                 tf32: false,
+                pointees: Pointees::None,
                 configs: &[],
                 bundle: None,
             })

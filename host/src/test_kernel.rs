@@ -2,7 +2,7 @@
 
 use tilewright_core::{
     Call, ConfigDesc, CpuCode, DType, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc, ParamKind, Place,
-    SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
+    Pointees, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
 };
 
 const PARAMS: &[ParamDesc] = &[
@@ -93,6 +93,7 @@ pub(crate) static COPY: KernelDesc =
             is_unsafe: false,
             pdl: false,
             tf32: false,
+            pointees: Pointees::None,
             configs: &[
                 config("BLOCK=16", grid::<16>, copy::<16>),
                 config("BLOCK=64", grid::<64>, copy::<64>),
@@ -126,6 +127,7 @@ pub(crate) static UPWARDS: KernelDesc =
             is_unsafe: false,
             pdl: false,
             tf32: false,
+            pointees: Pointees::None,
             configs: &[config("UPWARDS", upwards, copy_upwards), config("BLOCK=16", grid::<16>, copy::<16>)],
             bundle: None,
         })

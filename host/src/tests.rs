@@ -416,7 +416,7 @@ fn a_report_tells_of_every_configuration_and_outputs_are_restored() {
 
 #[test]
 fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
-    use tilewright_core::{KernelDesc, KernelParts, ParamDesc, ParamKind, RawArg};
+    use tilewright_core::{KernelDesc, KernelParts, ParamDesc, ParamKind, Pointees, RawArg};
     // SAFETY: the functions of `COPY` take a pointer with a length as they take a slice.
     static RAW: KernelDesc = unsafe {
         KernelDesc::new(KernelParts {
@@ -432,6 +432,7 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
             is_unsafe: true,
             pdl: false,
             tf32: false,
+            pointees: Pointees::None,
             configs: COPY.parts().configs,
             bundle: None,
         })

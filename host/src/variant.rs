@@ -134,7 +134,7 @@ fn slot_name(desc: &KernelDesc, slot: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_core::{DType, KernelParts, Number, ParamDesc};
+    use tilewright_core::{DType, KernelParts, Number, ParamDesc, Pointees};
 
     #[test]
     fn requirements_name_what_is_wrong() {
@@ -154,6 +154,7 @@ mod tests {
                 is_unsafe: false,
                 pdl: false,
                 tf32: false,
+                pointees: Pointees::None,
                 configs: &[],
                 bundle: None,
             })

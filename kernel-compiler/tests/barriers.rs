@@ -2,7 +2,7 @@
 
 use tilewright_compiler::codegen::barriers::schedule;
 use tilewright_compiler::driver::lower;
-use tilewright_compiler::ir::Value;
+use tilewright_compiler::ir::{Array, Value};
 use tilewright_compiler::thread_ir::{Access, AccessKind, Expr, Name, Node, Scratch, Stmt};
 use tilewright_compiler::{MmaPath, Variant, Width};
 
@@ -21,7 +21,7 @@ fn access(param: usize, kind: AccessKind, element: u64) -> Node {
         AccessKind::Update => Name::Table(param),
     };
     let stmts = vec![Stmt::Expr(Expr::from(of).element(element as usize))];
-    Node::Access { stmts, access: Access { param, kind, key: (0, element), site: 0 } }
+    Node::Access { stmts, access: Access { array: Array::Param(param), kind, key: (0, element), site: 0 } }
 }
 
 fn read(param: usize, element: u64) -> Node {

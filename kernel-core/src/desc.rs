@@ -79,7 +79,19 @@ impl CpuCode {
     };
 }
 
-/// The facts of one kernel for one choice of its type parameters and of the optional parameters that have an argument. [`KernelDesc::new`] makes a descriptor of them.
+/// What a kernel does with memory that is no argument: that behind addresses which it loads or is given as numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pointees {
+    /// It has no such addresses.
+    None,
+    /// It reads there.
+    Read,
+    /// It reads and writes there.
+    Written,
+}
+
+/// The facts of one kernel for one choice of its type parameters and of the optional parameters that have an argument.
+/// [`KernelDesc::new`] makes a descriptor of them.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelParts {
     /// The name of the kernel.
@@ -100,6 +112,8 @@ pub struct KernelParts {
     pub pdl: bool,
     /// Whether it multiplies f32 in tf32, so that what its configurations leave differs by as much as f16 would.
     pub tf32: bool,
+    /// The use of memory that is no argument.
+    pub pointees: Pointees,
     /// Every configuration that was built; the first is the default.
     pub configs: &'static [ConfigDesc],
     /// The compiled entries ([`crate::bundle::Bundle`]); `None` when the crate was built without a device toolchain
@@ -151,13 +165,18 @@ impl KernelDesc {
     ///   variant whose `requires` hold, on the grid of its configuration, with the tensor maps of the variant;
     /// - writes only valid values of the arguments' dtypes.
     ///
-    /// With `is_unsafe` this holds for the calls that keep the kernel's own safety contract.
+    /// With `is_unsafe` this holds for the calls that keep the kernel's own safety contract. Such a kernel reaches other
+    /// memory as `pointees` says.
     ///
     /// # Panics
     /// The slots of `params` do not follow each other from 0 on, there are more than [`MAX_SLOTS`] of them or more than
-    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes a pointer. In a constant this is
+    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes or makes a pointer. In a constant this is
     /// a compile error.
     pub const unsafe fn new(parts: KernelParts) -> KernelDesc {
+        assert!(
+            parts.is_unsafe || matches!(parts.pointees, Pointees::None),
+            "a kernel that makes pointers of addresses is an `unsafe fn`"
+        );
         let (mut i, mut slots, mut buffers) = (0, 0, 0);
         while i < parts.params.len() {
             let ParamDesc { kind, slot, .. } = parts.params[i];

@@ -7,7 +7,7 @@ pub use crate::args::{
 pub use crate::call::{BindError, BufferUse, Call};
 pub use crate::desc::{
     Condition, ConfigDesc, CpuCode, CpuFn, Element, Emulated, GridCtx, Guard, KernelDesc, KernelParts, MapDesc, MapDim,
-    Number, ParamDesc, ParamKind, ParamType, VariantDesc, cdiv,
+    Number, ParamDesc, ParamKind, ParamType, Pointees, VariantDesc, cdiv,
 };
 pub use crate::scalar::{F8E4M3 as f8e4m3, F8E5M2 as f8e5m2};
 pub use half::{bf16, f16};

@@ -17,7 +17,7 @@ macro_rules! atomics {
 
         /// Operations with another number of arguments: through pointers.
         pub mod overloads {
-            use crate::memory::Pointer;
+            use crate::pointer::Pointer;
             use crate::options::Stored;
             use crate::stub;
             use crate::value::Value;

@@ -1,6 +1,7 @@
 //! Element types as values.
 
-use crate::memory::{Ptr, PtrMut, View, ViewMut};
+use crate::memory::{View, ViewMut};
+use crate::pointer::{Ptr, PtrMut};
 use crate::stub;
 use crate::value::{Element, Meets, Value};
 use std::marker::PhantomData;

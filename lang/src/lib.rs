@@ -38,6 +38,7 @@ mod memory;
 mod options;
 mod pairs;
 mod parts;
+mod pointer;
 mod product;
 mod programs;
 mod ranges;
@@ -62,10 +63,11 @@ pub use math::{
     Math, abs, bitcast, brev, ceil, clamp, cos, erf, exp, exp2, floor, fma, log, log2, maximum, minimum, recip, rsqrt,
     sigmoid, sin, sqrt, tanh, to, where_,
 };
-pub use memory::{Pointer, Ptr, PtrMut, View, ViewMut, load, store};
+pub use memory::{View, ViewMut, load, store};
 pub use options::{Options, Stored};
 pub use pairs::{Pairs, atan2, copysign, hypot, ldexp, mulhi, nextafter, pow};
 pub use parts::{Parts, cat, flip, gather, insert, interleave, join, slice, split};
+pub use pointer::{Pointer, Ptr, PtrMut, view};
 pub use product::dot;
 pub use programs::{cdiv, next_power_of_two, num_programs, program_id, swizzle2d};
 pub use ranges::{Schedule, Steps, range, static_range};
@@ -82,7 +84,7 @@ pub mod overloads {
     pub use crate::atomics::overloads::*;
     pub use crate::element_type::overloads::*;
     pub use crate::make::overloads::*;
-    pub use crate::memory::overloads::*;
+    pub use crate::pointer::overloads::*;
     pub use crate::ranges::overloads::*;
     pub use crate::reduce::overloads::*;
 }
@@ -90,6 +92,7 @@ pub mod overloads {
 /// What the expansion for an editor writes instead of an operator: `a < b` of tiles is a tile in a kernel.
 #[doc(hidden)]
 pub mod operators {
+    pub use crate::pointer::to_pointer;
     pub use crate::value::{cast, compare};
 }
 

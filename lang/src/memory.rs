@@ -1,10 +1,9 @@
-//! Slices, views and pointers.
+//! Slices and views.
 
 use crate::options::Stored;
 use crate::stub;
 use crate::value::{Element, Of, Tile, Value};
 use std::marker::PhantomData;
-use std::ops::{Add, AddAssign};
 
 /// The elements of the slice `x` at `i`: a scalar of a scalar index, a tile of the index's shape of a tile.
 ///
@@ -57,56 +56,6 @@ pub fn load<T: Element, I: Value>(x: &[T], i: I) -> I::With<T> {
 pub fn store<T: Element, I: Value>(y: &mut [T], i: I, v: impl Of<T>) -> Stored {
     let _ = (y, i, v);
     stub()
-}
-
-/// Operations with another number of arguments: through pointers.
-pub mod overloads {
-    use super::*;
-
-    /// The elements that the pointers `p.add(i)` point to, in an `unsafe fn` kernel.
-    ///
-    /// A masked element gives 0, or [`other`](crate::Options::other). Nothing else protects: the kernel vouches for the
-    /// addresses.
-    ///
-    /// ```
-    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
-    /// #[tile_kernel(grid = [1])]
-    /// unsafe fn k(p: *const f32, y: &mut [f32], n: usize) {
-    ///     let i = arange(4);
-    ///     store(y, i, load(p.add(i)).mask(i < n).other(1.0));
-    /// }
-    /// let (x, mut y) = ([5.0f32; 4], [0.0; 4]);
-    /// // SAFETY: `x` has more than 2 elements, and the mask leaves out those from 2 on.
-    /// Runtime::cpu().launch(unsafe { k(x.as_ptr(), &mut y, 2) })?;
-    /// assert_eq!(y, [5.0, 5.0, 1.0, 1.0]);
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub fn load<P: Pointer>(p: P) -> P::Pointee {
-        let _ = p;
-        stub()
-    }
-
-    /// Stores `v` through the pointers `p.add(i)`, in an `unsafe fn` kernel.
-    ///
-    /// Only the [`mask`](Stored::mask) protects: the kernel vouches for the addresses.
-    ///
-    /// ```
-    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
-    /// #[tile_kernel(grid = [1])]
-    /// unsafe fn k(p: *mut f32, n: usize) {
-    ///     let i = arange(4);
-    ///     store(p.add(i), 1.0).mask(i < n);
-    /// }
-    /// let mut y = [0.0f32; 3];
-    /// // SAFETY: `y` has 3 elements, and the mask leaves out those from 3 on.
-    /// Runtime::cpu().launch(unsafe { k(y.as_mut_ptr(), 3) })?;
-    /// assert_eq!(y, [1.0; 3]);
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub fn store<P: Pointer>(p: P, v: impl Value) -> Stored {
-        let _ = (p, v);
-        stub()
-    }
 }
 
 /// An array of rank `R` with strides: a parameter of a kernel. [`View::tile`] has an example.
@@ -238,102 +187,3 @@ impl<T: Element, const R: usize> ViewMut<T, R> {
         stub()
     }
 }
-
-/// A pointer parameter, `*const T`, of an `unsafe fn` kernel. [`Ptr::add`] has an example.
-pub struct Ptr<T>(PhantomData<T>);
-
-/// A pointer parameter, `*mut T`, of an `unsafe fn` kernel. [`PtrMut::add`] has an example.
-pub struct PtrMut<T>(PhantomData<T>);
-
-/// A pointer, or a tile of pointers.
-pub trait Pointer: Copy {
-    /// The value that is loaded through it.
-    type Pointee;
-}
-
-macro_rules! pointers {
-    ($($pointer:ident)*) => { $(
-        impl<T> Clone for $pointer<T> {
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-        impl<T> Copy for $pointer<T> {}
-
-        impl<T> $pointer<T> {
-            /// The pointer moved by `i` elements; of a tile `i` it is a tile of pointers.
-            ///
-            /// `i` is of any integer type. Anything but a pointer is an error: numbers are added by `+`.
-            ///
-            /// ```
-            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
-            /// #[tile_kernel(grid = [1])]
-            /// unsafe fn k(p: *const f32, y: &mut [f32], n: usize) {
-            ///     let i = arange(4);
-            ///     store(y, i, load(p.add(i)).mask(i < n));
-            /// }
-            /// let (x, mut y) = ([5.0f32; 4], [0.0; 4]);
-            /// // SAFETY: `x` has more than 2 elements, and the mask leaves out those from 2 on.
-            /// Runtime::cpu().launch(unsafe { k(x.as_ptr(), &mut y, 2) })?;
-            /// assert_eq!(y, [5.0, 5.0, 0.0, 0.0]);
-            /// # Ok::<(), tilewright::Error>(())
-            /// ```
-            #[allow(clippy::should_implement_trait)]
-            pub fn add<I: Value>(self, i: I) -> I::With<$pointer<T>> {
-                let _ = i;
-                stub()
-            }
-        }
-
-        impl<T: Element> Pointer for $pointer<T> {
-            type Pointee = T;
-        }
-
-        impl<T: Element> Pointer for Tile<$pointer<T>> {
-            type Pointee = Tile<T>;
-        }
-
-        impl<T, I: Value> AddAssign<I> for $pointer<T> {
-            fn add_assign(&mut self, _: I) {
-                stub()
-            }
-        }
-
-        impl<T, I: Value> AddAssign<I> for Tile<$pointer<T>> {
-            fn add_assign(&mut self, _: I) {
-                stub()
-            }
-        }
-
-        impl<T, I: Value> Add<I> for Tile<$pointer<T>> {
-            type Output = Tile<$pointer<T>>;
-            fn add(self, _: I) -> Self {
-                stub()
-            }
-        }
-
-        impl<T> Tile<$pointer<T>> {
-            /// The pointers moved by `i` elements.
-            ///
-            /// ```
-            /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
-            /// #[tile_kernel(grid = [1])]
-            /// unsafe fn k(p: *const f32, y: &mut [f32]) {
-            ///     let first = p.add(arange(2));
-            ///     store(y, arange(2), load(first) + load(first.add(2)));
-            /// }
-            /// let (x, mut y) = ([1.0f32, 2.0, 3.0, 4.0], [0.0; 2]);
-            /// // SAFETY: `x` has 4 elements.
-            /// Runtime::cpu().launch(unsafe { k(x.as_ptr(), &mut y) })?;
-            /// assert_eq!(y, [4.0, 6.0]);
-            /// # Ok::<(), tilewright::Error>(())
-            /// ```
-            #[allow(clippy::should_implement_trait)]
-            pub fn add(self, i: impl Value) -> Self {
-                let _ = i;
-                stub()
-            }
-        }
-    )* };
-}
-pointers!(Ptr PtrMut);

@@ -10,7 +10,7 @@ use tilewright_compiler::{BUILTINS, Libraries, OPTIONS, driver, module};
 const OF_STD: [&str; 3] = ["len", "step_by", "rev"];
 
 /// Functions that are no operations: for grids, for the expansion, and what stands for a result.
-const OTHERS: [&str; 4] = ["num_sms", "compare", "cast", "stub"];
+const OTHERS: [&str; 5] = ["num_sms", "compare", "cast", "to_pointer", "stub"];
 
 /// A documented function, method or macro.
 struct Item {

@@ -3,8 +3,8 @@
 use super::leak;
 use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
 use tilewright_runtime::tilewright_core::{
-    ConfigDesc, CpuCode, GridCtx, Guard, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Test, VariantDesc,
-    Width, cpu,
+    ConfigDesc, CpuCode, GridCtx, Guard, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Pointees, Test,
+    VariantDesc, Width, cpu,
 };
 use tilewright_runtime::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
@@ -113,6 +113,7 @@ pub fn add_boxes() -> &'static KernelDesc {
         is_unsafe: false,
         pdl: false,
         tf32: false,
+        pointees: Pointees::None,
         configs: CONFIGS,
         bundle: Some(bundle),
     };

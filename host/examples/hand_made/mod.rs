@@ -5,7 +5,7 @@ pub mod boxes;
 
 use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
 use tilewright_runtime::tilewright_core::{
-    ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, VariantDesc, Width, cpu,
+    ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, Pointees, VariantDesc, Width, cpu,
 };
 use tilewright_runtime::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
@@ -111,6 +111,7 @@ const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelParts 
         is_unsafe: false,
         pdl: false,
         tf32: false,
+        pointees: Pointees::None,
         configs: CONFIGS,
         bundle,
     }

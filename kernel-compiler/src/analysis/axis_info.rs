@@ -5,7 +5,7 @@
 //! index are multiples of a 16-byte vector. `words` assumes the same of 4 bytes. The launcher checks both. `general`
 //! assumes nothing.
 
-use crate::ir::{Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
+use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
 use tilewright_types::Width;
 
 /// Bytes of the widest access of a thread.
@@ -189,6 +189,14 @@ impl AxisAnalysis {
             n /= 2;
         }
         (n as usize, descending && n > 1)
+    }
+
+    /// The same of an access. A tile of pointers has elements at any addresses.
+    pub fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
+        match place.base {
+            Base::Pointer { address, .. } if !f.ty(address).is_scalar() => (1, false),
+            _ => self.vector(f, place.index, dim, f.dtype_at(place).size()),
+        }
     }
 
     /// How many elements along the last dimension are known to be consecutive: for the CPU's block copies.

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What makes accesses of so many bytes. `learn` tells what follows from some requirements.
 pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
     let places = places(f);
-    let elements = |p: &Address| (bytes / f.params[p.param()].dtype.size()).max(1) as u64;
-    let addresses = places.iter().map(|p| {
-        (f.params[p.param()].slot, Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 }))
-    });
+    let elements = |p: &Address| (bytes / f.dtype_at(p).size()).max(1) as u64;
+    let aligned = Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 });
+    // Code looks at an address that it computes.
+    let addresses = places.iter().filter_map(|p| Some((f.params[p.param()?].slot, aligned)));
     // Only what moves the addresses of tiles matters: a scalar access is never a vector.
     let mut sizes = BTreeMap::<usize, u64>::new();
-    for p in places.iter().filter(|p| !f.shape(p.index()).is_empty()) {
+    for p in places.iter().filter(|p| !f.shape(p.index).is_empty()) {
         for slot in Walk::of(f, p, false).slots {
             let by = sizes.entry(slot).or_insert(1);
             *by = elements(p).max(*by);
@@ -34,8 +34,8 @@ pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAn
     // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1,
     // if any is.
     let apart = |p: &Address| {
-        f.shape(p.index()).len() > 1
-            && a.info(f, p.index()).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
+        f.shape(p.index).len() > 1
+            && a.info(f, p.index).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
     };
     let mut scale = BTreeMap::<usize, (bool, u64)>::new();
     for p in &places {
@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
     /// Of the index of an access.
     fn of(f: &'a Func, p: &Address, apart: bool) -> Walk<'a> {
         let mut walk = Walk { f, seen: BTreeSet::new(), slots: BTreeSet::new(), scale: BTreeMap::new() };
-        walk.index(p.index(), true, apart);
+        walk.index(p.index, true, apart);
         walk
     }
 

@@ -2,9 +2,10 @@
 //!
 //! A scratch buffer is stored to, awaited at a barrier, and loaded from. Its store needs another barrier before it
 //! where some thread may still load from the same bytes. Each scratch buffer has bytes of its own while they last, so
-//! that straight code needs none. Barriers also order the accesses to a parameter that the program both reads and
+//! that straight code needs none. Barriers also order the accesses to an array that the program both reads and
 //! writes, except where one thread reaches the same element.
 
+use crate::ir::Array;
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, AccessKind, Node};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,18 +14,18 @@ use std::collections::{BTreeMap, BTreeSet};
 const OWN_BYTES: usize = 16 << 10;
 
 pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
-    let (mut sizes, mut kinds) = (vec![], BTreeMap::<usize, BTreeSet<AccessKind>>::new());
+    let (mut sizes, mut kinds) = (vec![], BTreeMap::<Array, BTreeSet<AccessKind>>::new());
     walk(&nodes, &mut |n| match n {
         Node::Scratch { bytes, .. } => sizes.push(*bytes),
         Node::Access { access, .. } => {
-            kinds.entry(access.param).or_default().insert(access.kind);
+            kinds.entry(access.array).or_default().insert(access.kind);
         }
         _ => {}
     });
     let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
     let shared = total > OWN_BYTES;
     let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
-    let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(param, _)| param).collect();
+    let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(array, _)| array).collect();
     let mut cx = Scheduler { shared, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
@@ -36,8 +37,8 @@ pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
 struct State {
     /// Scratch buffers that were loaded from.
     loaded: BTreeSet<usize>,
-    /// Accesses: parameter, what is done, key (none: made in an earlier round of a loop).
-    accesses: BTreeSet<(usize, AccessKind, Option<(u32, u64)>)>,
+    /// Accesses: array, what is done, key (none: made in an earlier round of a loop).
+    accesses: BTreeSet<(Array, AccessKind, Option<(u32, u64)>)>,
     /// No way leads here.
     dead: bool,
 }
@@ -62,19 +63,19 @@ impl State {
 
     /// As seen from the next round of a loop, where keys name other elements.
     fn from_earlier_iteration(&self) -> State {
-        State { accesses: self.accesses.iter().map(|&(p, act, _)| (p, act, None)).collect(), ..self.clone() }
+        State { accesses: self.accesses.iter().map(|&(array, act, _)| (array, act, None)).collect(), ..self.clone() }
     }
 
     fn conflicts(&self, a: &Access) -> bool {
-        self.accesses.iter().any(|&(p, act, key)| p == a.param && act != a.kind && key != Some(a.key))
+        self.accesses.iter().any(|&(array, act, key)| array == a.array && act != a.kind && key != Some(a.key))
     }
 }
 
 struct Scheduler {
     shared: bool,
     next: usize,
-    /// Parameters to which different things are done.
-    mixed: BTreeSet<usize>,
+    /// Arrays to which different things are done.
+    mixed: BTreeSet<Array>,
     /// States at the `break`s and `continue`s of the loops around, innermost last.
     exits: Vec<(State, State)>,
 }
@@ -107,12 +108,12 @@ impl Scheduler {
                 state.loaded.insert(offset);
             }
             Node::Access { stmts, access } => {
-                if self.mixed.contains(&access.param) {
+                if self.mixed.contains(&access.array) {
                     if state.conflicts(&access) && !planted!("accesses-without-barrier") {
                         out.push(Node::Barrier { site: access.site });
                         state.barrier();
                     }
-                    state.accesses.insert((access.param, access.kind, Some(access.key)));
+                    state.accesses.insert((access.array, access.kind, Some(access.key)));
                 }
                 out.push(Node::Access { stmts, access });
             }

@@ -4,7 +4,7 @@ use crate::analysis::axis_info::WORD_BYTES;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r};
 use crate::dtype::DType;
-use crate::ir::{self, Address, Atomic, Hint, Op, Value};
+use crate::ir::{self, Address, Atomic, Base, Hint, Op, Value};
 use crate::layout::assign::{fastest, preferred};
 use crate::layout::linear::Layout;
 use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
@@ -30,7 +30,7 @@ impl Codegen<'_> {
         let (t, site, hint) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span), hint as u32);
         if f.ty(v).is_scalar() {
             let ok = self.scalar_ok(&place, mask);
-            let addr = self.address(&place, place.index().into());
+            let addr = self.address(&place, self.first(&place), place.index.into());
             let loaded = call!(
                 Device::Load; [t, 1u32, 1u32, false];
                 any(addr), false, any(ok), any(other.map_or(Expr::zero(t), Expr::from)), hint, site
@@ -69,7 +69,7 @@ impl Codegen<'_> {
             let ok = self.scalar_ok(place, mask);
             let of_one = Expr::from(Name::Tid).equals(0);
             let ok = if planted!("scalar-store-by-all-threads") { ok } else { of_one.and_then(ok) };
-            let addr = self.address(place, place.index().into());
+            let addr = self.address(place, self.first(place), place.index.into());
             let store = call!(
                 Device::Store; [t, 1u32, 1u32, false];
                 any(addr), false, any(ok), any(value), hint, site
@@ -89,11 +89,11 @@ impl Codegen<'_> {
 
     /// The value's layout if it suits memory as well, else the layout that memory prefers.
     fn store_layout(&mut self, place: &Address, value: Value) -> Layout {
-        let (f, index) = (self.f, place.index());
+        let (f, index) = (self.f, place.index);
         if !self.layouts.is_cheap(index) {
             return self.layouts.of(index).clone();
         }
-        let best = preferred(f, self.a, index, f.params[place.param()].dtype.size());
+        let best = preferred(f, self.a, place);
         if self.layouts.is_cheap(value) {
             return best;
         }
@@ -101,8 +101,8 @@ impl Codegen<'_> {
         let layout_of_value = self.layouts.of(value).clone();
         let order = self.a.order(f, index);
         let run = |l: &Layout| l.contiguous(order[0]);
-        let size = f.params[place.param()].dtype.size();
-        let wanted = self.a.vector(f, index, order[0], size).0;
+        let size = f.dtype_at(place).size();
+        let wanted = self.a.vector_at(f, place, order[0]).0;
         if self.layouts.is_accumulator(value)
             && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
             && let Some(widened) = layout_of_value.widened(order[0], vec)
@@ -132,15 +132,22 @@ impl Codegen<'_> {
     pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
         let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let key = (place.index().0, layout_key(layout, once && copies));
-        self.node(Node::access(stmts, place.param(), key, site));
+        let key = (place.index.0, hash_of((layout, place.base.address(), once && copies)));
+        self.node(Node::access(stmts, place.array(), key, site));
+    }
+
+    /// The address of the first element, where all threads have the same.
+    pub(super) fn first(&self, place: &Address) -> Expr {
+        match place.base {
+            Base::Slice(param) | Base::Raw(param) => Name::Arg(self.f.params[param].slot).into(),
+            Base::Pointer { address, .. } => address.into(),
+        }
     }
 
     /// Byte address of an element.
-    fn address(&self, place: &Address, index: Expr) -> Expr {
-        let p = &self.f.params[place.param()];
-        let index = self.as_u64(place.index(), index);
-        Expr::from(Name::Arg(p.slot)).wrapping_add(index.group().wrapping_mul(p.dtype.size()))
+    fn address(&self, place: &Address, first: Expr, index: Expr) -> Expr {
+        let index = self.as_u64(place.index, index);
+        first.wrapping_add(index.group().wrapping_mul(self.f.dtype_at(place).size()))
     }
 
     fn as_u64(&self, v: Value, index: Expr) -> Expr {
@@ -158,17 +165,17 @@ impl Codegen<'_> {
     }
 
     fn scalar_ok(&self, place: &Address, mask: Option<Value>) -> Expr {
-        let index = self.as_u64(place.index(), place.index().into());
-        let inside = match place {
-            Address::Slice { param, .. } => Some(index.less(Name::Arg(self.f.params[*param].slot + 1)).group()),
-            Address::Raw { .. } => None,
+        let index = self.as_u64(place.index, place.index.into());
+        let inside = match place.base {
+            Base::Slice(param) => Some(index.less(Name::Arg(self.f.params[param].slot + 1)).group()),
+            Base::Raw(_) | Base::Pointer { .. } => None,
         };
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
     pub(super) fn plan(&mut self, place: &Address, mask: Option<Value>, layout: &Layout, once: bool) -> Plan {
         let f = self.f;
-        let index = place.index();
+        let index = place.index;
         let regs = self.demand(index, layout);
         let (once, mask) = (once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
         let (everywhere, mask) = match mask {
@@ -181,40 +188,46 @@ impl Codegen<'_> {
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let n = layout.regs();
         // The widest access along the dimension that consecutive registers follow.
-        let bytes = f.params[place.param()].dtype.size();
+        let bytes = f.dtype_at(place).size();
         let (mut vec, mut descending) = (1, false);
         if n > 1 {
             let first = layout.reg_bases()[0];
             if let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) {
-                let (widest, down) = self.a.vector(f, index, dim, bytes);
+                let (widest, down) = self.a.vector_at(f, place, dim);
                 vec = widest.min(layout.contiguous(dim)).min(n);
                 descending = down && vec > 1;
             }
         }
         self.vectors |= vec > 1;
-        let p = &f.params[place.param()];
         let affine = self.affine(index, layout);
-        let bound = match (place, &affine) {
+        let bound = match (place.base, &affine) {
             _ if planted!("slice-bound-dropped") => None,
-            (Address::Raw { .. }, _) => None,
-            (_, Some(a)) => {
-                let end = Name::Arg(p.slot + 1);
+            (Base::Raw(_) | Base::Pointer { .. }, _) => None,
+            (Base::Slice(param), Some(a)) => {
+                let end = Name::Arg(f.params[param].slot + 1);
                 Some(self.below(index, a, end).unwrap_or_else(|| Regs(regs.0.clone().less(end).group())))
             }
-            _ => Some(Regs(self.as_u64(index, regs.0.clone()).less(Name::Arg(p.slot + 1)).group())),
+            (Base::Slice(param), None) => {
+                let end = Name::Arg(f.params[param].slot + 1);
+                Some(Regs(self.as_u64(index, regs.0.clone()).less(end).group()))
+            }
         };
         // The mask goes with the bounds if it says no more of an access than of its farthest element.
         let ascends =
             affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
         let joined = mask.as_ref().zip(bound.as_ref()).filter(|_| ascends).and_then(|(m, b)| self.both(m, b));
         let (bound, mask, everywhere) = if joined.is_some() { (joined, None, None) } else { (bound, mask, everywhere) };
-        let addr = match &affine {
-            Some(a) => {
-                let first = Expr::from(Name::Arg(p.slot)).wrapping_add(Expr::from(a.base).wrapping_mul(bytes));
+        let addr = match (place.base, &affine) {
+            (Base::Pointer { address, .. }, _) if !f.ty(address).is_scalar() => {
+                let addresses = self.demand(address, layout);
+                self.address(place, addresses.at(Local::R), regs.at(Local::R))
+            }
+            (_, Some(a)) => {
+                let first = self.first(place).wrapping_add(Expr::from(a.base).wrapping_mul(bytes));
                 let base = self.bind(Ty::U64, first);
                 self.affine_regs(base, a, bytes).at(Local::R)
             }
-            None => self.address(place, regs.at(Local::R)),
+            (_, None) => self.address(place, self.first(place), regs.at(Local::R)),
         };
         let inside = |r: Expr| bound.as_ref().map(|b| b.at(r));
         let tests = [bound.as_ref(), mask.as_ref(), act.as_ref()].into_iter().flatten();
@@ -226,6 +239,11 @@ impl Codegen<'_> {
             let first = Local::G * vec;
             let far = if descending || planted!("vector-bound-of-first") { first } else { first + (vec - 1) };
             let mut tests = vec![];
+            if let Base::Pointer { address, .. } = place.base
+                && !planted!("pointee-taken-for-aligned")
+            {
+                tests.push((Expr::from(address) % (vec * bytes)).equals(0));
+            }
             if let Some(t) = inside(far.group()) {
                 tests.push(call!(Device::All; [n / vec]; closure([Local::G], t)));
             }
@@ -257,7 +275,7 @@ impl Codegen<'_> {
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {
             // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
-            let addr = self.address(&place, place.index().into());
+            let addr = self.address(&place, self.first(&place), place.index.into());
             let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(&place, mask));
             let act = call(1, addr, ok, values.into_iter().map(Expr::from).collect());
             if before {
@@ -333,8 +351,8 @@ impl Codegen<'_> {
     }
 }
 
-fn layout_key(l: Option<&Layout>, one_of_copies: bool) -> u64 {
+fn hash_of(x: impl Hash) -> u64 {
     let mut h = DefaultHasher::new();
-    (l, one_of_copies).hash(&mut h);
+    x.hash(&mut h);
     h.finish()
 }

@@ -34,7 +34,7 @@ impl Codegen<'_> {
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
         // Nobody waits for stores by TMA but what tells others (see `told`).
-        let by_tma = self.tma_stores && !is_read_again(f, place.param());
+        let by_tma = self.tma_stores && !is_read_again(f, place.array());
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| x.store == s.id);
@@ -159,8 +159,13 @@ impl Codegen<'_> {
         site: u32,
     ) {
         let extents = of_matrix(block_pointer.dims.len(), GROUP_ROWS, ROW / size);
-        let map =
-            TensorMap { param: place.param(), dims: block_pointer.dims.clone(), extents, swizzle: ROW, stores: true };
+        let map = TensorMap {
+            param: place.param().expect("a block pointer is in a parameter"),
+            dims: block_pointer.dims.clone(),
+            extents,
+            swizzle: ROW,
+            stores: true,
+        };
         let map = map.among(&mut self.maps);
         let origin = Expr::Array(group.origin(&block_pointer.at, q, size));
         self.line(call!(
@@ -180,12 +185,12 @@ impl Codegen<'_> {
         site: u32,
     ) {
         const ROWS: usize = 16;
-        let p = &self.f.params[place.param()];
-        let (t, size, slot) = (p.dtype, p.dtype.size(), p.slot);
-        let index = place.index();
+        let t = self.f.dtype_at(place);
+        let size = t.size();
+        let index = place.index;
         let most = 16 / size;
         let vec =
-            if self.a.vector(self.f, index, self.f.shape(index).len() - 1, size) == (most, false) { most } else { 1 };
+            if self.a.vector_at(self.f, place, self.f.shape(index).len() - 1) == (most, false) { most } else { 1 };
         // Rows and columns that the lanes take at a time, and where in them a lane is.
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
         let (in_rows, in_columns): (Expr, Expr) =
@@ -231,7 +236,7 @@ impl Codegen<'_> {
         let pitch = stride(rank - 2);
         let first = Expr::from(r0).wrapping_mul(pitch.clone()).wrapping_add(c0);
         let first = outer().fold(first, |at, (d, o)| at.wrapping_add(o.wrapping_mul(stride(d))));
-        self.line(Stmt::define(base, Ty::U64, Expr::from(Name::Arg(slot)).wrapping_add(first.wrapping_mul(size))));
+        self.line(Stmt::define(base, Ty::U64, self.first(place).wrapping_add(first.wrapping_mul(size))));
         let round = (rounds > 1).then(|| self.fresh());
         let from = || round.map_or(0.into(), Expr::from);
         let row = || (in_rows.clone() + from() + rows.clone()).group();

@@ -1,6 +1,7 @@
 //! A kernel's body as Rust: operations that take several numbers of arguments, comparisons and conversions of tiles are
 //! calls of functions with a type. All of the user's tokens stay where they are.
 
+use super::signature::pointer;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::visit_mut::{VisitMut, visit_expr_mut};
@@ -116,7 +117,10 @@ impl VisitMut for Rewriter<'_> {
             }
             syn::Expr::Cast(c) => {
                 let (value, ty) = (&c.expr, &c.ty);
-                quote! { #lang::operators::cast::<#ty, _>(#value) }
+                match pointer(ty, lang) {
+                    Some(pointer) => quote! { #lang::operators::to_pointer::<#pointer, _>(#value) },
+                    None => quote! { #lang::operators::cast::<#ty, _>(#value) },
+                }
             }
             _ => return,
         };

@@ -152,7 +152,7 @@ pub fn bounded(sig: &syn::Signature, name: Ident, lang: &TokenStream) -> syn::Si
 }
 
 /// The language's type for a pointer.
-fn pointer(ty: &syn::Type, lang: &TokenStream) -> Option<syn::Type> {
+pub fn pointer(ty: &syn::Type, lang: &TokenStream) -> Option<syn::Type> {
     let syn::Type::Ptr(pointer) = ty else { return None };
     let elem = &pointer.elem;
     Some(match pointer.mutability {

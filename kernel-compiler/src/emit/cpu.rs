@@ -6,7 +6,7 @@ use crate::analysis::assume::analyse;
 use crate::analysis::axis_info::{Assume, AxisAnalysis};
 use crate::codegen::pieces::{all_of, atomic, elementwise, float_literal};
 use crate::dtype::DType;
-use crate::ir::{self, Address, Atomic, Binary, Combine, Func, Op, StmtKind, Value, Var};
+use crate::ir::{self, Address, Atomic, Base, Binary, Combine, Func, Op, StmtKind, Value, Var};
 use crate::thread_ir::{
     BinaryOp, Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure,
 };
@@ -189,9 +189,7 @@ impl Writer<'_> {
                 StmtKind::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
                 StmtKind::Let(u) => self.f.op(*u).operands().contains(&v),
                 StmtKind::Assign(_, u) => *u == v,
-                StmtKind::Store { place, value, mask, .. } => {
-                    [Some(place.index()), Some(*value), *mask].contains(&Some(v))
-                }
+                StmtKind::Store { place, value, mask, .. } => place.operands().chain([value]).chain(mask).any(|u| *u == v),
                 StmtKind::Assert { cond: u, .. } | StmtKind::Print { value: u, .. } => *u == v,
                 _ => return false,
             };
@@ -438,11 +436,11 @@ impl Writer<'_> {
 
     /// Elements that follow each other in memory.
     fn run(&self, place: &Address) -> usize {
-        self.a.run(self.f, place.index())
+        self.a.run(self.f, place.index)
     }
 
     fn index(&self, place: &Address) -> Expr {
-        let v = place.index();
+        let v = place.index;
         let index = self.at(v, Local::I);
         match self.f.ty(v).dtype {
             DType::U64 => index,
@@ -451,18 +449,21 @@ impl Writer<'_> {
     }
 
     fn address(&self, place: &Address) -> Expr {
-        let p = &self.f.params[place.param()];
-        let bytes = self.index(place).group().wrapping_mul(p.dtype.size());
-        Expr::from(Name::Words).element(p.slot).wrapping_add(bytes)
+        let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
+        let first = match place.base {
+            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].slot),
+            Base::Pointer { address, .. } => self.at(address, Local::I),
+        };
+        first.wrapping_add(bytes)
     }
 
     fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
-        let inside = match place {
-            Address::Slice { param, .. } => {
-                let len = Expr::from(Name::Words).element(self.f.params[*param].slot + 1);
+        let inside = match place.base {
+            Base::Slice(param) => {
+                let len = Expr::from(Name::Words).element(self.f.params[param].slot + 1);
                 Some(self.index(place).less(len).group())
             }
-            Address::Raw { .. } => None,
+            Base::Raw(_) | Base::Pointer { .. } => None,
         };
         all_of(inside.into_iter().chain(mask.map(|m| self.at(m, Local::I))), BinaryOp::And)
     }

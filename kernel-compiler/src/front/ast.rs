@@ -244,6 +244,13 @@ pub struct Expr {
     pub span: Span,
 }
 
+/// `*const T` or `*mut T`.
+#[derive(Clone, Debug)]
+pub struct PointerType {
+    pub mutable: bool,
+    pub elem: TypeName,
+}
+
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     Int(i128, Option<DType>),
@@ -259,6 +266,8 @@ pub enum ExprKind {
     And(Box<Expr>, Box<Expr>),
     Or(Box<Expr>, Box<Expr>),
     Cast(Box<Expr>, TypeName),
+    /// `address as *const T`
+    ToPointer(Box<Expr>, PointerType),
     /// A call; a method call has its receiver as first argument.
     Call {
         name: Ident,

@@ -45,7 +45,7 @@ impl Level {
                 BinaryOp::Add | BinaryOp::Sub => Level::Sum,
                 _ => Level::Product,
             },
-            ExprKind::Cast(..) => Level::Cast,
+            ExprKind::Cast(..) | ExprKind::ToPointer(..) => Level::Cast,
             ExprKind::Unary(..) => Level::Unary,
             ExprKind::Int(n, _) if *n < 0 => Level::Unary,
             ExprKind::Float(x, _) if x.is_sign_negative() => Level::Unary,
@@ -284,6 +284,10 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
         ExprKind::Binary(op, a, b) => sides(a, op.symbol(), b),
         ExprKind::And(a, b) => sides(a, "&&", b),
         ExprKind::Or(a, b) => sides(a, "||", b),
+        ExprKind::ToPointer(x, to) => {
+            let qualifier = if to.mutable { "mut" } else { "const" };
+            format!("{} as *{qualifier} {}", expr(x, Level::Cast, depth), to.elem.name)
+        }
         ExprKind::Cast(x, t) => format!("{} as {}", expr(x, Level::Cast, depth), t.name),
         ExprKind::Call { name, generics, args, method } => {
             let generics: Vec<String> = generics.iter().map(|g| generic(g, depth)).collect();

@@ -1,38 +1,72 @@
 //! Places in memory, and the guards of a launch.
 
+use crate::dtype::DType;
 use crate::ir::value::Value;
 use std::fmt;
 
-/// Where a memory operation goes.
+/// Where a memory operation goes: an element of something.
 #[derive(Clone, Debug)]
-pub enum Address {
-    /// Element `index` of a slice: outside it nothing is touched.
-    Slice { param: usize, index: Value },
-    /// Element `index` from a raw pointer.
-    Raw { param: usize, index: Value },
+pub struct Address {
+    pub base: Base,
+    pub index: Value,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Base {
+    /// A slice: outside it nothing is touched.
+    Slice(usize),
+    /// A parameter without bounds.
+    Raw(usize),
+    /// An address that the kernel computes, such as one that it loads: a scalar, or a tile of the index's shape.
+    Pointer { address: Value, dtype: DType },
+}
+
+/// The array that an element is in. Elements of different arrays are different elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Array {
+    Param(usize),
+    /// All that computed addresses lead to.
+    Pointees,
+}
+
+impl fmt::Display for Array {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Array::Param(param) => write!(f, "parameter {param}"),
+            Array::Pointees => f.write_str("memory behind pointers"),
+        }
+    }
+}
+
+impl Base {
+    /// The address that the kernel computes, if that is where it begins.
+    pub fn address(self) -> Option<Value> {
+        if let Base::Pointer { address, .. } = self { Some(address) } else { None }
+    }
 }
 
 impl Address {
-    pub fn param(&self) -> usize {
-        match self {
-            Address::Slice { param, .. } | Address::Raw { param, .. } => *param,
+    pub fn array(&self) -> Array {
+        self.param().map_or(Array::Pointees, Array::Param)
+    }
+
+    pub fn param(&self) -> Option<usize> {
+        match self.base {
+            Base::Slice(param) | Base::Raw(param) => Some(param),
+            Base::Pointer { .. } => None,
         }
     }
 
-    pub fn index(&self) -> Value {
-        *self.index_ref()
+    /// The address that the kernel computes, and the index.
+    pub fn operands(&self) -> impl Iterator<Item = &Value> {
+        let address = if let Base::Pointer { address, .. } = &self.base { Some(address) } else { None };
+        address.into_iter().chain([&self.index])
     }
 
-    pub fn index_ref(&self) -> &Value {
-        match self {
-            Address::Slice { index, .. } | Address::Raw { index, .. } => index,
-        }
-    }
-
-    pub fn index_mut(&mut self) -> &mut Value {
-        match self {
-            Address::Slice { index, .. } | Address::Raw { index, .. } => index,
-        }
+    /// The same, to be replaced.
+    pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        let address = if let Base::Pointer { address, .. } = &mut self.base { Some(address) } else { None };
+        address.into_iter().chain([&mut self.index])
     }
 }
 

@@ -16,7 +16,7 @@ pub mod walk;
 
 use crate::dtype::DType;
 pub use function::{Binary, Takes, Unary};
-pub use memory::{Address, BlockPointer, Dim, Guard, Hint, Number, Test};
+pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, Test};
 pub use op::{Atomic, Combine, Op, Precision, matrices};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
@@ -69,9 +69,19 @@ impl Func {
             | StmtKind::If { cond: v, .. }
             | StmtKind::Assert { cond: v, .. }
             | StmtKind::Print { value: v, .. } => vec![*v],
-            StmtKind::Store { place, value, mask, .. } => [place.index(), *value].into_iter().chain(*mask).collect(),
+            StmtKind::Store { place, value, mask, .. } => {
+                place.operands().copied().chain([*value]).chain(*mask).collect()
+            }
             StmtKind::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
             _ => vec![],
+        }
+    }
+
+    /// The element type at a place.
+    pub fn dtype_at(&self, place: &Address) -> DType {
+        match place.base {
+            Base::Slice(param) | Base::Raw(param) => self.params[param].dtype,
+            Base::Pointer { dtype, .. } => dtype,
         }
     }
 

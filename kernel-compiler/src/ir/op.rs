@@ -199,7 +199,7 @@ impl Atomic {
 
 /// References to the operands of an operation, by the methods that give them.
 macro_rules! operands {
-    ($op:expr, $index:ident, $as:ident, $iter:ident) => {
+    ($op:expr, $of_place:ident, $as:ident, $iter:ident) => {
         match $op {
             Op::Int(_)
             | Op::Float(_)
@@ -227,14 +227,15 @@ macro_rules! operands {
             Op::Slice { value, .. } => vec![value],
             Op::Gather { value, index, .. } => vec![value, index],
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
-            Op::Load { place, mask, other, block_pointer, .. } => [Some(place.$index()), mask.$as(), other.$as()]
-                .into_iter()
-                .flatten()
+            Op::Load { place, mask, other, block_pointer, .. } => place
+                .$of_place()
+                .chain(mask.$as())
+                .chain(other.$as())
                 .chain(block_pointer.$iter().flat_map(|b| b.at.$iter()))
                 .collect(),
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
             Op::Atomic { place, values, mask, .. } => {
-                [place.$index()].into_iter().chain(values.$iter()).chain(mask.$as()).collect()
+                place.$of_place().chain(values.$iter()).chain(mask.$as()).collect()
             }
         }
     };
@@ -243,12 +244,12 @@ macro_rules! operands {
 impl Op {
     /// Operands, in order; a closure's inner values are not among them.
     pub fn operands(&self) -> Vec<Value> {
-        operands!(self, index_ref, as_ref, iter).into_iter().copied().collect()
+        operands!(self, operands, as_ref, iter).into_iter().copied().collect()
     }
 
     /// The same, to be replaced.
     pub fn operands_mut(&mut self) -> Vec<&mut Value> {
-        operands!(self, index_mut, as_mut, iter_mut)
+        operands!(self, operands_mut, as_mut, iter_mut)
     }
 
     /// The tiles that it reduces, and the axis.

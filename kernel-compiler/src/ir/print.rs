@@ -23,8 +23,8 @@
 //! `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
 
 use super::{
-    Address, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision, Stmt,
-    StmtKind, Test, Type, Value,
+    Address, Base, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision,
+    Stmt, StmtKind, Test, Type, Value,
 };
 use proc_macro2::Span;
 use std::fmt::Write;
@@ -203,10 +203,11 @@ fn number(n: &Number) -> String {
 }
 
 fn address(f: &Func, place: &Address) -> String {
-    let (name, index) = (&f.params[place.param()].name, place.index());
-    match place {
-        Address::Slice { .. } => format!("{name}[{index:?}]"),
-        Address::Raw { .. } => format!("*{name}[{index:?}]"),
+    let (name, index) = (|param: usize| &f.params[param].name, place.index);
+    match place.base {
+        Base::Slice(param) => format!("{}[{index:?}]", name(param)),
+        Base::Raw(param) => format!("*{}[{index:?}]", name(param)),
+        Base::Pointer { address, dtype } => format!("({address:?} as {dtype})[{index:?}]"),
     }
 }
 

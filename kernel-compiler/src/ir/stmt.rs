@@ -119,13 +119,12 @@ impl Stmt {
             | StmtKind::If { cond: v, .. }
             | StmtKind::Assert { cond: v, .. }
             | StmtKind::Print { value: v, .. } => vec![v],
-            StmtKind::Store { place, value, mask, block_pointer, .. } => {
-                [Some(place.index_mut()), Some(value), mask.as_mut()]
-                    .into_iter()
-                    .flatten()
-                    .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
-                    .collect()
-            }
+            StmtKind::Store { place, value, mask, block_pointer, .. } => place
+                .operands_mut()
+                .chain([value])
+                .chain(mask)
+                .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
+                .collect(),
             StmtKind::For { lo, hi, step, .. } => vec![lo, hi, step],
             StmtKind::Let(_) | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {
                 vec![]

@@ -1,6 +1,6 @@
 //! Walks over the statements of a function.
 
-use super::{Func, Op, Stmt, StmtKind, Value, Var};
+use super::{Array, Func, Op, Stmt, StmtKind, Value, Var};
 use std::collections::HashSet;
 
 /// What a variable is given, anywhere.
@@ -34,12 +34,12 @@ pub fn loaded(f: &Func, v: Value) -> Option<Value> {
     }
 }
 
-/// Parameters that the function writes.
-pub fn written(f: &Func) -> HashSet<usize> {
+/// Arrays that the function writes.
+pub fn written(f: &Func) -> HashSet<Array> {
     let of = |s: &Stmt| match &s.kind {
-        StmtKind::Store { place, .. } => Some(place.param()),
+        StmtKind::Store { place, .. } => Some(place.array()),
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Atomic { place, .. } => Some(place.param()),
+            Op::Atomic { place, .. } => Some(place.array()),
             _ => None,
         },
         _ => None,

@@ -44,10 +44,10 @@ impl LayoutAssignment {
 }
 
 /// The layout that suits an access with this index best.
-pub fn preferred(f: &Func, a: &AxisAnalysis, index: Value, bytes: usize) -> Layout {
-    let order = a.order(f, index);
-    let vec = a.vector(f, index, order[0], bytes).0;
-    Layout::blocked(&padded(f.shape(index)), &order, vec, f.warps as usize)
+pub fn preferred(f: &Func, a: &AxisAnalysis, place: &Address) -> Layout {
+    let order = a.order(f, place.index);
+    let vec = a.vector_at(f, place, order[0]).0;
+    Layout::blocked(&padded(f.shape(place.index)), &order, vec, f.warps as usize)
 }
 
 /// The dimension that neighbouring lanes, or registers, follow.
@@ -161,9 +161,9 @@ impl Assign<'_> {
     }
 
     fn anchor(&mut self, component: usize, place: &Address, is_load: bool) {
-        let index = place.index();
+        let index = place.index;
         let order = self.a.order(self.f, index);
-        let vec = self.a.vector(self.f, index, order[0], self.f.params[place.param()].dtype.size()).0;
+        let vec = self.a.vector_at(self.f, place, order[0]).0;
         self.anchors.push(Anchor { component, order, vec, is_load });
     }
 
@@ -175,7 +175,7 @@ impl Assign<'_> {
                 self.join_values(f.values.len() + var.0 as usize, &[Some(*v)])
             }
             StmtKind::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() => {
-                let index = place.index();
+                let index = place.index;
                 if self.has_layout(index) {
                     self.join_values(index.0 as usize, &[Some(*value), *mask]);
                 } else if self.has_layout(*value) {
@@ -203,8 +203,8 @@ impl Assign<'_> {
             }
             Op::ReadVar(var) => self.join(i, f.values.len() + var.0 as usize),
             Op::Load { place, mask, other, .. } => {
-                self.join_values(i, &[Some(place.index()), *mask, *other]);
-                if !self.has_layout(place.index()) {
+                self.join_values(i, &[Some(place.index), place.base.address(), *mask, *other]);
+                if !self.has_layout(place.index) {
                     self.anchor(i, place, true);
                 }
             }

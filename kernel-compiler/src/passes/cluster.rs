@@ -83,8 +83,7 @@ impl Dims {
                     dims.join(to, dims.first[v.0 as usize] + d);
                 }),
                 StmtKind::Store { place, value, mask, .. } => {
-                    dims.same(f, place.index(), *value);
-                    mask.iter().for_each(|&m| dims.same(f, m, *value));
+                    place.operands().chain(mask).for_each(|&x| dims.same(f, x, *value));
                 }
                 _ => {}
             }
@@ -147,7 +146,7 @@ impl Dims {
                 self.whole.push((self.dim(v, *axis), v));
             }
             Op::Load { place, mask, other, .. } => {
-                [Some(place.index()), *mask, *other].into_iter().flatten().for_each(|x| self.same(f, x, v))
+                place.operands().chain(mask).chain(other).for_each(|&x| self.same(f, x, v))
             }
             Op::Dot { a, b, acc, .. } => {
                 if f.shape(v).len() != 2 {
@@ -202,7 +201,7 @@ fn check(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> 
         match &s.kind {
             StmtKind::Let(v) => {
                 let here = Some(f.values[v.0 as usize].span);
-                if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.param())) {
+                if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.array())) {
                     return Err(("what one thread block stores another may read", here));
                 }
                 if count(*v) > 1 {

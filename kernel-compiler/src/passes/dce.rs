@@ -29,11 +29,12 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
             StmtKind::Assign(_, v) | StmtKind::Print { value: v, .. } | StmtKind::Assert { cond: v, .. } => {
                 mark(f, *v, live)
             }
-            StmtKind::Store { place, value, mask, block_pointer, .. } => [Some(place.index()), Some(*value), *mask]
-                .into_iter()
-                .flatten()
-                .chain(block_pointer.iter().flat_map(|w| w.at.iter().copied()))
-                .for_each(|v| mark(f, v, live)),
+            StmtKind::Store { place, value, mask, block_pointer, .. } => place
+                .operands()
+                .chain([value])
+                .chain(mask)
+                .chain(block_pointer.iter().flat_map(|w| &w.at))
+                .for_each(|v| mark(f, *v, live)),
             StmtKind::If { cond, then, other } => {
                 mark(f, *cond, live);
                 mark_effects(f, then, live);

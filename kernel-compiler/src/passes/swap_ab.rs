@@ -329,9 +329,11 @@ impl<'a> Swap<'a> {
                 StmtKind::Assign(var, v) if self.sums.vars.contains(var) => *v = self.transposed[v],
                 // The index is a transposition, too: both cancel.
                 StmtKind::Store { place, value, mask, block_pointer: None, .. }
-                    if self.sums.values.contains(value) && is_transposition(self.f.op(place.index())).is_some() =>
+                    if self.sums.values.contains(value)
+                        && place.base.address().is_none_or(|a| self.f.ty(a).is_scalar())
+                        && is_transposition(self.f.op(place.index)).is_some() =>
                 {
-                    *place.index_mut() = is_transposition(self.f.op(place.index())).expect("it is one");
+                    place.index = is_transposition(self.f.op(place.index)).expect("it is one");
                     *mask = mask.map(|m| self.permuted(m, &mut out));
                     *value = self.transposed[value];
                 }

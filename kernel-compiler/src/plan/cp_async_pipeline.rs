@@ -6,7 +6,7 @@
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::{dots, values, walk, written};
-use crate::ir::{Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
+use crate::ir::{Array, Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::is_padded;
 use crate::layout::linear::placed::{Use, place};
@@ -164,7 +164,7 @@ fn buffer_of_loop(
     f: &Func,
     a: &AxisAnalysis,
     layouts: &LayoutAssignment,
-    written: &HashSet<usize>,
+    written: &HashSet<Array>,
     (iv, body, options): (Value, &[Stmt], LoopOptions),
     all: &CpAsyncPipeline,
     missed: &mut Vec<Missed>,
@@ -217,7 +217,7 @@ fn buffer_of_loop(
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
             continue;
         }
-        let (vec, descending) = a.vector(f, at.index(), fast, size);
+        let (vec, descending) = a.vector_at(f, at, fast);
         let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
         let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
         let smem_tile = groups.then(placed);
@@ -256,7 +256,7 @@ fn buffer_of_loop(
 }
 
 /// Whether `cp.async` can copy a load's tile: of a matrix, or of a batch, that nobody writes, zero where it is masked.
-fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> Result<(), &'static str> {
+fn copyable(f: &Func, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
     let Op::Load { place, other, .. } = f.op(v) else { return Err("it is computed") };
     let shape = f.shape(v);
     match () {
@@ -266,7 +266,8 @@ fn copyable(f: &Func, v: Value, written: &HashSet<usize>) -> Result<(), &'static
         () if !other.is_none_or(|v| f.is_zeros(v)) && !planted!("cp-async-ignores-other") => {
             Err("masked elements are not zero (`.other(..)`)")
         }
-        () if written.contains(&place.param()) && !planted!("cp-async-of-written-array") => {
+        () if place.param().is_none() => Err("nothing tells that the address that it computes is aligned"),
+        () if written.contains(&place.array()) && !planted!("cp-async-of-written-array") => {
             Err("the kernel writes the array that it loads from")
         }
         () => Ok(()),
@@ -295,7 +296,7 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
                 carriers.contains(v)
             }
             StmtKind::Store { place, value, mask, .. } => {
-                [Some(place.index()), Some(*value), *mask].iter().flatten().any(|v| carriers.contains(v))
+                place.operands().chain([value]).chain(mask).any(|v| carriers.contains(v))
             }
             _ => false,
         };
@@ -337,7 +338,7 @@ impl<'a> Slice<'a> {
     fn of(&self, load: Value) -> Option<(HashSet<Value>, BTreeSet<Var>)> {
         let (f, mut needed, mut vars) = (self.f, HashSet::new(), BTreeSet::new());
         let Op::Load { place, mask, .. } = f.op(load) else { unreachable!("a load") };
-        let mut todo: Vec<Value> = [Some(place.index()), *mask].into_iter().flatten().collect();
+        let mut todo: Vec<Value> = place.operands().chain(mask).copied().collect();
         while let Some(v) = todo.pop() {
             if !self.inside.contains(&v) || !needed.insert(v) {
                 continue;

@@ -6,7 +6,7 @@ use super::operands;
 use super::tma_store::{matrix, part};
 use super::warp_specialized::{FusedStore, Pipeline};
 use crate::ir::walk::{behind, uses, walk, written};
-use crate::ir::{Func, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::{Array, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::missed::Missed;
 use std::collections::HashSet;
 
@@ -100,7 +100,7 @@ fn blocks<'a>(stmts: &'a [Stmt], visit: &mut impl FnMut(&'a [Stmt])) {
 struct Collect<'a> {
     f: &'a Func,
     uses: &'a [u32],
-    written: &'a HashSet<usize>,
+    written: &'a HashSet<Array>,
     /// Tiles that are in a buffer, for products, until what takes them last: not until the store.
     copied: &'a HashSet<Value>,
     /// Variables that hold products.
@@ -120,7 +120,7 @@ impl Collect<'_> {
         };
         let alone =
             self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(&s.kind, StmtKind::Let(w) if *w == v));
-        let is_load = matches!(f.op(v), Op::Load { block_pointer: Some(_), place, .. } if f.shape(v).len() == 2 && (!self.written.contains(&place.param()) || planted!("epilogue-of-written-array")));
+        let is_load = matches!(f.op(v), Op::Load { block_pointer: Some(_), place, .. } if f.shape(v).len() == 2 && (!self.written.contains(&place.array()) || planted!("epilogue-of-written-array")));
         let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
         if f.ty(v).is_scalar()
             || !alone

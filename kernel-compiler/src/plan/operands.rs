@@ -205,7 +205,7 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     if rows.max(batch) > MAX_BOX {
         return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", rows.max(batch)));
     }
-    if written(f).contains(&place.param()) && !planted!("tma-of-written-array") {
+    if written(f).contains(&place.array()) && !planted!("tma-of-written-array") {
         return missed("the kernel writes the array that it loads from".into());
     }
     Ok(())

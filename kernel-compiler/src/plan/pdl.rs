@@ -9,7 +9,7 @@ use crate::ir::{Func, Op, Stmt, StmtKind};
 pub fn first_that_waits(f: &Func, pdl: &[usize]) -> usize {
     let goes_ahead = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Load { place, .. } => pdl.contains(&place.param()),
+            Op::Load { place, .. } => place.param().is_some_and(|p| pdl.contains(&p)),
             op => !op.has_effect(),
         },
         StmtKind::Store { .. } | StmtKind::Return | StmtKind::Assert { .. } | StmtKind::Print { .. } => false,

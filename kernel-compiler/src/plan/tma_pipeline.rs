@@ -362,7 +362,7 @@ impl Builder {
         let parts = if multicast == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
         let [.., rows, _] = *f.shape(load) else { unreachable!("a matrix") };
         let map = TensorMap {
-            param: place.param(),
+            param: place.param().expect("a block pointer is in a parameter"),
             dims: dims.clone(),
             extents: of_batch(dims.len(), tile.rows / rows, rows / parts, tile.row_bytes / size),
             swizzle: tile.row_bytes,

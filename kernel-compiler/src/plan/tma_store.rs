@@ -1,7 +1,7 @@
 //! Which stores of accumulators go through shared memory, and how the warpgroups share them.
 
 use crate::ir::walk::walk;
-use crate::ir::{Func, Op, Stmt, StmtKind, Value};
+use crate::ir::{Array, Func, Op, Stmt, StmtKind, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::missed::Missed;
 use crate::mma::wgmma::WgmmaTiling;
@@ -49,11 +49,11 @@ pub fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<Wgmm
     }
 }
 
-/// Whether a program may load again what it stores to a parameter. Then it must not store by TMA.
-pub fn is_read_again(f: &Func, param: usize) -> bool {
+/// Whether a program may load again what it stores to an array. Then it must not store by TMA.
+pub fn is_read_again(f: &Func, array: Array) -> bool {
     let reads = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) => {
-            matches!(f.op(*v), Op::Load { place, .. } | Op::Atomic { place, .. } if place.param() == param)
+            matches!(f.op(*v), Op::Load { place, .. } | Op::Atomic { place, .. } if place.array() == array)
         }
         _ => false,
     };
@@ -68,7 +68,7 @@ pub fn missed(f: &Func, layouts: &LayoutAssignment) -> Vec<Missed> {
         {
             let why = match tiling(f, layouts, *value) {
                 Err(why) => why,
-                Ok(_) if is_read_again(f, place.param()) => "the kernel loads from the array that it stores to",
+                Ok(_) if is_read_again(f, place.array()) => "the kernel loads from the array that it stores to",
                 Ok(_) => return None,
             };
             Some(Missed::new("stored by TMA", why).at(*span))

@@ -13,15 +13,15 @@ const VECTORIZED: &str = "vectorized to 16 bytes";
 /// that others copy.
 pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
     let of = |place: &Address, span: Span, verb: &str| {
-        let index = place.index();
-        let size = f.params[place.param()].dtype.size();
+        let index = place.index;
+        let size = f.dtype_at(place).size();
         let widest = VECTOR_BYTES / size;
         let elements: usize = f.shape(index).iter().product();
         if f.shape(index).is_empty() || elements < f.warps as usize * 32 * widest {
             return None;
         }
         let dim = *a.order(f, index).first()?;
-        let (vec, _) = a.vector(f, index, dim, size);
+        let (vec, _) = a.vector_at(f, place, dim);
         if vec == widest {
             return None;
         }

@@ -3,7 +3,7 @@
 use super::expr::{Expr, Stmt, Ty};
 use super::function::Effect;
 use super::name::Name;
-use crate::ir::Guard;
+use crate::ir::{Array, Guard};
 use crate::plan::warp_specialized::TensorMap;
 
 /// A step of a thread.
@@ -11,7 +11,7 @@ use crate::plan::warp_specialized::TensorMap;
 pub enum Node {
     /// Statements of one line.
     Line(Vec<Stmt>),
-    /// An access to global memory, for the barriers that keep a program's accesses to one parameter in order.
+    /// An access to global memory, for the barriers that keep a program's accesses to one array in order.
     Access {
         stmts: Vec<Stmt>,
         access: Access,
@@ -45,7 +45,7 @@ pub enum Node {
 
 impl Node {
     /// An access to a parameter; what it does is what the call in it does.
-    pub fn access(stmts: Vec<Stmt>, param: usize, key: (u32, u64), site: u32) -> Node {
+    pub fn access(stmts: Vec<Stmt>, array: Array, key: (u32, u64), site: u32) -> Node {
         let mut kind = None;
         stmts.iter().for_each(|s| {
             s.walk(&mut |e| {
@@ -55,7 +55,7 @@ impl Node {
             })
         });
         let kind = kind.expect("a call that reaches global memory");
-        Node::Access { stmts, access: Access { param, kind, key, site } }
+        Node::Access { stmts, access: Access { array, kind, key, site } }
     }
 
     /// The loop's end, under a condition.
@@ -99,7 +99,7 @@ impl AccessKind {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    pub param: usize,
+    pub array: Array,
     pub kind: AccessKind,
     /// Accesses with equal keys reach the same element from the same thread.
     pub key: (u32, u64),

@@ -39,7 +39,7 @@ pub fn indices(f: &Func) -> Vec<Value> {
             _ => None,
         }
     };
-    walk(&f.body).filter_map(place).map(|p| p.index()).collect()
+    walk(&f.body).filter_map(place).map(|p| p.index).collect()
 }
 
 /// The masks of all loads and stores that have one.

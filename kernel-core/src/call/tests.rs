@@ -2,7 +2,7 @@
 
 use super::{BindError, Call};
 use crate::args::{AsSlice, AsSliceMut, Place, RawArg};
-use crate::desc::{Element, KernelDesc, KernelParts, ParamDesc, ParamKind, ParamType};
+use crate::desc::{Element, KernelDesc, KernelParts, ParamDesc, ParamKind, ParamType, Pointees};
 use crate::{bf16, f8e4m3, f8e5m2, f16};
 use tilewright_types::DType;
 use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
@@ -21,6 +21,7 @@ const fn parts(params: &'static [ParamDesc]) -> KernelParts {
         is_unsafe: false,
         pdl: false,
         tf32: false,
+        pointees: Pointees::None,
         configs: &[],
         bundle: None,
     }

@@ -18,6 +18,7 @@ mod limits;
 mod optional;
 mod parts;
 mod pdl;
+mod pointers;
 mod random;
 mod ranges;
 mod reductions;

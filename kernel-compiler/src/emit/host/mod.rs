@@ -14,8 +14,8 @@ use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::front::ast::{self, Choice, ParamKind};
 use crate::front::instance::Kernel;
-use crate::ir::walk::dots;
-use crate::ir::{Func, Number, Op, Precision, Test};
+use crate::ir::walk::{dots, values, written};
+use crate::ir::{Array, Func, Number, Op, Precision, Test};
 use call::{call, host_type};
 pub use call::{stub, stub_of_function};
 use emulate::{Version, emulated};
@@ -122,7 +122,7 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
         let (desc, pdl, tf32) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some(), funcs.iter().any(in_tf32));
-        let is_unsafe = k.ast.is_unsafe;
+        let (is_unsafe, pointees) = (k.ast.is_unsafe, pointees(&funcs));
         // SAFETY of the emitted block: the parameters, functions and entries are those of one kernel, lowered from one
         // source. The language checks every access against the argument's bounds, except in a kernel that is an
         // `unsafe fn`.
@@ -130,7 +130,7 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
             pub static #desc: __k::KernelDesc = unsafe {
                 __k::KernelDesc::new(__k::KernelParts {
                     name: #name, file: FILE, line: #line, types: #id,
-                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, tf32: #tf32,
+                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, tf32: #tf32, pointees: __k::Pointees::#pointees,
                     configs: &[#(#configs),*], bundle: BUNDLE,
                 })
             };
@@ -166,6 +166,18 @@ pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
         out.extend(versions.iter().map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
     }
     Ok(out)
+}
+
+/// What instances do with memory behind addresses that they compute, as `Pointees` names it.
+fn pointees(funcs: &[Func]) -> Ident {
+    let reads = |f: &Func| {
+        values(&f.body).any(|v| matches!(f.op(v), Op::Load { place, .. } if place.array() == Array::Pointees))
+    };
+    match () {
+        () if funcs.iter().any(|f| written(f).contains(&Array::Pointees)) => format_ident!("Written"),
+        () if funcs.iter().any(reads) => format_ident!("Read"),
+        () => format_ident!("None"),
+    }
 }
 
 /// Whether a product of it is of operands that lose bits.

@@ -135,7 +135,7 @@ impl Infer<'_> {
         match b {
             Binding::Val(v) => v.clone(),
             Binding::Var(var) => Val::Run(self.read_var(*var, span)),
-            Binding::PtrVar(p, var) => Val::Ptr(*p, Some(self.read_var(*var, span))),
+            Binding::PtrVar(var) => self.read_pointer(*var, span),
             Binding::Parts(whole, parts) => {
                 let parts = parts.iter().map(|p| self.read(p, span)).collect();
                 whole.clone().of(parts)

@@ -120,6 +120,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("atomic_load", "atomic_load(y, i)"),
     ("atomic_store", "atomic_store(y, i, v)"),
     ("add", "p.add(i)"),
+    ("view", "view(p, [M, N], [stride, 1])"),
     ("len", "x.len()"),
     ("dim", "view.dim(axis) or tile.dim(axis)"),
     ("stride", "view.stride(axis)"),

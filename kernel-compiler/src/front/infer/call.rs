@@ -4,6 +4,7 @@ use crate::diag::{Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Generic, Helper, ParamType, Said};
 use crate::front::infer::options::{self, Options};
+use crate::front::infer::val::Pointer;
 use crate::front::infer::{Binding, Infer, MAX_DEPTH, MAX_OPERATIONS, Val, builtins};
 use crate::front::suggest;
 use proc_macro2::Ident;
@@ -274,7 +275,9 @@ impl Infer<'_> {
     pub(super) fn elem_of(&self, v: &Val) -> Option<DType> {
         match v {
             Val::Run(v) => Some(self.ty(*v).dtype),
-            Val::Param(p) | Val::Ptr(p, _) => Some(self.params[*p].dtype),
+            Val::Param(p) => Some(self.params[*p].dtype),
+            Val::Ptr(Pointer { to, .. }) => Some(self.elem(*to)),
+            Val::View(view) => Some(self.elem(view.pointer.to)),
             Val::Int(_, t) | Val::Float(_, t) => *t,
             Val::Bool(_) => Some(DType::Bool),
             _ => None,

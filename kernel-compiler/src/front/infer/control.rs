@@ -97,7 +97,7 @@ impl Infer<'_> {
                 }
                 Ok(match v {
                     // Memory and pointers go by their parameter.
-                    Val::Param(_) | Val::Ptr(..) if self.elem_of(&v) == Some(t) => v,
+                    Val::Param(_) | Val::View(_) | Val::Ptr(_) if self.elem_of(&v) == Some(t) => v,
                     Val::Bool(_) if t == DType::Bool => v,
                     v => Val::Run(self.run_as(v, t, span)?),
                 })
@@ -126,7 +126,7 @@ impl Infer<'_> {
                 Ok(())
             }
             // An `impl FnMut` changes what it captures, and memory is written through its parameter.
-            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_) | Val::Param(_)) => {
+            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_) | Val::Param(_) | Val::View(_)) => {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }
@@ -146,14 +146,8 @@ impl Infer<'_> {
             Val::Struct(of, list) => return self.cells(name, Whole::Struct(of), list, span),
             v => v,
         };
-        if let Val::Ptr(p, offset) = v {
-            let offset = match offset {
-                Some(o) => o,
-                None => self.constant(&Val::Int(0, None), DType::U64, span)?,
-            };
-            let var = self.new_var(name, self.ty(offset).clone());
-            self.emit(StmtKind::Assign(var, offset));
-            return Ok(Binding::PtrVar(p, var));
+        if let Val::Ptr(p) = v {
+            return self.pointer_cell(name, p, span);
         }
         let open = matches!(v, Val::Int(_, None) | Val::Float(_, None));
         self.literals += usize::from(open);
@@ -243,25 +237,7 @@ impl Infer<'_> {
                 self.emit(StmtKind::Assign(var, v));
                 Ok(Val::Unit)
             }
-            (Some(Binding::PtrVar(p, var)), Val::Ptr(q, offset)) => {
-                if p != q {
-                    return self.error(
-                        span,
-                        format!(
-                            "`{name}` is a pointer into `{}`: no pointer into another array is assigned to it",
-                            self.params[p].name
-                        ),
-                    );
-                }
-                let offset = match offset {
-                    Some(o) => o,
-                    None => self.constant(&Val::Int(0, None), DType::U64, span)?,
-                };
-                let ty = self.vars[var.0 as usize].ty.clone();
-                let offset = self.broadcast_to(offset, &ty.shape, span, "an offset")?;
-                self.emit(StmtKind::Assign(var, offset));
-                Ok(Val::Unit)
-            }
+            (Some(Binding::PtrVar(var)), Val::Ptr(p)) => self.assign_pointer(&name.to_string(), var, p, span),
             (Some(Binding::PtrVar(..)), _) => self.error(
                 span,
                 format!("`{name}` is a pointer: only pointers are assigned to it, as in `{name} = {name}.add(n)`"),

@@ -41,6 +41,7 @@ impl Infer<'_> {
                 let to = self.dtype(t)?;
                 self.cast(v, to, span)?
             }
+            ExprKind::ToPointer(x, to) => self.to_pointer(x, to, span)?,
             ExprKind::Call { name, generics, args, method } => self.call(e, name, generics, args, *method)?,
             ExprKind::Tuple(list) if list.is_empty() => Val::Unit,
             ExprKind::Tuple(list) => Val::Tuple(self.exprs(list)?),
@@ -304,8 +305,8 @@ impl Infer<'_> {
             return Ok(v);
         }
         // Pointer arithmetic, in elements.
-        if let (Val::Ptr(..), BinaryOp::Add) = (&a, op) {
-            return self.pointer_add(a, b, eb.span);
+        if let (Val::Ptr(p), BinaryOp::Add) = (&a, op) {
+            return self.pointer_add(*p, b, eb.span);
         }
         let what = format!("`{}`", op.symbol());
         let (x, y) = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {

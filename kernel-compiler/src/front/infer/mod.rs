@@ -18,11 +18,14 @@ mod operands;
 mod ops;
 mod options;
 mod parts;
+mod pointer;
 mod programs;
 mod range;
 mod reduce;
 mod scan;
 mod sort;
+mod val;
+mod view;
 
 pub use builtins::BUILTINS;
 pub use options::OPTIONS;
@@ -30,11 +33,11 @@ pub use options::OPTIONS;
 use crate::diag::{Diagnostics, Reported, Result, Span};
 use crate::dtype::{DType, in_message, in_source};
 use crate::front::ast;
-use crate::front::ast::{Choice, Config, Const, Enum, Kernel, ParamKind, Struct};
+use crate::front::ast::{Choice, Config, Const, Kernel, ParamKind};
 use crate::front::infer::jumps::{Exit, Frame};
-use crate::ir::{Func, LoopOptions, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
+use crate::front::infer::val::{Binding, Closure, Handed, Pointee, Pointer, Range, Val, Whole};
+use crate::ir::{Func, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use std::collections::HashMap;
-use std::rc::Rc;
 use tilewright_types::limits::MAX_RANK;
 
 /// Element count of the largest tile: beyond it registers cannot hold it.
@@ -79,83 +82,6 @@ pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics)
             guards: vec![],
         });
     }
-}
-
-/// A value during inference.
-#[derive(Clone, Debug)]
-enum Val {
-    /// Known only when the kernel runs.
-    Run(Value),
-    /// A compile-time integer; without a dtype it takes the one of what it meets.
-    Int(i128, Option<DType>),
-    Float(f64, Option<DType>),
-    Bool(bool),
-    /// A constant of an enum.
-    Variant(Rc<Enum>, usize),
-    Str(String),
-    Unit,
-    Tuple(Vec<Val>),
-    Array(Vec<Val>),
-    Struct(Rc<Struct>, Vec<Val>),
-    /// An element type: `x.dtype()`.
-    DType(DType),
-    /// An optional parameter, `Some(v)` or `None`: known at compile time.
-    Option(Option<Box<Val>>),
-    /// A slice or view parameter.
-    Param(usize),
-    /// A raw pointer: parameter and offset in elements.
-    Ptr(usize, Option<Value>),
-    Range(Rc<Range>),
-    Closure(Rc<Closure>),
-}
-
-#[derive(Debug)]
-struct Range {
-    lo: Val,
-    hi: Val,
-    step: Val,
-    /// From the last number to the first.
-    reversed: bool,
-    /// Laid out in a row at compile time.
-    unrolled: bool,
-    options: LoopOptions,
-}
-
-#[derive(Clone, Debug)]
-struct Closure {
-    written: Rc<ast::Closure>,
-    /// What it sees: the scopes and the type names where it was written.
-    scopes: Vec<HashMap<String, Binding>>,
-    types: Vec<(String, DType)>,
-    /// What the last helper that it was handed to says of it.
-    handed: Option<Handed>,
-}
-
-/// A parameter `name: impl Fn(..)` of a helper. Names of types are those of dtypes.
-#[derive(Clone, Debug)]
-struct Handed {
-    name: String,
-    ty: ast::ClosureType,
-}
-
-#[derive(Clone, Debug)]
-enum Binding {
-    Val(Val),
-    Var(Var),
-    /// A mutable pointer: its parameter and the cell of its offset.
-    PtrVar(usize, Var),
-    /// A mutable tuple, array or struct: a variable for each part.
-    Parts(Whole, Vec<Binding>),
-    /// Its value has a mistake, which has been reported: what uses it says nothing.
-    Poisoned,
-}
-
-/// What parts make up.
-#[derive(Clone, Debug)]
-enum Whole {
-    Tuple,
-    Array,
-    Struct(Rc<Struct>),
 }
 
 struct Infer<'a> {
@@ -236,7 +162,7 @@ impl<'a> Infer<'a> {
             }
             let val = match p.kind {
                 ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span().into())),
-                ParamKind::Ptr { .. } => Val::Ptr(i, None),
+                ParamKind::Ptr { .. } => Val::Ptr(Pointer { to: Pointee::Param(i), offset: None }),
                 ParamKind::Slice { .. } | ParamKind::View { .. } => Val::Param(i),
             };
             let val = if p.is_optional { Val::Option(Some(Box::new(val))) } else { val };
@@ -508,7 +434,9 @@ impl<'a> Infer<'a> {
                 ParamKind::View { .. } => format!("the view `{}`", self.params[*p].name),
                 _ => format!("the slice `{}`", self.params[*p].name),
             },
-            Val::Ptr(p, _) => format!("a pointer into `{}`", self.params[*p].name),
+            Val::Ptr(Pointer { to: Pointee::Param(p), .. }) => format!("a pointer into `{}`", self.params[*p].name),
+            Val::Ptr(p) => format!("a `{}`", self.pointer_type(p.to)),
+            Val::View(view) => format!("a view of {}", self.elem(view.pointer.to)),
             Val::Range(_) => "a range".into(),
             Val::Closure(_) => "a closure".into(),
         }

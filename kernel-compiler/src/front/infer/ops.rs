@@ -132,12 +132,13 @@ impl Infer<'_> {
             n if options::is_access(n) => self.access(&name, c),
             "add" => {
                 let [p, i] = self.args(c)?;
-                if !matches!(p, Val::Ptr(..)) {
+                let Val::Ptr(p) = p else {
                     let found = self.describe(&p);
                     return self.error(c.span, format!("`.add` moves a raw pointer, found {found}: use `+`"));
-                }
+                };
                 self.pointer_add(p, i, c.args[1].span)
             }
+            "view" => self.view(c),
             "len" | "dim" | "stride" => self.extent_of(&name, c),
             "range" | "static_range" | "step_by" | "rev" => self.range(&name, c),
             "stages" | "unroll" | "flatten" | "warp_specialise" => self.range_option(&name, c),

@@ -3,8 +3,8 @@
 use crate::diag::{Diagnostics, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{
-    Arm, ArmPattern, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, Said, Stmt, TypeName,
-    UnaryOp,
+    Arm, ArmPattern, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, PointerType, Said, Stmt,
+    TypeName, UnaryOp,
 };
 use crate::front::parse::returns;
 use crate::front::parse::types::{option_of, said, type_name};
@@ -184,7 +184,13 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         },
         syn::Expr::Binary(b) => binary(b, d)?,
         syn::Expr::Assign(a) => ExprKind::Assign(boxed(&a.left, d), boxed(&a.right, d)),
-        syn::Expr::Cast(c) => ExprKind::Cast(boxed(&c.expr, d), type_name(&c.ty, d)?),
+        syn::Expr::Cast(c) => match &*c.ty {
+            syn::Type::Ptr(to) => {
+                let to = PointerType { mutable: to.mutability.is_some(), elem: type_name(&to.elem, d)? };
+                ExprKind::ToPointer(boxed(&c.expr, d), to)
+            }
+            ty => ExprKind::Cast(boxed(&c.expr, d), type_name(ty, d)?),
+        },
         syn::Expr::Call(c) => {
             let syn::Expr::Path(p) = &*c.func else {
                 return Err(d.error(Span::of(&c.func), "call a function by its name"));

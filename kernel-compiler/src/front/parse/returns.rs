@@ -40,6 +40,7 @@ fn found(e: &Expr) -> Option<Span> {
         ExprKind::Typed(x, _)
         | ExprKind::Unary(_, x)
         | ExprKind::Cast(x, _)
+        | ExprKind::ToPointer(x, _)
         | ExprKind::Field(x, _)
         | ExprKind::Member(x, _) => found(x),
         ExprKind::Binary(_, a, b)

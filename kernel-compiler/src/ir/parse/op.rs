@@ -4,21 +4,30 @@ use super::lex::Token;
 use super::{AccessOptions, Parser, Result};
 use crate::ir::print::HINTS;
 use crate::ir::{
-    Address, Atomic, Binary, BlockPointer, Combine, Dim, Hint, Op, Precision, Unary, Value, ValueInfo, Var,
+    Address, Atomic, Base, Binary, BlockPointer, Combine, Dim, Hint, Op, Precision, Unary, Value, ValueInfo, Var,
 };
 use proc_macro2::Span;
 
 impl Parser {
-    /// As in `x[v0]`, or `*x[v0]` without bounds.
+    /// As in `x[v0]`, `*x[v0]` without bounds, or `(v1 as f32)[v0]` from a computed address.
     pub(super) fn address(&mut self) -> Result<Address> {
-        let raw = self.takes("*");
-        let at = self.at();
-        let name = self.word("a parameter")?;
-        let param = self.param_of(at, &name)?;
+        let base = if self.takes("(") {
+            let address = self.value()?;
+            self.keyword("as")?;
+            let dtype = self.dtype()?;
+            self.mark(")")?;
+            Base::Pointer { address, dtype }
+        } else {
+            let raw = self.takes("*");
+            let at = self.at();
+            let name = self.word("a parameter")?;
+            let param = self.param_of(at, &name)?;
+            if raw { Base::Raw(param) } else { Base::Slice(param) }
+        };
         self.mark("[")?;
         let index = self.value()?;
         self.mark("]")?;
-        Ok(if raw { Address::Raw { param, index } } else { Address::Slice { param, index } })
+        Ok(Address { base, index })
     }
 
     pub(super) fn access_options(&mut self) -> Result<AccessOptions> {

@@ -21,7 +21,7 @@
 mod op;
 
 use super::{
-    Address, Block, BlockPointer, Func, Number, Op, ParamKind, Stmt, StmtId, StmtKind, Test, Type, Value, Var,
+    Address, Base, Block, BlockPointer, Func, Number, Op, ParamKind, Stmt, StmtId, StmtKind, Test, Type, Value, Var,
 };
 use crate::dtype::DType;
 use std::fmt;
@@ -246,7 +246,7 @@ impl Verifier<'_> {
                 Ok(())
             }
             StmtKind::Store { place, value, mask, block_pointer, .. } => {
-                self.uses([place.index(), *value].into_iter().chain(*mask))?;
+                self.uses(place.operands().chain([value]).chain(mask).copied())?;
                 let ty = self.ty(*value).clone();
                 self.access(place, &ty, *mask, block_pointer.as_ref())?;
                 self.writes(place)
@@ -291,7 +291,8 @@ impl Verifier<'_> {
     }
 
     fn writes(&self, place: &Address) -> Result<(), String> {
-        let p = &self.f.params[place.param()];
+        let Some(param) = place.param() else { return Ok(()) };
+        let p = &self.f.params[param];
         check(p.kind.is_mut(), || format!("`{}` may only be read", p.name))
     }
 
@@ -304,15 +305,25 @@ impl Verifier<'_> {
         block_pointer: Option<&BlockPointer>,
     ) -> Result<(), String> {
         let f = self.f;
-        let Some(p) = f.params.get(place.param()) else { return Err("no such parameter".into()) };
-        check(p.kind != ParamKind::Scalar, || format!("`{}` is no array", p.name))?;
-        check(ty.dtype == p.dtype, || format!("{ty} is no element of `{}`, which has {}", p.name, p.dtype))?;
-        if let Address::Slice { .. } = place {
-            let sliced = matches!(p.kind, ParamKind::Slice { .. });
-            check(sliced, || format!("`{}` is no slice, of which bounds would be checked", p.name))?;
+        match place.base {
+            Base::Slice(param) | Base::Raw(param) => {
+                let Some(p) = f.params.get(param) else { return Err("no such parameter".into()) };
+                check(p.kind != ParamKind::Scalar, || format!("`{}` is no array", p.name))?;
+                check(ty.dtype == p.dtype, || format!("{ty} is no element of `{}`, which has {}", p.name, p.dtype))?;
+                let sliced = matches!(p.kind, ParamKind::Slice { .. });
+                let bounded = matches!(place.base, Base::Slice(_));
+                check(sliced || !bounded, || format!("`{}` is no slice, of which bounds would be checked", p.name))?;
+            }
+            Base::Pointer { address, dtype } => {
+                check(ty.dtype == dtype, || format!("{ty} is no element behind a pointer to {dtype}"))?;
+                let of = self.ty(address);
+                let fits = of.dtype == DType::U64 && (of.is_scalar() || of.shape == ty.shape);
+                check(fits, || format!("{address:?} is no address, nor addresses for a tile {:?}", ty.shape))?;
+                check(block_pointer.is_none(), || "a block pointer is in a parameter".into())?;
+            }
         }
-        self.shape(place.index(), &ty.shape)?;
-        check(self.ty(place.index()).dtype.is_int(), || format!("{:?} is no index", place.index()))?;
+        self.shape(place.index, &ty.shape)?;
+        check(self.ty(place.index).dtype.is_int(), || format!("{:?} is no index", place.index))?;
         if let Some(m) = mask {
             self.shape(m, &ty.shape)?;
             check(self.ty(m).dtype == DType::Bool, || format!("{m:?} is no mask"))?;

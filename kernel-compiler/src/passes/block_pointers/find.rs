@@ -1,7 +1,7 @@
 //! One access: its block pointer, i.e. the array and the offsets.
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
-use crate::ir::{Address, Binary, Dim, Func, Guard, Number, Op, Test, Value};
+use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, Test, Value};
 use crate::passes::block_pointers::origins::Origins;
 
 /// An extent that nothing is beyond: of what no mask limits.
@@ -29,7 +29,7 @@ impl Found {
     /// Tensor maps clip what they store at 16 bytes, and the launcher does not look at constants.
     pub fn can_be_stored(&self, f: &Func, place: &Address) -> bool {
         let last = &self.dims[self.dims.len() - 1].extent;
-        !last.slots.is_empty() || (last.times * f.params[place.param()].dtype.size() as u64).is_multiple_of(16)
+        !last.slots.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
     }
 }
 
@@ -49,7 +49,10 @@ pub fn find(
     mask: Option<Value>,
     flipped: bool,
 ) -> Result<Found, &'static str> {
-    let (index, size) = (place.index(), f.params[place.param()].dtype.size() as u64);
+    if place.param().is_none() {
+        return Err("a tensor map is for an array that is a parameter");
+    }
+    let (index, size) = (place.index, f.dtype_at(place).size() as u64);
     let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| "its tile has not two dimensions")?;
     let mut begins = Origins::new(f, sums);
     let index = sums.of(index).ok_or(INDEX)?;
@@ -106,11 +109,11 @@ pub fn find(
     let [columns, rows] = order.map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
     let mut guards: Vec<Guard> =
         slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.guards).collect();
-    if let Address::Slice { param, .. } = place {
+    if let Base::Slice(param) = place.base {
         if !limited || !at.before.is_empty() {
             return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
         }
-        let asked = inside(&rows, &columns, &stride, f.params[*param].slot + 1);
+        let asked = inside(&rows, &columns, &stride, f.params[param].slot + 1);
         let asked = asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?;
         guards.extend(asked.into_iter().filter(|_| !planted!("block-pointer-slice-length-not-asked")));
     }

@@ -51,7 +51,7 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
                     _ => Ok(found),
                 });
                 if let Err(why) = found
-                    && f.shape(place.index()).len() == 2
+                    && f.shape(place.index).len() == 2
                 {
                     missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
                 }
@@ -156,12 +156,9 @@ impl Rewrite {
             let ty = Type::tile(ty.dtype, [ty.shape[1], ty.shape[0]]);
             self.f.push(Op::Permute(v, vec![1, 0]), ty, span, out)
         };
-        let index = transposed_tile(place.index());
+        let index = transposed_tile(place.index);
         let mask = mask.map(&mut transposed_tile);
-        let place = match place {
-            Address::Slice { param, .. } => Address::Slice { param, index },
-            Address::Raw { param, .. } => Address::Raw { param, index },
-        };
+        let place = Address { base: place.base, index };
         let shape = [ty.shape[1], ty.shape[0]];
         // Zeros are what there is without.
         let load = self.f.push(

@@ -1,7 +1,8 @@
-//! Accesses of different kinds to one parameter have a barrier between them, unless the same thread reaches the same
+//! Accesses of different kinds to one array have a barrier between them, unless the same thread reaches the same
 //! element by both.
 
 use super::flow::{Flow, State, Step};
+use crate::ir::Array;
 use crate::thread_ir::node::{AccessKind, Lowered};
 use std::collections::BTreeSet;
 
@@ -9,21 +10,21 @@ pub fn verify(lowered: &Lowered) -> Result<(), String> {
     let mut visit = |step: Step, state: &mut Accesses| {
         let Step::Access(a) = step else { return Ok(()) };
         let before =
-            state.0.iter().find(|(param, act, key)| *param == a.param && *act != a.kind && *key != Some(a.key));
-        if let Some((param, act, _)) = before {
+            state.0.iter().find(|(array, act, key)| *array == a.array && *act != a.kind && *key != Some(a.key));
+        if let Some((array, act, _)) = before {
             let now = a.kind;
-            return Err(format!("no barrier stands between a {act:?} and a {now:?} of parameter {param}"));
+            return Err(format!("no barrier stands between a {act:?} and a {now:?} of {array}"));
         }
-        state.0.insert((a.param, a.kind, Some(a.key)));
+        state.0.insert((a.array, a.kind, Some(a.key)));
         Ok(())
     };
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Accesses::default()))
 }
 
-/// Accesses since the last barrier: parameter, what is done, key (none: made in an earlier iteration of a loop, where
+/// Accesses since the last barrier: array, what is done, key (none: made in an earlier iteration of a loop, where
 /// keys are those of other elements).
 #[derive(Clone, Default, PartialEq)]
-struct Accesses(BTreeSet<(usize, AccessKind, Option<(u32, u64)>)>);
+struct Accesses(BTreeSet<(Array, AccessKind, Option<(u32, u64)>)>);
 
 impl State for Accesses {
     fn barrier(&mut self) {

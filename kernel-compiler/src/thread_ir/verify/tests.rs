@@ -4,7 +4,7 @@ mod mbarriers;
 
 use super::{verify, verify_cpu};
 use crate::dtype::DType;
-use crate::ir::{Atomic, Value, Var};
+use crate::ir::{Array, Atomic, Value, Var};
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Lowered, Name, Node, Scratch, Stmt, Ty,
     call, closure,
@@ -219,7 +219,7 @@ fn threads_leave_together() {
 /// An access of a parameter's element.
 fn access(device: Device, param: usize, element: u64) -> Node {
     let call = call!(device; [DType::F32, 1u32, Atomic::Add as u32]; 0);
-    Node::access(vec![call.into()], param, (0, element), 0)
+    Node::access(vec![call.into()], Array::Param(param), (0, element), 0)
 }
 
 #[test]
