@@ -189,7 +189,9 @@ impl Writer<'_> {
                 StmtKind::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
                 StmtKind::Let(u) => self.f.op(*u).operands().contains(&v),
                 StmtKind::Assign(_, u) => *u == v,
-                StmtKind::Store { place, value, mask, .. } => place.operands().chain([value]).chain(mask).any(|u| *u == v),
+                StmtKind::Store { place, value, mask, .. } => {
+                    place.operands().chain([value]).chain(mask).any(|u| *u == v)
+                }
                 StmtKind::Assert { cond: u, .. } | StmtKind::Print { value: u, .. } => *u == v,
                 _ => return false,
             };

@@ -1,8 +1,7 @@
 //! Pointers that a kernel makes of addresses: tables of arrays, tiles of pointers, views.
 
-use std::fmt::Debug;
-use tilewright::prelude::*;
-use tilewright_core::{bf16, f16};
+use tilewright::{Error, LaunchOptions, Runtime, tile_module};
+use tilewright_core::{KernelParts, bf16, f16};
 use tilewright_language_tests::everywhere::{Number, everywhere};
 
 #[tile_module]
@@ -112,7 +111,7 @@ fn products_of_a_table() {
             table.extend([m, n, k, k, n, n].map(|x| x as u64));
         }
         // SAFETY: the table has addresses of matrices of these sizes, and no two of `c` are one.
-        rt.launch_with(unsafe { kernels::grouped(&table) }, options)?;
+        rt.launch_with(rt.stream(), unsafe { kernels::grouped(&table) }, options)?;
         Ok((a, b, c))
     };
     everywhere(kernel, run, |(a, b, c), what| {
@@ -125,20 +124,21 @@ fn products_of_a_table() {
     });
 }
 
-fn steps<T: Number + kernels::multi_tensor::Types>(call: impl Fn(&Runtime, &LaunchOptions, Tables<T>) -> Result<(), Error>) {
+fn steps<T: Number>(call: impl Fn(&Runtime, &LaunchOptions, Tables<T>) -> Result<(), Error>) {
     let lengths = [1000, 7, 256, 513];
     let desc = kernels::multi_tensor::DESCS.iter().find(|d| d.params[5].dtype == T::DTYPE).expect("it is built");
     let run = |rt: &Runtime, options: &LaunchOptions| {
         let gradients: Vec<Vec<T>> = lengths.iter().enumerate().map(|(i, &n)| numbers(n + i, i)).collect();
         let mut parameters: Vec<Vec<T>> = lengths.iter().enumerate().map(|(i, &n)| numbers(n + 1, i + 9)).collect();
         let before = parameters.clone();
-        let blocks = lengths.iter().enumerate().flat_map(|(i, &n)| (0..n).step_by(256).map(move |b| (i as u32, b as u32)));
+        let blocks =
+            lengths.iter().enumerate().flat_map(|(i, &n)| (0..n).step_by(256).map(move |b| (i as u32, b as u32)));
         let (blocks, firsts): (Vec<u32>, Vec<u32>) = blocks.unzip();
         let tables = Tables {
             // All but the first begin behind an element.
             parameters: parameters.iter_mut().enumerate().map(|(i, p)| p[i.min(1)..].as_mut_ptr() as u64).collect(),
             gradients: gradients.iter().enumerate().map(|(i, g)| g[i..].as_ptr() as i64).collect(),
-            lengths: lengths.to_vec(),
+            lengths: lengths.map(|n| n as u64).to_vec(),
             blocks,
             firsts,
             rate: T::of(0.5),
@@ -160,7 +160,7 @@ fn steps<T: Number + kernels::multi_tensor::Types>(call: impl Fn(&Runtime, &Laun
 struct Tables<T> {
     parameters: Vec<u64>,
     gradients: Vec<i64>,
-    lengths: Vec<usize>,
+    lengths: Vec<u64>,
     blocks: Vec<u32>,
     firsts: Vec<u32>,
     rate: T,
@@ -174,13 +174,16 @@ fn many_arrays_at_once() {
             let call = unsafe {
                 kernels::multi_tensor(&t.parameters, &t.gradients, &t.lengths, &t.blocks, &t.firsts, t.rate)
             };
-            rt.launch_with(call, options).map(drop)
+            rt.launch_with(rt.stream(), call, options)
         });
     )+ } }
     steps!(f32 bf16 f64);
 }
 
-fn rows<T: Number>(desc: &tilewright_core::KernelParts, call: impl Fn(&Runtime, &LaunchOptions, &[u64], &mut [T], usize) -> Result<(), Error>) {
+fn rows<T: Number>(
+    desc: &KernelParts,
+    call: impl Fn(&Runtime, &LaunchOptions, &[u64], &mut [T], usize) -> Result<(), Error>,
+) {
     for n in [1, 5, 32] {
         let x: Vec<T> = numbers(1000, n);
         let places: Vec<usize> = (0..21).map(|i| i * 271 % 960).collect();
@@ -200,7 +203,7 @@ fn tiles_of_pointers() {
     macro_rules! rows { ($($t:ident $i:literal)+) => { $(
         rows::<$t>(kernels::rows::DESCS[$i], |rt, options, table, y, n| {
             // SAFETY: `n` elements follow each address.
-            rt.launch_with(unsafe { kernels::rows(table, y, n) }, options).map(drop)
+            rt.launch_with(rt.stream(), unsafe { kernels::rows(table, y, n) }, options)
         });
     )+ } }
     rows!(f32 0 f16 1 i8 2);
@@ -218,7 +221,7 @@ fn a_pointer_follows_a_list() {
         }
         let mut y = [0];
         // SAFETY: the list ends with 0.
-        rt.launch_with(unsafe { kernels::list(nodes[order[0]].as_mut_ptr() as u64, &mut y) }, options)?;
+        rt.launch_with(rt.stream(), unsafe { kernels::list(nodes[order[0]].as_mut_ptr() as u64, &mut y) }, options)?;
         Ok((order.map(|n| nodes[n][1]), y))
     };
     everywhere(kernels::list::DESCS[0], run, |found, what| {
@@ -231,7 +234,7 @@ fn loads_see_what_other_threads_have_stored() {
     let run = |rt: &Runtime, options: &LaunchOptions| {
         let (mut words, mut y) = ([0u32; 257], [0u16; 256]);
         // SAFETY: it has 256 words, and those that are read as halves begin at the second one.
-        rt.launch_with(unsafe { kernels::reversed(words.as_mut_ptr() as u64, &mut y) }, options)?;
+        rt.launch_with(rt.stream(), unsafe { kernels::reversed(words.as_mut_ptr() as u64, &mut y) }, options)?;
         Ok(y)
     };
     everywhere(kernels::reversed::DESCS[0], run, |y, what| {
@@ -247,7 +250,7 @@ fn atomics_behind_pointers() {
         let mut counts = [[0u32; 4]; 3];
         let table: Vec<u64> = counts.iter_mut().map(|c| c[1..].as_mut_ptr() as u64).collect();
         // SAFETY: the table has the addresses of three words.
-        rt.launch_with(unsafe { kernels::tallied(&table, &x) }, options)?;
+        rt.launch_with(rt.stream(), unsafe { kernels::tallied(&table, &x) }, options)?;
         Ok(counts)
     };
     let of = |r: u32| x.iter().filter(|&&v| v % 3 == r).count() as u32;
