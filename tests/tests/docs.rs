@@ -124,7 +124,7 @@ const OPTIONS: [(&str, &str); 13] = [
 ];
 
 /// What is wrong with the kernels of a text, of which there must be some.
-fn mistakes(text: &str) -> Vec<String> {
+pub(crate) fn mistakes(text: &str) -> Vec<String> {
     let d = Diagnostics::default();
     let expected = text.matches("#[tile_kernel").count();
     let mut libraries = tilewright_compiler::Libraries::default();

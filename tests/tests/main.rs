@@ -8,6 +8,7 @@ mod conformance;
 mod dependencies;
 mod devices;
 mod docs;
+mod names;
 mod pictures;
 mod ptx;
 mod recorded;
