@@ -5,13 +5,15 @@ use crate::source::{Array, Kind, Len, Source, Special};
 use crate::value::{DType, Value, Whole};
 
 /// Operands, sums, what is said behind `dot`.
-const TYPES: [(DType, DType, &str); 9] = [
+const TYPES: [(DType, DType, &str); 11] = [
     (DType::F16, DType::F32, ""),
     (DType::F16, DType::F32, ""),
     (DType::BF16, DType::F32, ""),
     (DType::F32, DType::F32, ""),
     (DType::F32, DType::F32, ".tf32()"),
     (DType::F32, DType::F32, ".tf32x3()"),
+    (DType::F32, DType::F32, ".bf16x3()"),
+    (DType::F32, DType::F32, ".bf16x6()"),
     (DType::I8, DType::I32, ""),
     (DType::F8E4M3, DType::F32, ""),
     (DType::F8E5M2, DType::F32, ""),
@@ -67,7 +69,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let mut s = Source::new(seed);
     let (ty, sums, how) = *s.pick(&TYPES);
     let least = if ty == DType::F32 && how.is_empty() { 1 } else { 32 };
-    if how == ".tf32x3()" && s.special == Special::All {
+    if how.contains('x') && s.special == Special::All {
         // Of an infinity the parts are no numbers.
         s.special = Special::Nan;
     }

@@ -3,12 +3,14 @@
 use crate::stub;
 use crate::value::{Element, Of, Tile};
 
-/// `acc + a·b`, of tiles `[M, K]`, `[K, N]` and `[M, N]`, or of batches `[B, M, K]`, `[B, K, N]` and `[B, M, N]`.
+/// `acc + a·b`, of tiles `[M, K]`, `[K, N]` and `[M, N]`, or of batches `[B, M, K]`, `[B, K, N]` and `[B, M, N]`, with up
+/// to three dimensions before the matrices.
 ///
-/// Both operands have one type: f16, bf16, 8-bit floats, f32 or i8. `acc` has f32, or i32 for i8; it is a tile, or a
-/// scalar such as `0.0`, which spreads to the result. `K` and `B` are powers of two, and so are `M` and `N`, of which
-/// one may be three times a power of two. Tensor cores want at least 16, 8 and 16 of M, N and K; f32 is multiplied by
-/// fused multiply-adds, unless [`tf32`](Tile::tf32) or [`tf32x3`](Tile::tf32x3) follow. Operands of two types, or of
+/// Both operands have one type: f16, bf16, 8-bit floats, f32, f64 or i8. `acc` has f32, f64 for f64, or i32 for i8; it is
+/// a tile, or a scalar such as `0.0`, which spreads to the result. `K` and `B` are powers of two, and so are `M` and `N`, of which
+/// one may be three times a power of two. Tensor cores want at least 16, 8 and 16 of M, N and K; f32 and f64 are
+/// multiplied by fused multiply-adds, unless [`tf32`](Tile::tf32), [`tf32x3`](Tile::tf32x3), [`bf16x3`](Tile::bf16x3) or
+/// [`bf16x6`](Tile::bf16x6) follow f32. Operands of two types, or of
 /// extents that do not fit, are an error.
 ///
 /// ```
@@ -81,6 +83,54 @@ impl<T> Tile<T> {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn tf32x3(self) -> Tile<T> {
+        stub()
+    }
+
+    /// Follows a [`dot`] of f32: tensor cores multiply two bf16 parts of each operand in three products, with errors of
+    /// about 2^-16 of a product.
+    ///
+    /// It is an error after anything but a `dot` of f32.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
+    ///     c.store([0, 0], dot(a.tile([0, 0], [16, 16]), b.tile([0, 0], [16, 16]), 0.0).bf16x3());
+    /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(k(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?))?;
+    /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn bf16x3(self) -> Tile<T> {
+        stub()
+    }
+
+    /// Follows a [`dot`] of f32: tensor cores multiply three bf16 parts of each operand in six products, to the accuracy
+    /// of f32.
+    ///
+    /// It is an error after anything but a `dot` of f32.
+    ///
+    /// ```
+    /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+    /// # tilewright_lang::__example! {
+    /// #[tile_kernel(grid = [1])]
+    /// fn k(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
+    ///     c.store([0, 0], dot(a.tile([0, 0], [16, 16]), b.tile([0, 0], [16, 16]), 0.0).bf16x6());
+    /// }
+    /// # }
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(k(a.view([2, 2])?, a.view([2, 2])?, c.view_mut([2, 2])?))?;
+    /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn bf16x6(self) -> Tile<T> {
         stub()
     }
 }

@@ -77,7 +77,7 @@ fn outer_names(code: &str) -> Vec<String> {
 }
 
 /// What follows `load`, `store`, atomics, `dot` and extrema, with a kernel that uses it.
-const OPTIONS: [(&str, &str); 13] = [
+const OPTIONS: [(&str, &str); 15] = [
     (
         "mask",
         "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n)).mask(i < n); }",
@@ -104,6 +104,14 @@ const OPTIONS: [(&str, &str); 13] = [
     (
         "tf32x3",
         "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).tf32x3()); }",
+    ),
+    (
+        "bf16x3",
+        "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).bf16x3()); }",
+    ),
+    (
+        "bf16x6",
+        "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).bf16x6()); }",
     ),
     (
         "propagate_nan",

@@ -47,7 +47,7 @@ impl Fetch {
     /// Of an operand of elements of `size` bytes that is K-major or MN-major.
     pub fn new(unit: Unit, w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let one = match unit {
-            Unit::Fma => Fetch::singles(w, side, k_major),
+            Unit::Fma => Fetch::singles(w, side, size, k_major),
             _ if k_major || size == 2 => Fetch::matrices(w, side, size, k_major),
             _ => Fetch::elements(w, side, size),
         };
@@ -100,7 +100,7 @@ impl Fetch {
     }
 
     /// Chunks for multiply-adds; what is together in memory is together in a chunk.
-    fn singles(w: &Warps, side: Side, k_major: bool) -> Fetch {
+    fn singles(w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let (.., threads, blocks) = Fetch::sides(w, side);
         let deep = chunk(w);
         let place = |i: usize, k: usize| match side {
@@ -114,7 +114,7 @@ impl Fetch {
             })
         };
         let slots = (0..w.steps / deep).flat_map(of_chunk).collect();
-        let vec = if k_major { deep } else { blocks.min(ACROSS) };
+        let vec = if k_major { deep } else { blocks.min(ACROSS) }.min(16 / size);
         Fetch { way: Way::Elements { vec }, threads, slots, per: blocks * deep, k_major }
     }
 

@@ -153,7 +153,7 @@ pub fn warps(f: &Func, dot: Value) -> (Unit, Warps) {
         DType::F32 => *precision != Precision::Ieee,
         _ => false,
     };
-    let (unit, w) = match Warps::mma(m, n, k, dtype, warps).filter(|_| tensor) {
+    let (unit, w) = match tensor.then(|| Warps::mma(m, n, k, dtype, warps)).flatten() {
         Some(w) => (Unit::Mma, w),
         None => (Unit::Fma, Warps::fma(m, n, k, warps)),
     };

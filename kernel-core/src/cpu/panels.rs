@@ -9,7 +9,7 @@ pub trait Number: Copy + Default + Send + Sync + 'static {
     /// Adds `a·b` to `c`, each element in the order of `k`. `a` is `[m, k]`; `b` is `[k, WIDTH]` for every [`WIDTH`]
     /// columns, one panel after the other; `c` is `[m, WIDTH * panels]`.
     fn multiply(a: &[Self], b: &[Self], c: &mut [Self], k: usize);
-    /// To 10 bits of fraction; integers keep all of theirs.
+    /// To 10 bits of fraction, of f32; others keep all of theirs.
     fn tf32(self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn plus(self, other: Self) -> Self;
@@ -17,7 +17,7 @@ pub trait Number: Copy + Default + Send + Sync + 'static {
 
 macro_rules! number {
     ($t:ident $rows:ident $avx2:ident $tf32:path, $minus:expr, $plus:expr, |$a:ident, $b:ident, $c:ident| $mul_add:expr;
-     $features:literal $zero:ident $load:ident $store:ident $splat:ident |$x:ident, $y:ident, $z:ident| $lanes:expr) => {
+     $features:literal $lanes:literal $zero:ident $load:ident $store:ident $splat:ident |$x:ident, $y:ident, $z:ident| $of_lanes:expr) => {
         impl Number for $t {
             fn multiply(a: &[$t], b: &[$t], c: &mut [$t], k: usize) {
                 let (m, panels) = (a.len() / k, b.len() / (k * WIDTH));
@@ -89,31 +89,33 @@ macro_rules! number {
         unsafe fn $avx2<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
             use std::arch::x86_64::*;
             let k = b.len() / WIDTH;
-            let mut sums = [[$zero(); 2]; R];
+            const VECTORS: usize = WIDTH / $lanes;
+            let mut sums = [[$zero(); VECTORS]; R];
             for r in 0..R {
-                // SAFETY: row `r` of R, of WIDTH = 2 * 8 sums.
-                sums[r] = unsafe { [$load(c.add(r * n).cast()), $load(c.add(r * n + 8).cast())] };
+                for v in 0..VECTORS {
+                    // SAFETY: row `r` of R, of WIDTH sums, as many as the vectors have.
+                    sums[r][v] = unsafe { $load(c.add(r * n + v * $lanes).cast()) };
+                }
             }
             for i in 0..k {
-                // SAFETY: row `i` of `k` in the panel, of WIDTH = 2 * 8 elements.
-                let halves = unsafe {
-                    let b = b.as_ptr().add(i * WIDTH);
-                    [$load(b.cast()), $load(b.add(8).cast())]
-                };
+                let mut row = [$zero(); VECTORS];
+                for v in 0..VECTORS {
+                    // SAFETY: row `i` of `k` in the panel, of WIDTH elements, as many as the vectors have.
+                    row[v] = unsafe { $load(b.as_ptr().add(i * WIDTH + v * $lanes).cast()) };
+                }
                 for r in 0..R {
                     // SAFETY: element `i` of `k` in row `r` of R.
                     let $x = $splat(unsafe { *a.add(r * k + i) });
-                    for h in 0..2 {
-                        let ($y, $z) = (halves[h], sums[r][h]);
-                        sums[r][h] = $lanes;
+                    for v in 0..VECTORS {
+                        let ($y, $z) = (row[v], sums[r][v]);
+                        sums[r][v] = $of_lanes;
                     }
                 }
             }
             for r in 0..R {
-                // SAFETY: row `r` of R, of WIDTH = 2 * 8 sums.
-                unsafe {
-                    $store(c.add(r * n).cast(), sums[r][0]);
-                    $store(c.add(r * n + 8).cast(), sums[r][1]);
+                for v in 0..VECTORS {
+                    // SAFETY: row `r` of R, of WIDTH sums, as many as the vectors have.
+                    unsafe { $store(c.add(r * n + v * $lanes).cast(), sums[r][v]) };
                 }
             }
         }
@@ -128,6 +130,8 @@ macro_rules! number {
 type Rows<T> = unsafe fn(*const T, &[T], *mut T, usize);
 
 number! { f32 f32_rows f32_avx2 crate::scalar::tf32, |a, b| a - b, |a, b| a + b, |a, b, c| f32::mul_add(a, b, *c);
-"avx2,fma" _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps |x, y, z| _mm256_fmadd_ps(x, y, z) }
+"avx2,fma" 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps |x, y, z| _mm256_fmadd_ps(x, y, z) }
+number! { f64 f64_rows f64_avx2 std::convert::identity, |a, b| a - b, |a, b| a + b, |a, b, c| f64::mul_add(a, b, *c);
+"avx2,fma" 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_set1_pd |x, y, z| _mm256_fmadd_pd(x, y, z) }
 number! { i32 i32_rows i32_avx2 std::convert::identity, i32::wrapping_sub, i32::wrapping_add, |a, b, c| c.wrapping_add(a.wrapping_mul(b));
-"avx2" _mm256_setzero_si256 _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 |x, y, z| _mm256_add_epi32(z, _mm256_mullo_epi32(x, y)) }
+"avx2" 8 _mm256_setzero_si256 _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 |x, y, z| _mm256_add_epi32(z, _mm256_mullo_epi32(x, y)) }

@@ -15,6 +15,7 @@ mod computed;
 mod deep;
 mod epilogue;
 mod exceptions;
+mod precisions;
 mod swapped;
 mod tf32;
 mod tf32x3;

@@ -45,6 +45,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("pipeline-dots-repeats-the-first", "the first iteration runs twice"),
         ],
     ),
+    ("front/infer/dot.rs", &[("bf16-parts-of-the-whole", "each bf16 part is rounded from the whole operand")]),
     (
         "passes/swap_ab.rs",
         &[
@@ -164,6 +165,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "codegen/gmem.rs",
         &[
             ("scalar-store-by-all-threads", "every thread stores a scalar"),
+            ("pointee-taken-for-aligned", "vectors are loaded from computed addresses of any alignment"),
             ("slice-bound-dropped", "accesses go beyond the end of a slice"),
             ("mask-dropped", "masks of loads, stores and atomics are ignored"),
             ("all-copies-store", "threads with copies of an element all store it, and all make its atomic"),

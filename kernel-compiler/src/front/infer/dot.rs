@@ -3,11 +3,12 @@
 use crate::diag::{Reported, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::infer::builtins::Call;
+use crate::front::infer::options::DotPrecision;
 use crate::front::infer::{Infer, Val};
-use crate::ir::{Op, Precision, Type, Value, matrices};
+use crate::ir::{Binary, Op, Precision, Type, Value, matrices};
 
 impl Infer<'_> {
-    /// `dot(a, b, acc)`: `acc + a·b`, for each index of the first dimension where there are three.
+    /// `dot(a, b, acc)`: `acc + a·b`, for each index of the dimensions before the last two.
     pub(super) fn dot(&mut self, c: &Call) -> Result<Val> {
         let [a, b, acc] = self.args(c)?;
         let [at_a, at_b, at_acc] = [0, 1, 2].map(|i| c.args[i].span);
@@ -15,13 +16,12 @@ impl Infer<'_> {
         let (a, b) = (a?, b?);
         let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
         for (t, at) in [(&ta, at_a), (&tb, at_b)] {
-            if !(2..=3).contains(&t.shape.len()) {
-                return self
-                    .error(at, format!("`dot` multiplies tiles of rank 2, and batches of them of rank 3, found {t}"));
+            if t.shape.len() < 2 {
+                return self.error(at, format!("`dot` multiplies tiles of rank 2, and batches of them, found {t}"));
             }
         }
         if ta.shape.len() != tb.shape.len() {
-            return self.error(at_b, format!("`dot` of {ta} and {tb}: both are of rank 2, or both batches of rank 3; broadcast one to a batch with `.expand(0)` and `.broadcast(..)`"));
+            return self.error(at_b, format!("`dot` of {ta} and {tb}: both have one rank; broadcast one to a batch with `.expand(0)` and `.broadcast(..)`"));
         }
         if ta.dtype != tb.dtype {
             let (a, b) = (in_message(ta.dtype), in_message(tb.dtype));
@@ -29,14 +29,22 @@ impl Infer<'_> {
         }
         let dtype = match ta.dtype {
             DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,
+            DType::F64 => DType::F64,
             DType::I8 => DType::I32,
-            d => return self.error(at_a, format!("`dot` multiplies f16, bf16, f32, i8, f8e4m3 and f8e5m2, found {d}")),
+            d => {
+                return self
+                    .error(at_a, format!("`dot` multiplies f16, bf16, f32, f64, i8, f8e4m3 and f8e5m2, found {d}"));
+            }
         };
         let ((of_a, [m, k]), (of_b, [l, n])) = (matrices(&ta.shape), matrices(&tb.shape));
         if of_a != of_b {
             return self.error(
                 at_b,
-                format!("`dot` of {ta} and {tb}: the batches have {} and {} matrices", ta.shape[0], tb.shape[0]),
+                format!(
+                    "`dot` of {ta} and {tb}: the batches have {} and {} matrices",
+                    of_a.iter().product::<usize>(),
+                    of_b.iter().product::<usize>()
+                ),
             );
         }
         if k != l {
@@ -55,20 +63,66 @@ impl Infer<'_> {
                     ),
                 );
             }
-            Some((p, _)) => p,
-            None => Precision::Ieee,
+            precision => precision.map(|(p, _)| p),
         };
-        if let Some(batch) = of_a.first().filter(|b| !b.is_power_of_two()) {
+        if let Some(batch) = of_a.iter().find(|b| !b.is_power_of_two()) {
             return self.error(at_a, format!("`dot` multiplies batches of a power of two, found {batch} in {ta}: take a larger tile, elements outside a matrix are loaded as 0"));
         }
-        self.dot_extents([m, n, k], ta.dtype, precision, (at_a, at_b))?;
+        let (multiplied, precision, parts) = match precision {
+            None => (ta.dtype, Precision::Ieee, 1),
+            Some(DotPrecision::Tf32) => (DType::F32, Precision::Tf32, 1),
+            Some(DotPrecision::Tf32x3) => (DType::F32, Precision::Tf32x3, 1),
+            Some(DotPrecision::Bf16x3) => (DType::BF16, Precision::Ieee, 2),
+            Some(DotPrecision::Bf16x6) => (DType::BF16, Precision::Ieee, 3),
+        };
+        self.dot_extents([m, n, k], multiplied, precision, (at_a, at_b))?;
         let ty = Type::tile(dtype, [of_a, &[m, n]].concat());
         let acc = self.accumulator(acc, ty.clone(), at_acc)?;
-        Ok(Val::Run(self.push(Op::Dot { a, b, acc, precision }, ty, c.span)))
+        let [a, b, mut acc] = [a, b, acc].map(|v| self.one_batch(v, c.span));
+        let (a, b) = match multiplied == ta.dtype {
+            true => (vec![a], vec![b]),
+            false => (self.bf16_parts(a, parts, c.span)?, self.bf16_parts(b, parts, c.span)?),
+        };
+        // The least products come first.
+        for sum in (0..parts).rev() {
+            for i in 0..=sum {
+                let ty = self.ty(acc).clone();
+                acc = self.push(Op::Dot { a: a[i], b: b[sum - i], acc, precision }, ty, c.span);
+            }
+        }
+        let is_merged = self.ty(acc).shape != ty.shape;
+        Ok(Val::Run(if is_merged { self.push(Op::Reshape(acc), ty, c.span) } else { acc }))
+    }
+
+    /// Batches of batches as one.
+    fn one_batch(&mut self, v: Value, span: Span) -> Value {
+        let Type { dtype, shape } = self.ty(v).clone();
+        match &shape[..] {
+            [batches @ .., m, n] if batches.len() > 1 => {
+                let shape = [batches.iter().product(), *m, *n];
+                self.push(Op::Reshape(v), Type::tile(dtype, shape), span)
+            }
+            _ => v,
+        }
+    }
+
+    /// Tiles of bf16 whose sum is nearly `x`: the nearest one, the nearest of the rest, and so on.
+    fn bf16_parts(&mut self, x: Value, parts: usize, span: Span) -> Result<Vec<Value>> {
+        let (mut rest, mut out) = (x, vec![]);
+        let ty = self.ty(x).clone();
+        for part in 0..parts {
+            let nearest = self.push(Op::Cast(rest), Type { dtype: DType::BF16, ..ty.clone() }, span);
+            out.push(nearest);
+            if part + 1 < parts && !planted!("bf16-parts-of-the-whole") {
+                let wide = self.push(Op::Cast(nearest), ty.clone(), span);
+                rest = self.binary(Binary::Sub, rest, wide, span)?;
+            }
+        }
+        Ok(out)
     }
 
     /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the
-    /// precision of f32 are made of multiply-adds, of any number of them.
+    /// precision of f32 or f64 are made of multiply-adds, of any number of them.
     fn dot_extents(
         &self,
         [m, n, k]: [usize; 3],
@@ -77,7 +131,7 @@ impl Infer<'_> {
         (at_a, at_b): (Span, Span),
     ) -> Result<()> {
         let least = match (dtype, precision) {
-            (DType::F32, Precision::Ieee) => [1, 1, 1],
+            (DType::F32 | DType::F64, Precision::Ieee) => [1, 1, 1],
             _ => [16, 8, 32 / dtype.size()],
         };
         for (letter, extent, least, at) in

@@ -3,7 +3,7 @@
 use crate::diag::{Result, Span};
 use crate::front::ast::Expr;
 use crate::front::infer::{Infer, Val};
-use crate::ir::{Hint, Precision};
+use crate::ir::Hint;
 use proc_macro2::Ident;
 
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub(super) struct Options {
     pub relaxed: bool,
     /// The kernel vouches for the bounds.
     pub unchecked: bool,
-    pub precision: Option<(Precision, Span)>,
+    pub precision: Option<(DotPrecision, Span)>,
     /// Of a scan.
     pub reverse: bool,
     /// What comes before the first element.
@@ -24,6 +24,29 @@ pub(super) struct Options {
     pub descending: bool,
     /// Where it is said.
     pub propagate_nan: Option<Span>,
+}
+
+/// What a `dot` of f32 does to its operands.
+#[derive(Clone, Copy)]
+pub(super) enum DotPrecision {
+    Tf32,
+    Tf32x3,
+    /// Two bf16 for each, and three products.
+    Bf16x3,
+    /// Three bf16 for each, and six products.
+    Bf16x6,
+}
+
+impl DotPrecision {
+    fn parse(option: &str) -> Option<DotPrecision> {
+        Some(match option {
+            "tf32" => DotPrecision::Tf32,
+            "tf32x3" => DotPrecision::Tf32x3,
+            "bf16x3" => DotPrecision::Bf16x3,
+            "bf16x6" => DotPrecision::Bf16x6,
+            _ => return None,
+        })
+    }
 }
 
 impl Options {
@@ -36,7 +59,7 @@ impl Options {
 }
 
 /// Options by name, and what they follow.
-const FAMILIES: [(&str, Family); 13] = [
+const FAMILIES: [(&str, Family); 15] = [
     ("mask", Family::Access),
     ("other", Family::Access),
     ("streaming", Family::Access),
@@ -46,6 +69,8 @@ const FAMILIES: [(&str, Family); 13] = [
     ("unchecked", Family::Access),
     ("tf32", Family::Dot),
     ("tf32x3", Family::Dot),
+    ("bf16x3", Family::Dot),
+    ("bf16x6", Family::Dot),
     ("reverse", Family::Scan),
     ("exclusive", Family::Scan),
     ("descending", Family::Sort),
@@ -90,7 +115,7 @@ impl Family {
     fn follow(self) -> &'static str {
         match self {
             Family::Access => "options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic",
-            Family::Dot => "`.tf32()` and `.tf32x3()` follow `dot(a, b, acc)`",
+            Family::Dot => "`.tf32()`, `.tf32x3()`, `.bf16x3()` and `.bf16x6()` follow `dot(a, b, acc)`",
             Family::Scan => "`.reverse()` and `.exclusive(v)` follow a scan, as in `cumsum(t, 0).reverse()`",
             Family::Sort => "`.descending()` follows `sort(t, axis)`",
             Family::Extremum => {
@@ -130,9 +155,10 @@ impl Infer<'_> {
             ("other", _, Some((_, later))) => {
                 Some((*later, "a load has one `.other(..)`: the value of all masked elements"))
             }
-            ("tf32" | "tf32x3", ..) if o.precision.is_some() => {
-                Some((name.span().into(), "a `dot` has one precision: `.tf32()` or `.tf32x3()`"))
-            }
+            (precision, ..) if DotPrecision::parse(precision).is_some() && o.precision.is_some() => Some((
+                name.span().into(),
+                "a `dot` has one precision: `.tf32()`, `.tf32x3()`, `.bf16x3()` or `.bf16x6()`",
+            )),
             _ if again => Some((name.span().into(), "this option is said twice")),
             _ => None,
         };
@@ -149,13 +175,12 @@ impl Infer<'_> {
                 return self.error(name.span(), "`.unchecked()` can reach any memory: make the kernel an `unsafe fn`");
             }
             "unchecked" => o.unchecked = true,
-            "tf32" => o.precision = Some((Precision::Tf32, name.span().into())),
-            "tf32x3" => o.precision = Some((Precision::Tf32x3, name.span().into())),
             "reverse" => o.reverse = true,
             "exclusive" => o.exclusive = Some((self.expr(&args[0])?, args[0].span)),
             "descending" => o.descending = true,
             "propagate_nan" => o.propagate_nan = Some(name.span().into()),
-            _ => o.relaxed = true,
+            "relaxed" => o.relaxed = true,
+            precision => o.precision = DotPrecision::parse(precision).map(|p| (p, name.span().into())),
         }
         Ok(())
     }

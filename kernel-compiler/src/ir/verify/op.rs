@@ -8,6 +8,7 @@ use crate::ir::{Atomic, Binary, Combine, Op, Param, ParamKind, Precision, Type, 
 fn product(dtype: DType) -> Option<DType> {
     match dtype {
         DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => Some(DType::F32),
+        DType::F64 => Some(DType::F64),
         DType::I8 => Some(DType::I32),
         _ => None,
     }
