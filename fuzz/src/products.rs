@@ -25,6 +25,8 @@ enum Way {
     View,
     Slice,
     Pointer,
+    /// A view that the kernel makes of an address.
+    Address,
     /// A pointer that the loop moves along.
     Moved,
     /// A pointer whose rows or columns begin again where the matrix ends.
@@ -91,7 +93,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     s.size("n", &n);
     s.size("k", &k);
 
-    let ways = [Way::View, Way::View, Way::View, Way::Slice, Way::Pointer, Way::Moved, Way::Wrapped];
+    let ways = [Way::View, Way::View, Way::View, Way::Slice, Way::Pointer, Way::Address, Way::Moved, Way::Wrapped];
     let ways = if ctas > 1 { &ways[..1] } else { &ways[..] };
     let way = *s.pick(ways);
     let other = if s.once_in(3) { *s.pick(ways) } else { way };
@@ -104,7 +106,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
         block: shape.m,
         at: "row",
         top: ty.input(),
-        short: way != Way::View && s.once_in(3),
+        short: !matches!(way, Way::View | Way::Address) && s.once_in(3),
     };
     let b = Side {
         name: "b",
@@ -115,7 +117,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
         block: shape.n,
         at: "column",
         top: ty.input(),
-        short: other != Way::View && s.once_in(3),
+        short: !matches!(other, Way::View | Way::Address) && s.once_in(3),
     };
     [&a, &b].into_iter().for_each(|side| declare(&mut s, side));
 
@@ -163,6 +165,7 @@ fn declare(s: &mut Source, side: &Side) {
     let mut array = Array::view(side.name, side.ty, &dims, &stride, side.top);
     match side.way {
         Way::View => {}
+        Way::Address => array.kind = Kind::Address,
         Way::Slice => array.kind = Kind::Slice,
         Way::Pointer | Way::Moved | Way::Wrapped => array.kind = Kind::Pointer,
     }
@@ -190,10 +193,18 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
     let (name, at, block) = (side.name, side.at, side.block);
     let lies = if side.along { [block, depth] } else { [depth, block] };
     let text = match side.way {
-        Way::View => {
+        Way::View | Way::Address => {
             let from = if side.along { format!("[{at}, d]") } else { format!("[d, {at}]") };
             let hint = *s.pick(&["", "", "", ".keep()"]);
-            format!("{name}.tile({from}, {lies:?}){hint}")
+            let view = match side.way {
+                Way::View => name.to_string(),
+                _ => {
+                    let dims = if side.along { [side.outer, "k"] } else { ["k", side.outer] };
+                    let (ty, dims) = (side.ty.name(), dims.join(", "));
+                    format!("view({name} as *const {ty}, [{dims}], [stride_{name}, 1])")
+                }
+            };
+            format!("{view}.tile({from}, {lies:?}){hint}")
         }
         Way::Slice | Way::Pointer | Way::Moved | Way::Wrapped => {
             let (outer, deep) = (format!("({at} + arange({block}))"), format!("(d + arange({depth}))"));
@@ -404,7 +415,11 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
     let at = if turned { ["column", "row"] } else { ["row", "column"] };
     let extents = if turned { [n, m] } else { [m, n] };
     let text = if turned { format!("trans({})", v.text) } else { v.text };
-    let way = if in_place { Way::View } else { *s.pick(&[Way::Pointer, Way::Slice, Way::View, Way::View]) };
+    let way = if in_place {
+        Way::View
+    } else {
+        *s.pick(&[Way::Pointer, Way::Address, Way::Slice, Way::View, Way::View, Way::View])
+    };
     let row = format!("{}{}", dims[1], if way == Way::Slice { "" } else { pad });
     let mut c = Array::view("c", to, &dims, &row, 3);
     if way == Way::View {
@@ -412,8 +427,12 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
     } else {
         let [rows, columns] = [0, 1].map(|i| format!("({} + arange({})).expand({})", at[i], extents[i], 1 - i));
         let index = format!("{rows} * ({row}) + {columns}");
-        let place = if way == Way::Slice { format!("c, {index}") } else { format!("c.add({index})") };
-        c.kind = if way == Way::Slice { Kind::Slice } else { Kind::Pointer };
+        let (kind, place) = match way {
+            Way::Slice => (Kind::Slice, format!("c, {index}")),
+            Way::Address => (Kind::Address, format!("(c as *mut {}).add({index})", to.name())),
+            _ => (Kind::Pointer, format!("c.add({index})")),
+        };
+        c.kind = kind;
         s.line(format!("store({place}, {text}).mask(({rows} < {}) & ({columns} < {}));", dims[0], dims[1]));
     }
     s.outputs.push(c);

@@ -41,6 +41,8 @@ impl Len {
 pub enum Kind {
     Slice,
     Pointer,
+    /// A number, of which the kernel makes a pointer.
+    Address,
     /// Extents and strides, in elements; numbers or the names of sizes of a run.
     View {
         dims: Vec<String>,
@@ -82,6 +84,7 @@ impl Array {
             (Kind::Slice, true) => format!("{name}: &mut [{ty}]"),
             (Kind::Pointer, false) => format!("{name}: *const {ty}"),
             (Kind::Pointer, true) => format!("{name}: *mut {ty}"),
+            (Kind::Address, _) => format!("{name}: u64"),
             (Kind::View { dims, .. }, false) => format!("{name}: View<{ty}, {}>", dims.len()),
             (Kind::View { dims, .. }, true) => format!("mut {name}: ViewMut<{ty}, {}>", dims.len()),
         }
@@ -238,7 +241,8 @@ impl Source {
     pub fn function(&self, name: &str, attribute: &str) -> String {
         let arrays = self.inputs.iter().map(|a| a.declared(false)).chain(self.outputs.iter().map(|a| a.declared(true)));
         let params: Vec<String> = arrays.chain(self.sizes.iter().map(|(n, _)| format!("{n}: usize"))).collect();
-        let is_unsafe = self.inputs.iter().chain(&self.outputs).any(|a| a.kind == Kind::Pointer);
+        let is_unsafe =
+            self.inputs.iter().chain(&self.outputs).any(|a| matches!(a.kind, Kind::Pointer | Kind::Address));
         let head = if is_unsafe { "unsafe fn" } else { "fn" };
         let kernel =
             format!("#[tile_kernel({attribute})]\npub {head} {name}({}) {{\n{}}}\n", params.join(", "), self.body);
