@@ -262,7 +262,7 @@ impl Codegen<'_> {
             out.push(Regs(Expr::from(name).element(place)));
             base += s.bytes.next_multiple_of(16);
         }
-        self.node(Node::Scratch { bytes: base, store, load, site });
+        self.node(Node::Scratch { bytes: base, steps: vec![store, load], site });
         out
     }
 

@@ -260,6 +260,13 @@ impl Writer<'_> {
                 let sorted = call!(Cpu::Sort; of, axis, kept, closure([Local::X, Local::Y], before));
                 self.results(v, values.len(), sorted);
             }
+            Op::Histogram { value, weights, mask } => {
+                let bin = call!(Function::Cast; [f.ty(value).dtype, DType::U64]; self.at(value, Local::I));
+                let counts = mask.map_or(true.into(), |m| self.at(m, Local::I));
+                let weight = weights.map_or(Expr::typed(1, t), |w| self.at(w, Local::I));
+                let (bins, elements) = (self.shape(v), number(f.shape(value)[0], None));
+                self.define_tile(v, call!(Cpu::Histogram; bins, elements, of_i(bin), of_i(counts), of_i(weight)));
+            }
             Op::Result(of, index) => self.one_of(v, of, index),
             Op::Dot { a, b, acc, precision } => {
                 let [a, b, acc] = [a, b, acc].map(|x| self.dense(x).by_ref());

@@ -52,6 +52,13 @@ pub enum Op {
         index: Value,
         axis: usize,
     },
+    /// For each index of the result, the number of elements of a tile of rank 1 that equal it, or the sum of their
+    /// weights. Elements that the mask leaves out, and those that are no index, do not count.
+    Histogram {
+        value: Value,
+        weights: Option<Value>,
+        mask: Option<Value>,
+    },
     /// The elements along the axis in ascending order, or in descending order, by the first tile, of integers. The
     /// elements of the other tiles go where those of the first do. As many are kept as the type says, the first ones.
     Sort {
@@ -226,6 +233,9 @@ macro_rules! operands {
             Op::Binary(_, a, b) | Op::Join(a, b) => vec![a, b],
             Op::Slice { value, .. } => vec![value],
             Op::Gather { value, index, .. } => vec![value, index],
+            Op::Histogram { value, weights, mask } => {
+                [Some(value), weights.$as(), mask.$as()].into_iter().flatten().collect()
+            }
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
             Op::Load { place, mask, other, block_pointer, .. } => [Some(place.$index()), mask.$as(), other.$as()]
                 .into_iter()
@@ -289,6 +299,7 @@ impl Op {
                 | Op::Join(..)
                 | Op::Slice { .. }
                 | Op::Gather { .. }
+                | Op::Histogram { .. }
                 | Op::Sort { .. }
         )
     }

@@ -263,6 +263,10 @@ fn op(f: &Func, op: &Op) -> String {
             format!("sort {} axis {axis}{}", list(values), if *descending { " descending" } else { "" })
         }
         Op::Gather { value, index, axis } => format!("gather {value:?}, {index:?} axis {axis}"),
+        Op::Histogram { value, weights, mask } => {
+            let word = |name: &str, v: &Option<Value>| v.map_or(String::new(), |v| format!(" {name} {v:?}"));
+            format!("histogram {value:?}{}{}", word("weights", weights), word("mask", mask))
+        }
         Op::Permute(x, perm) => format!("permute {x:?} {perm:?}"),
         Op::Reduce { values, axis, combine } => {
             format!("reduce {} axis {axis} {}", list(values), self::combine(f, combine))

@@ -67,11 +67,12 @@ fn node<F: Form>(n: &Node, form: &F, depth: usize, out: &mut dyn Write) -> fmt::
         Node::Line(stmts) | Node::Access { stmts, .. } => form.stmts(stmts, depth, out),
         Node::Barrier { site } => form.barrier(*site, depth, out),
         // Only in programs whose scratch buffers have no offsets yet, which are never compiled.
-        Node::Scratch { bytes, store, load, .. } => {
-            writeln!(out, "{pad}scratch of {bytes} bytes: store")?;
-            form.stmts(store, depth + 1, out)?;
-            writeln!(out, "{pad}load")?;
-            form.stmts(load, depth + 1, out)
+        Node::Scratch { bytes, steps, .. } => {
+            writeln!(out, "{pad}scratch of {bytes} bytes")?;
+            steps.iter().try_for_each(|step| {
+                writeln!(out, "{pad}step")?;
+                form.stmts(step, depth + 1, out)
+            })
         }
         Node::If { cond, then, other } => {
             writeln!(out, "{pad}if {cond} {{")?;

@@ -181,7 +181,7 @@ impl Node {
     pub fn walk_own<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match self {
             Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().for_each(|s| s.walk(visit)),
-            Node::Scratch { store, load, .. } => store.iter().chain(load).for_each(|s| s.walk(visit)),
+            Node::Scratch { steps, .. } => steps.iter().flatten().for_each(|s| s.walk(visit)),
             Node::If { cond, .. } => cond.walk(visit),
             _ => {}
         }
@@ -221,9 +221,9 @@ pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Ve
         out.push(match n {
             Node::Line(line) => Node::Line(stmts(line, with)),
             Node::Access { stmts: line, access } => Node::Access { stmts: stmts(line, with), access: access.clone() },
-            Node::Scratch { bytes, store, load, site } => {
-                let (store, load) = (stmts(store, with), stmts(load, with));
-                Node::Scratch { bytes: *bytes, store, load, site: *site }
+            Node::Scratch { bytes, steps, site } => {
+                let steps = steps.iter().map(|step| stmts(step, with)).collect();
+                Node::Scratch { bytes: *bytes, steps, site: *site }
             }
             Node::If { cond, then, other } => {
                 let cond = cond.mapped(with);

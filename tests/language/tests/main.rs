@@ -12,6 +12,7 @@ mod copied;
 mod detectors;
 mod dot;
 mod exchanges;
+mod histograms;
 mod indices;
 mod language;
 mod limits;

@@ -175,7 +175,7 @@ impl Infer<'_> {
         Ok(v)
     }
 
-    fn mask(&mut self, o: &Options, shape: &[usize]) -> Result<Option<Value>> {
+    pub(super) fn mask(&mut self, o: &Options, shape: &[usize]) -> Result<Option<Value>> {
         match &o.mask {
             None | Some((Val::Bool(true), _)) => Ok(None),
             Some((v, at)) => {

@@ -11,6 +11,7 @@ mod constants;
 mod control;
 mod dot;
 mod expr;
+mod histogram;
 mod jumps;
 mod loops;
 mod memory;

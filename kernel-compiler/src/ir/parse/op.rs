@@ -118,6 +118,12 @@ impl Parser {
                 let (value, index) = self.pair()?;
                 Op::Gather { value, index, axis: self.axis()? }
             }
+            "histogram" => {
+                let value = self.value()?;
+                let weights = if self.takes_word("weights") { Some(self.value()?) } else { None };
+                let mask = if self.takes_word("mask") { Some(self.value()?) } else { None };
+                Op::Histogram { value, weights, mask }
+            }
             "permute" => {
                 let x = self.value()?;
                 Op::Permute(x, self.list(|p| p.number("a dimension"))?)

@@ -139,6 +139,17 @@ impl Verifier<'_> {
                     format!("{ty} is gathered from {}", self.ty(*value))
                 })
             }
+            Op::Histogram { value, weights, mask } => {
+                let of = self.ty(*value).clone();
+                check(of.dtype.is_int() && of.shape.len() == 1 && ty.shape.len() == 1, || {
+                    format!("a histogram {ty} of {of}")
+                })?;
+                mask.iter().try_for_each(|&m| self.same(m, &Type::tile(DType::Bool, of.shape.clone())))?;
+                let summed = weights.map_or(DType::I32, |_| ty.dtype);
+                weights.iter().try_for_each(|&w| self.same(w, &Type::tile(ty.dtype, of.shape.clone())))?;
+                let takes = ty.dtype == summed && takes_atomic(Atomic::Add, ty.dtype) && ty.dtype.size() >= 4;
+                self.computes("a histogram", ty.dtype, takes)
+            }
             Op::Permute(x, perm) => {
                 let from = f.shape(*x);
                 let mut sorted = perm.clone();
