@@ -239,6 +239,7 @@ impl Source {
         let arrays = self.inputs.iter().map(|a| a.declared(false)).chain(self.outputs.iter().map(|a| a.declared(true)));
         let params: Vec<String> = arrays.chain(self.sizes.iter().map(|(n, _)| format!("{n}: usize"))).collect();
         let is_unsafe = self.inputs.iter().chain(&self.outputs).any(|a| a.kind == Kind::Pointer);
+        let is_unsafe = is_unsafe || self.body.contains("asm(");
         let head = if is_unsafe { "unsafe fn" } else { "fn" };
         let kernel =
             format!("#[tile_kernel({attribute})]\npub {head} {name}({}) {{\n{}}}\n", params.join(", "), self.body);

@@ -27,6 +27,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod asm;
 mod atomics;
 mod debug;
 mod element_type;
@@ -48,6 +49,7 @@ mod shape;
 mod sort;
 mod value;
 
+pub use asm::{Meaning, asm};
 pub use atomics::{
     atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store, atomic_xchg,
     atomic_xor,

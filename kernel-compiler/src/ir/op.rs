@@ -1,5 +1,6 @@
 //! Operations: the definitions of values.
 
+use crate::dtype::DType;
 use crate::ir::function::{Binary, Unary};
 use crate::ir::memory::{Address, BlockPointer, Hint};
 use crate::ir::value::{Value, Var};
@@ -30,6 +31,15 @@ pub enum Op {
     Binary(Binary, Value, Value),
     Fma(Value, Value, Value),
     Select(Value, Value, Value),
+    /// Inline assembly on an element of each operand: of its results, which have these types, the one at `index`. Without
+    /// effects; `meaning` computes the same.
+    Asm {
+        text: String,
+        results: Vec<DType>,
+        index: usize,
+        operands: Vec<Value>,
+        meaning: Meaning,
+    },
     Cast(Value),
     Bitcast(Value),
     /// Insert an extent of 1 at the axis.
@@ -147,6 +157,14 @@ pub enum Combine {
     Closure { a: Vec<Value>, b: Vec<Value>, body: Vec<Value>, results: Vec<Value> },
 }
 
+/// A user's closure that computes a scalar: values, defined by `body`, of an argument for each operand.
+#[derive(Clone, Debug)]
+pub struct Meaning {
+    pub params: Vec<Value>,
+    pub body: Vec<Value>,
+    pub result: Value,
+}
+
 /// What one thread does to an element that others may be at. The numbers are those of `tilewright_core::scalar::atomic_op`,
 /// which `Cas`, a function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,6 +249,7 @@ macro_rules! operands {
             Op::Reduce { values, .. } | Op::Sort { values, .. } => values.$iter().collect(),
             Op::Scan { values, exclusive, .. } => values.$iter().chain(exclusive.$iter()).collect(),
             Op::Binary(_, a, b) | Op::Join(a, b) => vec![a, b],
+            Op::Asm { operands, .. } => operands.$iter().collect(),
             Op::Slice { value, .. } => vec![value],
             Op::Gather { value, index, .. } => vec![value, index],
             Op::Histogram { value, weights, mask } => {
@@ -287,6 +306,15 @@ impl Op {
         }
     }
 
+    /// The values that a closure of it defines, and those that the closure gives.
+    pub fn closure(&self) -> Option<(&[Value], &[Value])> {
+        match (self, self.combine()) {
+            (Op::Asm { meaning, .. }, _) => Some((&meaning.body, std::slice::from_ref(&meaning.result))),
+            (_, Some(Combine::Closure { body, results, .. })) => Some((body, results)),
+            _ => None,
+        }
+    }
+
     /// An element of the result comes of other elements than the same one of each operand, which other threads may have.
     /// A view does no such work: it is read through.
     pub fn crosses_threads(&self) -> bool {
@@ -306,7 +334,16 @@ impl Op {
 
     /// Each element of the result depends on the same element of the operands.
     pub fn is_elementwise(&self) -> bool {
-        matches!(self, Op::Unary(..) | Op::Binary(..) | Op::Fma(..) | Op::Select(..) | Op::Cast(..) | Op::Bitcast(..))
+        matches!(
+            self,
+            Op::Unary(..)
+                | Op::Binary(..)
+                | Op::Fma(..)
+                | Op::Select(..)
+                | Op::Asm { .. }
+                | Op::Cast(..)
+                | Op::Bitcast(..)
+        )
     }
 
     /// Only renames elements.

@@ -1,10 +1,10 @@
 //! Thread-level code as Rust text: the only place that knows how a node is spelled.
 
-use super::expr::{BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
+use super::expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 use super::function::Function;
 use super::name::{BufferPart, Local, Name};
 use super::node::{Const, ConstValue, Lowered, Node};
-use crate::dtype::{DType, rust_type};
+use crate::dtype::{DType, register, rust_type};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Lowered {
@@ -267,6 +267,7 @@ impl Display for Expr {
                 }
             }
             Expr::Block(body) => body.fmt(f),
+            Expr::Asm(a) => a.fmt(f),
             Expr::Group(e) => write!(f, "({e})"),
             Expr::Tuple(items) => write!(f, "({},)", List(items, ", ")),
             Expr::Array(items) => write!(f, "[{}]", List(items, ", ")),
@@ -302,6 +303,20 @@ impl Display for Closure {
                 write!(f, "| -> {ty} {{ {} }}", self.body)
             }
         }
+    }
+}
+
+impl Display for Asm {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let of = |t: DType| {
+            let (register, bits) = register(t).expect("it is a number of a register");
+            format!("{} as {register} {bits}", rust_type(t))
+        };
+        let results: Vec<String> = self.results.iter().enumerate().map(|(i, &t)| format!("o{i}: {}", of(t))).collect();
+        let operands: Vec<String> =
+            self.operands.iter().map(|(name, t, e)| format!("{name}: {} = {e}", of(*t))).collect();
+        let (results, operands) = (results.join(", "), operands.join(", "));
+        write!(f, "d::asm!({:?}; {results}; o{}; {operands}; {})", self.text, self.index, self.meaning)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Visits of thread-level code.
 
-use super::expr::{Body, Call, Closure, Expr, Generic, Scratch, Stmt};
+use super::expr::{Asm, Body, Call, Closure, Expr, Generic, Scratch, Stmt};
 use super::node::{Const, ConstValue, Lowered, Node};
 
 impl Expr {
@@ -42,6 +42,10 @@ impl Expr {
                 other.iter().for_each(|b| b.walk(visit));
             }
             Expr::Block(b) => b.walk(visit),
+            Expr::Asm(a) => {
+                a.operands.iter().for_each(|(_, _, e)| e.walk(visit));
+                a.meaning.walk(visit);
+            }
             Expr::Tuple(items) | Expr::Array(items) => items.iter().for_each(|i| i.walk(visit)),
         }
     }
@@ -91,6 +95,10 @@ impl Expr {
                 other: other.as_ref().map(|b| b.mapped(with)),
             },
             Expr::Block(b) => Expr::Block(b.mapped(with)),
+            Expr::Asm(a) => {
+                let operands = a.operands.iter().map(|(name, t, e)| (*name, *t, e.mapped(with))).collect();
+                Expr::Asm(Box::new(Asm { operands, meaning: a.meaning.mapped(with), ..(**a).clone() }))
+            }
             Expr::Tuple(items) => Expr::Tuple(all(items, with)),
             Expr::Array(items) => Expr::Array(all(items, with)),
         }

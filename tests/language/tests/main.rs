@@ -2,6 +2,7 @@
 
 mod activations;
 mod aggregates;
+mod assembly;
 mod atomics;
 mod builtins;
 mod computed;

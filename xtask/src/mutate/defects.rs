@@ -269,7 +269,13 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ),
     ("codegen/scan.rs", &[("scan-counts-padding", "a scan in reverse begins with the padding")]),
     ("codegen/sort.rs", &[("topk-copies-differ", "copies of a key swap equal payloads, or leave them")]),
-    ("codegen/elementwise.rs", &[("padding-is-valid", "padding is stored, and takes part in reductions")]),
+    (
+        "codegen/elementwise.rs",
+        &[
+            ("padding-is-valid", "padding is stored, and takes part in reductions"),
+            ("asm-operands-turned", "inline assembly takes the second operand for the first one"),
+        ],
+    ),
     (
         "codegen/deferred_wait.rs",
         &[("deferred-release-of-current-stage", "the stage that is being read is given back")],

@@ -4,6 +4,7 @@
 //! rule about dtypes, shapes and uniformity is checked here, and nowhere later.
 
 mod aggregate;
+mod asm;
 mod builtins;
 mod call;
 mod closure;
