@@ -5,8 +5,8 @@ use crate::value::{Element, Tile, Tiles};
 
 /// PTX for each element, and what it computes: Triton's `inline_asm_elementwise`. Kernels with it are `unsafe fn`.
 ///
-/// The text is that of Rust's `asm!`. `{0}` is the result, `{1}` and so on are the operands in their order; with several
-/// results these come first. Each of them is named. A brace of PTX is written twice, as in
+/// The text is that of Rust's `asm!`. `{0}` is the result, `{1}` and so on are the operands in their order. Several
+/// results come before the operands. The text names all of them. A brace of PTX is written twice, as in
 /// `"{{ .reg .pred p; .. }}"`. Labels are an error.
 ///
 /// Operands are a tile or a scalar, or a tuple of up to 8 of them, whose shapes meet as those of operators. The closure
@@ -14,8 +14,8 @@ use crate::value::{Element, Tile, Tiles};
 /// operations on tiles. Its types are those of the result. Where no PTX runs, on the CPU and on the emulated SM, it
 /// runs instead.
 ///
-/// Numbers are in registers of 16, 32 or 64 bits, as their types have; f16 and bf16 are 16 bits. Of `bool` and types of 8
-/// bits it is an error: convert them.
+/// A number is in a register of 16, 32 or 64 bits, as its type has. `bool` and types of 8 bits are an error: convert
+/// them.
 ///
 /// The text has no effects and reads no memory: it may be left out, repeated or moved. Nothing checks that, or whether
 /// the text computes what the closure does. `ptxas` refuses what is no PTX when the crate is built.

@@ -5,9 +5,8 @@ use crate::value::{Int, Tile, Value};
 
 /// How many elements of a tile of rank 1 are 0, 1, .. up to `bins - 1`: a tile of shape `[bins]`.
 ///
-/// Elements are of any integer type. Those that are negative, or `bins` or more, do not count. `bins` is a constant, any
-/// positive number. `.mask(m)` and `.weights(w)` may follow. The counters go through shared memory, and have at most
-/// 64 KB.
+/// Elements are of any integer type. Those that are negative, or `bins` or more, do not count. `bins` is a constant,
+/// any positive number. `.mask(m)` and `.weights(w)` may follow. The counters are in shared memory, 64 KB at most.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -32,9 +31,9 @@ pub fn histogram<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
 pub trait HistogramOptions: Value {
     /// The sums of the weights of the elements instead of their number, in the type of the weights.
     ///
-    /// `w` spreads to the shape of the elements. Its type is i32, u32, i64, u64, f32, f64, f16 or bf16. Integers wrap; f16
-    /// and bf16 are summed in f32 and rounded once. The order of the sums is open, so that sums of floats differ in their
-    /// last bits from run to run.
+    /// `w` spreads to the shape of the elements. Its type is i32, u32, i64, u64, f32, f64, f16 or bf16. Integers wrap.
+    /// f16 and bf16 are summed in f32 and rounded once. The order of the sums is open: on a GPU sums of floats may differ
+    /// in their last bits from run to run.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

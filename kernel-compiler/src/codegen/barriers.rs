@@ -1,7 +1,7 @@
 //! Shared-memory allocation and barrier placement.
 //!
-//! A scratch buffer is stored to, awaited at a barrier, and loaded from, now and then updated between. Its store needs another barrier before it
-//! where some thread may still load from the same bytes. Each scratch buffer has bytes of its own while they last, so
+//! A scratch buffer is stored to, awaited at a barrier, and loaded from; a step between may update it. Its store needs
+//! another barrier before it where some thread may still load from the same bytes. Each scratch buffer has bytes of its own while they last, so
 //! that straight code needs none. Barriers also order the accesses to a parameter that the program both reads and
 //! writes, except where one thread reaches the same element.
 

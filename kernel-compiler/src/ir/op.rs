@@ -31,8 +31,8 @@ pub enum Op {
     Binary(Binary, Value, Value),
     Fma(Value, Value, Value),
     Select(Value, Value, Value),
-    /// Inline assembly on an element of each operand: of its results, which have these types, the one at `index`. Without
-    /// effects; `meaning` computes the same.
+    /// Inline assembly on an element of each operand: of its results, which have these types, the one at `index`. It has
+    /// no effects. `meaning` computes the same.
     Asm {
         text: String,
         results: Vec<DType>,

@@ -42,8 +42,8 @@ pub unsafe fn atomic_cas<T: Mem, const R: usize>(
     each(|r| if ok(r) { unsafe { hw::atomic_cas(addr(r), expected(r), new(r), relaxed, site) } } else { T::ZERO })
 }
 
-/// Adds to elements of 4 or 8 bytes in the program's dynamic shared memory, at byte offsets, where allowed. It orders no
-/// other accesses.
+/// Adds to elements of 4 or 8 bytes in the program's dynamic shared memory, at byte offsets, where allowed. It orders
+/// no other accesses.
 ///
 /// # Safety
 /// Allowed offsets lie in the program's shared memory, and are aligned to the type.

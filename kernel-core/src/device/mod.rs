@@ -184,12 +184,23 @@ macro_rules! tensor_map {
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! asm_of_elements {
-    ($text:literal; $($out:ident: $of:ty as $to:ident $word:ty),+; $taken:ident; $($x:ident: $t:ty as $from:ident $bits:ty = $value:expr),+; $meaning:block) => {{
+    (
+        $text:literal;
+        $($out:ident: $of:ty as $to:ident $word:ty),+;
+        $taken:ident;
+        $($x:ident: $t:ty as $from:ident $bits:ty = $value:expr),+;
+        $meaning:block
+    ) => {{
         $(let $x: $t = $value;)+
         $(let $out: $word;)+
         // SAFETY: whoever wrote the kernel vouches for the text: the kernel is unsafe.
         unsafe {
-            core::arch::asm!($text, $(out($to) $out,)+ $(in($from) $crate::scalar::Scalar::to_bits64($x) as $bits,)+ options(pure, nomem, nostack));
+            core::arch::asm!(
+                $text,
+                $(out($to) $out,)+
+                $(in($from) $crate::scalar::Scalar::to_bits64($x) as $bits,)+
+                options(pure, nomem, nostack)
+            );
         }
         $(let $out = <$of as $crate::scalar::Scalar>::from_bits64($out as u64);)+
         $taken
@@ -201,7 +212,13 @@ macro_rules! asm_of_elements {
 #[cfg(not(target_arch = "nvptx64"))]
 #[macro_export]
 macro_rules! asm_of_elements {
-    ($text:literal; $($out:ident: $of:ty as $to:ident $word:ty),+; $taken:ident; $($x:ident: $t:ty as $from:ident $bits:ty = $value:expr),+; $meaning:block) => {{
+    (
+        $text:literal;
+        $($out:ident: $of:ty as $to:ident $word:ty),+;
+        $taken:ident;
+        $($x:ident: $t:ty as $from:ident $bits:ty = $value:expr),+;
+        $meaning:block
+    ) => {{
         $(let $x: $t = $value;)+
         $meaning
     }};

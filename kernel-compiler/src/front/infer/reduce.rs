@@ -199,8 +199,8 @@ impl Infer<'_> {
         Ok(Combine::Closure { a, b, body, results })
     }
 
-    /// What a closure computes of scalars: the values that it defines, and its results, which `finish` takes out of what
-    /// it gives.
+    /// What a closure computes of scalars: the values that it defines, and its results. `finish` takes these out of what
+    /// the closure gives.
     pub(super) fn scalar_code(
         &mut self,
         f: &Closure,
