@@ -240,7 +240,7 @@ impl Source {
 
     fn computed(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let rank = shape.len();
-        match self.rng.u8(..20) {
+        match self.rng.u8(..22) {
             0..3 => {
                 let (a, b) = (self.tile(ty, shape, depth), self.operand(ty, shape, depth));
                 let op = *self.pick(&["+", "-", "*"]);
@@ -308,6 +308,8 @@ impl Source {
             15 => Some(self.load(ty, shape, depth)),
             16 => Some(self.window(ty, shape)),
             17 => self.product(ty, shape, depth),
+            21 => self.assembly(ty, shape, depth),
+            20 if rank == 1 => self.histogram(ty, shape, depth),
             18 | 19 if self.helpers.len() < 5 => self.helped(ty, shape, depth),
             _ => None,
         }
@@ -382,6 +384,36 @@ impl Source {
             }
             _ => Some(Value::new(format!("{}({}, {axis})", *self.pick(&["max", "min"]), v.text), ty, shape, v.top)),
         }
+    }
+
+    /// An instruction of two operands.
+    fn assembly(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
+        let instruction = match (ty, ty.size()) {
+            (DType::F16 | DType::F32 | DType::F64, _) => format!("add.{}", ty.name()),
+            (DType::BF16, _) | (_, 1) => return None,
+            (_, bytes) => format!("xor.b{}", 8 * bytes),
+        };
+        let (a, b) = (self.tile(ty, shape, depth), self.tile(ty, shape, depth));
+        let (sign, top) = if ty.is_float() { ("+", a.top as u128 + b.top as u128) } else { ("^", ty.exact() as u128) };
+        let text =
+            format!("asm(\"{instruction} {{0}}, {{1}}, {{2}};\", ({}, {}), |(a, b)| a {sign} b)", a.text, b.text);
+        Value::computed(text, ty, shape, top)
+    }
+
+    /// How many elements each bin has, or the sums of their weights.
+    fn histogram(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
+        let (from, n) = (*self.pick(&INTEGERS), *self.pick(&[1, 7, 32, 100, 256, 1024]));
+        let v = self.tile(from, &[n], depth);
+        let mut text = format!("histogram({}, {})", v.text, shape[0]);
+        if self.once_in(3) {
+            text += &format!(".mask({})", self.condition(&[n], depth));
+        }
+        if (ty.size() >= 4 || ty.is_float()) && self.once_in(2) {
+            let w = self.tile(ty, &[n], depth);
+            let text = format!("{text}.weights({})", w.text);
+            return Value::computed(text, ty, shape, w.top as u128 * n as u128);
+        }
+        Value::computed(ty.of(&text), ty, shape, n as u128)
     }
 
     /// One number of all of a tile.

@@ -243,6 +243,7 @@ impl Source {
         let params: Vec<String> = arrays.chain(self.sizes.iter().map(|(n, _)| format!("{n}: usize"))).collect();
         let is_unsafe =
             self.inputs.iter().chain(&self.outputs).any(|a| matches!(a.kind, Kind::Pointer | Kind::Address));
+        let is_unsafe = is_unsafe || self.body.contains("asm(");
         let head = if is_unsafe { "unsafe fn" } else { "fn" };
         let kernel =
             format!("#[tile_kernel({attribute})]\npub {head} {name}({}) {{\n{}}}\n", params.join(", "), self.body);

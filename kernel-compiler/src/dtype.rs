@@ -13,6 +13,16 @@ pub fn rust_type(t: DType) -> &'static str {
     }
 }
 
+/// The register that inline assembly has a number of this type in, and the type of its bits; none of bytes and `bool`.
+pub fn register(t: DType) -> Option<(&'static str, &'static str)> {
+    match t.size() {
+        2 => Some(("reg16", "u16")),
+        4 => Some(("reg32", "u32")),
+        8 => Some(("reg64", "u64")),
+        _ => None,
+    }
+}
+
 /// The unsigned integer type of as many bits; any other type is itself.
 pub fn unsigned(t: DType) -> DType {
     match t {

@@ -78,6 +78,9 @@ fn calls(lowered: &Lowered) -> Features {
         {
             out.insert(feature(device, call));
         }
+        if let Expr::Asm(_) = e {
+            out.insert("asm".into());
+        }
     });
     if lowered.has_barriers() {
         out.insert(Device::Barrier.name().into());

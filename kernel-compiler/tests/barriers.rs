@@ -10,7 +10,7 @@ use tilewright_compiler::{MmaPath, Variant, Width};
 fn scratch(name: u32, bytes: usize) -> Node {
     let offset = || Expr::Scratch(Scratch::Unplaced);
     let store = vec![Stmt::assign(Value(name), offset())];
-    Node::Scratch { bytes, store, load: vec![Stmt::bind(Value(name), offset())], site: 0 }
+    Node::Scratch { bytes, steps: vec![store, vec![Stmt::bind(Value(name), offset())]], site: 0 }
 }
 
 /// An access to a parameter; equal elements have equal keys.

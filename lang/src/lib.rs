@@ -27,10 +27,12 @@
 //! ```
 #![warn(missing_docs)]
 
+mod asm;
 mod atomics;
 mod debug;
 mod element_type;
 mod elementary;
+mod histogram;
 mod kinds;
 mod make;
 mod math;
@@ -48,6 +50,7 @@ mod shape;
 mod sort;
 mod value;
 
+pub use asm::{Meaning, asm};
 pub use atomics::{
     atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store, atomic_xchg,
     atomic_xor,
@@ -57,6 +60,7 @@ pub use elementary::{
     Elementary, acos, acosh, asin, asinh, atan, atanh, cbrt, cosh, erfc, erfinv, exp10, expm1, lgamma, log1p, log10,
     rint, round, sinh, tan, tgamma, trunc,
 };
+pub use histogram::{HistogramOptions, histogram};
 pub use kinds::{Kinds, clz, ffs, isfinite, isinf, isnan, popc};
 pub use make::{arange, full, zeros};
 pub use math::{

@@ -76,8 +76,8 @@ fn outer_names(code: &str) -> Vec<String> {
     out
 }
 
-/// What follows `load`, `store`, atomics, `dot` and extrema, with a kernel that uses it.
-const OPTIONS: [(&str, &str); 15] = [
+/// What follows operations, with a kernel that uses it.
+const OPTIONS: [(&str, &str); 16] = [
     (
         "mask",
         "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n)).mask(i < n); }",
@@ -112,6 +112,10 @@ const OPTIONS: [(&str, &str); 15] = [
     (
         "bf16x6",
         "pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>) { let t = x.tile([0, 0], [16, 16]); y.store([0, 0], dot(t, t, 0.0).bf16x6()); }",
+    ),
+    (
+        "weights",
+        "pub fn k(x: &[u8], y: &mut [f32]) { let i = arange(32); store(y, i, histogram(load(x, i), 32).weights(2.0)); }",
     ),
     (
         "propagate_nan",

@@ -9,6 +9,7 @@ use super::*;
 use crate::toolchain;
 use tilewright_compiler::{Libraries, Source};
 
+mod assembly;
 mod functions;
 mod sm75;
 

@@ -1,9 +1,9 @@
 //! Shared-memory allocation and barrier placement.
 //!
-//! A scratch buffer is stored to, awaited at a barrier, and loaded from. Its store needs another barrier before it
-//! where some thread may still load from the same bytes. Each scratch buffer has bytes of its own while they last, so
-//! that straight code needs none. Barriers also order the accesses to an array that the program both reads and
-//! writes, except where one thread reaches the same element.
+//! A scratch buffer is stored to, awaited at a barrier, and loaded from; a step between may update it. Its store needs
+//! another barrier before it where some thread may still load from the same bytes. Each scratch buffer has bytes of its
+//! own while they last, so that straight code needs none. Barriers also order the accesses to an array that the program
+//! both reads and writes, except where one thread reaches the same element.
 
 use crate::ir::Array;
 use crate::thread_ir::walk::walk;
@@ -93,17 +93,18 @@ impl Scheduler {
 
     fn node(&mut self, n: Node, state: &mut State, out: &mut Vec<Node>) {
         match n {
-            Node::Scratch { bytes, store, load, site } => {
+            Node::Scratch { bytes, steps, site } => {
                 let offset = if self.shared { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
                 if state.loaded.contains(&offset) && !planted!("exchange-overwrites-while-read") {
                     out.push(Node::Barrier { site });
                 }
-                out.extend(store.iter().map(|s| Node::from(s.placed(offset, bytes))));
-                if !planted!("exchange-without-barrier") {
-                    out.push(Node::Barrier { site });
+                for (i, step) in steps.iter().enumerate() {
+                    if i > 0 && !planted!("exchange-without-barrier") {
+                        out.push(Node::Barrier { site });
+                    }
+                    out.extend(step.iter().map(|s| Node::from(s.placed(offset, bytes))));
                 }
-                out.extend(load.iter().map(|s| Node::from(s.placed(offset, bytes))));
                 state.barrier();
                 state.loaded.insert(offset);
             }

@@ -1,13 +1,15 @@
 //! Tiles in layouts: elementwise work, shape operations, and conversions from a value's layout.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::pieces::{acts, all_of, any, each, elementwise, float_literal, of_r, thread_part};
+use crate::codegen::pieces::{acts, all_of, any, each, elementwise, float_literal, meaning, of_r, thread_part};
 use crate::codegen::predicates::Mask;
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Access, Conversion, Layout, Shared, Shuffle};
 use crate::layout::{linear, padded};
-use crate::thread_ir::{BinaryOp, Body, Device, Expr, Function, Generic, Local, Name, Node, Scratch, Stmt, Ty, call};
+use crate::thread_ir::{
+    Asm, BinaryOp, Body, Device, Expr, Function, Generic, Local, Name, Node, Scratch, Stmt, Ty, call,
+};
 
 impl Codegen<'_> {
     /// The registers of a tile in a layout.
@@ -118,8 +120,23 @@ impl Codegen<'_> {
                 let [of] = args.try_into().expect("a cast has one operand");
                 call!(Device::CastEach; [from, Generic::Inferred, Generic::Inferred]; of_r(of))
             }
-            _ => each(elementwise(f.op(v), to, from, args)),
+            _ => each(self.element(v, args)),
         }
+    }
+
+    /// Elementwise work on an element of each operand.
+    pub(super) fn element(&self, v: Value, mut args: Vec<Expr>) -> Expr {
+        let (f, op) = (self.f, self.f.op(v));
+        let dtypes = || op.operands().into_iter().map(|o| f.ty(o).dtype);
+        let Op::Asm { text, results, index, meaning: m, .. } = op else {
+            return elementwise(op, f.ty(v).dtype, dtypes().next(), args);
+        };
+        if planted!("asm-operands-turned") {
+            args.rotate_left(1);
+        }
+        let operands = m.params.iter().zip(dtypes()).zip(args).map(|((&p, t), e)| (p.into(), t, e)).collect();
+        let meaning = meaning(f, m, |v| self.closure_op(v));
+        Expr::Asm(Box::new(Asm { text: text.clone(), results: results.clone(), index: *index, operands, meaning }))
     }
 
     fn arange(&mut self, start: i128, l: &Layout) -> Regs {
@@ -262,7 +279,7 @@ impl Codegen<'_> {
             out.push(Regs(Expr::from(name).element(place)));
             base += s.bytes.next_multiple_of(16);
         }
-        self.node(Node::Scratch { bytes: base, store, load, site });
+        self.node(Node::Scratch { bytes: base, steps: vec![store, load], site });
         out
     }
 
@@ -302,7 +319,7 @@ impl Codegen<'_> {
             Op::ReadVar(var) => self.var(*var).into(),
             op => {
                 let args = op.operands().into_iter().map(Expr::from).collect();
-                elementwise(op, t, op.operands().first().map(|&o| f.ty(o).dtype), args)
+                self.element(v, args)
             }
         }
     }

@@ -292,8 +292,8 @@ impl Codegen<'_> {
                 buffer(), any(Expr::from(Name::Tid).equals(0)), any(Expr::from(Name::Old(v)).element(0)), site
             );
             let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
-            let (store, load) = (vec![store.into()], vec![Stmt::define(v, t.into(), load)]);
-            let scratch = Node::Scratch { bytes: 8, store, load, site };
+            let steps = vec![vec![store.into()], vec![Stmt::define(v, t.into(), load)]];
+            let scratch = Node::Scratch { bytes: 8, steps, site };
             if after {
                 self.node(scratch)
             } else {
@@ -345,8 +345,8 @@ impl Codegen<'_> {
             of_r(at.clone()), of_r(act), of_r(regs.at(Local::R)), site
         );
         let load = call!(Device::SharedLoad; [dtype, n, 1u32]; of_r(at), any(true), site);
-        let (store, load) = (vec![store.into()], vec![Stmt::bind(name, load)]);
-        self.node(Node::Scratch { bytes: bytes << layout.bits(), store, load, site });
+        let steps = vec![vec![store.into()], vec![Stmt::bind(name, load)]];
+        self.node(Node::Scratch { bytes: bytes << layout.bits(), steps, site });
         Regs::of(name)
     }
 }

@@ -14,6 +14,7 @@ mod dot;
 mod elementwise;
 mod epilogue;
 mod gmem;
+mod histogram;
 mod indices;
 mod parts;
 mod pdl;

@@ -91,12 +91,12 @@ impl Codegen<'_> {
         );
         let name = self.fresh();
         let bytes = (1 << source.bits()) * dtype.size();
-        self.node(Node::Scratch { bytes, store: vec![store.into()], load: vec![Stmt::bind(name, loaded)], site });
+        self.node(Node::Scratch { bytes, steps: vec![vec![store.into()], vec![Stmt::bind(name, loaded)]], site });
         Regs::of(name)
     }
 
     /// Byte offset of the flat index in register `r` of these, in row-major order.
-    fn byte_offset(&mut self, layout: &Layout, registers: &[usize], bytes: usize) -> Expr {
+    pub(super) fn byte_offset(&mut self, layout: &Layout, registers: &[usize], bytes: usize) -> Expr {
         let scaled = |flat: u32| flat * bytes as u32;
         let threads: Vec<u32> = layout.thread_bases().into_iter().map(scaled).collect();
         self.linear_offset(&threads, registers.iter().map(|&r| scaled(layout.reg_index(r))))
@@ -104,7 +104,7 @@ impl Codegen<'_> {
 }
 
 /// The registers of a layout.
-fn all(layout: &Layout) -> Vec<usize> {
+pub(super) fn all(layout: &Layout) -> Vec<usize> {
     (0..layout.regs()).collect()
 }
 

@@ -1,9 +1,9 @@
 //! Expressions that several parts of codegen write.
 
 use crate::dtype::DType;
-use crate::ir::{Atomic, Number, Op};
+use crate::ir::{Atomic, Func, Meaning, Number, Op, Value};
 use crate::layout::linear::{Term, terms};
-use crate::thread_ir::{BinaryOp, Device, Expr, Function, Generic, Literal, Local, Name, call, closure};
+use crate::thread_ir::{BinaryOp, Body, Device, Expr, Function, Generic, Literal, Local, Name, Stmt, call, closure};
 
 /// What the launcher knows, in a kernel.
 pub fn number(n: &Number) -> Expr {
@@ -94,6 +94,11 @@ pub fn elementwise(op: &Op, to: DType, from: Option<DType>, args: Vec<Expr>) -> 
         op => unreachable!("{op:?} is not elementwise"),
     };
     Expr::Call(crate::thread_ir::Call { function, generics, args })
+}
+
+/// The meaning of inline assembly; `inner` is an operation in it.
+pub fn meaning(f: &Func, m: &Meaning, inner: impl Fn(Value) -> Expr) -> Body {
+    Body::after(m.body.iter().map(|&v| Stmt::define(v, f.ty(v).dtype.into(), inner(v))).collect(), m.result)
 }
 
 /// The accumulators in an array, when all products but the `later` last ones are done.

@@ -1,7 +1,7 @@
 //! Reductions: within a thread, then by shuffles within a warp, then across warps through shared memory.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::pieces::{each, elementwise, nan};
+use crate::codegen::pieces::{each, nan};
 use crate::dtype::DType;
 use crate::ir::{Binary, Combine, Op, Value};
 use crate::layout::linear::{Across, Conversion, Layout, Reduction, plan};
@@ -92,12 +92,12 @@ impl Codegen<'_> {
         Closure { params: vec![Local::A.into(), Local::B.into()], ty: Some(ty), body: Box::new(combined) }
     }
 
-    fn closure_op(&self, v: Value) -> Expr {
+    pub(super) fn closure_op(&self, v: Value) -> Expr {
         let f = self.f;
         match f.op(v) {
             op if op.is_elementwise() => {
                 let args = op.operands().into_iter().map(Expr::from).collect();
-                elementwise(op, f.ty(v).dtype, op.operands().first().map(|&o| f.ty(o).dtype), args)
+                self.element(v, args)
             }
             _ => self.scalar_op(v),
         }

@@ -4,7 +4,7 @@
 
 use crate::analysis::assume::analyse;
 use crate::analysis::axis_info::{Assume, AxisAnalysis};
-use crate::codegen::pieces::{all_of, atomic, elementwise, float_literal};
+use crate::codegen::pieces::{all_of, atomic, elementwise, float_literal, meaning};
 use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Base, Binary, Combine, Func, Op, StmtKind, Value, Var};
 use crate::thread_ir::{
@@ -260,6 +260,13 @@ impl Writer<'_> {
                 let sorted = call!(Cpu::Sort; of, axis, kept, closure([Local::X, Local::Y], before));
                 self.results(v, values.len(), sorted);
             }
+            Op::Histogram { value, weights, mask } => {
+                let bin = call!(Function::Cast; [f.ty(value).dtype, DType::U64]; self.at(value, Local::I));
+                let counts = mask.map_or(true.into(), |m| self.at(m, Local::I));
+                let weight = weights.map_or(Expr::typed(1, t), |w| self.at(w, Local::I));
+                let (bins, elements) = (self.shape(v), number(f.shape(value)[0], None));
+                self.define_tile(v, call!(Cpu::Histogram; bins, elements, of_i(bin), of_i(counts), of_i(weight)));
+            }
             Op::Result(of, index) => self.one_of(v, of, index),
             Op::Dot { a, b, acc, precision } => {
                 let [a, b, acc] = [a, b, acc].map(|x| self.dense(x).by_ref());
@@ -316,7 +323,7 @@ impl Writer<'_> {
             }
             op => {
                 let args = op.operands().into_iter().map(|o| self.at(o, Expr::Register)).collect();
-                let e = elementwise(&op, t, op.operands().first().map(|&o| f.ty(o).dtype), args);
+                let e = self.element(&op, t, args);
                 // A chain that grows without end would be compiled without end.
                 if self.fuses(v, rest) && e.size() < MOST_NODES {
                     self.at_hand.insert(v, e);
@@ -431,9 +438,21 @@ impl Writer<'_> {
             Op::ReadVar(var) => Name::Var(*var).into(),
             op => {
                 let args = op.operands().into_iter().map(Expr::from).collect();
-                elementwise(op, t, op.operands().first().map(|&o| self.f.ty(o).dtype), args)
+                self.element(op, t, args)
             }
         }
+    }
+
+    /// Elementwise work on an element of each operand: of inline assembly its meaning.
+    fn element(&self, op: &Op, t: DType, args: Vec<Expr>) -> Expr {
+        let dtypes = op.operands().into_iter().map(|o| self.f.ty(o).dtype);
+        let Op::Asm { meaning: m, .. } = op else {
+            return elementwise(op, t, dtypes.into_iter().next(), args);
+        };
+        let mut body = meaning(self.f, m, |v| self.scalar(v, self.f.op(v)));
+        let bind = |((&p, t), e): ((&Value, DType), Expr)| Stmt::define(p, t.into(), e);
+        body.stmts.splice(0..0, m.params.iter().zip(dtypes).zip(args).map(bind));
+        body.into()
     }
 
     /// Elements that follow each other in memory.

@@ -160,8 +160,8 @@ pub fn operation(name: &str) -> Option<&'static str> {
         "unwrap" | "expect" => {
             "an optional parameter is taken with `if let Some(v) = v { .. }`; nothing else is an `Option`"
         }
+        "inline_asm_elementwise" => "write `asm(\"..\", (a, b), |(a, b)| ..)`",
         "associative_scan" => "write `scan(t, axis, |a, b| ..)`",
-        "histogram" => "it is not offered yet",
         "rand" | "randn" | "randint" | "rand4x" | "randn4x" | "randint4x" | "philox" => {
             "it is in a library: put the kernel in a #[tile_module(use tilewright::random)]"
         }

@@ -17,7 +17,7 @@ pub mod walk;
 use crate::dtype::DType;
 pub use function::{Binary, Takes, Unary};
 pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, Test};
-pub use op::{Atomic, Combine, Op, Precision, matrices};
+pub use op::{Atomic, Combine, Meaning, Op, Precision, matrices};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
 pub use value::{Shape, Type, Value, Var};
@@ -54,17 +54,19 @@ impl Func {
         &self.ty(v).shape
     }
 
+    fn taken_by_value(&self, v: Value) -> Vec<Value> {
+        let mut taken = self.op(v).operands();
+        if let Some((body, results)) = self.op(v).closure() {
+            taken.extend(body.iter().flat_map(|&inner| self.taken_by_value(inner)).chain(results.iter().copied()));
+        }
+        taken
+    }
+
     /// The values that a statement takes itself, not those that statements in it take; those of a closure are among
     /// them.
     pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {
-            StmtKind::Let(v) => {
-                let mut taken = self.op(*v).operands();
-                if let Some(Combine::Closure { body, results, .. }) = self.op(*v).combine() {
-                    taken.extend(body.iter().flat_map(|&inner| self.op(inner).operands()).chain(results.clone()));
-                }
-                taken
-            }
+            StmtKind::Let(v) => self.taken_by_value(*v),
             StmtKind::Assign(_, v)
             | StmtKind::If { cond: v, .. }
             | StmtKind::Assert { cond: v, .. }

@@ -1,5 +1,6 @@
 //! Operations: the definitions of values.
 
+use crate::dtype::DType;
 use crate::ir::function::{Binary, Unary};
 use crate::ir::memory::{Address, BlockPointer, Hint};
 use crate::ir::value::{Value, Var};
@@ -30,6 +31,15 @@ pub enum Op {
     Binary(Binary, Value, Value),
     Fma(Value, Value, Value),
     Select(Value, Value, Value),
+    /// Inline assembly on an element of each operand: of its results, which have these types, the one at `index`. It has
+    /// no effects. `meaning` computes the same.
+    Asm {
+        text: String,
+        results: Vec<DType>,
+        index: usize,
+        operands: Vec<Value>,
+        meaning: Meaning,
+    },
     Cast(Value),
     Bitcast(Value),
     /// Insert an extent of 1 at the axis.
@@ -51,6 +61,13 @@ pub enum Op {
         value: Value,
         index: Value,
         axis: usize,
+    },
+    /// For each index of the result, the number of elements of a tile of rank 1 that equal it, or the sum of their
+    /// weights. Elements that the mask leaves out, and those that are no index, do not count.
+    Histogram {
+        value: Value,
+        weights: Option<Value>,
+        mask: Option<Value>,
     },
     /// The elements along the axis in ascending order, or in descending order, by the first tile, of integers. The
     /// elements of the other tiles go where those of the first do. As many are kept as the type says, the first ones.
@@ -140,6 +157,14 @@ pub enum Combine {
     Closure { a: Vec<Value>, b: Vec<Value>, body: Vec<Value>, results: Vec<Value> },
 }
 
+/// A user's closure that computes a scalar: values, defined by `body`, of an argument for each operand.
+#[derive(Clone, Debug)]
+pub struct Meaning {
+    pub params: Vec<Value>,
+    pub body: Vec<Value>,
+    pub result: Value,
+}
+
 /// What one thread does to an element that others may be at. The numbers are those of `tilewright_core::scalar::atomic_op`,
 /// which `Cas`, a function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,8 +249,12 @@ macro_rules! operands {
             Op::Reduce { values, .. } | Op::Sort { values, .. } => values.$iter().collect(),
             Op::Scan { values, exclusive, .. } => values.$iter().chain(exclusive.$iter()).collect(),
             Op::Binary(_, a, b) | Op::Join(a, b) => vec![a, b],
+            Op::Asm { operands, .. } => operands.$iter().collect(),
             Op::Slice { value, .. } => vec![value],
             Op::Gather { value, index, .. } => vec![value, index],
+            Op::Histogram { value, weights, mask } => {
+                [Some(value), weights.$as(), mask.$as()].into_iter().flatten().collect()
+            }
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
             Op::Load { place, mask, other, block_pointer, .. } => place
                 .$of_place()
@@ -278,6 +307,15 @@ impl Op {
         }
     }
 
+    /// The values that a closure of it defines, and those that the closure gives.
+    pub fn closure(&self) -> Option<(&[Value], &[Value])> {
+        match (self, self.combine()) {
+            (Op::Asm { meaning, .. }, _) => Some((&meaning.body, std::slice::from_ref(&meaning.result))),
+            (_, Some(Combine::Closure { body, results, .. })) => Some((body, results)),
+            _ => None,
+        }
+    }
+
     /// An element of the result comes of other elements than the same one of each operand, which other threads may have.
     /// A view does no such work: it is read through.
     pub fn crosses_threads(&self) -> bool {
@@ -290,13 +328,23 @@ impl Op {
                 | Op::Join(..)
                 | Op::Slice { .. }
                 | Op::Gather { .. }
+                | Op::Histogram { .. }
                 | Op::Sort { .. }
         )
     }
 
     /// Each element of the result depends on the same element of the operands.
     pub fn is_elementwise(&self) -> bool {
-        matches!(self, Op::Unary(..) | Op::Binary(..) | Op::Fma(..) | Op::Select(..) | Op::Cast(..) | Op::Bitcast(..))
+        matches!(
+            self,
+            Op::Unary(..)
+                | Op::Binary(..)
+                | Op::Fma(..)
+                | Op::Select(..)
+                | Op::Asm { .. }
+                | Op::Cast(..)
+                | Op::Bitcast(..)
+        )
     }
 
     /// Only renames elements.

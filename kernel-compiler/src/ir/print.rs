@@ -23,8 +23,8 @@
 //! `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
 
 use super::{
-    Address, Base, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Number, Op, ParamKind, Precision,
-    Stmt, StmtKind, Test, Type, Value,
+    Address, Base, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Meaning, Number, Op, ParamKind,
+    Precision, Stmt, StmtKind, Test, Type, Value,
 };
 use proc_macro2::Span;
 use std::fmt::Write;
@@ -253,6 +253,11 @@ fn op(f: &Func, op: &Op) -> String {
         Op::Binary(b, x, y) => format!("{} {x:?}, {y:?}", b.name()),
         Op::Fma(a, b, c) => format!("fma {}", list(&[*a, *b, *c])),
         Op::Select(a, b, c) => format!("select {}", list(&[*a, *b, *c])),
+        Op::Asm { text, results, index, operands, meaning: Meaning { params, body, result } } => {
+            let types: Vec<&str> = results.iter().map(|t| t.name()).collect();
+            let meaning = closure(f, params, body, &[*result]);
+            format!("asm {text:?} {} gives {} at {index} {meaning}", list(operands), types.join(", "))
+        }
         Op::Cast(x) => format!("cast {x:?}"),
         Op::Bitcast(x) => format!("bitcast {x:?}"),
         Op::Expand(x, axis) => format!("expand {x:?} axis {axis}"),
@@ -264,6 +269,10 @@ fn op(f: &Func, op: &Op) -> String {
             format!("sort {} axis {axis}{}", list(values), if *descending { " descending" } else { "" })
         }
         Op::Gather { value, index, axis } => format!("gather {value:?}, {index:?} axis {axis}"),
+        Op::Histogram { value, weights, mask } => {
+            let word = |name: &str, v: &Option<Value>| v.map_or(String::new(), |v| format!(" {name} {v:?}"));
+            format!("histogram {value:?}{}{}", word("weights", weights), word("mask", mask))
+        }
         Op::Permute(x, perm) => format!("permute {x:?} {perm:?}"),
         Op::Reduce { values, axis, combine } => {
             format!("reduce {} axis {axis} {}", list(values), self::combine(f, combine))
@@ -302,11 +311,12 @@ fn op(f: &Func, op: &Op) -> String {
 fn combine(f: &Func, combine: &Combine) -> String {
     match combine {
         Combine::Binary(b) => b.name().into(),
-        Combine::Closure { a, b, body, results } => {
-            let args: Vec<String> = a.iter().chain(b).map(|&v| format!("{v:?}: {}", ty(f.ty(v)))).collect();
-            let lets: Vec<String> =
-                body.iter().map(|&v| format!("{v:?}: {} = {}", ty(f.ty(v)), op(f, f.op(v)))).collect();
-            format!("|{}| {{ {} }} {}", args.join(", "), lets.join("; "), list(results))
-        }
+        Combine::Closure { a, b, body, results } => closure(f, &[&a[..], b].concat(), body, results),
     }
+}
+
+fn closure(f: &Func, params: &[Value], body: &[Value], results: &[Value]) -> String {
+    let params: Vec<String> = params.iter().map(|&v| format!("{v:?}: {}", ty(f.ty(v)))).collect();
+    let lets: Vec<String> = body.iter().map(|&v| format!("{v:?}: {} = {}", ty(f.ty(v)), op(f, f.op(v)))).collect();
+    format!("|{}| {{ {} }} {}", params.join(", "), lets.join("; "), list(results))
 }

@@ -208,6 +208,13 @@ impl Assign<'_> {
                     self.anchor(i, place, true);
                 }
             }
+            // The operands lie alike, the result as its users want it.
+            Op::Histogram { .. } => {
+                let operands: Vec<Value> = op.operands().into_iter().filter(|&o| self.has_layout(o)).collect();
+                for pair in operands.windows(2) {
+                    self.join(pair[0].0 as usize, pair[1].0 as usize);
+                }
+            }
             op if op.is_elementwise() || op.has_effect() => {
                 self.join_values(i, &op.operands().into_iter().map(Some).collect::<Vec<_>>())
             }

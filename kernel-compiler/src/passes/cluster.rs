@@ -158,6 +158,10 @@ impl Dims {
                 let across = [self.dim(*a, 1), self.dim(*b, 0), self.dim(v, 1)];
                 self.whole.extend(across.map(|d| (d, v)));
             }
+            Op::Histogram { value, .. } => {
+                f.op(v).operands().into_iter().for_each(|x| self.same(f, x, *value));
+                self.whole.extend([(self.dim(*value, 0), v), (self.dim(v, 0), v)]);
+            }
             Op::Atomic { .. } => return Err(("an atomic would be made by every thread block", here)),
             Op::ReadVar(var) => (0..f.shape(v).len())
                 .for_each(|d| self.join(self.first[self.vars + var.0 as usize] + d, self.dim(v, d))),

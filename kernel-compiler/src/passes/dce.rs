@@ -1,6 +1,6 @@
 //! Drops values that nothing uses.
 
-use crate::ir::{Combine, Func, Stmt, StmtKind, Value};
+use crate::ir::{Func, Stmt, StmtKind, Value};
 
 pub fn run(f: &mut Func) {
     let mut live = vec![false; f.values.len()];
@@ -16,7 +16,7 @@ fn mark(f: &Func, v: Value, live: &mut [bool]) {
     }
     let op = f.op(v).clone();
     op.operands().into_iter().for_each(|o| mark(f, o, live));
-    if let Some(Combine::Closure { body, results, .. }) = op.combine() {
+    if let Some((body, results)) = op.closure() {
         results.iter().chain(body).for_each(|&b| mark(f, b, live));
     }
 }

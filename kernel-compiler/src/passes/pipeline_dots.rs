@@ -7,7 +7,7 @@
 
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, dots, values};
-use crate::ir::{Binary, Combine, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var, VarInfo};
+use crate::ir::{Binary, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var, VarInfo};
 use crate::missed::{Changed, Missed};
 use std::collections::{HashMap, HashSet};
 
@@ -185,7 +185,7 @@ impl<'a> Body<'a> {
         let simple = |s: &Stmt| match &s.kind {
             StmtKind::Let(v) => {
                 let op = f.op(*v);
-                !op.has_effect() && !matches!(op.combine(), Some(Combine::Closure { .. }))
+                !op.has_effect() && op.closure().is_none()
             }
             StmtKind::Assign(..) => true,
             _ => false,

@@ -42,6 +42,7 @@ pub enum Expr {
         other: Option<Body>,
     },
     Block(Body),
+    Asm(Box<Asm>),
     Group(Box<Expr>),
     Tuple(Vec<Expr>),
     Array(Vec<Expr>),
@@ -168,6 +169,18 @@ pub struct Closure {
     /// The type of the parameters and of the result, if it is said.
     pub ty: Option<Ty>,
     pub body: Box<Expr>,
+}
+
+/// Inline assembly; where no PTX runs, its meaning.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Asm {
+    pub text: String,
+    /// The types of all results, and which one is taken.
+    pub results: Vec<DType>,
+    pub index: usize,
+    /// What the meaning calls the operands.
+    pub operands: Vec<(Name, DType, Expr)>,
+    pub meaning: Body,
 }
 
 /// Statements, and the value that they lead to.

@@ -13,6 +13,8 @@ pub enum Effect {
     GlobalUpdate,
     SharedRead,
     SharedWrite,
+    /// It adds to what is there, at once.
+    SharedUpdate,
     /// Global to shared memory, by a copy that the thread waits for later.
     CopyAhead,
     CopyWait,
@@ -115,6 +117,7 @@ device_functions! {
     ScanTotals "scan_totals" Effect::None;
     ScanWarps "scan_warps" Effect::None;
     SetRegisters "set_registers" Effect::Control;
+    SharedAtomicAdd "shared_atomic_add" Effect::SharedUpdate;
     SharedLoad "shared_load" Effect::SharedRead;
     SharedStore "shared_store" Effect::SharedWrite;
     Shuffle "shuffle" Effect::Warp;
@@ -158,6 +161,7 @@ cpu_functions! {
     Dot "dot";
     Each "each";
     Gather "gather";
+    Histogram "histogram";
     Load "load";
     LoadClipped "load_clipped";
     Permute "permute";

@@ -27,7 +27,7 @@ pub mod verify;
 pub mod walk;
 
 pub(crate) use build::{call, closure};
-pub use expr::{BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
+pub use expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 pub use function::{Counted, Cpu, Device, Effect, Function};
 pub use name::{BufferPart, Local, Name};
 pub use node::{Access, AccessKind, Const, ConstValue, Lowered, Node};

@@ -16,11 +16,11 @@ pub enum Node {
         stmts: Vec<Stmt>,
         access: Access,
     },
-    /// Threads exchange data: all run `store`, all wait, all run `load`. [`Expr::Scratch`] is the buffer's offset.
+    /// Threads exchange data: all run the first step, which stores, all wait, and so on to the last, which loads.
+    /// [`Expr::Scratch`] is the buffer's offset.
     Scratch {
         bytes: usize,
-        store: Vec<Stmt>,
-        load: Vec<Stmt>,
+        steps: Vec<Vec<Stmt>>,
         site: u32,
     },
     Barrier {

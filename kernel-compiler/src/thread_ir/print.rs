@@ -1,10 +1,10 @@
 //! Thread-level code as Rust text: the only place that knows how a node is spelled.
 
-use super::expr::{BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
+use super::expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 use super::function::Function;
 use super::name::{BufferPart, Local, Name};
 use super::node::{Const, ConstValue, Lowered, Node};
-use crate::dtype::{DType, rust_type};
+use crate::dtype::{DType, register, rust_type};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Lowered {
@@ -67,11 +67,12 @@ fn node<F: Form>(n: &Node, form: &F, depth: usize, out: &mut dyn Write) -> fmt::
         Node::Line(stmts) | Node::Access { stmts, .. } => form.stmts(stmts, depth, out),
         Node::Barrier { site } => form.barrier(*site, depth, out),
         // Only in programs whose scratch buffers have no offsets yet, which are never compiled.
-        Node::Scratch { bytes, store, load, .. } => {
-            writeln!(out, "{pad}scratch of {bytes} bytes: store")?;
-            form.stmts(store, depth + 1, out)?;
-            writeln!(out, "{pad}load")?;
-            form.stmts(load, depth + 1, out)
+        Node::Scratch { bytes, steps, .. } => {
+            writeln!(out, "{pad}scratch of {bytes} bytes")?;
+            steps.iter().try_for_each(|step| {
+                writeln!(out, "{pad}step")?;
+                form.stmts(step, depth + 1, out)
+            })
         }
         Node::If { cond, then, other } => {
             writeln!(out, "{pad}if {cond} {{")?;
@@ -266,6 +267,7 @@ impl Display for Expr {
                 }
             }
             Expr::Block(body) => body.fmt(f),
+            Expr::Asm(a) => a.fmt(f),
             Expr::Group(e) => write!(f, "({e})"),
             Expr::Tuple(items) => write!(f, "({},)", List(items, ", ")),
             Expr::Array(items) => write!(f, "[{}]", List(items, ", ")),
@@ -301,6 +303,20 @@ impl Display for Closure {
                 write!(f, "| -> {ty} {{ {} }}", self.body)
             }
         }
+    }
+}
+
+impl Display for Asm {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let of = |t: DType| {
+            let (register, bits) = register(t).expect("it is a number of a register");
+            format!("{} as {register} {bits}", rust_type(t))
+        };
+        let results: Vec<String> = self.results.iter().enumerate().map(|(i, &t)| format!("o{i}: {}", of(t))).collect();
+        let operands: Vec<String> =
+            self.operands.iter().map(|(name, t, e)| format!("{name}: {} = {e}", of(*t))).collect();
+        let (results, operands) = (results.join(", "), operands.join(", "));
+        write!(f, "d::asm!({:?}; {results}; o{}; {operands}; {})", self.text, self.index, self.meaning)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Visits of thread-level code.
 
-use super::expr::{Body, Call, Closure, Expr, Generic, Scratch, Stmt};
+use super::expr::{Asm, Body, Call, Closure, Expr, Generic, Scratch, Stmt};
 use super::node::{Const, ConstValue, Lowered, Node};
 
 impl Expr {
@@ -42,6 +42,10 @@ impl Expr {
                 other.iter().for_each(|b| b.walk(visit));
             }
             Expr::Block(b) => b.walk(visit),
+            Expr::Asm(a) => {
+                a.operands.iter().for_each(|(_, _, e)| e.walk(visit));
+                a.meaning.walk(visit);
+            }
             Expr::Tuple(items) | Expr::Array(items) => items.iter().for_each(|i| i.walk(visit)),
         }
     }
@@ -91,6 +95,10 @@ impl Expr {
                 other: other.as_ref().map(|b| b.mapped(with)),
             },
             Expr::Block(b) => Expr::Block(b.mapped(with)),
+            Expr::Asm(a) => {
+                let operands = a.operands.iter().map(|(name, t, e)| (*name, *t, e.mapped(with))).collect();
+                Expr::Asm(Box::new(Asm { operands, meaning: a.meaning.mapped(with), ..(**a).clone() }))
+            }
             Expr::Tuple(items) => Expr::Tuple(all(items, with)),
             Expr::Array(items) => Expr::Array(all(items, with)),
         }
@@ -181,7 +189,7 @@ impl Node {
     pub fn walk_own<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match self {
             Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().for_each(|s| s.walk(visit)),
-            Node::Scratch { store, load, .. } => store.iter().chain(load).for_each(|s| s.walk(visit)),
+            Node::Scratch { steps, .. } => steps.iter().flatten().for_each(|s| s.walk(visit)),
             Node::If { cond, .. } => cond.walk(visit),
             _ => {}
         }
@@ -221,9 +229,9 @@ pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Ve
         out.push(match n {
             Node::Line(line) => Node::Line(stmts(line, with)),
             Node::Access { stmts: line, access } => Node::Access { stmts: stmts(line, with), access: access.clone() },
-            Node::Scratch { bytes, store, load, site } => {
-                let (store, load) = (stmts(store, with), stmts(load, with));
-                Node::Scratch { bytes: *bytes, store, load, site: *site }
+            Node::Scratch { bytes, steps, site } => {
+                let steps = steps.iter().map(|step| stmts(step, with)).collect();
+                Node::Scratch { bytes: *bytes, steps, site: *site }
             }
             Node::If { cond, then, other } => {
                 let cond = cond.mapped(with);

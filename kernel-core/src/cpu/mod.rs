@@ -6,6 +6,7 @@
 
 mod dot;
 pub mod fork;
+mod histogram;
 mod launch;
 mod memory;
 mod panels;
@@ -22,6 +23,7 @@ mod tile;
 
 pub use crate::scalar::Scalar as Mem;
 pub use dot::{Operand, Precision, dot};
+pub use histogram::histogram;
 pub use launch::{Assertion, Program, assert, has_avx2_fma, launch, print};
 pub use memory::{atomic, atomic_cas, load, load_clipped, store, store_clipped};
 pub use pool::OutOfMemory;

@@ -1,4 +1,4 @@
-//! Atomic operations on global memory, at device scope.
+//! Atomic operations: on global memory at device scope, on the shared memory of a program for its threads.
 
 use super::{Mem, each, hw};
 
@@ -40,4 +40,25 @@ pub unsafe fn atomic_cas<T: Mem, const R: usize>(
 ) -> [T; R] {
     // SAFETY: an allowed address is valid, writable and aligned, by this function's contract.
     each(|r| if ok(r) { unsafe { hw::atomic_cas(addr(r), expected(r), new(r), relaxed, site) } } else { T::ZERO })
+}
+
+/// Adds to elements of 4 or 8 bytes in the program's dynamic shared memory, at byte offsets, where allowed. It orders
+/// no other accesses.
+///
+/// # Safety
+/// Allowed offsets lie in the program's shared memory, and are aligned to the type.
+#[inline(always)]
+pub unsafe fn shared_atomic_add<T: Mem, const R: usize>(
+    off: impl Fn(usize) -> u32,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    site: u32,
+) {
+    const { assert!(T::BYTES >= 4, "elements of 4 or 8 bytes") };
+    let mut r = 0;
+    while r < R {
+        // SAFETY: an allowed offset lies in the program's shared memory, aligned, by this function's contract.
+        unsafe { hw::shared_atomic_add(off(r), ok(r) || planted!("device-shared-atomic-unmasked"), val(r), site) };
+        r += 1;
+    }
 }

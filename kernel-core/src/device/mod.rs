@@ -20,13 +20,14 @@ mod product;
 mod scan;
 mod tensor;
 
+pub use crate::asm_of_elements as asm;
 use crate::scalar::Cast;
 /// What registers and memory hold.
 pub use crate::scalar::Scalar as Mem;
 /// The operations of [`atomic()`].
 pub use crate::scalar::atomic_op as atomic;
 pub use access::{copy_ahead, load, shared_load, shared_store, store};
-pub use atomics::{atomic, atomic_cas};
+pub use atomics::{atomic, atomic_cas, shared_atomic_add};
 pub use debug::{assert, print};
 pub use fold::{all, fold, limit};
 #[cfg(test)]
@@ -174,5 +175,51 @@ macro_rules! tensor_map {
         let address: u64;
         core::arch::asm!(concat!("mov.b64 {0}, ", $name, ";"), "cvta.param.u64 {0}, {0};", out(reg64) address, options(pure, nomem, nostack));
         address
+    }};
+}
+
+/// Inline assembly on numbers: `asm!("text"; o0: f32 as reg32 u32; o0; x: f32 as reg32 u32 = 1.0; { x })`. There are
+/// results, which one is taken, operands with their values, and what the text means, for where it does not run.
+#[doc(hidden)]
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+macro_rules! asm_of_elements {
+    (
+        $text:literal;
+        $($out:ident: $of:ty as $to:ident $word:ty),+;
+        $taken:ident;
+        $($x:ident: $t:ty as $from:ident $bits:ty = $value:expr),+;
+        $meaning:block
+    ) => {{
+        $(let $x: $t = $value;)+
+        $(let $out: $word;)+
+        // SAFETY: whoever wrote the kernel vouches for the text: the kernel is unsafe.
+        unsafe {
+            core::arch::asm!(
+                $text,
+                $(out($to) $out,)+
+                $(in($from) $crate::scalar::Scalar::to_bits64($x) as $bits,)+
+                options(pure, nomem, nostack)
+            );
+        }
+        $(let $out = <$of as $crate::scalar::Scalar>::from_bits64($out as u64);)+
+        $taken
+    }};
+}
+
+/// The same on the emulated SM: the meaning of the text.
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+#[macro_export]
+macro_rules! asm_of_elements {
+    (
+        $text:literal;
+        $($out:ident: $of:ty as $to:ident $word:ty),+;
+        $taken:ident;
+        $($x:ident: $t:ty as $from:ident $bits:ty = $value:expr),+;
+        $meaning:block
+    ) => {{
+        $(let $x: $t = $value;)+
+        $meaning
     }};
 }

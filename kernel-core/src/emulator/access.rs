@@ -141,7 +141,7 @@ impl Machine {
     /// Checks an access to the current thread's CTA's shared memory and says where to carry it out; `None` if it must not happen.
     #[inline]
     pub fn shared(&mut self, touch: Touch, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
-        let now = self.order.stamp(false, self.current, site);
+        let now = self.order.stamp(touch.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
         let request =
             Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };

@@ -2,6 +2,7 @@
 
 mod activations;
 mod aggregates;
+mod assembly;
 mod atomics;
 mod builtins;
 mod computed;
@@ -12,6 +13,7 @@ mod copied;
 mod detectors;
 mod dot;
 mod exchanges;
+mod histograms;
 mod indices;
 mod language;
 mod limits;

@@ -262,9 +262,22 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("codegen/parts.rs", &[("join-swaps", "the two tiles of a `join` change places")]),
+    (
+        "codegen/histogram.rs",
+        &[
+            ("histogram-counts-copies", "copies of an element, and padding, count as well"),
+            ("histogram-counts-what-is-outside", "an element that is in no bin counts in another one"),
+        ],
+    ),
     ("codegen/scan.rs", &[("scan-counts-padding", "a scan in reverse begins with the padding")]),
     ("codegen/sort.rs", &[("topk-copies-differ", "copies of a key swap equal payloads, or leave them")]),
-    ("codegen/elementwise.rs", &[("padding-is-valid", "padding is stored, and takes part in reductions")]),
+    (
+        "codegen/elementwise.rs",
+        &[
+            ("padding-is-valid", "padding is stored, and takes part in reductions"),
+            ("asm-operands-turned", "inline assembly takes the second operand for the first one"),
+        ],
+    ),
     (
         "codegen/deferred_wait.rs",
         &[("deferred-release-of-current-stage", "the stage that is being read is given back")],
@@ -313,6 +326,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
         &[
             ("device-atomic-unmasked", "atomics ignore their mask"),
             ("device-atomic-is-relaxed", "atomics neither acquire nor release"),
+            ("device-shared-atomic-unmasked", "additions to shared memory ignore their mask"),
         ],
     ),
     (

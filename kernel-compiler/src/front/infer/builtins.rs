@@ -94,6 +94,8 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("insert", "insert(t, axis, a, part)"),
     ("flip", "flip(t, axis)"),
     ("gather", "gather(t, index, axis)"),
+    ("asm", "asm(\"..\", (a, b), |(a, b)| ..)"),
+    ("histogram", "histogram(t, BINS)"),
     ("sort", "sort(t, axis)"),
     ("topk", "topk(t, k, axis)"),
     ("sum", "sum(t) or sum(t, axis)"),

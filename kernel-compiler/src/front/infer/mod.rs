@@ -4,6 +4,7 @@
 //! rule about dtypes, shapes and uniformity is checked here, and nowhere later.
 
 mod aggregate;
+mod asm;
 mod builtins;
 mod call;
 mod closure;
@@ -11,6 +12,7 @@ mod constants;
 mod control;
 mod dot;
 mod expr;
+mod histogram;
 mod jumps;
 mod loops;
 mod memory;

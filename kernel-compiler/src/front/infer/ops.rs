@@ -126,6 +126,8 @@ impl Infer<'_> {
             }
             "sum" | "max" | "min" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c),
             "join" | "split" | "interleave" | "cat" | "slice" | "insert" | "flip" | "gather" => self.parts(&name, c),
+            "asm" => self.asm(c),
+            "histogram" => self.histogram(c),
             "sort" | "topk" => self.sort(&name, c),
             n if options::is_scan(n) => self.scan(&name, c),
             "dot" => self.dot(c),

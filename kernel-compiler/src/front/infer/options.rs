@@ -22,6 +22,8 @@ pub(super) struct Options {
     /// What comes before the first element.
     pub exclusive: Option<(Val, Span)>,
     pub descending: bool,
+    /// Of a histogram.
+    pub weights: Option<(Val, Span)>,
     /// Where it is said.
     pub propagate_nan: Option<Span>,
 }
@@ -53,13 +55,17 @@ impl Options {
     /// Where an option stands that this operation does not have, and what it follows. Without an operation any does.
     pub fn misplaced(&self, operation: Option<&str>) -> Option<(Span, &'static str)> {
         let of = operation.and_then(Family::of_operation);
-        let found = self.said.iter().rev().find(|(_, family, _)| Some(*family) != of);
+        // A histogram has a mask, too.
+        let is_of = |(name, family, _): &&(&str, Family, Span)| {
+            Some(*family) == of || *name == "mask" && of == Some(Family::Histogram)
+        };
+        let found = self.said.iter().rev().find(|said| !is_of(said));
         found.map(|(_, family, at)| (*at, family.follow()))
     }
 }
 
 /// Options by name, and what they follow.
-const FAMILIES: [(&str, Family); 15] = [
+const FAMILIES: [(&str, Family); 16] = [
     ("mask", Family::Access),
     ("other", Family::Access),
     ("streaming", Family::Access),
@@ -74,6 +80,7 @@ const FAMILIES: [(&str, Family); 15] = [
     ("reverse", Family::Scan),
     ("exclusive", Family::Scan),
     ("descending", Family::Sort),
+    ("weights", Family::Histogram),
     ("propagate_nan", Family::Extremum),
 ];
 
@@ -95,6 +102,7 @@ enum Family {
     Dot,
     Scan,
     Sort,
+    Histogram,
     /// A greatest or a least number.
     Extremum,
 }
@@ -106,6 +114,7 @@ impl Family {
             "dot" => Some(Family::Dot),
             n if is_scan(n) => Some(Family::Scan),
             "sort" => Some(Family::Sort),
+            "histogram" => Some(Family::Histogram),
             "maximum" | "minimum" | "max" | "min" | "clamp" => Some(Family::Extremum),
             _ => None,
         }
@@ -118,6 +127,7 @@ impl Family {
             Family::Dot => "`.tf32()`, `.tf32x3()`, `.bf16x3()` and `.bf16x6()` follow `dot(a, b, acc)`",
             Family::Scan => "`.reverse()` and `.exclusive(v)` follow a scan, as in `cumsum(t, 0).reverse()`",
             Family::Sort => "`.descending()` follows `sort(t, axis)`",
+            Family::Histogram => "`.weights(w)` follows `histogram(t, BINS)`",
             Family::Extremum => {
                 "`.propagate_nan()` follows `maximum(a, b)`, `minimum(a, b)`, `clamp(x, lo, hi)`, `max(t, axis)` or `min(t, axis)`"
             }
@@ -144,7 +154,7 @@ impl Infer<'_> {
         let again = o.said.iter().any(|(before, ..)| *before == n);
         let known = FAMILIES.iter().find(|(option, _)| *option == n);
         o.said.extend(known.map(|&(option, family)| (option, family, name.span().into())));
-        let wanted = usize::from(matches!(n.as_str(), "mask" | "other" | "exclusive"));
+        let wanted = usize::from(matches!(n.as_str(), "mask" | "other" | "exclusive" | "weights"));
         if args.len() != wanted {
             return self
                 .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
@@ -178,6 +188,7 @@ impl Infer<'_> {
             "reverse" => o.reverse = true,
             "exclusive" => o.exclusive = Some((self.expr(&args[0])?, args[0].span)),
             "descending" => o.descending = true,
+            "weights" => o.weights = Some((self.expr(&args[0])?, args[0].span)),
             "propagate_nan" => o.propagate_nan = Some(name.span().into()),
             "relaxed" => o.relaxed = true,
             precision => o.precision = DotPrecision::parse(precision).map(|p| (p, name.span().into())),

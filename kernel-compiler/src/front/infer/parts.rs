@@ -90,7 +90,7 @@ impl Infer<'_> {
         }
     }
 
-    fn tile(&mut self, name: &str, v: Val, span: Span) -> Result<Value> {
+    pub(super) fn tile(&mut self, name: &str, v: Val, span: Span) -> Result<Value> {
         let t = self.run(v, span)?;
         match self.ty(t).is_scalar() {
             true => self.error(span, format!("`{name}` takes a tile, found a scalar {}", self.ty(t))),
@@ -243,11 +243,15 @@ impl Infer<'_> {
 
     /// Of a tile that goes through shared memory as a whole.
     pub(super) fn fits_shared(&self, name: &str, value: Value, span: Span) -> Result<()> {
-        let ty = self.ty(value);
+        self.type_fits_shared(&format!("`{name}` takes"), self.ty(value), span)
+    }
+
+    /// The same of a type; `what` begins the message.
+    pub(super) fn type_fits_shared(&self, what: &str, ty: &Type, span: Span) -> Result<()> {
         let bytes = ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() * ty.dtype.size();
         match bytes <= MAX_SHARED {
             true => Ok(()),
-            false => self.error(span, format!("`{name}` takes a tile of {MAX_SHARED} bytes at most, {ty} has {bytes}")),
+            false => self.error(span, format!("{what} a tile of {MAX_SHARED} bytes at most, {ty} has {bytes}")),
         }
     }
 }

@@ -183,9 +183,8 @@ impl Infer<'_> {
         let mut argument =
             || dtypes.iter().map(|&d| self.define(Op::LoopVar, Type::scalar(d), span)).collect::<Vec<_>>();
         let (a, b) = (argument(), argument());
-        let (stmts, found) = self.nested(|cx| {
-            let args = [&a, &b].map(|list| (results(list.clone()), span));
-            let found = cx.closure(f, args.to_vec(), span)?;
+        let args = [&a, &b].map(|list| results(list.clone()));
+        let (body, results) = self.scalar_code(f, name, args.to_vec(), span, |cx, found| {
             let list = match found {
                 Val::Tuple(list) if list.len() == dtypes.len() => list,
                 v if dtypes.len() == 1 => vec![v],
@@ -195,11 +194,29 @@ impl Infer<'_> {
                     return cx.error(at, format!("the closure of `{name}` gives a tuple of {n} here, found {found}"));
                 }
             };
-            list.into_iter().zip(&dtypes).map(|(v, &d)| cx.run_as(v, d, at)).collect::<Result<Vec<_>>>()
+            list.into_iter().zip(&dtypes).map(|(v, &d)| cx.run_as(v, d, at)).collect()
+        })?;
+        Ok(Combine::Closure { a, b, body, results })
+    }
+
+    /// What a closure computes of scalars: the values that it defines, and its results. `finish` takes these out of what
+    /// the closure gives.
+    pub(super) fn scalar_code(
+        &mut self,
+        f: &Closure,
+        name: &str,
+        args: Vec<Val>,
+        span: Span,
+        finish: impl FnOnce(&mut Self, Val) -> Result<Vec<Value>>,
+    ) -> Result<(Vec<Value>, Vec<Value>)> {
+        let at = f.written.body.span;
+        let (stmts, found) = self.nested(|cx| {
+            let found = cx.closure(f, args.into_iter().map(|v| (v, span)).collect(), span)?;
+            finish(cx, found)
         });
         let found = found?;
         if found.iter().any(|&v| !self.ty(v).is_scalar()) {
-            return self.error(at, format!("the closure of `{name}` takes two scalars and gives one"));
+            return self.error(at, format!("the closure of `{name}` takes scalars and gives scalars"));
         }
         let mut body = vec![];
         for s in stmts {
@@ -212,10 +229,10 @@ impl Infer<'_> {
                 {
                     body.push(*v)
                 }
-                _ => return self.error(at, format!("the closure of `{name}` only computes with its two arguments")),
+                _ => return self.error(at, format!("the closure of `{name}` only computes with its arguments")),
             }
         }
-        Ok(Combine::Closure { a, b, body, results: found })
+        Ok((body, found))
     }
 }
 

@@ -4,7 +4,8 @@ use super::lex::Token;
 use super::{AccessOptions, Parser, Result};
 use crate::ir::print::HINTS;
 use crate::ir::{
-    Address, Atomic, Base, Binary, BlockPointer, Combine, Dim, Hint, Op, Precision, Unary, Value, ValueInfo, Var,
+    Address, Atomic, Base, Binary, BlockPointer, Combine, Dim, Hint, Meaning, Op, Precision, Unary, Value, ValueInfo,
+    Var,
 };
 use proc_macro2::Span;
 
@@ -102,6 +103,21 @@ impl Parser {
                 let (cond, a, b) = self.triple()?;
                 Op::Select(cond, a, b)
             }
+            "asm" => {
+                let (text, operands) = (self.text()?, self.values()?);
+                self.keyword("gives")?;
+                let mut results = vec![self.ty()?.dtype];
+                while self.takes(",") {
+                    results.push(self.ty()?.dtype);
+                }
+                self.keyword("at")?;
+                let index = self.number("the number of a result")?;
+                self.mark("|")?;
+                let at = self.at();
+                let (params, body, given) = self.closure()?;
+                let [result] = given[..] else { return self.error(at, "a meaning has one result") };
+                Op::Asm { text, results, index, operands, meaning: Meaning { params, body, result } }
+            }
             "cast" => Op::Cast(self.value()?),
             "bitcast" => Op::Bitcast(self.value()?),
             "expand" => {
@@ -126,6 +142,12 @@ impl Parser {
             "gather" => {
                 let (value, index) = self.pair()?;
                 Op::Gather { value, index, axis: self.axis()? }
+            }
+            "histogram" => {
+                let value = self.value()?;
+                let weights = if self.takes_word("weights") { Some(self.value()?) } else { None };
+                let mask = if self.takes_word("mask") { Some(self.value()?) } else { None };
+                Op::Histogram { value, weights, mask }
             }
             "permute" => {
                 let x = self.value()?;
@@ -219,14 +241,20 @@ impl Parser {
             return Ok(Combine::Binary(*b));
         }
         let at = self.at();
-        let mut a = vec![self.argument()?];
-        while self.takes(",") {
-            a.push(self.argument()?);
-        }
+        let (mut a, body, results) = self.closure()?;
         if a.len() % 2 == 1 {
             return self.error(at, "a closure has as many arguments of one element as of the other");
         }
         let b = a.split_off(a.len() / 2);
+        Ok(Combine::Closure { a, b, body, results })
+    }
+
+    /// The rest of a closure: its parameters, the values that it defines, and its results.
+    fn closure(&mut self) -> Result<(Vec<Value>, Vec<Value>, Vec<Value>)> {
+        let mut params = vec![self.argument()?];
+        while self.takes(",") {
+            params.push(self.argument()?);
+        }
         self.mark("|")?;
         self.mark("{")?;
         let mut body = vec![];
@@ -236,7 +264,7 @@ impl Parser {
             }
             body.push(self.let_value()?);
         }
-        Ok(Combine::Closure { a, b, body, results: self.values()? })
+        Ok((params, body, self.values()?))
     }
 
     fn argument(&mut self) -> Result<Value> {

@@ -1,8 +1,8 @@
 //! Invariants of operations.
 
 use super::{Verifier, check};
-use crate::dtype::DType;
-use crate::ir::{Atomic, Binary, Combine, Op, Param, ParamKind, Precision, Type, Value, matrices};
+use crate::dtype::{DType, register};
+use crate::ir::{Atomic, Binary, Combine, Meaning, Op, Param, ParamKind, Precision, Type, Value, matrices};
 
 /// The result of a product of operands of a type.
 fn product(dtype: DType) -> Option<DType> {
@@ -78,6 +78,16 @@ impl Verifier<'_> {
                 self.same(*cond, &Type::tile(DType::Bool, ty.shape.clone()))?;
                 [a, b].into_iter().try_for_each(|&x| self.same(x, &ty))
             }
+            Op::Asm { results, index, operands, meaning: Meaning { params, body, result }, .. } => {
+                operands.iter().try_for_each(|&x| self.shape(x, &ty.shape))?;
+                let dtypes: Vec<DType> = operands.iter().map(|&x| self.ty(x).dtype).collect();
+                check(!operands.is_empty(), || "inline assembly of nothing".into())?;
+                for &t in dtypes.iter().chain(results) {
+                    check(register(t).is_some(), || format!("inline assembly of {t}"))?;
+                }
+                check(results.get(*index) == Some(&ty.dtype), || format!("result {index} of {results:?} is no {ty}"))?;
+                self.closure((params, &dtypes), body, (&[*result], &[ty.dtype]))
+            }
             Op::Cast(x) => self.shape(*x, &ty.shape),
             Op::Bitcast(x) => {
                 self.shape(*x, &ty.shape)?;
@@ -139,6 +149,17 @@ impl Verifier<'_> {
                 check(shape == ty.shape && self.ty(*value).dtype == ty.dtype, || {
                     format!("{ty} is gathered from {}", self.ty(*value))
                 })
+            }
+            Op::Histogram { value, weights, mask } => {
+                let of = self.ty(*value).clone();
+                check(of.dtype.is_int() && of.shape.len() == 1 && ty.shape.len() == 1, || {
+                    format!("a histogram {ty} of {of}")
+                })?;
+                mask.iter().try_for_each(|&m| self.same(m, &Type::tile(DType::Bool, of.shape.clone())))?;
+                let summed = weights.map_or(DType::I32, |_| ty.dtype);
+                weights.iter().try_for_each(|&w| self.same(w, &Type::tile(ty.dtype, of.shape.clone())))?;
+                let takes = ty.dtype == summed && takes_atomic(Atomic::Add, ty.dtype) && ty.dtype.size() >= 4;
+                self.computes("a histogram", ty.dtype, takes)
             }
             Op::Permute(x, perm) => {
                 let from = f.shape(*x);
@@ -261,25 +282,27 @@ impl Verifier<'_> {
                     known.contains(b) && dtypes[0] != DType::Bool && dtypes.len() == 1 && b.takes().holds(dtypes[0]);
                 self.computes(&format!("{by} by {}", b.name()), dtypes[0], takes)
             }
-            Combine::Closure { a, b, body, results } => self.closure([a, b], body, results, &dtypes),
+            Combine::Closure { a, b, body, results } => {
+                let (args, both) = ([&a[..], b].concat(), [&dtypes[..], &dtypes].concat());
+                self.closure((&args, &both), body, (results, &dtypes))
+            }
         }
     }
 
     /// The values of a closure are in reach in it alone.
     fn closure(
         &mut self,
-        args: [&[Value]; 2],
+        args: (&[Value], &[DType]),
         body: &[Value],
-        results: &[Value],
-        dtypes: &[DType],
+        results: (&[Value], &[DType]),
     ) -> Result<(), String> {
         let mut inner = vec![];
-        for list in args.into_iter().chain([results]) {
+        for (list, dtypes) in [args, results] {
             check(list.len() == dtypes.len(), || {
                 format!("a closure of {} values for {} tiles", list.len(), dtypes.len())
             })?;
         }
-        for (&v, &dtype) in args.into_iter().flat_map(|list| list.iter().zip(dtypes)) {
+        for (&v, &dtype) in args.0.iter().zip(args.1) {
             self.is_value(v)?;
             self.scalar(v, Some(dtype))?;
             check(matches!(self.f.op(v), Op::LoopVar), || format!("{v:?} is no argument of a closure"))?;
@@ -294,7 +317,7 @@ impl Verifier<'_> {
             self.op(v)?;
             self.define(v, &mut inner)?;
         }
-        for (&v, &dtype) in results.iter().zip(dtypes) {
+        for (&v, &dtype) in results.0.iter().zip(results.1) {
             self.uses([v])?;
             self.scalar(v, Some(dtype))?;
         }

@@ -172,6 +172,13 @@ impl Names {
                 other.iter().try_for_each(|b| self.body(b))
             }
             Expr::Block(b) => self.body(b),
+            Expr::Asm(a) => {
+                self.exprs(a.operands.iter().map(|(_, _, e)| e))?;
+                self.scoped(|cx| {
+                    a.operands.iter().try_for_each(|(name, ..)| cx.define(*name, false, false))?;
+                    cx.body(&a.meaning)
+                })
+            }
             Expr::Tuple(items) | Expr::Array(items) => self.exprs(items),
         }
     }

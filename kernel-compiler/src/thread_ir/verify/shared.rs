@@ -113,19 +113,20 @@ impl ScratchBuffers {
         if last >= buffer.1 as u64 {
             return Err(format!("a scratch buffer in bytes {range:?} reaches its byte {last}"));
         }
-        if c.effect() == Effect::SharedWrite {
-            if state.loaded.iter().any(overlaps) {
-                return Err(format!("bytes {range:?} are stored to while other threads may still load from them"));
-            }
+        if c.effect() != Effect::SharedRead && state.loaded.iter().any(overlaps) {
+            return Err(format!("bytes {range:?} are stored to while other threads may still load from them"));
+        }
+        if c.effect() != Effect::SharedWrite && !state.ready.contains(&buffer) {
+            let does = if c.effect() == Effect::SharedRead { "loaded from" } else { "updated" };
+            return Err(format!("bytes {range:?} are {does} before all threads have stored to them"));
+        }
+        if c.effect() != Effect::SharedRead {
             if state.stored.iter().any(|b| *b != buffer && overlaps(b)) {
                 return Err(format!("bytes {range:?} are stored to by two scratch buffers at once"));
             }
             state.ready.retain(|b| !overlaps(b));
             state.stored.insert(buffer);
             return Ok(());
-        }
-        if !state.ready.contains(&buffer) {
-            return Err(format!("bytes {range:?} are loaded from before all threads have stored to them"));
         }
         state.loaded.insert(buffer);
         Ok(())
@@ -144,7 +145,7 @@ impl ScratchBuffers {
 
 /// The scratch buffer that a call of an access to shared memory goes to.
 fn buffer(c: &Call) -> Result<Option<(usize, usize)>, String> {
-    if !matches!(c.effect(), Effect::SharedWrite | Effect::SharedRead) {
+    if !matches!(c.effect(), Effect::SharedWrite | Effect::SharedUpdate | Effect::SharedRead) {
         return Ok(None);
     }
     let mut found = vec![];

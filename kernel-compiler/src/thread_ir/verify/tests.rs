@@ -126,7 +126,7 @@ fn only_variables_are_assigned_to() {
 fn nothing_is_left_open() {
     refuses_body(vec![define(0, Expr::Register)], "for any register is used for none");
     refuses_body(vec![define(0, Expr::Scratch(Scratch::Unplaced))], "has no offset");
-    let scratch = Node::Scratch { bytes: 8, store: vec![], load: vec![], site: 0 };
+    let scratch = Node::Scratch { bytes: 8, steps: vec![], site: 0 };
     refuses_body(vec![scratch], "a scratch buffer is left");
 }
 
@@ -302,6 +302,19 @@ fn an_exchange_is_awaited_before_it_is_loaded() {
     let of_warpgroup = named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
     refuses_body(vec![store(0, 64), of_warpgroup, load(0, 64)], "loaded from before all threads have stored");
     accepts(&program(vec![store(0, 64), named(1, THREADS), load(0, 64)]));
+}
+
+#[test]
+fn a_scratch_buffer_is_updated_between_barriers() {
+    let update = |offset: usize, bytes: usize| {
+        Node::from(call!(Device::SharedAtomicAdd; [DType::U32, 1u32]; at(offset, bytes), 0))
+    };
+    let zeroed = || vec![store(0, 64), barrier()];
+    accepts(&program([zeroed(), vec![update(0, 64), barrier(), load(0, 64)]].concat()));
+    refuses_body(vec![store(0, 64), update(0, 64)], "updated before all threads have stored");
+    refuses_body([zeroed(), vec![update(0, 64), load(0, 64)]].concat(), "loaded from before all threads have stored");
+    refuses_body([zeroed(), vec![load(0, 64), update(0, 64)]].concat(), "while other threads may still load");
+    refuses_body([zeroed(), vec![update(96, 64)]].concat(), "is beyond the 128 of scratch memory");
 }
 
 #[test]

@@ -48,6 +48,14 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
     T::from_bits64(unsafe { step::atomic(Touch::Atomic, addr, T::BYTES, relaxed, site, replace) })
 }
 
+/// # Safety
+/// None: the emulated SM checks the offset.
+pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, site: u32) {
+    if ok {
+        step::shared_atomic(off, T::BYTES, site, |old| T::atomic_add(T::from_bits64(old), v).to_bits64());
+    }
+}
+
 pub fn assert_failed(msg: &'static CStr, site: u32) {
     step::assert_failed(&msg.to_string_lossy(), site)
 }

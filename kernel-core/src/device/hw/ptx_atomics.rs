@@ -1,4 +1,4 @@
-//! Atomics in PTX, at device scope on global memory.
+//! Atomics in PTX: at device scope on global memory, and additions to shared memory.
 //!
 //! Every function that takes an address has one contract: an element of the type may be read and written there, and the
 //! address is aligned to it. A byte is exchanged with the word around it, which every allocation of the device has as a
@@ -6,6 +6,7 @@
 
 use core::arch::asm;
 
+use super::Shared;
 use crate::device::Mem;
 use crate::device::mem::{Repr, combine, repr};
 use crate::scalar::atomic_op;
@@ -109,6 +110,37 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
         _ => return unsafe { by_cas::<T, OP>(addr, v, relaxed) },
     };
     T::from_bits64(old)
+}
+
+/// Under a predicate, which takes no branch. The old value is not asked for.
+macro_rules! shared_add {
+    ($type:literal, $reg:ident, $word:ty, $off:expr, $ok:expr, $v:expr) => {
+        // SAFETY: where `ok`, an element of this many bits may be written at the address: the contract of this module.
+        unsafe {
+            asm!(
+                "{{",
+                ".reg .pred ok;",
+                "setp.ne.u32 ok, {ok}, 0;",
+                concat!("@ok red.relaxed.cta.shared.add.", $type, " [{p}], {v};"),
+                "}}",
+                ok = in(reg32) $ok as u32, p = in(reg32) Shared::address($off) as u32, v = in($reg) $v as $word,
+                options(nostack)
+            )
+        }
+    };
+}
+
+/// # Safety
+/// Where `ok`, an element of the type, of 4 or 8 bytes, lies at the offset into shared memory, aligned to it.
+#[inline(always)]
+pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, _site: u32) {
+    let bits = v.to_bits64();
+    match (T::BYTES, const { repr::<T>() }) {
+        (8, Repr::F64) => shared_add!("f64", reg64, u64, off, ok, bits),
+        (8, _) => shared_add!("u64", reg64, u64, off, ok, bits),
+        (_, Repr::F32) => shared_add!("f32", reg32, u32, off, ok, bits),
+        (_, _) => shared_add!("u32", reg32, u32, off, ok, bits),
+    }
 }
 
 /// For what the hardware lacks. The first read need not be fresh: a stale one fails the exchange.

@@ -370,3 +370,28 @@ fn atomic_loads_of_several_programs_are_remembered() {
     let f = program(32, 0).grid(2).write(&mut x).fails(stored_by_a_reader, Kind::GlobalRace, 161);
     assert_eq!(f.other_site, Some(160));
 }
+
+/// All threads add to one counter, which the last one has zeroed, and read it.
+unsafe fn counter<const ZEROED: bool, const AWAITED: bool>(_: &[u64]) {
+    let t = d::thread();
+    d::shared_store::<u32, 1, 1>(|_| 0, |_| t == 63, |_| 0, 40);
+    if ZEROED {
+        d::barrier(41);
+    }
+    d::shared_atomic_add::<u32, 2>(|r| r as u32 * 4, |r| r == 0, |_| 1, 42);
+    if AWAITED {
+        d::barrier(43);
+    }
+    let [n] = d::shared_load::<u32, 1, 1>(|_| 0, |_| true, 44);
+    assert!(!AWAITED || n == 64);
+}
+
+#[test]
+fn shared_atomics_race_with_loads_and_stores_alone() {
+    let racy = || program(64, 256).options(|o| o.uninitialised = false);
+    program(64, 256).passes(counter::<true, true>);
+    let f = racy().fails(counter::<false, true>, Kind::SharedRace, 40);
+    assert_eq!(f.other_site, Some(42));
+    let f = racy().fails(counter::<true, false>, Kind::SharedRace, 42);
+    assert_eq!(f.other_site, Some(44));
+}

@@ -1,0 +1,23 @@
+//! Histograms.
+
+use super::Mem;
+use super::tile::{Tile, each};
+
+/// Of the bins of a tile of this shape, of rank 1, the sum of the weights of the `elements` that are in it and count.
+/// Elements that are in none do not count.
+#[inline(always)]
+pub fn histogram<T: Mem>(
+    shape: &[usize],
+    elements: usize,
+    bin: impl Fn(usize) -> u64,
+    counts: impl Fn(usize) -> bool,
+    weight: impl Fn(usize) -> T,
+) -> Tile<T> {
+    let mut sums = vec![T::ZERO; shape.iter().product()];
+    for i in (0..elements).filter(|&i| counts(i)) {
+        if let Some(sum) = usize::try_from(bin(i)).ok().and_then(|b| sums.get_mut(b)) {
+            *sum = T::atomic_add(*sum, weight(i));
+        }
+    }
+    each(shape, |b| sums[b])
+}

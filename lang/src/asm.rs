@@ -1,0 +1,69 @@
+//! Inline assembly.
+
+use crate::stub;
+use crate::value::{Element, Tile, Tiles};
+
+/// PTX for each element, and what it computes: Triton's `inline_asm_elementwise`. Kernels with it are `unsafe fn`.
+///
+/// The text is that of Rust's `asm!`. `{0}` is the result, `{1}` and so on are the operands in their order. Several
+/// results come before the operands. The text names all of them. A brace of PTX is written twice, as in
+/// `"{{ .reg .pred p; .. }}"`. Labels are an error.
+///
+/// Operands are a tile or a scalar, or a tuple of up to 8 of them, whose shapes meet as those of operators. The closure
+/// takes an element of each, and gives one element, or a tuple of up to 8. It only computes with its arguments, without
+/// operations on tiles. Its types are those of the result. Where no PTX runs, on the CPU and on the emulated SM, it
+/// runs instead.
+///
+/// A number is in a register of 16, 32 or 64 bits, as its type has. `bool` and types of 8 bits are an error: convert
+/// them.
+///
+/// The text has no effects and reads no memory: it may be left out, repeated or moved. Nothing checks that, or whether
+/// the text computes what the closure does. `ptxas` refuses what is no PTX when the crate is built.
+///
+/// ```
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
+/// unsafe fn k(a: &[u32], b: &[u32], y: &mut [u32]) {
+///     let (a, b) = (load(a, arange(4)), load(b, arange(4)));
+///     store(y, arange(4), asm("lop3.b32 {0}, {1}, {2}, {2}, 0x30;", (a, b), |(a, b)| a & !b));
+/// }
+/// # }
+/// let mut y = [0; 4];
+/// // SAFETY: the instruction computes what the closure does.
+/// Runtime::cpu().launch(unsafe { k(&[1, 2, 3, 4], &[1, 1, 1, 1], &mut y) })?;
+/// assert_eq!(y, [0, 2, 2, 4]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn asm<T: Tiles, R: Meaning>(text: &str, operands: T, meaning: impl Fn(T::Elems) -> R) -> R::Tiles {
+    let _ = (text, operands, meaning);
+    stub()
+}
+
+/// What the closure of [`asm`] gives: a bound, which kernels do not write.
+pub trait Meaning {
+    /// A tile for each.
+    type Tiles;
+}
+
+impl<T: Element> Meaning for T {
+    type Tiles = Tile<T>;
+}
+
+macro_rules! tuples {
+    ($($($t:ident)+;)+) => { $(
+        impl<$($t: Element),+> Meaning for ($($t,)+) {
+            type Tiles = ($(Tile<$t>,)+);
+        }
+    )+ };
+}
+
+tuples! {
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+}
