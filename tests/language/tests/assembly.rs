@@ -1,7 +1,7 @@
 //! Inline assembly: its meaning, of every type that it takes, of one result and of several.
 
 use tilewright::{AsSliceMut, tile_kernel, tile_module};
-use tilewright_core::{AsSlice, bf16, f16};
+use tilewright_core::{bf16, f16};
 use tilewright_language_tests::everywhere::{Number, everywhere, same};
 
 /// Operands that are spread over each other, and scalars.
