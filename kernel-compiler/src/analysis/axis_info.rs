@@ -191,12 +191,25 @@ impl AxisAnalysis {
         (n as usize, descending && n > 1)
     }
 
-    /// The same of an access. A tile of pointers has elements at any addresses.
+    /// The same of an access. A tile of pointers has elements at any addresses. Code looks at an address of which no
+    /// alignment is known.
     pub fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
+        let size = f.dtype_at(place).size();
+        let (vec, descending) = self.vector(f, place.index, dim, size);
         match place.base {
             Base::Pointer { address, .. } if !f.ty(address).is_scalar() => (1, false),
-            _ => self.vector(f, place.index, dim, f.dtype_at(place).size()),
+            Base::Pointer { address, .. } => {
+                let most = self.alignment(f, address).map_or(vec, |by| (by / size).max(1));
+                (vec.min(most), descending && most > 1)
+            }
+            _ => (vec, descending),
         }
+    }
+
+    /// The bytes, 4 at least, of which an address is known to be a multiple. The kernel computes it.
+    pub fn alignment(&self, f: &Func, address: Value) -> Option<usize> {
+        let by = self.info(f, address).element.divisor();
+        (by >= 4).then(|| by.min(VECTOR_BYTES as u64) as usize)
     }
 
     /// How many elements along the last dimension are known to be consecutive: for the CPU's block copies.

@@ -240,6 +240,7 @@ impl Codegen<'_> {
             let far = if descending || planted!("vector-bound-of-first") { first } else { first + (vec - 1) };
             let mut tests = vec![];
             if let Base::Pointer { address, .. } = place.base
+                && self.a.alignment(f, address).is_none()
                 && !planted!("pointee-taken-for-aligned")
             {
                 tests.push((Expr::from(address) % (vec * bytes)).equals(0));

@@ -18,22 +18,26 @@ pub enum Base {
     /// A parameter without bounds.
     Raw(usize),
     /// An address that the kernel computes, such as one that it loads: a scalar, or a tile of the index's shape.
-    Pointer { address: Value, dtype: DType },
+    Pointer { address: Value, dtype: DType, mutable: bool },
 }
 
 /// The array that an element is in. Elements of different arrays are different elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Array {
     Param(usize),
-    /// All that computed addresses lead to.
-    Pointees,
+    /// All that computed addresses lead to, by `*mut` or by `*const`: the kernel does not write the latter.
+    Pointees {
+        mutable: bool,
+    },
 }
 
 impl fmt::Display for Array {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Array::Param(param) => write!(f, "parameter {param}"),
-            Array::Pointees => f.write_str("memory behind pointers"),
+            Array::Pointees { mutable } => {
+                write!(f, "memory behind `*{}` pointers", if *mutable { "mut" } else { "const" })
+            }
         }
     }
 }
@@ -47,7 +51,10 @@ impl Base {
 
 impl Address {
     pub fn array(&self) -> Array {
-        self.param().map_or(Array::Pointees, Array::Param)
+        match self.base {
+            Base::Slice(param) | Base::Raw(param) => Array::Param(param),
+            Base::Pointer { mutable, .. } => Array::Pointees { mutable },
+        }
     }
 
     pub fn param(&self) -> Option<usize> {

@@ -207,7 +207,10 @@ fn address(f: &Func, place: &Address) -> String {
     match place.base {
         Base::Slice(param) => format!("{}[{index:?}]", name(param)),
         Base::Raw(param) => format!("*{}[{index:?}]", name(param)),
-        Base::Pointer { address, dtype } => format!("({address:?} as {dtype})[{index:?}]"),
+        Base::Pointer { address, dtype, mutable } => {
+            let qualifier = if mutable { "mut" } else { "const" };
+            format!("({address:?} as {qualifier} {dtype})[{index:?}]")
+        }
     }
 }
 

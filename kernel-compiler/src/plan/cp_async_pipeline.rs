@@ -200,7 +200,7 @@ fn buffer_of_loop(
             continue;
         }
         let Some(dots) = products(f, v) else { continue };
-        if let Err(why) = copyable(f, v, written) {
+        if let Err(why) = copyable(f, a, v, written) {
             missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
         }
@@ -256,7 +256,7 @@ fn buffer_of_loop(
 }
 
 /// Whether `cp.async` can copy a load's tile: of a matrix, or of a batch, that nobody writes, zero where it is masked.
-fn copyable(f: &Func, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
+fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
     let Op::Load { place, other, .. } = f.op(v) else { return Err("it is computed") };
     let shape = f.shape(v);
     match () {
@@ -266,7 +266,9 @@ fn copyable(f: &Func, v: Value, written: &HashSet<Array>) -> Result<(), &'static
         () if !other.is_none_or(|v| f.is_zeros(v)) && !planted!("cp-async-ignores-other") => {
             Err("masked elements are not zero (`.other(..)`)")
         }
-        () if place.param().is_none() => Err("nothing tells that the address that it computes is aligned"),
+        () if place.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
+            Err("nothing tells that its address is aligned: `address / 16 * 16` does")
+        }
         () if written.contains(&place.array()) && !planted!("cp-async-of-written-array") => {
             Err("the kernel writes the array that it loads from")
         }

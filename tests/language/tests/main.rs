@@ -21,6 +21,7 @@ mod optional;
 mod parts;
 mod pdl;
 mod pointers;
+mod ported;
 mod random;
 mod ranges;
 mod reductions;

@@ -1,6 +1,6 @@
 //! Pointers that a kernel makes of addresses: tables of arrays, tiles of pointers, views.
 
-use tilewright::{Error, LaunchOptions, Runtime, tile_module};
+use tilewright::{Buffer, Error, LaunchOptions, Runtime, tile_module};
 use tilewright_core::{KernelParts, bf16, f16};
 use tilewright_language_tests::everywhere::{Number, everywhere};
 
@@ -18,6 +18,31 @@ mod kernels {
             for j in range(0, c.dim(1), BN) {
                 let mut sums = zeros::<f32>([BM, BN]);
                 for l in range(0, a.dim(1), BK) {
+                    sums = dot(a.tile([i, l], [BM, BK]), b.tile([l, j], [BK, BN]), sums);
+                }
+                c.store([i, j], sums);
+            }
+        }
+    }
+
+    /// The same where all addresses and strides are multiples of 16 bytes: operands are copied ahead.
+    #[tile_kernel(
+        tune(BM = [64], BN = [64], BK = [32], warps = [4], arch = [80, 90]),
+        emulate = all,
+        grid = [table.len() / 9],
+    )]
+    pub unsafe fn aligned<const BM: usize, const BN: usize, const BK: usize>(table: &[u64]) {
+        let entry = program_id(0) * 9;
+        let (m, n, k) = (load(table, entry + 3), load(table, entry + 4), load(table, entry + 5));
+        let address = |i: usize| load(table, entry + i) / 16 * 16;
+        let stride = |i: usize| load(table, entry + i) / 8 * 8;
+        let a = view(address(0) as *const f16, [m, k], [stride(6), 1]);
+        let b = view(address(1) as *const f16, [k, n], [stride(7), 1]);
+        let mut c = view(address(2) as *mut f32, [m, n], [stride(8), 1]);
+        for i in range(0, m, BM) {
+            for j in range(0, n, BN) {
+                let mut sums = zeros::<f32>([BM, BN]);
+                for l in range(0, k, BK) {
                     sums = dot(a.tile([i, l], [BM, BK]), b.tile([l, j], [BK, BN]), sums);
                 }
                 c.store([i, j], sums);
@@ -76,7 +101,7 @@ mod kernels {
         let i = arange(256);
         let p = words as *mut u32;
         store(p.add(i), (i * 65537).to::<u32>());
-        let halves = p.add(1) as *const u16;
+        let halves = p.add(1) as *mut u16;
         store(y, i, load(halves.add(255 - i)));
     }
 
@@ -92,6 +117,37 @@ mod kernels {
 /// Numbers from -8 to 8.
 fn numbers<T: Number>(n: usize, seed: usize) -> Vec<T> {
     (0..n).map(|i| T::of(((i * 37 + seed * 101) % 17) as f64 - 8.0)).collect()
+}
+
+#[test]
+fn aligned_products_of_a_table() {
+    // Multiples of 8, and a depth that is no multiple of the block's.
+    let sizes = [(70, 72, 40), (128, 8, 104), (1, 64, 32)];
+    let run = |rt: &Runtime, options: &LaunchOptions| {
+        let of = |n: usize, seed: usize| Buffer::from_slice(rt, &numbers::<f16>(n, seed));
+        let mut all = vec![];
+        for (i, &(m, n, k)) in sizes.iter().enumerate() {
+            all.push((of(m * k, i)?, of(k * n, i + 5)?, Buffer::<f32>::zeros(rt, m * n)?));
+        }
+        let entry = |(i, (a, b, c)): (usize, &(Buffer<f16>, Buffer<f16>, Buffer<f32>))| {
+            let (m, n, k) = sizes[i];
+            [a.addr(), b.addr(), c.addr(), m as u64, n as u64, k as u64, k as u64, n as u64, n as u64]
+        };
+        let table: Vec<u64> = all.iter().enumerate().flat_map(entry).collect();
+        let table = Buffer::from_slice(rt, &table)?;
+        // SAFETY: the table has addresses of matrices of these sizes, and no two of `c` are one.
+        rt.launch_with(rt.stream(), unsafe { kernels::aligned(&table) }, options)?;
+        all.iter().map(|(a, b, c)| Ok((a.to_vec()?, b.to_vec()?, c.to_vec()?))).collect::<Result<Vec<_>, Error>>()
+    };
+    everywhere(kernels::aligned::DESCS[0], run, |all, what| {
+        for (&(_, n, k), (a, b, c)) in sizes.iter().zip(&all) {
+            for (at, found) in c.iter().enumerate() {
+                let (i, j) = (at / n, at % n);
+                let wanted: f64 = (0..k).map(|l| a[i * k + l].number() * b[l * n + j].number()).sum();
+                assert_eq!(f64::from(*found), wanted, "{what}: {n} columns, element {i}, {j}");
+            }
+        }
+    });
 }
 
 #[test]

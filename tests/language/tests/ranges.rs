@@ -3,6 +3,7 @@
 use tilewright::tile_kernel;
 use tilewright::{LaunchOptions, Runtime};
 use tilewright_core::f16;
+use tilewright_language_tests::everywhere::everywhere;
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
@@ -85,4 +86,34 @@ fn options_of_ranges_keep_the_meaning() {
             assert_eq!(run(&Runtime::emulator(9), config.id), wanted, "{} on the emulated SM", config.id);
         }
     }
+}
+
+/// Iterations, and the last number.
+#[tile_kernel(types(T = [i8, u8, i16, u16]), tune(warps = [1]), grid = [1], emulate = all)]
+fn counted_to_the_end<T: Int>(bounds: &[T], y: &mut [i32]) {
+    let (mut n, mut last) = (0, -1);
+    for i in range(load(bounds, 0), load(bounds, 1), load(bounds, 2)) {
+        n += 1;
+        last = i.to::<i32>();
+    }
+    store(y, 0, n);
+    store(y, 1, last);
+}
+
+#[test]
+fn ranges_of_small_types_end() {
+    macro_rules! check { ($($t:ident)+) => { $(
+        for (lo, hi, step) in [(0, $t::MAX, 2), (5, $t::MAX, 100), ($t::MAX - 3, $t::MAX, 3)] {
+            let wanted: Vec<i32> = (i32::from(lo)..i32::from(hi)).step_by(step as usize).collect();
+            let desc = counted_to_the_end::DESCS.iter().find(|d| d.types == stringify!($t)).expect("it is built");
+            let run = |rt: &Runtime, options: &LaunchOptions| {
+                let mut y = [0; 2];
+                rt.launch_with(rt.stream(), counted_to_the_end(&[lo, hi, step], &mut y), options)?;
+                Ok(y)
+            };
+            let last = *wanted.last().expect("one at least");
+            everywhere(desc, run, |y, what| assert_eq!(y, [wanted.len() as i32, last], "{what}: {lo}..{hi} by {step}"));
+        }
+    )+ } }
+    check!(i8 u8 i16 u16);
 }

@@ -170,11 +170,10 @@ pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
 
 /// What instances do with memory behind addresses that they compute, as `Pointees` names it.
 fn pointees(funcs: &[Func]) -> Ident {
-    let reads = |f: &Func| {
-        values(&f.body).any(|v| matches!(f.op(v), Op::Load { place, .. } if place.array() == Array::Pointees))
-    };
+    let reads =
+        |f: &Func| values(&f.body).any(|v| matches!(f.op(v), Op::Load { place, .. } if place.param().is_none()));
     match () {
-        () if funcs.iter().any(|f| written(f).contains(&Array::Pointees)) => format_ident!("Written"),
+        () if funcs.iter().any(|f| written(f).contains(&Array::Pointees { mutable: true })) => format_ident!("Written"),
         () if funcs.iter().any(reads) => format_ident!("Read"),
         () => format_ident!("None"),
     }

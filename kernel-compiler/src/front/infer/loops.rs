@@ -44,7 +44,9 @@ impl Infer<'_> {
             Val::Int(step, _) => step > 0,
             _ => !dtype.is_signed(),
         };
-        if !counts_up || r.reversed {
+        // The last step may lead beyond the greatest number of a small type.
+        let may_wrap = dtype.size() < 4 && !matches!(r.step, Val::Int(1, _));
+        if !counts_up || r.reversed || may_wrap {
             return self.counted(label, pattern, &r, (lo, hi), dtype, span, body);
         }
         let step = self.bound(&r.step, dtype, span)?;

@@ -25,7 +25,7 @@ impl Infer<'_> {
     pub(super) fn base(&self, to: Pointee) -> Base {
         match to {
             Pointee::Param(param) => Base::Raw(param),
-            Pointee::Address { address, dtype, .. } => Base::Pointer { address, dtype },
+            Pointee::Address { address, dtype, mutable } => Base::Pointer { address, dtype, mutable },
         }
     }
 

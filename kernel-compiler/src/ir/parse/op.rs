@@ -10,14 +10,18 @@ use crate::ir::{
 use proc_macro2::Span;
 
 impl Parser {
-    /// As in `x[v0]`, `*x[v0]` without bounds, or `(v1 as f32)[v0]` from a computed address.
+    /// As in `x[v0]`, `*x[v0]` without bounds, or `(v1 as const f32)[v0]` from a computed address.
     pub(super) fn address(&mut self) -> Result<Address> {
         let base = if self.takes("(") {
             let address = self.value()?;
             self.keyword("as")?;
+            let mutable = self.takes_word("mut");
+            if !mutable {
+                self.keyword("const")?;
+            }
             let dtype = self.dtype()?;
             self.mark(")")?;
-            Base::Pointer { address, dtype }
+            Base::Pointer { address, dtype, mutable }
         } else {
             let raw = self.takes("*");
             let at = self.at();

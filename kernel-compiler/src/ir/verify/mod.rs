@@ -291,7 +291,10 @@ impl Verifier<'_> {
     }
 
     fn writes(&self, place: &Address) -> Result<(), String> {
-        let Some(param) = place.param() else { return Ok(()) };
+        let param = match place.base {
+            Base::Slice(param) | Base::Raw(param) => param,
+            Base::Pointer { mutable, .. } => return check(mutable, || "a `*const` may only be read".into()),
+        };
         let p = &self.f.params[param];
         check(p.kind.is_mut(), || format!("`{}` may only be read", p.name))
     }
@@ -314,7 +317,7 @@ impl Verifier<'_> {
                 let bounded = matches!(place.base, Base::Slice(_));
                 check(sliced || !bounded, || format!("`{}` is no slice, of which bounds would be checked", p.name))?;
             }
-            Base::Pointer { address, dtype } => {
+            Base::Pointer { address, dtype, .. } => {
                 check(ty.dtype == dtype, || format!("{ty} is no element behind a pointer to {dtype}"))?;
                 let of = self.ty(address);
                 let fits = of.dtype == DType::U64 && (of.is_scalar() || of.shape == ty.shape);
