@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How the registers of a thread meet memory.
+#[derive(Clone)]
 pub(super) struct Plan {
     /// Elements of one access.
     pub vec: usize,
@@ -46,10 +47,12 @@ impl Codegen<'_> {
             None => Expr::zero(t),
         };
         let n = layout.regs();
-        let loaded = call!(
-            Device::Load; [t, n, plan.vec, plan.descending];
-            of_r(plan.addr), plan.full, of_r(plan.ok), of_r(other), hint, site
-        );
+        let loaded = self.by_vectors(&place, plan, |p| {
+            call!(
+                Device::Load; [t, n, p.vec, p.descending];
+                of_r(p.addr), p.full, of_r(p.ok), of_r(other.clone()), hint, site
+            )
+        });
         let define = Stmt::define(v, Ty::array(t, n), loaded);
         self.access(&place, Some(&layout), false, site, vec![define]);
         self.at_hand(v, layout, Regs::of(v));
@@ -80,11 +83,29 @@ impl Codegen<'_> {
         let layout = self.store_layout(place, value);
         let regs = self.demand(value, &layout);
         let plan = self.plan(place, mask, &layout, true);
-        let store = call!(
-            Device::Store; [t, layout.regs(), plan.vec, plan.descending];
-            of_r(plan.addr), plan.full, of_r(plan.ok), of_r(regs.at(Local::R)), hint, site
-        );
+        let store = self.by_vectors(place, plan, |p| {
+            call!(
+                Device::Store; [t, layout.regs(), p.vec, p.descending];
+                of_r(p.addr), p.full, of_r(p.ok), of_r(regs.at(Local::R)), hint, site
+            )
+        });
         self.access(place, Some(&layout), true, site, vec![store.into()]);
+    }
+
+    /// An access as planned. Where the kernel computes the address, and nothing is known of it, its elements go one by
+    /// one if it turns out not to be aligned.
+    fn by_vectors(&self, place: &Address, plan: Plan, access: impl Fn(Plan) -> Expr) -> Expr {
+        let (vec, size) = (plan.vec, self.f.dtype_at(place).size());
+        match place.base {
+            Base::Pointer { address, .. }
+                if vec > 1 && self.a.alignment(self.f, address).is_none() && !planted!("pointee-taken-for-aligned") =>
+            {
+                let is_aligned = (Expr::from(address) % (vec * size)).equals(0);
+                let one_by_one = Plan { vec: 1, descending: false, full: false.into(), ..plan.clone() };
+                Expr::when(is_aligned, access(plan), access(one_by_one))
+            }
+            _ => access(plan),
+        }
     }
 
     /// The value's layout if it suits memory as well, else the layout that memory prefers.
@@ -239,12 +260,6 @@ impl Codegen<'_> {
             let first = Local::G * vec;
             let far = if descending || planted!("vector-bound-of-first") { first } else { first + (vec - 1) };
             let mut tests = vec![];
-            if let Base::Pointer { address, .. } = place.base
-                && self.a.alignment(f, address).is_none()
-                && !planted!("pointee-taken-for-aligned")
-            {
-                tests.push((Expr::from(address) % (vec * bytes)).equals(0));
-            }
             if let Some(t) = inside(far.group()) {
                 tests.push(call!(Device::All; [n / vec]; closure([Local::G], t)));
             }
