@@ -69,22 +69,40 @@ pub mod random {
 
     /// Two normal numbers of two uniform ones, by Box and Muller.
     fn pair_uniform_to_normal(u1: Tile<f32>, u2: Tile<f32>) -> (Tile<f32>, Tile<f32>) {
-        // -2 log(u1); a number that is not 0 for `rsqrt`.
-        let square = maximum(-1.3862944 * log2(maximum(u1, 1.0e-7)), 1.0e-30);
+        // A number that is not 0 for `rsqrt`.
+        let square = maximum(-2.0 * log_of_normal(maximum(u1, 1.0e-7)), 1.0e-30);
         let radius = square * rsqrt(square);
         let (cosine, sine) = cos_sin_of_turns(u2);
         (radius * cosine, radius * sine)
     }
 
+    /// The logarithm of positive numbers that are not denormal, with relative errors of 2e-7. `log` takes all numbers.
+    fn log_of_normal(x: Tile<f32>) -> Tile<f32> {
+        // x is 2^exponent (1 + f), and 1 + f from the root of 1/2 to that of 2.
+        let bits = bitcast::<i32>(x);
+        let exponent = (bits - 0x3F35_04F3) >> 23;
+        let f = bitcast::<f32>(bits - (exponent << 23)) - 1.0;
+        let (square, exponent) = (f * f, small_integer(exponent));
+        let a = 0.14249323 + f * (-0.12420141 + f * (0.116769984 + f * (-0.1151461 + f * 0.07037684)));
+        let b = 0.3333333 + f * (-0.24999994 + f * (0.20000714 + f * (-0.16668058 + f * a)));
+        f + (exponent * 0.6931472 + square * (f * b - 0.5))
+    }
+
+    /// An integer of less than 22 bits as a number. Slower units convert all integers.
+    fn small_integer(n: Tile<i32>) -> Tile<f32> {
+        bitcast::<f32>(n + 0x4B40_0000) - 12582912.0
+    }
+
     /// The cosine and the sine of `2 pi u`, for `u` from 0 to 1: of the rest to the nearest quarter, then turned by as
     /// many quarters.
     fn cos_sin_of_turns(u: Tile<f32>) -> (Tile<f32>, Tile<f32>) {
-        let quarters = rint(4.0 * u);
-        let rest = u - 0.25 * quarters;
+        // In the sum the last bits are the nearest integer.
+        let sum = 4.0 * u + 12582912.0;
+        let q = bitcast::<i32>(sum);
+        let rest = u - 0.25 * (sum - 12582912.0);
         let t = rest * rest;
-        let sine = rest * (6.2831853 + t * (-41.341702 + t * (81.605249 + t * (-76.705860 + t * 42.058694))));
-        let cosine = 1.0 + t * (-19.739209 + t * (64.939394 + t * (-85.456817 + t * 60.244641)));
-        let q = quarters.to::<i32>();
+        let sine = rest * (6.2831855 + t * (-41.3417 + t * (81.60525 + t * (-76.70586 + t * 42.058693))));
+        let cosine = 1.0 + t * (-19.739208 + t * (64.939395 + t * (-85.45682 + t * 60.24464)));
         let is_odd = (q & 1) != 0;
         let (c, s) = (where_(is_odd, sine, cosine), where_(is_odd, cosine, sine));
         (where_(((q + 1) & 2) != 0, -c, c), where_((q & 2) != 0, -s, s))
