@@ -116,8 +116,7 @@ fn argument(a: &Array, mutable: bool) -> String {
         (Kind::Slice, false) => format!("&{name}"),
         (Kind::Slice, true) => format!("(&mut {name}).as_slice_mut_arg()"),
         (Kind::Pointer, _) => format!("{name}.raw()"),
-        (Kind::Address, false) => format!("{name}.as_ptr() as u64"),
-        (Kind::Address, true) => format!("{name}.as_mut_ptr() as u64"),
+        (Kind::Address, _) => format!("{name}.addr()"),
         (Kind::View { dims, strides }, _) => {
             let slice =
                 if mutable { format!("(&mut {name}).as_slice_mut_arg()") } else { format!("(&{name}).as_slice_arg()") };
@@ -131,7 +130,7 @@ fn alias(a: &Array, of: &str) -> String {
     match a.kind {
         Kind::Slice => format!("SliceArg::from_raw({of}_arg.addr(), {of}_arg.len(), {of}_arg.place())"),
         Kind::Pointer => format!("{of}.raw()"),
-        Kind::Address => format!("{of}.as_ptr() as u64"),
+        Kind::Address => format!("{of}.addr()"),
         Kind::View { .. } => format!("{of}_arg.aliased()"),
     }
 }
