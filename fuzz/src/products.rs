@@ -357,8 +357,9 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         _ => *s.pick(&[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]),
     };
     // Now and then the result is added to the matrix that is written.
-    // A program of a cluster reads nothing that it writes, and reduces no columns.
-    let in_place = shape.ctas == 1 && !to.is_float8() && s.once_in(5);
+    // A program of a cluster reads nothing that it writes, and reduces no columns. Of a small tile several threads load
+    // an element that one of them stores.
+    let in_place = shape.ctas == 1 && !to.is_float8() && s.once_in(5) && m * n >= 1024;
     let pad = *s.pick(&["", "", " + 16", " + 5"]);
     if in_place {
         let top = to.input();

@@ -54,7 +54,7 @@ pub(super) fn scaled(
         let c = unsafe { decide::again(&c) };
         with_copies::<f16, u16>(on, copies, (a, b), |a, b| {
             let mut workspace = Workspace::<f32>::of_scheduler(on, stream_k)?;
-            // SAFETY: each program reads the tile that it writes then.
+            // SAFETY: each program reads the tile that it writes then, of 128 elements or more for each warp.
             let old = unsafe { c.aliased() };
             let (sums, semaphores) = workspace.parts();
             // SAFETY: the launcher takes no configuration that needs a larger workspace.
