@@ -279,7 +279,9 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
     /// The same memory, to be read by a kernel that also gets it to write.
     ///
     /// # Safety
-    /// The kernel reads no element that another of its programs writes.
+    /// The kernel reads no element that another of its programs writes. A program that reads and writes an element does
+    /// so by tiles of at least 128 elements for each warp: of a smaller tile several threads load an element that one of
+    /// them stores.
     pub unsafe fn aliased(&self) -> ViewArg<'a, T, R> {
         ViewArg {
             ptr: self.0.ptr,

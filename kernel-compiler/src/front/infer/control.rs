@@ -237,7 +237,7 @@ impl Infer<'_> {
                 self.emit(StmtKind::Assign(var, v));
                 Ok(Val::Unit)
             }
-            (Some(Binding::PtrVar(var)), Val::Ptr(p)) => self.assign_pointer(&name.to_string(), var, p, span),
+            (Some(Binding::PtrVar(var)), Val::Ptr(p)) => self.assign_pointer(name, var, p, span),
             (Some(Binding::PtrVar(..)), _) => self.error(
                 span,
                 format!("`{name}` is a pointer: only pointers are assigned to it, as in `{name} = {name}.add(n)`"),

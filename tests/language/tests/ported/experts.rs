@@ -75,7 +75,8 @@ fn tokens_of_each_expert_are_side_by_side() {
                 let (first, end) = (begins[e] as usize, next[e] as usize);
                 assert_eq!(begins[e + 1], begins[e] + (wanted.len() as i32 + block - 1) / block * block, "{what}: {e}");
                 let mut found = tokens[first..end].to_vec();
-                (found.sort_unstable(), wanted.sort_unstable());
+                found.sort_unstable();
+                wanted.sort_unstable();
                 assert_eq!(found, wanted, "{what}: expert {e}");
                 assert!(tokens[end..begins[e + 1] as usize].iter().all(|&t| t == -1), "{what}: padding of {e}");
             }
