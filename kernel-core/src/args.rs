@@ -280,8 +280,8 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
     ///
     /// # Safety
     /// The kernel reads no element that another of its programs writes. A program that reads and writes an element does
-    /// so by tiles of at least 128 elements for each warp: of a smaller tile several threads load an element that one of
-    /// them stores.
+    /// so by tiles of at least 128 elements for each warp: of a smaller tile several threads load an element that one
+    /// of them stores.
     pub unsafe fn aliased(&self) -> ViewArg<'a, T, R> {
         ViewArg {
             ptr: self.0.ptr,
