@@ -41,7 +41,7 @@ impl Len {
 pub enum Kind {
     Slice,
     Pointer,
-    /// A number, of which the kernel makes a pointer.
+    /// A number that the kernel casts to a pointer.
     Address,
     /// Extents and strides, in elements; numbers or the names of sizes of a run.
     View {

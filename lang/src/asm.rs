@@ -1,7 +1,7 @@
 //! Inline assembly.
 
 use crate::stub;
-use crate::value::{Element, Tile, Tiles};
+use crate::value::{Meaning, Tiles};
 
 /// PTX for each element, and what it computes: Triton's `inline_asm_elementwise`. Kernels with it are `unsafe fn`.
 ///
@@ -18,7 +18,7 @@ use crate::value::{Element, Tile, Tiles};
 /// them.
 ///
 /// The text has no effects and reads no memory: it may be left out, repeated or moved. Nothing checks that, or whether
-/// the text computes what the closure does. `ptxas` refuses what is no PTX when the crate is built.
+/// the text computes what the closure does. `ptxas` refuses a text that is not PTX when the crate is built.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -38,32 +38,4 @@ use crate::value::{Element, Tile, Tiles};
 pub fn asm<T: Tiles, R: Meaning>(text: &str, operands: T, meaning: impl Fn(T::Elems) -> R) -> R::Tiles {
     let _ = (text, operands, meaning);
     stub()
-}
-
-/// What the closure of [`asm`] gives: a bound, which kernels do not write.
-pub trait Meaning {
-    /// A tile for each.
-    type Tiles;
-}
-
-impl<T: Element> Meaning for T {
-    type Tiles = Tile<T>;
-}
-
-macro_rules! tuples {
-    ($($($t:ident)+;)+) => { $(
-        impl<$($t: Element),+> Meaning for ($($t,)+) {
-            type Tiles = ($(Tile<$t>,)+);
-        }
-    )+ };
-}
-
-tuples! {
-    A B;
-    A B C;
-    A B C D;
-    A B C D E;
-    A B C D E F;
-    A B C D E F G;
-    A B C D E F G H;
 }

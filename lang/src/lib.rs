@@ -50,7 +50,7 @@ mod shape;
 mod sort;
 mod value;
 
-pub use asm::{Meaning, asm};
+pub use asm::asm;
 pub use atomics::{
     atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store, atomic_xchg,
     atomic_xor,
@@ -80,7 +80,7 @@ pub use scan::{ScanOptions, Scans, cumprod, cumsum, scan};
 pub use shape::{Shapes, broadcast, expand, permute, reshape, trans};
 pub use sort::{SortOptions, sort, topk};
 pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
-pub use value::{Condition, Element, Float, Int, Meets, Num, Of, Shape, Tile, Tiles, Value};
+pub use value::{Condition, Element, Float, Int, Meaning, Meets, Num, Of, Shape, Tile, Tiles, Value};
 
 /// Operations with another number of arguments: reductions along an axis, accesses through pointers, ranges of step 1.
 /// A kernel calls them without `overloads::`.

@@ -57,10 +57,24 @@ impl<V: Value> Tiles for V {
     type Elems = V::Elem;
 }
 
+/// What the closure of [`asm`](crate::asm) gives, an element or a tuple of up to 8: a bound, which kernels do not write.
+pub trait Meaning {
+    /// A tile for each.
+    type Tiles;
+}
+
+impl<T: Element> Meaning for T {
+    type Tiles = Tile<T>;
+}
+
 macro_rules! tuples {
     ($($($t:ident)+;)+) => { $(
         impl<$($t: Value),+> Tiles for ($($t,)+) {
             type Elems = ($($t::Elem,)+);
+        }
+
+        impl<$($t: Element),+> Meaning for ($($t,)+) {
+            type Tiles = ($(Tile<$t>,)+);
         }
     )+ };
 }

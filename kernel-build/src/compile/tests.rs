@@ -80,6 +80,19 @@ impl Place {
         })
     }
 
+    /// Builds kernels over the device library, without a failure or a warning: the outcome, and the bundles' bytes.
+    fn built_over_library(&mut self, targets: &str, lower: &Lower) -> (Outcome, Vec<Vec<u8>>) {
+        self.tilewright_core = Path::new(tilewright_core::SOURCE_DIR).join("lib.rs");
+        let outcome = self.build_for(targets, lower, toolchain::find).unwrap();
+        assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+        assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
+        if outcome.report.ptxas.is_none() {
+            eprintln!("built without ptxas: whether it takes the PTX is not known");
+        }
+        let bundles = self.bundles().iter().map(|b| fs::read(self.dir.join("out").join(b)).unwrap()).collect();
+        (outcome, bundles)
+    }
+
     fn bundles(&self) -> Vec<String> {
         let names = fs::read_dir(self.dir.join("out")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> = names.collect();

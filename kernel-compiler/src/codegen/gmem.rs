@@ -165,6 +165,14 @@ impl Codegen<'_> {
         }
     }
 
+    /// The number of elements, where accesses end there.
+    fn end(&self, place: &Address) -> Option<Name> {
+        match place.base {
+            Base::Slice(param) => Some(Name::Arg(self.f.params[param].slot + 1)),
+            Base::Raw(_) | Base::Pointer { .. } => None,
+        }
+    }
+
     /// Byte address of an element.
     fn address(&self, place: &Address, first: Expr, index: Expr) -> Expr {
         let index = self.as_u64(place.index, index);
@@ -187,10 +195,7 @@ impl Codegen<'_> {
 
     fn scalar_ok(&self, place: &Address, mask: Option<Value>) -> Expr {
         let index = self.as_u64(place.index, place.index.into());
-        let inside = match place.base {
-            Base::Slice(param) => Some(index.less(Name::Arg(self.f.params[param].slot + 1)).group()),
-            Base::Raw(_) | Base::Pointer { .. } => None,
-        };
+        let inside = self.end(place).map(|end| index.less(end).group());
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
@@ -221,17 +226,13 @@ impl Codegen<'_> {
         }
         self.vectors |= vec > 1;
         let affine = self.affine(index, layout);
-        let bound = match (place.base, &affine) {
+        let bound = match (self.end(place), &affine) {
             _ if planted!("slice-bound-dropped") => None,
-            (Base::Raw(_) | Base::Pointer { .. }, _) => None,
-            (Base::Slice(param), Some(a)) => {
-                let end = Name::Arg(f.params[param].slot + 1);
+            (None, _) => None,
+            (Some(end), Some(a)) => {
                 Some(self.below(index, a, end).unwrap_or_else(|| Regs(regs.0.clone().less(end).group())))
             }
-            (Base::Slice(param), None) => {
-                let end = Name::Arg(f.params[param].slot + 1);
-                Some(Regs(self.as_u64(index, regs.0.clone()).less(end).group()))
-            }
+            (Some(end), None) => Some(Regs(self.as_u64(index, regs.0.clone()).less(end).group())),
         };
         // The mask goes with the bounds if it says no more of an access than of its farthest element.
         let ascends =
@@ -308,8 +309,7 @@ impl Codegen<'_> {
                 buffer(), any(Expr::from(Name::Tid).equals(0)), any(Expr::from(Name::Old(v)).element(0)), site
             );
             let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
-            let steps = vec![vec![store.into()], vec![Stmt::define(v, t.into(), load)]];
-            let scratch = Node::Scratch { bytes: 8, steps, site };
+            let scratch = Node::exchange(8, store.into(), Stmt::define(v, t.into(), load), site);
             if after {
                 self.node(scratch)
             } else {
@@ -361,8 +361,7 @@ impl Codegen<'_> {
             of_r(at.clone()), of_r(act), of_r(regs.at(Local::R)), site
         );
         let load = call!(Device::SharedLoad; [dtype, n, 1u32]; of_r(at), any(true), site);
-        let steps = vec![vec![store.into()], vec![Stmt::bind(name, load)]];
-        self.node(Node::Scratch { bytes: bytes << layout.bits(), steps, site });
+        self.node(Node::exchange(bytes << layout.bits(), store.into(), Stmt::bind(name, load), site));
         Regs::of(name)
     }
 }

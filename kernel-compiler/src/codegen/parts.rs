@@ -91,7 +91,7 @@ impl Codegen<'_> {
         );
         let name = self.fresh();
         let bytes = (1 << source.bits()) * dtype.size();
-        self.node(Node::Scratch { bytes, steps: vec![vec![store.into()], vec![Stmt::bind(name, loaded)]], site });
+        self.node(Node::exchange(bytes, store.into(), Stmt::bind(name, loaded), site));
         Regs::of(name)
     }
 

@@ -174,7 +174,7 @@ impl Codegen<'_> {
             let loaded = call!(Device::SharedLoad; [t, count, 1usize]; of_r(offset(partner)), any(true), site);
             let name = self.fresh();
             let bytes = count * threads * size;
-            self.node(Node::Scratch { bytes, steps: vec![vec![store.into()], vec![Stmt::bind(name, loaded)]], site });
+            self.node(Node::exchange(bytes, store.into(), Stmt::bind(name, loaded), site));
             out.push(Regs::of(name));
         }
         out

@@ -63,7 +63,7 @@ pub enum Op {
         axis: usize,
     },
     /// For each index of the result, the number of elements of a tile of rank 1 that equal it, or the sum of their
-    /// weights. Elements that the mask leaves out, and those that are no index, do not count.
+    /// weights. Elements that the mask leaves out, or that are not an index of a bin, do not count.
     Histogram {
         value: Value,
         weights: Option<Value>,

@@ -6,7 +6,7 @@ use super::operands;
 use super::tma_store::{matrix, part};
 use super::warp_specialized::{FusedStore, Pipeline};
 use crate::ir::walk::{behind, uses, walk, written};
-use crate::ir::{Array, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::{Address, Array, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::missed::Missed;
 use std::collections::HashSet;
 
@@ -120,7 +120,10 @@ impl Collect<'_> {
         };
         let alone =
             self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(&s.kind, StmtKind::Let(w) if *w == v));
-        let is_load = matches!(f.op(v), Op::Load { block_pointer: Some(_), place, .. } if f.shape(v).len() == 2 && (!self.written.contains(&place.array()) || planted!("epilogue-of-written-array")));
+        let is_written =
+            |place: &Address| self.written.contains(&place.array()) && !planted!("epilogue-of-written-array");
+        let is_load = f.shape(v).len() == 2
+            && matches!(f.op(v), Op::Load { block_pointer: Some(_), place, .. } if !is_written(place));
         let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
         if f.ty(v).is_scalar()
             || !alone

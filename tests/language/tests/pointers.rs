@@ -292,7 +292,7 @@ fn loads_see_what_other_threads_have_stored() {
         let mut found = vec![];
         for first in 0..4 {
             let (mut words, mut y) = ([0u32; 261], [0u16; 256]);
-            // SAFETY: 257 words follow, and those that are read as halves begin at the second one.
+            // SAFETY: 257 words follow, and the halves that are read begin at the second one.
             let call = unsafe { kernels::reversed(words[first..].as_mut_ptr() as u64, &mut y) };
             rt.launch_with(rt.stream(), call, options)?;
             found.push(y);

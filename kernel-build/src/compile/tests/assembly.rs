@@ -59,15 +59,8 @@ fn assembly_for_devices() {
         );
     }
     fs::write(&p.files[0], source).unwrap();
-    p.tilewright_core = Path::new(tilewright_core::SOURCE_DIR).join("lib.rs");
     let lower = |source: Source, libraries: &Libraries| tilewright_compiler::device_units(source, libraries);
-    let outcome = p.build_for("sm_80,sm_90a", &lower, toolchain::find).unwrap();
-    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
-    assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
-    if outcome.report.ptxas.is_none() {
-        eprintln!("built without ptxas: whether it takes the PTX is not known");
-    }
-    let bundles: Vec<Vec<u8>> = p.bundles().iter().map(|b| fs::read(p.dir.join("out").join(b)).unwrap()).collect();
+    let (outcome, bundles) = p.built_over_library("sm_80,sm_90a", &lower);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     let wanted = SNIPPETS.map(|(name, .., instruction)| (named(name), instruction));
     for (kernel, instruction) in wanted.into_iter().chain([("a_wide".into(), "mul.wide.u32 t")]) {

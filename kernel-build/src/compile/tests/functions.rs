@@ -77,12 +77,8 @@ fn functions_for_devices() {
     let mut p = Place::new("functions");
     p.files = vec![p.dir.join("functions.rs")];
     fs::write(&p.files[0], source()).unwrap();
-    p.tilewright_core = Path::new(tilewright_core::SOURCE_DIR).join("lib.rs");
     let lower = |source: Source, libraries: &Libraries| tilewright_compiler::device_units(source, libraries);
-    let outcome = p.build_for("sm_75,sm_80", &lower, toolchain::find).unwrap();
-    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
-    assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
-    let bundles: Vec<Vec<u8>> = p.bundles().iter().map(|b| fs::read(p.dir.join("out").join(b)).unwrap()).collect();
+    let (outcome, bundles) = p.built_over_library("sm_75,sm_80", &lower);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     assert!(bundles.len() > 100, "{} kernels", bundles.len());
     for bundle in &bundles {

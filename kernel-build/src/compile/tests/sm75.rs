@@ -40,14 +40,7 @@ fn kernels_for_sm_75() {
     let mut p = Place::new("sm75");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device-kernels/src");
     p.files = crate::files::rust_files(&sources).unwrap();
-    p.tilewright_core = Path::new(tilewright_core::SOURCE_DIR).join("lib.rs");
-    let outcome = p.build_for("sm_75", &lower, toolchain::find).unwrap();
-    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
-    assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
-    if outcome.report.ptxas.is_none() {
-        eprintln!("built without ptxas: whether it takes the PTX is not known");
-    }
-    let bundles: Vec<Vec<u8>> = p.bundles().iter().map(|b| fs::read(p.dir.join("out").join(b)).unwrap()).collect();
+    let (outcome, bundles) = p.built_over_library("sm_75", &lower);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     for (kernel, part, made_of) in KERNELS {
         let bundle = bundles.iter().find(|b| b.kernel() == kernel).expect(kernel);

@@ -21,7 +21,8 @@ impl Infer<'_> {
             }
         }
         if ta.shape.len() != tb.shape.len() {
-            return self.error(at_b, format!("`dot` of {ta} and {tb}: their ranks differ; broadcast one to a batch with `.expand(0)` and `.broadcast(..)`"));
+            let cure = "broadcast one to a batch with `.expand(0)` and `.broadcast(..)`";
+            return self.error(at_b, format!("`dot` of {ta} and {tb}: their ranks differ; {cure}"));
         }
         if ta.dtype != tb.dtype {
             let (a, b) = (in_message(ta.dtype), in_message(tb.dtype));

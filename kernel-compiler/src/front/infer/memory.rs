@@ -5,7 +5,6 @@ use crate::dtype::{DType, in_message};
 use crate::front::ast::Expr;
 use crate::front::infer::builtins::{Call, usage};
 use crate::front::infer::options::Options;
-use crate::front::infer::val::Pointee;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{Address, Atomic, Base, Op, StmtKind, Type, Value};
 
@@ -39,7 +38,7 @@ impl Infer<'_> {
             return self.error(first.span, format!("`.tile` is for views, found {found}: use `load(x, i)`"));
         }
         let writes = name != "load";
-        let (base, to, index, rest) = match base {
+        let (base, index, rest) = match base {
             Val::Param(param) => {
                 if let ("store", 2) = (name, c.args.len()) {
                     let slice = &self.params[param].name;
@@ -57,31 +56,31 @@ impl Infer<'_> {
                 let v = self.expr(i)?;
                 let index = self.index(v, i.span)?;
                 let base = if c.options.unchecked { Base::Raw(param) } else { Base::Slice(param) };
-                (base, Pointee::Param(param), index, &c.args[2..])
+                (base, index, &c.args[2..])
             }
             Val::Ptr(p) => {
                 let index = self.offset(&p, first.span)?;
-                (self.base(p.to), p.to, index, &c.args[1..])
+                (p.to, index, &c.args[1..])
             }
             other => {
                 let found = self.describe(&other);
                 return self.error(first.span, format!("`{name}` needs a slice, a pointer or a view, found {found}"));
             }
         };
-        if writes && !self.is_mut(to) {
-            let why = match to {
-                Pointee::Param(param) => {
+        if writes && !self.is_mut(base) {
+            let why = match base {
+                Base::Slice(param) | Base::Raw(param) => {
                     let p = &self.params[param];
                     format!("`{}` cannot be written: declare it as `{}: &mut [{}]`", p.name, p.name, p.dtype.name())
                 }
-                Pointee::Address { dtype, .. } => {
+                Base::Pointer { dtype, .. } => {
                     format!("a `*const {dtype}` cannot be written: cast the address with `as *mut {dtype}`")
                 }
             };
             return self.error(first.span, why);
         }
         let place = Address { base, index };
-        let dtype = self.elem(to);
+        let dtype = self.elem(base);
         let shape = self.ty(place.index).shape.clone();
         let mask = self.mask(&c.options, &shape)?;
         if let (Some((_, at)), true) = (&c.options.other, writes) {

@@ -37,8 +37,8 @@ use crate::dtype::{DType, in_message, in_source};
 use crate::front::ast;
 use crate::front::ast::{Choice, Config, Const, Kernel, ParamKind};
 use crate::front::infer::jumps::{Exit, Frame};
-use crate::front::infer::val::{Binding, Closure, Handed, Pointee, Pointer, Range, Val, Whole};
-use crate::ir::{Func, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
+use crate::front::infer::val::{Binding, Closure, Handed, Pointer, Range, Val, Whole};
+use crate::ir::{Base, Func, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use std::collections::HashMap;
 use tilewright_types::limits::MAX_RANK;
 
@@ -164,7 +164,7 @@ impl<'a> Infer<'a> {
             }
             let val = match p.kind {
                 ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span().into())),
-                ParamKind::Ptr { .. } => Val::Ptr(Pointer { to: Pointee::Param(i), offset: None }),
+                ParamKind::Ptr { .. } => Val::Ptr(Pointer { to: Base::Raw(i), offset: None }),
                 ParamKind::Slice { .. } | ParamKind::View { .. } => Val::Param(i),
             };
             let val = if p.is_optional { Val::Option(Some(Box::new(val))) } else { val };
@@ -436,7 +436,7 @@ impl<'a> Infer<'a> {
                 ParamKind::View { .. } => format!("the view `{}`", self.params[*p].name),
                 _ => format!("the slice `{}`", self.params[*p].name),
             },
-            Val::Ptr(Pointer { to: Pointee::Param(p), .. }) => format!("a pointer into `{}`", self.params[*p].name),
+            Val::Ptr(Pointer { to: Base::Raw(p), .. }) => format!("a pointer into `{}`", self.params[*p].name),
             Val::Ptr(p) => format!("a `{}`", self.pointer_type(p.to)),
             Val::View(view) => format!("a view of {}", self.elem(view.pointer.to)),
             Val::Range(_) => "a range".into(),

@@ -3,34 +3,27 @@
 use crate::diag::{Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast::{self, Expr};
-use crate::front::infer::val::{Pointee, Pointer, PointerVar};
+use crate::front::infer::val::{Pointer, PointerVar};
 use crate::front::infer::{Binding, Infer, Val};
 use crate::ir::{Base, Binary, Op, StmtKind, Type, Value};
 
 impl Infer<'_> {
-    pub(super) fn is_mut(&self, to: Pointee) -> bool {
+    pub(super) fn is_mut(&self, to: Base) -> bool {
         match to {
-            Pointee::Param(p) => self.params[p].kind.is_mut(),
-            Pointee::Address { mutable, .. } => mutable,
+            Base::Slice(p) | Base::Raw(p) => self.params[p].kind.is_mut(),
+            Base::Pointer { mutable, .. } => mutable,
         }
     }
 
-    pub(super) fn elem(&self, to: Pointee) -> DType {
+    pub(super) fn elem(&self, to: Base) -> DType {
         match to {
-            Pointee::Param(p) => self.params[p].dtype,
-            Pointee::Address { dtype, .. } => dtype,
-        }
-    }
-
-    pub(super) fn base(&self, to: Pointee) -> Base {
-        match to {
-            Pointee::Param(param) => Base::Raw(param),
-            Pointee::Address { address, dtype, mutable } => Base::Pointer { address, dtype, mutable },
+            Base::Slice(p) | Base::Raw(p) => self.params[p].dtype,
+            Base::Pointer { dtype, .. } => dtype,
         }
     }
 
     /// The type of a pointer, as messages call it.
-    pub(super) fn pointer_type(&self, to: Pointee) -> String {
+    pub(super) fn pointer_type(&self, to: Base) -> String {
         format!("*{} {}", if self.is_mut(to) { "mut" } else { "const" }, self.elem(to))
     }
 
@@ -41,7 +34,7 @@ impl Infer<'_> {
             None => self.constant(&Val::Int(0, None), DType::U64, span)?,
         };
         match p.to {
-            Pointee::Address { address, .. } if self.ty(offset).is_scalar() => {
+            Base::Pointer { address, .. } if self.ty(offset).is_scalar() => {
                 let shape = self.ty(address).shape.clone();
                 self.broadcast_to(offset, &shape, span, "an offset")
             }
@@ -70,7 +63,7 @@ impl Infer<'_> {
         } else {
             self.push(Op::Cast(to), Type { dtype: DType::U64, shape: found.shape }, span)
         };
-        Ok(Val::Ptr(Pointer { to: Pointee::Address { address, dtype, mutable: ty.mutable }, offset: None }))
+        Ok(Val::Ptr(Pointer { to: Base::Pointer { address, dtype, mutable: ty.mutable }, offset: None }))
     }
 
     /// A pointer loses its right to write; of a computed address it may change its type, too.
@@ -82,20 +75,18 @@ impl Infer<'_> {
         let (elem, to) = (self.elem(p.to), p.to);
         match to {
             _ if elem == dtype => Ok(Val::Ptr(match to {
-                Pointee::Address { address, dtype, .. } => {
-                    Pointer { to: Pointee::Address { address, dtype, mutable }, ..p }
-                }
-                Pointee::Param(_) => p,
+                Base::Pointer { address, dtype, .. } => Pointer { to: Base::Pointer { address, dtype, mutable }, ..p },
+                Base::Slice(_) | Base::Raw(_) => p,
             })),
-            Pointee::Address { mut address, .. } => {
+            Base::Pointer { mut address, .. } => {
                 if let Some(offset) = p.offset {
                     let size = self.constant(&Val::Int(elem.size() as i128, None), DType::U64, span)?;
                     let bytes = self.binary(Binary::Mul, offset, size, span)?;
                     address = self.binary(Binary::Add, address, bytes, span)?;
                 }
-                Ok(Val::Ptr(Pointer { to: Pointee::Address { address, dtype, mutable }, offset: None }))
+                Ok(Val::Ptr(Pointer { to: Base::Pointer { address, dtype, mutable }, offset: None }))
             }
-            Pointee::Param(p) => {
+            Base::Slice(p) | Base::Raw(p) => {
                 let name = &self.params[p].name;
                 self.error(span, format!("`{name}` points to {elem}: load it, and `bitcast` what is loaded to {dtype}"))
             }
@@ -114,7 +105,7 @@ impl Infer<'_> {
             None => i,
         };
         let mut to = p.to;
-        if let Pointee::Address { address, .. } = &mut to
+        if let Base::Pointer { address, .. } = &mut to
             && !self.ty(*address).is_scalar()
         {
             let shape = self.common_shape(&self.ty(*address).shape, &self.ty(offset).shape, span)?;
@@ -134,16 +125,16 @@ impl Infer<'_> {
         };
         let offset = cell(offset);
         let address = match p.to {
-            Pointee::Address { address, .. } => Some(cell(address)),
-            Pointee::Param(_) => None,
+            Base::Pointer { address, .. } => Some(cell(address)),
+            Base::Slice(_) | Base::Raw(_) => None,
         };
         Ok(Binding::PtrVar(PointerVar { to: p.to, address, offset }))
     }
 
     pub(super) fn read_pointer(&mut self, var: PointerVar, span: Span) -> Val {
         let to = match (var.to, var.address) {
-            (Pointee::Address { dtype, mutable, .. }, Some(address)) => {
-                Pointee::Address { address: self.read_var(address, span), dtype, mutable }
+            (Base::Pointer { dtype, mutable, .. }, Some(address)) => {
+                Base::Pointer { address: self.read_var(address, span), dtype, mutable }
             }
             (to, _) => to,
         };
@@ -152,15 +143,15 @@ impl Infer<'_> {
 
     pub(super) fn assign_pointer(&mut self, name: &str, var: PointerVar, p: Pointer, span: Span) -> Result<Val> {
         let address = match (var.to, p.to) {
-            (Pointee::Param(to), Pointee::Param(from)) if to == from => None,
-            (Pointee::Param(to), _) => {
+            (Base::Raw(to), Base::Raw(from)) if to == from => None,
+            (Base::Raw(to), _) => {
                 let to = &self.params[to].name;
                 return self.error(
                     span,
                     format!("`{name}` is a pointer into `{to}`: no pointer into another array is assigned to it"),
                 );
             }
-            (Pointee::Address { dtype, mutable, .. }, Pointee::Address { address, dtype: t, mutable: m })
+            (Base::Pointer { dtype, mutable, .. }, Base::Pointer { address, dtype: t, mutable: m })
                 if dtype == t && (m || !mutable) =>
             {
                 Some(address)

@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::front::ast::{self, Enum, Struct};
-use crate::ir::{LoopOptions, Value, Var};
+use crate::ir::{Base, LoopOptions, Value, Var};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -85,28 +85,17 @@ pub(super) enum Whole {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pointer {
-    pub to: Pointee,
+    /// [`Base::Raw`] or [`Base::Pointer`].
+    pub to: Base,
     /// In elements; none is 0.
     pub offset: Option<Value>,
-}
-
-/// What a pointer points into.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Pointee {
-    Param(usize),
-    /// Memory at an address that the kernel computes, or for each element at an address of its own.
-    Address {
-        address: Value,
-        dtype: DType,
-        mutable: bool,
-    },
 }
 
 /// The cells of a mutable pointer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PointerVar {
     /// As it was when the variable was declared.
-    pub to: Pointee,
+    pub to: Base,
     /// The address that the kernel computes.
     pub address: Option<Var>,
     pub offset: Var,

@@ -3,9 +3,9 @@
 use crate::diag::{Result, Span};
 use crate::dtype::DType;
 use crate::front::infer::builtins::Call;
-use crate::front::infer::val::{Extents, Pointee, Pointer, View};
+use crate::front::infer::val::{Extents, Pointer, View};
 use crate::front::infer::{Infer, Val};
-use crate::ir::{Address, Binary, BlockPointer, Dim, Number, Op, ParamKind, StmtKind, Type, Value};
+use crate::ir::{Address, Base, Binary, BlockPointer, Dim, Number, Op, ParamKind, StmtKind, Type, Value};
 use std::rc::Rc;
 use tilewright_types::limits::MAX_RANK;
 
@@ -16,7 +16,7 @@ impl Infer<'_> {
             Val::Param(p) => match self.params[*p].kind {
                 ParamKind::View { rank, .. } => {
                     let extents = Extents::Slots { first: self.params[*p].slot + 1, rank };
-                    Some(Rc::new(View { pointer: Pointer { to: Pointee::Param(*p), offset: None }, extents }))
+                    Some(Rc::new(View { pointer: Pointer { to: Base::Raw(*p), offset: None }, extents }))
                 }
                 _ => None,
             },
@@ -32,7 +32,7 @@ impl Infer<'_> {
             return self.error(c.args[0].span, format!("`view` is made of a pointer, found {found}"));
         };
         let offsets = pointer.offset.map_or(vec![], |o| self.ty(o).shape.clone());
-        let addresses = self.base(pointer.to).address().map_or(vec![], |a| self.ty(a).shape.clone());
+        let addresses = pointer.to.address().map_or(vec![], |a| self.ty(a).shape.clone());
         if let Some(shape) = [offsets, addresses].into_iter().find(|s| !s.is_empty()) {
             return self.error(c.args[0].span, format!("`view` is made of one pointer, found pointers {shape:?}"));
         }
@@ -173,7 +173,7 @@ impl Infer<'_> {
             mask = self.binary(Binary::And, mask, m, span)?;
         }
         let (index, mask) = (self.broadcast(index, &shape, span), self.broadcast(mask, &shape, span));
-        let place = Address { base: self.base(to), index };
+        let place = Address { base: to, index };
         let whole = match view.extents {
             Extents::Slots { first, .. } => {
                 let number = |k: usize| Number::slot(first + k);
@@ -214,10 +214,10 @@ impl Infer<'_> {
     }
 
     /// The name that messages have for it.
-    fn view_name(&self, to: Pointee) -> String {
+    fn view_name(&self, to: Base) -> String {
         match to {
-            Pointee::Param(p) => self.params[p].name.clone(),
-            Pointee::Address { .. } => "view".into(),
+            Base::Slice(p) | Base::Raw(p) => self.params[p].name.clone(),
+            Base::Pointer { .. } => "view".into(),
         }
     }
 }
