@@ -19,6 +19,7 @@ fn access(param: usize, kind: AccessKind, element: u64) -> Node {
         AccessKind::Read => Name::Arg(param),
         AccessKind::Write => Name::Map(param),
         AccessKind::Update => Name::Table(param),
+        AccessKind::Clear => Name::Matrix(param),
     };
     let stmts = vec![Stmt::Expr(Expr::from(of).element(element as usize))];
     Node::Access { stmts, access: Access { array: Array::Param(param), kind, key: (0, element), site: 0 } }
@@ -34,6 +35,10 @@ fn write(param: usize, element: u64) -> Node {
 
 fn update(param: usize, element: u64) -> Node {
     access(param, AccessKind::Update, element)
+}
+
+fn clear(param: usize) -> Node {
+    access(param, AccessKind::Clear, u64::MAX)
 }
 
 fn when(then: Vec<Node>) -> Node {
@@ -62,6 +67,7 @@ fn statement(s: &Stmt) -> String {
             Expr::Name(Name::Arg(param)) => format!("read {param}[{element}]"),
             Expr::Name(Name::Map(param)) => format!("write {param}[{element}]"),
             Expr::Name(Name::Table(param)) => format!("update {param}[{element}]"),
+            Expr::Name(Name::Matrix(param)) => format!("clear {param}"),
             _ => format!("{s}"),
         },
         s => format!("{s}"),
@@ -69,8 +75,23 @@ fn statement(s: &Stmt) -> String {
 }
 
 fn scheduled(nodes: Vec<Node>) -> (String, usize) {
-    let (nodes, bytes) = schedule(nodes);
+    let (nodes, bytes) = schedule(nodes, 0);
     (text(&nodes), bytes)
+}
+
+#[test]
+fn exchanges_lie_behind_shared_arrays() {
+    let (nodes, bytes) = schedule(vec![scratch(0, 20), scratch(1, 64)], 400);
+    assert_eq!(text(&nodes), "a store 400; |; a load 400; b store 432; |; b load 432");
+    assert_eq!(bytes, 496);
+}
+
+#[test]
+fn a_cleared_array_waits_and_is_waited_for() {
+    let (t, _) = scheduled(vec![clear(0), write(0, 1), write(0, 2), read(0, 1)]);
+    assert_eq!(t, "clear 0; |; write 0[1]; write 0[2]; |; read 0[1]");
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![clear(0), write(0, 1)] }]);
+    assert_eq!(t, "loop { |; clear 0; |; write 0[1] }");
 }
 
 #[test]

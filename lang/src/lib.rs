@@ -47,6 +47,7 @@ mod ranges;
 mod reduce;
 mod scan;
 mod shape;
+mod shared;
 mod sort;
 mod value;
 
@@ -78,6 +79,7 @@ pub use ranges::{Schedule, Steps, range, static_range};
 pub use reduce::{Reductions, argmax, argmin, max, min, reduce, sum};
 pub use scan::{ScanOptions, Scans, cumprod, cumsum, scan};
 pub use shape::{Shapes, broadcast, expand, permute, reshape, trans};
+pub use shared::shared_array;
 pub use sort::{SortOptions, sort, topk};
 pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 pub use value::{Condition, Element, Float, Int, Meaning, Meets, Num, Of, Shape, Tile, Tiles, Value};

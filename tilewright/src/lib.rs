@@ -30,6 +30,8 @@
 #![warn(missing_docs)]
 
 #[cfg(feature = "runtime")]
+pub mod grid;
+#[cfg(feature = "runtime")]
 pub mod random;
 
 /// Descriptors of kernels, bundles of compiled code, scalar operations, the emulated SM.

@@ -4,7 +4,7 @@
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
 use crate::ir::walk::{assigned, walk};
-use crate::ir::{Address, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
+use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What makes accesses of so many bytes. `learn` tells what follows from some requirements.
@@ -135,6 +135,7 @@ fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
         .collect()
 }
 
+/// Accesses to memory of the launch.
 fn places(f: &Func) -> Vec<Address> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { place, .. } => Some(place.clone()),
@@ -144,5 +145,5 @@ fn places(f: &Func) -> Vec<Address> {
         },
         _ => None,
     };
-    walk(&f.body).filter_map(of).collect()
+    walk(&f.body).filter_map(of).filter(|p| !matches!(p.base, Base::Shared(_))).collect()
 }

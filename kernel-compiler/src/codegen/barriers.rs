@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Beyond this many bytes all scratch buffers are one: occupancy is worth more than a barrier.
 const OWN_BYTES: usize = 16 << 10;
 
-pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
+/// Scratch buffers lie behind the first `before` bytes of shared memory. The number of bytes that all take together.
+pub fn schedule(nodes: Vec<Node>, before: usize) -> (Vec<Node>, usize) {
     let (mut sizes, mut kinds) = (vec![], BTreeMap::<Array, BTreeSet<AccessKind>>::new());
     walk(&nodes, &mut |n| match n {
         Node::Scratch { bytes, .. } => sizes.push(*bytes),
@@ -26,10 +27,10 @@ pub fn schedule(nodes: Vec<Node>) -> (Vec<Node>, usize) {
     let shared = total > OWN_BYTES;
     let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
     let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(array, _)| array).collect();
-    let mut cx = Scheduler { shared, next: 0, mixed, exits: vec![] };
+    let mut cx = Scheduler { shared, before, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
-    (nodes, bytes.next_multiple_of(16))
+    (nodes, before + bytes.next_multiple_of(16))
 }
 
 /// What threads may have done since the last barrier on some way here.
@@ -73,6 +74,7 @@ impl State {
 
 struct Scheduler {
     shared: bool,
+    before: usize,
     next: usize,
     /// Arrays to which different things are done.
     mixed: BTreeSet<Array>,
@@ -94,7 +96,7 @@ impl Scheduler {
     fn node(&mut self, n: Node, state: &mut State, out: &mut Vec<Node>) {
         match n {
             Node::Scratch { bytes, steps, site } => {
-                let offset = if self.shared { 0 } else { self.next };
+                let offset = self.before + if self.shared { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
                 if state.loaded.contains(&offset) && !planted!("exchange-overwrites-while-read") {
                     out.push(Node::Barrier { site });

@@ -2,7 +2,7 @@
 
 use crate::analysis::axis_info::WORD_BYTES;
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::pieces::{all_of, any, atomic, of_r};
+use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Base, Hint, Op, Value};
 use crate::layout::assign::{fastest, preferred};
@@ -32,29 +32,35 @@ impl Codegen<'_> {
         if f.ty(v).is_scalar() {
             let ok = self.scalar_ok(&place, mask);
             let addr = self.address(&place, self.first(&place), place.index.into());
-            let loaded = call!(
-                Device::Load; [t, 1u32, 1u32, false];
-                any(addr), false, any(ok), any(other.map_or(Expr::zero(t), Expr::from)), hint, site
-            );
-            let define = Stmt::define(v, t.into(), loaded.element(0));
-            self.access(&place, None, false, site, vec![define]);
+            let (mut stmts, loaded) = if let Base::Shared(_) = place.base {
+                self.shared_load_scalar(t, addr, ok, other.map(Expr::from), site)
+            } else {
+                let other = any(other.map_or(Expr::zero(t), Expr::from));
+                let load = call!(Device::Load; [t, 1u32, 1u32, false]; any(addr), false, any(ok), other, hint, site);
+                (vec![], load.element(0))
+            };
+            stmts.push(Stmt::define(v, t.into(), loaded));
+            self.access(&place, None, false, site, stmts);
             return;
         }
         let layout = self.layouts.of(v).clone();
         let plan = self.plan(&place, mask, &layout, false);
-        let other = match other {
-            Some(o) => self.demand(o, &layout).at(Local::R),
-            None => Expr::zero(t),
-        };
+        let other = other.map(|o| self.demand(o, &layout).at(Local::R));
         let n = layout.regs();
-        let loaded = self.by_vectors(&place, plan, |p| {
-            call!(
-                Device::Load; [t, n, p.vec, p.descending];
-                of_r(p.addr), p.full, of_r(p.ok), of_r(other.clone()), hint, site
-            )
-        });
-        let define = Stmt::define(v, Ty::array(t, n), loaded);
-        self.access(&place, Some(&layout), false, site, vec![define]);
+        let (mut stmts, loaded) = if let Base::Shared(_) = place.base {
+            self.shared_load(plan, t, &layout, other, site)
+        } else {
+            let other = other.unwrap_or(Expr::zero(t));
+            let load = self.by_vectors(&place, plan, |p| {
+                call!(
+                    Device::Load; [t, n, p.vec, p.descending];
+                    of_r(p.addr), p.full, of_r(p.ok), of_r(other.clone()), hint, site
+                )
+            });
+            (vec![], load)
+        };
+        stmts.push(Stmt::define(v, Ty::array(t, n), loaded));
+        self.access(&place, Some(&layout), false, site, stmts);
         self.at_hand(v, layout, Regs::of(v));
     }
 
@@ -73,22 +79,27 @@ impl Codegen<'_> {
             let of_one = Expr::from(Name::Tid).equals(0);
             let ok = if planted!("scalar-store-by-all-threads") { ok } else { of_one.and_then(ok) };
             let addr = self.address(place, self.first(place), place.index.into());
-            let store = call!(
-                Device::Store; [t, 1u32, 1u32, false];
-                any(addr), false, any(ok), any(value), hint, site
-            );
+            let store = match place.base {
+                Base::Shared(_) => {
+                    call!(Device::SharedStore; [t, 1u32, 1u32]; any(offset(addr)), any(ok), any(value), site)
+                }
+                _ => call!(Device::Store; [t, 1u32, 1u32, false]; any(addr), false, any(ok), any(value), hint, site),
+            };
             self.access(place, None, true, site, vec![store.into()]);
             return;
         }
         let layout = self.store_layout(place, value);
         let regs = self.demand(value, &layout);
         let plan = self.plan(place, mask, &layout, true);
-        let store = self.by_vectors(place, plan, |p| {
-            call!(
-                Device::Store; [t, layout.regs(), p.vec, p.descending];
-                of_r(p.addr), p.full, of_r(p.ok), of_r(regs.at(Local::R)), hint, site
-            )
-        });
+        let store = match place.base {
+            Base::Shared(_) => Self::shared_store(plan, t, &layout, &regs, site),
+            _ => self.by_vectors(place, plan, |p| {
+                call!(
+                    Device::Store; [t, layout.regs(), p.vec, p.descending];
+                    of_r(p.addr), p.full, of_r(p.ok), of_r(regs.at(Local::R)), hint, site
+                )
+            }),
+        };
         self.access(place, Some(&layout), true, site, vec![store.into()]);
     }
 
@@ -157,18 +168,21 @@ impl Codegen<'_> {
         self.node(Node::access(stmts, place.array(), key, site));
     }
 
-    /// The address of the first element, where all threads have the same.
+    /// The address of the first element, where all threads have the same; of a shared array its offset.
     pub(super) fn first(&self, place: &Address) -> Expr {
         match place.base {
             Base::Slice(param) | Base::Raw(param) => Name::Arg(self.f.params[param].slot).into(),
+            Base::Shared(array) => Expr::typed(self.shared_begin(array) as i128, DType::U64),
             Base::Pointer { address, .. } => address.into(),
         }
     }
 
     /// The number of elements, where accesses end there.
-    fn end(&self, place: &Address) -> Option<Name> {
+    fn end(&self, place: &Address) -> Option<Expr> {
         match place.base {
-            Base::Slice(param) => Some(Name::Arg(self.f.params[param].slot + 1)),
+            Base::Slice(param) => Some(Name::Arg(self.f.params[param].slot + 1).into()),
+            Base::Shared(_) if planted!("shared-array-bound-dropped") => None,
+            Base::Shared(array) => Some(Expr::typed(self.f.shared[array].len as i128, DType::U64)),
             Base::Raw(_) | Base::Pointer { .. } => None,
         }
     }
@@ -230,7 +244,8 @@ impl Codegen<'_> {
             _ if planted!("slice-bound-dropped") => None,
             (None, _) => None,
             (Some(end), Some(a)) => {
-                Some(self.below(index, a, end).unwrap_or_else(|| Regs(regs.0.clone().less(end).group())))
+                let below = self.below(index, a, end.clone());
+                Some(below.unwrap_or_else(|| Regs(regs.0.clone().less(end).group())))
             }
             (Some(end), None) => Some(Regs(self.as_u64(index, regs.0.clone()).less(end).group())),
         };
@@ -280,14 +295,23 @@ impl Codegen<'_> {
         let f = self.f;
         let Op::Atomic { op, place, values, mask, relaxed } = f.op(v).clone() else { unreachable!("an atomic") };
         let (t, site) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span));
+        let is_shared = matches!(place.base, Base::Shared(_));
         let call = |n: usize, addr: Expr, ok: Expr, args: Vec<Expr>| {
-            let function = if op == Atomic::Cas { Device::AtomicCas } else { Device::Atomic };
+            let function = match (is_shared, op == Atomic::Cas) {
+                (false, false) => Device::Atomic,
+                (false, true) => Device::AtomicCas,
+                (true, false) => Device::SharedAtomic,
+                (true, true) => Device::SharedAtomicCas,
+            };
             let (code, values) = atomic(op, t, args, Local::R);
             let generics = [t.into(), n.into()].into_iter().chain(code).collect();
-            let args = [of_r(addr), of_r(ok)].into_iter().chain(values).chain([relaxed.into(), site.into()]).collect();
+            let addr = if is_shared { offset(addr) } else { addr };
+            let order = (!is_shared).then(|| relaxed.into());
+            let args = [of_r(addr), of_r(ok)].into_iter().chain(values).chain(order).chain([site.into()]).collect();
             Expr::Call(Call { function: function.into(), generics, args })
         };
-        let relaxed = relaxed || planted!("atomic-is-relaxed");
+        // Barriers order what the program does in its shared memory.
+        let relaxed = relaxed || is_shared || planted!("atomic-is-relaxed");
         let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {

@@ -24,6 +24,7 @@ mod reduce;
 mod results;
 mod role;
 mod scan;
+mod shared;
 mod sort;
 mod statements;
 mod tma_store;
@@ -35,8 +36,8 @@ use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::{MAX_SHARED_BYTES, buffer_consts};
-use crate::ir::Func;
 use crate::ir::walk::uses;
+use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
 use crate::plan::{Plan, cp_async_pipeline, tma_pipeline};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
@@ -81,7 +82,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             .enumerate()
             .map(|(i, l)| Stmt::define(Name::ThreadPart(i), Ty::U32, thread_part(&l.thread_bases())))
             .collect();
-        let (body, scratch_bytes) = barriers::schedule(body);
+        let (body, scratch_bytes) = barriers::schedule(body, SharedArray::places(&f.shared).1);
         let (buffers, shared_bytes) = cp_async.places(f, scratch_bytes);
         let buffers = buffers.into_iter().map(|r| buffer_consts(r.buffer, r.start, r.bytes, r.stages)).collect();
         Lowered {

@@ -33,6 +33,11 @@ pub fn each(body: impl Into<Expr>) -> Expr {
     call!(Device::Each; of_r(body))
 }
 
+/// An offset into shared memory, which is computed as an address is, in 64 bits.
+pub fn offset(addr: Expr) -> Expr {
+    call!(Function::Cast; [DType::U64, DType::U32]; addr)
+}
+
 /// All of these conditions: by `&` where they are cheap, by `&&` where the later ones are worth skipping.
 pub fn all_of(conditions: impl IntoIterator<Item = Expr>, operator: BinaryOp) -> Expr {
     conditions.into_iter().reduce(|all, c| all.binary(operator, c)).unwrap_or(true.into())

@@ -8,7 +8,7 @@ use crate::codegen::pieces::each;
 use crate::dtype::DType;
 use crate::ir::{Binary, Op, StmtKind, Value};
 use crate::layout::linear::Layout;
-use crate::thread_ir::{Device, Expr, Function, Literal, Local, Method, Name, Ty, call, closure};
+use crate::thread_ir::{Device, Expr, Function, Literal, Local, Method, Ty, call, closure};
 use std::collections::HashSet;
 
 /// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
@@ -25,7 +25,7 @@ fn is_near(a: &Affine) -> bool {
 impl Codegen<'_> {
     /// `index < end` for any register where the index counts up from a base that did not wrap: a comparison with a
     /// constant.
-    pub(super) fn below(&mut self, index: Value, a: &Affine, end: Name) -> Option<Regs> {
+    pub(super) fn below(&mut self, index: Value, a: &Affine, end: Expr) -> Option<Regs> {
         if !is_near(a) || !self.counts_up(index) {
             return None;
         }
@@ -33,7 +33,7 @@ impl Codegen<'_> {
     }
 
     /// The same of an index of which that is known.
-    fn less(&mut self, a: &Affine, end: Name) -> Regs {
+    fn less(&mut self, a: &Affine, end: Expr) -> Regs {
         let limit = self.bind(Ty::U32, call!(Device::Limit; end, a.base));
         let most = *a.consts.iter().max().expect("a register") as u32;
         let index = match most {
@@ -114,7 +114,7 @@ impl Codegen<'_> {
             0 => b.base,
             n => self.bind(Ty::U64, Expr::from(b.base).method(Method::SaturatingAdd, n)),
         };
-        Some(self.less(&a, end))
+        Some(self.less(&a, end.into()))
     }
 
     /// The same with a limit that is no index and differs between few registers, for example from row to row.

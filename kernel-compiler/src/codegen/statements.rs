@@ -91,6 +91,7 @@ impl Codegen<'_> {
                     self.store(place, *value, *mask, *hint, *span);
                 }
             }
+            StmtKind::Clear { array, span } => self.clear(*array, self.site(*span)),
             StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
                 self.node(Node::If { cond: (*cond).into(), then, other });

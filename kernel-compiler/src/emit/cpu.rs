@@ -23,6 +23,9 @@ pub fn body(f: &Func) -> Vec<Node> {
         let ty = if v.ty.is_scalar() { v.ty.dtype.into() } else { Ty::Tile(v.ty.dtype) };
         cx.line(Stmt::variable(Name::Var(Var(i as u32)), Some(ty), None));
     }
+    for (i, array) in f.shared.iter().enumerate() {
+        cx.line(Stmt::bind(Name::SharedArray(i), call!(Cpu::SharedArray; number(array.bytes(), None))));
+    }
     cx.block(&f.body);
     let body = cx.blocks.pop().expect("the body");
     if cfg!(debug_assertions)
@@ -137,6 +140,9 @@ impl Writer<'_> {
                 let function = if mask.is_some() || run <= 1 { Cpu::Store } else { Cpu::StoreClipped };
                 let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, Local::I));
                 self.line(call!(function; [t]; self.shape(*value), number(run, None), of_i(addr), of_i(ok), of_i(val)));
+            }
+            StmtKind::Clear { array, .. } => {
+                self.line(call!(Cpu::SharedClear; Expr::from(Name::SharedArray(*array)).by_ref()));
             }
             StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(vec![], then), self.nested(vec![], other));
@@ -473,6 +479,7 @@ impl Writer<'_> {
         let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
         let first = match place.base {
             Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].slot),
+            Base::Shared(array) => call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref()),
             Base::Pointer { address, .. } => self.at(address, Local::I),
         };
         first.wrapping_add(bytes)
@@ -482,6 +489,10 @@ impl Writer<'_> {
         let inside = match place.base {
             Base::Slice(param) => {
                 let len = Expr::from(Name::Words).element(self.f.params[param].slot + 1);
+                Some(self.index(place).less(len).group())
+            }
+            Base::Shared(array) => {
+                let len = number(self.f.shared[array].len, Some(DType::U64));
                 Some(self.index(place).less(len).group())
             }
             Base::Raw(_) | Base::Pointer { .. } => None,

@@ -2,7 +2,8 @@
 //! compiler, so the macro and the build script read the same.
 
 /// Each library with its file.
-pub const LIBRARIES: [(&str, &str); 1] = [("random", include_str!("../../libraries/random.rs"))];
+pub const LIBRARIES: [(&str, &str); 2] =
+    [("grid", include_str!("../../libraries/grid.rs")), ("random", include_str!("../../libraries/random.rs"))];
 
 /// The library that a path names, if its last segment follows the path of the facade.
 pub fn named(path: &syn::Path, facade: &syn::Path) -> Option<&'static str> {
@@ -20,6 +21,7 @@ mod tests {
             |path: &str, facade: &str| super::named(&syn::parse_str(path).unwrap(), &syn::parse_str(facade).unwrap());
         assert_eq!(named("tilewright::random", "::tilewright"), Some("random"));
         assert_eq!(named("::tilewright::random", "::tilewright"), Some("random"));
+        assert_eq!(named("tilewright::grid", "::tilewright"), Some("grid"));
         assert_eq!(named("my::tiles::random", "::my::tiles"), Some("random"));
         for other in ["random", "crate::random", "tilewright::other", "my::tilewright::random"] {
             assert_eq!(named(other, "::tilewright"), None, "{other}");

@@ -17,14 +17,43 @@ pub enum Base {
     Slice(usize),
     /// A parameter without bounds.
     Raw(usize),
+    /// A [shared array](SharedArray): outside it nothing is touched.
+    Shared(usize),
     /// An address that the kernel computes, such as one that it loads: a scalar, or a tile of the index's shape.
     Pointer { address: Value, dtype: DType, mutable: bool },
+}
+
+/// An array in the shared memory of the program, as long as the program runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedArray {
+    pub name: String,
+    pub dtype: DType,
+    pub len: usize,
+}
+
+impl SharedArray {
+    /// The bytes that it takes: the next one begins aligned for all accesses.
+    pub fn bytes(&self) -> usize {
+        (self.len * self.dtype.size()).next_multiple_of(16)
+    }
+
+    /// Where each one begins in the shared memory of the program, and where all of them end.
+    pub fn places(arrays: &[SharedArray]) -> (Vec<usize>, usize) {
+        let (mut begins, mut end) = (vec![], 0);
+        for a in arrays {
+            begins.push(end);
+            end += a.bytes();
+        }
+        (begins, end)
+    }
 }
 
 /// The array that an element is in. Elements of different arrays are different elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Array {
     Param(usize),
+    /// A shared array.
+    Shared(usize),
     /// All that computed addresses lead to, by `*mut` or by `*const`: the kernel does not write the latter.
     Pointees {
         mutable: bool,
@@ -35,6 +64,7 @@ impl fmt::Display for Array {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Array::Param(param) => write!(f, "parameter {param}"),
+            Array::Shared(array) => write!(f, "shared array {array}"),
             Array::Pointees { mutable } => {
                 write!(f, "memory behind `*{}` pointers", if *mutable { "mut" } else { "const" })
             }
@@ -53,6 +83,7 @@ impl Address {
     pub fn array(&self) -> Array {
         match self.base {
             Base::Slice(param) | Base::Raw(param) => Array::Param(param),
+            Base::Shared(array) => Array::Shared(array),
             Base::Pointer { mutable, .. } => Array::Pointees { mutable },
         }
     }
@@ -60,7 +91,7 @@ impl Address {
     pub fn param(&self) -> Option<usize> {
         match self.base {
             Base::Slice(param) | Base::Raw(param) => Some(param),
-            Base::Pointer { .. } => None,
+            Base::Shared(_) | Base::Pointer { .. } => None,
         }
     }
 

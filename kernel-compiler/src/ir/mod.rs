@@ -16,7 +16,7 @@ pub mod walk;
 
 use crate::dtype::DType;
 pub use function::{Binary, Takes, Unary};
-pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, Test};
+pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, SharedArray, Test};
 pub use op::{Atomic, Combine, Meaning, Op, Precision, matrices};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
@@ -28,6 +28,7 @@ pub struct Func {
     pub params: Vec<Param>,
     pub values: Vec<ValueInfo>,
     pub vars: Vec<VarInfo>,
+    pub shared: Vec<SharedArray>,
     pub body: Vec<Stmt>,
     pub warps: u32,
     pub blocks_per_sm: u32,
@@ -83,6 +84,7 @@ impl Func {
     pub fn dtype_at(&self, place: &Address) -> DType {
         match place.base {
             Base::Slice(param) | Base::Raw(param) => self.params[param].dtype,
+            Base::Shared(array) => self.shared[array].dtype,
             Base::Pointer { dtype, .. } => dtype,
         }
     }

@@ -7,6 +7,7 @@
 //!   param n: scalar u64  // s4
 //!   guard s4 % 4
 //!   var m0: f32[64] acc
+//!   shared counts: u32 256
 //!   v0: u64 = program_id 0
 //!   v1: u64 = slot 4
 //!   v2: f32[64] = load x[v3] mask v4 other v5
@@ -18,7 +19,7 @@
 //! ```
 //!
 //! The slots of parameters follow from their kinds; the comment behind a parameter names them, as guards do. `x[v3]` is an
-//! element of a slice, and `*x[v3]` one that no bounds are checked for. `pdl` names the parameters that may be read before
+//! element of a slice or of a shared array, and `*x[v3]` one that no bounds are checked for. `pdl` names the parameters that may be read before
 //! the launch before has ended. The name of a variable that is no identifier stands in quotes. A line ends with
 //! `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
 
@@ -99,6 +100,9 @@ impl Printer<'_> {
             let name = if is_word(&v.name) { v.name.clone() } else { format!("{:?}", v.name) };
             self.line(format!("var m{i}: {} {name}", ty(&v.ty)));
         }
+        for a in &f.shared {
+            self.line(format!("shared {}: {} {}", a.name, a.dtype.name(), a.len));
+        }
         self.block(&f.body);
         self.depth -= 1;
         self.line("}");
@@ -132,6 +136,9 @@ impl Printer<'_> {
             StmtKind::Store { place, value, mask, hint, block_pointer, span } => {
                 let options = options(*mask, None, *hint, block_pointer.as_ref()) + &self.location(*span);
                 self.line(format!("store {}, {value:?}{options}", address(f, place)));
+            }
+            StmtKind::Clear { array, span } => {
+                self.line(format!("clear {}{}", f.shared[*array].name, self.location(*span)))
             }
             StmtKind::If { cond, then, other } => {
                 self.nested(&format!("if {cond:?}"), then);
@@ -207,6 +214,7 @@ fn address(f: &Func, place: &Address) -> String {
     match place.base {
         Base::Slice(param) => format!("{}[{index:?}]", name(param)),
         Base::Raw(param) => format!("*{}[{index:?}]", name(param)),
+        Base::Shared(array) => format!("{}[{index:?}]", f.shared[array].name),
         Base::Pointer { address, dtype, mutable } => {
             let qualifier = if mutable { "mut" } else { "const" };
             format!("({address:?} as {qualifier} {dtype})[{index:?}]")

@@ -49,6 +49,11 @@ pub enum StmtKind {
         block_pointer: Option<BlockPointer>,
         span: Span,
     },
+    /// All elements of a shared array become zero.
+    Clear {
+        array: usize,
+        span: Span,
+    },
     If {
         cond: Value,
         then: Vec<Stmt>,
@@ -126,9 +131,12 @@ impl Stmt {
                 .chain(block_pointer.iter_mut().flat_map(|w| &mut w.at))
                 .collect(),
             StmtKind::For { lo, hi, step, .. } => vec![lo, hi, step],
-            StmtKind::Let(_) | StmtKind::Loop { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {
-                vec![]
-            }
+            StmtKind::Let(_)
+            | StmtKind::Clear { .. }
+            | StmtKind::Loop { .. }
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Return => vec![],
         }
     }
 }

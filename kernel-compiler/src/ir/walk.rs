@@ -38,6 +38,7 @@ pub fn loaded(f: &Func, v: Value) -> Option<Value> {
 pub fn written(f: &Func) -> HashSet<Array> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { place, .. } => Some(place.array()),
+        StmtKind::Clear { array, .. } => Some(Array::Shared(*array)),
         StmtKind::Let(v) => match f.op(*v) {
             Op::Atomic { place, .. } => Some(place.array()),
             _ => None,

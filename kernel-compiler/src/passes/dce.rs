@@ -25,7 +25,7 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
     for s in stmts {
         match &s.kind {
             StmtKind::Let(v) if f.op(*v).has_effect() => mark(f, *v, live),
-            StmtKind::Let(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {}
+            StmtKind::Let(_) | StmtKind::Clear { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {}
             StmtKind::Assign(_, v) | StmtKind::Print { value: v, .. } | StmtKind::Assert { cond: v, .. } => {
                 mark(f, *v, live)
             }

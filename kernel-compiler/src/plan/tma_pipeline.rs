@@ -30,6 +30,9 @@ pub const ALIGN: usize = 1024;
 /// One tile that a `fused` store loads may be copied to the store's staging buffer. The consumers load such tiles, and
 /// tiles of computed operands, themselves where the producer cannot compute their addresses.
 pub fn plan(f: &Func, fused: &[FusedStore]) -> Result<Pipeline, Missed> {
+    if !f.shared.is_empty() {
+        return Err(Missed::new(TMA, "all warps reach the shared arrays of the kernel, so none of them copies alone"));
+    }
     let sources = operands::sources(f)?;
     let ways = [(fused, true), (&[], true), (fused, false), (&[], false)];
     let mut first = None;

@@ -2,7 +2,7 @@
 
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::ir::walk::walk;
-use crate::ir::{Address, Func, Op, StmtKind, Value};
+use crate::ir::{Address, Base, Func, Op, StmtKind, Value};
 use crate::missed::Missed;
 use proc_macro2::Span;
 use std::collections::HashSet;
@@ -17,7 +17,10 @@ pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed
         let size = f.dtype_at(place).size();
         let widest = VECTOR_BYTES / size;
         let elements: usize = f.shape(index).iter().product();
-        if f.shape(index).is_empty() || elements < f.warps as usize * 32 * widest {
+        if matches!(place.base, Base::Shared(_))
+            || f.shape(index).is_empty()
+            || elements < f.warps as usize * 32 * widest
+        {
             return None;
         }
         let dim = *a.order(f, index).first()?;

@@ -148,6 +148,8 @@ impl Call {
         match (device.effect(), self.generics.get(2)) {
             (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::GlobalRead,
             (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::GlobalWrite,
+            (Effect::SharedUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::SharedRead,
+            (Effect::SharedUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::SharedWrite,
             (effect, _) => effect,
         }
     }

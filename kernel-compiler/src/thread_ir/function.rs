@@ -13,7 +13,7 @@ pub enum Effect {
     GlobalUpdate,
     SharedRead,
     SharedWrite,
-    /// It adds to what is there, at once.
+    /// An atomic that reads and writes.
     SharedUpdate,
     /// Global to shared memory, by a copy that the thread waits for later.
     CopyAhead,
@@ -117,7 +117,9 @@ device_functions! {
     ScanTotals "scan_totals" Effect::None;
     ScanWarps "scan_warps" Effect::None;
     SetRegisters "set_registers" Effect::Control;
+    SharedAtomic "shared_atomic" Effect::SharedUpdate;
     SharedAtomicAdd "shared_atomic_add" Effect::SharedUpdate;
+    SharedAtomicCas "shared_atomic_cas" Effect::SharedUpdate;
     SharedLoad "shared_load" Effect::SharedRead;
     SharedStore "shared_store" Effect::SharedWrite;
     Shuffle "shuffle" Effect::Warp;
@@ -172,6 +174,9 @@ cpu_functions! {
     ScalarTile "Tile::scalar";
     Scan "scan";
     ScanExclusive "scan_exclusive";
+    SharedAddress "shared_address";
+    SharedArray "SharedArray::new";
+    SharedClear "shared_clear";
     Sort "sort";
     Store "store";
     StoreClipped "store_clipped";

@@ -52,6 +52,8 @@ pub enum Name {
     /// Whether an iteration that is copied ahead exists.
     Live,
     Local(Local),
+    /// On the CPU: a shared array.
+    SharedArray(usize),
     /// On the CPU: the program that runs, its number and the grid, and all argument words.
     Program,
     ProgramId,

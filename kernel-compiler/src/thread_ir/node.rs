@@ -11,7 +11,8 @@ use crate::plan::warp_specialized::TensorMap;
 pub enum Node {
     /// Statements of one line.
     Line(Vec<Stmt>),
-    /// An access to global memory, for the barriers that keep a program's accesses to one array in order.
+    /// An access to global memory or to a shared array, for the barriers that keep a program's accesses to one array in
+    /// order.
     Access {
         stmts: Vec<Stmt>,
         access: Access,
@@ -44,7 +45,13 @@ pub enum Node {
 }
 
 impl Node {
-    /// An access to a parameter; what it does is what the call in it does.
+    /// A shared array's elements become zero.
+    pub fn clear(stmts: Vec<Stmt>, array: usize, site: u32) -> Node {
+        let access = Access { array: Array::Shared(array), kind: AccessKind::Clear, key: (u32::MAX, 0), site };
+        Node::Access { stmts, access }
+    }
+
+    /// An access to an array; what it does is what the call in it does.
     pub fn access(stmts: Vec<Stmt>, array: Array, key: (u32, u64), site: u32) -> Node {
         let mut kind = None;
         stmts.iter().for_each(|s| {
@@ -54,7 +61,7 @@ impl Node {
                 }
             })
         });
-        let kind = kind.expect("a call that reaches global memory");
+        let kind = kind.expect("a call that reaches memory");
         Node::Access { stmts, access: Access { array, kind, key, site } }
     }
 
@@ -89,14 +96,16 @@ pub enum AccessKind {
     Write,
     /// An atomic that reads and writes.
     Update,
+    /// A write of all elements, which comes before or after every other one.
+    Clear,
 }
 
 impl AccessKind {
     fn of(effect: Effect) -> Option<AccessKind> {
         match effect {
-            Effect::GlobalRead => Some(AccessKind::Read),
-            Effect::GlobalWrite => Some(AccessKind::Write),
-            Effect::GlobalUpdate => Some(AccessKind::Update),
+            Effect::GlobalRead | Effect::SharedRead => Some(AccessKind::Read),
+            Effect::GlobalWrite | Effect::SharedWrite => Some(AccessKind::Write),
+            Effect::GlobalUpdate | Effect::SharedUpdate => Some(AccessKind::Update),
             _ => None,
         }
     }

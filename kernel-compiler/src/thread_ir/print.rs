@@ -416,6 +416,7 @@ impl Display for Name {
             Name::AddsTo(v) => write!(f, "add_v{}", v.0),
             Name::Old(v) => write!(f, "old_v{}", v.0),
             Name::Results(v) => write!(f, "r{}", v.0),
+            Name::SharedArray(i) => write!(f, "shared{i}"),
             Name::Next(v) => write!(f, "i{}", v.0),
             Name::Ahead(v) => write!(f, "j{}", v.0),
             Name::Reach(v) => write!(f, "reach{}", v.0),

@@ -62,3 +62,36 @@ pub unsafe fn shared_atomic_add<T: Mem, const R: usize>(
         r += 1;
     }
 }
+
+/// As [`atomic`](fn@atomic), of elements in the program's dynamic shared memory, at byte offsets. It orders no other
+/// accesses.
+///
+/// # Safety
+/// Allowed offsets lie in the program's shared memory, and are aligned to the type.
+#[inline(always)]
+pub unsafe fn shared_atomic<T: Mem, const R: usize, const OP: u32>(
+    off: impl Fn(usize) -> u32,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    site: u32,
+) -> [T; R] {
+    let ok = |r| ok(r) || planted!("device-shared-array-atomic-unmasked");
+    // SAFETY: an allowed offset lies in the program's shared memory, aligned, by this function's contract.
+    each(|r| if ok(r) { unsafe { hw::shared_atomic::<T, OP>(off(r), val(r), site) } } else { T::ZERO })
+}
+
+/// As [`atomic_cas`], of elements in the program's dynamic shared memory, at byte offsets. It orders no other accesses.
+///
+/// # Safety
+/// As [`shared_atomic`].
+#[inline(always)]
+pub unsafe fn shared_atomic_cas<T: Mem, const R: usize>(
+    off: impl Fn(usize) -> u32,
+    ok: impl Fn(usize) -> bool,
+    expected: impl Fn(usize) -> T,
+    new: impl Fn(usize) -> T,
+    site: u32,
+) -> [T; R] {
+    // SAFETY: an allowed offset lies in the program's shared memory, aligned, by this function's contract.
+    each(|r| if ok(r) { unsafe { hw::shared_atomic_cas(off(r), expected(r), new(r), site) } } else { T::ZERO })
+}

@@ -193,20 +193,24 @@ pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize)
     }
 }
 
-/// An atomic on shared memory, which orders nothing else.
-pub fn shared_atomic(off: u32, bytes: usize, site: u32, replace: impl Fn(u64) -> u64) {
+/// An atomic on shared memory, which orders nothing else. The old value.
+pub fn shared_atomic(touch: Touch, off: u32, bytes: usize, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
     let place = with(|m| {
         m.report.atomics += 1;
-        m.shared(Touch::Atomic, off, bytes, 0, site)
+        m.shared(touch, off, bytes, 0, site)
     });
     let Some(place) = place else { stop() };
     // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
-    let new = replace(unsafe { read(place, bytes) as u64 });
-    if !with(|m| m.may_give(new as u128, bytes, site)) {
-        stop();
+    let old = unsafe { read(place, bytes) as u64 };
+    if touch.writes() {
+        let new = replace(old);
+        if !with(|m| m.may_give(new as u128, bytes, site)) {
+            stop();
+        }
+        // SAFETY: as above.
+        unsafe { write(place, bytes, new as u128) };
     }
-    // SAFETY: as above.
-    unsafe { write(place, bytes, new as u128) };
+    old
 }
 
 pub fn assert_failed(msg: &str, site: u32) {

@@ -167,6 +167,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("scalar-store-by-all-threads", "every thread stores a scalar"),
             ("pointee-taken-for-aligned", "vectors are loaded from computed addresses of any alignment"),
             ("slice-bound-dropped", "accesses go beyond the end of a slice"),
+            ("shared-array-bound-dropped", "accesses go beyond the end of a shared array"),
             ("mask-dropped", "masks of loads, stores and atomics are ignored"),
             ("all-copies-store", "threads with copies of an element all store it, and all make its atomic"),
             ("vector-bound-of-first", "a vector is allowed whose last element is outside"),
@@ -269,6 +270,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("histogram-counts-what-is-outside", "an element that is in no bin counts in another one"),
         ],
     ),
+    ("codegen/shared.rs", &[("shared-arrays-overlap", "all shared arrays begin at the same byte")]),
     ("codegen/scan.rs", &[("scan-counts-padding", "a scan in reverse begins with the padding")]),
     ("codegen/sort.rs", &[("topk-copies-differ", "copies of a key swap equal payloads, or leave them")]),
     (
@@ -327,6 +329,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
             ("device-atomic-unmasked", "atomics ignore their mask"),
             ("device-atomic-is-relaxed", "atomics neither acquire nor release"),
             ("device-shared-atomic-unmasked", "additions to shared memory ignore their mask"),
+            ("device-shared-array-atomic-unmasked", "atomics on shared arrays ignore their mask"),
         ],
     ),
     (

@@ -171,7 +171,7 @@ pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
 /// What instances do with memory behind addresses that they compute, as `Pointees` names it.
 fn pointees(funcs: &[Func]) -> Ident {
     let reads =
-        |f: &Func| values(&f.body).any(|v| matches!(f.op(v), Op::Load { place, .. } if place.param().is_none()));
+        |f: &Func| values(&f.body).any(|v| matches!(f.op(v), Op::Load { place, .. } if place.base.address().is_some()));
     match () {
         () if funcs.iter().any(|f| written(f).contains(&Array::Pointees { mutable: true })) => format_ident!("Written"),
         () if funcs.iter().any(reads) => format_ident!("Read"),

@@ -23,6 +23,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("arange", "arange(N) or arange(A, B) or arange(A..B)"),
     ("zeros", "zeros::<T>([M, N])"),
     ("full", "full([M, N], v)"),
+    ("shared_array", "shared_array::<T>(N)"),
     ("where_", "where_(c, a, b)"),
     ("maximum", "maximum(a, b)"),
     ("minimum", "minimum(a, b)"),

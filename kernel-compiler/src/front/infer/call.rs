@@ -276,6 +276,7 @@ impl Infer<'_> {
         match v {
             Val::Run(v) => Some(self.ty(*v).dtype),
             Val::Param(p) => Some(self.params[*p].dtype),
+            Val::Shared(array) => Some(self.shared[*array].dtype),
             Val::Ptr(Pointer { to, .. }) => Some(self.elem(*to)),
             Val::View(view) => Some(self.elem(view.pointer.to)),
             Val::Int(_, t) | Val::Float(_, t) => *t,

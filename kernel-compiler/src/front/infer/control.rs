@@ -97,7 +97,7 @@ impl Infer<'_> {
                 }
                 Ok(match v {
                     // Memory and pointers go by their parameter.
-                    Val::Param(_) | Val::View(_) | Val::Ptr(_) if self.elem_of(&v) == Some(t) => v,
+                    Val::Param(_) | Val::Shared(_) | Val::View(_) | Val::Ptr(_) if self.elem_of(&v) == Some(t) => v,
                     Val::Bool(_) if t == DType::Bool => v,
                     v => Val::Run(self.run_as(v, t, span)?),
                 })
@@ -126,7 +126,9 @@ impl Infer<'_> {
                 Ok(())
             }
             // An `impl FnMut` changes what it captures, and memory is written through its parameter.
-            Pattern::Name { name, mutable: true } if matches!(v, Val::Closure(_) | Val::Param(_) | Val::View(_)) => {
+            Pattern::Name { name, mutable: true }
+                if matches!(v, Val::Closure(_) | Val::Param(_) | Val::Shared(_) | Val::View(_)) =>
+            {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }

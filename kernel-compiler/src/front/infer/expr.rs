@@ -179,6 +179,10 @@ impl Infer<'_> {
             return self.error(t.span, why);
         };
         let float = |v: f64| Ok(Val::Float(v, Some(d)));
+        let bits = d.size() as u32 * 8;
+        if n == "BITS" && d != DType::Bool {
+            return Ok(Val::Int(bits as i128, Some(DType::U32)));
+        }
         if d.is_float() {
             use std::f64::consts as c;
             let (eps, tiny) = match d {
@@ -206,19 +210,17 @@ impl Infer<'_> {
                 "LOG2_E" => float(c::LOG2_E),
                 "SQRT_2" => float(c::SQRT_2),
                 "FRAC_1_SQRT_2" => float(c::FRAC_1_SQRT_2),
-                _ => self.error(span, format!("unknown constant `{}::{n}`: floats have INFINITY, NEG_INFINITY, NAN, MAX, MIN, EPSILON, MIN_POSITIVE and consts::PI, ..", t.name)),
+                _ => self.error(span, format!("unknown constant `{}::{n}`: floats have INFINITY, NEG_INFINITY, NAN, MAX, MIN, EPSILON, MIN_POSITIVE, BITS and consts::PI, ..", t.name)),
             };
         }
         if d == DType::Bool {
             return self.error(span, "bool has no constants");
         }
-        let bits = d.size() as u32 * 8;
         let (lo, hi) =
             if d.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
         match n {
             "MAX" => Ok(Val::Int(hi, Some(d))),
             "MIN" => Ok(Val::Int(lo, Some(d))),
-            "BITS" => Ok(Val::Int(bits as i128, Some(DType::U32))),
             _ => self.error(span, format!("unknown constant `{}::{n}`: integers have MAX, MIN and BITS", t.name)),
         }
     }

@@ -58,6 +58,18 @@ impl Infer<'_> {
                 let base = if c.options.unchecked { Base::Raw(param) } else { Base::Slice(param) };
                 (base, index, &c.args[2..])
             }
+            Val::Shared(array) => {
+                let Some(i) = c.args.get(1) else {
+                    return self
+                        .error(c.span, format!("`{name}` on a shared array needs an index: `{name}(s, i, ..)`"));
+                };
+                if c.options.unchecked {
+                    return self
+                        .error(c.span, "the bounds of a shared array are always checked: leave `.unchecked()` out");
+                }
+                let v = self.expr(i)?;
+                (Base::Shared(array), self.index(v, i.span)?, &c.args[2..])
+            }
             Val::Ptr(p) => {
                 let index = self.offset(&p, first.span)?;
                 (p.to, index, &c.args[1..])
@@ -73,6 +85,7 @@ impl Infer<'_> {
                     let p = &self.params[param];
                     format!("`{}` cannot be written: declare it as `{}: &mut [{}]`", p.name, p.name, p.dtype.name())
                 }
+                Base::Shared(_) => unreachable!("a shared array is written"),
                 Base::Pointer { dtype, .. } => {
                     format!("a `*const {dtype}` cannot be written: cast the address with `as *mut {dtype}`")
                 }

@@ -25,6 +25,7 @@ mod programs;
 mod range;
 mod reduce;
 mod scan;
+mod shared;
 mod sort;
 mod val;
 mod view;
@@ -38,7 +39,7 @@ use crate::front::ast;
 use crate::front::ast::{Choice, Config, Const, Kernel, ParamKind};
 use crate::front::infer::jumps::{Exit, Frame};
 use crate::front::infer::val::{Binding, Closure, Handed, Pointer, Range, Val, Whole};
-use crate::ir::{Base, Func, Op, Param, Shape, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
+use crate::ir::{Base, Func, Op, Param, Shape, SharedArray, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 use std::collections::HashMap;
 use tilewright_types::limits::MAX_RANK;
 
@@ -75,6 +76,7 @@ pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics)
             params: cx.params,
             values: cx.values,
             vars: cx.vars,
+            shared: cx.shared,
             body: cx.blocks.pop().expect("the body"),
             warps: config.warps,
             blocks_per_sm: config.blocks_per_sm,
@@ -92,11 +94,13 @@ struct Infer<'a> {
     choice: &'a Choice,
     consts: &'a [(String, Const)],
     warps: u32,
+    ctas: u32,
     /// Type names in reach, innermost last.
     types: Vec<(String, DType)>,
     params: Vec<Param>,
     values: Vec<ValueInfo>,
     vars: Vec<VarInfo>,
+    shared: Vec<SharedArray>,
     /// Those that hold the value of an `if`, with the values of its branches.
     choices: HashMap<Var, [Value; 2]>,
     /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets
@@ -133,10 +137,12 @@ impl<'a> Infer<'a> {
             choice,
             consts: &config.consts,
             warps: config.warps,
+            ctas: config.ctas,
             types: choice.types.clone(),
             params: vec![],
             values: vec![],
             vars: vec![],
+            shared: vec![],
             choices: HashMap::new(),
             open_vars: HashMap::new(),
             literals: 0,
@@ -436,6 +442,7 @@ impl<'a> Infer<'a> {
                 ParamKind::View { .. } => format!("the view `{}`", self.params[*p].name),
                 _ => format!("the slice `{}`", self.params[*p].name),
             },
+            Val::Shared(array) => format!("an array of {} in shared memory", self.shared[*array].dtype),
             Val::Ptr(Pointer { to: Base::Raw(p), .. }) => format!("a pointer into `{}`", self.params[*p].name),
             Val::Ptr(p) => format!("a `{}`", self.pointer_type(p.to)),
             Val::View(view) => format!("a view of {}", self.elem(view.pointer.to)),

@@ -32,6 +32,7 @@ impl Infer<'_> {
                 self.fold_fits(power.into(), dtype, c.span)
             }
             "arange" => self.arange(c),
+            "shared_array" => self.shared_array(c),
             "dtype" => self.dtype_of_value(c),
             "zeros" => {
                 let (c, named) = self.dtype_arg(c, 1)?;

@@ -11,6 +11,7 @@ impl Infer<'_> {
     pub(super) fn is_mut(&self, to: Base) -> bool {
         match to {
             Base::Slice(p) | Base::Raw(p) => self.params[p].kind.is_mut(),
+            Base::Shared(_) => true,
             Base::Pointer { mutable, .. } => mutable,
         }
     }
@@ -18,6 +19,7 @@ impl Infer<'_> {
     pub(super) fn elem(&self, to: Base) -> DType {
         match to {
             Base::Slice(p) | Base::Raw(p) => self.params[p].dtype,
+            Base::Shared(array) => self.shared[array].dtype,
             Base::Pointer { dtype, .. } => dtype,
         }
     }
@@ -76,7 +78,7 @@ impl Infer<'_> {
         match to {
             _ if elem == dtype => Ok(Val::Ptr(match to {
                 Base::Pointer { address, dtype, .. } => Pointer { to: Base::Pointer { address, dtype, mutable }, ..p },
-                Base::Slice(_) | Base::Raw(_) => p,
+                Base::Slice(_) | Base::Raw(_) | Base::Shared(_) => p,
             })),
             Base::Pointer { mut address, .. } => {
                 if let Some(offset) = p.offset {
@@ -86,6 +88,7 @@ impl Infer<'_> {
                 }
                 Ok(Val::Ptr(Pointer { to: Base::Pointer { address, dtype, mutable }, offset: None }))
             }
+            Base::Shared(_) => unreachable!("a shared array has no pointers"),
             Base::Slice(p) | Base::Raw(p) => {
                 let name = &self.params[p].name;
                 self.error(span, format!("`{name}` points to {elem}: load it, and `bitcast` what is loaded to {dtype}"))
@@ -126,7 +129,7 @@ impl Infer<'_> {
         let offset = cell(offset);
         let address = match p.to {
             Base::Pointer { address, .. } => Some(cell(address)),
-            Base::Slice(_) | Base::Raw(_) => None,
+            Base::Slice(_) | Base::Raw(_) | Base::Shared(_) => None,
         };
         Ok(Binding::PtrVar(PointerVar { to: p.to, address, offset }))
     }

@@ -28,6 +28,8 @@ pub(super) enum Val {
     Option(Option<Box<Val>>),
     /// A slice or view parameter.
     Param(usize),
+    /// An array in shared memory.
+    Shared(usize),
     Ptr(Pointer),
     /// A view that `view` made.
     View(Rc<View>),

@@ -88,6 +88,9 @@ impl Infer<'_> {
             (Val::Param(p), "len", 1) if matches!(self.params[*p].kind, ParamKind::Slice { .. }) => {
                 self.params[*p].slot + 1
             }
+            (Val::Shared(array), "len", 1) => {
+                return Ok(Val::Int(self.shared[*array].len as i128, Some(DType::U64)));
+            }
             (Val::Array(list), "len", 1) => return Ok(Val::Int(list.len() as i128, Some(DType::U64))),
             (Val::Run(v), "dim", 2) if !self.ty(*v).is_scalar() => {
                 let shape = self.ty(*v).shape.clone();
@@ -217,6 +220,7 @@ impl Infer<'_> {
     fn view_name(&self, to: Base) -> String {
         match to {
             Base::Slice(p) | Base::Raw(p) => self.params[p].name.clone(),
+            Base::Shared(array) => self.shared[array].name.clone(),
             Base::Pointer { .. } => "view".into(),
         }
     }

@@ -7,8 +7,8 @@ mod lex;
 mod op;
 
 use super::{
-    Block, BlockPointer, Func, Guard, Hint, LoopOptions, Number, Op, Param, ParamKind, Stmt, StmtKind, Test, Type,
-    Value, ValueInfo, Var, VarInfo, verify,
+    Block, BlockPointer, Func, Guard, Hint, LoopOptions, Number, Op, Param, ParamKind, SharedArray, Stmt, StmtKind,
+    Test, Type, Value, ValueInfo, Var, VarInfo, verify,
 };
 use crate::dtype::DType;
 pub use lex::ParseError;
@@ -38,6 +38,7 @@ pub fn parse(text: &str) -> Result<Func, ParseError> {
         params: vec![],
         values: vec![],
         vars: vec![],
+        shared: vec![],
         begins: vec![],
         spans: HashMap::new(),
         depth: 0,
@@ -59,6 +60,7 @@ struct Parser {
     params: Vec<Param>,
     values: Vec<Option<ValueInfo>>,
     vars: Vec<VarInfo>,
+    shared: Vec<SharedArray>,
     /// Where each statement begins, in the order of their ids.
     begins: Vec<Place>,
     /// Spans of lines.
@@ -245,6 +247,8 @@ impl Parser {
                 guards.push(self.guard()?);
             } else if self.takes_word("var") {
                 self.var_info()?;
+            } else if self.takes_word("shared") {
+                self.shared_array()?;
             } else {
                 break;
             }
@@ -262,7 +266,8 @@ impl Parser {
         let unused = || ValueInfo { ty: Type::scalar(DType::Bool), op: Op::Bool(false), span: Span::call_site() };
         let values = std::mem::take(&mut self.values).into_iter().map(|v| v.unwrap_or_else(unused)).collect();
         let (params, vars) = (std::mem::take(&mut self.params), std::mem::take(&mut self.vars));
-        Ok(Func { params, values, vars, body, warps, blocks_per_sm, stages, ctas, pdl, guards })
+        let shared = std::mem::take(&mut self.shared);
+        Ok(Func { params, values, vars, shared, body, warps, blocks_per_sm, stages, ctas, pdl, guards })
     }
 
     fn param(&mut self) -> Result<()> {
@@ -287,6 +292,26 @@ impl Parser {
         let slot = self.params.last().map_or(0, |p| p.slot + p.kind.slots());
         self.params.push(Param { name, kind, dtype, slot });
         Ok(())
+    }
+
+    fn shared_array(&mut self) -> Result<()> {
+        let at = self.at();
+        let name = self.word("the name of a shared array")?;
+        let known = self.params.iter().map(|p| &p.name).chain(self.shared.iter().map(|a| &a.name));
+        if known.into_iter().any(|n| *n == name) {
+            return self.error(at, format!("two arrays are called `{name}`"));
+        }
+        self.mark(":")?;
+        let (dtype, len) = (self.dtype()?, self.number("a number of elements")?);
+        self.shared.push(SharedArray { name, dtype, len });
+        Ok(())
+    }
+
+    fn shared_of(&mut self) -> Result<usize> {
+        let at = self.at();
+        let name = self.word("a shared array")?;
+        let known = self.shared.iter().position(|a| a.name == name);
+        known.map_or_else(|| self.error(at, format!("no shared array `{name}`")), Ok)
     }
 
     fn param_of(&self, at: Place, name: &str) -> Result<usize> {
@@ -414,6 +439,10 @@ impl Parser {
             "assert" => {
                 let (cond, message) = (self.value()?, self.text()?);
                 StmtKind::Assert { cond, message, span: self.location()? }
+            }
+            "clear" => {
+                let array = self.shared_of()?;
+                StmtKind::Clear { array, span: self.location()? }
             }
             "print" => {
                 let (value, message) = (self.value()?, self.text()?);

@@ -26,8 +26,11 @@ impl Parser {
             let raw = self.takes("*");
             let at = self.at();
             let name = self.word("a parameter")?;
-            let param = self.param_of(at, &name)?;
-            if raw { Base::Raw(param) } else { Base::Slice(param) }
+            match self.shared.iter().position(|a| a.name == name) {
+                Some(array) if !raw => Base::Shared(array),
+                _ if raw => Base::Raw(self.param_of(at, &name)?),
+                _ => Base::Slice(self.param_of(at, &name)?),
+            }
         };
         self.mark("[")?;
         let index = self.value()?;

@@ -283,6 +283,7 @@ impl Verifier<'_> {
                 check(self.ty(*cond).dtype == DType::Bool, || format!("{cond:?} is no condition"))
             }
             StmtKind::Print { value, .. } => self.uses([*value]),
+            StmtKind::Clear { array, .. } => check(*array < self.f.shared.len(), || "no such shared array".into()),
         }
     }
 
@@ -293,6 +294,7 @@ impl Verifier<'_> {
     fn writes(&self, place: &Address) -> Result<(), String> {
         let param = match place.base {
             Base::Slice(param) | Base::Raw(param) => param,
+            Base::Shared(_) => return Ok(()),
             Base::Pointer { mutable, .. } => return check(mutable, || "a `*const` may only be read".into()),
         };
         let p = &self.f.params[param];
@@ -316,6 +318,11 @@ impl Verifier<'_> {
                 let sliced = matches!(p.kind, ParamKind::Slice { .. });
                 let bounded = matches!(place.base, Base::Slice(_));
                 check(sliced || !bounded, || format!("`{}` is no slice, of which bounds would be checked", p.name))?;
+            }
+            Base::Shared(array) => {
+                let Some(a) = f.shared.get(array) else { return Err("no such shared array".into()) };
+                check(ty.dtype == a.dtype, || format!("{ty} is no element of `{}`, which has {}", a.name, a.dtype))?;
+                check(block_pointer.is_none(), || "a block pointer is in a parameter".into())?;
             }
             Base::Pointer { address, dtype, .. } => {
                 check(ty.dtype == dtype, || format!("{ty} is no element behind a pointer to {dtype}"))?;

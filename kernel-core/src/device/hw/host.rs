@@ -26,15 +26,19 @@ pub fn shuffle(v: u32, lane: u32, site: u32) -> u32 {
     step::shuffle(v, Source::Lane(lane), site)
 }
 
+fn touch<const OP: u32>() -> Touch {
+    match OP {
+        atomic_op::LOAD => Touch::AtomicLoad,
+        atomic_op::STORE => Touch::AtomicStore,
+        _ => Touch::Atomic,
+    }
+}
+
 /// # Safety
 /// As [`step::atomic`].
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site: u32) -> T {
     let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
-    let touch = match OP {
-        atomic_op::LOAD => Touch::AtomicLoad,
-        atomic_op::STORE => Touch::AtomicStore,
-        _ => Touch::Atomic,
-    };
+    let touch = touch::<OP>();
     // SAFETY: the caller's contract.
     let old = unsafe { step::atomic(touch, addr, T::BYTES, relaxed, site, replace) };
     if touch == Touch::AtomicStore { T::ZERO } else { T::from_bits64(old) }
@@ -52,8 +56,24 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
 /// None: the emulated SM checks the offset.
 pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, site: u32) {
     if ok {
-        step::shared_atomic(off, T::BYTES, site, |old| T::atomic_add(T::from_bits64(old), v).to_bits64());
+        let replace = |old| T::atomic_add(T::from_bits64(old), v).to_bits64();
+        step::shared_atomic(Touch::Atomic, off, T::BYTES, site, replace);
     }
+}
+
+/// # Safety
+/// None: the emulated SM checks the offset.
+pub unsafe fn shared_atomic<T: Mem, const OP: u32>(off: u32, v: T, site: u32) -> T {
+    let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
+    let old = step::shared_atomic(touch::<OP>(), off, T::BYTES, site, replace);
+    if OP == atomic_op::STORE { T::ZERO } else { T::from_bits64(old) }
+}
+
+/// # Safety
+/// None: the emulated SM checks the offset.
+pub unsafe fn shared_atomic_cas<T: Mem>(off: u32, expected: T, new: T, site: u32) -> T {
+    let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
+    T::from_bits64(step::shared_atomic(Touch::Atomic, off, T::BYTES, site, replace))
 }
 
 pub fn assert_failed(msg: &'static CStr, site: u32) {

@@ -1,4 +1,4 @@
-//! Atomics in PTX: at device scope on global memory, and additions to shared memory.
+//! Atomics in PTX: at device scope on global memory, and relaxed ones on the shared memory of the thread block.
 //!
 //! Every function that takes an address has one contract: an element of the type may be read and written there, and the
 //! address is aligned to it. A byte is exchanged with the word around it, which every allocation of the device has as a
@@ -11,12 +11,29 @@ use crate::device::Mem;
 use crate::device::mem::{Repr, combine, repr};
 use crate::scalar::atomic_op;
 
+/// Where an atomic goes: constants that decide which instruction it is.
+#[derive(Clone, Copy, PartialEq)]
+enum To {
+    Shared,
+    Global { relaxed: bool },
+}
+
+const RELAXED: To = To::Global { relaxed: true };
+
+impl To {
+    fn relaxed(self) -> To {
+        if let To::Shared = self { self } else { RELAXED }
+    }
+}
+
 macro_rules! atom {
-    ($relaxed:expr, $op:literal, $reg:ident, $word:ty, $addr:expr, $($v:expr),+) => {{
+    ($to:expr, $op:literal, $reg:ident, $word:ty, $addr:expr, $($v:expr),+) => {{
         let old: $word;
         // SAFETY: an element of this many bits may be read and written at the address: the contract of this module.
         unsafe {
-            if $relaxed {
+            if let To::Shared = $to {
+                asm!(concat!("atom.relaxed.cta.shared.", $op, ";"), out($reg) old, in(reg32) $addr as u32, $(in($reg) $v as $word),+, options(nostack));
+            } else if $to == RELAXED {
                 asm!(concat!("atom.relaxed.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
             } else {
                 asm!(concat!("atom.acq_rel.gpu.global.", $op, ";"), out($reg) old, in(reg64) $addr, $(in($reg) $v as $word),+, options(nostack));
@@ -28,11 +45,17 @@ macro_rules! atom {
 
 /// A load that sees what others store meanwhile.
 macro_rules! fresh {
-    ($order:literal, $bits:literal, $reg:ident, $word:ty, $addr:expr) => {{
+    ($to:expr, $bits:literal, $reg:ident, $word:ty, $addr:expr) => {{
         let w: $word;
         // SAFETY: an element of this many bits may be read at the address: the contract of this module.
         unsafe {
-            asm!(concat!("ld.", $order, ".gpu.global.", $bits, " {}, [{}];"), out($reg) w, in(reg64) $addr, options(nostack));
+            if let To::Shared = $to {
+                asm!(concat!("ld.relaxed.cta.shared.", $bits, " {}, [{}];"), out($reg) w, in(reg32) $addr as u32, options(nostack));
+            } else if $to == RELAXED {
+                asm!(concat!("ld.relaxed.gpu.global.", $bits, " {}, [{}];"), out($reg) w, in(reg64) $addr, options(nostack));
+            } else {
+                asm!(concat!("ld.acquire.gpu.global.", $bits, " {}, [{}];"), out($reg) w, in(reg64) $addr, options(nostack));
+            }
         }
         w
     }};
@@ -40,10 +63,16 @@ macro_rules! fresh {
 
 /// A store that others see at once.
 macro_rules! publish {
-    ($order:literal, $bits:literal, $reg:ident, $word:ty, $addr:expr, $v:expr) => {
+    ($to:expr, $bits:literal, $reg:ident, $word:ty, $addr:expr, $v:expr) => {
         // SAFETY: an element of this many bits may be written at the address: the contract of this module.
         unsafe {
-            asm!(concat!("st.", $order, ".gpu.global.", $bits, " [{}], {};"), in(reg64) $addr, in($reg) $v as $word, options(nostack))
+            if let To::Shared = $to {
+                asm!(concat!("st.relaxed.cta.shared.", $bits, " [{}], {};"), in(reg32) $addr as u32, in($reg) $v as $word, options(nostack))
+            } else if $to == RELAXED {
+                asm!(concat!("st.relaxed.gpu.global.", $bits, " [{}], {};"), in(reg64) $addr, in($reg) $v as $word, options(nostack))
+            } else {
+                asm!(concat!("st.release.gpu.global.", $bits, " [{}], {};"), in(reg64) $addr, in($reg) $v as $word, options(nostack))
+            }
         }
     };
 }
@@ -52,20 +81,30 @@ macro_rules! publish {
 /// The contract of this module.
 #[inline(always)]
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _site: u32) -> T {
+    // SAFETY: the caller's contract.
+    unsafe { atomic_at::<T, OP>(To::Global { relaxed }, addr, v) }
+}
+
+/// # Safety
+/// An element of the type lies at the offset into shared memory, aligned to it.
+#[inline(always)]
+pub unsafe fn shared_atomic<T: Mem, const OP: u32>(off: u32, v: T, _site: u32) -> T {
+    // SAFETY: the caller's contract.
+    unsafe { atomic_at::<T, OP>(To::Shared, Shared::address(off), v) }
+}
+
+/// # Safety
+/// The contract of this module.
+#[inline(always)]
+unsafe fn atomic_at<T: Mem, const OP: u32>(to: To, addr: u64, v: T) -> T {
     let bits = v.to_bits64();
-    match (T::BYTES, OP, relaxed) {
-        (4, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b32", reg32, u32, addr) as u64),
-        (4, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b32", reg32, u32, addr) as u64),
-        (2, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b16", reg16, u16, addr) as u64),
-        (2, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b16", reg16, u16, addr) as u64),
-        (8, atomic_op::LOAD, true) => return T::from_bits64(fresh!("relaxed", "b64", reg64, u64, addr)),
-        (8, atomic_op::LOAD, false) => return T::from_bits64(fresh!("acquire", "b64", reg64, u64, addr)),
-        (4, atomic_op::STORE, true) => publish!("relaxed", "b32", reg32, u32, addr, bits),
-        (4, atomic_op::STORE, false) => publish!("release", "b32", reg32, u32, addr, bits),
-        (2, atomic_op::STORE, true) => publish!("relaxed", "b16", reg16, u16, addr, bits),
-        (2, atomic_op::STORE, false) => publish!("release", "b16", reg16, u16, addr, bits),
-        (8, atomic_op::STORE, true) => publish!("relaxed", "b64", reg64, u64, addr, bits),
-        (8, atomic_op::STORE, false) => publish!("release", "b64", reg64, u64, addr, bits),
+    match (T::BYTES, OP) {
+        (4, atomic_op::LOAD) => return T::from_bits64(fresh!(to, "b32", reg32, u32, addr) as u64),
+        (2, atomic_op::LOAD) => return T::from_bits64(fresh!(to, "b16", reg16, u16, addr) as u64),
+        (8, atomic_op::LOAD) => return T::from_bits64(fresh!(to, "b64", reg64, u64, addr)),
+        (4, atomic_op::STORE) => publish!(to, "b32", reg32, u32, addr, bits),
+        (2, atomic_op::STORE) => publish!(to, "b16", reg16, u16, addr, bits),
+        (8, atomic_op::STORE) => publish!(to, "b64", reg64, u64, addr, bits),
         _ => {}
     }
     if OP == atomic_op::STORE && T::BYTES >= 2 {
@@ -73,12 +112,12 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
     }
     macro_rules! a32 {
         ($op:literal) => {
-            atom!(relaxed, $op, reg32, u32, addr, bits)
+            atom!(to, $op, reg32, u32, addr, bits)
         };
     }
     macro_rules! a64 {
         ($op:literal) => {
-            atom!(relaxed, $op, reg64, u64, addr, bits)
+            atom!(to, $op, reg64, u64, addr, bits)
         };
     }
     use Repr::*;
@@ -103,11 +142,11 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
         (8, atomic_op::OR, _) => a64!("or.b64 {}, [{}], {}"),
         (8, atomic_op::XOR, _) => a64!("xor.b64 {}, [{}], {}"),
         (8, atomic_op::XCHG, _) => a64!("exch.b64 {}, [{}], {}"),
-        (2, atomic_op::ADD, F16) => atom!(relaxed, "add.noftz.f16 {}, [{}], {}", reg16, u16, addr, bits),
+        (2, atomic_op::ADD, F16) => atom!(to, "add.noftz.f16 {}, [{}], {}", reg16, u16, addr, bits),
         #[cfg(target_feature = "sm_90")]
-        (2, atomic_op::ADD, BF16) => atom!(relaxed, "add.noftz.bf16 {}, [{}], {}", reg16, u16, addr, bits),
+        (2, atomic_op::ADD, BF16) => atom!(to, "add.noftz.bf16 {}, [{}], {}", reg16, u16, addr, bits),
         // SAFETY: the caller's contract.
-        _ => return unsafe { by_cas::<T, OP>(addr, v, relaxed) },
+        _ => return unsafe { by_cas::<T, OP>(to, addr, v) },
     };
     T::from_bits64(old)
 }
@@ -148,19 +187,19 @@ pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, _site: u32) {
 /// # Safety
 /// The contract of this module.
 #[inline(always)]
-unsafe fn by_cas<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool) -> T {
+unsafe fn by_cas<T: Mem, const OP: u32>(to: To, addr: u64, v: T) -> T {
     let word = if T::BYTES == 1 { addr & !3 } else { addr };
     let mut seen: u64 = match T::BYTES {
-        8 => fresh!("relaxed", "b64", reg64, u64, word),
-        2 => fresh!("relaxed", "b16", reg16, u16, word) as u64,
-        _ => fresh!("relaxed", "b32", reg32, u32, word) as u64,
+        8 => fresh!(to.relaxed(), "b64", reg64, u64, word),
+        2 => fresh!(to.relaxed(), "b16", reg16, u16, word) as u64,
+        _ => fresh!(to.relaxed(), "b32", reg32, u32, word) as u64,
     };
     let shift = byte_shift::<T>(addr);
     loop {
         let old = T::from_bits64(seen >> shift);
         let new = place::<T>(seen, combine::<T, OP>(old, v), shift);
         // SAFETY: the caller's contract; of a byte, the word around it.
-        let found = unsafe { cas_word::<T>(word, seen, new, relaxed) };
+        let found = unsafe { cas_word::<T>(to, word, seen, new) };
         if found == seen {
             return old;
         }
@@ -172,18 +211,34 @@ unsafe fn by_cas<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool) -> T {
 /// The contract of this module.
 #[inline(always)]
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, _site: u32) -> T {
+    // SAFETY: the caller's contract.
+    unsafe { cas_at(To::Global { relaxed }, addr, expected, new) }
+}
+
+/// # Safety
+/// As [`shared_atomic`].
+#[inline(always)]
+pub unsafe fn shared_atomic_cas<T: Mem>(off: u32, expected: T, new: T, _site: u32) -> T {
+    // SAFETY: the caller's contract.
+    unsafe { cas_at(To::Shared, Shared::address(off), expected, new) }
+}
+
+/// # Safety
+/// The contract of this module.
+#[inline(always)]
+unsafe fn cas_at<T: Mem>(to: To, addr: u64, expected: T, new: T) -> T {
     if T::BYTES != 1 {
         // SAFETY: the caller's contract.
-        return T::from_bits64(unsafe { cas_word::<T>(addr, expected.to_bits64(), new.to_bits64(), relaxed) });
+        return T::from_bits64(unsafe { cas_word::<T>(to, addr, expected.to_bits64(), new.to_bits64()) });
     }
     let (word, shift) = (addr & !3, byte_shift::<T>(addr));
-    let mut seen = fresh!("relaxed", "b32", reg32, u32, word) as u64;
+    let mut seen = fresh!(to.relaxed(), "b32", reg32, u32, word) as u64;
     loop {
         let old = T::from_bits64(seen >> shift);
         // A mismatch also goes through an exchange, of the word for itself: it must order memory like one.
         let new = if old.to_bits64() == expected.to_bits64() { place::<T>(seen, new, shift) } else { seen };
         // SAFETY: the caller's contract; of a byte, the word around it.
-        let found = unsafe { cas_word::<T>(word, seen, new, relaxed) };
+        let found = unsafe { cas_word::<T>(to, word, seen, new) };
         if found == seen {
             return old;
         }
@@ -196,11 +251,11 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
 /// # Safety
 /// The contract of this module; of a byte, its word is at the address.
 #[inline(always)]
-unsafe fn cas_word<T: Mem>(addr: u64, expected: u64, new: u64, relaxed: bool) -> u64 {
+unsafe fn cas_word<T: Mem>(to: To, addr: u64, expected: u64, new: u64) -> u64 {
     match T::BYTES {
-        8 => atom!(relaxed, "cas.b64 {}, [{}], {}, {}", reg64, u64, addr, expected, new),
-        2 => atom!(relaxed, "cas.b16 {}, [{}], {}, {}", reg16, u16, addr, expected, new),
-        _ => atom!(relaxed, "cas.b32 {}, [{}], {}, {}", reg32, u32, addr, expected, new),
+        8 => atom!(to, "cas.b64 {}, [{}], {}, {}", reg64, u64, addr, expected, new),
+        2 => atom!(to, "cas.b16 {}, [{}], {}, {}", reg16, u16, addr, expected, new),
+        _ => atom!(to, "cas.b32 {}, [{}], {}, {}", reg32, u32, addr, expected, new),
     }
 }
 

@@ -1,0 +1,29 @@
+//! Arrays in the shared memory of a program.
+
+use super::pool::Buffer;
+use std::mem::MaybeUninit;
+
+/// Memory of one program, as long as it runs. Nobody else knows where it is.
+pub struct SharedArray(Buffer<u64>);
+
+impl SharedArray {
+    /// `bytes` bytes, zeros, aligned for all types.
+    pub fn new(bytes: usize) -> Self {
+        let mut words = Buffer::new(bytes.div_ceil(8));
+        words.uninit().fill(MaybeUninit::new(0));
+        SharedArray(words)
+    }
+}
+
+/// Where the array begins, for loads, stores and atomics.
+#[inline(always)]
+pub fn shared_address(array: &SharedArray) -> u64 {
+    array.0.as_ptr().expose_provenance() as u64
+}
+
+/// All elements become zero.
+pub fn shared_clear(array: &SharedArray) {
+    // SAFETY: the words are the array's own, and no reference to them lives. The program that runs this is alone in
+    // accessing them, by their address.
+    unsafe { array.0.as_ptr().cast_mut().write_bytes(0, array.0.len()) };
+}

@@ -1,0 +1,96 @@
+//! What the programs of a grid do together, in one launch: a library of the tile language,
+//! `#[tile_module(use tilewright::grid)]`.
+//!
+//! Programs begin in any order, and one that has begun goes on until it ends. So a program waits for programs that have
+//! begun before it, and for no others: [`begin_order`] says which these are. A kernel takes two arrays of zeros, which
+//! hold zeros again after the launch, so that one pair serves all launches of a stream:
+//! - `counters`, two of `u32`
+//! - `words` of `u64`: a word for each program, two for values of 64 bits and for pairs
+//!
+//! The functions here are those that a kernel calls, for documentation and for editors.
+//!
+//! # Examples
+//! The sums of an array up to each element, which is read once:
+//! ```standalone_crate
+//! use tilewright::{Error, Runtime, tile_module};
+//!
+//! #[tile_module(use tilewright::grid)]
+//! pub mod kernels {
+//!     #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
+//!     pub fn sums<const BLOCK: usize>(x: &[i32], y: &mut [i32], words: &mut [u64], counters: &mut [u32]) {
+//!         let order = begin_order(counters);
+//!         let i = order * BLOCK + arange(BLOCK);
+//!         let t = load(x, i);
+//!         let before = look_back(words, order, sum(t), 0, |a, b| a + b);
+//!         store(y, i, before + cumsum(t, 0));
+//!         end_order(counters, words);
+//!     }
+//! }
+//!
+//! fn main() -> Result<(), Error> {
+//!     let (x, mut y) = (vec![1; 10_000], vec![0; 10_000]);
+//!     let (mut words, mut counters) = (vec![0; 10], vec![0; 2]);
+//!     Runtime::cpu().launch(kernels::sums(&x, &mut y, &mut words, &mut counters))?;
+//!     assert!(y.iter().copied().eq(1..=10_000));
+//!     assert!(words.iter().all(|&w| w == 0) && counters == [0, 0]);
+//!     Ok(())
+//! }
+//! ```
+
+/// What a function of the library gives, which only a kernel has.
+#[track_caller]
+fn stub<T>() -> T {
+    panic!("a function of the tile language: only a kernel in a #[tile_module(use tilewright::grid)] can call it")
+}
+
+/// The place of the program in the order in which programs begin, from 0. The first call of a kernel.
+///
+/// A program takes its part of the work by this place where it looks back, not by `program_id(0)`.
+pub fn begin_order(counters: &mut [u32]) -> usize {
+    let _ = counters;
+    stub()
+}
+
+/// The last step of each program: the one that ends last sets `counters` and `words` to zero.
+pub fn end_order(counters: &mut [u32], words: &mut [u64]) {
+    let _ = (counters, words);
+    stub()
+}
+
+/// Decoupled look-back: `first` combined with the totals of all programs before `order`, in their order.
+///
+/// `combine` is associative and need not be commutative; its first argument comes first. Values have 32 or 64 bits. Each
+/// program of the grid calls it once.
+pub fn look_back<T>(words: &mut [u64], order: usize, total: T, first: T, combine: impl Fn(T, T) -> T) -> T {
+    let _ = (words, order, total, first, combine);
+    stub()
+}
+
+/// [`look_back`] of pairs of 32-bit values, as a linear recurrence has them.
+pub fn look_back_pair<A, B>(
+    words: &mut [u64],
+    order: usize,
+    total: (A, B),
+    first: (A, B),
+    combine: impl Fn((A, B), (A, B)) -> (A, B),
+) -> (A, B) {
+    let _ = (words, order, total, first, combine);
+    stub()
+}
+
+/// Calls `done` with the combination of all programs' totals, in the program that began last.
+///
+/// `combine` is associative and commutative, and gives `v` of `first` and `v`. The totals are combined by
+/// `program_id(0)`, so the result does not depend on the order in which programs run. Values have 32 bits. Each program
+/// of a grid of one dimension calls it once.
+pub fn reduce_programs<T>(
+    words: &mut [u64],
+    order: usize,
+    total: T,
+    first: T,
+    combine: impl Fn(T, T) -> T,
+    done: impl Fn(T),
+) {
+    let _ = (words, order, total, first, combine, done);
+    stub()
+}
