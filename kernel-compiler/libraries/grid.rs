@@ -6,7 +6,7 @@ pub mod grid {
     const TOTAL: u64 = 1 << 32;
     const PREFIX: u64 = 2 << 32;
     /// Programs that one step looks at.
-    const WINDOW: usize = 32;
+    const WINDOW: usize = 256;
     const LANES: usize = 1024;
 
     /// The place of the program in the order in which programs begin. `counters` has two zeros, which `end_order` leaves
@@ -74,38 +74,37 @@ pub mod grid {
         // The programs from `end` on are combined in `after`.
         let (mut end, mut after, mut is_whole) = (order, total, false);
         while !is_whole {
-            let i = end + lane;
             // What comes before all programs is a prefix.
-            let is_program = i >= WINDOW;
-            let (mut kind, mut low, mut high) = (lane.to::<u32>(), lane.to::<u32>(), lane.to::<u32>());
-            loop {
-                let at = where_(is_program, i - WINDOW, 0);
-                if WIDE {
-                    let a = atomic_load(words, 2 * at).mask(is_program).relaxed();
-                    let b = atomic_load(words, 2 * at + 1).mask(is_program).relaxed();
-                    // A pair that is stored meanwhile counts as not stored.
-                    kind = where_(a >> 32 == b >> 32, (a >> 32).to::<u32>(), 0);
-                    (low, high) = (a.to::<u32>(), b.to::<u32>());
-                } else {
-                    let a = atomic_load(words, at).mask(is_program).relaxed();
-                    (kind, low) = ((a >> 32).to::<u32>(), a.to::<u32>());
-                }
-                kind = where_(is_program, kind, 2);
-                if min(kind) > 0 {
-                    break;
-                }
+            let is_program = end + lane >= WINDOW;
+            let at = where_(is_program, end + lane - WINDOW, 0);
+            let (mut low, mut high) = (lane.to::<u32>(), lane.to::<u32>());
+            let mut kind = lane.to::<u32>();
+            if WIDE {
+                let a = atomic_load(words, 2 * at).mask(is_program).relaxed();
+                let b = atomic_load(words, 2 * at + 1).mask(is_program).relaxed();
+                // A pair that is stored meanwhile counts as not stored.
+                kind = where_(a >> 32 == b >> 32, (a >> 32).to::<u32>(), 0);
+                (low, high) = (a.to::<u32>(), b.to::<u32>());
+            } else {
+                let a = atomic_load(words, at).mask(is_program).relaxed();
+                (kind, low) = ((a >> 32).to::<u32>(), a.to::<u32>());
             }
+            kind = where_(is_program, kind, 2);
             low = where_(is_program, low, first.0);
             high = where_(is_program, high, first.1);
-            // A prefix takes the place of all that comes before it.
-            let (kinds, lows, highs) = scan((kind, low, high), 0, |(k, a, b), (l, c, d)| {
-                let (e, f) = combine((a, b), (c, d));
-                (where_(l == 2, l, k), where_(l == 2, c, e), where_(l == 2, d, f))
-            });
-            let window = (last_of(lows), last_of(highs));
-            after = if end == order { window } else { combine(window, after) };
-            is_whole = last_of(kinds) == 2;
-            end = end - min(end, WINDOW);
+            // The last word that is not a total: a prefix ends the search, a missing word is asked for again.
+            let last = max(where_(kind == 1, 0, 4 * (lane.to::<u32>() + 1) + kind));
+            if last == 0 || last % 4 == 2 {
+                // A prefix takes the place of all that comes before it.
+                let (_, lows, highs) = scan((kind, low, high), 0, |(k, a, b), (l, c, d)| {
+                    let (e, f) = combine((a, b), (c, d));
+                    (where_(l == 2, l, k), where_(l == 2, c, e), where_(l == 2, d, f))
+                });
+                let window = (last_of(lows), last_of(highs));
+                after = if end == order { window } else { combine(window, after) };
+                is_whole = last > 0;
+                end -= min(end, WINDOW);
+            }
         }
         publish::<WIDE>(words, order, PREFIX, combine(after, total));
         after

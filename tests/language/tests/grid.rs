@@ -43,6 +43,15 @@ mod kernels {
         end_order(counters, words);
     }
 
+    /// What one program finds, which others have left the words for.
+    #[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+    pub fn searched(words: &mut [u64], counters: &mut [u32], y: &mut [u32]) {
+        let order = begin_order(counters);
+        let (a, b) = look_back_pair(words, order, (3u32, 4u32), (5u32, 6u32), |(a, b), (c, d)| (a * c, c * b + d));
+        store(y, 0, a);
+        store(y, 1, b);
+    }
+
     /// The greatest element.
     #[tile_kernel(tune(BLOCK = [64], warps = [1, 4]), grid = [cdiv(x.len(), BLOCK)], emulate = all)]
     pub fn greatest_of_programs<const BLOCK: usize>(x: &[i32], y: &mut [i32], words: &mut [u64], counters: &mut [u32]) {
@@ -57,8 +66,8 @@ fn runtimes() -> Vec<Runtime> {
     seeds().into_iter().chain([Runtime::cpu()]).collect()
 }
 
-/// More programs than a window has, and than one: 40 of 64 elements but for the last.
-const N: usize = 39 * 64 + 7;
+/// Several programs, the last one of few elements.
+const N: usize = 5 * 64 + 7;
 
 fn bits(i: usize) -> u64 {
     (i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -71,7 +80,7 @@ macro_rules! sums {
             let x: Vec<$t> = (0..N).map($x).collect();
             for config in kernels::prefix_sums::DESCS[0].configs {
                 for rt in runtimes() {
-                    let (mut words, mut counters) = (vec![0u64; 80], [0u32; 2]);
+                    let (mut words, mut counters) = (vec![0u64; 12], [0u32; 2]);
                     // Words and counters are zeros again for the next launch.
                     for n in [N, 64, 1, N] {
                         let mut y = vec![$first; n];
@@ -84,7 +93,8 @@ macro_rules! sums {
                                 Some(*sum)
                             })
                             .collect();
-                        assert_eq!(y, wanted, "{n} elements, {}", config.id);
+                        let wrong = (0..n).find(|&i| y[i] != wanted[i]);
+                        assert_eq!(wrong, None, "of {n} elements, {}", config.id);
                         assert!(words.iter().all(|&w| w == 0) && counters == [0; 2], "{}", config.id);
                     }
                 }
@@ -100,7 +110,7 @@ sums!(sums_of_floats, f32, |i| (bits(i) >> 56) as f32, 0.5f32, |a: f32, b: f32| 
 
 #[test]
 fn maps_are_composed_in_order() {
-    let n = 33 * 32 + 5;
+    let n = 6 * 32 + 5;
     let (a, b): (Vec<u32>, Vec<i32>) = (0..n).map(|i| (bits(i) as u32 | 1, (bits(i) >> 32) as i32)).unzip();
     let mut last = 5i32;
     let wanted: Vec<i32> = (0..n)
@@ -111,10 +121,41 @@ fn maps_are_composed_in_order() {
         .collect();
     for config in kernels::recurrence::DESCS[0].configs {
         for rt in runtimes() {
-            let (mut y, mut words, mut counters) = (vec![0i32; n], vec![0u64; 68], [0u32; 2]);
+            let (mut y, mut words, mut counters) = (vec![0i32; n], vec![0u64; 14], [0u32; 2]);
             let call = kernels::recurrence(&a, &b, &mut y, &mut words, &mut counters);
             rt.launch_with(rt.stream(), call, &with(config.id)).expect("it runs");
-            assert_eq!(y, wanted, "{}", config.id);
+            assert_eq!((0..n).find(|&i| y[i] != wanted[i]), None, "{}", config.id);
+        }
+    }
+}
+
+#[test]
+fn a_search_goes_back_to_the_last_prefix_or_to_the_first_program() {
+    let map = |i: u64| (bits(i as usize) as u32 | 1, (bits(i as usize) >> 32) as u32);
+    // Windows have 256 programs.
+    for (order, prefix) in
+        [(0, None), (1, None), (256, None), (257, None), (700, None), (700, Some(699)), (700, Some(100))]
+    {
+        let (mut words, mut wanted) = (vec![0u64; 2 * 701], (5u32, 6u32));
+        for i in 0..order {
+            let (a, b) = map(i);
+            let is_prefix = prefix == Some(i);
+            let kind = if is_prefix { 2u64 << 32 } else { 1 << 32 };
+            (words[2 * i as usize], words[2 * i as usize + 1]) = (kind | a as u64, kind | b as u64);
+            let after = |(c, d): (u32, u32)| (c.wrapping_mul(a), a.wrapping_mul(d).wrapping_add(b));
+            wanted = if is_prefix { (a, b) } else { after(wanted) };
+        }
+        for config in kernels::searched::DESCS[0].configs {
+            for rt in runtimes() {
+                let (mut words, mut counters, mut y) = (words.clone(), [order as u32, 0], [0u32; 2]);
+                let call = kernels::searched(&mut words, &mut counters, &mut y);
+                rt.launch_with(rt.stream(), call, &with(config.id)).expect("it runs");
+                let of = |what: &str| format!("{what} of program {order} behind {prefix:?}, {}", config.id);
+                assert_eq!(y, [wanted.0, wanted.1], "{}", of("prefix"));
+                let own = (wanted.0.wrapping_mul(3), 3u32.wrapping_mul(wanted.1).wrapping_add(4));
+                let kept = &words[2 * order as usize..][..2];
+                assert_eq!(kept, [2 << 32 | own.0 as u64, 2 << 32 | own.1 as u64], "{}", of("word"));
+            }
         }
     }
 }
@@ -124,8 +165,8 @@ fn all_programs_reduce_to_one_value() {
     let x: Vec<i32> = (0..N).map(|i| bits(i) as i32 >> 4).collect();
     for config in kernels::greatest_of_programs::DESCS[0].configs {
         for rt in runtimes() {
-            let (mut words, mut counters) = (vec![0u64; 40], [0u32; 2]);
-            for n in [N, 1, 64 * 40 - 60] {
+            let (mut words, mut counters) = (vec![0u64; 6], [0u32; 2]);
+            for n in [N, 1, 64 * 3] {
                 let mut y = [0i32];
                 let call = kernels::greatest_of_programs(&x[..n.min(N)], &mut y, &mut words, &mut counters);
                 rt.launch_with(rt.stream(), call, &with(config.id)).expect("it runs");

@@ -39,36 +39,26 @@ impl Infer<'_> {
         }
         let writes = name != "load";
         let (base, index, rest) = match base {
-            Val::Param(param) => {
+            Val::Param(_) | Val::Shared(_) => {
+                let (kind, called, base) = match base {
+                    Val::Param(p) if c.options.unchecked => ("slice", self.params[p].name.as_str(), Base::Raw(p)),
+                    Val::Param(p) => ("slice", self.params[p].name.as_str(), Base::Slice(p)),
+                    Val::Shared(array) if !c.options.unchecked => ("shared array", "s", Base::Shared(array)),
+                    _ => {
+                        let why = "the bounds of a shared array are always checked: leave `.unchecked()` out";
+                        return self.error(c.span, why);
+                    }
+                };
                 if let ("store", 2) = (name, c.args.len()) {
-                    let slice = &self.params[param].name;
-                    return self.error(
-                        c.span,
-                        format!("`store` on a slice needs an index and a value: `store({slice}, i, v)`"),
-                    );
+                    let needs = format!("`store` on a {kind} needs an index and a value: `store({called}, i, v)`");
+                    return self.error(c.span, needs);
                 }
                 let Some(i) = c.args.get(1) else {
-                    return self.error(
-                        c.span,
-                        format!("`{name}` on a slice needs an index: `{name}({}, i, ..)`", self.params[param].name),
-                    );
+                    let needs = format!("`{name}` on a {kind} needs an index: `{name}({called}, i, ..)`");
+                    return self.error(c.span, needs);
                 };
                 let v = self.expr(i)?;
-                let index = self.index(v, i.span)?;
-                let base = if c.options.unchecked { Base::Raw(param) } else { Base::Slice(param) };
-                (base, index, &c.args[2..])
-            }
-            Val::Shared(array) => {
-                let Some(i) = c.args.get(1) else {
-                    return self
-                        .error(c.span, format!("`{name}` on a shared array needs an index: `{name}(s, i, ..)`"));
-                };
-                if c.options.unchecked {
-                    return self
-                        .error(c.span, "the bounds of a shared array are always checked: leave `.unchecked()` out");
-                }
-                let v = self.expr(i)?;
-                (Base::Shared(array), self.index(v, i.span)?, &c.args[2..])
+                (base, self.index(v, i.span)?, &c.args[2..])
             }
             Val::Ptr(p) => {
                 let index = self.offset(&p, first.span)?;
