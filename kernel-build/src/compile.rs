@@ -222,12 +222,17 @@ fn assemble_all(b: &Build, ptxas: &Ptxas, scratch: &Path, compiled: &mut [Compil
     jobs.sort_by_key(|&i| std::cmp::Reverse(compiled[i].ptx.text.len()));
     let list = &*compiled;
     let results = b.pool.map(&jobs, |&i| {
-        let c = &list[i];
-        assemble::assemble(ptxas, b.cache, &b.targets[c.target], &c.ptx.text, &scratch.join(format!("entry-{i}")))
+        let (c, stem) = (&list[i], scratch.join(format!("entry-{i}")));
+        assemble::with_fewest_spills(ptxas, b.cache, &b.targets[c.target], &c.ptx.text, &stem)
     });
     for (&i, result) in jobs.iter().zip(results) {
         match result {
-            Ok(cubin) => compiled[i].cubin = Some(cubin),
+            Ok((cubin, text)) => {
+                compiled[i].cubin = Some(cubin);
+                if let Some(text) = text {
+                    compiled[i].ptx.text = text;
+                }
+            }
             Err(e) => {
                 let c = &compiled[i];
                 outcome.failures.push(failure(b, Job { unit: c.unit, target: c.target }, e.into(), Some(&c.ptx.text)));

@@ -106,6 +106,15 @@ fn with_bounds(entry: &Item, b: Bounds) -> Result<String, PtxError> {
     Ok(out + tail)
 }
 
+/// The same entry for one block on a multiprocessor at least, if it says nothing of blocks: ptxas may give each thread
+/// all registers that one block leaves.
+pub fn for_one_block(text: &str) -> Option<String> {
+    let bounds = text.find("\n.reqntid ")?;
+    let body = bounds + text[bounds..].find("\n{")?;
+    let says_nothing = !text[bounds..body].contains("\n.minnctapersm ");
+    says_nothing.then(|| format!("{}\n.minnctapersm 1{}", &text[..body], &text[body..]))
+}
+
 /// Sums `.local .align 4 .b8 name[256];`.
 fn local_bytes(text: &str) -> u64 {
     let sizes = text.lines().filter_map(|l| l.trim_start().strip_prefix(".local ")).filter_map(|l| {

@@ -6,7 +6,7 @@ pub mod grid {
     const TOTAL: u64 = 1 << 32;
     const PREFIX: u64 = 2 << 32;
     /// Programs that one step looks at.
-    const WINDOW: usize = 256;
+    const WINDOW: usize = 32;
     const LANES: usize = 1024;
 
     /// The place of the program in the order in which programs begin. `counters` has two zeros, which `end_order` leaves

@@ -132,7 +132,7 @@ fn maps_are_composed_in_order() {
 #[test]
 fn a_search_goes_back_to_the_last_prefix_or_to_the_first_program() {
     let map = |i: u64| (bits(i as usize) as u32 | 1, (bits(i as usize) >> 32) as u32);
-    // Windows have 256 programs.
+    // Windows have 32 programs.
     for (order, prefix) in
         [(0, None), (1, None), (256, None), (257, None), (700, None), (700, Some(699)), (700, Some(100))]
     {
