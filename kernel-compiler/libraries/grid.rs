@@ -15,14 +15,23 @@ pub mod grid {
         atomic_add(counters, 0, 1).relaxed() as usize
     }
 
-    /// The last step: the program that ends last sets `counters` and `words` to zero, for the next launch.
-    fn end_order(counters: &mut [u32], words: &mut [u64]) {
-        // Others have read its words before it counts itself: all of them look back before they end.
-        if atomic_add(counters, 1, 1) == num_programs(0) as u32 - 1 {
-            for start in range(0, words.len(), LANES) {
-                store(words, start + arange(LANES), 0);
+    /// The last step. The program that began last waits until all others have come here, and sets `counters` and `words`
+    /// to zero for the next launch. The others wait for nothing.
+    fn end_order(counters: &mut [u32], words: &mut [u64], order: usize) {
+        let others = num_programs(0) - 1;
+        if order < others {
+            // What a program found in the words has led it here: no zero comes before that.
+            atomic_add(counters, 1, 1).relaxed();
+        } else {
+            loop {
+                if atomic_load(counters, 1).relaxed() as usize == others {
+                    break;
+                }
             }
-            store(counters, arange(2), 0);
+            for start in range(0, words.len(), LANES) {
+                atomic_store(words, start + arange(LANES), 0).relaxed();
+            }
+            atomic_store(counters, arange(2), 0).relaxed();
         }
     }
 

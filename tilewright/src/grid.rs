@@ -23,7 +23,7 @@
 //!         let t = load(x, i);
 //!         let before = look_back(words, order, sum(t), 0, |a, b| a + b);
 //!         store(y, i, before + cumsum(t, 0));
-//!         end_order(counters, words);
+//!         end_order(counters, words, order);
 //!     }
 //! }
 //!
@@ -51,9 +51,10 @@ pub fn begin_order(counters: &mut [u32]) -> usize {
     stub()
 }
 
-/// The last step of each program: the one that ends last sets `counters` and `words` to zero.
-pub fn end_order(counters: &mut [u32], words: &mut [u64]) {
-    let _ = (counters, words);
+/// The last step of each program of a grid of one dimension. The one that began last waits until all others have come
+/// here, and sets `counters` and `words` to zero. The others wait for nothing.
+pub fn end_order(counters: &mut [u32], words: &mut [u64], order: usize) {
+    let _ = (counters, words, order);
     stub()
 }
 

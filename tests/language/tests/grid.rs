@@ -19,7 +19,7 @@ mod kernels {
         let t = load(x, i);
         let before = look_back(words, order, sum(t), first, |a, b| a + b);
         store(y, i, before + cumsum(t, 0));
-        end_order(counters, words);
+        end_order(counters, words, order);
     }
 
     /// `y[i] = a[i] * y[i - 1] + b[i]`, of numbers that wrap: a composition of maps, which do not commute.
@@ -40,7 +40,7 @@ mod kernels {
         let before =
             look_back_pair(words, order, total, (1u32, 5i32), |(a, b), (c, d)| (a * c, bitcast::<i32>(c) * b + d));
         store(y, i, bitcast::<i32>(factor) * before.1 + shift);
-        end_order(counters, words);
+        end_order(counters, words, order);
     }
 
     /// What one program finds, which others have left the words for.
@@ -58,7 +58,7 @@ mod kernels {
         let order = begin_order(counters);
         let t = load(x, program_id(0) * BLOCK + arange(BLOCK)).other(i32::MIN);
         reduce_programs(words, order, max(t), i32::MIN, |a, b| max(a, b), |all| store(y, 0, all));
-        end_order(counters, words);
+        end_order(counters, words, order);
     }
 }
 

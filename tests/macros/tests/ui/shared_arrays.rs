@@ -38,7 +38,7 @@ mod programs {
     pub fn halves<T: Float>(x: &[T], words: &mut [u64], counters: &mut [u32]) {
         let order = begin_order(counters);
         let before = look_back(words, order, load(x, order), 0.0, |a, b| a + b);
-        end_order(counters, words);
+        end_order(counters, words, order);
     }
 }
 
