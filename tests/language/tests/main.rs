@@ -10,6 +10,7 @@ mod configurations;
 mod control_flow;
 mod conversions;
 mod copied;
+mod deep_views;
 mod detectors;
 mod dot;
 mod exchanges;
