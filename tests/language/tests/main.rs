@@ -27,6 +27,7 @@ mod random;
 mod ranges;
 mod reductions;
 mod rotated;
+mod scaled;
 mod scans;
 mod schedulers;
 mod shapes;
