@@ -2,7 +2,12 @@
 
 mod attention;
 mod experts;
+mod formats;
+mod losses;
 mod quantisers;
+mod recurrent;
 mod rows;
 mod sampling;
+mod selections;
 mod sequences;
+mod serving;
