@@ -3,7 +3,9 @@
 mod attention;
 mod experts;
 mod formats;
+mod images;
 mod losses;
+mod products;
 mod quantisers;
 mod recurrent;
 mod rows;
