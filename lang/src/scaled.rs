@@ -85,7 +85,7 @@ conversions! {
     /// # tilewright_lang::__example! {
     /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[u8], y: &mut [f32]) {
-    ///     store(y, arange(4), unpack_e2m1::<f32>(load(x, arange(2)), 0));
+    ///     store(y, arange(4), load(x, arange(2)).unpack_e2m1::<f32>(0));
     /// }
     /// # }
     /// let mut y = [9.0; 4];
@@ -122,7 +122,7 @@ conversions! {
     /// # tilewright_lang::__example! {
     /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[u8], y: &mut [f32]) {
-    ///     store(y, arange(2), from_e8m0::<f32>(load(x, arange(2))));
+    ///     store(y, arange(2), load(x, arange(2)).from_e8m0::<f32>());
     /// }
     /// # }
     /// let mut y = [9.0; 2];
