@@ -107,7 +107,11 @@ impl Infer<'_> {
     }
 
     fn is_f16(&self, v: &Val) -> bool {
-        matches!(v, Val::Run(v) if self.ty(*v).dtype == DType::F16)
+        match v {
+            Val::Run(v) => self.ty(*v).dtype == DType::F16,
+            Val::Float(_, said) => *said == Some(DType::F16),
+            _ => false,
+        }
     }
 
     /// Batches of batches as one.

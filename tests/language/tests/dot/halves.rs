@@ -35,7 +35,7 @@ fn sums_of_f16<const USE: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMu
 fn batch_of_f16(a: &[f16], b: &[f16], c: &mut [f16]) {
     let x = reshape(load(a, arange(2048)), [2, 2, 16, 32]);
     let y = reshape(load(b, arange(2048)), [2, 2, 32, 16]);
-    let first = dot(x, y, full([2, 2, 16, 16], 2048.0.to::<f16>()));
+    let first = dot(x, y, 2048.0.to::<f16>());
     store(c, reshape(arange(1024), [2, 2, 16, 16]), dot(x, y, first));
 }
 
