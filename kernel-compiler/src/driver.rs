@@ -15,7 +15,7 @@ use crate::ir::walk::{dots, loaded};
 use crate::ir::{Func, Op, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
-use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
+use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::{Plan, epilogue, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand};
@@ -120,6 +120,7 @@ pub fn observed_instance(
 ) -> Result<Func> {
     observer.stage(Stage::Ast, &|| print_ast::kernel(&k.ast));
     let mut f = infer::infer(&k.ast, choice, config, d)?;
+    wide_sums::run(&mut f);
     after(Stage::Ir, &mut f, observer);
     induction::run(&mut f);
     after(Stage::Induction, &mut f, observer);

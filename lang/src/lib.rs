@@ -45,6 +45,7 @@ mod product;
 mod programs;
 mod ranges;
 mod reduce;
+mod scaled;
 mod scan;
 mod shape;
 mod shared;
@@ -77,12 +78,13 @@ pub use product::dot;
 pub use programs::{cdiv, next_power_of_two, num_programs, program_id, swizzle2d};
 pub use ranges::{Schedule, Steps, range, static_range};
 pub use reduce::{Reductions, argmax, argmin, max, min, reduce, sum};
+pub use scaled::{Formats, Scale, dot_scaled, from_e8m0, pack_e2m1, to_e8m0, unpack_e2m1};
 pub use scan::{ScanOptions, Scans, cumprod, cumsum, scan};
 pub use shape::{Shapes, broadcast, expand, permute, reshape, trans};
 pub use shared::shared_array;
 pub use sort::{SortOptions, sort, topk};
 pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
-pub use value::{Condition, Element, Float, Int, Meaning, Meets, Num, Of, Shape, Tile, Tiles, Value};
+pub use value::{Condition, Element, Float, Int, Meaning, Meets, Num, Of, Shape, SumOf, Tile, Tiles, Value};
 
 /// Operations with another number of arguments: reductions along an axis, accesses through pointers, ranges of step 1.
 /// A kernel calls them without `overloads::`.

@@ -1,13 +1,14 @@
 //! Products of tiles.
 
 use crate::stub;
-use crate::value::{Element, Of, Tile};
+use crate::value::{Element, SumOf, Tile};
 
 /// `acc + a·b`, of tiles `[M, K]`, `[K, N]` and `[M, N]`, or of batches `[B, M, K]`, `[B, K, N]` and `[B, M, N]`, with up
 /// to three dimensions before the matrices.
 ///
-/// Both operands have one type: f16, bf16, 8-bit floats, f32, f64 or i8. `acc` has f32, f64 for f64, or i32 for i8; it is
-/// a tile, or a scalar such as `0.0`, which spreads to the result. `K` and `B` are powers of two, and so are `M` and `N`, of which
+/// Both operands have one type: f16, bf16, 8-bit floats, f32, f64 or i8. `acc` has f32, f64 for f64, or i32 for i8; of f16
+/// and 8-bit floats it may have f16, which rounds sums of f32. It is a tile, or a scalar such as `0.0`, which spreads to the
+/// result. `K` and `B` are powers of two, and so are `M` and `N`, of which
 /// one may be three times a power of two. Tensor cores want at least 16, 8 and 16 of M, N and K; f32 and f64 are
 /// multiplied by fused multiply-adds, unless [`tf32`](Tile::tf32), [`tf32x3`](Tile::tf32x3), [`bf16x3`](Tile::bf16x3) or
 /// [`bf16x6`](Tile::bf16x6) follow f32. Operands of two types, or of
@@ -32,7 +33,7 @@ use crate::value::{Element, Of, Tile};
 /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn dot<T: Element, C: Of<T::Sum>>(a: Tile<T>, b: Tile<T>, acc: C) -> Tile<C::Elem> {
+pub fn dot<T: Element, C: SumOf<T>>(a: Tile<T>, b: Tile<T>, acc: C) -> Tile<C::Elem> {
     let _ = (a, b, acc);
     stub()
 }

@@ -104,10 +104,7 @@ tuples! {
 /// assert_eq!(y, [true, false]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub trait Element: Value<Elem = Self> + 'static {
-    /// The type of the sums of [`dot`](crate::dot), for tiles of this type.
-    type Sum: Element;
-}
+pub trait Element: Value<Elem = Self> + 'static {}
 
 /// Elements that operators take.
 ///
@@ -204,6 +201,9 @@ pub trait Of<T>: Value {}
 impl<T: Element> Of<T> for T {}
 impl<T: Element> Of<T> for Tile<T> {}
 
+/// An accumulator of [`dot`](crate::dot) for tiles of `T`: a bound of it, which kernels do not write.
+pub trait SumOf<T>: Value {}
+
 impl<T: Element> Value for Tile<T> {
     type Elem = T;
     type With<U> = Tile<U>;
@@ -225,9 +225,9 @@ macro_rules! elements {
             type Elem = $t;
             type With<U> = U;
         }
-        impl Element for $t {
-            type Sum = $sum;
-        }
+        impl Element for $t {}
+        impl SumOf<$t> for $sum {}
+        impl SumOf<$t> for Tile<$sum> {}
         impl Meets<$t> for $t {
             type Output = $t;
             type Compared = bool;
@@ -243,6 +243,14 @@ elements!(
     f16: f32, bf16: f32, f8e4m3: f32, f8e5m2: f32, f32: f32, f64: f64, i8: i32, i16: i16, i32: i32, i64: i64, isize: isize,
     u8: u8, u16: u16, u32: u32, u64: u64, usize: usize, bool: bool
 );
+
+macro_rules! halves {
+    ($($t:ident)*) => { $(
+        impl SumOf<$t> for f16 {}
+        impl SumOf<$t> for Tile<f16> {}
+    )* };
+}
+halves!(f16 f8e4m3 f8e5m2);
 
 macro_rules! numbers {
     ($($t:ident)*) => { $( impl Num for $t {} )* };

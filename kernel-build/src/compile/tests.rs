@@ -10,6 +10,7 @@ use crate::toolchain;
 use tilewright_compiler::{Libraries, Source};
 
 mod assembly;
+mod copies;
 mod functions;
 mod sm75;
 

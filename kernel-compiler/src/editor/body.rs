@@ -96,7 +96,8 @@ impl VisitMut for Rewriter<'_> {
                     }
                     // The type of the value is inferred.
                     syn::PathArguments::AngleBracketed(to)
-                        if to.args.len() == 1 && ["bitcast", "to"].iter().any(|n| name == n) =>
+                        if to.args.len() == 1
+                            && ["bitcast", "to", "unpack_e2m1", "from_e8m0"].iter().any(|n| name == n) =>
                     {
                         let to = &to.args;
                         quote! { #name::<#to, _>(#args) }

@@ -15,6 +15,7 @@ mod computed;
 mod deep;
 mod epilogue;
 mod exceptions;
+mod halves;
 mod precisions;
 mod swapped;
 mod tf32;

@@ -534,3 +534,32 @@ fn helpers_give_what_they_say_and_conversions_overflow() {
         }
     }
 }
+
+/// Methods are operations, also where closures and helpers have their names.
+#[tile_module]
+mod named_as_operations {
+    fn sum(x: Tile<f32>, by: f32) -> Tile<f32> {
+        x + by
+    }
+
+    #[tile_kernel(tune(warps = [1]), grid = [1])]
+    pub fn methods(x: View<f32, 1>, y: &mut [f32]) {
+        let tile = |at: usize| x.tile([at], [32]);
+        let exp = |v: Tile<f32>| 2.0 * v;
+        store(y, arange(32), sum(exp(tile(0)), tile(0).sum()) + tile(0).exp());
+    }
+}
+
+#[test]
+fn methods_are_operations() {
+    let x: Vec<f32> = (0..32).map(|i| i as f32 / 16.0).collect();
+    let total: f32 = x.iter().sum();
+    for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+        let mut y = [0.0f32; 32];
+        rt.launch(named_as_operations::methods(x.as_slice().as_slice_arg().view([32]).expect("fits"), &mut y))
+            .expect("it runs");
+        for (x, y) in x.iter().zip(y) {
+            assert!((y - (2.0 * x + total + x.exp())).abs() < 1e-4, "{y} of {x}");
+        }
+    }
+}

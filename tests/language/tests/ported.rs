@@ -2,7 +2,14 @@
 
 mod attention;
 mod experts;
+mod formats;
+mod images;
+mod losses;
+mod products;
 mod quantisers;
+mod recurrent;
 mod rows;
 mod sampling;
+mod selections;
 mod sequences;
+mod serving;

@@ -47,6 +47,14 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ),
     ("front/infer/dot.rs", &[("bf16-parts-of-the-whole", "each bf16 part is rounded from the whole operand")]),
     (
+        "front/infer/scaled.rs",
+        &[
+            ("e8m0-of-zero-is-zero", "the least scale of MX formats is 0"),
+            ("e2m1-high-half-first", "the two numbers of a byte change places"),
+        ],
+    ),
+    ("passes/wide_sums.rs", &[("f16-sums-rounded-by-each-product", "each product rounds a f16 accumulator")]),
+    (
         "passes/swap_ab.rs",
         &[
             ("swap-ab-reduces-the-other-axis", "transposed sums are reduced along the axis of the sums"),

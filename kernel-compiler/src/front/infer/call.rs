@@ -54,11 +54,14 @@ impl Infer<'_> {
             None if !is_known && method => drop(self.expr(&args[0])?),
             _ => {}
         }
-        if let Some(Binding::Val(Val::Closure(c))) = self.lookup(&n).cloned() {
+        // As in Rust, no name in scope is a method's.
+        let is_operation = method && builtins::is_builtin(&n);
+        if !is_operation && let Some(Binding::Val(Val::Closure(c))) = self.lookup(&n).cloned() {
             let args = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
             return self.closure(&c, args, e.span);
         }
-        if let Some(h) = self.kernel.scope.helpers.iter().find(|h| h.name == *name).cloned() {
+        let helper = self.kernel.scope.helpers.iter().find(|h| h.name == *name && !is_operation);
+        if let Some(h) = helper.cloned() {
             return self.helper(&h, generics, args, e.span);
         }
         self.builtin(&builtins::Call { name, generics, args, span: e.span, options: Options::default() })

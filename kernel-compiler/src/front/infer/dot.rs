@@ -13,7 +13,17 @@ impl Infer<'_> {
         let [a, b, acc] = self.args(c)?;
         let [at_a, at_b, at_acc] = [0, 1, 2].map(|i| c.args[i].span);
         let (a, b) = (self.run(a, at_a), self.run(b, at_b));
-        let (a, b) = (a?, b?);
+        self.product([(a?, at_a), (b?, at_b)], (acc, at_acc), c.options.precision, c.span)
+    }
+
+    /// A product of two operands, and what it is added to.
+    pub(super) fn product(
+        &mut self,
+        [(a, at_a), (b, at_b)]: [(Value, Span); 2],
+        (acc, at_acc): (Val, Span),
+        precision: Option<(DotPrecision, Span)>,
+        span: Span,
+    ) -> Result<Val> {
         let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
         for (t, at) in [(&ta, at_a), (&tb, at_b)] {
             if t.shape.len() < 2 {
@@ -29,6 +39,7 @@ impl Infer<'_> {
             return self.error(at_b, format!("the operands of `dot` have one dtype, found {a} and {b}"));
         }
         let dtype = match ta.dtype {
+            DType::F16 | DType::F8E4M3 | DType::F8E5M2 if self.is_f16(&acc) => DType::F16,
             DType::F16 | DType::BF16 | DType::F32 | DType::F8E4M3 | DType::F8E5M2 => DType::F32,
             DType::F64 => DType::F64,
             DType::I8 => DType::I32,
@@ -54,7 +65,7 @@ impl Infer<'_> {
                 format!("`dot` of {ta} and {tb}: the left one has {k} columns, the right one {l} rows; transpose an operand with `trans`"),
             );
         }
-        let precision = match c.options.precision {
+        let precision = match precision {
             Some((_, at)) if ta.dtype != DType::F32 => {
                 return self.error(
                     at,
@@ -79,20 +90,28 @@ impl Infer<'_> {
         self.dot_extents([m, n, k], multiplied, precision, (at_a, at_b))?;
         let ty = Type::tile(dtype, [of_a, &[m, n]].concat());
         let acc = self.accumulator(acc, ty.clone(), at_acc)?;
-        let [a, b, mut acc] = [a, b, acc].map(|v| self.one_batch(v, c.span));
+        let [a, b, mut acc] = [a, b, acc].map(|v| self.one_batch(v, span));
         let (a, b) = match multiplied == ta.dtype {
             true => (vec![a], vec![b]),
-            false => (self.bf16_parts(a, parts, c.span)?, self.bf16_parts(b, parts, c.span)?),
+            false => (self.bf16_parts(a, parts, span)?, self.bf16_parts(b, parts, span)?),
         };
         // The least products come first.
         for sum in (0..parts).rev() {
             for i in 0..=sum {
                 let ty = self.ty(acc).clone();
-                acc = self.push(Op::Dot { a: a[i], b: b[sum - i], acc, precision }, ty, c.span);
+                acc = self.push(Op::Dot { a: a[i], b: b[sum - i], acc, precision }, ty, span);
             }
         }
         let is_merged = self.ty(acc).shape != ty.shape;
-        Ok(Val::Run(if is_merged { self.push(Op::Reshape(acc), ty, c.span) } else { acc }))
+        Ok(Val::Run(if is_merged { self.push(Op::Reshape(acc), ty, span) } else { acc }))
+    }
+
+    fn is_f16(&self, v: &Val) -> bool {
+        match v {
+            Val::Run(v) => self.ty(*v).dtype == DType::F16,
+            Val::Float(_, said) => *said == Some(DType::F16),
+            _ => false,
+        }
     }
 
     /// Batches of batches as one.

@@ -24,6 +24,7 @@ mod pointer;
 mod programs;
 mod range;
 mod reduce;
+mod scaled;
 mod scan;
 mod shared;
 mod sort;

@@ -132,6 +132,7 @@ impl Infer<'_> {
             "sort" | "topk" => self.sort(&name, c),
             n if options::is_scan(n) => self.scan(&name, c),
             "dot" => self.dot(c),
+            "dot_scaled" | "unpack_e2m1" | "pack_e2m1" | "from_e8m0" | "to_e8m0" => self.scaled(&name, c),
             n if options::is_access(n) => self.access(&name, c),
             "add" => {
                 let [p, i] = self.args(c)?;

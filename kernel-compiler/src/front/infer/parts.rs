@@ -113,14 +113,14 @@ impl Infer<'_> {
     }
 
     /// A tile with two dimensions in one.
-    fn merged(&mut self, name: &str, v: Value, shape: &[usize], span: Span) -> Result<Value> {
+    pub(super) fn merged(&mut self, name: &str, v: Value, shape: &[usize], span: Span) -> Result<Value> {
         if let Some(e) = shape.iter().find(|e| !e.is_power_of_two()) {
             return self.error(span, format!("`{name}` takes extents that are powers of two, found {e} in the result"));
         }
         self.reshape(v, shape, span)
     }
 
-    fn subtile(&mut self, value: Value, axis: usize, start: usize, extent: usize, span: Span) -> Value {
+    pub(super) fn subtile(&mut self, value: Value, axis: usize, start: usize, extent: usize, span: Span) -> Value {
         let mut ty = self.ty(value).clone();
         if ty.shape[axis] == extent {
             return value;

@@ -18,7 +18,7 @@ use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
+use tilewright_types::limits::{MAX_BUFFERS, MAX_RANK, MAX_SLOTS};
 
 /// A kernel is built for each combination of the optional parameters that a call has.
 const MAX_OPTIONAL: usize = 4;
@@ -362,13 +362,14 @@ fn param_kind(ty: &syn::Type, d: &Diagnostics) -> Result<(ParamKind, TypeName)> 
                         syn::GenericArgument::Const(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(r), .. })),
                     ] = args[..]
                     else {
-                        return Err(
-                            d.error(Span::of(a), "a view is `View<T, R>` with an element type and a rank from 1 to 3")
-                        );
+                        return Err(d.error(
+                            Span::of(a),
+                            format!("a view is `View<T, R>` with an element type and a rank from 1 to {MAX_RANK}"),
+                        ));
                     };
                     let rank = r.base10_parse::<usize>().map_err(|e| d.syn(e))?;
-                    if !(1..=3).contains(&rank) {
-                        return Err(d.error(r.span(), "a view has a rank from 1 to 3"));
+                    if !(1..=MAX_RANK).contains(&rank) {
+                        return Err(d.error(r.span(), format!("a view has a rank from 1 to {MAX_RANK}")));
                     }
                     (ParamKind::View { rank, mutable: last.ident == "ViewMut" }, type_name(t, d)?)
                 }

@@ -27,8 +27,7 @@ use crate::dtype::DType;
 use std::fmt;
 use tilewright_types::limits::MAX_RANK;
 
-/// Dimensions of a view, and of an array that a block pointer is of.
-const MAX_VIEW_RANK: usize = 3;
+/// Dimensions of an array that a block pointer is of.
 const MAX_ARRAY_RANK: usize = 5;
 
 /// An invariant that does not hold.
@@ -110,7 +109,7 @@ impl Verifier<'_> {
             check(p.slot == slot, || format!("parameter `{}` begins at slot {}, not {slot}", p.name, p.slot))?;
             slot += p.kind.slots();
             if let ParamKind::View { rank, .. } = p.kind {
-                check((1..=MAX_VIEW_RANK).contains(&rank), || format!("`{}` is a view of rank {rank}", p.name))?;
+                check((1..=MAX_RANK).contains(&rank), || format!("`{}` is a view of rank {rank}", p.name))?;
             }
         }
         let of_params = |pdl: &Vec<usize>| pdl.iter().all(|&i| i < f.params.len());

@@ -144,7 +144,9 @@ macro_rules! load_box {
         match RANK {
             1 => load_box!(of 1, "{0}", [0], $hint, $at, $kind, $mask, $($operands)*),
             2 => load_box!(of 2, "{0}, {1}", [0 1], $hint, $at, $kind, $mask, $($operands)*),
-            _ => load_box!(of 3, "{0}, {1}, {2}", [0 1 2], $hint, $at, $kind, $mask, $($operands)*),
+            3 => load_box!(of 3, "{0}, {1}, {2}", [0 1 2], $hint, $at, $kind, $mask, $($operands)*),
+            4 => load_box!(of 4, "{0}, {1}, {2}, {3}", [0 1 2 3], $hint, $at, $kind, $mask, $($operands)*),
+            _ => load_box!(of 5, "{0}, {1}, {2}, {3}, {4}", [0 1 2 3 4], $hint, $at, $kind, $mask, $($operands)*),
         }
     };
     (of $rank:literal, $list:literal, $i:tt, $hint:expr, $at:ident, $kind:literal, $mask:literal, $($operands:tt)*) => {
@@ -202,7 +204,9 @@ pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, 
         match RANK {
             1 => copy!(1, "{0}", 0),
             2 => copy!(2, "{0}, {1}", 0 1),
-            _ => copy!(3, "{0}, {1}, {2}", 0 1 2),
+            3 => copy!(3, "{0}, {1}, {2}", 0 1 2),
+            4 => copy!(4, "{0}, {1}, {2}, {3}", 0 1 2 3),
+            _ => copy!(5, "{0}, {1}, {2}, {3}, {4}", 0 1 2 3 4),
         }
     }
 }
