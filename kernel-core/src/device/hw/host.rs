@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use super::{Global, Shared, Space};
 use crate::device::Mem;
 use crate::device::mem::{Wide, Words, combine};
-use crate::emulator::step::{self, Access, Source, Touch};
+use crate::emulator::step::{self, Access, AccessKind, Source};
 use crate::scalar::atomic_op;
 
 pub use crate::emulator::step::{
@@ -30,14 +30,14 @@ pub fn shuffle(v: u32, lane: u32, site: u32) -> u32 {
 /// As [`step::atomic`].
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site: u32) -> T {
     let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
-    let touch = match OP {
-        atomic_op::LOAD => Touch::AtomicLoad,
-        atomic_op::STORE => Touch::AtomicStore,
-        _ => Touch::Atomic,
+    let kind = match OP {
+        atomic_op::LOAD => AccessKind::AtomicLoad,
+        atomic_op::STORE => AccessKind::AtomicStore,
+        _ => AccessKind::Atomic,
     };
     // SAFETY: the caller's contract.
-    let old = unsafe { step::atomic(touch, addr, T::BYTES, relaxed, site, replace) };
-    if touch == Touch::AtomicStore { T::ZERO } else { T::from_bits64(old) }
+    let old = unsafe { step::atomic(kind, addr, T::BYTES, relaxed, site, replace) };
+    if kind == AccessKind::AtomicStore { T::ZERO } else { T::from_bits64(old) }
 }
 
 /// # Safety
@@ -45,7 +45,7 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, site: u32) -> T {
     let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
     // SAFETY: the caller's contract.
-    T::from_bits64(unsafe { step::atomic(Touch::Atomic, addr, T::BYTES, relaxed, site, replace) })
+    T::from_bits64(unsafe { step::atomic(AccessKind::Atomic, addr, T::BYTES, relaxed, site, replace) })
 }
 
 /// # Safety
