@@ -66,7 +66,7 @@ impl Stream {
         self.lease(len, false)
     }
 
-    /// Scratch that is zero now and that the operation **leaves zero**: tickets and counters which the last program
+    /// Scratch that is zero now and that the operation **leaves zero**: semaphores and counters which the last program
     /// puts back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
     ///
     /// # Examples

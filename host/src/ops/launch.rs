@@ -37,7 +37,7 @@ pub type PinnedConfig = (&'static KernelDesc, &'static ConfigDesc);
 /// The kernels that were tuned, with the reports. [`ExecOptions`] has an example.
 pub type TuningLog = RefCell<Vec<(&'static KernelDesc, Report)>>;
 
-/// Where to run: a [`Runtime`], on its default stream, or an [`ExecOptions`].
+/// Where to run: a [`Runtime`], on its default stream, or an [`ExecOptions`], which has an example.
 ///
 /// # Safety
 /// Operations size scratch memory of unchecked kernels by what this says: `runtime`, `stream` and `num_sms` give the

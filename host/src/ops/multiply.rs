@@ -7,7 +7,7 @@ use tilewright_kernels as k;
 
 /// The element types that [`Matmul`](super::Matmul) multiplies: f32, f16, bf16, i8, f8e4m3 and f8e5m2.
 ///
-/// The trait is sealed.
+/// [`Matmul`](super::Matmul) has an example. The trait is sealed.
 /// ```compile_fail,E0277
 /// struct Mine;
 /// impl tilewright_runtime::ops::Multiply for Mine {
