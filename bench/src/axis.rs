@@ -42,8 +42,8 @@ impl Axis {
         Axis::new(name, values, Scale::Linear)
     }
 
-    /// An axis of so many points that are no numbers, called 0, 1, 2 and so on. [`Sweep::extents`](crate::Sweep::extents)
-    /// names them.
+    /// An axis of so many points that are no numbers, called 0, 1, 2 and so on.
+    /// [`Sweep::extents`](crate::Sweep::extents) names them.
     pub fn ordinal(name: impl Into<String>, count: u64) -> Axis {
         Axis::new(name, 0..count, Scale::Ordinal)
     }

@@ -75,8 +75,8 @@ pub struct Finished {
 
 impl Options {
     /// Takes the saved run of `--from`, else measures the sweeps that `declare` gives; prints and saves nothing by
-    /// itself but what `--out` names. Files are read, and the folder is opened, before anything is measured. After SIGINT
-    /// or SIGTERM the points that are done are kept; a second signal ends the process at once.
+    /// itself but what `--out` names. Files are read, and the folder is opened, before anything is measured. After
+    /// SIGINT or SIGTERM the points that are done are kept; a second signal ends the process at once.
     ///
     /// Errors: those of `declare`, of [`measure`](crate::measure()), of the files, and of the comparison.
     pub fn run<'a, E: From<Error>>(
@@ -219,8 +219,8 @@ struct Arguments {
 }
 
 /// The `main` of a benchmark: takes the options of [`Options`] and the name of a sweep from the command line, measures,
-/// prints, and gives the exit status: 0 where all is right and no slower than before, 1 where it is not, 2 for a command
-/// line that is not understood.
+/// prints, and gives the exit status: 0 where all is right and no slower than before, 1 where it is not, 2 for a
+/// command line that is not understood.
 ///
 /// # Examples
 /// `benches/kernels.rs` of a crate that has `[[bench]] name = "kernels"` and `harness = false` in its manifest:

@@ -63,11 +63,11 @@ pub enum Change {
 }
 
 impl Comparison {
-    /// Compares all that the earlier run measured. Of a change smaller than `tolerance`, as 0.05 for 5 %, nothing is said:
-    /// intervals do not contain differences from run to run.
+    /// Compares all that the earlier run measured. Of a change smaller than `tolerance`, as 0.05 for 5 %, nothing is
+    /// said: intervals do not contain differences from run to run.
     ///
-    /// Errors: [`Error::Incomparable`] for runs of different devices, for runs that have nothing in common, and for fewer
-    /// than six times.
+    /// Errors: [`Error::Incomparable`] for runs of different devices, for runs that have nothing in common, and for
+    /// fewer than six times.
     pub fn new(after: &Report, before: &Report, tolerance: f64) -> Result<Comparison> {
         if after.device.name != before.device.name {
             let (a, b) = (&after.device.name, &before.device.name);

@@ -50,8 +50,8 @@ pub struct Progress<'a> {
 /// Measures sweeps one after the other, and each one point by point. A line whose result is wrong, or that fails, is
 /// shown as such and not timed.
 ///
-/// Errors: [`Error::Sweep`] for a declaration that cannot be measured, before anything is; [`Error::Emulator`]; those of
-/// the runtime outside of the lines.
+/// Errors: [`Error::Sweep`] for a declaration that cannot be measured, before anything is; [`Error::Emulator`]; those
+/// of the runtime outside of the lines.
 pub fn measure(
     rt: &Runtime,
     title: &str,

@@ -93,7 +93,8 @@ impl Peers {
         Ok(Peers { path: path.into(), file })
     }
 
-    /// Errors: [`Error::Content`] where no point of the file is one of these sweeps, or a line has a name that is taken.
+    /// Errors: [`Error::Content`] where no point of the file is one of these sweeps, or a line has a name that is
+    /// taken.
     pub(crate) fn check(&self, sweeps: &[Sweep]) -> Result<()> {
         let wanted = sweeps.iter().map(|s| Wanted {
             sweep: &s.name,

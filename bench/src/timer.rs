@@ -4,8 +4,8 @@ use crate::case::Failure;
 use std::time::Duration;
 use tilewright_runtime::{Buffer, Event, Runtime};
 
-/// Times launches one by one, each with nothing of its data in the L2 cache of a GPU. The caches of a CPU are left as they
-/// are.
+/// Times launches one by one, each with nothing of its data in the L2 cache of a GPU. The caches of a CPU are left as
+/// they are.
 ///
 /// # Examples
 /// ```

@@ -21,7 +21,8 @@ impl From<Untrusted> for io::Error {
     }
 }
 
-/// Whether the file or folder belongs to the user or to root, is no symbolic link, and can be written by its owner only.
+/// Whether the file or folder belongs to the user or to root, is no symbolic link, and can be written by its owner
+/// only.
 pub fn check(path: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {

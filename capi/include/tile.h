@@ -20,17 +20,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The number of this ABI. It is one more in each release in which a function or a constant of these headers is gone, or
-// has other arguments, another value or another meaning. New functions and constants do not change it. A program may
-// compare it with tile_abi_version().
+// The number of this ABI. It is one more in each release in which a function or a constant of these headers is gone,
+// or has other arguments, another value or another meaning. New functions and constants do not change it. A program
+// may compare it with tile_abi_version().
 #define TILE_ABI_VERSION 1
 
 // What the functions return.
 typedef enum tile_status_t {
   // Success.
   TILE_OK = 0,
-  // A null pointer, a negative size, a size too large to address, an unknown dtype or precision, shapes that do not fit
-  // together.
+  // A null pointer, a negative size, a size too large to address, an unknown dtype or precision, shapes that do not
+  // fit together.
   TILE_ERROR_ARGUMENT = 1,
   // An output overlaps another array in a way that is not allowed.
   TILE_ERROR_OVERLAP = 2,
@@ -120,12 +120,12 @@ int tile_create(tile_handle_t *handle);
 int tile_destroy(tile_handle_t handle);
 
 // Puts the handle's later work on stream, a CUstream or cudaStream_t of the handle's context. NULL goes back to the
-// legacy default stream. Scratch memory belongs to the stream that is set; handles on the default stream share it. On the
-// CPU backend there are no streams, and the argument does not count.
+// legacy default stream. Scratch memory belongs to the stream that is set; handles on the default stream share it. On
+// the CPU backend there are no streams, and the argument does not count.
 //
 // # Safety
-// handle comes from tile_create. stream is NULL or a stream, which is not destroyed before the handle has another one or
-// is destroyed.
+// handle comes from tile_create. stream is NULL or a stream, which is not destroyed before the handle has another one
+// or is destroyed.
 int tile_handle_set_stream(tile_handle_t handle,
                            void *stream);
 
@@ -135,8 +135,8 @@ int tile_handle_set_stream(tile_handle_t handle,
 // handle comes from tile_create.
 int tile_handle_prepare(tile_handle_t handle, int on);
 
-// The message of the last call with this handle that failed, in whatever thread; empty when none has, and for NULL. Valid
-// until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
+// The message of the last call with this handle that failed, in whatever thread; empty when none has, and for NULL.
+// Valid until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
 // tile_create that failed.
 //
 // # Safety
@@ -173,8 +173,9 @@ int tile_gelu(int dtype, const void *x, void *y, long long N);
 // The pointers address rows * cols floats each.
 int tile_softmax_rows(const float *x, float *y, long long rows, long long cols);
 
-// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8 (c
-// is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
+// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8
+// (c is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32
+// alone).
 //
 // # Safety
 // The pointers address m * k, k * n and m * n elements.
@@ -233,9 +234,9 @@ int tile_batched_matmul(int dtype,
                         long long n,
                         long long k);
 
-// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d. Each of shared
-// serves heads / shared consecutive heads of q; d is 128 at most. With causal of 1 the last query sees all keys, the one
-// before it all but the last, and so on. scale is a number of at least 1e-30. dtype: 1 f16, 2 bf16.
+// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d. Each of
+// shared serves heads / shared consecutive heads of q; d is 128 at most. With causal of 1 the last query sees all
+// keys, the one before it all but the last, and so on. scale is a number of at least 1e-30. dtype: 1 f16, 2 bf16.
 //
 // # Safety
 // The pointers address as many elements.

@@ -3,8 +3,8 @@
 use crate::backend;
 use crate::guard::Result;
 use crate::handle::tile_handle;
-use tilewright_runtime::Place;
-use tilewright_runtime::ops::On;
+use tilewright_runtime::DeviceId;
+use tilewright_runtime::ops::ExecOptions;
 
 /// Whose device, stream and mode a call has.
 #[derive(Clone, Copy)]
@@ -17,7 +17,11 @@ pub(crate) enum At<'a> {
 impl At<'_> {
     /// Runs an operation that touches `elements` elements there; none is a success. Overlaps have been looked at: an
     /// output may be an input.
-    pub fn run(self, elements: usize, run: impl FnOnce(&On, Place) -> tilewright_runtime::Result<()>) -> Result<()> {
+    pub fn run(
+        self,
+        elements: usize,
+        run: impl FnOnce(&ExecOptions, DeviceId) -> tilewright_runtime::Result<()>,
+    ) -> Result<()> {
         if elements == 0 {
             return Ok(());
         }
@@ -25,6 +29,6 @@ impl At<'_> {
             At::Thread => backend::of_thread()?,
             At::Handle(handle) => handle.parts(),
         };
-        Ok(run(&On::new(&rt).stream(&stream).in_place().preparing(preparing), rt.device().place)?)
+        Ok(run(&ExecOptions::new(&rt).stream(&stream).in_place().preparing(preparing), rt.device().id)?)
     }
 }

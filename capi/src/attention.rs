@@ -8,9 +8,9 @@ use core::ffi::{c_float, c_int, c_longlong, c_void};
 use tilewright_core::{bf16, f16};
 use tilewright_runtime::ops::{self, Attend};
 
-/// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d. Each of shared
-/// serves heads / shared consecutive heads of q; d is 128 at most. With causal of 1 the last query sees all keys, the one
-/// before it all but the last, and so on. scale is a number of at least 1e-30. dtype: 1 f16, 2 bf16.
+/// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d. Each of
+/// shared serves heads / shared consecutive heads of q; d is 128 at most. With causal of 1 the last query sees all
+/// keys, the one before it all but the last, and so on. scale is a number of at least 1e-30. dtype: 1 f16, 2 bf16.
 ///
 /// # Safety
 /// The pointers address as many elements.
@@ -84,9 +84,9 @@ unsafe fn typed<T: Attend>(
     for input in [&q, &k, &v] {
         o.apart(input)?;
     }
-    at.run(n, |on, place| {
-        let (q, o) = (q.input(place).view(q_dims)?, o.output(place).view(q_dims)?);
-        let (k, v) = (k.input(place).view(k_dims)?, v.input(place).view(k_dims)?);
+    at.run(n, |on, device| {
+        let (q, o) = (q.input(device).view(q_dims)?, o.output(device).view(q_dims)?);
+        let (k, v) = (k.input(device).view(k_dims)?, v.input(device).view(k_dims)?);
         ops::attention::<T>(on, q, k, v, o, scale, causal)
     })
 }

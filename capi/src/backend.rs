@@ -4,7 +4,7 @@ use crate::guard::Result;
 use core::ffi::c_void;
 use std::cell::{Cell, RefCell};
 use tilewright_core::cpu::fork::PerProcess;
-use tilewright_runtime::{Place, Runtime, Stream};
+use tilewright_runtime::{DeviceId, Runtime, Stream};
 
 thread_local! {
     /// What `tile_set_stream` was given; null is the legacy default stream.
@@ -53,7 +53,7 @@ pub(crate) fn runtime() -> tilewright_runtime::Result<Runtime> {
 pub(crate) fn of_thread() -> Result<(Runtime, Stream, bool)> {
     let rt = runtime()?;
     let raw = STREAM.get();
-    let stream = match raw.is_null() || rt.device().place == Place::Host {
+    let stream = match raw.is_null() || rt.device().id == DeviceId::Host {
         true => rt.stream().clone(),
         false => foreign(&rt, raw)?,
     };

@@ -10,8 +10,8 @@ use tilewright_runtime::Error;
 pub enum tile_status_t {
     /// Success.
     TILE_OK = 0,
-    /// A null pointer, a negative size, a size too large to address, an unknown dtype or precision, shapes that do not fit
-    /// together.
+    /// A null pointer, a negative size, a size too large to address, an unknown dtype or precision, shapes that do not
+    /// fit together.
     TILE_ERROR_ARGUMENT = 1,
     /// An output overlaps another array in a way that is not allowed.
     TILE_ERROR_OVERLAP = 2,
@@ -79,7 +79,7 @@ pub(crate) fn code_of(error: &Error) -> c_int {
         | Error::GridTooLarge { .. } => TILE_ERROR_ARGUMENT,
         Error::StreamMismatch
         | Error::DeviceMismatch { .. }
-        | Error::Foreign { .. }
+        | Error::ExternalMemory { .. }
         | Error::UnknownBackend { .. }
         | Error::UnknownOperation { .. } => TILE_ERROR_ARGUMENT,
         Error::Alias { .. } => TILE_ERROR_OVERLAP,

@@ -95,7 +95,7 @@ pub(crate) unsafe fn softmax_rows(
     // SAFETY: the caller's contract.
     let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
     y.apart(&x)?;
-    at.run(n, |on, place| ops::softmax_rows(on, x.input(place), y.output(place), rows, cols))
+    at.run(n, |on, device| ops::softmax_rows(on, x.input(device), y.output(device), rows, cols))
 }
 
 /// # Safety
@@ -105,7 +105,7 @@ pub(crate) unsafe fn add<T: Float>(at: At<'_>, a: *const T, b: *const T, c: *mut
     let (a, b, c) = unsafe { (Array::new("a", a, n)?, Array::new("b", b, n)?, Array::new("c", c.cast_const(), n)?) };
     c.apart_or_same(&a)?;
     c.apart_or_same(&b)?;
-    at.run(n, |on, place| ops::vector_add(on, a.input(place), b.input(place), c.output(place)))
+    at.run(n, |on, device| ops::vector_add(on, a.input(device), b.input(device), c.output(device)))
 }
 
 /// # Safety
@@ -116,7 +116,7 @@ unsafe fn unary<T: Float>(
     y: *mut T,
     n: usize,
     run: impl FnOnce(
-        &ops::On,
+        &ops::ExecOptions,
         tilewright_core::SliceArg<T>,
         tilewright_core::SliceMutArg<T>,
     ) -> tilewright_runtime::Result<()>,
@@ -124,7 +124,7 @@ unsafe fn unary<T: Float>(
     // SAFETY: the caller's contract.
     let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
     y.apart_or_same(&x)?;
-    at.run(n, |on, place| run(on, x.input(place), y.output(place)))
+    at.run(n, |on, device| run(on, x.input(device), y.output(device)))
 }
 
 /// # Safety

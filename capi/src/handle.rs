@@ -7,7 +7,7 @@ use crate::memory::flag;
 use core::ffi::{c_char, c_int, c_void};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
-use tilewright_runtime::{Place, Runtime, Stream};
+use tilewright_runtime::{DeviceId, Runtime, Stream};
 
 /// What a tile_handle_t points to.
 #[allow(non_camel_case_types)] // The name in C.
@@ -53,7 +53,7 @@ impl tile_handle {
 
 /// The default stream of a runtime. On the host it is the handle's own, which alone leases its scratch memory.
 fn default_stream(rt: &Runtime) -> tilewright_runtime::Result<Stream> {
-    if rt.device().place == Place::Host { Stream::new(rt) } else { Ok(rt.stream().clone()) }
+    if rt.device().id == DeviceId::Host { Stream::new(rt) } else { Ok(rt.stream().clone()) }
 }
 
 /// Runs a call's body for a handle, which keeps the message of an error, as the calling thread does.
@@ -113,16 +113,16 @@ pub unsafe extern "C" fn tile_destroy(handle: tile_handle_t) -> c_int {
 }
 
 /// Puts the handle's later work on stream, a CUstream or cudaStream_t of the handle's context. NULL goes back to the
-/// legacy default stream. Scratch memory belongs to the stream that is set; handles on the default stream share it. On the
-/// CPU backend there are no streams, and the argument does not count.
+/// legacy default stream. Scratch memory belongs to the stream that is set; handles on the default stream share it. On
+/// the CPU backend there are no streams, and the argument does not count.
 ///
 /// # Safety
-/// handle comes from tile_create. stream is NULL or a stream, which is not destroyed before the handle has another one or
-/// is destroyed.
+/// handle comes from tile_create. stream is NULL or a stream, which is not destroyed before the handle has another one
+/// or is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_handle_set_stream(handle: tile_handle_t, stream: *mut c_void) -> c_int {
     let set = |handle: &tile_handle| {
-        let stream = match stream.is_null() || handle.rt.device().place == Place::Host {
+        let stream = match stream.is_null() || handle.rt.device().id == DeviceId::Host {
             true => default_stream(&handle.rt)?,
             // SAFETY: the caller's contract.
             false => unsafe { Stream::from_raw(&handle.rt, stream) }?,
@@ -149,8 +149,8 @@ pub unsafe extern "C" fn tile_handle_prepare(handle: tile_handle_t, on: c_int) -
     unsafe { enter(handle, set) }
 }
 
-/// The message of the last call with this handle that failed, in whatever thread; empty when none has, and for NULL. Valid
-/// until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
+/// The message of the last call with this handle that failed, in whatever thread; empty when none has, and for NULL.
+/// Valid until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
 /// tile_create that failed.
 ///
 /// # Safety

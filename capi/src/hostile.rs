@@ -1,4 +1,5 @@
-//! Calls with hostile arguments: a code and a message, never a panic, a crash, or a write outside of the caller's arrays.
+//! Calls with hostile arguments: a code and a message, never a panic, a crash, or a write outside of the caller's
+//! arrays.
 //!
 //! Extents that a valid pointer comes with are at most what its array has: anything else breaks the caller's contract.
 //! Pointers that are null or misaligned, and sizes that are negative or overflow, do not.

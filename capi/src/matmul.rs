@@ -9,8 +9,9 @@ use core::ffi::{c_int, c_longlong, c_void};
 use tilewright_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_runtime::ops::{self, Epilogue, Matmul, Multiply, Precision, Transpose};
 
-/// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8 (c
-/// is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32 alone).
+/// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8
+/// (c is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32
+/// alone).
 ///
 /// # Safety
 /// The pointers address m * k, k * n and m * n elements.
@@ -177,11 +178,16 @@ impl<'a, T: Element, U: Element, const R: usize> Operands<'a, T, U, R> {
     pub fn run(
         &self,
         at: At<'_>,
-        multiply: impl FnOnce(&ops::On, ViewArg<T, R>, ViewArg<T, R>, ViewMutArg<U, R>) -> tilewright_runtime::Result<()>,
+        multiply: impl FnOnce(
+            &ops::ExecOptions,
+            ViewArg<T, R>,
+            ViewArg<T, R>,
+            ViewMutArg<U, R>,
+        ) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
-        at.run(volume(&self.c.1)?, |on, place| {
-            let (a, b) = (self.a.0.input(place).view(self.a.1)?, self.b.0.input(place).view(self.b.1)?);
-            multiply(on, a, b, self.c.0.output(place).view(self.c.1)?)
+        at.run(volume(&self.c.1)?, |on, device| {
+            let (a, b) = (self.a.0.input(device).view(self.a.1)?, self.b.0.input(device).view(self.b.1)?);
+            multiply(on, a, b, self.c.0.output(device).view(self.c.1)?)
         })
     }
 }

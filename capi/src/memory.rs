@@ -2,7 +2,7 @@
 
 use crate::guard::{Failure, Result};
 use core::ffi::{c_int, c_longlong};
-use tilewright_core::{Element, Place, SliceArg, SliceMutArg};
+use tilewright_core::{DeviceId, Element, SliceArg, SliceMutArg};
 
 /// A size that must not be negative.
 pub(crate) fn size(name: &str, n: impl Into<i64>) -> Result<usize> {
@@ -56,8 +56,8 @@ impl<'a, T: Element> Array<'a, T> {
     /// Not null, aligned to its element, and of a size that can be addressed. Without elements anything is fine.
     ///
     /// # Safety
-    /// The pointer is an argument of the C function that is called. It addresses `len` elements on the device of the call,
-    /// which live and are the caller's until the operation is done, for this library to read, and to write where
+    /// The pointer is an argument of the C function that is called. It addresses `len` elements on the device of the
+    /// call, which live and are the caller's until the operation is done, for this library to read, and to write where
     /// [`Array::output`] is asked for.
     pub unsafe fn new(name: &'a str, ptr: *const T, len: usize) -> Result<Self> {
         let a = Array { name, ptr, len };
@@ -92,15 +92,16 @@ impl<'a, T: Element> Array<'a, T> {
     }
 
     /// At the place of the call, as [`backend::with`](crate::backend::with) gives it.
-    pub fn input(&self, place: Place) -> SliceArg<'a, T> {
+    pub fn input(&self, device: DeviceId) -> SliceArg<'a, T> {
         // SAFETY: the contract of `new`.
-        unsafe { SliceArg::from_raw(self.ptr as u64, self.len, place) }
+        unsafe { SliceArg::from_raw(self.ptr as u64, self.len, device) }
     }
 
-    /// The same, to write. Of an array that no other argument overlaps, or, in an element-wise operation, one that is it.
-    pub fn output(&self, place: Place) -> SliceMutArg<'a, T> {
+    /// The same, to write. Of an array that no other argument overlaps, or, in an element-wise operation, one that is
+    /// it.
+    pub fn output(&self, device: DeviceId) -> SliceMutArg<'a, T> {
         // SAFETY: the contract of `new`; each operation asks once.
-        unsafe { SliceMutArg::from_raw(self.ptr as u64, self.len, place) }
+        unsafe { SliceMutArg::from_raw(self.ptr as u64, self.len, device) }
     }
 
     /// No byte in common with `other`.

@@ -2,9 +2,9 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
-/// The number of this ABI. It is one more in each release in which a function or a constant of these headers is gone, or
-/// has other arguments, another value or another meaning. New functions and constants do not change it. A program may
-/// compare it with tile_abi_version().
+/// The number of this ABI. It is one more in each release in which a function or a constant of these headers is gone,
+/// or has other arguments, another value or another meaning. New functions and constants do not change it. A program
+/// may compare it with tile_abi_version().
 pub const TILE_ABI_VERSION: c_int = 1;
 
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

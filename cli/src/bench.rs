@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use tilewright_bench::{Case, Failure, Metric, Options, Skip, Sweep, Verdict, Work};
 use tilewright_conformance::{OPERATIONS, Operation, Setup};
 use tilewright_core::DType;
-use tilewright_runtime::ops::{On, Pin};
+use tilewright_runtime::ops::{ExecOptions, PinnedConfig};
 use tilewright_runtime::{Error, Runtime};
 
 #[derive(clap::Args)]
@@ -15,7 +15,8 @@ pub struct Args {
     /// The operation (see `tile list`); by default all of them, at the sizes of their benchmarks
     #[arg(conflicts_with = "from")]
     op: Option<String>,
-    /// A range of sizes, as in n=2^12..=2^28, cols=256..=12672:+128 or m=n=k=256,512,1000; by default the operation's own
+    /// A range of sizes, as in n=2^12..=2^28, cols=256..=12672:+128 or m=n=k=256,512,1000; by default the operation's
+    /// own
     #[arg(long, requires = "op")]
     over: Option<Over>,
     /// As in 25000000 or 4096x781: sizes to measure (several: repeat it), or with --over the other extents
@@ -96,12 +97,17 @@ fn sweep(op: &'static Operation, dtype: DType, points: Points, configs: bool) ->
 }
 
 /// An operation of one size.
-fn case(rt: &Runtime, op: &'static Operation, setup: &Setup, pin: Option<Pin>) -> Result<Case<'static>, Failure> {
+fn case(
+    rt: &Runtime,
+    op: &'static Operation,
+    setup: &Setup,
+    pin: Option<PinnedConfig>,
+) -> Result<Case<'static>, Failure> {
     let problem = op.prepare(rt, setup)?;
     let work = problem.work();
     let case = Case::new(
         problem,
-        move |rt, problem| match problem.launch(&On::new(rt).pin(pin)) {
+        move |rt, problem| match problem.launch(&ExecOptions::new(rt).pin(pin)) {
             // A configuration may take some arguments alone.
             Err(e @ Error::CannotLaunch { .. }) if pin.is_some() => Err(Skip(e.to_string()).into()),
             done => Ok(done?),

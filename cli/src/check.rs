@@ -15,7 +15,8 @@ pub struct Args {
     /// One operation (see `tile list`); all by default
     #[arg(long)]
     op: Option<String>,
-    /// Of the data and, unless the backend has a seed of its own, of the emulator's order of threads: 7, or several as in 1..51 or 1..=50
+    /// Of the data and, unless the backend has a seed of its own, of the emulator's order of threads: 7, or several as
+    /// in 1..51 or 1..=50
     #[arg(long, default_value = "1")]
     seed: Seeds,
     /// Every size there is; by default the usual ones, and a covering subset on the emulator

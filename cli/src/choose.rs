@@ -9,7 +9,8 @@ use tilewright_runtime::Runtime;
 /// Where to run.
 #[derive(Args, Clone)]
 pub struct Backend {
-    /// auto (CUDA where there is a device and code for it, else the CPU), cuda, cuda:N, cpu, emulator, emulator:SEED or emulator:SEED:MULTIPROCESSORS
+    /// auto (CUDA where there is a device and code for it, else the CPU), cuda, cuda:N, cpu, emulator, emulator:SEED or
+    /// emulator:SEED:MULTIPROCESSORS
     #[arg(long, env = "TILE_BACKEND", default_value = "auto")]
     backend: String,
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use tilewright_bench::{Table, Timer, format};
 use tilewright_conformance::{OPERATIONS, Setup};
-use tilewright_runtime::ops::On;
+use tilewright_runtime::ops::ExecOptions;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -42,7 +42,7 @@ pub fn main(args: Args) -> Result<bool> {
         };
         let setup = Setup::plain(op.dtypes[0], &size, 1);
         let mut problem = op.prepare(&rt, &setup)?;
-        let on = On::new(&rt);
+        let on = ExecOptions::new(&rt);
         problem.launch(&on)?;
         let verdict = problem.check()?;
         let work = problem.work();

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tilewright_core::{Element, bf16, f8e4m3, f16};
 use tilewright_runtime::ops::{
-    self, BatchMultiply, FittedModel, Matmul, Multiply, On, Precision, Quality, SampledCall, Samples, Transpose,
+    self, BatchMultiply, ExecOptions, FittedModel, Matmul, Multiply, Precision, Quality, SampledCall, Samples,
+    Transpose,
 };
 use tilewright_runtime::{BackendKind, Buffer, Device, Runtime};
 
@@ -61,8 +62,8 @@ struct Sampled {
     bandwidth: u64,
 }
 
-/// Fits the planner's model of this device: times all plans of operations of random shapes, and looks for the coefficients
-/// that predict them. Runtimes of this device predict by them from then on.
+/// Fits the planner's model of this device: times all plans of operations of random shapes, and looks for the
+/// coefficients that predict them. Runtimes of this device predict by them from then on.
 pub fn main(args: Args) -> Result<bool> {
     let (device, calls) = if args.from.is_empty() { measured(&args)? } else { read(&args.from)? };
     let count = calls.iter().map(|c| c.samples.len()).sum::<usize>();
@@ -184,13 +185,13 @@ fn extent(random: &mut fastrand::Rng, most: f64, multiple: usize) -> usize {
 
 impl Sampler<'_> {
     /// Draws shapes, and times all plans for each. `run` returns a description.
-    fn each(&mut self, kind: &str, mut run: impl FnMut(&Runtime, &On) -> Result<String>) -> Result<()> {
+    fn each(&mut self, kind: &str, mut run: impl FnMut(&Runtime, &ExecOptions) -> Result<String>) -> Result<()> {
         for _ in 0..self.shapes {
             if Instant::now() > self.end {
                 break;
             }
             let samples = Samples::default();
-            let shape = run(self.rt, &On::new(self.rt).sampling(&samples))?;
+            let shape = run(self.rt, &ExecOptions::new(self.rt).sampling(&samples))?;
             self.calls.push(SampledCall { kind: kind.into(), shape, samples: samples.into_inner() });
         }
         Ok(())

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use std::time::{Duration, Instant};
 use tilewright_conformance::{Operation, Problem, Setup, Verdict};
 use tilewright_runtime::Runtime;
-use tilewright_runtime::ops::{On, Pin};
+use tilewright_runtime::ops::{ExecOptions, PinnedConfig};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -57,9 +57,9 @@ pub fn main(args: Args) -> Result<bool> {
 fn attempt(
     rt: &Runtime,
     problem: &mut dyn Problem,
-    config: Option<Pin>,
+    config: Option<PinnedConfig>,
 ) -> tilewright_runtime::Result<(Duration, Verdict)> {
-    let on = On::new(rt).pin(config);
+    let on = ExecOptions::new(rt).pin(config);
     let start = Instant::now();
     problem.launch(&on)?;
     rt.synchronize()?;

@@ -27,8 +27,8 @@ pub struct Args {
     /// A configuration; the first by default
     #[arg(long)]
     config: Option<String>,
-    /// A variant by the end of its entry's name, as in tma, tma_nt, groups, aligned, words, general; by default the one that
-    /// asks most of its arguments (ptx and sass show all)
+    /// A variant by the end of its entry's name, as in tma, tma_nt, groups, aligned, words, general; by default the one
+    /// that asks most of its arguments (ptx and sass show all)
     #[arg(long, conflicts_with = "general")]
     variant: Option<String>,
     /// The variant that asks least of its arguments

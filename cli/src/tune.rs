@@ -10,7 +10,7 @@ use std::time::Duration;
 use tilewright_bench::format;
 use tilewright_conformance::{Operation, Setup};
 use tilewright_core::KernelDesc;
-use tilewright_runtime::ops::On;
+use tilewright_runtime::ops::ExecOptions;
 use tilewright_runtime::{Autotune, BackendKind, Outcome, Report, Runtime};
 
 #[derive(clap::Args)]
@@ -90,7 +90,7 @@ pub fn main(args: Args) -> Result<bool> {
 fn tune(rt: &Runtime, op: &'static Operation, setup: &Setup) -> Result<Vec<(&'static KernelDesc, Report)>> {
     let reports = RefCell::new(Vec::new());
     let mut problem = op.prepare(rt, setup)?;
-    problem.launch(&On::new(rt).tuning(&reports))?;
+    problem.launch(&ExecOptions::new(rt).tuning(&reports))?;
     rt.synchronize()?;
     Ok(reports.into_inner())
 }

@@ -223,13 +223,13 @@ pub const OPERATIONS: &[Operation] = &[
             "matmul_nn",
             "matmul_f32",
             "matmul_f32_nn",
-            "matmul_f32_mixed_nn",
+            "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
             "matmul_i8",
             "matmul_f16_i8",
             "matmul_f8",
             "matmul_f16_f8",
-            "widen",
+            "upcast_to_f16",
         ],
         matmul::matmul::<false, false>,
     ),
@@ -237,7 +237,7 @@ pub const OPERATIONS: &[Operation] = &[
         "matmul_nt",
         "C = A Bt",
         FACTORS,
-        &["matmul_nt", "matmul_f32", "matmul_f32_mixed_nt", "matmul_row_nt", "matmul_i8", "matmul_f8"],
+        &["matmul_nt", "matmul_f32", "matmul_f32_3xtf32_nt", "matmul_row_nt", "matmul_i8", "matmul_f8"],
         matmul::matmul::<false, true>,
     ),
     product(
@@ -289,11 +289,11 @@ pub const OPERATIONS: &[Operation] = &[
         &[
             "matmul_f32",
             "matmul_f32_nn",
-            "matmul_f32_parts",
-            "matmul_f32_mixed_nn",
+            "matmul_f32_3xtf32_presplit",
+            "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
-            "split",
-            "split_transposed",
+            "tf32_decompose",
+            "tf32_decompose_transposed",
         ],
         matmul::matrix_multiplication,
     ),
@@ -305,13 +305,13 @@ pub const OPERATIONS: &[Operation] = &[
             "matmul_nn",
             "matmul_f32",
             "matmul_f32_nn",
-            "matmul_f32_mixed_nn",
+            "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
             "matmul_i8",
             "matmul_f16_i8",
             "matmul_f8",
             "matmul_f16_f8",
-            "widen",
+            "upcast_to_f16",
         ],
         matmul::relu,
     ),
@@ -323,11 +323,11 @@ pub const OPERATIONS: &[Operation] = &[
             "matmul_nn",
             "matmul_f32",
             "matmul_f32_nn",
-            "matmul_f32_mixed_nn",
+            "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
             "matmul_f8",
             "matmul_f16_f8",
-            "widen",
+            "upcast_to_f16",
         ],
         matmul::leaky_relu,
     ),
@@ -339,14 +339,14 @@ pub const OPERATIONS: &[Operation] = &[
         dtypes: &[DType::F16, DType::BF16, DType::F32],
         large: &[64, 1024, 1024, 1024],
         bench: &[&[64, 1024, 1024, 1024], &[512, 256, 256, 256]],
-        kernels: &["batched_matmul", "batched_matmul_f32", "batched_matmul_f32_mixed"],
+        kernels: &["batched_matmul", "batched_matmul_f32", "batched_matmul_f32_3xtf32"],
         make: gemm::batched_matmul,
     },
     product(
         "matmul_int8",
         "C = A B of quantised matrices, quantised",
         &[DType::I8],
-        &["matmul_int8", "matmul_f16_i8", "widen", "quantise", "int8_row_sums"],
+        &["matmul_int8", "matmul_f16_i8", "upcast_to_f16", "quantise", "int8_row_sums"],
         gemm::matmul_int8,
     ),
     Operation {
@@ -362,7 +362,7 @@ pub const OPERATIONS: &[Operation] = &[
             &[256, 1024, 1024, 128],
             &[32, 1, 8192, 128],
         ],
-        kernels: &["attention_64", "attention_128", "attention_few_64", "attention_few_128"],
+        kernels: &["attention_64", "attention_128", "attention_split_kv_64", "attention_split_kv_128"],
         make: attention::attention,
     },
     Operation {
@@ -376,24 +376,24 @@ pub const OPERATIONS: &[Operation] = &[
         make: gemm::dot_product,
     },
     Operation {
-        name: "repack",
+        name: "align_operand",
         about: "y = x, and transposed, whatever the strides",
         axes: MATRIX,
         dtypes: &[DType::U16, DType::U8, DType::U32],
         large: &[4095, 4099],
         bench: &[&[4095, 4099], &[8191, 8193]],
-        kernels: &["repack", "repack_transposed"],
-        make: gemm::repack,
+        kernels: &["align_operand", "align_operand_transposed"],
+        make: gemm::align_operand,
     },
     Operation {
-        name: "repack_both",
+        name: "align_operands",
         about: "y = x and v = u, each transposed or not, in one launch",
         axes: MATRIX,
         dtypes: &[DType::U16, DType::U8, DType::U32],
         large: &[4095, 4099],
         bench: &[&[4095, 4099]],
-        kernels: &["repack_both_nn", "repack_both_nt", "repack_both_tn", "repack_both_tt"],
-        make: gemm::repack_both,
+        kernels: &["align_operands_nn", "align_operands_nt", "align_operands_tn", "align_operands_tt"],
+        make: gemm::align_operands,
     },
 ];
 
@@ -478,7 +478,7 @@ mod tests {
         let names = |dtype| Operation::find("matmul").unwrap().descs(dtype).iter().map(|d| d.name).collect::<Vec<_>>();
         assert_eq!(names(DType::F16), ["matmul_nn", "matmul_row_nn"]);
         // Its left operand comes as f16.
-        assert_eq!(names(DType::I8), ["matmul_i8", "matmul_f16_i8", "widen"]);
+        assert_eq!(names(DType::I8), ["matmul_i8", "matmul_f16_i8", "upcast_to_f16"]);
         assert!(names(DType::F32).contains(&"matmul_f32") && !names(DType::F32).contains(&"matmul_i8"));
     }
 
@@ -488,7 +488,7 @@ mod tests {
         for op in OPERATIONS {
             let size: Vec<u64> = op.axes.iter().map(|_| 9).collect();
             let mut problem = op.prepare(&rt, &Setup::plain(op.dtypes[0], &size, 1)).unwrap();
-            let on = tilewright_runtime::ops::On::new(&rt);
+            let on = tilewright_runtime::ops::ExecOptions::new(&rt);
             problem.launch(&on).unwrap();
             assert!(problem.check().unwrap().passed(), "{}", op.name);
             problem.launch(&on).unwrap();

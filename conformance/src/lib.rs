@@ -24,7 +24,7 @@ pub use verdict::Verdict;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use tilewright_core::{ConfigDesc, DType, KernelDesc, VariantDesc};
-use tilewright_runtime::ops::On;
+use tilewright_runtime::ops::ExecOptions;
 use tilewright_runtime::{BackendKind, Runtime};
 use tilewright_runtime::{Error, Result};
 
@@ -54,8 +54,8 @@ pub struct Row {
     pub pass: bool,
     /// Why it failed; empty when it passed.
     pub note: String,
-    /// [Features](tilewright_core::VariantDesc::features) of the code that ran; empty on a backend that is not the emulated
-    /// SM.
+    /// [Features](tilewright_core::VariantDesc::features) of the code that ran; empty on a backend that is not the
+    /// emulated SM.
     #[serde(skip)]
     pub features: BTreeSet<&'static str>,
 }
@@ -142,7 +142,7 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
     let launched = tilewright_runtime::Launched::start();
     let mut worst = -1.0;
     for setup in setups(op, dtype, config.is_some(), seed, scope) {
-        let on = On::new(rt).pin(config);
+        let on = ExecOptions::new(rt).pin(config);
         let result = one(rt, op, &setup, &on);
         // A configuration that takes some arguments alone (aligned ones, say) is checked on those.
         if config.is_some() && matches!(result, Err(Error::CannotLaunch { .. })) {
@@ -202,7 +202,7 @@ fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) 
 }
 
 /// The verdict, and what is wrong where it did not pass.
-fn one(rt: &Runtime, op: &Operation, setup: &Setup, on: &On) -> Result<(Verdict, Option<String>)> {
+fn one(rt: &Runtime, op: &Operation, setup: &Setup, on: &ExecOptions) -> Result<(Verdict, Option<String>)> {
     let mut problem = op.prepare(rt, setup)?;
     problem.launch(on)?;
     rt.synchronize()?;

@@ -1,6 +1,6 @@
 //! Whether a problem fits, before its data is made: what cannot be had is an error then, not the end of the process.
 
-use tilewright_core::{DType, Place};
+use tilewright_core::{DType, DeviceId};
 use tilewright_runtime::{Error, Result};
 
 /// Errors: [`Error::OutOfMemory`] where the host has not got what the data of a problem takes, its copies and its
@@ -11,7 +11,7 @@ pub(super) fn check(axes: &[&str], size: &[u64], dtype: DType) -> Result<()> {
     // Where nothing is known of the host, the allocator knows.
     let fits = free.is_none_or(|f| bytes <= f)
         && Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).is_ok();
-    if fits { Ok(()) } else { Err(Error::OutOfMemory { place: Place::Host, bytes, free }) }
+    if fits { Ok(()) } else { Err(Error::OutOfMemory { device: DeviceId::Host, bytes, free }) }
 }
 
 /// Of all arrays.

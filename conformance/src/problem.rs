@@ -5,7 +5,7 @@ use super::pattern::{Output, Pattern};
 use super::verdict::Verdict;
 use tilewright_core::DType;
 use tilewright_runtime::Result;
-use tilewright_runtime::ops::On;
+use tilewright_runtime::ops::ExecOptions;
 
 /// What to prepare.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub struct Work {
 pub trait Problem {
     fn work(&self) -> Work;
     /// Enqueues the operation once. May be called again; in-place operations then work on their own result.
-    fn launch(&mut self, on: &On) -> Result<()>;
+    fn launch(&mut self, on: &ExecOptions) -> Result<()>;
     /// Reads back and compares. Holds after exactly one launch.
     fn check(&mut self) -> Result<Verdict>;
     /// Reads back. Errors: memory around an output was written.
@@ -81,7 +81,7 @@ pub trait Problem {
 pub(super) struct Prepared<S> {
     pub work: Work,
     pub state: S,
-    pub launch: fn(&mut S, &On) -> Result<()>,
+    pub launch: fn(&mut S, &ExecOptions) -> Result<()>,
     pub check: fn(&mut S) -> Result<Verdict>,
     pub outputs: fn(&S) -> Result<Vec<Output>>,
 }
@@ -91,7 +91,7 @@ impl<S> Problem for Prepared<S> {
         self.work
     }
 
-    fn launch(&mut self, on: &On) -> Result<()> {
+    fn launch(&mut self, on: &ExecOptions) -> Result<()> {
         (self.launch)(&mut self.state, on)
     }
 

@@ -73,8 +73,8 @@ pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<
     parallel_map(rows.len(), |i| row(rows[i])).concat()
 }
 
-/// What one query gets of keys and values, each of as many elements as it has: each element with the weighted sum of magnitudes. Of no
-/// keys, or of none with a score above minus infinity, zeros.
+/// What one query gets of keys and values, each of as many elements as it has: each element with the weighted sum of
+/// magnitudes. Of no keys, or of none with a score above minus infinity, zeros.
 pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec<(f64, f64)> {
     let d = query.len();
     let scores: Vec<f64> = keys

@@ -208,8 +208,8 @@ const ATTENTION: &[[u64; 4]] = &[
     [8, 70, 700, 64],
     [1, 70, 300, 64],
 ];
-// Of the fourth to the ninth, and on the emulator of those few with 6 and 8 heads of 128 queries or more, there are more blocks of queries than programs stay; from then on keys
-// are shared. Every other one is causal.
+// Of the fourth to the ninth, and on the emulator of those few with 6 and 8 heads of 128 queries or more, there are
+// more blocks of queries than programs stay; from then on keys are shared. Every other one is causal.
 const ATTENTION_LARGE: &[[u64; 4]] = &[
     [8, 1024, 1024, 64],
     [4, 1000, 1203, 128],
@@ -246,8 +246,8 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
         "batched_matmul" => pick(scope, BATCHES_FEW, BATCHES, BATCHES_LARGE),
         "gemm" | "matrix_multiplication" => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
         name if name.starts_with("matmul") => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
-        "repack"
-        | "repack_both"
+        "align_operand"
+        | "align_operands"
         | "matrix_copy"
         | "color_inversion"
         | "matrix_transpose"

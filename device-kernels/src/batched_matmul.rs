@@ -4,8 +4,8 @@ use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod batched {
-    /// Sums are accumulated in f32. Programs take the batches one after another, and the tiles of a batch in the order of a
-    /// single product.
+    /// Sums are accumulated in f32. Programs take the batches one after another, and the tiles of a batch in the order
+    /// of a single product.
     #[tile_kernel(
         /// Of f16 and bf16.
         kernel(batched_matmul, T = [f16, bf16]),

@@ -8,10 +8,15 @@ pub use programs::*;
 #[tile_module(use crate::library::partials)]
 pub mod programs {
     #[tile_kernel(
-        tune(ROWS = [8], COLS = [256], PER_SM = [8], ONCE = [0, 1], warps = [8]),
+        tune(ROWS = [8], COLS = [256], PER_SM = [8], EVICT_FIRST = [false, true], warps = [8]),
         grid = [max(1, min(min(cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS), num_sms() * PER_SM), workspace.len()))],
     )]
-    pub fn count_2d_array_element<const ROWS: usize, const COLS: usize, const PER_SM: usize, const ONCE: usize>(
+    pub fn count_2d_array_element<
+        const ROWS: usize,
+        const COLS: usize,
+        const PER_SM: usize,
+        const EVICT_FIRST: bool,
+    >(
         x: View<i32, 2>,
         workspace: &mut [u64],
         semaphore: &mut [u32],
@@ -26,7 +31,7 @@ pub mod programs {
             let r = t / across * ROWS;
             let c = t % across * COLS;
             let inside = ((r + arange(ROWS)).expand(1) < x.dim(0)) & ((c + arange(COLS)).expand(0) < x.dim(1));
-            let v = if ONCE == 1 { x.tile([r, c], [ROWS, COLS]).streaming() } else { x.tile([r, c], [ROWS, COLS]) };
+            let v = if EVICT_FIRST { x.tile([r, c], [ROWS, COLS]).evict_first() } else { x.tile([r, c], [ROWS, COLS]) };
             acc += ((v == k) & inside).to::<i32>();
         }
         sum_of_programs::<i32>(workspace, semaphore, order, sum(acc), |total| {

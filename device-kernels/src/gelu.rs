@@ -2,8 +2,8 @@
 
 use tilewright_macros::tile_kernel;
 
-// 0.5 (1 + tanh u) is the logistic function of 2u: the same number without the cancellation near -1 where tanh loses its last bits. Here it is
-// 1 / (1 + 2^w), of two instructions an element that are not multiply-adds: the code of a launch of microseconds comes from memory, too.
+// 0.5 (1 + tanh u) is the logistic function of 2u, which has no cancellation near u = -1. It is computed as 1 / (1 +
+// 2^w): two instructions an element beside multiply-adds. Short code matters to a launch of microseconds.
 #[tile_kernel(
     types(T = [f32, f16, bf16]),
     tune(BLOCK = [1024, 512, 2048, 4096], warps = [4]),

@@ -5,8 +5,8 @@ use tilewright_macros::tile_module;
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod scaled {
     /// `old` is `c` itself: each program reads the elements that it writes. The compiler copies a tile of `old` ahead
-    /// (AHEAD), which it does not do with an array that the kernel writes. With a `beta` of 0, `scaled_product` does not
-    /// read `old`: a NaN in it does not count.
+    /// (AHEAD), which it does not do with an array that the kernel writes. With a `beta` of 0, `scaled_product` does
+    /// not read `old`: a NaN in it does not count.
     ///
     /// # Safety
     /// Under `StreamK`, `workspace` and `semaphores` are as large as

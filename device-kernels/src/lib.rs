@@ -4,6 +4,7 @@
 //! A kernel `k` of module `m` is two things: the function `m::k(..)`, which binds arguments to a call, and the module
 //! `m::k`, with its descriptors.
 
+pub mod align_operand;
 pub mod attention;
 pub mod batched_matmul;
 pub mod color_inversion;
@@ -23,7 +24,6 @@ pub mod matrix_transpose;
 pub mod rainbow_table;
 pub mod reduction;
 pub mod relu;
-pub mod repack;
 pub mod reverse_array;
 pub mod softmax_1d;
 pub mod softmax_rows;

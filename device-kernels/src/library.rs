@@ -11,7 +11,7 @@ pub mod tiles {
         c: usize,
     ) -> Tile<E> {
         if EVICT_FIRST {
-            if TRANSPOSED { trans(v.tile([c, r], [C, R]).streaming()) } else { v.tile([r, c], [R, C]).streaming() }
+            if TRANSPOSED { trans(v.tile([c, r], [C, R]).evict_first()) } else { v.tile([r, c], [R, C]).evict_first() }
         } else {
             if TRANSPOSED { trans(v.tile([c, r], [C, R])) } else { v.tile([r, c], [R, C]) }
         }
@@ -52,8 +52,8 @@ pub mod tiles {
     }
 }
 
-/// Partial sums across programs, in one launch. They are added in the order of the programs or of the parts, so a result
-/// does not depend on the order in which programs end.
+/// Partial sums across programs, in one launch. They are added in the order of the programs or of the parts, so a
+/// result does not depend on the order in which programs end.
 #[tile_library]
 pub mod partials {
     /// A tile that a program waits for, in one step of the last program.
@@ -92,8 +92,8 @@ pub mod partials {
         }
     }
 
-    /// Whether this program stores the last of the `parts` parts of a task. The program has stored its part. The semaphore
-    /// is zero before the launch and after it.
+    /// Whether this program stores the last of the `parts` parts of a task. The program has stored its part. The
+    /// semaphore is zero before the launch and after it.
     fn is_last_part(semaphores: &mut [u64], task: usize, parts: u64) -> bool {
         let last = atomic_add(semaphores, task, 1) == parts - 1;
         if last {
@@ -104,22 +104,22 @@ pub mod partials {
 
     /// Semaphores of a task. They are zeros before the launch and after it.
     const WORDS: u32 = 3;
-    /// The first semaphore counts programs that have stored their part in its low half, and programs that have begun in its
-    /// high half.
+    /// The first semaphore counts programs that have stored their part in its low half, and programs that have begun in
+    /// its high half.
     const BEGUN: u64 = 0x100000000;
 
-    /// The first step of a program that computes a part of the task whose semaphores begin at `word`. [`end_part`] takes
-    /// the result.
+    /// The first step of a program that computes a part of the task whose semaphores begin at `word`. [`end_part`]
+    /// takes the result.
     fn begin_part(semaphores: &mut [u64], word: u32) -> u64 {
         atomic_add(semaphores, word as usize, BEGUN).relaxed()
     }
 
-    /// The last step, after the program has stored its part. Calls `reduce(p)` in one program for each `p` below `parts`,
-    /// once all parts are stored: each program reduces a part of the rows.
+    /// The last step, after the program has stored its part. Calls `reduce(p)` in one program for each `p` below
+    /// `parts`, once all parts are stored: each program reduces a part of the rows.
     ///
-    /// A program waits for the others only if all of them had begun when it stored its part. A program that stored its part
-    /// earlier leaves its rows to the program that stores the last part, so that nothing depends on how many programs fit
-    /// on the device at a time.
+    /// A program waits for the others only if all of them had begun when it stored its part. A program that stored its
+    /// part earlier leaves its rows to the program that stores the last part, so that nothing depends on how many
+    /// programs fit on the device at a time.
     fn end_part(semaphores: &mut [u64], word: u32, parts: u32, began: u64, reduce: impl Fn(u32)) {
         let (counts, early, done) = (word as usize, word as usize + 1, word as usize + 2);
         let all = parts as u64;
@@ -160,8 +160,8 @@ pub mod tile_scheduler {
         Grid,
         /// Each program computes every `num_programs(0)`-th output tile.
         Persistent,
-        /// As many whole waves of output tiles as there are, as under `Persistent`. Programs share each tile of the last
-        /// wave: each sums a part of the depth.
+        /// As many whole waves of output tiles as there are, as under `Persistent`. Programs share each tile of the
+        /// last wave: each sums a part of the depth.
         StreamK,
     }
 
@@ -181,8 +181,8 @@ pub mod tile_scheduler {
         }
     }
 
-    /// Calls `tile` with the batch, the row and the column of each output tile of this program, of `batches` products: as
-    /// under `Persistent`, one product after another.
+    /// Calls `tile` with the batch, the row and the column of each output tile of this program, of `batches` products:
+    /// as under `Persistent`, one product after another.
     fn for_each_tile_of_batches<const GROUP: usize>(
         batches: usize,
         tiles: (usize, usize),
@@ -196,7 +196,8 @@ pub mod tile_scheduler {
         }
     }
 
-    /// Stores the partial sums of an output tile from element `at` of the workspace on, column by column with BY_COLUMNS.
+    /// Stores the partial sums of an output tile from element `at` of the workspace on, column by column with
+    /// BY_COLUMNS.
     fn store_part<S, const BM: usize, const BN: usize, const BY_COLUMNS: bool>(
         workspace: &mut [S],
         at: usize,
@@ -209,7 +210,8 @@ pub mod tile_scheduler {
         }
     }
 
-    /// The sum of a tile `[R, C]` of `parts` partial sums, which are SIZE elements apart. The first one begins at `first`.
+    /// The sum of a tile `[R, C]` of `parts` partial sums, which are SIZE elements apart. The first one begins at
+    /// `first`.
     fn sum_of_parts<S, const R: usize, const C: usize, const SIZE: usize, const UNROLL: usize>(
         workspace: &mut [S],
         first: usize,
@@ -222,11 +224,11 @@ pub mod tile_scheduler {
         sum
     }
 
-    /// The output tile of this program in a grid of rows of tiles, columns of tiles and parts of the depth: split-K. The
-    /// program that stores the last part of a tile sums all parts.
+    /// The output tile of this program in a grid of rows of tiles, columns of tiles and parts of the depth: split-K.
+    /// The program that stores the last part of a tile sums all parts.
     ///
-    /// Parameters are those of [`stream_k`]. `workspace` has room for `BM x BN` sums of each program, and `semaphores` has
-    /// one zero for each tile; both may be empty where the depth has one part.
+    /// Parameters are those of [`stream_k`]. `workspace` has room for `BM x BN` sums of each program, and `semaphores`
+    /// has one zero for each tile; both may be empty where the depth has one part.
     fn split_k<S, const BM: usize, const BN: usize, const BK: usize, const BY_COLUMNS: bool, const UNROLL: usize>(
         depth: usize,
         workspace: &mut [S],
@@ -254,8 +256,8 @@ pub mod tile_scheduler {
         }
     }
 
-    /// The output tiles of this program under any scheduler. Parameters are those of [`stream_k`] and [`for_each_tile`];
-    /// `workspace` and `semaphores` may be empty but under `StreamK`.
+    /// The output tiles of this program under any scheduler. Parameters are those of [`stream_k`] and
+    /// [`for_each_tile`]; `workspace` and `semaphores` may be empty but under `StreamK`.
     fn output_tiles<
         S,
         const SCHEDULER: Scheduler,
@@ -291,13 +293,13 @@ pub mod tile_scheduler {
     /// The output tiles of this program under `StreamK`.
     ///
     /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over the depth from `from` to `to`.
-    /// `epilogue(sums, r, s)` stores sums at row `r` and column `s` of the result `[m, n]`: a whole tile, or REDUCE rows of a
-    /// tile that programs share. With BY_COLUMNS these are columns: partial sums then lie column by column,
+    /// `epilogue(sums, r, s)` stores sums at row `r` and column `s` of the result `[m, n]`: a whole tile, or REDUCE
+    /// rows of a tile that programs share. With BY_COLUMNS these are columns: partial sums then lie column by column,
     /// as suits sums that are computed with swapped operands.
     ///
-    /// `depth` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the tiles
-    /// and the steps are fewer than 2^32. `workspace` has room for BM x BN sums of each program. `semaphores` has WORDS
-    /// zeros for each program and holds zeros again after the launch.
+    /// `depth` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the
+    /// tiles and the steps are fewer than 2^32. `workspace` has room for BM x BN sums of each program. `semaphores` has
+    /// WORDS zeros for each program and holds zeros again after the launch.
     fn stream_k<
         S,
         const BM: usize,

@@ -1,16 +1,18 @@
-//! `C = f(A B)` and `C = f(A Bᵀ)` of f32 to its accuracy, with `f` as in `matmul`: by fused multiply-adds, or by 3xTF32.
+//! `C = f(A B)` and `C = f(A Bᵀ)` of f32 to its accuracy, with `f` as in `matmul`: by fused multiply-adds, or by
+//! 3xTF32.
 
 use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod f32_products {
-    /// So much of the depth is summed up by itself: a sum of thousands, one after the other, is off by several times what one of such sums is.
+    /// Sums over PART of the depth are added to the accumulator: one long chain of additions rounds several times
+    /// worse.
     const PART: usize = 64;
 
-    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over the depth from `from` to `to`. They are in f32
-    /// itself, or with X3 as accurately out of products of tf32, which make NaN of an infinite operand. Each of these
-    /// products has a sum of its own, added up in f32, for a tensor core cuts off what it adds to a large one.
-    fn sums_in_f32<const TB: bool, const BM: usize, const BN: usize, const BK: usize, const X3: bool>(
+    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over the depth from `from` to `to`: by f32
+    /// FMAs, or with TF32X3 by 3xTF32, which makes NaN of an infinite operand. Under 3xTF32 each step has its own
+    /// accumulator, which is added in f32: tensor cores truncate what they add to a large sum.
+    fn sums_in_f32<const TB: bool, const BM: usize, const BN: usize, const BK: usize, const TF32X3: bool>(
         a: View<f32, 2>,
         b: View<f32, 2>,
         (r, s): (usize, usize),
@@ -21,7 +23,7 @@ pub mod f32_products {
         for k in range(from, to, BK) {
             let x = operand::<f32, false, BM, BK, false>(a, r, k);
             let y = operand::<f32, TB, BK, BN, false>(b, k, s);
-            if X3 {
+            if TF32X3 {
                 acc += dot(x, y, zeros::<f32>([BM, BN])).tf32x3();
             } else {
                 part = dot(x, y, part);
@@ -46,7 +48,7 @@ pub mod f32_products {
         tune(SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(SCHEDULER = [Persistent], BM = [16], BN = [32], BK = [64], PER_SM = [4], warps = [4], arch = [80]),
-        tune(SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [16], X3 = [true], warps = [8], arch = [80]),
+        tune(SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [16], TF32X3 = [true], warps = [8], arch = [80]),
         tune(SCHEDULER = [Grid], BM = [64], BN = [64], BK = [8], warps = [4], arch = [80]),
         tune(SCHEDULER = [Grid], BM = [32], BN = [32], BK = [16, 32], warps = [4], arch = [80]),
         tune(SCHEDULER = [Grid], BM = [16], BN = [64], BK = [16], warps = [2], arch = [80]),
@@ -77,7 +79,7 @@ pub mod f32_products {
         const BM: usize,
         const BN: usize,
         const BK: usize,
-        const X3: bool = false,
+        const TF32X3: bool = false,
         const GROUP: usize = 8,
         const PER_SM: usize = 1,
         const REDUCE: usize = 8,
@@ -91,7 +93,7 @@ pub mod f32_products {
         negative_slope: f32,
     ) {
         let sums_of = |i: usize, j: usize, from: usize, to: usize| {
-            sums_in_f32::<TB, BM, BN, BK, X3>(a, b, (i * BM, j * BN), (from, to))
+            sums_in_f32::<TB, BM, BN, BK, TF32X3>(a, b, (i * BM, j * BN), (from, to))
         };
         let epilogue = |sums: Tile<f32>, r: usize, s: usize| c.store([r, s], activated(sums, negative_slope));
         output_tiles::<f32, SCHEDULER, BM, BN, BK, GROUP, false, REDUCE, MIN_K_STEPS>(
@@ -104,10 +106,12 @@ pub mod f32_products {
     }
 
     /// GEMV: f32 fused multiply-adds of each row of A. An element of B is multiplied in the thread that loads it; the
-    /// program sums its products over the depth once, at the end. `splits` programs share the depth of a block of columns.
+    /// program sums its products over the depth once, at the end. `splits` programs share the depth of a block of
+    /// columns.
     ///
     /// # Safety
-    /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler) says.
+    /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler)
+    /// says.
     #[tile_kernel(
         /// A B, of one row or a few.
         kernel(matmul_row_nn, TB = false),
@@ -156,16 +160,17 @@ pub mod f32_products {
         );
     }
 
-    /// From here on sums are long enough that what the tensor cores cut off of CHUNK of the depth is less than what rounding does.
+    /// From this depth on, truncation by tensor cores over CHUNK of the depth is less than the rounding of the whole
+    /// sum.
     const LONG: usize = 1024;
 
-    /// The product of operands that [`split`](fn@split) took apart, without that of the low parts. What CHUNK of the depth adds up in the
-    /// tensor cores is added in f32: they cut off low bits of what they add.
+    /// 3xTF32 of operands that [`tf32_decompose`](fn@tf32_decompose) has decomposed: the product of the low parts is
+    /// left out. Tensor cores sum CHUNK of the depth; chunks are added in f32, since tensor cores truncate low bits.
     #[tile_kernel(
         tune(BM = [128], BN = [128], BK = [32], CHUNK = [64, 128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
     )]
-    pub fn matmul_f32_parts<
+    pub fn matmul_f32_3xtf32_presplit<
         const BM: usize,
         const BN: usize,
         const BK: usize,
@@ -191,7 +196,7 @@ pub mod f32_products {
                 for k in (start..minimum(start + chunk, depth)).step_by(BK) {
                     let (xh, xl) = (a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
                     let (yh, yl) = (trans(b_high.tile([s, k], [BN, BK])), trans(b_low.tile([s, k], [BN, BK])));
-                    // The small ones first.
+                    // Small terms first.
                     part = dot(xl, yh, part).tf32();
                     part = dot(xh, yl, part).tf32();
                     part = dot(xh, yh, part).tf32();
@@ -205,14 +210,14 @@ pub mod f32_products {
     /// `x = high + low` to 21 bits, both of them tf32.
     #[tile_kernel(
         /// Of `x`.
-        kernel(split, TRANSPOSED = false),
+        kernel(tf32_decompose, TRANSPOSED = false),
         /// Of the transpose of `x`.
-        kernel(split_transposed, TRANSPOSED = true),
-        tune(ROWS = [16], COLS = [128], warps = [8], kernels = [split]),
-        tune(ROWS = [64], COLS = [64], warps = [8], kernels = [split_transposed]),
+        kernel(tf32_decompose_transposed, TRANSPOSED = true),
+        tune(ROWS = [16], COLS = [128], warps = [8], kernels = [tf32_decompose]),
+        tune(ROWS = [64], COLS = [64], warps = [8], kernels = [tf32_decompose_transposed]),
         grid = [cdiv(x.dim(0), ROWS) * cdiv(x.dim(1), COLS)],
     )]
-    pub fn tf32_decompose<const TRANSPOSED: bool, const ROWS: usize, const COLS: usize>(
+    pub fn decompose<const TRANSPOSED: bool, const ROWS: usize, const COLS: usize>(
         x: View<f32, 2>,
         mut high: ViewMut<f32, 2>,
         mut low: ViewMut<f32, 2>,
@@ -231,8 +236,7 @@ pub mod f32_products {
         }
     }
 
-    /// The product of A's rows from `r` on and `y`, over a step of the depth from `k` on. `y` is split into high and low parts
-    /// here.
+    /// The product of A's rows from `r` on and `y`, over a step of the depth from `k` on. `y` is decomposed here.
     fn step<const BM: usize, const BN: usize, const BK: usize>(
         a_high: View<f32, 2>,
         a_low: View<f32, 2>,
@@ -244,23 +248,23 @@ pub mod f32_products {
         let low = low_part(y, high);
         let (xh, xl) = (a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
         let mut part = zeros::<f32>([BM, BN]);
-        // The small ones first.
+        // Small terms first.
         part = dot(xh, low, part).tf32();
         part = dot(xl, high, part).tf32();
         part = dot(xh, high, part).tf32();
         part
     }
 
-    /// 3xTF32 of an A that [`split`] took apart before, and a B that programs take apart in registers. Tensor cores sum a
-    /// step of the depth; steps are added in f32. `splits` programs share the depth of a tile.
+    /// 3xTF32 of a decomposed A, and of a B that programs decompose in registers. Tensor cores sum a step of the depth;
+    /// steps are added in f32. `splits` programs share the depth of a tile.
     ///
     /// # Safety
     /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler) says.
     #[tile_kernel(
         /// A B.
-        kernel(matmul_f32_mixed_nn, TB = false),
+        kernel(matmul_f32_3xtf32_nn, TB = false),
         /// A Bᵀ.
-        kernel(matmul_f32_mixed_nt, TB = true),
+        kernel(matmul_f32_3xtf32_nt, TB = true),
         tune(BM = [128], BN = [128], BK = [32], UNROLL = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [32], BN = [64], BK = [32], warps = [4], blocks_per_sm = [2], arch = [90]),
@@ -268,7 +272,7 @@ pub mod f32_products {
         grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN), splits],
         pdl = [b],
     )]
-    pub unsafe fn matmul_f32_mixed<
+    pub unsafe fn matmul_f32_3xtf32<
         const TB: bool,
         const BM: usize,
         const BN: usize,
@@ -303,24 +307,24 @@ pub mod f32_products {
         );
     }
 
-    /// `C[i] = A[i] B[i]` for every `i` of a batch, as in `matmul_f32_mixed`. The matrices of A stand one below the other,
-    /// `below` rows apart.
+    /// `C[i] = A[i] B[i]` for every `i` of a batch, as in `matmul_f32_3xtf32`. The matrices of A are stacked,
+    /// `batch_rows` rows apart.
     #[tile_kernel(
         tune(BM = [128], BN = [128], BK = [32], PER_SM = [1], warps = [8], arch = [90]),
         tune(BM = [64], BN = [64], BK = [32], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [16], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         grid = [min(c.dim(0) * cdiv(c.dim(1), BM) * cdiv(c.dim(2), BN), num_sms() * PER_SM)],
     )]
-    pub fn batched_matmul_f32_mixed<const BM: usize, const BN: usize, const BK: usize, const PER_SM: usize>(
+    pub fn batched_matmul_f32_3xtf32<const BM: usize, const BN: usize, const BK: usize, const PER_SM: usize>(
         a_high: View<f32, 2>,
         a_low: View<f32, 2>,
-        below: usize,
+        batch_rows: usize,
         b: View<f32, 3>,
         mut c: ViewMut<f32, 3>,
     ) {
         let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
         for_each_tile_of_batches::<8>(c.dim(0), tiles, |batch, i, j| {
-            let (r, s) = (batch * below + i * BM, j * BN);
+            let (r, s) = (batch * batch_rows + i * BM, j * BN);
             let mut acc = zeros::<f32>([BM, BN]);
             for k in range(0, b.dim(1), BK) {
                 let y = reshape(b.tile([batch, k, s], [1, BK, BN]), [BK, BN]);

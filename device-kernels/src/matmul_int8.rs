@@ -1,16 +1,17 @@
-//! The product of quantised matrices, quantised again:
-//! `C = saturate(round(sum over k of (A[i, k] - zero_a) (B[k, j] - zero_b) * scale_a * scale_b * inverse_c) + zero_c)`. The sum becomes an
-//! f32, each product is rounded to f32, from left to right, and `round` is to nearest even. `inverse_c` is 1 / scale_c.
+//! The product of quantised matrices, quantised again: `C = saturate(round(sum over k of (A[i, k] - zero_a) (B[k, j] -
+//! zero_b) * scale_a * scale_b * inverse_c) + zero_c)`. The sum is converted to f32. Products are computed from left to
+//! right and rounded to f32. `round` is to nearest even. `inverse_c` is 1 / scale_c.
 //!
-//! The sum is that of the products as they are, less what the zero points add: `zero_b` times the sum of A's row, `zero_a`
-//! times the sum of B's column, but for `k zero_a zero_b`. All of it wraps in i32. B comes transposed, with its columns as rows. Zero points come as
-//! f32, which has all of them: integers are part of the tuner's keys.
+//! The sum is `sum(A B) - zero_b sum(A's row) - zero_a sum(B's column) + k zero_a zero_b`, and wraps in i32. B is
+//! transposed: its columns are rows. Zero points are f32, which represents all i8: integers are part of the tuner's
+//! keys.
 
 use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod quantised {
-    /// `[R, C]` of the result, at row `r` and column `s`, of the products' sums. A row or column sum that is not there counts as 0.
+    /// A tile `[R, C]` of the result at row `r` and column `s`, from the sums of products. A missing row or column sum
+    /// is 0.
     fn quantised<const R: usize, const C: usize>(
         sums: Tile<i32>,
         row_sums: &[i32],
@@ -31,7 +32,7 @@ pub mod quantised {
         let exact = sums - zero_b * rows - zero_a * columns + depth.to::<i32>() * zero_a * zero_b;
         // In this order, each rounded: one product of all scales rounds ties the other way.
         let scaled = exact.to::<f32>() * scale_a * scale_b * inverse_c;
-        // Adding 1.5 * 2^23, whose bits are 0x4b400000, leaves no fraction but the integer in the lowest bits; what saturates anyway is cut off before.
+        // 1.5 * 2^23 (0x4b400000) added to a small number leaves its nearest integer in the lowest bits.
         let near = bitcast::<i32>(clamp(scaled, -1024.0, 1024.0) + 12582912.0) - 0x4b400000;
         clamp(near + zero_c, -128, 127).to::<i8>()
     }

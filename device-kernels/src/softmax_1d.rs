@@ -4,7 +4,8 @@
 //!    to it, over every num_programs-th block, and leaves one (maximum, sum) in scratch.
 //! 2. `softmax_1d_apply`: every program combines all the pairs, the same way, then normalises its blocks.
 //!
-//! Exponentials are powers of two, in one instruction each, of differences times log2(e): what that rounds is some 1e-6 of a result.
+//! Exponentials are powers of two of differences times log2(e), one instruction each. Their rounding changes a result
+//! by some 1e-6 of itself.
 
 use tilewright_macros::tile_module;
 
@@ -16,9 +17,9 @@ pub mod whole {
     #[allow(clippy::approx_constant)]
     const LOG2_E: f32 = 1.442_695;
 
-    // The tile is [ROWS, LANES] over consecutive memory, with a thread's elements down the columns: the rescaling of the
-    // running sum then costs one exponential for ROWS elements. f32::MIN stands for "nothing yet" because -inf minus -inf
-    // is NaN; an array of nothing but -inf still ends as 0 / 0.
+    // The tile is [ROWS, LANES] over consecutive memory, with a thread's elements down the columns: the rescaling of
+    // the running sum then costs one exponential for ROWS elements. f32::MIN stands for "nothing yet" because -inf
+    // minus -inf is NaN; an array of nothing but -inf still ends as 0 / 0.
     #[tile_kernel(
         tune(ROWS = [4, 8], LANES = [1024], warps = [8]),
         tune(ROWS = [4], LANES = [2048], warps = [16]),
@@ -67,10 +68,10 @@ pub mod whole {
             m = higher;
         }
         let scale = 1.0 / s;
-        store(y, first, exp2((v - m) * LOG2_E) * scale).streaming();
+        store(y, first, exp2((v - m) * LOG2_E) * scale).evict_first();
         for t in range(program_id(0) + num_programs(0), blocks, num_programs(0)) {
             let i = (blocks - 1 - t) * BLOCK + arange(BLOCK);
-            store(y, i, exp2((load(x, i) - m) * LOG2_E) * scale).streaming();
+            store(y, i, exp2((load(x, i) - m) * LOG2_E) * scale).evict_first();
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Softmax of every row of a contiguous row-major matrix. Configurations differ in the widths they are fast for. Those of
-//! `softmax_rows_packed` take rows of at most 64 blocks, because a lane that adds up more elements one by one loses accuracy.
+//! Softmax of every row of a contiguous row-major matrix. Configurations differ in the widths they are fast for. Those
+//! of `softmax_rows_packed` take rows of at most 64 blocks, because a lane that adds up more elements one by one loses
+//! accuracy.
 //!
-//! Exponentials are powers of two, in one instruction each, of differences times log2(e): what that rounds is some 1e-6 of a result.
+//! Exponentials are powers of two of differences times log2(e), one instruction each. Their rounding changes a result
+//! by some 1e-6 of itself.
 
 use tilewright_macros::tile_module;
 
@@ -13,8 +15,8 @@ pub mod rows {
     #[allow(clippy::approx_constant)]
     const LOG2_E: f32 = 1.442_695;
 
-    // One row a program, the whole row in one tile: read once. A wider row is gone through twice, with a running maximum and
-    // sum, tile by tile; `softmax_rows_wide` is better at that.
+    // One row a program, the whole row in one tile: read once. A wider row is gone through twice, with a running
+    // maximum and sum, tile by tile; `softmax_rows_wide` is better at that.
     #[tile_kernel(
         tune(BLOCK = [1024], warps = [4], blocks_per_sm = [16]),
         tune(BLOCK = [1024], warps = [2]),
@@ -98,9 +100,9 @@ pub mod rows {
         }
     }
 
-    // Rows of any width, best for those too wide for one tile: forwards with a running maximum and sum in every lane (no
-    // exchange between threads until the row ends; see `softmax_1d_partial`), then backwards, where the L2 cache still has
-    // the row's end.
+    // Rows of any width, best for those too wide for one tile: forwards with a running maximum and sum in every lane
+    // (no exchange between threads until the row ends; see `softmax_1d_partial`), then backwards, where the L2 cache
+    // still has the row's end.
     #[tile_kernel(
         tune(ROWS = [4], LANES = [1024], warps = [8]),
         tune(ROWS = [4], LANES = [2048], warps = [16]),
@@ -130,7 +132,7 @@ pub mod rows {
             let start = (tiles - 1 - t) * (ROWS * LANES);
             let inside = start + c < cols;
             let v = load(x, row + start + c).mask(inside);
-            store(y, row + start + c, exp2((v - top) * LOG2_E) * scale).mask(inside).streaming();
+            store(y, row + start + c, exp2((v - top) * LOG2_E) * scale).mask(inside).evict_first();
         }
     }
 }

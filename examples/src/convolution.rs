@@ -1,7 +1,8 @@
 //! Convolution of one dimension, valid and not flipped: `output[i] = sum of input[i + k] * kernel[k]`.
 //!
-//! There is no window in shared memory here: a tile has no element at a computed index. Loads of neighbouring outputs overlap, so the L1
-//! cache has what the window would have. `tilewright_kernels::convolution_1d` keeps several outputs in registers instead.
+//! There is no window in shared memory here: a tile has no element at a computed index. Loads of neighbouring outputs
+//! overlap, so the L1 cache has what the window would have. `tilewright_kernels::convolution_1d` keeps several outputs
+//! in registers instead.
 
 use tilewright::tile_kernel;
 

@@ -1,7 +1,7 @@
 //! Products of matrices, from the plainest kernel to one that keeps a fixed number of programs busy.
 //!
-//! Matrices are A (m by k), B (k by n) and C (m by n), with any strides. What a tile has beyond a matrix is loaded as 0,
-//! which adds nothing to a sum.
+//! Matrices are A (m by k), B (k by n) and C (m by n), with any strides. What a tile has beyond a matrix is loaded as
+//! 0, which adds nothing to a sum.
 
 use tilewright::tile_kernel;
 
@@ -98,7 +98,8 @@ pub unsafe fn matmul_blocked<const BLOCK_SIZE_M: usize, const BLOCK_SIZE_N: usiz
 // ANCHOR_END: matmul_blocked
 
 // ANCHOR: matmul_grouped
-/// Programs that run at the same time share rows of A and columns of B in the L2 cache: tiles are taken in groups of rows.
+/// Programs that run at the same time share rows of A and columns of B in the L2 cache: tiles are taken in groups of
+/// rows.
 ///
 /// # Safety
 /// As [`matmul_rank_1`].
@@ -160,8 +161,8 @@ pub unsafe fn matmul_grouped<
 // ANCHOR_END: matmul_grouped
 
 // ANCHOR: matmul_persistent
-/// As many programs as the device has multiprocessors, each with every num_programs-th tile of C. Rows and columns beyond the
-/// matrix are replaced by the first: what is computed for them is not stored.
+/// As many programs as the device has multiprocessors, each with every num_programs-th tile of C. Rows and columns
+/// beyond the matrix are replaced by the first: what is computed for them is not stored.
 ///
 /// # Safety
 /// As [`matmul_rank_1`].
@@ -219,9 +220,10 @@ pub unsafe fn matmul_persistent<
 // ANCHOR_END: matmul_persistent
 
 // ANCHOR: matmul_views
-/// Views know the matrices' extents and strides: no pointers, no masks. f16 in and out, sums in f32: what warpgroups multiply.
-/// Where addresses and strides are multiples of 16 bytes the first configuration runs on the devices it is for, and the hardware
-/// copies whole tiles for it; elsewhere, and for other rows, threads load the same tiles for the second.
+/// Views know the matrices' extents and strides: no pointers, no masks. f16 in and out, sums in f32: what warpgroups
+/// multiply. Where addresses and strides are multiples of 16 bytes the first configuration runs on the devices it is
+/// for, and the hardware copies whole tiles for it; elsewhere, and for other rows, threads load the same tiles for the
+/// second.
 #[tile_kernel(
     tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [64], arch = [90]),
     tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [32], arch = [80]),

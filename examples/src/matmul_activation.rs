@@ -1,4 +1,5 @@
-//! A product of matrices of f16, summed in f32, with an activation before it is stored: the sums are still in registers.
+//! A product of matrices of f16, summed in f32, with an activation before it is stored: the sums are still in
+//! registers.
 //!
 //! Matrices are as in [`matmul`](crate::matmul).
 
@@ -59,8 +60,8 @@ mod activated {
         where_(x >= 0.0, x, 0.01 * x)
     }
 
-    /// f16 in and out, sums in f32, an activation as a function beside the kernel. Rows and columns beyond the matrix wrap
-    /// around to some that are there.
+    /// f16 in and out, sums in f32, an activation as a function beside the kernel. Rows and columns beyond the matrix
+    /// wrap around to some that are there.
     ///
     /// # Safety
     /// The matrices are as said above.

@@ -1,7 +1,8 @@
 //! An array back to front.
 //!
-//! The CUDA way of it, each block with a copy of its elements in shared memory that it stores where the others have theirs, is
-//! a race: a block may store before another has read. Nor could programs here hand each other anything but through arrays.
+//! The CUDA way of it, each block with a copy of its elements in shared memory that it stores where the others have
+//! theirs, is a race: a block may store before another has read. Nor could programs here hand each other anything but
+//! through arrays.
 
 use tilewright::tile_kernel;
 

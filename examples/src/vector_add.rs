@@ -1,4 +1,5 @@
-//! One operation, four ways: with slices, with pointers and masks, with a persistent grid, and with prints and assertions.
+//! One operation, four ways: with slices, with pointers and masks, with a persistent grid, and with prints and
+//! assertions.
 
 use tilewright::tile_kernel;
 
@@ -60,9 +61,9 @@ pub unsafe fn vector_add_persistent<const BLOCK_SIZE: usize>(
 // ANCHOR_END: vector_add_persistent
 
 // ANCHOR: vector_add_debug
-/// With prints and assertions, in blocks that are small enough to read. A print names its program. Assertions are checked
-/// when the kernel runs, or when it is compiled. A print takes its arguments from local memory, which the build remarks on:
-/// remove it after debugging.
+/// With prints and assertions, in blocks that are small enough to read. A print names its program. Assertions are
+/// checked when the kernel runs, or when it is compiled. A print takes its arguments from local memory, which the build
+/// remarks on: remove it after debugging.
 #[tile_kernel(tune(BLOCK_SIZE = [32]), grid = [cdiv(z.len(), BLOCK_SIZE)])]
 pub fn vector_add_debug<const BLOCK_SIZE: usize>(x: &[f32], y: &[f32], z: &mut [f32]) {
     static_assert!(BLOCK_SIZE >= 32, "a warp has 32 threads");

@@ -34,7 +34,7 @@ pub fn chain(name: &str, seed: u64) -> Kernel {
     s.line(format!("let mut all = zeros::<f32>([{m}]);"));
     let masked = s.rng.u8(..4);
     let early = s.once_in(3);
-    let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)", ".warp_specialise(false)"]);
+    let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)", ".warp_specialize(false)"]);
     let end = if masked == 1 { format!("min(k, row + {m})") } else { "k".into() };
     s.block(&format!("for at in range(0, {end}, {n}){options}"), |s| {
         s.line(format!("let keys = key.tile([at, 0], [{n}, {d}]);"));

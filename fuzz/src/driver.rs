@@ -128,7 +128,7 @@ fn argument(a: &Array, mutable: bool) -> String {
 /// The memory of the output `of`, to be read.
 fn alias(a: &Array, of: &str) -> String {
     match a.kind {
-        Kind::Slice => format!("SliceArg::from_raw({of}_arg.addr(), {of}_arg.len(), {of}_arg.place())"),
+        Kind::Slice => format!("SliceArg::from_raw({of}_arg.addr(), {of}_arg.len(), {of}_arg.device())"),
         Kind::Pointer => format!("{of}.raw()"),
         Kind::Address => format!("{of}.addr()"),
         Kind::View { .. } => format!("{of}_arg.aliased()"),

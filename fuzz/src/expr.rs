@@ -4,7 +4,7 @@ use crate::source::{INPUT, Source, Special};
 use crate::value::{DType, FLOATS, INTEGERS, Value, Whole};
 
 /// Elements of the largest tile.
-pub const MOST: usize = 4096;
+pub const MAX_ELEMENTS: usize = 4096;
 
 impl Source {
     pub fn ty(&mut self) -> DType {
@@ -24,7 +24,7 @@ impl Source {
         if rank == 1 {
             shape[0] *= self.rng.usize(1..5);
         }
-        while shape.iter().product::<usize>() > MOST {
+        while shape.iter().product::<usize>() > MAX_ELEMENTS {
             let widest = (0..rank).max_by_key(|&i| shape[i]).expect("it has some");
             shape[widest] = shape[widest].div_ceil(2);
         }
@@ -101,7 +101,7 @@ impl Source {
         if self.once_in(3) {
             text += &format!(".other({})", ty.literal(self.rng.i64(1..=x.top as i64)));
         }
-        text += *self.pick(&["", "", "", ".streaming()", ".keep()"]);
+        text += *self.pick(&["", "", "", ".evict_first()", ".evict_last()"]);
         Value::new(text, ty, shape, x.top)
     }
 
@@ -363,7 +363,7 @@ impl Source {
     /// A reduction along an axis, of a tile that has one more.
     fn reduced(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let extent = *self.pick(&[1, 2, 4, 8, 32, 3, 7, 20, 128]);
-        if shape.iter().product::<usize>() * extent > MOST {
+        if shape.iter().product::<usize>() * extent > MAX_ELEMENTS {
             return None;
         }
         let axis = self.rng.usize(..=shape.len());

@@ -1,5 +1,5 @@
-//! `cargo run -p tilewright-fuzz`: runs random kernels on the CPU, thread by thread on the emulated SM, and on the GPU if there
-//! is one. `--seed 1207 --kernels 1` makes the kernel `k1207` again.
+//! `cargo run -p tilewright-fuzz`: runs random kernels on the CPU, thread by thread on the emulated SM, and on the GPU
+//! if there is one. `--seed 1207 --kernels 1` makes the kernel `k1207` again.
 
 use std::process::Command;
 

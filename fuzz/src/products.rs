@@ -195,7 +195,7 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
     let text = match side.way {
         Way::View | Way::Address => {
             let from = if side.along { format!("[{at}, d]") } else { format!("[d, {at}]") };
-            let hint = *s.pick(&["", "", "", ".keep()"]);
+            let hint = *s.pick(&["", "", "", ".evict_last()"]);
             let view = match side.way {
                 Way::View => name.to_string(),
                 _ => {
@@ -295,7 +295,7 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
         };
         s.line(format!("let mut {name}_at = {name}.add({rows}.expand(1) * stride_{name} + {columns}.expand(0));"));
     }
-    let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)", ".warp_specialise(false)", ".flatten()"]);
+    let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)", ".warp_specialize(false)", ".flatten()"]);
     let head = match s.rng.u8(..4) {
         0 => format!("for d in (0..k).step_by({k})"),
         1 => format!("for step in 0..cdiv(k, {k})"),

@@ -1,7 +1,7 @@
 //! Kernels of statements: what is loaded, computed, kept in variables across loops and branches, and stored.
 
 use crate::driver::Kernel;
-use crate::expr::MOST;
+use crate::expr::MAX_ELEMENTS;
 use crate::source::{Array, Kind, Len, Source};
 use crate::value::{DType, Value, Whole};
 
@@ -157,7 +157,8 @@ fn assign_or(s: &mut Source, programs: usize, depth: usize, round: Option<&str>)
     if s.variables.is_empty() || s.once_in(3) { statement(s, programs, depth, round) } else { assign(s) }
 }
 
-/// Places of an output of its own for each store, and for each program and round that makes it; now and then read again.
+/// Places of an output of its own for each store, and for each program and round that makes it; now and then read
+/// again.
 fn store(s: &mut Source, programs: usize, v: &Value, round: Option<&str>) {
     let v = if v.shape.is_empty() {
         Value { shape: vec![1], text: format!("full([1], {})", v.text), ..v.clone() }
@@ -175,7 +176,7 @@ fn store(s: &mut Source, programs: usize, v: &Value, round: Option<&str>) {
         let mut at = vec!["0".to_string(); dims.len()];
         at[0] = format!("program_id(0) * {}", v.shape[0]);
         s.line(format!("{name}.store([{}], {});", at.join(", "), v.text));
-        let len = count * programs * 2 + 16 * MOST;
+        let len = count * programs * 2 + 16 * MAX_ELEMENTS;
         s.outputs.push(Array { kind, ..Array::slice(name, v.ty, v.ty.input(), len) });
         return;
     }

@@ -6,9 +6,10 @@ pub mod hand_made;
 use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
-use tilewright_runtime::ops::{Matmul, On};
+use tilewright_runtime::ops::{ExecOptions, Matmul};
 use tilewright_runtime::{
-    Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Pdl, Place, Runtime, Source, Stream,
+    Autotune, Buffer, DeviceId, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Outcome, Pdl, Runtime,
+    Source, Stream,
 };
 
 /// In turn, of each kernel, of which one may.
@@ -59,8 +60,9 @@ pub fn main() -> tilewright_runtime::Result<()> {
         ("alias", {
             let p = bx.addr() as *mut f32;
             // SAFETY: parts of `bx`, which lives on; the launch is refused.
-            let (a, mut b) =
-                unsafe { (Foreign::from_raw(&rt, p, 64)?, ForeignMut::from_raw(&rt, p.wrapping_add(32), 64)?) };
+            let (a, mut b) = unsafe {
+                (ExternalSlice::from_raw(&rt, p, 64)?, ExternalSliceMut::from_raw(&rt, p.wrapping_add(32), 64)?)
+            };
             rt.launch(call(k, &a, &mut b)).unwrap_err()
         }),
         ("host memory", rt.launch(call(k, &x, &mut by)).unwrap_err()),
@@ -71,7 +73,7 @@ pub fn main() -> tilewright_runtime::Result<()> {
         ("too much shared memory", pinned(&rt, k, &bx, &mut by, "SHARED=1M").unwrap_err()),
         ("out of memory", Buffer::<u8>::alloc(&rt, 1 << 45).unwrap_err()),
         // SAFETY: it is refused.
-        ("a host address", unsafe { Foreign::from_raw(&rt, x.as_ptr(), 1) }.unwrap_err()),
+        ("a host address", unsafe { ExternalSlice::from_raw(&rt, x.as_ptr(), 1) }.unwrap_err()),
         ("a device that is not there", Runtime::cuda(1000).unwrap_err()),
     ];
     for (what, e) in &errors {
@@ -82,7 +84,7 @@ pub fn main() -> tilewright_runtime::Result<()> {
     assert!(matches!(errors[2].1, Error::MissingBundle { .. }) && matches!(errors[3].1, Error::NoTarget { .. }));
     assert!(matches!(errors[4].1, Error::BadBundle { .. }) && matches!(errors[5].1, Error::CannotLaunch { .. }));
     assert!(matches!(errors[6].1, Error::CannotLaunch { .. }) && matches!(errors[7].1, Error::OutOfMemory { .. }));
-    assert!(matches!(errors[8].1, Error::Foreign { .. }) && matches!(errors[9].1, Error::NoDevice { .. }));
+    assert!(matches!(errors[8].1, Error::ExternalMemory { .. }) && matches!(errors[9].1, Error::NoDevice { .. }));
     by.fill_zero()?;
     rt.launch(call(k, &bx, &mut by))?;
     assert_eq!(by.to_vec()?, want);
@@ -198,12 +200,15 @@ pub fn main() -> tilewright_runtime::Result<()> {
     step("foreign memory and the current context");
     // SAFETY: both buffers have `n` elements and live on; nobody else uses them meanwhile.
     let (fx, mut fy) = unsafe {
-        (Foreign::from_raw(&rt, bx.addr() as *const f32, n)?, ForeignMut::from_raw(&rt, a.addr() as *mut f32, n)?)
+        (
+            ExternalSlice::from_raw(&rt, bx.addr() as *const f32, n)?,
+            ExternalSliceMut::from_raw(&rt, a.addr() as *mut f32, n)?,
+        )
     };
     rt.launch(call(k, &fx, &mut fy))?;
     assert_eq!(a.to_vec()?, want);
     let primary = Runtime::current()?;
-    assert!(matches!(primary.device().place, Place::Cuda { device: 0, .. }));
+    assert!(matches!(primary.device().id, DeviceId::Cuda { device: 0, .. }));
     primary.launch(call(k, &bx, &mut a))?;
     primary.synchronize()?;
 
@@ -214,7 +219,7 @@ pub fn main() -> tilewright_runtime::Result<()> {
     let mut cy = theirs.alloc_zeros::<f32>(n).expect("memory");
     let s = Stream::from_cudarc(&rt, &theirs)?;
     // SAFETY: the launch is on a stream made of theirs.
-    let (fx, mut fy) = unsafe { (Foreign::from_cudarc(&rt, &cx)?, ForeignMut::from_cudarc(&rt, &mut cy)?) };
+    let (fx, mut fy) = unsafe { (ExternalSlice::from_cudarc(&rt, &cx)?, ExternalSliceMut::from_cudarc(&rt, &mut cy)?) };
     rt.launch_on(&s, call(k, &fx, &mut fy))?;
     assert_eq!(theirs.clone_dtoh(&cy).expect("a copy"), want);
 
@@ -277,11 +282,11 @@ fn products(rt: &Runtime, s: &Stream) -> tilewright_runtime::Result<()> {
         let numbers = |len: usize| (0..len).map(|i| (i * 7919 % 1009) as f32 - 504.0).collect::<Vec<_>>();
         let (a, b) = (Buffer::from_slice(rt, &numbers(m * k))?, Buffer::from_slice(rt, &numbers(k * n))?);
         let (mut c, mut d) = (rt.zeros::<f32>(m * n)?, rt.zeros::<f32>(m * n)?);
-        let multiply = |on: &On, c: &mut Buffer<f32>| {
+        let multiply = |on: &ExecOptions, c: &mut Buffer<f32>| {
             Matmul::new(a.view([m, k])?, b.view([k, n])?, c.view_mut([m, n])?).launch(on)
         };
-        multiply(&On::new(rt).stream(s), &mut c)?;
-        let graph = s.capture(|s| multiply(&On::new(rt).stream(s), &mut d))?;
+        multiply(&ExecOptions::new(rt).stream(s), &mut c)?;
+        let graph = s.capture(|s| multiply(&ExecOptions::new(rt).stream(s), &mut d))?;
         for _ in 0..2 {
             // SAFETY: the buffers live, and all work on them is on this stream.
             unsafe { graph.replay(s)? };

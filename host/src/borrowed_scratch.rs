@@ -25,8 +25,8 @@ impl Stream {
     #[inline]
     pub(crate) fn borrow_scratch(&self, buffers: &[BufferUse]) -> Result<Option<Borrowed<'_>>> {
         let Some(s) = self.as_cuda() else { return Ok(None) };
-        // What is asked for was leased before, and stays leased: its stream counts in the second number, and in the first
-        // only if it is this one.
+        // What is asked for was leased before, and stays leased: its stream counts in the second number, and in the
+        // first only if it is this one.
         let own = usize::from(s.leased.load(Acquire));
         if s.cuda.leases.lenders() == own { Ok(None) } else { self.borrow(s, buffers) }
     }

@@ -12,7 +12,9 @@ use core::ops::{Bound, RangeBounds};
 use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
-use tilewright_core::{AsSlice, AsSliceMut, DType, Element, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+use tilewright_core::{
+    AsSlice, AsSliceMut, DType, DeviceId, Element, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg,
+};
 
 /// `len` elements of `T` on a runtime's device, contiguous, aligned to 64 bytes at least. Pass `&buffer` for `&[T]` and
 /// `&mut buffer` for `&mut [T]`.
@@ -180,14 +182,14 @@ impl<T: Element> Buffer<T> {
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<SliceArg<'_, T>> {
         let (start, len) = self.range(range)?;
         // SAFETY: within the buffer, which is borrowed.
-        Ok(unsafe { SliceArg::from_raw(self.at(start), len, self.place()) })
+        Ok(unsafe { SliceArg::from_raw(self.at(start), len, self.device()) })
     }
 
     /// Part of the buffer, to write. Errors: [`Error::Shape`] where the range leaves it.
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMutArg<'_, T>> {
         let (start, len) = self.range(range)?;
         // SAFETY: within the buffer, which is borrowed mutably.
-        Ok(unsafe { SliceMutArg::from_raw(self.at(start), len, self.place()) })
+        Ok(unsafe { SliceMutArg::from_raw(self.at(start), len, self.device()) })
     }
 
     /// Two parts that may be written at the same time. Errors: [`Error::Shape`] where `mid` is past the end.
@@ -196,8 +198,8 @@ impl<T: Element> Buffer<T> {
         // SAFETY: disjoint parts of a buffer that is borrowed mutably.
         unsafe {
             Ok((
-                SliceMutArg::from_raw(self.at(0), mid, self.place()),
-                SliceMutArg::from_raw(self.at(mid), tail, self.place()),
+                SliceMutArg::from_raw(self.at(0), mid, self.device()),
+                SliceMutArg::from_raw(self.at(mid), tail, self.device()),
             ))
         }
     }
@@ -229,7 +231,7 @@ impl<T: Element> Buffer<T> {
     /// An argument for a parameter `*const T` or `*mut T`, whose extent is the buffer. The caller keeps the buffer
     /// alive until the launch is done.
     pub fn raw(&self) -> RawArg<T> {
-        RawArg::within(self.addr(), self.bytes(), self.place())
+        RawArg::within(self.addr(), self.bytes(), self.device())
     }
 
     fn at(&self, index: usize) -> u64 {
@@ -266,7 +268,7 @@ impl<T: Element> Buffer<T> {
     fn read_vec(&self, stream: CUstream) -> Result<Vec<T>> {
         let mut v = Vec::new();
         v.try_reserve_exact(self.len).map_err(|_| Error::OutOfMemory {
-            place: Place::Host,
+            device: DeviceId::Host,
             bytes: self.bytes() as u64,
             free: None,
         })?;
@@ -321,28 +323,28 @@ impl<T> Buffer<T> {
     }
 
     /// The device whose memory it is.
-    pub fn place(&self) -> Place {
-        self.memory.cuda.as_ref().map_or(Place::Host, |c| c.place())
+    pub fn device(&self) -> DeviceId {
+        self.memory.cuda.as_ref().map_or(DeviceId::Host, |c| c.device())
     }
 }
 
 impl<T> core::fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Buffer<{}>[{}; {:?}]", core::any::type_name::<T>(), self.len, self.place())
+        write!(f, "Buffer<{}>[{}; {:?}]", core::any::type_name::<T>(), self.len, self.device())
     }
 }
 
 impl<'a, T: Element> AsSlice<'a, T> for &'a Buffer<T> {
     fn as_slice_arg(self) -> SliceArg<'a, T> {
         // SAFETY: the whole buffer, borrowed.
-        unsafe { SliceArg::from_raw(self.memory.ptr, self.len, self.place()) }
+        unsafe { SliceArg::from_raw(self.memory.ptr, self.len, self.device()) }
     }
 }
 
 impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Buffer<T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
         // SAFETY: the whole buffer, borrowed mutably.
-        unsafe { SliceMutArg::from_raw(self.memory.ptr, self.len, self.place()) }
+        unsafe { SliceMutArg::from_raw(self.memory.ptr, self.len, self.device()) }
     }
 }
 
@@ -380,7 +382,7 @@ impl Memory {
         if bytes == 0 {
             return Ok(Memory { ptr: ALIGN as u64, cuda: None, host: None });
         }
-        let oom = Error::OutOfMemory { place: Place::Host, bytes, free: None };
+        let oom = Error::OutOfMemory { device: DeviceId::Host, bytes, free: None };
         // A larger alignment would turn calloc into an allocation and a memset, which touches every page: ask for
         // room to align in.
         let Ok(layout) = Layout::from_size_align(bytes as usize + ALIGN, 16) else { return Err(oom) };

@@ -1,21 +1,21 @@
 //! What is checked before a launch, on every backend: nothing is enqueued unless all of it holds.
 
 use crate::error::{Error, Result};
-use tilewright_core::{BufferUse, Call, KernelDesc, Place};
+use tilewright_core::{BufferUse, Call, DeviceId, KernelDesc};
 
 /// Checks a call against the place where it is to run.
 #[inline]
-pub(crate) fn call(place: Place, call: &Call, allow_exact_alias: bool) -> Result<()> {
+pub(crate) fn call(device: DeviceId, call: &Call, allow_exact_alias: bool) -> Result<()> {
     let desc = call.desc();
     call.check()?;
     let buffers = call.buffers();
     for (i, b) in buffers.iter().enumerate() {
-        if b.place != place && b.place != Place::Unknown {
+        if b.device != device && b.device != DeviceId::Unknown {
             return Err(Error::DeviceMismatch {
                 kernel: desc.name,
                 param: name(desc, b),
-                expected: place,
-                found: b.place,
+                expected: device,
+                found: b.device,
             });
         }
         let Some(param) = desc.params.get(b.param as usize) else { continue };
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn every_defect_has_its_error() {
-        let at = |x: u64, n: usize, y: u64, m: usize, place| copy_call(x, n, y, m, place);
-        let host = Place::Host;
+        let at = |x: u64, n: usize, y: u64, m: usize, device| copy_call(x, n, y, m, device);
+        let host = DeviceId::Host;
         assert!(call(host, &at(64, 4, 80, 4, host), false).is_ok());
         assert!(matches!(
             call(host, &at(64, 5, 80, 4, host), false),
@@ -90,13 +90,13 @@ mod tests {
         ));
         assert!(matches!(call(host, &at(0, 4, 80, 4, host), false), Err(Error::NullPointer { param: "x", .. })));
         assert!(call(host, &at(0, 0, 0, 0, host), false).is_ok());
-        let gpu = Place::Cuda { device: 0, context: 3 };
+        let gpu = DeviceId::Cuda { device: 0, context: 3 };
         let wrong = call(gpu, &at(64, 4, 80, 4, host), false);
         assert!(matches!(wrong, Err(Error::DeviceMismatch { param: "x", .. })));
         assert!(
             wrong.unwrap_err().to_string().contains("lives on the host but the call runs on CUDA device 0 (context 3)")
         );
-        assert!(call(gpu, &at(64, 4, 80, 4, Place::Unknown), false).is_ok());
+        assert!(call(gpu, &at(64, 4, 80, 4, DeviceId::Unknown), false).is_ok());
         let unbound = call(host, &Call::new(&COPY), false);
         assert!(matches!(unbound, Err(Error::Arguments(BindError::Missing { kernel: "copy", param: "x", .. }))));
     }

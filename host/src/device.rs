@@ -1,16 +1,16 @@
 //! The device of a runtime and its limits.
 
-use tilewright_core::Place;
+use tilewright_core::DeviceId;
 
 /// A device and its limits, of [`Runtime::device`](crate::Runtime::device).
 ///
 /// # Examples
 /// ```
-/// use tilewright::{Place, Runtime};
+/// use tilewright::{DeviceId, Runtime};
 ///
 /// let rt = Runtime::cpu();
 /// let device = rt.device();
-/// assert_eq!((device.name.as_str(), device.place, device.compute_capability), ("cpu", Place::Host, None));
+/// assert_eq!((device.name.as_str(), device.id, device.compute_capability), ("cpu", DeviceId::Host, None));
 /// assert!(device.num_sms >= 1, "worker threads");
 /// assert_eq!(device.arch(), "cpu");
 /// ```
@@ -19,7 +19,7 @@ pub struct Device {
     /// As the driver names it (`NVIDIA H200`), or `cpu`, or `emulator`. Tuning results are filed under it.
     pub name: String,
     /// The memory that its kernels use.
-    pub place: Place,
+    pub id: DeviceId,
     /// Major and minor version, `(9, 0)` for an H200; `None` off the GPU.
     pub compute_capability: Option<(u32, u32)>,
     /// Multiprocessors; on the CPU, worker threads. At least 1.
@@ -92,7 +92,7 @@ impl Device {
         let limits = Limits { threads: 1024, shared_bytes: 227 << 10, registers: 65536, l2_bytes: 0 };
         Device {
             name: name.into(),
-            place: Place::Host,
+            id: DeviceId::Host,
             compute_capability: None,
             num_sms: tilewright_core::cpu::thread_count() as u32,
             driver: String::new(),

@@ -5,14 +5,14 @@
 
 use crate::cuda::Cuda;
 use crate::error::{Error, Result};
-use crate::foreign::check_address;
+use crate::external::check_address;
 use crate::runtime::Runtime;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::sync::Arc;
-use tilewright_core::{DType, Element, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+use tilewright_core::{DType, DeviceId, Element, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 
-/// The device of a tensor.
+/// The device of a tensor. [`DlpackTensor`] has an example.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLDevice {
@@ -22,7 +22,7 @@ pub struct DLDevice {
     pub device_id: i32,
 }
 
-/// The element type of a tensor.
+/// The element type of a tensor. [`DlpackTensor`] has an example.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLDataType {
@@ -34,7 +34,7 @@ pub struct DLDataType {
     pub lanes: u16,
 }
 
-/// A tensor that this structure does not own.
+/// A tensor that this structure does not own. [`DlpackTensor`] has an example.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
@@ -54,7 +54,7 @@ pub struct DLTensor {
     pub byte_offset: u64,
 }
 
-/// The content of a `dltensor` capsule.
+/// The content of a `dltensor` capsule. [`DlpackTensor`] has an example.
 #[repr(C)]
 pub struct DLManagedTensor {
     /// The tensor.
@@ -65,7 +65,7 @@ pub struct DLManagedTensor {
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// The content of a `dltensor_versioned` capsule.
+/// The content of a `dltensor_versioned` capsule. [`DlpackTensor::from_versioned`] has an example.
 #[repr(C)]
 pub struct DLManagedTensorVersioned {
     /// The major version of DLPack; 1 is taken.
@@ -121,7 +121,7 @@ pub struct DLManagedTensorVersioned {
 #[derive(Debug)]
 pub struct DlpackTensor {
     addr: u64,
-    place: Place,
+    device: DeviceId,
     dtype: DType,
     dims: Vec<usize>,
     strides: Vec<usize>,
@@ -141,7 +141,7 @@ struct Handle(Arc<Cuda>);
 
 impl core::fmt::Debug for Handle {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{:?}", self.0.place())
+        write!(f, "{:?}", self.0.device())
     }
 }
 
@@ -179,8 +179,8 @@ impl Drop for Owner {
 impl DlpackTensor {
     /// Takes a tensor over, for launches on `rt`, whose device it must be on; on an error, too, it is released.
     ///
-    /// Errors: [`Error::Foreign`] for null, another device than the runtime's, an element type without a [`DType`],
-    /// negative extents or strides, and misaligned data.
+    /// Errors: [`Error::ExternalMemory`] for null, another device than the runtime's, an element type without a
+    /// [`DType`], negative extents or strides, and misaligned data.
     ///
     /// # Safety
     /// `tensor` is null or a valid capsule's content, not yet consumed; during the life of this value nobody else
@@ -196,6 +196,35 @@ impl DlpackTensor {
     ///
     /// # Safety
     /// As [`DlpackTensor::from_managed`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::ptr::null_mut;
+    /// use tilewright::Runtime;
+    /// use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensorVersioned, DLTensor, DlpackTensor};
+    ///
+    /// let (mut data, mut shape) = ([1i32, 2, 3], [3]);
+    /// let mut managed = DLManagedTensorVersioned {
+    ///     major: 1,
+    ///     minor: 0,
+    ///     manager_ctx: null_mut(),
+    ///     deleter: None,
+    ///     flags: 0,
+    ///     dl_tensor: DLTensor {
+    ///         data: data.as_mut_ptr().cast(),
+    ///         device: DLDevice { device_type: 1, device_id: 0 },
+    ///         ndim: 1,
+    ///         dtype: DLDataType { code: 0, bits: 32, lanes: 1 },
+    ///         shape: shape.as_mut_ptr(),
+    ///         strides: null_mut(),
+    ///         byte_offset: 0,
+    ///     },
+    /// };
+    /// // SAFETY: the tensor and its memory live as long as `x`, and nobody writes them.
+    /// let x = unsafe { DlpackTensor::from_versioned(&Runtime::cpu(), &mut managed) }?;
+    /// assert_eq!(x.slice::<i32>()?.len(), 3);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub unsafe fn from_versioned(rt: &Runtime, tensor: *mut DLManagedTensorVersioned) -> Result<DlpackTensor> {
         let t = NonNull::new(tensor).ok_or_else(|| foreign("the DLPack tensor is null"))?;
         let owner = Owner::Versioned(t);
@@ -212,15 +241,15 @@ impl DlpackTensor {
     /// As [`DlpackTensor::from_managed`]: the shape and the strides that are not null have as many numbers as the rank
     /// says.
     unsafe fn read(rt: &Runtime, t: &DLTensor, read_only: bool, owner: Owner) -> Result<DlpackTensor> {
-        let device = match t.device.device_type {
+        let ordinal = match t.device.device_type {
             1 | 3 => None,
             2 | 13 => Some(u32::try_from(t.device.device_id).map_err(|_| foreign("its device number is negative"))?),
             other => return Err(foreign(format!("DLPack device type {other} is neither a CPU nor CUDA"))),
         };
-        let place = rt.device().place;
-        if device != rt.cuda_context().map(|c| c.ordinal) {
-            let found = device.map_or("the host".into(), |n| format!("CUDA device {n}"));
-            return Err(foreign(format!("it lives on {found}, the runtime on {place:?}")));
+        let device = rt.device().id;
+        if ordinal != rt.cuda_context().map(|c| c.ordinal) {
+            let found = ordinal.map_or("the host".into(), |n| format!("CUDA device {n}"));
+            return Err(foreign(format!("it lives on {found}, the runtime on {device:?}")));
         }
         let dtype = dtype(t.dtype)?;
         let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;
@@ -247,7 +276,7 @@ impl DlpackTensor {
             rt.check_reachable(addr + (len * dtype.size()) as u64 - 1)?;
         }
         let cuda = rt.cuda_context().cloned().map(Handle);
-        Ok(DlpackTensor { addr, place, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
+        Ok(DlpackTensor { addr, device, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
     }
 
     /// The element type.
@@ -256,8 +285,8 @@ impl DlpackTensor {
     }
 
     /// The device whose memory it is.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn device(&self) -> DeviceId {
+        self.device
     }
 
     /// The extents.
@@ -270,7 +299,8 @@ impl DlpackTensor {
         &self.strides
     }
 
-    /// All elements of a row-major tensor. Errors: [`Error::Foreign`] for another element type or a strided tensor.
+    /// All elements of a row-major tensor. Errors: [`Error::ExternalMemory`] for another element type or a strided
+    /// tensor.
     pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
         self.typed::<T>()?;
         // Of a dense tensor it is the product of the extents, which may overflow elsewhere.
@@ -281,7 +311,7 @@ impl DlpackTensor {
             return Err(foreign(format!("it is strided ({:?}): make it contiguous, or take a view", self.strides)));
         }
         // SAFETY: the constructor's contract.
-        Ok(unsafe { SliceArg::from_raw(self.addr, len, self.place) })
+        Ok(unsafe { SliceArg::from_raw(self.addr, len, self.device) })
     }
 
     /// As [`DlpackTensor::slice`], to write. Errors: also where the tensor is read-only.
@@ -289,14 +319,14 @@ impl DlpackTensor {
         self.writable()?;
         let len = self.slice::<T>()?.len();
         // SAFETY: the constructor's contract, and `self` is borrowed mutably.
-        Ok(unsafe { SliceMutArg::from_raw(self.addr, len, self.place) })
+        Ok(unsafe { SliceMutArg::from_raw(self.addr, len, self.device) })
     }
 
-    /// The tensor with its strides. Errors: [`Error::Foreign`] for another element type or rank.
+    /// The tensor with its strides. Errors: [`Error::ExternalMemory`] for another element type or rank.
     pub fn view<T: Element, const R: usize>(&self) -> Result<ViewArg<'_, T, R>> {
         let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
         // SAFETY: the constructor's contract.
-        let all = unsafe { SliceArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.place) };
+        let all = unsafe { SliceArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.device) };
         Ok(all.strided(dims, strides)?)
     }
 
@@ -305,7 +335,7 @@ impl DlpackTensor {
         self.writable()?;
         let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
         // SAFETY: the constructor's contract, and `self` is borrowed mutably.
-        let all = unsafe { SliceMutArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.place) };
+        let all = unsafe { SliceMutArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.device) };
         Ok(all.strided(dims, strides)?)
     }
 
@@ -329,7 +359,7 @@ impl DlpackTensor {
 }
 
 fn foreign(why: impl Into<String>) -> Error {
-    Error::Foreign { why: why.into() }
+    Error::ExternalMemory { why: why.into() }
 }
 
 fn dtype(t: DLDataType) -> Result<DType> {

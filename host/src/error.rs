@@ -1,6 +1,6 @@
 //! One error type for everything the host does. Each message says what to do about it.
 
-use tilewright_core::{BindError, Place, ViewError};
+use tilewright_core::{BindError, DeviceId, ViewError};
 
 /// The result of a call of the runtime.
 ///
@@ -92,9 +92,9 @@ pub enum Error {
         /// Its parameter.
         param: &'static str,
         /// The memory of the runtime that launches.
-        expected: Place,
+        expected: DeviceId,
         /// The memory of the argument.
-        found: Place,
+        found: DeviceId,
     },
 
     /// A stream, an event, a graph or a buffer is of another runtime.
@@ -242,10 +242,10 @@ pub enum Error {
     },
 
     /// An allocation failed.
-    #[error("out of memory {}: {bytes} bytes asked for{}. Free buffers or use smaller ones", describe(*place), free_text(*free))]
+    #[error("out of memory {}: {bytes} bytes asked for{}. Free buffers or use smaller ones", describe(*device), free_text(*free))]
     OutOfMemory {
         /// Host memory, or that of a device.
-        place: Place,
+        device: DeviceId,
         /// Bytes of the allocation.
         bytes: u64,
         /// Bytes that were free on the device, where that is known.
@@ -331,7 +331,7 @@ pub enum Error {
 
     /// Memory of another library cannot be an argument.
     #[error("the memory cannot be borrowed: {why}")]
-    Foreign {
+    ExternalMemory {
         /// The address, the device or the element type that does not fit.
         why: String,
     },
@@ -376,11 +376,11 @@ impl Error {
     }
 }
 
-fn describe(place: Place) -> String {
-    match place {
-        Place::Host => "on the host".into(),
-        Place::Cuda { device, context } => format!("on CUDA device {device} (context {context})"),
-        Place::Unknown => "at a raw address".into(),
+fn describe(device: DeviceId) -> String {
+    match device {
+        DeviceId::Host => "on the host".into(),
+        DeviceId::Cuda { device, context } => format!("on CUDA device {device} (context {context})"),
+        DeviceId::Unknown => "at a raw address".into(),
     }
 }
 

@@ -16,7 +16,7 @@ use core::ffi::c_void;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tilewright_core::{Call, ConfigDesc, KernelDesc, Place, SLOTS_IN_PLACE, cpu};
+use tilewright_core::{Call, ConfigDesc, DeviceId, KernelDesc, SLOTS_IN_PLACE, cpu};
 
 /// Options of a launch.
 ///
@@ -162,7 +162,7 @@ impl Runtime {
     /// # Examples
     /// [`LaunchOptions`] has one.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
-        check::call(self.0.device.place, &call, options.allow_exact_alias)?;
+        check::call(self.0.device.id, &call, options.allow_exact_alias)?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
                 let s = cuda_stream(cuda, stream)?;
@@ -187,8 +187,24 @@ impl Runtime {
 
     /// Does all of a launch but the launch: checks, loads and tunes. [`Launcher::run`] then costs little more than the
     /// driver's own launch. Errors: as [`Runtime::launch_with`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{LaunchOptions, Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(tune(BLOCK = [64, 128], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
+    /// fn ones<const BLOCK: usize>(y: &mut [f32]) {
+    ///     store(y, program_id(0) * BLOCK + arange(BLOCK), 1.0);
+    /// }
+    ///
+    /// let (rt, mut y) = (Runtime::cpu(), [0.0f32; 100]);
+    /// let options = LaunchOptions { config: Some("BLOCK=128,warps=4"), ..Default::default() };
+    /// rt.prepare_with(rt.stream(), ones(&mut y), &options)?.run()?;
+    /// assert_eq!(y, [1.0; 100]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn prepare_with<'a>(&self, stream: &Stream, call: Call<'a>, options: &LaunchOptions) -> Result<Launcher<'a>> {
-        check::call(self.0.device.place, &call, options.allow_exact_alias)?;
+        check::call(self.0.device.id, &call, options.allow_exact_alias)?;
         let _here = match &self.0.backend {
             Backend::Cuda(cuda) => {
                 cuda_stream(cuda, stream)?;
@@ -203,7 +219,7 @@ impl Runtime {
     /// Does of a launch what a capture would not have: checks, and loads the code. Nothing is measured.
     #[cfg(feature = "ops")]
     pub(crate) fn load(&self, stream: &Stream, call: &Call<'_>, options: &LaunchOptions) -> Result<()> {
-        check::call(self.0.device.place, call, options.allow_exact_alias)?;
+        check::call(self.0.device.id, call, options.allow_exact_alias)?;
         let _entered = match &self.0.backend {
             Backend::Cuda(cuda) => {
                 cuda_stream(cuda, stream)?;
@@ -243,7 +259,7 @@ impl Runtime {
             // Nothing to do: not worth loading code or tuning.
             None if self.grid(default, slots).contains(&0) => return Ok(None),
             None => {
-                let (config, lasting) = self.choose(stream, call, &key, forced, measure)?;
+                let (config, lasting) = self.select(stream, call, &key, forced, measure)?;
                 let plan = Arc::new(Plan::new(&desc.configs[config]));
                 if lasting { self.0.plans.insert(key.clone(), plan) } else { plan }
             }
@@ -352,8 +368,8 @@ impl Runtime {
                 emulate::launch(stream, call, config, &config.variants[variant], grid, options)
             }
             _ => {
-                // SAFETY: the slots are those of this kernel, by `Call`, and the memory of its arguments was checked to be
-                // here: the call borrows it, or is of an `unsafe fn` whose caller vouches for it.
+                // SAFETY: the slots are those of this kernel, by `Call`, and the memory of its arguments was checked to
+                // be here: the call borrows it, or is of an `unsafe fn` whose caller vouches for it.
                 unsafe { cpu::launch(config.cpu, grid, call.slots()) };
                 Ok(())
             }
@@ -361,7 +377,7 @@ impl Runtime {
         // A failed device_assert unwinds, and a program whose tiles do not fit into memory panics.
         let ran = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
             if let Some(cpu::OutOfMemory { bytes }) = panic.downcast_ref() {
-                return Err(Error::OutOfMemory { place: Place::Host, bytes: *bytes, free: None });
+                return Err(Error::OutOfMemory { device: DeviceId::Host, bytes: *bytes, free: None });
             }
             let failed = panic.downcast_ref::<cpu::Assertion>().map(|a| format!("{file}, {a}"));
             let text = failed.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -385,8 +401,9 @@ impl Ready {
         let mut params: SmallVec<[*mut c_void; SLOTS_IN_PLACE + MAX_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
-        // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call returns.
-        // The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer waits for the stream.
+        // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call
+        // returns. The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer waits
+        // for the stream.
         let code = unsafe {
             match self.pdl && f.pdl {
                 false => (cuda.api.launch_kernel)(

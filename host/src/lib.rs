@@ -14,7 +14,6 @@
 mod borrowed_scratch;
 mod buffer;
 mod check;
-mod choose;
 mod cuda;
 #[cfg(feature = "cudarc")]
 mod cudarc;
@@ -25,7 +24,7 @@ mod emulate;
 mod emulator_options;
 mod error;
 mod event;
-mod foreign;
+mod external;
 mod graph;
 mod launch;
 mod leases;
@@ -42,6 +41,7 @@ mod runtime;
 mod scratch;
 #[cfg(feature = "ops")]
 mod scratch_limit;
+mod select;
 mod stream;
 /// The primitives of `marks`, which its test replaces.
 mod sync {
@@ -53,15 +53,12 @@ mod tensor_map;
 mod test_kernel;
 #[cfg(test)]
 mod tests;
-// Without documentation yet: `Outcome`, `Candidate` and its fields, `Report::candidates`.
-#[allow(missing_docs)]
 mod tuner;
 mod variant;
 #[cfg(feature = "warnings")]
 mod warnings;
 
 pub use buffer::Buffer;
-pub use choose::Tunable;
 #[doc(hidden)]
 pub use cuda::api::Driver;
 pub use device::{Device, Limits, Multiprocessor};
@@ -70,12 +67,13 @@ pub use device::{Device, Limits, Multiprocessor};
 pub use emulate::Launched;
 pub use error::{DriverError, Error, Result};
 pub use event::Event;
-pub use foreign::{Foreign, ForeignMut};
+pub use external::{ExternalSlice, ExternalSliceMut};
 pub use graph::Graph;
 pub use launch::{LaunchOptions, Launcher, Pdl};
 pub use occupancy::{BlockResources, Occupancy, OccupancyLimit};
 pub use runtime::{BackendKind, Runtime, cuda_status};
 pub use scratch::Scratch;
+pub use select::Tunable;
 pub use stream::Stream;
 pub use tuner::measure::Output;
 pub use tuner::{Autotune, Candidate, Outcome, Report, Source};
@@ -83,5 +81,5 @@ pub use tuner::{Autotune, Candidate, Outcome, Report, Source};
 pub use warnings::warnings_to_stderr;
 
 pub use tilewright_core::{
-    self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, Element, KernelDesc, Place, ViewError,
+    self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, DeviceId, Element, KernelDesc, ViewError,
 };

@@ -1,7 +1,7 @@
 //! The marks of a stream: how much work it was given, and how much of that the default stream waits for.
 //!
-//! Memory is freed on the default stream, after it has been made to wait for every stream that may use the memory. Who
-//! finds a stream's work joined relies on a wait that another thread enqueued, so the lock is held until it is.
+//! Memory is freed on the default stream, after it has been made to wait for every stream that may use the memory. A
+//! thread that finds the work of a stream joined relies on a wait of another thread, which enqueues it under the lock.
 //!
 //! `tests/marks` compiles this file with loom's primitives in the place of those of `std`, and runs every interleaving.
 

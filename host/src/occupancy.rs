@@ -8,7 +8,7 @@ const REGISTERS_AT_A_TIME: u32 = 256;
 const RESERVED: u32 = 1 << 10;
 const WARP: u32 = 32;
 
-/// What one thread block takes.
+/// The resources of one thread block. [`Occupancy`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockResources {
     /// Threads of the block.
@@ -19,7 +19,7 @@ pub struct BlockResources {
     pub shared_bytes: u32,
 }
 
-/// What limits the blocks of a multiprocessor.
+/// What limits the blocks of a multiprocessor. [`Occupancy`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OccupancyLimit {
     /// Registers.

@@ -87,8 +87,8 @@ impl Plan {
 pub(crate) struct PlanKey {
     /// Address of the descriptor.
     pub desc: usize,
-    /// A configuration named by the caller, plus one; or, counted down from the largest number, one that takes the place
-    /// of a plan's.
+    /// A configuration named by the caller, plus one; or, counted down from the largest number, one that takes the
+    /// place of a plan's.
     pub forced: u32,
     /// Whether vectors or tensor maps are allowed changes what is fastest.
     pub kind: Kind,

@@ -158,6 +158,20 @@ impl Runtime {
     }
 
     /// The first of these kernels that is for this runtime's GPU and was not compiled for it; `None` off the GPU.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn one(y: &mut [f32]) {
+    ///     store(y, 0, 1.0);
+    /// }
+    ///
+    /// assert!(Runtime::cpu().without_code(one::DESCS).is_none());
+    /// // The runtime that has code of all kernels:
+    /// assert!(Runtime::auto(one::DESCS).without_code(one::DESCS).is_none());
+    /// ```
     pub fn without_code(&self, kernels: &[&'static KernelDesc]) -> Option<&'static KernelDesc> {
         let cuda = self.cuda_context()?;
         kernels.iter().copied().find(|k| module::is_missing(k, cuda.compute))
@@ -365,6 +379,15 @@ impl Runtime {
     }
 
     /// A buffer with unspecified contents: [`Buffer::alloc`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::cpu();
+    /// let mut x = rt.alloc::<f32>(2)?;
+    /// x.copy_from(&[1.0, 2.0])?;
+    /// assert_eq!(x.to_vec()?, [1.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::alloc(self, len)
     }
@@ -396,8 +419,8 @@ impl Runtime {
         self.0.scratch_limit.get()
     }
 
-    /// Overrides `TILE_SCRATCH_MIB` for this runtime: plans whose copies take more bytes are not considered. Choices made
-    /// before are made again.
+    /// Overrides `TILE_SCRATCH_MIB` for this runtime: plans whose copies take more bytes are not considered. Choices
+    /// made before are made again.
     ///
     /// # Examples
     /// ```
@@ -471,10 +494,10 @@ impl Runtime {
         // SAFETY: a query; the driver looks the address up and does not follow it. The attribute is a 32-bit number.
         match unsafe { (cuda.api.pointer_get_attribute)((&raw mut ordinal).cast(), DEVICE_ORDINAL, addr) } {
             code::SUCCESS if ordinal as u32 == cuda.ordinal => Ok(()),
-            code::SUCCESS => {
-                Err(Error::Foreign { why: format!("it lives on CUDA device {ordinal}, not on {}", cuda.ordinal) })
-            }
-            code::INVALID_VALUE => Err(Error::Foreign { why: "its address is not device memory".into() }),
+            code::SUCCESS => Err(Error::ExternalMemory {
+                why: format!("it lives on CUDA device {ordinal}, not on {}", cuda.ordinal),
+            }),
+            code::INVALID_VALUE => Err(Error::ExternalMemory { why: "its address is not device memory".into() }),
             e => Err(cuda.api.error("asking where memory lives", e)),
         }
     }

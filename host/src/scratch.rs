@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 use tilewright_core::cpu::fork::PerProcess;
-use tilewright_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, SliceArg, SliceMutArg};
+use tilewright_core::{AsSlice, AsSliceMut, BufferUse, DeviceId, Element, RawArg, SliceArg, SliceMutArg};
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on
 /// that stream, and drop it after the last of them. A launch on another stream runs behind what this one was given
@@ -45,7 +45,7 @@ use tilewright_core::{AsSlice, AsSliceMut, BufferUse, Element, Place, RawArg, Sl
 pub struct Scratch<T> {
     ptr: u64,
     len: usize,
-    place: Place,
+    device: DeviceId,
     lease: Lease,
     stream: Stream,
     element: PhantomData<T>,
@@ -66,7 +66,7 @@ impl Stream {
         self.lease(len, false)
     }
 
-    /// Scratch that is zero now and that the operation **leaves zero**: tickets and counters which the last program
+    /// Scratch that is zero now and that the operation **leaves zero**: semaphores and counters which the last program
     /// puts back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
     ///
     /// # Examples
@@ -95,7 +95,7 @@ impl Stream {
     }
 
     fn lease<T: Element>(&self, len: usize, zeroed: bool) -> Result<Scratch<T>> {
-        let place = self.as_cuda().map_or(Place::Host, |s| s.cuda.place());
+        let device = self.as_cuda().map_or(DeviceId::Host, |s| s.cuda.device());
         let bytes = byte_count::<T>(len)?;
         let (ptr, lease) = match self.as_cuda() {
             _ if bytes == 0 => (64, Lease::Nothing),
@@ -120,7 +120,7 @@ impl Stream {
                 s.cuda.leases.begin(ptr..ptr + bytes, Arc::downgrade(&owner), &s.leased, capture);
             }
         }
-        Ok(Scratch { ptr, len, place, lease, stream: self.clone(), element: PhantomData })
+        Ok(Scratch { ptr, len, device, lease, stream: self.clone(), element: PhantomData })
     }
 
     pub(crate) fn blocks(&self) -> &Blocks {
@@ -144,22 +144,22 @@ impl<T> Scratch<T> {
 
     /// An argument for a parameter `*const T` or `*mut T`, whose extent is this scratch.
     pub fn raw(&self) -> RawArg<T> {
-        RawArg::within(self.ptr, self.len * size_of::<T>(), self.place)
+        RawArg::within(self.ptr, self.len * size_of::<T>(), self.device)
     }
 }
 
 impl<'a, T: Element> AsSlice<'a, T> for &'a Scratch<T> {
     fn as_slice_arg(self) -> SliceArg<'a, T> {
         // SAFETY: leased, and borrowed for 'a. The block stays allocated until the streams that use it are done.
-        unsafe { SliceArg::from_raw(self.ptr, self.len, self.place) }
+        unsafe { SliceArg::from_raw(self.ptr, self.len, self.device) }
     }
 }
 
 impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'a, T> {
-        // SAFETY: leased to this value alone, and borrowed mutably for 'a. The block stays allocated until the streams that
-        // use it are done.
-        unsafe { SliceMutArg::from_raw(self.ptr, self.len, self.place) }
+        // SAFETY: leased to this value alone, and borrowed mutably for 'a. The block stays allocated until the streams
+        // that use it are done.
+        unsafe { SliceMutArg::from_raw(self.ptr, self.len, self.device) }
     }
 }
 

@@ -14,8 +14,8 @@ fn usual(memory: u64) -> u64 {
 }
 
 impl ScratchLimit {
-    /// From `TILE_SCRATCH_MIB`; without it, and, with a warning, where it is no number, the usual limit of a device with so
-    /// many bytes of memory.
+    /// From `TILE_SCRATCH_MIB`; without it, and, with a warning, where it is no number, the usual limit of a device
+    /// with so many bytes of memory.
     pub fn from_env(memory: u64) -> ScratchLimit {
         let usual = usual(memory);
         let set = std::env::var("TILE_SCRATCH_MIB").ok().and_then(|v| {

@@ -247,6 +247,12 @@ impl Stream {
     }
 
     /// Whether work put here is being recorded into a graph.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::cpu();
+    /// assert!(!rt.stream().is_capturing() && rt.stream().as_raw().is_null());
+    /// ```
     pub fn is_capturing(&self) -> bool {
         self.as_cuda().is_some_and(|s| s.cuda.is_capturing(s.raw.0))
     }

@@ -53,8 +53,8 @@ impl Geometry {
         Some(g)
     }
 
-    /// Whether every row starts at a line of the L2 cache. A box of rows that start within lines reaches more lines than it
-    /// fills: products take 13 % longer on an H100 if each miss brings in two.
+    /// Whether every row starts at a line of the L2 cache. A box of rows that start within lines reaches more lines
+    /// than it fills: products take 13 % longer on an H100 if each miss brings in two.
     pub(crate) fn starts_at_lines(&self) -> bool {
         const LINE: u64 = 128;
         self.base.is_multiple_of(LINE) && self.strides[..self.rank - 1].iter().all(|s| s.is_multiple_of(LINE))

@@ -1,7 +1,7 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
 use tilewright_core::{
-    Call, ConfigDesc, CpuCode, DType, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc, ParamKind, Place,
+    Call, ConfigDesc, CpuCode, DType, DeviceId, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc, ParamKind,
     Pointees, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
 };
 
@@ -134,12 +134,12 @@ pub(crate) static UPWARDS: KernelDesc =
     };
 
 /// Any addresses.
-pub(crate) fn copy_call(x: u64, n: usize, y: u64, m: usize, place: Place) -> Call<'static> {
+pub(crate) fn copy_call(x: u64, n: usize, y: u64, m: usize, device: DeviceId) -> Call<'static> {
     // SAFETY: never launched unless the addresses are good.
     unsafe {
         Call::new(&COPY)
-            .slice::<f32>(SliceArg::from_raw(x, n, place))
-            .slice_mut::<f32>(SliceMutArg::from_raw(y, m, place))
+            .slice::<f32>(SliceArg::from_raw(x, n, device))
+            .slice_mut::<f32>(SliceMutArg::from_raw(y, m, device))
     }
 }
 

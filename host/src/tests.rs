@@ -3,11 +3,11 @@
 use crate::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
 use crate::test_kernel::{COPY, copy_call, copy_of, temp_dir};
 use crate::{
-    Autotune, Buffer, Error, Event, Foreign, ForeignMut, LaunchOptions, Outcome, Output, Runtime, Source, Stream,
-    Tunable, cuda_status,
+    Autotune, Buffer, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Outcome, Output, Runtime, Source,
+    Stream, Tunable, cuda_status,
 };
 use std::time::Duration;
-use tilewright_core::{AsSlice, AsSliceMut, Call, DType, Place, SliceMutArg};
+use tilewright_core::{AsSlice, AsSliceMut, Call, DType, DeviceId, SliceMutArg};
 
 /// A CPU runtime that keeps no results on disk.
 fn cpu() -> Runtime {
@@ -76,18 +76,18 @@ fn errors_leave_outputs_alone() {
     let rt = cpu();
     let mut data = ramp(64);
     let at = data.as_mut_ptr() as u64;
-    let alias = rt.launch(copy_call(at, 32, at + 4, 32, Place::Host)).unwrap_err();
+    let alias = rt.launch(copy_call(at, 32, at + 4, 32, DeviceId::Host)).unwrap_err();
     assert_eq!(alias.to_string(), "copy: output `y` overlaps `x`: give the output memory of its own");
     let exact = LaunchOptions { allow_exact_alias: true, ..Default::default() };
-    rt.launch_with(rt.stream(), copy_call(at, 32, at, 32, Place::Host), &exact).unwrap();
-    let gpu = Place::Cuda { device: 0, context: 1 };
+    rt.launch_with(rt.stream(), copy_call(at, 32, at, 32, DeviceId::Host), &exact).unwrap();
+    let gpu = DeviceId::Cuda { device: 0, context: 1 };
     assert!(matches!(rt.launch(copy_call(at, 8, at + 128, 8, gpu)), Err(Error::DeviceMismatch { .. })));
     let other = LaunchOptions { config: Some("BLOCK=17"), ..Default::default() };
-    let unknown = rt.launch_with(rt.stream(), copy_call(at, 8, at + 128, 8, Place::Host), &other).unwrap_err();
+    let unknown = rt.launch_with(rt.stream(), copy_call(at, 8, at + 128, 8, DeviceId::Host), &other).unwrap_err();
     assert!(unknown.to_string().contains("BLOCK=16; BLOCK=64"), "{unknown}");
     // 2^40 programs of 16: no device runs that, and nothing is read.
     assert!(matches!(
-        rt.launch(copy_call(1 << 20, 1 << 44, 1 << 50, 1 << 44, Place::Host)),
+        rt.launch(copy_call(1 << 20, 1 << 44, 1 << 50, 1 << 44, DeviceId::Host)),
         Err(Error::GridTooLarge { .. })
     ));
     assert_eq!(data, ramp(64));
@@ -108,8 +108,8 @@ fn a_tile_without_memory_is_an_assertion() {
     let (x, mut y) = (ramp(100), vec![0.0f32; 100]);
     let call = Call::new(&HUGE).slice(x.as_slice_arg()).slice_mut(y.as_mut_slice().as_slice_mut_arg());
     let e = rt.launch(call).unwrap_err();
-    assert!(matches!(e, Error::OutOfMemory { place: Place::Host, bytes: 0x1_0000_0000_0000, .. }), "{e}");
-    rt.launch(copy_call(x.as_ptr() as u64, 100, y.as_mut_ptr() as u64, 100, Place::Host)).unwrap();
+    assert!(matches!(e, Error::OutOfMemory { device: DeviceId::Host, bytes: 0x1_0000_0000_0000, .. }), "{e}");
+    rt.launch(copy_call(x.as_ptr() as u64, 100, y.as_mut_ptr() as u64, 100, DeviceId::Host)).unwrap();
     assert_eq!(y, x);
 }
 
@@ -178,7 +178,7 @@ fn without_a_driver_cuda_is_an_error_that_names_the_cause() {
 
 #[test]
 fn backends_by_name() {
-    assert_eq!(Runtime::from_name("cpu").unwrap().device().place, Place::Host);
+    assert_eq!(Runtime::from_name("cpu").unwrap().device().id, DeviceId::Host);
     assert_eq!(Runtime::from_name("emulator:7").unwrap().device().name, "emulator");
     assert_eq!(
         ["emulator", "emulator:7", "emulator:7:132"].map(|name| Runtime::from_name(name).unwrap().device().num_sms),
@@ -204,7 +204,7 @@ fn the_emulator_needs_emulated_code() {
 fn buffers() {
     let rt = cpu();
     let mut b = Buffer::from_slice(&rt, &[1i32, 2, 3, 4, 5, 6]).unwrap();
-    assert_eq!((b.len(), b.bytes(), b.place(), b.addr() % 64), (6, 24, Place::Host, 0));
+    assert_eq!((b.len(), b.bytes(), b.device(), b.addr() % 64), (6, 24, DeviceId::Host, 0));
     assert_eq!(b.as_host(), Some(&[1, 2, 3, 4, 5, 6][..]));
     assert_eq!(b.slice(2..4).unwrap().addr(), b.addr() + 8);
     assert!(b.slice(4..7).is_err());
@@ -271,18 +271,18 @@ fn foreign_memory() {
     let rt = cpu();
     let (x, mut y) = (ramp(5), vec![0.0f32; 5]);
     // SAFETY: the vector has 5 elements, and nobody writes them meanwhile.
-    let fx = unsafe { Foreign::from_raw(&rt, x.as_ptr(), 5) }.unwrap();
+    let fx = unsafe { ExternalSlice::from_raw(&rt, x.as_ptr(), 5) }.unwrap();
     // SAFETY: the vector has 5 elements, and nobody else uses them meanwhile.
-    let mut fy = unsafe { ForeignMut::from_raw(&rt, y.as_mut_ptr(), 5) }.unwrap();
+    let mut fy = unsafe { ExternalSliceMut::from_raw(&rt, y.as_mut_ptr(), 5) }.unwrap();
     rt.launch(copy_of(&fx, &mut fy)).unwrap();
     assert_eq!(x, y);
     let p = x.as_ptr();
     // SAFETY: nothing is read through what is made of these; most are refused.
     unsafe {
-        assert!(Foreign::from_raw(&rt, core::ptr::null::<f32>(), 1).is_err());
-        assert!(Foreign::from_raw(&rt, core::ptr::null::<f32>(), 0).is_ok());
-        assert!(Foreign::from_raw(&rt, p.wrapping_byte_add(1), 1).is_err());
-        assert!(Foreign::from_raw(&rt, p, usize::MAX).is_err());
+        assert!(ExternalSlice::from_raw(&rt, core::ptr::null::<f32>(), 1).is_err());
+        assert!(ExternalSlice::from_raw(&rt, core::ptr::null::<f32>(), 0).is_ok());
+        assert!(ExternalSlice::from_raw(&rt, p.wrapping_byte_add(1), 1).is_err());
+        assert!(ExternalSlice::from_raw(&rt, p, usize::MAX).is_err());
     }
 }
 
@@ -318,7 +318,7 @@ fn dlpack_tensors() {
     };
     {
         let mut t = take(&|_| ()).unwrap();
-        assert_eq!((t.dtype(), t.dims(), t.place()), (DType::F32, &[3, 4][..], Place::Host));
+        assert_eq!((t.dtype(), t.dims(), t.device()), (DType::F32, &[3, 4][..], DeviceId::Host));
         assert_eq!(t.slice::<f32>().unwrap().len(), 12);
         assert_eq!(t.view::<f32, 2>().unwrap().dims(), [3, 4]);
         assert!(t.view_mut::<f32, 2>().is_ok() && t.slice_mut::<f32>().is_ok());
@@ -443,7 +443,7 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
     // SAFETY: `y` has as many elements as `x`.
     let call =
         |y: RawArg<f32>| unsafe { Call::new_unsafe(&RAW) }.slice(x.as_slice_arg()).raw(y, true).scalar(x.len() as u64);
-    let all = RawArg::within(y.as_mut_ptr() as u64, 4 << 10, Place::Host);
+    let all = RawArg::within(y.as_mut_ptr() as u64, 4 << 10, DeviceId::Host);
     let report = rt.tune(rt.stream(), call(all)).unwrap();
     assert!(matches!(&report.candidates[2].outcome, Outcome::Wrong(why) if why.contains("instead of 0")), "{report:?}");
     assert_eq!(y, [7.0; 1 << 10], "restored");
@@ -475,16 +475,16 @@ fn operations_of_several_launches_choose_a_candidate() {
         // SAFETY: the candidates alone use it during a choice.
         [unsafe { Output::new(&y.as_slice_mut_arg()) }]
     }
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 0, "not on the CPU");
+    assert_eq!(rt.select_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 0, "not on the CPU");
     assert_eq!(runs.get(), 0);
     rt.set_autotune(Autotune::Force);
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 1);
+    assert_eq!(rt.select_among(rt.stream(), &op(&[1000]), &outputs(&mut y), run).unwrap(), 1);
     assert_eq!(y.to_vec().unwrap(), [0], "restored");
     let before = runs.get();
-    assert_eq!(rt.choose_among(rt.stream(), &op(&[900]), &outputs(&mut y), run).unwrap(), 1, "the same bucket");
+    assert_eq!(rt.select_among(rt.stream(), &op(&[900]), &outputs(&mut y), run).unwrap(), 1, "the same bucket");
     assert_eq!(runs.get(), before);
     let fail = |_| Err(Error::Shape { what: "test_op", why: "no".into() });
-    assert!(matches!(rt.choose_among(rt.stream(), &op(&[1 << 20]), &outputs(&mut y), fail), Err(Error::Shape { .. })));
+    assert!(matches!(rt.select_among(rt.stream(), &op(&[1 << 20]), &outputs(&mut y), fail), Err(Error::Shape { .. })));
 }
 
 /// The tuner would read and write the memory of a device, or of another one, as this one's.
@@ -494,15 +494,15 @@ fn an_output_that_lives_elsewhere_is_not_measured() {
     rt.set_autotune(Autotune::Force);
     let op = Tunable { name: "elsewhere", types: "", version: "1", sizes: &[7], candidates: &["one", "other"] };
     // SAFETY: an address of a device, which the host cannot follow.
-    let there = unsafe { SliceMutArg::<f32>::from_raw(0x1000, 16, Place::Cuda { device: 0, context: 1 }) };
+    let there = unsafe { SliceMutArg::<f32>::from_raw(0x1000, 16, DeviceId::Cuda { device: 0, context: 1 }) };
     // SAFETY: nobody uses it.
     let outputs = [unsafe { Output::new(&there) }];
-    let chosen = rt.choose_among(rt.stream(), &op, &outputs, |_| Ok(()));
+    let chosen = rt.select_among(rt.stream(), &op, &outputs, |_| Ok(()));
     assert!(matches!(chosen, Err(Error::StreamMismatch)), "{chosen:?}");
 }
 
-/// Whatever a tensor of another framework says, importing it gives a tensor whose slices and views lie in its memory, or
-/// an error.
+/// Whatever a tensor of another framework says, importing it gives a tensor whose slices and views lie in its memory,
+/// or an error.
 #[test]
 fn hostile_dlpack_tensors_are_imported_within_their_memory_or_refused() {
     use crate::dlpack::DLManagedTensorVersioned;

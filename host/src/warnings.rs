@@ -1,4 +1,4 @@
-//! Where warnings go in programs of this repository. Who uses the library has a subscriber of their own, or none.
+//! Where warnings go in programs of this repository. Users of the library have a subscriber of their own, or none.
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;

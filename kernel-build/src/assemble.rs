@@ -67,7 +67,8 @@ pub fn assemble(ptxas: &Ptxas, cache: &Cache, target: &Target, ptx: &str, stem: 
         return Ok(c);
     }
     let c = run(ptxas, target, ptx, stem)?;
-    // What ptxas complained of is made anew by every build, which says so again. A cache that cannot be written to only costs time.
+    // What ptxas complained of is made anew by every build, which says so again. A cache that cannot be written to only
+    // costs time.
     if !c.serialised {
         let _ = cache.put("cubin", &key, &c.to_bytes());
     }

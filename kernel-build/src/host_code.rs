@@ -1,4 +1,5 @@
-//! The code of kernels for the host, which the macros include: CPU functions, descriptors, and what the emulated SM runs.
+//! The code of kernels for the host, which the macros include: CPU functions, descriptors, and what the emulated SM
+//! runs.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,8 +12,8 @@ use crate::bundle::write_if_new;
 use crate::pool::Pool;
 use crate::sources::Sources;
 
-/// Writes the files of all kernels in `sources` to the folder `out`, and removes those of kernels that are no more. A file
-/// that stays the same keeps its time: nothing that includes it is compiled anew.
+/// Writes the files of all kernels in `sources` to the folder `out`, and removes those of kernels that are no more. A
+/// file that stays the same keeps its time: nothing that includes it is compiled anew.
 pub fn write_all(sources: &Sources, out: &Path, pool: &Pool) -> io::Result<()> {
     let lowered =
         pool.map(&sources.with_kernels(), |f| tilewright_compiler::host_files(f.source(), &sources.libraries));

@@ -18,7 +18,8 @@ const COMMON: &[&str] = &[
     "-Cpanic=immediate-abort",
     "-Copt-level=3",
     "-Zcross-crate-inline-threshold=always",
-    // It copies barriers and shuffles into both arms of a branch that lanes take apart: it knows nothing of convergence.
+    // It copies barriers and shuffles into both arms of a branch that lanes take apart: it knows nothing of
+    // convergence.
     "-Zmir-enable-passes=-JumpThreading",
     "--cap-lints=allow",
 ];

@@ -56,7 +56,7 @@ const CIRCLES: &[Circle] = &[
             "emulator/cluster.rs",
             "emulator/groups.rs",
             "emulator/in_flight.rs",
-            "emulator/known.rs",
+            "emulator/vector_clock.rs",
             "emulator/machine.rs",
             "emulator/mbarrier.rs",
             "emulator/memory.rs",

@@ -77,15 +77,15 @@ fn specialised_or_not() {
     };
     let all = ["aligned", "general", "tma", "tma_general", "words"];
     assert_eq!(variants("", ""), all);
-    assert_eq!(variants(".warp_specialise(true)", ""), all);
+    assert_eq!(variants(".warp_specialize(true)", ""), all);
     // All warps copy then, also for warpgroups' products, which take whole vectors alone: warps' are for the rest, on
     // sm_90 too, but not of a configuration for warpgroups.
-    assert_eq!(variants(".warp_specialise(false)", ""), ["aligned", "general", "groups", "words"]);
-    assert_eq!(variants(".warp_specialise(false)", ", arch = [90]"), ["groups"]);
+    assert_eq!(variants(".warp_specialize(false)", ""), ["aligned", "general", "groups", "words"]);
+    assert_eq!(variants(".warp_specialize(false)", ", arch = [90]"), ["groups"]);
     let by_wgmma = |options: &str| -> DeviceUnit {
         product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a")
     };
-    let (alike, specialised) = (by_wgmma(".warp_specialise(false)"), by_wgmma(""));
+    let (alike, specialised) = (by_wgmma(".warp_specialize(false)"), by_wgmma(""));
     assert!(
         alike.entries.iter().all(|e| e.threads == 128 && e.maps == 0)
             && alike.source.contains("d::wgmma")

@@ -8,12 +8,12 @@ use crate::desc::Element;
 ///
 /// # Examples
 /// ```
-/// use tilewright_core::{AsSlice, Place};
+/// use tilewright_core::{AsSlice, DeviceId};
 ///
-/// assert_eq!([1.0f32, 2.0].as_slice().as_slice_arg().place(), Place::Host);
+/// assert_eq!([1.0f32, 2.0].as_slice().as_slice_arg().device(), DeviceId::Host);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum DeviceId {
     /// Memory of the host.
     Host,
     /// Memory of one CUDA context. Two contexts of one device do not share memory.
@@ -84,7 +84,7 @@ fn number(n: Option<usize>) -> String {
 pub struct SliceArg<'a, T> {
     ptr: u64,
     len: usize,
-    place: Place,
+    device: DeviceId,
     borrow: PhantomData<&'a [T]>,
 }
 
@@ -103,12 +103,12 @@ pub struct SliceArg<'a, T> {
 pub struct SliceMutArg<'a, T>(pub(crate) SliceArg<'a, T>);
 
 impl<'a, T: Element> SliceArg<'a, T> {
-    /// `len` elements at an address on the device `place`.
+    /// `len` elements at an address on the device `device`.
     ///
     /// # Safety
-    /// `ptr` addresses `len` initialised elements at `place` that outlive `'a`.
-    pub unsafe fn from_raw(ptr: u64, len: usize, place: Place) -> Self {
-        SliceArg { ptr, len, place, borrow: PhantomData }
+    /// `ptr` addresses `len` initialised elements at `device` that outlive `'a`.
+    pub unsafe fn from_raw(ptr: u64, len: usize, device: DeviceId) -> Self {
+        SliceArg { ptr, len, device, borrow: PhantomData }
     }
 
     /// The number of elements.
@@ -122,8 +122,8 @@ impl<'a, T: Element> SliceArg<'a, T> {
     }
 
     /// The device whose memory it is.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn device(&self) -> DeviceId {
+        self.device
     }
 
     /// The address of the first element on its device.
@@ -145,7 +145,7 @@ impl<'a, T: Element> SliceArg<'a, T> {
         if elements != Some(self.len) {
             return Err(ViewError::Length { elements, len: self.len });
         }
-        Ok(ViewArg { ptr: self.ptr, dims, strides, place: self.place, borrow: PhantomData })
+        Ok(ViewArg { ptr: self.ptr, dims, strides, device: self.device, borrow: PhantomData })
     }
 
     /// As a tensor of these extents and strides, in elements.
@@ -157,7 +157,7 @@ impl<'a, T: Element> SliceArg<'a, T> {
         dims: [usize; R],
         strides: [usize; R],
     ) -> Result<ViewArg<'a, T, R>, ViewError> {
-        let v = ViewArg { ptr: self.ptr, dims, strides, place: self.place, borrow: PhantomData };
+        let v = ViewArg { ptr: self.ptr, dims, strides, device: self.device, borrow: PhantomData };
         match v.checked_span() {
             Some(span) if span <= self.len => Ok(v),
             span => Err(ViewError::OutOfBounds { span, len: self.len }),
@@ -166,13 +166,13 @@ impl<'a, T: Element> SliceArg<'a, T> {
 }
 
 impl<'a, T: Element> SliceMutArg<'a, T> {
-    /// `len` elements at an address on the device `place`, to be written.
+    /// `len` elements at an address on the device `device`, to be written.
     ///
     /// # Safety
     /// As [`SliceArg::from_raw`], and nothing else uses the memory during `'a`.
-    pub unsafe fn from_raw(ptr: u64, len: usize, place: Place) -> Self {
+    pub unsafe fn from_raw(ptr: u64, len: usize, device: DeviceId) -> Self {
         // SAFETY: the caller's.
-        SliceMutArg(unsafe { SliceArg::from_raw(ptr, len, place) })
+        SliceMutArg(unsafe { SliceArg::from_raw(ptr, len, device) })
     }
 
     /// The number of elements.
@@ -186,8 +186,8 @@ impl<'a, T: Element> SliceMutArg<'a, T> {
     }
 
     /// The device whose memory it is.
-    pub fn place(&self) -> Place {
-        self.0.place
+    pub fn device(&self) -> DeviceId {
+        self.0.device
     }
 
     /// The address of the first element on its device.
@@ -229,7 +229,7 @@ pub struct ViewArg<'a, T, const R: usize> {
     ptr: u64,
     dims: [usize; R],
     strides: [usize; R],
-    place: Place,
+    device: DeviceId,
     borrow: PhantomData<&'a [T]>,
 }
 
@@ -265,8 +265,8 @@ impl<T, const R: usize> ViewArg<'_, T, R> {
     }
 
     /// The device whose memory it is.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn device(&self) -> DeviceId {
+        self.device
     }
 
     /// The address of the first element on its device.
@@ -287,7 +287,7 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
             ptr: self.0.ptr,
             dims: self.0.dims,
             strides: self.0.strides,
-            place: self.0.place,
+            device: self.0.device,
             borrow: PhantomData,
         }
     }
@@ -303,7 +303,7 @@ impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
     /// The same elements as an array, if they lie row-major without gaps.
     pub fn as_contiguous(self) -> Option<SliceArg<'a, T>> {
         let len = self.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
-        let array = SliceArg { ptr: self.ptr, len, place: self.place, borrow: PhantomData };
+        let array = SliceArg { ptr: self.ptr, len, device: self.device, borrow: PhantomData };
         (array.view(self.dims).ok()?.strides == self.strides).then_some(array)
     }
 }
@@ -385,31 +385,31 @@ impl<T> ViewMutArg<'_, T, 3> {
 ///
 /// # Examples
 /// ```
-/// use tilewright_core::{Place, RawArg};
+/// use tilewright_core::{DeviceId, RawArg};
 ///
 /// let data = [1.0f32; 8];
-/// let p = RawArg::<f32>::within(data.as_ptr() as u64, size_of_val(&data), Place::Host);
+/// let p = RawArg::<f32>::within(data.as_ptr() as u64, size_of_val(&data), DeviceId::Host);
 /// assert_eq!(p.offset(2).extent(), Some(24));
 /// assert_eq!(RawArg::from(data.as_ptr()).extent(), None);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RawArg<T> {
     addr: u64,
-    place: Place,
+    device: DeviceId,
     extent: Option<usize>,
     element: PhantomData<*const T>,
 }
 
 impl<T> RawArg<T> {
     /// The address of memory whose extent is not known.
-    pub fn new(addr: u64, place: Place) -> Self {
-        RawArg { addr, place, extent: None, element: PhantomData }
+    pub fn new(addr: u64, device: DeviceId) -> Self {
+        RawArg { addr, device, extent: None, element: PhantomData }
     }
 
     /// The address of `bytes` bytes, which the call may read, and write if the kernel does. The autotuner saves and
     /// restores them; the emulated SM reports accesses beyond them.
-    pub fn within(addr: u64, bytes: usize, place: Place) -> Self {
-        RawArg { extent: Some(bytes), ..RawArg::new(addr, place) }
+    pub fn within(addr: u64, bytes: usize, device: DeviceId) -> Self {
+        RawArg { extent: Some(bytes), ..RawArg::new(addr, device) }
     }
 
     /// The pointer moved by a number of elements; the address wraps, as [`pointer::wrapping_add`](primitive@pointer)
@@ -426,8 +426,8 @@ impl<T> RawArg<T> {
     }
 
     /// The device whose memory it is.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn device(&self) -> DeviceId {
+        self.device
     }
 
     /// The extent in bytes, where it is known.
@@ -438,13 +438,13 @@ impl<T> RawArg<T> {
 
 impl<T> From<*const T> for RawArg<T> {
     fn from(p: *const T) -> Self {
-        RawArg::new(p as u64, Place::Host)
+        RawArg::new(p as u64, DeviceId::Host)
     }
 }
 
 impl<T> From<*mut T> for RawArg<T> {
     fn from(p: *mut T) -> Self {
-        RawArg::new(p as u64, Place::Host)
+        RawArg::new(p as u64, DeviceId::Host)
     }
 }
 
@@ -543,7 +543,7 @@ impl<'a, T, const R: usize> AsViewMut<'a, T, R> for ViewMutArg<'a, T, R> {
 }
 impl<'a, T: Element> AsSlice<'a, T> for &'a [T] {
     fn as_slice_arg(self) -> SliceArg<'a, T> {
-        SliceArg { ptr: self.as_ptr() as u64, len: self.len(), place: Place::Host, borrow: PhantomData }
+        SliceArg { ptr: self.as_ptr() as u64, len: self.len(), device: DeviceId::Host, borrow: PhantomData }
     }
 }
 impl<'a, T: Element> AsSlice<'a, T> for &'a Vec<T> {
@@ -572,7 +572,7 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut [T] {
         SliceMutArg(SliceArg {
             ptr: self.as_mut_ptr() as u64,
             len: self.len(),
-            place: Place::Host,
+            device: DeviceId::Host,
             borrow: PhantomData,
         })
     }

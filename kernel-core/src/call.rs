@@ -9,7 +9,7 @@
 
 use core::marker::PhantomData;
 
-use crate::args::{Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+use crate::args::{DeviceId, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
 use smallvec::SmallVec;
 use tilewright_types::limits::SLOTS_IN_PLACE;
@@ -21,7 +21,7 @@ pub struct BufferUse {
     /// Index into [`KernelParts::params`](crate::KernelParts::params).
     pub param: u8,
     /// The device whose memory it is.
-    pub place: Place,
+    pub device: DeviceId,
     /// The address of the first byte.
     pub start: u64,
     /// The size in bytes; 0 for a raw pointer.
@@ -233,9 +233,9 @@ impl<'a> Call<'a> {
     }
 
     #[inline]
-    fn buffer(&mut self, place: Place, start: u64, bytes: u64, extent: Option<u64>, mutable: bool) {
+    fn buffer(&mut self, device: DeviceId, start: u64, bytes: u64, extent: Option<u64>, mutable: bool) {
         let param = self.params_bound as u8;
-        self.buffers.push(BufferUse { param, place, start, bytes, extent, mutable });
+        self.buffers.push(BufferUse { param, device, start, bytes, extent, mutable });
     }
 
     /// Binds an array to the next parameter, a `&[T]`.
@@ -253,7 +253,7 @@ impl<'a> Call<'a> {
     #[inline]
     fn any_slice<T: Element>(mut self, a: SliceArg<'a, T>, kind: ParamKind) -> Self {
         if self.takes::<T>(kind) {
-            self.buffer(a.place(), a.addr(), a.len().saturating_mul(size_of::<T>()) as u64, None, kind.is_mut());
+            self.buffer(a.device(), a.addr(), a.len().saturating_mul(size_of::<T>()) as u64, None, kind.is_mut());
             self.push(a.addr());
             self.push(a.len() as u64);
             self.params_bound += 1;
@@ -276,7 +276,7 @@ impl<'a> Call<'a> {
     #[inline]
     fn any_view<T: Element, const R: usize>(mut self, a: ViewArg<'a, T, R>, kind: ParamKind) -> Self {
         if self.takes::<T>(kind) {
-            self.buffer(a.place(), a.addr(), a.span().saturating_mul(size_of::<T>()) as u64, None, kind.is_mut());
+            self.buffer(a.device(), a.addr(), a.span().saturating_mul(size_of::<T>()) as u64, None, kind.is_mut());
             self.push(a.addr());
             a.dims().iter().for_each(|&d| self.push(d as u64));
             a.strides().iter().for_each(|&s| self.push(s as u64));
@@ -289,7 +289,7 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn raw<T: Element>(mut self, a: RawArg<T>, mutable: bool) -> Self {
         if self.takes::<T>(if mutable { ParamKind::PtrMut } else { ParamKind::Ptr }) {
-            self.buffer(a.place(), a.addr(), 0, a.extent().map(|n| n as u64), mutable);
+            self.buffer(a.device(), a.addr(), 0, a.extent().map(|n| n as u64), mutable);
             self.push(a.addr());
             self.params_bound += 1;
         }

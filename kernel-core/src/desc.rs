@@ -50,10 +50,21 @@ elements! { f32 => F32, f64 => F64, half::f16 => F16, half::bf16 => BF16, i8 => 
 isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool,
 crate::scalar::F8E4M3 => F8E4M3, crate::scalar::F8E5M2 => F8E5M2 }
 
-/// The code of one program on the CPU; its arguments are slots.
+/// The code of one program on the CPU; its arguments are slots. [`CpuCode`] has an example.
 pub type CpuFn = unsafe fn(&crate::cpu::Program, &[u64]);
 
 /// The code of one instance for the CPU.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{CpuCode, CpuFn, KernelDesc};
+///
+/// /// The functions of a kernel's configurations. Those that differ in numbers alone have the same one.
+/// fn functions(kernel: &KernelDesc) -> Vec<CpuFn> {
+///     let code = kernel.configs.iter().map(|c| c.cpu);
+///     code.map(|CpuCode { run, .. }| run).collect()
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct CpuCode {
     /// Configurations that differ in numbers alone share it.
@@ -79,7 +90,8 @@ impl CpuCode {
     };
 }
 
-/// What a kernel does with memory that is no argument: that behind addresses which it loads or is given as numbers.
+/// The use of memory that is no argument: memory at addresses that a kernel loads, or is given as numbers.
+/// [`KernelParts`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pointees {
     /// It has no such addresses.
@@ -92,6 +104,28 @@ pub enum Pointees {
 
 /// The facts of one kernel for one choice of its type parameters and of the optional parameters that have an argument.
 /// [`KernelDesc::new`] makes a descriptor of them.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::{KernelParts, Pointees};
+///
+/// const PARTS: KernelParts = KernelParts {
+///     name: "nothing",
+///     file: file!(),
+///     line: line!(),
+///     types: "",
+///     params: &[],
+///     is_unsafe: false,
+///     pdl: false,
+///     tf32: false,
+///     pointees: Pointees::None,
+///     configs: &[],
+///     bundle: None,
+/// };
+/// // SAFETY: there is no configuration, and so no code.
+/// const KERNEL: tilewright_core::KernelDesc = unsafe { tilewright_core::KernelDesc::new(PARTS) };
+/// assert_eq!(KERNEL.name, "nothing");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct KernelParts {
     /// The name of the kernel.
@@ -165,13 +199,13 @@ impl KernelDesc {
     ///   variant whose `requires` hold, on the grid of its configuration, with the tensor maps of the variant;
     /// - writes only valid values of the arguments' dtypes.
     ///
-    /// With `is_unsafe` this holds for the calls that keep the kernel's own safety contract. Such a kernel reaches other
-    /// memory as `pointees` says.
+    /// With `is_unsafe` this holds for the calls that keep the kernel's own safety contract. Such a kernel reaches
+    /// other memory as `pointees` says.
     ///
     /// # Panics
     /// The slots of `params` do not follow each other from 0 on, there are more than [`MAX_SLOTS`] of them or more than
-    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes or makes a pointer. In a constant this is
-    /// a compile error.
+    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes or makes a pointer. In a constant
+    /// this is a compile error.
     pub const unsafe fn new(parts: KernelParts) -> KernelDesc {
         assert!(
             parts.is_unsafe || matches!(parts.pointees, Pointees::None),
@@ -320,11 +354,16 @@ impl ParamDesc {
 ///
 /// # Examples
 /// ```
-/// use tilewright_core::{ConfigDesc, GridCtx};
+/// use tilewright_core::{Condition, ConfigDesc, GridCtx};
 ///
 /// /// The number of programs of a launch with these argument words.
 /// fn programs(config: &ConfigDesc, slots: &[u64]) -> u64 {
 ///     (config.grid)(&GridCtx { slots, num_sms: 132 }).iter().product()
+/// }
+///
+/// /// The condition of the attribute's `requires`, as it is written.
+/// fn condition(config: &ConfigDesc) -> Option<&'static str> {
+///     config.requires.map(|Condition { text, .. }| text)
 /// }
 /// ```
 #[derive(Debug)]
@@ -363,7 +402,7 @@ impl ConfigDesc {
     }
 }
 
-/// A condition on arguments that a kernel's attribute states.
+/// A condition on arguments that a kernel's attribute states. [`ConfigDesc`] has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
     /// Whether arguments satisfy it.
@@ -398,17 +437,24 @@ pub fn cdiv(a: u64, b: u64) -> u64 {
 ///
 /// # Examples
 /// ```
-/// use tilewright_core::{Guard, Number, Test, VariantDesc, Width};
+/// use tilewright_core::{Emulated, Guard, MapDesc, MapDim, Number, Test, VariantDesc, Width};
 ///
 /// // Code for an address, slot 0, that is a multiple of 16.
 /// const GUARDS: &[Guard] = &[Guard { of: Number::product(&[0]), test: Test::Multiple(16) }];
+/// // TMA copies boxes of 64 elements of parameter 0, whose length is slot 1.
+/// const MAP: MapDesc = MapDesc {
+///     param: 0,
+///     dims: &[MapDim { extent: Number::product(&[1]), stride: Number::product(&[]), boxed: 64 }],
+///     swizzle: 0,
+/// };
+/// const NOT_EMULATED: Option<Emulated> = None;
 /// let variant = VariantDesc {
 ///     entry: "axpy_0",
 ///     only: None,
 ///     width: Width::Vectors,
 ///     guards: GUARDS,
-///     maps: &[],
-///     emulated: None,
+///     maps: &[MAP],
+///     emulated: NOT_EMULATED,
 ///     features: "",
 /// };
 /// assert!(variant.satisfied_by(&[4096, 100]) && !variant.satisfied_by(&[4100, 100]));
@@ -445,7 +491,8 @@ pub type Number = tilewright_types::Number<&'static [usize]>;
 /// A launch guard of a variant. [`VariantDesc`] has an example.
 pub type Guard = tilewright_types::Guard<&'static [usize]>;
 
-/// A CUDA tensor map: boxes of an array are copied to shared memory, or from it, in one step each.
+/// A CUDA tensor map: boxes of an array are copied to shared memory, or from it, in one step each. [`VariantDesc`] has an
+/// example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDesc {
     /// The view, slice or pointer that the array begins at, as an index into [`KernelParts::params`].
@@ -456,7 +503,7 @@ pub struct MapDesc {
     pub swizzle: u32,
 }
 
-/// A dimension of a tensor map.
+/// A dimension of a tensor map. [`VariantDesc`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDim {
     /// The extent of the array: a box has zeros beyond it, and nothing is stored there.
@@ -467,7 +514,7 @@ pub struct MapDim {
     pub boxed: u32,
 }
 
-/// The code of a variant for the emulated SM.
+/// The code of a variant for the emulated SM. [`VariantDesc`] has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Emulated {
     /// One thread of one program, given the slots and then the addresses of the tensor maps; runs only inside

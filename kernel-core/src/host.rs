@@ -1,7 +1,7 @@
 //! The names of this crate on the host.
 
 pub use crate::args::{
-    AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, Place, RawArg, SliceArg, SliceMutArg, ViewArg, ViewError,
+    AsSize, AsSlice, AsSliceMut, AsView, AsViewMut, DeviceId, RawArg, SliceArg, SliceMutArg, ViewArg, ViewError,
     ViewMutArg,
 };
 pub use crate::call::{BindError, BufferUse, Call};

@@ -9,8 +9,8 @@ use tilewright_compiler::editor;
 
 /// Makes a function on tiles a kernel.
 ///
-/// The function of the kernel's name then binds arguments to a call, which a runtime launches. A module of that name has
-/// the descriptors, `DESCS`, one for each choice of types. The arguments of the attribute are:
+/// The function of the kernel's name then binds arguments to a call, which a runtime launches. A module of that name
+/// has the descriptors, `DESCS`, one for each choice of types. The arguments of the attribute are:
 ///
 /// - `grid = [x, y, z]`: the number of programs along one to three axes, as expressions of parameters and constants
 /// - `types(T = [f32, f16], ..)`: the types of each type parameter
@@ -41,8 +41,8 @@ pub fn tile_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     expand(attr.into(), item.into()).into()
 }
 
-/// Makes a module a library: kernels of the package may use its functions, constants, enums and type aliases, in modules
-/// under `#[tile_module(use crate::tiles::library)]`.
+/// Makes a module a library: kernels of the package may use its functions, constants, enums and type aliases, in
+/// modules under `#[tile_module(use crate::tiles::library)]`.
 #[proc_macro_attribute]
 pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
     let expand = if caller::is_editor() { editor::library } else { tilewright_compiler::library::expand };

@@ -8,10 +8,10 @@ use std::marker::PhantomData;
 /// The elements of the slice `x` at `i`: a scalar of a scalar index, a tile of the index's shape of a tile.
 ///
 /// `i` is of any integer type. An index below 0 or past the end gives 0, never a fault. Options may follow:
-/// [`mask`](crate::Options::mask), [`other`](crate::Options::other), [`streaming`](crate::Options::streaming),
-/// [`keep`](crate::Options::keep), [`no_l1`](crate::Options::no_l1), [`unchecked`](crate::Options::unchecked). In an
-/// `unsafe fn` kernel `load(p.add(i))` loads through a pointer, which only the mask protects. An index of floats, and
-/// anything but an array, are errors.
+/// [`mask`](crate::Options::mask), [`other`](crate::Options::other), [`evict_first`](crate::Options::evict_first),
+/// [`evict_last`](crate::Options::evict_last), [`no_l1`](crate::Options::no_l1),
+/// [`unchecked`](crate::Options::unchecked). In an `unsafe fn` kernel `load(p.add(i))` loads through a pointer, which
+/// only the mask protects. An index of floats, and anything but an array, are errors.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -35,9 +35,9 @@ pub fn load<T: Element, I: Value>(x: &[T], i: I) -> I::With<T> {
 /// Stores `v` to the elements of the slice `y` at `i`.
 ///
 /// `v` has the type of the slice's elements and spreads to the shape of `i`. An index below 0 or past the end stores
-/// nothing. Options may follow: [`mask`](Stored::mask), [`streaming`](Stored::streaming), [`keep`](Stored::keep),
-/// [`unchecked`](Stored::unchecked). In an `unsafe fn` kernel `store(p.add(i), v)` stores through a pointer. A slice
-/// that is no `&mut [T]`, and a value of another type, are errors.
+/// nothing. Options may follow: [`mask`](Stored::mask), [`evict_first`](Stored::evict_first),
+/// [`evict_last`](Stored::evict_last), [`unchecked`](Stored::unchecked). In an `unsafe fn` kernel `store(p.add(i), v)`
+/// stores through a pointer. A slice that is no `&mut [T]`, and a value of another type, are errors.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -84,9 +84,9 @@ macro_rules! views {
             /// The tile of shape `extents` whose first element is at `offsets`.
             ///
             /// The extents are constants. Elements outside of the array are 0, or the value of
-            /// [`other`](crate::Options::other). Hints may follow: [`streaming`](crate::Options::streaming),
-            /// [`keep`](crate::Options::keep). As many offsets and extents as the view has dimensions; anything else is
-            /// an error.
+            /// [`other`](crate::Options::other). Hints may follow: [`evict_first`](crate::Options::evict_first),
+            /// [`evict_last`](crate::Options::evict_last). As many offsets and extents as the view has dimensions;
+            /// anything else is an error.
             ///
             /// ```
             /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

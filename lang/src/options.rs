@@ -36,7 +36,7 @@ impl Stored {
     /// # tilewright_lang::__example! {
     /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, arange(4), load(x, arange(4))).streaming();
+    ///     store(y, arange(4), load(x, arange(4))).evict_first();
     /// }
     /// # }
     /// let mut y = [0.0; 4];
@@ -44,7 +44,7 @@ impl Stored {
     /// assert_eq!(y, [1.0, 2.0, 3.0, 4.0]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    pub fn streaming(self) -> Stored {
+    pub fn evict_first(self) -> Stored {
         stub()
     }
 
@@ -55,7 +55,7 @@ impl Stored {
     /// # tilewright_lang::__example! {
     /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, arange(4), load(x, arange(4))).keep();
+    ///     store(y, arange(4), load(x, arange(4))).evict_last();
     /// }
     /// # }
     /// let mut y = [0.0; 4];
@@ -63,7 +63,7 @@ impl Stored {
     /// assert_eq!(y, [1.0, 2.0, 3.0, 4.0]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    pub fn keep(self) -> Stored {
+    pub fn evict_last(self) -> Stored {
         stub()
     }
 
@@ -201,7 +201,7 @@ pub trait Options: Value {
     /// # tilewright_lang::__example! {
     /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, arange(4), load(x, arange(4)).streaming());
+    ///     store(y, arange(4), load(x, arange(4)).evict_first());
     /// }
     /// # }
     /// let mut y = [0.0; 4];
@@ -209,7 +209,7 @@ pub trait Options: Value {
     /// assert_eq!(y, [1.0, 2.0, 3.0, 4.0]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    fn streaming(self) -> Self {
+    fn evict_first(self) -> Self {
         stub()
     }
 
@@ -220,7 +220,7 @@ pub trait Options: Value {
     /// # tilewright_lang::__example! {
     /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
-    ///     store(y, arange(4), load(x, arange(4)).keep());
+    ///     store(y, arange(4), load(x, arange(4)).evict_last());
     /// }
     /// # }
     /// let mut y = [0.0; 4];
@@ -228,7 +228,7 @@ pub trait Options: Value {
     /// assert_eq!(y, [1.0, 2.0, 3.0, 4.0]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    fn keep(self) -> Self {
+    fn evict_last(self) -> Self {
         stub()
     }
 

@@ -54,8 +54,8 @@ macro_rules! functions {
 }
 
 functions! {
-    /// `a` to the power of `b`, of each two elements. A negative `a` has whole powers alone, others are NaN. With `b` 0 or
-    /// `a` 1 it is 1, whatever the other one is.
+    /// `a` to the power of `b`, of each two elements. A negative `a` has whole powers alone, others are NaN. With `b` 0
+    /// or `a` 1 it is 1, whatever the other one is.
     ///
     /// Both are floats of one type and spread to one shape; ranks that differ are an error.
     ///

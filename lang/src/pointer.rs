@@ -152,8 +152,8 @@ macro_rules! pointers {
             /// A view of the memory from here on, with these extents, and strides in elements.
             ///
             /// Both are arrays of 1 to 5 scalars. [`tile`](View::tile) and [`store`](ViewMut::store) stay inside of the
-            /// extents, as those of a parameter do. Of a `*const T` it is a [`View`], of a `*mut T` a [`ViewMut`]. A tile
-            /// of pointers is an error.
+            /// extents, as those of a parameter do. Of a `*const T` it is a [`View`], of a `*mut T` a [`ViewMut`]. A
+            /// tile of pointers is an error.
             ///
             /// ```
             /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

@@ -24,9 +24,9 @@ impl<T> DoubleEndedIterator for Steps<T> {
 
 /// The numbers from `a` on, `step` apart, below `b`; with a negative step down to a number above `b`.
 ///
-/// `a`, `b` and `step` are integers of one type. A step of 0 that is a constant is an error; one that is known only when
-/// the kernel runs gives no number. Options may follow: [`stages`](Steps::stages), [`unroll`](Steps::unroll), [`flatten`](Steps::flatten),
-/// [`warp_specialise`](Steps::warp_specialise).
+/// `a`, `b` and `step` are integers of one type. A step of 0 that is a constant is an error; one that is known only
+/// when the kernel runs gives no number. Options may follow: [`stages`](Steps::stages), [`unroll`](Steps::unroll),
+/// [`flatten`](Steps::flatten), [`warp_specialize`](Steps::warp_specialize).
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -231,7 +231,7 @@ impl<T> Steps<T> {
     /// #[tile_kernel(grid = [1])]
     /// fn k(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
     ///     let mut acc = zeros::<f32>([16, 16]);
-    ///     for k in range(0, a.dim(1), 16).warp_specialise(false) {
+    ///     for k in range(0, a.dim(1), 16).warp_specialize(false) {
     ///         acc = dot(a.tile([0, k], [16, 16]), b.tile([k, 0], [16, 16]), acc);
     ///     }
     ///     c.store([0, 0], acc);
@@ -244,7 +244,7 @@ impl<T> Steps<T> {
     /// assert_eq!(c.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    pub fn warp_specialise(self, enabled: bool) -> Steps<T> {
+    pub fn warp_specialize(self, enabled: bool) -> Steps<T> {
         let _ = enabled;
         stub()
     }
@@ -300,7 +300,7 @@ pub trait Schedule<T>: Sized {
         stub()
     }
 
-    /// As [`Steps::warp_specialise`].
+    /// As [`Steps::warp_specialize`].
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -308,7 +308,7 @@ pub trait Schedule<T>: Sized {
     /// #[tile_kernel(grid = [1])]
     /// fn k(x: &[f32], y: &mut [f32]) {
     ///     let mut total = zeros::<f32>([4]);
-    ///     for start in (0..x.len()).step_by(4).warp_specialise(false) {
+    ///     for start in (0..x.len()).step_by(4).warp_specialize(false) {
     ///         total += load(x, start + arange(4));
     ///     }
     ///     store(y, 0, sum(total));
@@ -319,7 +319,7 @@ pub trait Schedule<T>: Sized {
     /// assert_eq!(y, [10.0]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    fn warp_specialise(self, enabled: bool) -> Steps<T> {
+    fn warp_specialize(self, enabled: bool) -> Steps<T> {
         let _ = enabled;
         stub()
     }

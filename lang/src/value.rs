@@ -57,7 +57,8 @@ impl<V: Value> Tiles for V {
     type Elems = V::Elem;
 }
 
-/// What the closure of [`asm`](crate::asm) gives, an element or a tuple of up to 8: a bound, which kernels do not write.
+/// What the closure of [`asm`](crate::asm) gives, an element or a tuple of up to 8: a bound, which kernels do not
+/// write.
 pub trait Meaning {
     /// A tile for each.
     type Tiles;

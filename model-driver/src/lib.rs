@@ -7,8 +7,8 @@
 //!
 //! # Where the rules come from
 //! Streams, events, the legacy default stream and `cuThreadExchangeStreamCaptureMode` follow the behaviour that CUDA
-//! programs rely on. These rules were not measured. The calls that a capture prohibits were measured with driver 580.159
-//! on an H100:
+//! programs rely on. These rules were not measured. The calls that a capture prohibits were measured with driver
+//! 580.159 on an H100:
 //! - Prohibited unless the thread is relaxed, or the capture is another thread's and not global: `cuMemAlloc`,
 //!   `cuMemFree`, `cuMemPoolCreate`, `-SetAttribute`, `-TrimTo`, `-Destroy`, `cuMemAllocFromPoolAsync` and
 //!   `cuMemFreeAsync` on a stream that is not captured, `cuLibraryUnload`, `cuStreamSynchronize`, `cuStreamQuery`,
@@ -28,9 +28,9 @@
 //!
 //! A call in a context that was destroyed or reset gives 709; making it current succeeds. What a pool gave stays.
 //!
-//! A programmatic launch may read its kernel's early parameters before the launch in front has ended, and touches nothing
-//! else before that. Each host thread has a clock of its own: what one has waited for, another knows once it is told
-//! ([`Model::hand_over`]). The rules of tensor maps are those of the driver's reference (`tensor_map.rs`).
+//! A programmatic launch may read its kernel's early parameters before the launch in front has ended, and touches
+//! nothing else before that. Each host thread has a clock of its own: what one has waited for, another knows once it is
+//! told ([`Model::hand_over`]). The rules of tensor maps are those of the driver's reference (`tensor_map.rs`).
 //!
 //! # As a library
 //! The crate is also built as a dynamic library with the driver's symbols. A copy of it by the name of `libcuda.so.1`

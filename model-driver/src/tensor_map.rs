@@ -7,7 +7,7 @@ use tilewright_core::{KernelDesc, MapDesc};
 
 /// Of what an encoding begins with here. What the driver writes is not documented.
 const MAGIC: u64 = 0x7E45_09A9_71E5_0001;
-const MOST: usize = 5;
+const MAX_RANK: usize = 5;
 
 /// A map as the model encodes it: 128 bytes.
 pub(crate) type Words = [u64; 16];
@@ -53,7 +53,7 @@ impl Asked<'_> {
         let pattern = *[u64::MAX, 32, 64, 128].get(self.swizzle as usize).ok_or(INVALID)?;
         let inner = self.boxed.first().map_or(0, |b| u64::from(*b) * size);
         let is_float = (6..=12).contains(&self.data_type);
-        let good = (1..=MOST).contains(&rank)
+        let good = (1..=MAX_RANK).contains(&rank)
             && self.map.is_multiple_of(64)
             && self.base != 0
             && self.base.is_multiple_of(16)
@@ -102,7 +102,7 @@ impl Map {
     /// `None` where these words are no map.
     pub fn read(words: &Words) -> Option<Map> {
         let rank = (words[2] >> 32 & 0xFF) as usize;
-        if words[0] != MAGIC || !(1..=MOST).contains(&rank) {
+        if words[0] != MAGIC || !(1..=MAX_RANK).contains(&rank) {
             return None;
         }
         Some(Map {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn asked<'a>(dims: &'a [u64], strides: &'a [u64], boxed: &'a [u32]) -> Asked<'a> {
-        let steps = &[1; MOST][..dims.len().min(MOST)];
+        let steps = &[1; MAX_RANK][..dims.len().min(MAX_RANK)];
         Asked {
             map: 640,
             data_type: 6,

@@ -2,14 +2,14 @@
 
 use super::{driver, over};
 use tilewright_model_driver::Model;
-use tilewright_runtime::ops::{self, Matmul, On};
+use tilewright_runtime::ops::{self, ExecOptions, Matmul};
 use tilewright_runtime::{Autotune, Buffer, Driver, Result, Runtime, Stream};
 
-type Operation = fn(&On, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
+type Operation = fn(&ExecOptions, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
 
 const SIDE: usize = 96;
 
-fn product(on: &On, x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+fn product(on: &ExecOptions, x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     let (a, c) = (x.view([SIDE, SIDE])?, y.view_mut([SIDE, SIDE])?);
     Matmul::new(a, a, c).launch(on)
 }
@@ -30,7 +30,7 @@ fn operations_are_captured_in_all_modes() {
             if warm {
                 // SAFETY: `theirs` outlives it.
                 let s = unsafe { Stream::from_raw(&rt, theirs.as_raw()) }.unwrap();
-                run(&On::new(&rt).stream(&s), &x, &mut y).unwrap();
+                run(&ExecOptions::new(&rt).stream(&s), &x, &mut y).unwrap();
                 s.synchronize().unwrap();
             }
             y.fill_zero().unwrap();
@@ -43,7 +43,8 @@ fn operations_are_captured_in_all_modes() {
                 let first = (!warm).then(|| another_library().enter());
                 let caller = if warm { rt.clone() } else { super::without_tuning(Runtime::cuda(0).unwrap()) };
                 let s = Stream::from_raw(&caller, theirs.as_raw()).unwrap();
-                run(&On::new(&caller).stream(&s), &x, &mut y).unwrap_or_else(|e| panic!("{name}, mode {mode}: {e}"));
+                run(&ExecOptions::new(&caller).stream(&s), &x, &mut y)
+                    .unwrap_or_else(|e| panic!("{name}, mode {mode}: {e}"));
                 drop((s, caller, first));
                 let (mut graph, mut exec) = (0, 0);
                 assert_eq!(driver::end_capture(raw, &mut graph), 0, "{name}, mode {mode}, warm {warm}");
@@ -55,7 +56,7 @@ fn operations_are_captured_in_all_modes() {
                     let mut other = rt.zeros::<f32>(SIDE * SIDE).unwrap();
                     theirs.wait_for(rt.stream()).unwrap();
                     assert_eq!(driver::launch_graph(exec, raw), 0);
-                    run(&On::new(&rt).stream(&theirs), &x, &mut other).unwrap();
+                    run(&ExecOptions::new(&rt).stream(&theirs), &x, &mut other).unwrap();
                     theirs.synchronize().unwrap();
                     let near =
                         |got: Vec<f32>| got.iter().zip(&want).all(|(g, w)| (g - w).abs() <= 1e-4 * w.abs().max(1.0));
@@ -82,7 +83,7 @@ fn a_prepared_operation_loads_code_in_its_capture() {
         // SAFETY: `theirs` outlives it.
         let s = unsafe { Stream::from_raw(&rt, theirs.as_raw()) }.unwrap();
         assert_eq!(count("cuLibraryLoadData"), 0);
-        run(&On::new(&rt).stream(&s).preparing(true), &x, &mut y).unwrap();
+        run(&ExecOptions::new(&rt).stream(&s).preparing(true), &x, &mut y).unwrap();
         let loaded = count("cuLibraryLoadData");
         assert!(loaded > 0 && count("cuLaunchKernel") == 0, "{name}");
         assert_eq!(y.to_vec().unwrap(), [7.0; SIDE * SIDE], "{name}");
@@ -91,7 +92,7 @@ fn a_prepared_operation_loads_code_in_its_capture() {
         // SAFETY: calls as cuda.h has them, on handles of the model.
         unsafe {
             assert_eq!(driver::begin_capture(raw, 0), 0);
-            run(&On::new(&rt).stream(&s), &x, &mut y).unwrap();
+            run(&ExecOptions::new(&rt).stream(&s), &x, &mut y).unwrap();
             assert_eq!(driver::end_capture(raw, &mut graph), 0, "{name}");
             assert_eq!(count("cuLibraryLoadData"), loaded, "{name}");
             assert_eq!((driver::instantiate(&mut exec, graph, 0), driver::launch_graph(exec, raw)), (0, 0), "{name}");
@@ -112,7 +113,7 @@ fn another_library() -> Driver {
 fn on_the_cpu(run: Operation, data: &[f32]) -> Vec<f32> {
     let rt = Runtime::cpu();
     let (x, mut y) = (Buffer::from_slice(&rt, data).unwrap(), rt.zeros::<f32>(data.len()).unwrap());
-    run(&On::new(&rt), &x, &mut y).unwrap();
+    run(&ExecOptions::new(&rt), &x, &mut y).unwrap();
     y.to_vec().unwrap()
 }
 
@@ -137,7 +138,7 @@ fn every_operation_is_captured() {
                 theirs.wait_for(rt.stream()).unwrap();
                 // SAFETY: `theirs` outlives it.
                 let s = unsafe { Stream::from_raw(&rt, theirs.as_raw()) }.unwrap();
-                first.launch(&On::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                first.launch(&ExecOptions::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 s.synchronize().unwrap();
             }
             theirs.wait_for(rt.stream()).unwrap();
@@ -147,7 +148,7 @@ fn every_operation_is_captured() {
             unsafe {
                 assert_eq!(driver::begin_capture(raw, mode), 0);
                 let s = Stream::from_raw(&rt, theirs.as_raw()).unwrap();
-                problem.launch(&On::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                problem.launch(&ExecOptions::new(&rt).stream(&s)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 drop(s);
                 let (mut graph, mut exec) = (0, 0);
                 assert_eq!(driver::end_capture(raw, &mut graph), 0, "{what}");

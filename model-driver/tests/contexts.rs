@@ -2,10 +2,10 @@
 
 use super::{call, over};
 use tilewright_model_driver::Model;
-use tilewright_runtime::{Buffer, Error, Foreign, Place, Runtime, Stream};
+use tilewright_runtime::{Buffer, DeviceId, Error, ExternalSlice, Runtime, Stream};
 
-fn context_of(place: Place) -> u64 {
-    let Place::Cuda { device: 0, context } = place else { panic!("{place:?}") };
+fn context_of(device_id: DeviceId) -> u64 {
+    let DeviceId::Cuda { device: 0, context } = device_id else { panic!("{device_id:?}") };
     context
 }
 
@@ -16,7 +16,7 @@ fn a_buffer_is_taken_in_another_context_of_its_device() {
     let own = model.new_context();
     let other = Runtime::current().unwrap();
     let mut there = other.zeros::<f32>(9).unwrap();
-    let (a, b) = (context_of(x.place()), context_of(there.place()));
+    let (a, b) = (context_of(x.device()), context_of(there.device()));
     assert_ne!(a, b);
     let launches = || model.calls().get("cuLaunchKernel").copied().unwrap_or(0);
     let before = launches();
@@ -35,7 +35,7 @@ fn a_buffer_is_taken_in_another_context_of_its_device() {
     // Of one context two runtimes take it.
     Runtime::cuda(0).unwrap().launch(call(k, &x, &mut y)).unwrap();
     // SAFETY: nine elements of a buffer.
-    let foreign = unsafe { Foreign::from_raw(&primary, x.addr() as *const f32, 9) }.unwrap();
+    let foreign = unsafe { ExternalSlice::from_raw(&primary, x.addr() as *const f32, 9) }.unwrap();
     primary.launch(super::hand_made::call(k, &foreign, &mut y)).unwrap();
     assert_eq!(y.to_vec().unwrap(), [1.0; 9]);
     drop((scratch, s, there, other));
@@ -88,7 +88,7 @@ fn a_reset_primary_context_is_taken_for_the_new_one() {
     model.reset_primary();
     let new = Runtime::cuda(0).unwrap();
     let mut y = new.zeros::<f32>(3).unwrap();
-    assert_ne!(x.place(), y.place());
+    assert_ne!(x.device(), y.device());
     assert!(matches!(new.launch(call(k, &x, &mut y)), Err(Error::DeviceMismatch { .. })));
     let x = Buffer::from_slice(&new, &[1.0f32; 3]).unwrap();
     new.launch(call(k, &x, &mut y)).unwrap();
@@ -103,10 +103,10 @@ fn a_reset_primary_context_is_taken_for_the_new_one() {
         assert_eq!(unsafe { set(0) }, 0);
         Runtime::current().unwrap()
     };
-    let first = context_of(current().device().place);
-    assert_eq!(first, context_of(current().device().place));
+    let first = context_of(current().device().id);
+    assert_eq!(first, context_of(current().device().id));
     model.reset_primary();
     let second = current();
-    assert_ne!(first, context_of(second.device().place));
+    assert_ne!(first, context_of(second.device().id));
     assert!(second.zeros::<f32>(3).unwrap().to_vec().is_ok());
 }

@@ -3,7 +3,7 @@
 use super::{call, hand_made, over};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use tilewright_runtime::{Autotune, Buffer, Error, Place, Runtime};
+use tilewright_runtime::{Autotune, Buffer, DeviceId, Error, Runtime};
 
 /// Fails one large allocation of the calling thread. Small ones, as of messages, end the process where they fail.
 struct Failing;
@@ -59,7 +59,7 @@ pub fn each_large_allocation(what: &str, mut work: impl FnMut() -> tilewright_ru
         let came = LEFT.take().is_none();
         match (&done, came) {
             (Ok(()), false) => return n,
-            (Err(Error::OutOfMemory { place: Place::Host, bytes, .. }), true) if *bytes >= LARGE as u64 / 2 => {}
+            (Err(Error::OutOfMemory { device: DeviceId::Host, bytes, .. }), true) if *bytes >= LARGE as u64 / 2 => {}
             _ => panic!("{what}, allocation {n}, which {}: {done:?}", if came { "failed" } else { "did not come" }),
         }
         work().unwrap_or_else(|e| panic!("{what}, after allocation {n} failed: {e}"));
@@ -116,7 +116,7 @@ fn host_memory_that_runs_out_is_an_error_beside_a_device() {
 #[test]
 fn host_memory_that_runs_out_in_an_operation_is_an_error() {
     use tilewright_conformance::{OPERATIONS, Scope, Setup};
-    use tilewright_runtime::ops::On;
+    use tilewright_runtime::ops::ExecOptions;
     let rt = Runtime::cpu();
     rt.set_autotune(Autotune::Off);
     let mut failed = 0;
@@ -128,7 +128,7 @@ fn host_memory_that_runs_out_in_an_operation_is_an_error() {
         let dtype = op.dtypes[0];
         let what = format!("{} {dtype:?} {size:?}", op.name);
         let mut problem = op.prepare(&rt, &Setup::plain(dtype, size, 1)).unwrap();
-        failed += each_large_allocation(&what, || problem.launch(&On::new(&rt)));
+        failed += each_large_allocation(&what, || problem.launch(&ExecOptions::new(&rt)));
     }
     println!("{failed} allocations of operations failed");
 }

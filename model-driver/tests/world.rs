@@ -7,7 +7,9 @@ use core::ffi::c_void;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tilewright_model_driver::{HandOver, Model};
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use tilewright_runtime::{Buffer, Event, Foreign, ForeignMut, Graph, KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
+use tilewright_runtime::{
+    Buffer, Event, ExternalSlice, ExternalSliceMut, Graph, KernelDesc, LaunchOptions, Pdl, Runtime, Stream,
+};
 
 pub const BUFFERS: usize = 5;
 /// The first one is the default stream.
@@ -316,8 +318,8 @@ impl World {
                 // SAFETY: the buffers are alive, and used by nobody else in this step.
                 let (fx, mut fy) = unsafe {
                     (
-                        Foreign::from_raw(rt, x.buffer.addr() as *const f32, LEN).map_err(text)?,
-                        ForeignMut::from_raw(rt, y.buffer.addr() as *mut f32, LEN).map_err(text)?,
+                        ExternalSlice::from_raw(rt, x.buffer.addr() as *const f32, LEN).map_err(text)?,
+                        ExternalSliceMut::from_raw(rt, y.buffer.addr() as *mut f32, LEN).map_err(text)?,
                     )
                 };
                 rt.launch_on(s, hand_made::call(k, &fx, &mut fy)).map_err(text)?;

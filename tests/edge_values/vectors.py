@@ -60,10 +60,10 @@ def moves():
         for dtype, unsigned in ((F32, "u32"), (F16, "u16"), (E4M3, "u8")):
             x = of_bits(specials(dtype)[1:][:n], dtype).view(PATTERNS[dtype.itemsize])
             turned = x.view(size).T
-            row("repack", unsigned, name, size, {"x": x}, {"y": x, "turned": turned}, moves=True)
+            row("align_operand", unsigned, name, size, {"x": x}, {"y": x, "turned": turned}, moves=True)
             pairs = ((x, x), (x, turned), (turned, x), (turned, turned))
             copies = {f"{of}{i}": copy for i, pair in enumerate(pairs) for of, copy in zip("yv", pair)}
-            row("repack_both", unsigned, name, size, {"x": x}, copies, moves=True)
+            row("align_operands", unsigned, name, size, {"x": x}, copies, moves=True)
     for name, size, pixels in (
         ("extreme colours", [2, 1], [0, 255, 128, 0, 127, 1, 254, 255]),
         ("one pixel", [1, 1], [0, 255, 1, 7]),

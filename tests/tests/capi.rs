@@ -31,7 +31,8 @@ fn succeeds(what: &str, out: Output) {
     assert!(out.status.success(), "{what}: {}\n{}{}", out.status, text(&out.stdout), text(&out.stderr));
 }
 
-/// Whether the program is here; if not, `TILE_ALLOW_NO_GCC=1` or `TILE_ALLOW_NO_PYTHON3=1` goes on without what it tests.
+/// Whether the program is here; if not, `TILE_ALLOW_NO_GCC=1` or `TILE_ALLOW_NO_PYTHON3=1` goes on without what it
+/// tests.
 fn has(program: &str, how: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok() {
         return true;

@@ -307,8 +307,8 @@ fn prepared_calls_are_captured_first() {
     }
 }
 
-/// Each call of the driver fails in turn, from the first call of the library on. The library gives a code of its own and
-/// a message, nothing is used too early or too late, and the next call gives what it would have given.
+/// Each call of the driver fails in turn, from the first call of the library on. The library gives a code of its own
+/// and a message, nothing is used too early or too late, and the next call gives what it would have given.
 #[test]
 #[ignore = "wants an environment of its own"]
 fn each_call_of_the_driver_fails_once() {

@@ -8,7 +8,7 @@ use tilewright_runtime::Runtime;
 /// Configurations that have conflicts, and why that stays.
 const KNOWN: &[(&str, &str, &str)] = &[
     (
-        "matmul_f32_mixed_nn[",
+        "matmul_f32_3xtf32_nn[",
         "f32",
         "words of an MN-major B are read across the rows of its tile: two lanes meet in a bank",
     ),

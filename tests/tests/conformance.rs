@@ -1,5 +1,5 @@
-//! Every operation, dtype and configuration against its reference: all of them on the CPU; on the emulated SM a set that
-//! covers all features of the kernels' code. `tile check --all` runs everything there is.
+//! Every operation, dtype and configuration against its reference: all of them on the CPU; on the emulated SM a set
+//! that covers all features of the kernels' code. `tile check --all` runs everything there is.
 
 use std::collections::BTreeSet;
 

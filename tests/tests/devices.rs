@@ -1,6 +1,6 @@
-//! The plans that products take on devices that nobody measured, by models that are derived from attributes. A change is one
-//! of speed; `cargo xtask bless` takes it over. Configurations are left out, because they depend on the registers that
-//! `ptxas` takes.
+//! The plans that products take on devices that nobody measured, by models that are derived from attributes. A change
+//! is one of speed; `cargo xtask bless` takes it over. Configurations are left out, because they depend on the
+//! registers that `ptxas` takes.
 
 use insta::{assert_snapshot, with_settings};
 use std::fmt::Write;
@@ -18,8 +18,8 @@ const MEMORY_BUS_BITS: i32 = 37;
 const L2_BYTES: i32 = 38;
 const MAX_SHARED_OPTIN: i32 = 97;
 
-/// Name, compute capability, multiprocessors, kHz of these and of memory, bits of the bus, MiB of L2 cache, KiB of shared
-/// memory.
+/// Name, compute capability, multiprocessors, kHz of these and of memory, bits of the bus, MiB of L2 cache, KiB of
+/// shared memory.
 type Attributes = (&'static str, (i32, i32), i32, i32, i32, i32, i32, i32);
 
 const DEVICES: [Attributes; 4] = [

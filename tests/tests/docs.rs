@@ -87,10 +87,13 @@ const OPTIONS: [(&str, &str); 16] = [
         "pub fn k(x: &[f32], y: &mut [f32], n: usize) { let i = arange(32); store(y, i, load(x, i).mask(i < n).other(1.0)); }",
     ),
     (
-        "streaming",
-        "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).streaming()).streaming(); }",
+        "evict_first",
+        "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).evict_first()).evict_first(); }",
     ),
-    ("keep", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).keep()).keep(); }"),
+    (
+        "evict_last",
+        "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).evict_last()).evict_last(); }",
+    ),
     ("no_l1", "pub fn k(x: &[f32], y: &mut [f32]) { let i = arange(32); store(y, i, load(x, i).no_l1()); }"),
     (
         "unchecked",

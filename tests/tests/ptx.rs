@@ -252,7 +252,7 @@ fn nobody_waits_for_a_ticket_before_there_is_work() {
             }
         }
     }
-    none("tickets without waiting", wrong);
+    none("semaphores without waiting", wrong);
 }
 
 #[test]

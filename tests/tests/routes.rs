@@ -1,12 +1,12 @@
-//! Which kernels an operation launches, and on what: decisions by sizes, strides and the number of multiprocessors, without a launch. What is here is as it was measured
-//! to be fastest; a change is one of speed. Products of bf16 are not here: a device takes the plans of f16 (`devices.rs`),
-//! and the emulated SM has other instances.
+//! Which kernels an operation launches, and on what: decisions by sizes, strides and the number of multiprocessors,
+//! without a launch. What is here is as it was measured to be fastest; a change is one of speed. Products of bf16 are
+//! not here: a device takes the plans of f16 (`devices.rs`), and the emulated SM has other instances.
 
 use std::cell::RefCell;
 use std::fmt::Write;
 use tilewright_core::emulator::Options;
-use tilewright_core::{Call, Element, ParamKind, Place, SliceArg, SliceMutArg, ViewArg, ViewMutArg, f8e4m3, f16};
-use tilewright_runtime::ops::{self, Launch, Matmul, Multiply, Precision, Quantisation, Transpose};
+use tilewright_core::{Call, DeviceId, Element, ParamKind, SliceArg, SliceMutArg, ViewArg, ViewMutArg, f8e4m3, f16};
+use tilewright_runtime::ops::{self, Executor, Matmul, Multiply, Precision, Quantisation, Transpose};
 use tilewright_runtime::{LaunchOptions, Result, Runtime};
 
 /// As large a device as results are shipped for, which writes down what it is to launch.
@@ -30,7 +30,7 @@ impl Recorder {
 }
 
 // SAFETY: nothing is launched.
-unsafe impl Launch for Recorder {
+unsafe impl Executor for Recorder {
     fn runtime(&self) -> &Runtime {
         &self.rt
     }
@@ -62,14 +62,14 @@ fn matrix<T: Element, const R: usize>(place: u64, dims: [usize; R], gap: usize) 
         strides[d] = strides[d + 1] * dims[d + 1] + if d == R - 2 { gap } else { 0 };
     }
     // SAFETY: nobody reads there.
-    let all: SliceArg<'static, T> = unsafe { SliceArg::from_raw(place << 40, 1 << 36, Place::Host) };
+    let all: SliceArg<'static, T> = unsafe { SliceArg::from_raw(place << 40, 1 << 36, DeviceId::Host) };
     all.strided(dims, strides).expect("there is room")
 }
 
 fn matrix_mut<T: Element, const R: usize>(dims: [usize; R]) -> ViewMutArg<'static, T, R> {
     let strides = matrix::<T, R>(3, dims, 0).strides();
     // SAFETY: nobody writes there.
-    let all: SliceMutArg<'static, T> = unsafe { SliceMutArg::from_raw(3 << 40, 1 << 36, Place::Host) };
+    let all: SliceMutArg<'static, T> = unsafe { SliceMutArg::from_raw(3 << 40, 1 << 36, DeviceId::Host) };
     all.strided(dims, strides).expect("there is room")
 }
 
@@ -131,7 +131,7 @@ fn agree(name: &str, found: String) {
 }
 
 #[test]
-fn of_products() {
+fn plans_of_products() {
     agree("routes_f16", products::<f16>(|p| p));
     agree("routes_f32", products::<f32>(|p| p.precision(Precision::F32)));
     agree("routes_tf32", products::<f32>(|p| p.precision(Precision::Tf32)));
@@ -141,7 +141,7 @@ fn of_products() {
 }
 
 #[test]
-fn of_products_with_more_around_them() {
+fn plans_of_scaled_and_quantised_products() {
     let (on, mut out) = (Recorder::new(), String::new());
     for [m, n, k] in SHAPES {
         for beta in [0.0, 1.0] {

@@ -1,10 +1,10 @@
 //! Random numbers in kernels: a library of the tile language, `#[tile_module(use tilewright::random)]`.
 //!
-//! The numbers of a seed and an offset are always the same, whatever the backend, the configuration and the order of the
-//! programs. They are Triton's: `rand(seed, offset)` is `tl.rand(seed, offset)`, and so on, but for the last bits of
-//! normal numbers. Offsets are `u32`, or `u64` and `usize`, which are other streams: Philox 4x32-10 and Philox 4x64-10,
-//! as Triton takes for offsets of 32 and of 64 bits. A kernel takes the seed as an argument, and gives each element an
-//! offset of its own. The functions here are those that a kernel calls, for documentation and for editors.
+//! The numbers of a seed and an offset are always the same, whatever the backend, the configuration and the order of
+//! the programs. They are Triton's: `rand(seed, offset)` is `tl.rand(seed, offset)`, and so on, but for the last bits
+//! of normal numbers. Offsets are `u32`, or `u64` and `usize`, which are other streams: Philox 4x32-10 and Philox
+//! 4x64-10, as Triton takes for offsets of 32 and of 64 bits. A kernel takes the seed as an argument, and gives each
+//! element an offset of its own. The functions here are those that a kernel calls, for documentation and for editors.
 //!
 //! # Examples
 //! Dropout, whose mask can be made again from the seed:
@@ -69,7 +69,8 @@ functions! {
     uint_to_uniform_float(x: V) -> V::With<f32>;
 }
 
-/// Two numbers of the standard normal distribution, of two from 0 to less than 1, by Box and Muller.
+/// Two numbers of the standard normal distribution, of two from 0 to less than 1, by Box and Muller. The [module](self)
+/// has an example.
 pub fn pair_uniform_to_normal<V: Value<Elem = f32>>(u1: V, u2: V) -> (V, V) {
     let _ = (u1, u2);
     stub()

@@ -1,5 +1,5 @@
-//! What `cargo xtask test --long` has beside the other tests: hostile inputs, locks under every interleaving, sanitizers,
-//! the book.
+//! What `cargo xtask test --long` has beside the other tests: hostile inputs, locks under every interleaving,
+//! sanitizers, the book.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -96,7 +96,8 @@ pub fn address_sanitizer() -> Run {
     }
 }
 
-/// The book's pages, to `target/book`. The tests of documents check its snippets; mdBook reads its contents and includes.
+/// The book's pages, to `target/book`. The tests of documents check its snippets; mdBook reads its contents and
+/// includes.
 pub fn book() -> Run {
     if !command::exists("mdbook") {
         return skipped("no mdbook on the PATH, so the book was not built: `cargo install mdbook` gives it");

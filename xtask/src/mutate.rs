@@ -1,10 +1,10 @@
-//! `cargo xtask mutate`: plants small defects in the compiler and the device library, one at a time, and runs the tests of
-//! the language on the CPU and the emulated SM. Each defect must be caught.
+//! `cargo xtask mutate`: plants small defects in the compiler and the device library, one at a time, and runs the tests
+//! of the language on the CPU and the emulated SM. Each defect must be caught.
 //!
-//! The tests are compiled in a crate of their own, a test binary for each of their files, with the feature `mutants` of the
-//! compiler and of `kernel-core`. For a defect of the compiler only files with kernels whose code it changes are compiled, and
-//! in these only such kernels have code: a test that asks for another one says nothing. Defects of the device library are
-//! chosen as the tests run.
+//! The tests are compiled in a crate of their own, a test binary for each of their files, with the feature `mutants` of
+//! the compiler and of `kernel-core`. For a defect of the compiler only files with kernels whose code it changes are
+//! compiled, and in these only such kernels have code: a test that asks for another one says nothing. Defects of the
+//! device library are chosen as the tests run.
 
 mod defects;
 
@@ -22,7 +22,8 @@ use defects::{Defect, SURVIVES};
 
 /// The longest that the tests of a file may run: some defects make kernels that never end.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Modules whose tests are of the emulated SM, or read what a process of their own prints: they say nothing of the compiler.
+/// Modules whose tests are of the emulated SM, or read what a process of their own prints: they say nothing of the
+/// compiler.
 const NO_BEHAVIOUR: [&str; 2] = ["detectors", "builtins__debug"];
 /// Tests of the compiler that compare its output with a recorded one: they see any change.
 const RECORDED: [&str; 3] = ["lowered_code::", "snapshots::", "expansion::"];
@@ -163,7 +164,8 @@ fn declared(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.strip_prefix("mod ")?.strip_suffix(';'))
 }
 
-/// Copies the tests of the language. Each file that uses nothing of the file that declares it becomes a module of its own.
+/// Copies the tests of the language. Each file that uses nothing of the file that declares it becomes a module of its
+/// own.
 fn modules(tests: &Path, to: &Path) -> Result<Vec<Module>> {
     let mut out = vec![];
     for name in declared(&fs::read_to_string(tests.join("main.rs"))?) {

@@ -120,8 +120,8 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
         cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
     };
     let compiler = run(&["tilewright-compiler"])?;
-    // The operations that are launched, the plans of other devices, the headers of the C library, hashes of the PTX, and
-    // the pictures.
+    // The operations that are launched, the plans of other devices, the headers of the C library, hashes of the PTX,
+    // and the pictures.
     let rest = !all
         || run(&[
             "tilewright-tests",
@@ -168,7 +168,8 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
         let start = Instant::now();
         let mut run = (step.run)();
         if std::env::var_os("CI").is_some() {
-            // Nothing is built twice there, and what rebuilds would need is two thirds of what a build leaves on the disk.
+            // Nothing is built twice there, and what rebuilds would need is two thirds of what a build leaves on the
+            // disk.
             run = run.env("CARGO_INCREMENTAL", "0");
         }
         if !ready.device_toolchain {

@@ -38,7 +38,7 @@ pub unsafe extern "C" fn solve_matrix_transpose(
         // SAFETY: the caller's contract.
         let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?) };
         y.apart(&x)?;
-        At::Thread.run(n, |on, place| ops::matrix_transpose(on, x.input(place), y.output(place), rows, cols))
+        At::Thread.run(n, |on, device| ops::matrix_transpose(on, x.input(device), y.output(device), rows, cols))
     })
 }
 
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn solve_softmax(input: *const c_float, output: *mut c_flo
         // SAFETY: the caller's contract.
         let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), n)?) };
         y.apart(&x)?;
-        At::Thread.run(n, |on, place| ops::softmax_1d(on, x.input(place), y.output(place)))
+        At::Thread.run(n, |on, device| ops::softmax_1d(on, x.input(device), y.output(device)))
     })
 }
 
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn solve_color_inversion(image: *mut c_uchar, width: c_int
         let n = area(area(width, height)?, 4)?;
         // SAFETY: the caller's contract.
         let image = unsafe { Array::new("image", image.cast_const(), n) }?;
-        At::Thread.run(n, |on, place| ops::color_inversion(on, image.output(place), width, height))
+        At::Thread.run(n, |on, device| ops::color_inversion(on, image.output(device), width, height))
     })
 }
 
@@ -103,7 +103,8 @@ pub unsafe extern "C" fn solve_1d_convolution(
         };
         y.apart(&x)?;
         y.apart(&w)?;
-        At::Thread.run(outputs, |on, place| ops::convolution_1d(on, x.input(place), w.input(place), y.output(place)))
+        At::Thread
+            .run(outputs, |on, device| ops::convolution_1d(on, x.input(device), w.input(device), y.output(device)))
     })
 }
 
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn solve_reverse_array(input: *mut c_float, N: c_int) -> c
         let n = int("N", N)?;
         // SAFETY: the caller's contract.
         let x = unsafe { Array::new("input", input.cast_const(), n) }?;
-        At::Thread.run(n, |on, place| ops::reverse_array(on, x.output(place)))
+        At::Thread.run(n, |on, device| ops::reverse_array(on, x.output(device)))
     })
 }
 
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn solve_rainbow_table(input: *const c_int, output: *mut c
         if output.cast_const().cast() != input {
             y.apart(&x)?;
         }
-        At::Thread.run(n, |on, place| ops::rainbow_table(on, x.input(place), y.output(place), rounds as u32))
+        At::Thread.run(n, |on, device| ops::rainbow_table(on, x.input(device), y.output(device), rounds as u32))
     })
 }
 
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn solve_matrix_copy(A: *const c_float, B: *mut c_float, N
         // SAFETY: the caller's contract.
         let (a, b) = unsafe { (Array::new("A", A, n)?, Array::new("B", B.cast_const(), n)?) };
         b.apart_or_same(&a)?;
-        At::Thread.run(n, |on, place| ops::matrix_copy(on, a.input(place), b.output(place)))
+        At::Thread.run(n, |on, device| ops::matrix_copy(on, a.input(device), b.output(device)))
     })
 }
 
@@ -225,7 +226,7 @@ unsafe fn count(input: *const c_int, output: *mut c_int, n: usize, k: c_int) -> 
     // SAFETY: the caller's contract.
     let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?) };
     y.apart(&x)?;
-    At::Thread.run(one, |on, place| ops::count_array_element(on, x.input(place), y.output(place), k))
+    At::Thread.run(one, |on, device| ops::count_array_element(on, x.input(device), y.output(device), k))
 }
 
 /// *output = the sum of the N elements; of none, 0.
@@ -240,7 +241,7 @@ pub unsafe extern "C" fn solve_reduction(input: *const c_float, output: *mut c_f
         // SAFETY: the caller's contract.
         let (x, y) = unsafe { (Array::new("input", input, n)?, Array::new("output", output.cast_const(), one)?) };
         y.apart(&x)?;
-        At::Thread.run(one, |on, place| ops::reduction(on, x.input(place), y.output(place)))
+        At::Thread.run(one, |on, device| ops::reduction(on, x.input(device), y.output(device)))
     })
 }
 
@@ -263,6 +264,6 @@ pub unsafe extern "C" fn solve_fp16_dot_product(A: *const u16, B: *const u16, re
         };
         y.apart(&a)?;
         y.apart(&b)?;
-        At::Thread.run(one, |on, place| ops::dot_product(on, a.input(place), b.input(place), y.output(place)))
+        At::Thread.run(one, |on, device| ops::dot_product(on, a.input(device), b.input(device), y.output(device)))
     })
 }

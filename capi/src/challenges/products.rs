@@ -30,8 +30,8 @@ pub unsafe extern "C" fn solve_matrix_multiplication(
     })
 }
 
-/// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C held
-/// does not count.
+/// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C
+/// held does not count.
 ///
 /// # Safety
 /// The pointers address M * K, K * N and M * N elements.
@@ -55,11 +55,11 @@ pub unsafe extern "C" fn solve_gemm(
     })
 }
 
-/// C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for
-/// scale * (element - zero_point). Sums are exact: a K at which one may leave 32 bits is an error (more than 33025 for the most
-/// distant zero points, more than 131071 without any). A sum, as a float, is multiplied by scale_A, by scale_B and by 1 / scale_C, each
-/// product rounded to float; the result is rounded to nearest even, moved by zero_point_C and saturated. A scale, or 1 / scale_C,
-/// that is zero, infinite or a NaN is an error.
+/// C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for scale *
+/// (element - zero_point). Sums are exact: a K at which one may leave 32 bits is an error (more than 33025 for the most
+/// distant zero points, more than 131071 without any). A sum, as a float, is multiplied by scale_A, by scale_B and by 1
+/// / scale_C, each product rounded to float; the result is rounded to nearest even, moved by zero_point_C and
+/// saturated. A scale, or 1 / scale_C, that is zero, infinite or a NaN is an error.
 ///
 /// # Safety
 /// The pointers address M * K, K * N and M * N elements.

@@ -1,4 +1,4 @@
-//! gemm, batched_matmul, matmul_int8, dot_product, repack.
+//! gemm, batched_matmul, matmul_int8, dot_product, align_operand.
 
 use super::matmul::{accumulation, int_products, judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
@@ -232,7 +232,7 @@ macro_rules! of_bits {
 }
 
 /// Both ways.
-pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
+pub fn align_operand(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
         let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
         let (host, x) = bytes(rt, s)?;
@@ -241,8 +241,8 @@ pub fn repack(rt: &Runtime, setup: &Setup) -> Boxed {
             work: Work { bytes: (4 * rows * cols * size_of::<T>()) as u64, flops: 0 },
             state: Repack { host, x, y, turned },
             launch: |s: &mut Repack<T>, on| {
-                ops::repack::<T>(on, s.x.view()?, s.y.view_mut()?, false)?;
-                ops::repack::<T>(on, s.x.view()?, s.turned.view_mut()?, true)
+                ops::align_operand::<T>(on, s.x.view()?, s.y.view_mut()?, false)?;
+                ops::align_operand::<T>(on, s.x.view()?, s.turned.view_mut()?, true)
             },
             check: |s| {
                 let [rows, cols] = s.x.view()?.dims();
@@ -266,7 +266,7 @@ struct RepackBoth<T> {
 const PAIRS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [true, true]];
 
 /// Each pair of ways, of one matrix.
-pub fn repack_both(rt: &Runtime, setup: &Setup) -> Boxed {
+pub fn align_operands(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
         let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
         let (host, x) = bytes(rt, s)?;
@@ -279,7 +279,7 @@ pub fn repack_both(rt: &Runtime, setup: &Setup) -> Boxed {
             launch: |s: &mut RepackBoth<T>, on| {
                 let x = s.x.view()?;
                 for ([a, b], [y, v]) in PAIRS.into_iter().zip(&mut s.copies) {
-                    ops::repack_both::<T>(on, (x, y.view_mut()?, a), (x, v.view_mut()?, b))?;
+                    ops::align_operands::<T>(on, (x, y.view_mut()?, a), (x, v.view_mut()?, b))?;
                 }
                 Ok(())
             },

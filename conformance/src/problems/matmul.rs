@@ -6,7 +6,7 @@ use super::*;
 use crate::verdict::Verdict;
 use tilewright_core::{ConfigDesc, DType, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_runtime::BackendKind;
-use tilewright_runtime::ops::{Epilogue, Launch, Matmul, Multiply, On, Precision, Transpose};
+use tilewright_runtime::ops::{Epilogue, ExecOptions, Executor, Matmul, Multiply, Precision, Transpose};
 
 struct Product<T: Multiply> {
     /// Both as they are multiplied.
@@ -31,30 +31,32 @@ struct How {
 
 const PLAIN: How = How { transpose: Transpose::NONE, precision: Precision::Default, epilogue: Epilogue::None };
 
-/// What rounding within sums may add to an element, relative to the sum of its terms' magnitudes: errors of either sign in
-/// sums of `k`, of which a tensor core cuts off the last bits, and those of 8-bit floats keep 13 alone.
+/// What rounding within sums may add to an element, relative to the sum of its terms' magnitudes: errors of either sign
+/// in sums of `k`, of which a tensor core cuts off the last bits, and those of 8-bit floats keep 13 alone.
 pub(super) fn accumulation(dtype: DType, k: usize) -> f64 {
     let unit = if matches!(dtype, DType::F8E4M3 | DType::F8E5M2) { 2f64.powi(-13) } else { 2f64.powi(-23) };
     unit * (8.0 + 2.0 * (k as f64).sqrt())
 }
 
-/// What the norm of so many elements may be off by: sums of up to 128 products, which a GPU's tensor cores cut off instead of rounding them,
-/// added up in f32. A thousand products summed up one after the other are off by more; but few elements may be small ones by chance.
+/// What the norm of so many elements may be off by: sums of up to 128 products, which a GPU's tensor cores cut off
+/// instead of rounding them, added up in f32. A thousand products summed up one after the other are off by more; but
+/// few elements may be small ones by chance.
 fn accuracy_of_f32(elements: usize, k: usize, cut_off: bool) -> f64 {
     let (part, root) = (if cut_off { 15.0 } else { 5.5 }, (k as f64).sqrt());
     if elements >= 1024 { 2f64.powi(-24) * (part + root / 16.0) } else { 2f64.powi(-23) * (2.0 + 0.5 * root) }
 }
 
-/// The relative error of a product of two f32 that become tf32, of 10 bits of fraction. `mma.sync` and the CPU take the nearest
-/// tf32: an operand is off by 2^-11 of itself. `wgmma` cuts off the bits of operands that lie in memory: by 2^-10.
+/// The relative error of a product of two f32 that become tf32, of 10 bits of fraction. `mma.sync` and the CPU take the
+/// nearest tf32: an operand is off by 2^-11 of itself. `wgmma` cuts off the bits of operands that lie in memory: by
+/// 2^-10.
 fn product_of_tf32(truncated: bool) -> f64 {
     let operand = if truncated { 2f64.powi(-10) } else { 2f64.powi(-11) };
     2.0 * operand + operand * operand
 }
 
-/// Whether this launch may run `wgmma`: an entry for one target alone has it. Without a pinned configuration it may be any, and with
-/// A transposed the operation may launch another kernel than the pinned one.
-fn truncates(on: &On, transpose: Transpose) -> bool {
+/// Whether this launch may run `wgmma`: an entry for one target alone has it. Without a pinned configuration it may be
+/// any, and with A transposed the operation may launch another kernel than the pinned one.
+fn truncates(on: &ExecOptions, transpose: Transpose) -> bool {
     let warpgroups = |c: &ConfigDesc| c.variants.iter().any(|v| v.only.is_some());
     on.runtime().kind() != BackendKind::Cpu && (transpose.a || on.pin().is_none_or(|(_, c)| warpgroups(c)))
 }
@@ -118,7 +120,8 @@ where
         Ok(verdict)
     }
 
-    /// Each element by the magnitudes of its terms. Of many elements the norm, too: the errors of their terms are of either sign.
+    /// Each element by the magnitudes of its terms. Of many elements the norm, too: the errors of their terms are of
+    /// either sign.
     fn of_tf32(&self, found: &[T::Product], sums: &[(f64, f64)]) -> Verdict {
         let [_, _, k] = self.extents;
         let largest = |v: &[f32]| v.iter().filter(|v| v.is_finite()).fold(1.0, |m: f32, v| m.max(v.abs())) as f64;
@@ -162,7 +165,7 @@ fn problem<T: Multiply + Entry>(
     rt: &Runtime,
     s: &Setup,
     how: How,
-    launch: fn(&mut Product<T>, &On) -> Result<()>,
+    launch: fn(&mut Product<T>, &ExecOptions) -> Result<()>,
 ) -> Boxed
 where
     T::Product: Entry,
@@ -188,7 +191,7 @@ where
     }))
 }
 
-fn matmul_of<'a, T: Multiply + Entry>(s: &'a mut Product<T>, on: &On) -> Result<Matmul<'a, T>>
+fn matmul_of<'a, T: Multiply + Entry>(s: &'a mut Product<T>, on: &ExecOptions) -> Result<Matmul<'a, T>>
 where
     T::Product: Entry,
 {
@@ -197,14 +200,14 @@ where
     Ok(Matmul::new(s.a.view()?, s.b.view()?, s.c.view_mut()?).transpose(transpose).epilogue(epilogue))
 }
 
-fn launch<T: Multiply + Entry>(s: &mut Product<T>, on: &On) -> Result<()>
+fn launch<T: Multiply + Entry>(s: &mut Product<T>, on: &ExecOptions) -> Result<()>
 where
     T::Product: Entry,
 {
     matmul_of(s, on)?.launch(on)
 }
 
-fn launch_f32(s: &mut Product<f32>, on: &On) -> Result<()> {
+fn launch_f32(s: &mut Product<f32>, on: &ExecOptions) -> Result<()> {
     let precision = s.how.precision;
     matmul_of(s, on)?.precision(precision).launch(on)
 }

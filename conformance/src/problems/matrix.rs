@@ -143,7 +143,8 @@ pub(super) fn random_operands<T: Entry>(rng: &mut data::Rng, [m, n, k]: [usize; 
     if !awkward || m * n * k == 0 || T::ROUNDING == 0.0 {
         return (a, b);
     }
-    // A row and a column of denormals alone: taken for zeros they would make zeros. Of f32 they would be lost in the norm of all.
+    // A row and a column of denormals alone: taken for zeros they would make zeros. Of f32 they would be lost in the
+    // norm of all.
     if T::DTYPE != DType::F32 {
         let small = |v: &mut T| *v = T::of(v.value() * T::NORMAL / 4.0);
         let (row, col) = (rng.below(m as u64) as usize, rng.below(n as u64) as usize);

@@ -55,6 +55,7 @@ pub fn softmax_1d(rt: &Runtime, s: &Setup) -> Boxed {
 
 pub fn softmax_rows(rt: &Runtime, s: &Setup) -> Boxed {
     let (work, state) = state(rt, s, s.size[0] as usize, s.size[1] as usize)?;
-    let launch = |s: &mut Softmax, on: &ops::On| ops::softmax_rows(on, s.x.get()?, s.y.get_mut()?, s.rows, s.cols);
+    let launch =
+        |s: &mut Softmax, on: &ops::ExecOptions| ops::softmax_rows(on, s.x.get()?, s.y.get_mut()?, s.rows, s.cols);
     Ok(Box::new(Prepared { work, state, launch, check, outputs }))
 }

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tilewright::{Call, Place, RawArg, f16};
+use tilewright::{Call, DeviceId, RawArg, f16};
 use tilewright::{Runtime, Stream};
 
 // ANCHOR: launch
@@ -19,12 +19,12 @@ pub extern "C" fn last_error() -> *const c_char {
 
 /// # Safety
 /// `stream` is null or a stream of the current context, and the call's arguments live until its work is done.
-unsafe fn launch(stream: *mut c_void, call: impl FnOnce(Place) -> Result<Call<'static>, String>) -> c_int {
+unsafe fn launch(stream: *mut c_void, call: impl FnOnce(DeviceId) -> Result<Call<'static>, String>) -> c_int {
     let go = || {
         let rt = Runtime::current().map_err(|e| e.to_string())?;
         // SAFETY: the caller's contract.
         let stream = unsafe { Stream::from_raw(&rt, stream) }.map_err(|e| e.to_string())?;
-        rt.launch_on(&stream, call(rt.device().place)?).map_err(|e| e.to_string())
+        rt.launch_on(&stream, call(rt.device().id)?).map_err(|e| e.to_string())
     };
     // No panic may go on into Python.
     match catch_unwind(AssertUnwindSafe(go)).unwrap_or_else(|_| Err("a panic".into())) {
@@ -38,8 +38,8 @@ unsafe fn launch(stream: *mut c_void, call: impl FnOnce(Place) -> Result<Call<'s
 // ANCHOR_END: launch
 
 /// With its extent, so that the autotuner can put back what it overwrites.
-fn array(ptr: *const f16, elements: usize, place: Place) -> RawArg<f16> {
-    RawArg::within(ptr as u64, elements * size_of::<f16>(), place)
+fn array(ptr: *const f16, elements: usize, device: DeviceId) -> RawArg<f16> {
+    RawArg::within(ptr as u64, elements * size_of::<f16>(), device)
 }
 
 // ANCHOR: matmul
@@ -64,10 +64,10 @@ pub unsafe extern "C" fn matmul(
     let span = |rows: usize, columns: usize, down: usize, right: usize| {
         if rows * columns == 0 { 0 } else { (rows - 1) * down + (columns - 1) * right + 1 }
     };
-    let call = |place| {
-        let a = array(a, span(m, k, stride_am, stride_ak), place);
-        let b = array(b, span(k, n, stride_bk, stride_bn), place);
-        let c = array(c, m * n, place);
+    let call = |device| {
+        let a = array(a, span(m, k, stride_am, stride_ak), device);
+        let b = array(b, span(k, n, stride_bk, stride_bn), device);
+        let c = array(c, m * n, device);
         // SAFETY: the caller's contract.
         Ok(unsafe { crate::matmul(a, b, c, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, n) })
     };
@@ -93,9 +93,9 @@ pub unsafe extern "C" fn attention(
     d: usize,
     stream: *mut c_void,
 ) -> c_int {
-    let call = |place| {
+    let call = |device| {
         let [q, k, v, o] = [(q, queries), (k, keys), (v, keys), (o.cast_const(), queries)]
-            .map(|(ptr, rows)| array(ptr, heads * rows * d, place));
+            .map(|(ptr, rows)| array(ptr, heads * rows * d, device));
         let kernel = match d {
             64 => crate::attention_64,
             128 => crate::attention_128,

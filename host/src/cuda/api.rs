@@ -1,19 +1,19 @@
 //! The driver's functions, looked up once.
 //!
-//! cudarc finds and keeps the library and gives the handle types (`sys`). Its own function wrappers are not used: they panic at
-//! a symbol that an older driver lacks, and they return a Rust enum, which a code from a newer driver would make
-//! invalid. Here a missing symbol is an error and a result is a number.
+//! cudarc finds and keeps the library and gives the handle types (`sys`). Its own function wrappers are not used: they
+//! panic at a symbol that an older driver lacks, and they return a Rust enum, which a code from a newer driver would
+//! make invalid. Here a missing symbol is an error and a result is a number.
 //!
 //! # Contract of a call
-//! Who has an [`Api`] has a driver that is initialised. A call of one of its functions is sound where
+//! The driver of an [`Api`] is initialised. A call of one of its functions is sound where
 //! - a pointer that is written through has room for the values that the header names, and one that is read through has
 //!   them, during the call;
-//! - a handle (stream, event, graph, pool, library, context) was given by this driver and is not given back, and a range
-//!   of device memory lies in one allocation that is not freed before the work is done.
+//! - a handle (stream, event, graph, pool, library, context) was given by this driver and is not given back, and a
+//!   range of device memory lies in one allocation that is not freed before the work is done.
 //!
 //! Numbers need no argument: the driver checks them. A *query* writes to its out-parameters and changes nothing else.
-//! Functions of this crate that take a `CUstream` or a `CUdeviceptr` ask the second point of their callers: both come from
-//! values that own them ([`crate::Stream`], [`crate::Buffer`], scratch), or from the arguments of a checked call.
+//! Functions of this crate that take a `CUstream` or a `CUdeviceptr` ask the second point of their callers: both come
+//! from values that own them ([`crate::Stream`], [`crate::Buffer`], scratch), or from the arguments of a checked call.
 
 use super::context::Cuda;
 use super::sys::{

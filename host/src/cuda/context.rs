@@ -10,13 +10,13 @@ use crate::leases::Leases;
 use crate::stream::Queue;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use tilewright_core::Place;
+use tilewright_core::DeviceId;
 
 /// Driver handles may be used from any thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle<T>(pub T);
-// SAFETY: a handle is the driver's pointer, which only the driver follows. Its functions may be called from any thread, and
-// what the handle refers to is bound to none.
+// SAFETY: a handle is the driver's pointer, which only the driver follows. Its functions may be called from any thread,
+// and what the handle refers to is bound to none.
 unsafe impl<T> Send for Handle<*mut T> {}
 // SAFETY: as above; a shared handle is copied.
 unsafe impl<T> Sync for Handle<*mut T> {}
@@ -64,7 +64,8 @@ pub(crate) struct Cuda {
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
     pub streams: Mutex<Vec<Arc<Queue>>>,
-    /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them yet.
+    /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them
+    /// yet.
     pub allocations: AtomicU64,
     /// The scratch memory of its streams that is leased.
     pub leases: Leases,
@@ -74,8 +75,8 @@ pub(crate) struct Cuda {
     borrowed: Mutex<Vec<Box<dyn Send>>>,
 }
 
-/// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on this
-/// device what older ones would run.
+/// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on
+/// this device what older ones would run.
 fn assumed_compute(own: (u32, u32)) -> (u32, u32) {
     let Ok(text) = std::env::var("TILE_COMPUTE") else { return own };
     let named = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
@@ -200,7 +201,7 @@ impl Cuda {
             let known = |what: i32, otherwise: u32| get(what).ok().filter(|n| *n > 0).unwrap_or(otherwise);
             let info = Device {
                 name,
-                place: Place::Cuda { device: ordinal, context: id },
+                id: DeviceId::Cuda { device: ordinal, context: id },
                 compute_capability: Some(compute),
                 num_sms: get(attr::SMS)?,
                 driver: format!("{}.{}", driver / 1000, driver % 1000 / 10),
@@ -267,8 +268,8 @@ impl Cuda {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.info.place
+    pub(crate) fn device(&self) -> DeviceId {
+        self.info.id
     }
 
     /// Makes the context current until the guard is dropped; a context that the caller had is put back.
@@ -396,7 +397,8 @@ impl Cuda {
     }
 
     pub(crate) fn destroy_event(&self, event: CUevent) {
-        // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be current.
+        // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be
+        // current.
         unsafe { (self.api.event_destroy)(event) };
     }
 

@@ -101,7 +101,7 @@ impl Cuda {
         }
         match code {
             code::SUCCESS => Ok(ptr),
-            code::OUT_OF_MEMORY => Err(Error::OutOfMemory { place: self.place(), bytes, free: self.free_bytes() }),
+            code::OUT_OF_MEMORY => Err(Error::OutOfMemory { device: self.device(), bytes, free: self.free_bytes() }),
             e => Err(self.api.error("allocating device memory", e)),
         }
     }
@@ -116,8 +116,8 @@ impl Cuda {
     /// The same; the context must be current.
     pub(crate) fn free_here(&self, ptr: CUdeviceptr, stream: CUstream) {
         let _relaxed = Relaxed::new(self.api);
-        // SAFETY: the caller gives up what `alloc` gave, which only work put on the stream before may still use. Where there
-        // is no pool, freeing waits for the device.
+        // SAFETY: the caller gives up what `alloc` gave, which only work put on the stream before may still use. Where
+        // there is no pool, freeing waits for the device.
         let code = unsafe {
             match &self.pool.0 {
                 Some(_) => (self.api.mem_free_async)(ptr, stream),
@@ -143,7 +143,8 @@ impl Cuda {
         let _entered = self.enter()?;
         self.not_captured("copying from the host", stream)?;
         let _relaxed = Relaxed::new(self.api);
-        // SAFETY: the slice, which is borrowed until the stream has been waited for; the caller's range of device memory.
+        // SAFETY: the slice, which is borrowed until the stream has been waited for; the caller's range of device
+        // memory.
         let code = unsafe { (self.api.memcpy_htod_async)(dst, src.as_ptr().cast(), src.len(), stream) };
         self.api.check("copying to the device", code)?;
         // SAFETY: a live stream.

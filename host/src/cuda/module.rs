@@ -189,8 +189,8 @@ fn load_new(
     })
 }
 
-/// Whether a launch may begin before the one in front of it has ended: code for devices before 9.0 does not wait, and drivers
-/// before 12.3 do not capture such launches.
+/// Whether a launch may begin before the one in front of it has ended: code for devices before 9.0 does not wait, and
+/// drivers before 12.3 do not capture such launches.
 fn pdl(desc: &KernelDesc, cuda: &Cuda, target: &str) -> bool {
     const CAPTURES: i32 = 12030;
     desc.pdl && cuda.driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
@@ -250,8 +250,8 @@ unsafe fn load_data(api: &Api, data: *const c_void, log: &mut [u8]) -> Result<CU
     let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
     let n = if log.is_empty() { 0 } else { 2 };
     let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
-    // SAFETY: the caller's image and log; two options with two values, of which the header says that the first is an address
-    // and the second a number, or none.
+    // SAFETY: the caller's image and log; two options with two values, of which the header says that the first is an
+    // address and the second a number, or none.
     match unsafe {
         (api.library_load_data)(
             &mut library,

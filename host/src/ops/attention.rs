@@ -2,84 +2,97 @@
 
 use super::decide::Limits;
 use super::kernel_plan::{self, KernelPlan};
-use super::product::apart;
+use super::product::disjoint;
 use super::stream_k::Workspace;
 use super::tma::{Tma, batch_takes_tma, width_of_batch};
-use super::{Launch, decide};
-use crate::choose::Tunable;
+use super::{Executor, decide};
 use crate::error::{Error, Result};
 use crate::planner::attention::AttentionWork;
 use crate::planner::cost::Work;
 use crate::planner::{Candidate, Question};
 use crate::runtime::BackendKind;
+use crate::select::Tunable;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f16};
 use tilewright_core::{ConfigDesc, VariantDesc, Width};
-use tilewright_kernels::attention::heads::{attention_64, attention_128, attention_few_64, attention_few_128};
+use tilewright_kernels::attention::heads::{
+    attention_64, attention_128, attention_split_kv_64, attention_split_kv_128,
+};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 
-/// The element types of [`attention`]: f16 and bf16. The example of `attention` has one of them.
-pub trait Attend: Element {
-    #[doc(hidden)]
-    fn call<'a>(wide: bool, inputs: Inputs<'a, Self>, o: ViewMutArg<'a, Self, 3>, scale: f32, causal: bool)
-    -> Call<'a>;
+/// The element types of [`attention`]: f16 and bf16. The example of `attention` has one of them. The trait is sealed.
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl tilewright_runtime::ops::Attend for Mine {}
+/// ```
+pub trait Attend: AttentionKernels {}
 
-    /// With a [`Workspace`] for the sums of programs.
-    #[doc(hidden)]
-    fn few_call<'a>(
-        wide: bool,
+/// The kernels of an element type.
+pub trait AttentionKernels: Element {
+    fn call<'a>(
+        large_heads: bool,
         inputs: Inputs<'a, Self>,
-        room: (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
+        o: ViewMutArg<'a, Self, 3>,
+        scale: f32,
+        causal: bool,
+    ) -> Call<'a>;
+
+    /// Split-KV, with a [`Workspace`] for partial results.
+    fn split_kv_call<'a>(
+        large_heads: bool,
+        inputs: Inputs<'a, Self>,
+        workspace: (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
         o: ViewMutArg<'a, Self, 3>,
         queries: usize,
         scale: f32,
         causal: bool,
     ) -> Call<'a>;
 
-    /// The kernels of `call` and `few_call`.
-    #[doc(hidden)]
-    fn descs(wide: bool) -> [&'static KernelDesc; 2];
+    /// The kernels of `call` and `split_kv_call`.
+    fn descs(large_heads: bool) -> [&'static KernelDesc; 2];
 }
 
-macro_rules! attend { ($($t:ty)*) => { $(impl Attend for $t {
-    fn call<'a>(wide: bool, [q, k, v]: Inputs<'a, $t>, o: ViewMutArg<'a, $t, 3>, scale: f32, causal: bool) -> Call<'a> {
-        if wide { attention_128::<$t>(q, k, v, o, scale, causal) } else { attention_64::<$t>(q, k, v, o, scale, causal) }
+macro_rules! attend { ($($t:ty)*) => { $(impl Attend for $t {}
+
+impl AttentionKernels for $t {
+    fn call<'a>(large_heads: bool, [q, k, v]: Inputs<'a, $t>, o: ViewMutArg<'a, $t, 3>, scale: f32, causal: bool) -> Call<'a> {
+        if large_heads { attention_128::<$t>(q, k, v, o, scale, causal) } else { attention_64::<$t>(q, k, v, o, scale, causal) }
     }
 
-    fn few_call<'a>(
-        wide: bool,
+    fn split_kv_call<'a>(
+        large_heads: bool,
         [q, k, v]: Inputs<'a, $t>,
-        (slots, tickets): (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
+        (workspace, semaphores): (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
         o: ViewMutArg<'a, $t, 3>,
         queries: usize,
         scale: f32,
         causal: bool,
     ) -> Call<'a> {
-        // SAFETY: a room is as large as its kernels want it, which is tested below.
+        // SAFETY: a `Workspace` is as large as every configuration of these kernels asks, which a test below checks.
         unsafe {
-            match wide {
-                true => attention_few_128::<$t>(q, k, v, slots, tickets, o, queries, scale, causal),
-                false => attention_few_64::<$t>(q, k, v, slots, tickets, o, queries, scale, causal),
+            match large_heads {
+                true => attention_split_kv_128::<$t>(q, k, v, workspace, semaphores, o, queries, scale, causal),
+                false => attention_split_kv_64::<$t>(q, k, v, workspace, semaphores, o, queries, scale, causal),
             }
         }
     }
 
-    fn descs(wide: bool) -> [&'static KernelDesc; 2] {
-        match wide {
-            true => [<($t,) as attention_128::Types>::DESC, <($t,) as attention_few_128::Types>::DESC],
-            false => [<($t,) as attention_64::Types>::DESC, <($t,) as attention_few_64::Types>::DESC],
+    fn descs(large_heads: bool) -> [&'static KernelDesc; 2] {
+        match large_heads {
+            true => [<($t,) as attention_128::Types>::DESC, <($t,) as attention_split_kv_128::Types>::DESC],
+            false => [<($t,) as attention_64::Types>::DESC, <($t,) as attention_split_kv_64::Types>::DESC],
         }
     }
 })* } }
 attend! { f16 bf16 }
 
 /// Elements that a head may have.
-const MOST: usize = 128;
+const MAX_HEAD_DIM: usize = 128;
 /// Queries of a program's block, at least: fewer of several heads that share keys go in one.
 const BLOCK: usize = 64;
 /// With less, keys that do not count would.
-const LEAST_SCALE: f32 = 1e-30;
+const MIN_SCALE: f32 = 1e-30;
 
 /// `O = softmax(scale · Q Kᵀ) V` for every head, in one launch and without memory for scores.
 ///
@@ -95,11 +108,10 @@ const LEAST_SCALE: f32 = 1e-30;
 /// Grouped-query attention: `heads / shared` consecutive heads of `q` share one head of `k` and `v`.
 ///
 /// Split-KV decoding: the keys of few queries (one token after many, say) are divided among programs. They exchange
-/// partial results through scratch memory of some 128 KiB for each multiprocessor; where there is none, a slower kernel is
-/// taken. The planner predicts which kernel and configuration are fastest, or measures the best few once for each size
-/// (see [`crate::Autotune`]).
-/// Queries of heads that share keys are then one block of rows, where `q` and `o` have one stride from row to row
-/// across these heads.
+/// partial results through scratch memory of some 128 KiB for each multiprocessor; where there is none, a slower kernel
+/// is taken. The planner predicts which kernel and configuration are fastest, or measures the best few once for each
+/// size (see [`crate::Autotune`]). Queries of heads that share keys are then one block of rows, where `q` and `o` have
+/// one stride from row to row across these heads.
 ///
 /// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared`
 /// and `d` of 1 to 128. The heads of a batch follow each other in the first dimension. Errors: [`Error::Shape`];
@@ -121,7 +133,7 @@ const LEAST_SCALE: f32 = 1e-30;
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn attention<'a, T: Attend>(
-    on: &impl Launch,
+    on: &impl Executor,
     q: impl AsView<'a, T, 3>,
     k: impl AsView<'a, T, 3>,
     v: impl AsView<'a, T, 3>,
@@ -139,18 +151,20 @@ pub fn attention<'a, T: Attend>(
     if out != q.dims() {
         return error(format!("O is {} and Q is {}: they must be equal", text(out), text(q.dims())));
     }
-    if d != of_key || d > MOST {
-        return error(format!("heads of {d} elements in Q and {of_key} in K: they must be equal, and {MOST} at most"));
+    if d != of_key || d > MAX_HEAD_DIM {
+        return error(format!(
+            "heads of {d} elements in Q and {of_key} in K: they must be equal, and {MAX_HEAD_DIM} at most"
+        ));
     }
     if heads != 0 && (shared == 0 || heads % shared != 0) {
         return error(format!("{heads} heads of Q share {shared} of K: the one must be a multiple of the other"));
     }
-    if !(scale >= LEAST_SCALE && scale.is_finite()) {
-        let why = format!("scores are scaled with {scale}: that must be a number from {LEAST_SCALE:e} on");
+    if !(scale >= MIN_SCALE && scale.is_finite()) {
+        let why = format!("scores are scaled with {scale}: that must be a number from {MIN_SCALE:e} on");
         return Err(Error::InvalidArgument { what: WHAT, why });
     }
     for (name, other) in [("q", &q), ("k", &k), ("v", &v)] {
-        apart(WHAT, ("o", &o), (name, other))?;
+        disjoint(WHAT, ("o", &o), (name, other))?;
     }
     if heads.saturating_mul(queries.div_ceil(BLOCK)) >= 1 << 31 {
         return error(format!(
@@ -184,19 +198,27 @@ pub fn attention<'a, T: Attend>(
         sizes: [heads, queries, keys, shared],
         layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 12,
     };
-    let [_, split_kv] = T::descs(shape.wide());
+    let [_, split_kv] = T::descs(shape.has_large_heads());
     let candidates = |limits| plans::<T>(on, limits, shape, stacked, tma);
     decide::run(on, &question, &o, candidates, |plan: &KernelPlan| {
         // SAFETY: one launch has the result at a time.
         let o = unsafe { decide::again(&o) };
         if !plan.is_of(split_kv) {
-            return on.launch_as(T::call(shape.wide(), [q, k, v], o, scale, causal), plan.options());
+            return on.launch_as(T::call(shape.has_large_heads(), [q, k, v], o, scale, causal), plan.options());
         }
-        let mut room = Workspace::new(on)?;
+        let mut workspace = Workspace::new(on)?;
         let q = q.stacked(stacked).expect("it was asked for above");
         let o = o.stacked(stacked).expect("it was asked for above");
         // One query sees all keys.
-        let call = T::few_call(shape.wide(), [q, k, v], room.parts(), o, queries, scale, causal && queries > 1);
+        let call = T::split_kv_call(
+            shape.has_large_heads(),
+            [q, k, v],
+            workspace.parts(),
+            o,
+            queries,
+            scale,
+            causal && queries > 1,
+        );
         on.launch_as(call, plan.options())
     })
 }
@@ -215,7 +237,7 @@ struct Shape {
 
 impl Shape {
     /// Whether the kernels are those of heads of more than 64 elements.
-    fn wide(self) -> bool {
+    fn has_large_heads(self) -> bool {
         self.d > 64
     }
 
@@ -224,8 +246,8 @@ impl Shape {
         if self.queries < BLOCK { self.heads / self.shared } else { 1 }
     }
 
-    /// What a configuration of a kernel does; `stacked` heads go under each other, under split-KV. `fits`: programs that a
-    /// multiprocessor has room for, where that is known.
+    /// What a configuration of a kernel does; `stacked` heads go under each other, under split-KV. `fits`: programs
+    /// that a multiprocessor has room for, where that is known.
     fn work(
         self,
         config: &ConfigDesc,
@@ -240,11 +262,11 @@ impl Shape {
         let stacked = if split_kv { stacked } else { 1 };
         let elements = self.heads.saturating_mul(self.queries).saturating_mul(2);
         let elements = elements.saturating_add(self.shared.saturating_mul(self.keys).saturating_mul(2));
-        let d = if self.wide() { 128 } else { 64 };
-        let per_sm = match (get("PER_SM").max(get("STAY")), config.blocks_per_sm as usize) {
+        let d = if self.has_large_heads() { 128 } else { 64 };
+        let per_sm = match (get("PER_SM").max(get("PERSISTENT")), config.blocks_per_sm as usize) {
             (0, 0) if wgmma => 1,
             (0, 0) => (MAX_THREADS / (config.warps as usize * 32)).max(1),
-            (stay, blocks) => stay.max(blocks),
+            (per_sm, blocks) => per_sm.max(blocks),
         };
         AttentionWork {
             heads: self.heads / stacked,
@@ -257,10 +279,10 @@ impl Shape {
             block: [get("BM"), get("BN")],
             per_sm,
             resident: fits.unwrap_or(per_sm),
-            stays: get("STAY") > 0,
+            persistent: get("PERSISTENT") > 0,
             wgmma,
             split_kv,
-            combined: get("H"),
+            reduce_rows: get("REDUCE_ROWS"),
         }
     }
 }
@@ -268,18 +290,18 @@ impl Shape {
 /// The plans of attention. Split-KV takes scratch memory. `tma`: of heads as they are, and of those that go under each
 /// other.
 fn plans<T: Attend>(
-    on: &impl Launch,
+    on: &impl Executor,
     limits: Limits,
     shape: Shape,
     stacked: usize,
     tma: [Tma; 2],
 ) -> Vec<Candidate<KernelPlan>> {
-    let kernels = T::descs(shape.wide());
+    let kernels = T::descs(shape.has_large_heads());
     let inner = &on.runtime().0;
     let on_gpu = on.runtime().kind() == BackendKind::Cuda;
     let kernels = if limits.scratch > 0 { &kernels[..] } else { &kernels[..1] };
     kernel_plan::plans(on, limits, kernels, |kernel, config, fits| {
-        let split_kv = core::ptr::eq(kernel, T::descs(shape.wide())[1]);
+        let split_kv = core::ptr::eq(kernel, T::descs(shape.has_large_heads())[1]);
         let runs = |v: &VariantDesc| !on_gpu || inner.runs(v);
         let variant = tma[usize::from(split_kv)].variant(kernel, config, "o", runs)?;
         let wgmma = !variant.maps.is_empty();
@@ -294,8 +316,8 @@ fn version() -> &'static str {
         Tunable::version_of(&[
             attention_64::DESCS,
             attention_128::DESCS,
-            attention_few_64::DESCS,
-            attention_few_128::DESCS,
+            attention_split_kv_64::DESCS,
+            attention_split_kv_128::DESCS,
         ])
     })
 }

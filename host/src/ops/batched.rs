@@ -1,20 +1,21 @@
 //! Products in batches.
 
+use super::align_operand::{AlignedOperand, memory_of};
 use super::candidates::Target;
 use super::decide::Limits;
 use super::multiply::{Kernels, Typed, Views};
 use super::plan::{Copies, Layout, MatmulPlan, Problem, Variant, math_of};
 use super::product::{GemmShape, Operand, Transpose, is_work};
-use super::repack::{Packed, memory_of};
 use super::tma::{batch_takes_tma, width_of_batch};
-use super::{Launch, Multiply, decide, split};
+use super::{Executor, Multiply, decide, f32_3xtf32};
 use crate::error::{Error, Result};
 use crate::planner::{Candidate, Question};
 use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, Width, bf16, f16};
 use tilewright_kernels as k;
-use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_mixed;
+use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
 
-/// The element types of [`batched_matmul`]: f32, f16 and bf16. The trait is sealed.
+/// The element types of [`batched_matmul`]: f32, f16 and bf16. The example of `batched_matmul` has one of them. The trait
+/// is sealed.
 pub trait BatchMultiply: Multiply<Product = Self> + BatchKernel {}
 
 impl BatchMultiply for f32 {}
@@ -42,14 +43,29 @@ batch! {
     bf16: batched_matmul, <(bf16,) as batched_matmul::Types>::DESC;
 }
 
-/// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch, but for copies and for f32, of which A is taken apart first where that pays. Accumulated in f32
-/// and rounded once; of f32 to its accuracy. An operand may be the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16
-/// bytes are copied to scratch memory first, where the products are large enough to win by it and their matrices follow each other as
-/// rows do.
+/// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch beside copies. A of f32 is decomposed for 3xTF32 where
+/// that is faster. Sums are accumulated in f32 and rounded once; products of f32 have its accuracy. An operand may be the same for
+/// the whole batch, with a stride of 0. Rows that do not start at multiples of 16 bytes are copied to scratch memory
+/// first, where the products are large enough to win by it and their matrices follow each other as rows do.
 ///
 /// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`Matmul`](super::Matmul).
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, ops};
+///
+/// let rt = Runtime::cpu();
+/// // Two matrices of one row, and one of one column for both.
+/// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let b = Buffer::from_slice(&rt, &[10.0f32, 100.0])?;
+/// let mut c = Buffer::<f32>::zeros(&rt, 2)?;
+/// let same_for_all = b.slice(..)?.strided([2, 2, 1], [0, 1, 1])?;
+/// ops::batched_matmul(&rt, a.view([2, 1, 2])?, same_for_all, c.view_mut([2, 1, 1])?)?;
+/// assert_eq!(c.to_vec()?, [210.0, 430.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 pub fn batched_matmul<'a, T: BatchMultiply>(
-    on: &impl Launch,
+    on: &impl Executor,
     a: impl AsView<'a, T, 3>,
     b: impl AsView<'a, T, 3>,
     c: impl AsViewMut<'a, T, 3>,
@@ -118,7 +134,7 @@ impl Batch {
     }
 }
 
-fn planned<L: Launch, T: BatchMultiply>(
+fn planned<L: Executor, T: BatchMultiply>(
     on: &L,
     e: GemmShape,
     v: &Views<T, 3>,
@@ -148,16 +164,16 @@ fn planned<L: Launch, T: BatchMultiply>(
 }
 
 /// The plans by the kernel that every type has.
-fn plans<L: Launch, T: BatchMultiply>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+fn plans<L: Executor, T: BatchMultiply>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
     let mut out = vec![];
     Target::new(on, limits).batches(&mut out, &b.problem, b.count, b.stacked, T::batch_desc());
     out
 }
 
-fn f32_plans<L: Launch>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+fn f32_plans<L: Executor>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
     let mut out = plans::<L, f32>(on, b, limits);
     if b.decomposes {
-        Target::new(on, limits).decomposed_batches(&mut out, &b.problem, b.count, batched_matmul_f32_mixed::DESCS[0]);
+        Target::new(on, limits).decomposed_batches(&mut out, &b.problem, b.count, batched_matmul_f32_3xtf32::DESCS[0]);
     }
     out
 }
@@ -166,26 +182,26 @@ fn too_large<T: Element>(v: ViewArg<T, 3>) -> Error {
     Error::TooLarge { len: v.span(), size: size_of::<T>() }
 }
 
-fn run_f32(on: &impl Launch, plan: &MatmulPlan, v: Views<f32, 3>) -> Result<()> {
-    let Variant::MixedTf32x3 { copy_b, .. } = plan.variant else { return run(on, plan, v) };
+fn run_f32(on: &impl Executor, plan: &MatmulPlan, v: Views<f32, 3>) -> Result<()> {
+    let Variant::Tf32x3 { copy_b, .. } = plan.variant else { return run(on, plan, v) };
     let (Some(x), Some(y)) = (stacked(v.a), stacked(v.b)) else { return run(on, plan, v) };
     let rows_of_a = if v.a.strides()[0] == 0 { 0 } else { v.a.dims()[1] };
     if !copy_b {
-        return split::multiply_batch(on, x, rows_of_a, v.b, v.c, plan.options());
+        return f32_3xtf32::multiply_batch(on, x, rows_of_a, v.b, v.c, plan.options());
     }
-    let rows = Packed::<u32>::new(on, &y, false)?;
+    let rows = AlignedOperand::<u32>::new(on, &y, false)?;
     let copied = batch_of(rows.operand()?.view, v.b).ok_or_else(|| too_large(v.b))?;
-    split::multiply_batch(on, x, rows_of_a, copied, v.c, plan.options())
+    f32_3xtf32::multiply_batch(on, x, rows_of_a, copied, v.c, plan.options())
 }
 
-fn run<T: BatchMultiply>(on: &impl Launch, plan: &MatmulPlan, v: Views<T, 3>) -> Result<()> {
+fn run<T: BatchMultiply>(on: &impl Executor, plan: &MatmulPlan, v: Views<T, 3>) -> Result<()> {
     let Views { a, b, c } = v;
     let copies = match plan.variant {
         Variant::Tiles { copies, .. } => copies,
         _ => Copies::default(),
     };
-    let x = copies.a.and_then(|_| stacked(a)).map(|x| Packed::<T::Bits>::new(on, &x, false)).transpose()?;
-    let y = copies.b.and_then(|_| stacked(b)).map(|y| Packed::<T::Bits>::new(on, &y, false)).transpose()?;
+    let x = copies.a.and_then(|_| stacked(a)).map(|x| AlignedOperand::<T::Bits>::new(on, &x, false)).transpose()?;
+    let y = copies.b.and_then(|_| stacked(b)).map(|y| AlignedOperand::<T::Bits>::new(on, &y, false)).transpose()?;
     let a = match &x {
         Some(rows) => batch_of(rows.operand()?.view, a).ok_or_else(|| too_large(a))?,
         None => a,

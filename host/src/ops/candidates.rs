@@ -4,7 +4,7 @@ use super::decide::Limits;
 use super::plan::{Copies, Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Transpose};
 use super::tma::Tma;
-use super::{Launch, split, stream_k};
+use super::{Executor, f32_3xtf32, stream_k};
 use crate::planner::Candidate;
 use crate::planner::cost::{self, Cost, Moved, Work};
 use crate::planner::device::{DeviceModel, Math};
@@ -25,7 +25,7 @@ pub(super) trait TileKernels {
 }
 
 /// What predictions depend on beside the problem.
-pub(super) struct Target<'a, L: Launch> {
+pub(super) struct Target<'a, L: Executor> {
     on: &'a L,
     limits: Limits,
     model: Arc<DeviceModel>,
@@ -35,12 +35,13 @@ pub(super) struct Target<'a, L: Launch> {
 const ORDERS: [Transpose; 4] =
     [Transpose::NONE, Transpose::OF_B, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
 
-impl<'a, L: Launch> Target<'a, L> {
+impl<'a, L: Executor> Target<'a, L> {
     pub fn new(on: &'a L, limits: Limits) -> Self {
         Target { on, limits, model: on.runtime().model(), num_sms: on.num_sms() }
     }
 
-    /// Whether plans of an orientation are worth a prediction: a product of few columns may be faster as a product of few rows.
+    /// Whether plans of an orientation are worth a prediction: a product of few columns may be faster as a product of
+    /// few rows.
     pub fn considers(&self, orientation: Orientation, p: &Problem) -> bool {
         const MAX_ROWS: usize = 512;
         match orientation {
@@ -99,8 +100,8 @@ impl<'a, L: Launch> Target<'a, L> {
         if self.chooses_configurations() { inner.offers.get(kernel, tma.bits(), &self.model, make) } else { make() }
     }
 
-    /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler; `moved`
-    /// by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: one plan, whose
+    /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler;
+    /// `moved` by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: one plan, whose
     /// configuration the backend chooses.
     fn add_configurations(
         &self,
@@ -156,9 +157,9 @@ fn is_of_scheduler(config: &ConfigDesc, stream_k: bool) -> bool {
     stream_k::is_stream_k(config) == stream_k
 }
 
-impl<L: Launch> Target<'_, L> {
-    /// Plans that compute tiles, for each order of the operands that a kernel has, with the copies that it takes. `front`:
-    /// bytes of a copy that each of them has in front, 0 for none.
+impl<L: Executor> Target<'_, L> {
+    /// Plans that compute tiles, for each order of the operands that a kernel has, with the copies that it takes.
+    /// `front`: bytes of a copy that each of them has in front, 0 for none.
     pub fn tiles(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
@@ -249,12 +250,12 @@ impl<L: Launch> Target<'_, L> {
         const MIN_DEPTH: usize = 256;
         if !self.allows(kernel)
             || p.shape.m > MAX_ROWS && self.limits.pin.is_none()
-            || p.shape.n > split::MAX_GEMV_COLUMNS
+            || p.shape.n > f32_3xtf32::MAX_GEMV_COLUMNS
         {
             return;
         }
         let programs =
-            p.shape.m.saturating_mul(p.shape.n.div_ceil(split::ROW_COLUMNS[usize::from(p.b.transposed)])).max(1);
+            p.shape.m.saturating_mul(p.shape.n.div_ceil(f32_3xtf32::ROW_COLUMNS[usize::from(p.b.transposed)])).max(1);
         let most = (p.shape.k / MIN_DEPTH).max(1);
         let full = if self.limits.scratch > 0 { (2 * self.num_sms / programs).clamp(1, most) } else { 1 };
         let pinned = self.limits.pin.map(|_| [PINNED_SPLITS, PINNED_SPLITS]);
@@ -283,10 +284,10 @@ impl<L: Launch> Target<'_, L> {
         let (area_a, area_b) = (m.saturating_mul(k), k.saturating_mul(n));
         // Read once, and two parts written.
         let decomposed = |area: usize| area.saturating_mul(3 * size_of::<f32>());
-        let kernel = split::mixed_desc(p.b.transposed);
+        let kernel = f32_3xtf32::desc(p.b.transposed);
         let rows_of_c = !p.c.transposed && p.c.tma || self.is_cpu();
         if self.allows(kernel)
-            && n <= split::MAX_MIXED_COLUMNS
+            && n <= f32_3xtf32::MAX_COLUMNS
             && self.takes_tma(kernel)
             && (if pinned.is_some() { p.b.tma } else { !self.is_cpu() })
             && rows_of_c
@@ -312,13 +313,13 @@ impl<L: Launch> Target<'_, L> {
                     stream_k: false,
                     splits,
                 };
-                let variant = Variant::MixedTf32x3 { splits, copy_b };
+                let variant = Variant::Tf32x3 { splits, copy_b };
                 let plan = MatmulPlan { orientation, variant, kernel, config: None };
                 self.add_configurations(out, plan, &work, p.c.width, moved);
             }
         }
-        let kernel = split::decomposed_desc();
-        let pinned_part = pinned.is_some_and(|k| ["split", "split_transposed"].contains(&k.name));
+        let kernel = f32_3xtf32::presplit_desc();
+        let pinned_part = pinned.is_some_and(|k| ["tf32_decompose", "tf32_decompose_transposed"].contains(&k.name));
         let may = if pinned.is_some() { self.allows(kernel) || pinned_part } else { !self.is_cpu() };
         if may && self.takes_tma(kernel) {
             let plan = MatmulPlan { orientation, variant: Variant::DecomposedTf32x3, kernel, config: None };
@@ -348,23 +349,29 @@ impl<L: Launch> Target<'_, L> {
     }
 
     /// Plans of few rows of A as f16 and a B of 8 bits. `ones`: rows of ones below A.
-    pub fn widened(&self, out: &mut Vec<Candidate<MatmulPlan>>, p: &Problem, kernel: &'static KernelDesc, ones: usize) {
+    pub fn mixed_input(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        kernel: &'static KernelDesc,
+        ones: usize,
+    ) {
         const MAX_ROWS: usize = 128;
         if self.limits.scratch == 0 {
             return;
         }
         let pinned = self.limits.pin.is_some();
-        let pinned_widen = self.limits.pin.is_some_and(|(k, _)| k.name == "widen");
+        let pinned_upcast = self.limits.pin.is_some_and(|(k, _)| k.name == "upcast_to_f16");
         let taken = !p.b.transposed && p.b.tma && p.c.tma && p.shape.k > 0 && self.on.runtime().0.takes_maps(kernel);
         let may = match pinned {
-            true => self.allows(kernel) || pinned_widen && (taken || self.is_cpu()),
+            true => self.allows(kernel) || pinned_upcast && (taken || self.is_cpu()),
             false => taken && p.shape.m + ones <= MAX_ROWS,
         };
         if !may {
             return;
         }
-        let plan = MatmulPlan { orientation: Orientation::AsGiven, variant: Variant::Widened, kernel, config: None };
-        if pinned_widen {
+        let plan = MatmulPlan { orientation: Orientation::AsGiven, variant: Variant::MixedInput, kernel, config: None };
+        if pinned_upcast {
             out.push(self.candidate(plan, Moved::default(), Work::Unknown));
             return;
         }
@@ -372,7 +379,7 @@ impl<L: Launch> Target<'_, L> {
         let work = GemmWork {
             shape,
             batch: 1,
-            math: Math::Widened,
+            math: Math::MixedInput,
             bytes: p.bytes,
             tma: true,
             in_sectors: p.b.in_sectors,
@@ -384,8 +391,8 @@ impl<L: Launch> Target<'_, L> {
             stream_k: true,
             splits: 1,
         };
-        let widened = p.shape.m.saturating_mul(p.shape.k).saturating_mul(3);
-        let moved = Moved { decomposed: [widened, 0], ..Moved::default() };
+        let mixed_input = p.shape.m.saturating_mul(p.shape.k).saturating_mul(3);
+        let moved = Moved { decomposed: [mixed_input, 0], ..Moved::default() };
         self.add_configurations(out, plan, &work, p.width(p.b, p.b), moved);
     }
 
@@ -469,7 +476,7 @@ impl<L: Launch> Target<'_, L> {
             stream_k: false,
             splits: 1,
         };
-        let variant = Variant::MixedTf32x3 { splits: 1, copy_b };
+        let variant = Variant::Tf32x3 { splits: 1, copy_b };
         let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
         let decomposed = [m.saturating_mul(k).saturating_mul(3 * each), 0];
         let moved = Moved { copied: [copied, 0, 0], decomposed, transposed: 0 };
@@ -480,8 +487,8 @@ impl<L: Launch> Target<'_, L> {
 /// Programs of a pinned kernel that share a tile: their last part is not as long as the others, for most depths.
 const PINNED_SPLITS: usize = 3;
 
-/// Numbers of programs that share a tile of a product: 1, 2, 4 and so on, as long as each has some of the depth and partial
-/// sums have a bounded size.
+/// Numbers of programs that share a tile of a product: 1, 2, 4 and so on, as long as each has some of the depth and
+/// partial sums have a bounded size.
 fn split_counts(num_sms: usize, shape: GemmShape) -> Vec<usize> {
     const MIN_DEPTH: usize = 128;
     const MAX_SPLITS: usize = 32;

@@ -1,6 +1,6 @@
 //! Convolution.
 
-use super::{Launch, check};
+use super::{Executor, check};
 use crate::error::{Error, Result};
 use tilewright_core::{AsSlice, AsSliceMut};
 use tilewright_kernels as k;
@@ -19,7 +19,7 @@ use tilewright_kernels as k;
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn convolution_1d<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     x: impl AsSlice<'a, f32>,
     w: impl AsSlice<'a, f32>,
     y: impl AsSliceMut<'a, f32>,

@@ -1,12 +1,12 @@
 //! Deciding on a plan for an operation and carrying it out.
 
-use super::Launch;
-use super::launch::Pin;
+use super::Executor;
+use super::launch::PinnedConfig;
 use super::samples::{Sample, Samples};
-use crate::choose::Tunable;
 use crate::error::{Error, Result};
 use crate::planner::{Candidate, Plan, Question};
 use crate::runtime::BackendKind;
+use crate::select::Tunable;
 use crate::tuner::measure::Output;
 use crate::{Buffer, Event};
 use core::marker::PhantomData;
@@ -20,16 +20,16 @@ pub(super) struct Limits {
     /// Bytes of scratch memory that a plan may take.
     pub scratch: u64,
     /// Plans of this kernel alone.
-    pub pin: Option<Pin>,
+    pub pin: Option<PinnedConfig>,
 }
 
 /// Decides on a plan and carries it out. `candidates` enumerates plans; `run` carries one out, and fails without memory
 /// before it enqueues a kernel that writes `c`.
 ///
-/// A pinned kernel decides by itself. Where scratch memory is short, a plan that takes none is carried out instead; where
-/// a kernel cannot be launched, the next best plan.
+/// A pinned kernel decides by itself. Where scratch memory is short, a plan that takes none is carried out instead;
+/// where a kernel cannot be launched, the next best plan.
 pub(super) fn run<P: Plan, T: Element, const R: usize>(
-    on: &impl Launch,
+    on: &impl Executor,
     question: &Question,
     c: &ViewMutArg<T, R>,
     candidates: impl Fn(Limits) -> Vec<Candidate<P>>,
@@ -89,7 +89,7 @@ const WARM_RUNS: usize = 1;
 const RUNS: usize = 5;
 
 fn sample<P: Plan>(
-    on: &impl Launch,
+    on: &impl Executor,
     question: &Question,
     mut all: Vec<Candidate<P>>,
     run: &impl Fn(&P) -> Result<()>,
@@ -137,7 +137,7 @@ fn output<'b, T: Element, const R: usize>(c: &'b ViewMutArg<'_, T, R>) -> Output
     let out = c.as_view();
     Output {
         addr: out.addr(),
-        place: out.place(),
+        device: out.device(),
         bytes: (out.span() * size_of::<T>()) as u64,
         dtype: T::DTYPE,
         tf32: false,
@@ -153,7 +153,7 @@ fn output<'b, T: Element, const R: usize>(c: &'b ViewMutArg<'_, T, R>) -> Output
 pub(super) unsafe fn again<'b, T: Element, const R: usize>(c: &'b ViewMutArg<'_, T, R>) -> ViewMutArg<'b, T, R> {
     let seen = c.as_view();
     // SAFETY: the same borrow, which one launch has at a time by the caller's contract.
-    let all = unsafe { SliceMutArg::from_raw(seen.addr(), seen.span(), seen.place()) };
+    let all = unsafe { SliceMutArg::from_raw(seen.addr(), seen.span(), seen.device()) };
     all.strided(seen.dims(), seen.strides()).expect("the same memory")
 }
 
@@ -185,12 +185,12 @@ pub(super) const KERNELS: &[&[&tilewright_core::KernelDesc]] = {
         matmul_f32_nn::DESCS,
         matmul_row_nn::DESCS,
         matmul_row_nt::DESCS,
-        matmul_f32_parts::DESCS,
-        matmul_f32_mixed_nn::DESCS,
-        matmul_f32_mixed_nt::DESCS,
+        matmul_f32_3xtf32_presplit::DESCS,
+        matmul_f32_3xtf32_nn::DESCS,
+        matmul_f32_3xtf32_nt::DESCS,
         batched_matmul::DESCS,
         batched_matmul_f32::DESCS,
-        batched_matmul_f32_mixed::DESCS,
+        batched_matmul_f32_3xtf32::DESCS,
         gemm::DESCS,
         scaled_product::DESCS,
         matmul_int8::DESCS,

@@ -1,11 +1,11 @@
 //! Operations that treat each element by itself.
 
-use super::{Launch, check};
+use super::{Executor, check};
 use crate::error::Result;
 use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels as k;
 
-/// The element types of the element-wise operations: `f32`, `f16` and `bf16`.
+/// The element types of the element-wise operations: `f32`, `f16` and `bf16`. The trait is sealed.
 ///
 /// # Examples
 /// ```
@@ -22,18 +22,24 @@ use tilewright_kernels as k;
 /// assert_eq!(positive(&rt, &x)?, [f16::ONE, f16::ZERO]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub trait Float: Element {
-    #[doc(hidden)]
+/// Other crates cannot implement it:
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl tilewright_runtime::ops::Float for Mine {}
+/// ```
+pub trait Float: ElementwiseKernels {}
+
+/// The kernels of an element type.
+pub trait ElementwiseKernels: Element {
     fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a>;
-    #[doc(hidden)]
     fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
-    #[doc(hidden)]
     fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a>;
-    #[doc(hidden)]
     fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
 }
 
-macro_rules! floats { ($($t:ty),*) => { $(impl Float for $t {
+macro_rules! floats { ($($t:ty),*) => { $(impl Float for $t {}
+
+impl ElementwiseKernels for $t {
     fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a> {
         k::vector_add::vector_add(a, b, c)
     }
@@ -63,7 +69,7 @@ floats!(f32, f16, bf16);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn vector_add<'a, T: Float>(
-    on: &impl Launch,
+    on: &impl Executor,
     a: impl AsSlice<'a, T>,
     b: impl AsSlice<'a, T>,
     c: impl AsSliceMut<'a, T>,
@@ -86,7 +92,7 @@ pub fn vector_add<'a, T: Float>(
 /// assert_eq!(y, [1.5, 0.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn relu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
+pub fn relu<'a, T: Float>(on: &impl Executor, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("relu", &[("x", x.len()), ("y", y.len())])?;
     on.launch(T::relu_call(x, y))
@@ -106,7 +112,7 @@ pub fn relu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSl
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn leaky_relu<'a, T: Float>(
-    on: &impl Launch,
+    on: &impl Executor,
     x: impl AsSlice<'a, T>,
     y: impl AsSliceMut<'a, T>,
     slope: f32,
@@ -130,7 +136,7 @@ pub fn leaky_relu<'a, T: Float>(
 /// assert!((y[2] - 0.8412).abs() < 1e-4);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn gelu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
+pub fn gelu<'a, T: Float>(on: &impl Executor, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("gelu", &[("x", x.len()), ("y", y.len())])?;
     on.launch(T::gelu_call(x, y))
@@ -149,7 +155,7 @@ pub fn gelu<'a, T: Float>(on: &impl Launch, x: impl AsSlice<'a, T>, y: impl AsSl
 /// assert_eq!(b, [1.0, 2.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn matrix_copy<'a>(on: &impl Launch, a: impl AsSlice<'a, f32>, b: impl AsSliceMut<'a, f32>) -> Result<()> {
+pub fn matrix_copy<'a>(on: &impl Executor, a: impl AsSlice<'a, f32>, b: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (a, b) = (a.as_slice_arg(), b.as_slice_mut_arg());
     check::same_length("matrix_copy", &[("a", a.len()), ("b", b.len())])?;
     on.launch(k::matrix_copy::matrix_copy(a, b))

@@ -1,11 +1,11 @@
 //! Scaled products.
 
+use super::align_operand::with_copies;
 use super::candidates::{Target, TileKernels};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Operand, Transpose};
-use super::repack::with_copies;
 use super::stream_k::Workspace;
-use super::{Launch, decide};
+use super::{Executor, decide};
 use crate::error::{Error, Result};
 use crate::launch::LaunchOptions;
 use crate::planner::Question;
@@ -15,7 +15,7 @@ use tilewright_kernels as k;
 
 /// `C = alpha A B + beta C`, of checked matrices; see [`Matmul::alpha`](super::Matmul::alpha).
 pub(super) fn scaled(
-    on: &impl Launch,
+    on: &impl Executor,
     mut e: GemmShape,
     (a, b): (ViewArg<f16, 2>, ViewArg<f16, 2>),
     c: ViewMutArg<f16, 2>,

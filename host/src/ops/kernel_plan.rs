@@ -1,6 +1,6 @@
 //! Plans of operations that one launch does: a kernel and its configuration.
 
-use super::Launch;
+use super::Executor;
 use super::decide::Limits;
 use crate::launch::LaunchOptions;
 use crate::planner::cost::{Moved, Work};
@@ -55,7 +55,7 @@ impl fmt::Display for KernelPlan {
 /// arguments here; its last argument tells how many programs of a variant a multiprocessor has room for, where that is
 /// known.
 pub(super) fn plans(
-    on: &impl Launch,
+    on: &impl Executor,
     limits: Limits,
     kernels: &[&'static KernelDesc],
     work: impl Fn(&'static KernelDesc, &'static ConfigDesc, &Fits) -> Option<Work>,

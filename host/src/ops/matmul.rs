@@ -1,15 +1,15 @@
 //! Products of two matrices.
 
+use super::align_operand::with_copies;
 use super::candidates::{Target, TileKernels};
 use super::decide::Limits;
-use super::multiply::{Typed, Views, Way};
+use super::mixed_input::MixedInput;
+use super::multiply::{MatmulVariant, Typed, Views};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant, math_of};
 use super::product::{GemmShape, Operand, Transpose, is_work};
-use super::repack::with_copies;
 use super::scratch_matrix::ScratchMatrix;
 use super::stream_k::Workspace;
-use super::wide::Wide;
-use super::{Launch, Multiply, decide, gemm, split};
+use super::{Executor, Multiply, decide, f32_3xtf32, gemm};
 use crate::error::{Error, Result};
 use crate::planner::device::Math;
 use crate::planner::{Candidate, Question};
@@ -18,20 +18,33 @@ use core::time::Duration;
 use tilewright_core::{AsView, AsViewMut, DType, KernelDesc, ViewArg, ViewMutArg, f16};
 
 /// The arithmetic of a product of f32. Products of other types are exact but for the accumulation in f32.
+///
+/// # Examples
+/// ```
+/// use tilewright::ops::{Matmul, Precision};
+/// use tilewright::{Buffer, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.5f32])?;
+/// let mut c = Buffer::<f32>::zeros(&rt, 1)?;
+/// Matmul::new(x.view([1, 1])?, x.view([1, 1])?, c.view_mut([1, 1])?).precision(Precision::Tf32).launch(&rt)?;
+/// assert_eq!(c.to_vec()?, [2.25]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// [`Precision::F32`].
     #[default]
     Default,
-    /// As accurate as multiply-adds in f32. Where an operand is infinite, a sum may be NaN instead of infinite. An operand
-    /// below 2^-126 may count as 0, and one that rounds to infinity in tf32 as infinite.
+    /// As accurate as multiply-adds in f32. Where an operand is infinite, a sum may be NaN instead of infinite. An
+    /// operand below 2^-126 may count as 0, and one that rounds to infinity in tf32 as infinite.
     F32,
-    /// Operands are rounded to tf32: 10 bits of fraction. They may be cut off instead, and the greatest ones may be rounded to
-    /// infinity. An operand below 2^-126 may count as 0.
+    /// Operands are rounded to tf32: 10 bits of fraction. They may be cut off instead, and the greatest ones may be
+    /// rounded to infinity. An operand below 2^-126 may count as 0.
     Tf32,
 }
 
-/// The function of each sum, applied in the same launch before the sum is rounded.
+/// The function of each sum, applied in the same launch before the sum is rounded. The example of [`Matmul`] has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Epilogue {
@@ -55,10 +68,11 @@ impl Epilogue {
     }
 }
 
-/// `C = epilogue(op(A) op(B))`, or for f16 `C = alpha op(A) op(B) + beta C`, where `op` transposes what is given transposed.
+/// `C = epilogue(op(A) op(B))`, or for f16 `C = alpha op(A) op(B) + beta C`, where `op` transposes what is given
+/// transposed.
 ///
-/// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. An operand may have
-/// any strides; contiguous rows are fast. Nothing is enqueued before [`Matmul::launch`].
+/// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. An operand may
+/// have any strides; contiguous rows are fast. Nothing is enqueued before [`Matmul::launch`].
 ///
 /// Shapes: `op(A)` is `m x k`, `op(B)` `k x n`, `C` `m x n`. The result of i8 is i32, and that of 8-bit floats bf16.
 ///
@@ -126,6 +140,19 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     }
 
     /// A is given transposed, as a `k x m` matrix.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::Matmul;
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 1)?;
+    /// Matmul::new(a.view([2, 1])?, a.view([2, 1])?, c.view_mut([1, 1])?).transpose_a().launch(&rt)?;
+    /// assert_eq!(c.to_vec()?, [5.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn transpose_a(self) -> Self {
         let transpose = Transpose { a: true, ..self.transpose };
         self.transpose(transpose)
@@ -147,7 +174,8 @@ impl<'a, T: Multiply> Matmul<'a, T> {
         Matmul { epilogue, ..self }
     }
 
-    /// Enqueues the product: on the default stream of a [`Runtime`](crate::Runtime), or where an [`On`](super::On) says.
+    /// Enqueues the product: on the default stream of a [`Runtime`](crate::Runtime), or where an
+    /// [`ExecOptions`](super::ExecOptions) says.
     ///
     /// # Errors
     /// - [`Error::Shape`] where extents do not agree,
@@ -156,7 +184,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// - those of a launch.
     ///
     /// The first three are returned before anything is written.
-    pub fn launch(self, on: &impl Launch) -> Result<()> {
+    pub fn launch(self, on: &impl Executor) -> Result<()> {
         match self.check()? {
             Checked::Empty => Ok(()),
             Checked::Scaled(e, (a, b), c, scale) => gemm::scaled(on, e, (a, b), c, scale),
@@ -171,7 +199,25 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     ///
     /// # Errors
     /// As [`Matmul::launch`], but for those of a launch.
-    pub fn plans(self, on: &impl Launch) -> Result<Vec<Prediction>> {
+    ///
+    /// # Examples
+    /// Every plan of a product gives the same result:
+    /// ```
+    /// use tilewright::ops::Matmul;
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 1)?;
+    /// let plans = Matmul::new(a.view([1, 2])?, a.view([2, 1])?, c.view_mut([1, 1])?).plans(&rt)?;
+    /// for prediction in plans {
+    ///     let product = Matmul::new(a.view([1, 2])?, a.view([2, 1])?, c.view_mut([1, 1])?);
+    ///     product.launch_by(&rt, &prediction.plan)?;
+    ///     assert_eq!(c.to_vec()?, [5.0], "{}, predicted {:?}", prediction.plan, prediction.time);
+    /// }
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn plans(self, on: &impl Executor) -> Result<Vec<Prediction>> {
         let limits = Limits { scratch: on.runtime().scratch_limit(), pin: on.pin() };
         let mut all = match self.check()? {
             Checked::Empty | Checked::Scaled(..) => vec![],
@@ -193,9 +239,9 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// Enqueues the product by a plan of [`Matmul::plans`], instead of the one that the planner would decide on.
     ///
     /// # Errors
-    /// As [`Matmul::launch`]; [`Error::InvalidArgument`] for a plan of another type or a scaled product; where the plan's
-    /// kernel cannot run for these arguments, [`Error::CannotLaunch`].
-    pub fn launch_by(self, on: &impl Launch, plan: &MatmulPlan) -> Result<()> {
+    /// As [`Matmul::launch`]; [`Error::InvalidArgument`] for a plan of another type or a scaled product; where the
+    /// plan's kernel cannot run for these arguments, [`Error::CannotLaunch`].
+    pub fn launch_by(self, on: &impl Executor, plan: &MatmulPlan) -> Result<()> {
         match self.check()? {
             Checked::Empty => Ok(()),
             Checked::Scaled(..) => Err(no_kernel::<T>(on)),
@@ -223,20 +269,20 @@ impl<'a, T: Multiply> Matmul<'a, T> {
             return Ok(Checked::Empty);
         }
         let tf32 = T::DTYPE == DType::F32 && precision == Precision::Tf32;
-        let how = How { tf32, negative_slope: epilogue.negative_slope() };
+        let arithmetic = Arithmetic { tf32, negative_slope: epilogue.negative_slope() };
         Ok(match (T::typed(views), scale) {
             (Typed::F16(v), Some(scale)) => {
                 let flipped_if = |flip: bool, view: ViewArg<'a, f16, 2>| if flip { view.flipped() } else { view };
                 Checked::Scaled(e, (flipped_if(transpose.a, v.a), flipped_if(transpose.b, v.b)), v.c, scale)
             }
-            (Typed::F32(v), _) => Checked::F32(Product::new(e, v, transpose, how)),
-            (Typed::F16(v), None) => Checked::F16(Product::new(e, v, transpose, how)),
-            (Typed::Other(v), _) => Checked::Other(Product::new(e, v, transpose, how)),
+            (Typed::F32(v), _) => Checked::F32(Product::new(e, v, transpose, arithmetic)),
+            (Typed::F16(v), None) => Checked::F16(Product::new(e, v, transpose, arithmetic)),
+            (Typed::Other(v), _) => Checked::Other(Product::new(e, v, transpose, arithmetic)),
         })
     }
 }
 
-/// A plan of a product and its predicted time.
+/// A plan of a product and its predicted time. [`Matmul::plans`] has an example.
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// The plan. Its text names it.
@@ -264,11 +310,24 @@ impl Matmul<'_, f32> {
     }
 }
 
-/// Scaled products. With a `beta` of 0 the elements of `C` do not count, and with a `k` of 0 `alpha` does not. As in torch,
-/// `C` is 0 where both are 0. Otherwise `alpha` multiplies every sum, and a NaN in A or B makes a NaN in `C`.
+/// Scaled products. With a `beta` of 0 the elements of `C` do not count, and with a `k` of 0 `alpha` does not. As in
+/// torch, `C` is 0 where both are 0. Otherwise `alpha` multiplies every sum, and a NaN in A or B makes a NaN in `C`.
 ///
 /// One kernel multiplies by rows of both operands. Others are copied first where products are large, or read by their
 /// strides.
+///
+/// # Examples
+/// ```
+/// use tilewright::ops::Matmul;
+/// use tilewright::{Buffer, Runtime, f16};
+///
+/// let rt = Runtime::cpu();
+/// let of = |v: &[f32]| Buffer::from_slice(&rt, &v.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>());
+/// let (a, mut c) = (of(&[1.0, 2.0])?, of(&[100.0])?);
+/// Matmul::new(a.view([1, 2])?, a.view([2, 1])?, c.view_mut([1, 1])?).alpha(2.0).beta(0.5).launch(&rt)?;
+/// assert_eq!(c.to_vec()?[0].to_f32(), 60.0);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 impl Matmul<'_, f16> {
     /// The factor of `op(A) op(B)`, 1 unless it is set.
     pub fn alpha(self, alpha: f32) -> Self {
@@ -285,7 +344,7 @@ impl Matmul<'_, f16> {
 
 /// The arithmetic of a product.
 #[derive(Clone, Copy)]
-struct How {
+struct Arithmetic {
     tf32: bool,
     negative_slope: f32,
 }
@@ -296,17 +355,17 @@ pub(super) struct Product<'a, T: Multiply> {
     pub a: Operand<'a, T>,
     pub b: Operand<'a, T>,
     pub c: ViewMutArg<'a, T::Product, 2>,
-    how: How,
+    arithmetic: Arithmetic,
 }
 
 impl<'a, T: Multiply> Product<'a, T> {
-    fn new(e: GemmShape, views: Views<'a, T, 2>, transpose: Transpose, how: How) -> Self {
+    fn new(e: GemmShape, views: Views<'a, T, 2>, transpose: Transpose, arithmetic: Arithmetic) -> Self {
         let (a, b) = (Operand::new(views.a, transpose.a), Operand::new(views.b, transpose.b));
-        Product { e, a, b, c: views.c, how }
+        Product { e, a, b, c: views.c, arithmetic }
     }
 
     fn problem(&self) -> Problem {
-        let math = math_of::<T>(self.how.tf32);
+        let math = math_of::<T>(self.arithmetic.tf32);
         Problem::new(self.e, Layout::of(&self.a), Layout::of(&self.b), &self.c, math, size_of::<T>())
     }
 
@@ -316,7 +375,7 @@ impl<'a, T: Multiply> Product<'a, T> {
     /// One launch has the result at a time.
     unsafe fn again(&self) -> Product<'_, T> {
         // SAFETY: the caller's contract.
-        Product { e: self.e, a: self.a, b: self.b, c: unsafe { decide::again(&self.c) }, how: self.how }
+        Product { e: self.e, a: self.a, b: self.b, c: unsafe { decide::again(&self.c) }, arithmetic: self.arithmetic }
     }
 
     /// `Cᵀ = Bᵀ Aᵀ`, by columns of C.
@@ -332,7 +391,7 @@ impl<'a, T: Multiply> Product<'a, T> {
 }
 
 /// Computes a product by the plan that is decided on for it.
-fn planned<L: Launch, T: Multiply>(
+fn planned<L: Executor, T: Multiply>(
     on: &L,
     p: &Product<T>,
     plans: impl Fn(&L, &Problem, Limits) -> Vec<Candidate<MatmulPlan>>,
@@ -363,13 +422,13 @@ struct Tiles<T>(bool, PhantomData<T>);
 
 impl<T: Multiply> TileKernels for Tiles<T> {
     fn desc(&self, order: Transpose, _: bool) -> Option<&'static KernelDesc> {
-        let way = Way { transpose: order, tf32: self.0 };
-        T::has(way).then(|| T::desc(way))
+        let variant = MatmulVariant { transpose: order, tf32: self.0 };
+        T::has(variant).then(|| T::desc(variant))
     }
 }
 
 /// The plans of a product by kernels that every type has.
-fn plans<L: Launch, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+fn plans<L: Executor, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
     let (target, mut out) = (Target::new(on, limits), vec![]);
     let tiles = Tiles::<T>(p.math == Math::Tf32, PhantomData);
     let transposed = p.transposed();
@@ -382,14 +441,14 @@ fn plans<L: Launch, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<Can
             target.gemv(&mut out, p, orientation, (kernel.desc)(p.b.transposed));
         }
     }
-    if let Some(kernel) = T::wide() {
-        target.widened(&mut out, p, kernel.desc, 0);
+    if let Some(kernel) = T::mixed_input() {
+        target.mixed_input(&mut out, p, kernel.desc, 0);
     }
     out
 }
 
 /// The plans of a product of f32.
-fn f32_plans<L: Launch>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+fn f32_plans<L: Executor>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
     let mut out = plans::<L, f32>(on, p, limits);
     if p.math == Math::F32 {
         let target = Target::new(on, limits);
@@ -404,54 +463,54 @@ fn f32_plans<L: Launch>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<Ma
 }
 
 /// Carries out a plan of f32.
-fn run_f32(on: &impl Launch, plan: &MatmulPlan, p: Product<f32>) -> Result<()> {
+fn run_f32(on: &impl Executor, plan: &MatmulPlan, p: Product<f32>) -> Result<()> {
     match plan.orientation {
         Orientation::TransposedInScratch => {
             let mut rows = ScratchMatrix::new(on, [p.e.n, p.e.m], 1)?;
-            let Product { e, a, b, c, how } = p;
-            let turned = Product { e, a, b, c: rows.view_mut()?, how }.of_transpose();
+            let Product { e, a, b, c, arithmetic } = p;
+            let turned = Product { e, a, b, c: rows.view_mut()?, arithmetic }.of_transpose();
             run_f32(on, &MatmulPlan { orientation: Orientation::AsGiven, ..*plan }, turned)?;
-            split::turn(on, rows.view()?, c)
+            f32_3xtf32::transpose(on, rows.view()?, c)
         }
         Orientation::AsGiven if plan.is_tf32x3() => {
-            split::multiply(on, p.e, plan, (p.a, p.b), p.c, p.how.negative_slope)
+            f32_3xtf32::multiply(on, p.e, plan, (p.a, p.b), p.c, p.arithmetic.negative_slope)
         }
         _ => run(on, plan, p),
     }
 }
 
 /// Carries out a plan of kernels that every type has.
-fn run<T: Multiply>(on: &impl Launch, plan: &MatmulPlan, p: Product<T>) -> Result<()> {
+fn run<T: Multiply>(on: &impl Executor, plan: &MatmulPlan, p: Product<T>) -> Result<()> {
     let p = if plan.orientation == Orientation::Transposed { p.transposed() } else { p };
-    let Product { e, a, b, c, how: How { tf32, negative_slope } } = p;
+    let Product { e, a, b, c, arithmetic: Arithmetic { tf32, negative_slope } } = p;
     let options = plan.options();
     match plan.variant {
         Variant::Tiles { copies, stream_k } => with_copies::<T, T::Bits>(on, copies, (a, b), |a, b| {
             // A kernel of another order reads operands by their strides.
             let order = a.order(&b);
-            let own = Way { transpose: order, tf32 };
+            let own = MatmulVariant { transpose: order, tf32 };
             let strided = !core::ptr::eq(T::desc(own), plan.kernel) || !T::has(own);
             let (a, b) = if strided { (a.as_transposed(false), b.as_transposed(true)) } else { (a, b) };
-            let way = Way { transpose: a.order(&b), tf32 };
+            let variant = MatmulVariant { transpose: a.order(&b), tf32 };
             let mut workspace = Workspace::of_scheduler(on, stream_k)?;
-            on.launch_as(T::call(way, a.view, b.view, workspace.parts(), c, negative_slope), options)
+            on.launch_as(T::call(variant, a.view, b.view, workspace.parts(), c, negative_slope), options)
         }),
         Variant::Gemv { splits } => {
             let Some(kernel) = T::gemv() else { return Err(no_kernel::<T>(on)) };
-            let mut workspace = split::gemv_workspace(on, e, splits)?;
+            let mut workspace = f32_3xtf32::gemv_workspace(on, e, splits)?;
             let a = a.as_transposed(false).view;
             on.launch_as((kernel.call)(a, b.view, b.transposed, workspace.parts(), c, negative_slope, splits), options)
         }
-        Variant::Widened => {
-            let Some(kernel) = T::wide() else { return Err(no_kernel::<T>(on)) };
-            Wide::of(on, kernel, &a, 0)?.multiply(on, &b, c, negative_slope, options)
+        Variant::MixedInput => {
+            let Some(kernel) = T::mixed_input() else { return Err(no_kernel::<T>(on)) };
+            MixedInput::of(on, kernel, &a, 0)?.multiply(on, &b, c, negative_slope, options)
         }
-        Variant::MixedTf32x3 { .. } | Variant::DecomposedTf32x3 => Err(no_kernel::<T>(on)),
+        Variant::Tf32x3 { .. } | Variant::DecomposedTf32x3 => Err(no_kernel::<T>(on)),
     }
 }
 
 /// The error of a plan of another type.
-fn no_kernel<T: Multiply>(on: &impl Launch) -> Error {
+fn no_kernel<T: Multiply>(on: &impl Executor) -> Error {
     Error::InvalidArgument {
         what: WHAT,
         why: format!("the plan is of no kernel for {} on {}", T::DTYPE.name(), on.runtime().device().name),

@@ -2,9 +2,9 @@
 //! [`Matmul`] is a builder, because a product has many options.
 //!
 //! The first argument of every function, and the only one of [`Matmul::launch`], is a [`Runtime`](crate::Runtime) (its
-//! default stream) or an [`On`], which has a stream or a configuration. Sizes are numbers of elements. Arrays are all
-//! types with [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and vectors.
-//! A length of zero is a success that touches nothing (the sum of nothing is 0).
+//! default stream) or an [`ExecOptions`], which has a stream or a configuration. Sizes are numbers of elements. Arrays
+//! are all types with [`AsSlice`](tilewright_core::AsSlice): buffers, parts of buffers, and on the CPU host slices and
+//! vectors. A length of zero is a success that touches nothing (the sum of nothing is 0).
 //!
 //! # Examples
 //! ```
@@ -15,7 +15,7 @@
 //! let mut y = Buffer::<f32>::zeros(&rt, 2)?;
 //! ops::relu(&rt, &x, &mut y)?;                                  // on the default stream
 //! let stream = Stream::new(&rt)?;
-//! ops::relu(&ops::On::new(&rt).stream(&stream), &x, &mut y)?;   // on another one
+//! ops::relu(&ops::ExecOptions::new(&rt).stream(&stream), &x, &mut y)?;   // on another one
 //! assert_eq!(y.to_vec_on(&stream)?, [1.0, 0.0]);
 //! # Ok::<(), tilewright::Error>(())
 //! ```
@@ -25,6 +25,7 @@
 //! another device, overlap of an output, no code for this device, out of memory. After an error nothing has been
 //! enqueued, except where a later launch of an operation of several launches fails: then the output is unspecified.
 
+mod align_operand;
 mod attention;
 mod batched;
 mod candidates;
@@ -32,13 +33,13 @@ mod check;
 mod convolution;
 mod decide;
 mod elementwise;
+mod f32_3xtf32;
 mod gemm;
 mod kernel_plan;
-// Without documentation yet: `Launch::runtime` and `Launch::stream`.
-#[allow(missing_docs)]
 mod launch;
 mod matmul;
 mod matrix;
+mod mixed_input;
 mod multiply;
 mod plan;
 mod product;
@@ -46,21 +47,19 @@ mod quantised;
 mod rainbow;
 mod reduce;
 mod reorder;
-mod repack;
 mod samples;
 mod scratch_matrix;
 mod softmax;
-mod split;
 mod stream_k;
 mod tma;
-mod wide;
 
 pub use crate::planner::fit::{FittedModel, Miss, Quality};
+pub use align_operand::{Bits, align_operand, align_operands};
 pub use attention::{Attend, attention};
 pub use batched::{BatchMultiply, batched_matmul};
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
-pub use launch::{Launch, On, Pin, Tuned};
+pub use launch::{ExecOptions, Executor, PinnedConfig, TuningLog};
 pub use matmul::{Epilogue, Matmul, Precision, Prediction};
 pub use matrix::matrix_transpose;
 pub use multiply::Multiply;
@@ -70,6 +69,5 @@ pub use quantised::{Quantisation, matmul_int8};
 pub use rainbow::rainbow_table;
 pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduction};
 pub use reorder::{color_inversion, reverse_array};
-pub use repack::{Bits, repack, repack_both};
 pub use samples::{Sample, SampledCall, Samples};
 pub use softmax::{softmax_1d, softmax_rows};

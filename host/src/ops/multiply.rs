@@ -1,13 +1,13 @@
 //! The element types of products, and their kernels.
 
+use super::align_operand::Bits;
 use super::product::Transpose;
-use super::repack::Bits;
 use tilewright_core::{Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_kernels as k;
 
 /// The element types that [`Matmul`](super::Matmul) multiplies: f32, f16, bf16, i8, f8e4m3 and f8e5m2.
 ///
-/// The trait is sealed.
+/// [`Matmul`](super::Matmul) has an example. The trait is sealed.
 /// ```compile_fail,E0277
 /// struct Mine;
 /// impl tilewright_runtime::ops::Multiply for Mine {
@@ -25,7 +25,7 @@ macro_rules! multiply { ($($t:ty => $product:ty),*) => { $(impl Multiply for $t 
 multiply! { f32 => f32, f16 => f16, bf16 => bf16, i8 => i32, f8e4m3 => bf16, f8e5m2 => bf16 }
 
 /// Partial sums and semaphores of programs that share tiles.
-pub type Parts<'a, S> = (SliceMutArg<'a, S>, SliceMutArg<'a, u64>);
+pub type WorkspaceArgs<'a, S> = (SliceMutArg<'a, S>, SliceMutArg<'a, u64>);
 
 /// The kernels of an element type.
 pub trait Kernels: Element {
@@ -36,25 +36,25 @@ pub trait Kernels: Element {
     type Sum: Element;
 
     /// Whether there is a kernel of its own for this order. There always is one for A as it is and B transposed.
-    fn has(way: Way) -> bool {
-        way.transpose == Transpose::OF_B
+    fn has(variant: MatmulVariant) -> bool {
+        variant.transpose == Transpose::OF_B
     }
 
     /// The kernel for this order, or the one for A as it is and B transposed.
-    fn desc(way: Way) -> &'static KernelDesc;
+    fn desc(variant: MatmulVariant) -> &'static KernelDesc;
 
     /// A call of that kernel. Configurations with stream-K alone use the workspace.
     fn call<'a>(
-        way: Way,
+        variant: MatmulVariant,
         a: ViewArg<'a, Self, 2>,
         b: ViewArg<'a, Self, 2>,
-        workspace: Parts<'a, Self::Sum>,
+        workspace: WorkspaceArgs<'a, Self::Sum>,
         c: ViewMutArg<'a, Self::Output, 2>,
         negative_slope: f32,
     ) -> Call<'a>;
 
     /// The kernel for few rows of A, if there is one.
-    fn wide() -> Option<WideKernel<Self>> {
+    fn mixed_input() -> Option<MixedInputKernel<Self>> {
         None
     }
 
@@ -71,7 +71,7 @@ pub trait Kernels: Element {
 
 /// A kernel, by its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct MatmulVariant {
     pub transpose: Transpose,
     pub tf32: bool,
 }
@@ -90,28 +90,28 @@ pub enum Typed<'a, T: Kernels, const R: usize> {
     Other(Views<'a, T, R>),
 }
 
-type WideCall<T> = for<'a> fn(
+type MixedInputCall<T> = for<'a> fn(
     ViewArg<'a, f16, 2>,
     ViewArg<'a, T, 2>,
-    Parts<'a, <T as Kernels>::Sum>,
+    WorkspaceArgs<'a, <T as Kernels>::Sum>,
     ViewMutArg<'a, <T as Kernels>::Output, 2>,
     f32,
 ) -> Call<'a>;
 
 /// A kernel that takes few rows of A as f16, and B as it is.
 #[derive(Clone, Copy)]
-pub struct WideKernel<T: Kernels> {
+pub struct MixedInputKernel<T: Kernels> {
     pub desc: &'static KernelDesc,
-    pub call: WideCall<T>,
+    pub call: MixedInputCall<T>,
     /// Copies A as f16, with ones in the rows that the copy has more.
-    pub widen: for<'a> fn(ViewArg<'a, T, 2>, ViewMutArg<'a, f16, 2>) -> Call<'a>,
+    pub upcast: for<'a> fn(ViewArg<'a, T, 2>, ViewMutArg<'a, f16, 2>) -> Call<'a>,
 }
 
 type GemvCall<T> = for<'a> fn(
     ViewArg<'a, T, 2>,
     ViewArg<'a, T, 2>,
     bool,
-    Parts<'a, f32>,
+    WorkspaceArgs<'a, f32>,
     ViewMutArg<'a, <T as Kernels>::Output, 2>,
     f32,
     usize,
@@ -139,12 +139,12 @@ macro_rules! gemv {
                 a: ViewArg<'a, $t, 2>,
                 b: ViewArg<'a, $t, 2>,
                 b_transposed: bool,
-                (workspace, semaphores): Parts<'a, f32>,
+                (workspace, semaphores): WorkspaceArgs<'a, f32>,
                 c: ViewMutArg<'a, $t, 2>,
                 negative_slope: f32,
                 splits: usize,
             ) -> Call<'a> {
-                // SAFETY: the workspace is as large as every configuration asks, by `split::gemv_workspace`.
+                // SAFETY: the workspace is as large as every configuration asks, by `f32_3xtf32::gemv_workspace`.
                 unsafe {
                     match b_transposed {
                         true => matmul_row_nt(a, b, workspace, semaphores, c, negative_slope, splits),
@@ -161,12 +161,12 @@ macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t 
     type Output = $t;
     type Bits = u16;
     type Sum = f32;
-    fn has(_: Way) -> bool {
+    fn has(_: MatmulVariant) -> bool {
         true
     }
-    fn desc(way: Way) -> &'static KernelDesc {
+    fn desc(variant: MatmulVariant) -> &'static KernelDesc {
         use k::matmul::products::*;
-        match (way.transpose.a, way.transpose.b) {
+        match (variant.transpose.a, variant.transpose.b) {
             (false, false) => <($t,) as matmul_nn::Types>::DESC,
             (false, true) => <($t,) as matmul_nt::Types>::DESC,
             (true, false) => <($t,) as matmul_tn::Types>::DESC,
@@ -174,17 +174,17 @@ macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t 
         }
     }
     fn call<'a>(
-        way: Way,
+        variant: MatmulVariant,
         a: ViewArg<'a, $t, 2>,
         b: ViewArg<'a, $t, 2>,
-        (workspace, semaphores): Parts<'a, f32>,
+        (workspace, semaphores): WorkspaceArgs<'a, f32>,
         c: ViewMutArg<'a, $t, 2>,
         negative_slope: f32,
     ) -> Call<'a> {
         use k::matmul::products::*;
         // SAFETY: the launcher takes no configuration that needs a larger workspace.
         unsafe {
-            match (way.transpose.a, way.transpose.b) {
+            match (variant.transpose.a, variant.transpose.b) {
                 (false, false) => matmul_nn(a, b, workspace, semaphores, c, negative_slope),
                 (false, true) => matmul_nt(a, b, workspace, semaphores, c, negative_slope),
                 (true, false) => matmul_tn(a, b, workspace, semaphores, c, negative_slope),
@@ -199,41 +199,41 @@ macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t 
 })* } }
 halves! { f16: F16; bf16: ; }
 
-macro_rules! bytes { ($($t:ty, $output:ty, $sum:ty, $kernel:ident, $desc:expr, $wide:ident, $wide_desc:expr;)*) => { $(impl Kernels for $t {
+macro_rules! bytes { ($($t:ty, $output:ty, $sum:ty, $kernel:ident, $desc:expr, $mixed:ident, $mixed_desc:expr;)*) => { $(impl Kernels for $t {
     type Output = $output;
     type Bits = u8;
     type Sum = $sum;
-    fn desc(_: Way) -> &'static KernelDesc {
+    fn desc(_: MatmulVariant) -> &'static KernelDesc {
         use k::matmul::products::*;
         $desc
     }
     fn call<'a>(
-        _: Way,
+        _: MatmulVariant,
         a: ViewArg<'a, $t, 2>,
         b: ViewArg<'a, $t, 2>,
-        (workspace, semaphores): Parts<'a, $sum>,
+        (workspace, semaphores): WorkspaceArgs<'a, $sum>,
         c: ViewMutArg<'a, $output, 2>,
         negative_slope: f32,
     ) -> Call<'a> {
         // SAFETY: the launcher takes no configuration that needs a larger workspace.
         unsafe { k::matmul::products::$kernel(a, b, workspace, semaphores, c, negative_slope) }
     }
-    fn wide() -> Option<WideKernel<Self>> {
+    fn mixed_input() -> Option<MixedInputKernel<Self>> {
         use k::matmul::products::*;
         fn call<'a>(
             a: ViewArg<'a, f16, 2>,
             b: ViewArg<'a, $t, 2>,
-            (workspace, semaphores): Parts<'a, $sum>,
+            (workspace, semaphores): WorkspaceArgs<'a, $sum>,
             c: ViewMutArg<'a, $output, 2>,
             negative_slope: f32,
         ) -> Call<'a> {
             // SAFETY: as above.
-            unsafe { $wide(a, b, workspace, semaphores, c, negative_slope) }
+            unsafe { $mixed(a, b, workspace, semaphores, c, negative_slope) }
         }
-        fn widen<'a>(x: ViewArg<'a, $t, 2>, y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
-            k::repack::copies::widen(x, y)
+        fn upcast<'a>(x: ViewArg<'a, $t, 2>, y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
+            k::align_operand::copies::upcast_to_f16(x, y)
         }
-        Some(WideKernel { desc: $wide_desc, call, widen })
+        Some(MixedInputKernel { desc: $mixed_desc, call, upcast })
     }
 })* } }
 bytes! {
@@ -246,13 +246,13 @@ impl Kernels for f32 {
     type Output = f32;
     type Bits = u32;
     type Sum = f32;
-    fn has(way: Way) -> bool {
-        !way.transpose.a || way.tf32 && way.transpose.b
+    fn has(variant: MatmulVariant) -> bool {
+        !variant.transpose.a || variant.tf32 && variant.transpose.b
     }
-    fn desc(way: Way) -> &'static KernelDesc {
+    fn desc(variant: MatmulVariant) -> &'static KernelDesc {
         use k::matmul::products::*;
         use k::matmul_f32::f32_products::*;
-        match (way.tf32, way.transpose.a, way.transpose.b) {
+        match (variant.tf32, variant.transpose.a, variant.transpose.b) {
             (true, true, true) => matmul_tf32_tt::DESCS[0],
             (true, false, false) => matmul_tf32_nn::DESCS[0],
             (true, ..) => matmul_tf32::DESCS[0],
@@ -261,10 +261,10 @@ impl Kernels for f32 {
         }
     }
     fn call<'a>(
-        way: Way,
+        variant: MatmulVariant,
         a: ViewArg<'a, f32, 2>,
         b: ViewArg<'a, f32, 2>,
-        (workspace, semaphores): Parts<'a, f32>,
+        (workspace, semaphores): WorkspaceArgs<'a, f32>,
         c: ViewMutArg<'a, f32, 2>,
         negative_slope: f32,
     ) -> Call<'a> {
@@ -272,7 +272,7 @@ impl Kernels for f32 {
         use k::matmul_f32::f32_products::*;
         // SAFETY: the launcher takes no configuration that needs a larger workspace.
         unsafe {
-            match (way.tf32, way.transpose.a, way.transpose.b) {
+            match (variant.tf32, variant.transpose.a, variant.transpose.b) {
                 (true, true, true) => matmul_tf32_tt(a, b, workspace, semaphores, c, negative_slope),
                 (true, false, false) => matmul_tf32_nn(a, b, workspace, semaphores, c, negative_slope),
                 (true, ..) => matmul_tf32(a, b, workspace, semaphores, c, negative_slope),

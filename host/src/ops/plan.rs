@@ -1,5 +1,5 @@
-//! Plans of products as data: which operands are copied first, which kernel and configuration compute the result, and how
-//! many programs share the depth. `candidates.rs` enumerates them; `matmul.rs` and its neighbours carry one out.
+//! Plans of products as data: which operands are copied first, which kernel and configuration compute the result, and
+//! how many programs share the depth. `candidates.rs` enumerates them; `matmul.rs` and its neighbours carry one out.
 
 use super::product::{GemmShape, Operand};
 use crate::launch::LaunchOptions;
@@ -108,10 +108,10 @@ impl Problem {
     }
 }
 
-/// A plan of a product.
+/// A plan of a product. [`Matmul::plans`](super::Matmul::plans) has an example.
 ///
-/// A plan is data: it can be compared, printed and carried out again by [`Matmul::launch_by`](super::Matmul::launch_by). Its
-/// text is the same in each process, as long as the kernels are.
+/// A plan is data: it can be compared, printed and carried out again by
+/// [`Matmul::launch_by`](super::Matmul::launch_by). Its text is the same in each process, as long as the kernels are.
 #[derive(Clone, Copy)]
 pub struct MatmulPlan {
     pub(super) orientation: Orientation,
@@ -137,13 +137,13 @@ pub(super) enum Orientation {
 pub(super) enum Variant {
     /// f32 fused multiply-adds of each row. `splits` programs share the depth of a block of columns.
     Gemv { splits: usize },
-    /// 3xTF32: A is decomposed first, B by the programs, which `splits` of them share a tile. `copy_b`: into rows that TMA
-    /// takes.
-    MixedTf32x3 { splits: usize, copy_b: bool },
+    /// 3xTF32: A is decomposed first, B by the programs, which `splits` of them share a tile. `copy_b`: into rows that
+    /// TMA takes.
+    Tf32x3 { splits: usize, copy_b: bool },
     /// 3xTF32: both operands are decomposed first.
     DecomposedTf32x3,
     /// Few rows of A as f16, and a B of 8 bits that programs convert.
-    Widened,
+    MixedInput,
     /// Tile by tile, of operands that are copied first or not.
     Tiles { copies: Copies, stream_k: bool },
 }
@@ -157,13 +157,13 @@ pub(super) struct Copies {
 
 impl MatmulPlan {
     /// Options of the launch of the kernel.
-    pub fn options(&self) -> LaunchOptions<'static> {
+    pub(super) fn options(&self) -> LaunchOptions<'static> {
         LaunchOptions { config: self.config.map(|c| c.id), ..Default::default() }
     }
 
     /// Whether a plan is of 3xTF32, which f32 alone has.
-    pub fn is_tf32x3(&self) -> bool {
-        matches!(self.variant, Variant::MixedTf32x3 { .. } | Variant::DecomposedTf32x3)
+    pub(super) fn is_tf32x3(&self) -> bool {
+        matches!(self.variant, Variant::Tf32x3 { .. } | Variant::DecomposedTf32x3)
     }
 }
 
@@ -204,11 +204,11 @@ impl fmt::Display for MatmulPlan {
                 }
             }
         }
-        if let Variant::MixedTf32x3 { copy_b: true, .. } = self.variant {
+        if let Variant::Tf32x3 { copy_b: true, .. } = self.variant {
             f.write_str("copy_b ")?;
         }
         f.write_str(self.kernel.name)?;
-        if let Variant::Gemv { splits } | Variant::MixedTf32x3 { splits, .. } = self.variant {
+        if let Variant::Gemv { splits } | Variant::Tf32x3 { splits, .. } = self.variant {
             write!(f, " splits={splits}")?;
         }
         self.config.map_or(Ok(()), |c| write!(f, " {}", c.id))

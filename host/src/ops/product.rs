@@ -65,7 +65,7 @@ fn flipped_if(flip: bool, [x, y]: [usize; 2]) -> [usize; 2] {
 }
 
 /// An error where the result shares memory with an operand, whatever the caller allows element-wise operations.
-pub(super) fn apart<T, U, const R: usize>(
+pub(super) fn disjoint<T, U, const R: usize>(
     what: &'static str,
     (output, c): (&'static str, &ViewMutArg<U, R>),
     (name, other): (&'static str, &ViewArg<T, R>),
@@ -87,8 +87,8 @@ pub(super) fn is_work<T, U, const R: usize>(
     b: &ViewArg<T, R>,
     c: &ViewMutArg<U, R>,
 ) -> Result<bool> {
-    apart(what, ("c", c), ("a", a))?;
-    apart(what, ("c", c), ("b", b))?;
+    disjoint(what, ("c", c), ("a", a))?;
+    disjoint(what, ("c", c), ("b", b))?;
     Ok(e.m > 0 && e.n > 0)
 }
 

@@ -1,15 +1,15 @@
 //! Products of quantised matrices.
 
+use super::align_operand::{AlignedOperand, with_copies};
 use super::candidates::{Target, TileKernels};
 use super::decide::Limits;
-use super::multiply::{Kernels as _, Way};
+use super::mixed_input::MixedInput;
+use super::multiply::{Kernels as _, MatmulVariant};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Operand, Transpose, is_work};
-use super::repack::{Packed, with_copies};
 use super::scratch_matrix::ScratchMatrix;
 use super::stream_k::Workspace;
-use super::wide::Wide;
-use super::{Launch, decide, multiply};
+use super::{Executor, decide, multiply};
 use crate::error::{Error, Result};
 use crate::planner::Question;
 use crate::planner::device::Math;
@@ -66,7 +66,7 @@ pub struct Quantisation {
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn matmul_int8<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     a: impl AsView<'a, i8, 2>,
     b: impl AsView<'a, i8, 2>,
     c: impl AsViewMut<'a, i8, 2>,
@@ -107,8 +107,8 @@ pub fn matmul_int8<'a>(
             false => (Problem { b: Layout::copied(true), ..problem }, e.n.saturating_mul(e.k).saturating_mul(2)),
         };
         target.tiles(&mut out, &p, Orientation::AsGiven, &Kernels { area: e.m.saturating_mul(e.n) }, turned);
-        if let Some(kernel) = i8::wide() {
-            target.widened(&mut out, &problem, kernel.desc, ones);
+        if let Some(kernel) = i8::mixed_input() {
+            target.mixed_input(&mut out, &problem, kernel.desc, ones);
         }
         out
     };
@@ -120,7 +120,7 @@ pub fn matmul_int8<'a>(
 
 /// Carries out a plan.
 fn run(
-    on: &impl Launch,
+    on: &impl Executor,
     plan: &MatmulPlan,
     (e, ones): (GemmShape, usize),
     (a, b): (Operand<i8>, Operand<i8>),
@@ -128,16 +128,16 @@ fn run(
     q: &Quantisation,
 ) -> Result<()> {
     let Variant::Tiles { copies, stream_k } = plan.variant else {
-        let Some(kernel) = i8::wide() else {
+        let Some(kernel) = i8::mixed_input() else {
             return Err(Error::InvalidArgument { what: WHAT, why: format!("`{plan}` is no plan of this product") });
         };
         let mut product = ScratchMatrix::new(on, [e.m.saturating_add(ones), e.n], 1)?;
         let rows = row_sums(on, a.view, q.zero_b)?;
-        Wide::of(on, kernel, &a, ones)?.multiply(on, &b, product.view_mut()?, 1.0, plan.options())?;
+        MixedInput::of(on, kernel, &a, ones)?.multiply(on, &b, product.view_mut()?, 1.0, plan.options())?;
         return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
     };
-    let turned = (!b.transposed).then(|| Packed::<u8>::new(on, &b, true)).transpose()?;
-    let b = turned.as_ref().map_or(Ok(b), Packed::operand)?;
+    let turned = (!b.transposed).then(|| AlignedOperand::<u8>::new(on, &b, true)).transpose()?;
+    let b = turned.as_ref().map_or(Ok(b), AlignedOperand::operand)?;
     with_copies::<i8, u8>(on, copies, (a, b), |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
@@ -148,7 +148,8 @@ fn run(
         }
         let mut workspace = Workspace::new(on)?;
         let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
-        let call = <i8 as multiply::Kernels>::call(WAY, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0);
+        let call =
+            <i8 as multiply::Kernels>::call(VARIANT, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0);
         on.launch_as(call, plan.options())?;
         finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
     })
@@ -162,7 +163,7 @@ struct Kernels {
 
 impl TileKernels for Kernels {
     fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc> {
-        let desc = if stream_k { <i8 as multiply::Kernels>::desc(WAY) } else { quantised::DESCS[0] };
+        let desc = if stream_k { <i8 as multiply::Kernels>::desc(VARIANT) } else { quantised::DESCS[0] };
         (order == Transpose::OF_B).then_some(desc)
     }
 
@@ -172,7 +173,7 @@ impl TileKernels for Kernels {
 }
 
 /// Of the product that is quantised then.
-const WAY: Way = Way { transpose: Transpose::OF_B, tf32: false };
+const VARIANT: MatmulVariant = MatmulVariant { transpose: Transpose::OF_B, tf32: false };
 
 impl Quantisation {
     /// Checks the scales.
@@ -224,7 +225,7 @@ impl Quantisation {
 }
 
 /// The sums of rows, which nobody asks for where the other operand's zero point is 0.
-fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32>> {
+fn row_sums(on: &impl Executor, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32>> {
     let mut sums = on.stream().scratch::<i32>(if zero == 0 { 0 } else { v.dims()[0] })?;
     if zero != 0 {
         on.launch(int8_row_sums(v, &mut sums))?;
@@ -234,7 +235,7 @@ fn row_sums(on: &impl Launch, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i32
 
 /// Quantises a product.
 fn finish(
-    on: &impl Launch,
+    on: &impl Executor,
     e: GemmShape,
     q: &Quantisation,
     sums: ViewArg<i32, 2>,

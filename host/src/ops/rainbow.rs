@@ -1,6 +1,6 @@
 //! Hash chains.
 
-use super::{Launch, check};
+use super::{Executor, check};
 use crate::error::Result;
 use tilewright_core::{AsSlice, AsSliceMut};
 use tilewright_kernels as k;
@@ -20,7 +20,7 @@ use tilewright_kernels as k;
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn rainbow_table<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     input: impl AsSlice<'a, i32>,
     output: impl AsSliceMut<'a, u32>,
     rounds: u32,

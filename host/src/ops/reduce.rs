@@ -1,6 +1,6 @@
 //! Many elements, one result.
 
-use super::{Launch, check};
+use super::{Executor, check};
 use crate::error::Result;
 use crate::scratch::Scratch;
 use tilewright_core::{AsSlice, AsSliceMut, AsView, f16};
@@ -10,7 +10,7 @@ use tilewright_kernels as k;
 const PARTIALS_PER_SM: usize = 16;
 
 /// A word for the partial result of each program, and a semaphore.
-fn workspace_of(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
+fn workspace_of(on: &impl Executor) -> Result<(Scratch<u64>, Scratch<u32>)> {
     let programs = PARTIALS_PER_SM * on.num_sms();
     Ok((on.stream().zeroed_scratch(programs)?, on.stream().zeroed_scratch(1)?))
 }
@@ -30,7 +30,7 @@ fn workspace_of(on: &impl Launch) -> Result<(Scratch<u64>, Scratch<u32>)> {
 /// assert_eq!(y, [6.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
+pub fn reduction<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::length("reduction", "y", y.len(), 1, "a sum")?;
     let (mut workspace, mut semaphore) = workspace_of(on)?;
@@ -53,7 +53,7 @@ pub fn reduction<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlice
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn count_array_element<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     x: impl AsSlice<'a, i32>,
     y: impl AsSliceMut<'a, i32>,
     k: i32,
@@ -82,7 +82,7 @@ pub fn count_array_element<'a>(
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn count_2d_array_element<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     x: impl AsView<'a, i32, 2>,
     y: impl AsSliceMut<'a, i32>,
     k: i32,
@@ -114,7 +114,7 @@ pub fn count_2d_array_element<'a>(
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn dot_product<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     a: impl AsSlice<'a, f16>,
     b: impl AsSlice<'a, f16>,
     y: impl AsSliceMut<'a, f16>,

@@ -1,6 +1,6 @@
 //! Operations in place.
 
-use super::{Launch, check};
+use super::{Executor, check};
 use crate::error::Result;
 use tilewright_core::{AsSliceMut, SliceMutArg};
 use tilewright_kernels as k;
@@ -16,7 +16,7 @@ use tilewright_kernels as k;
 /// assert_eq!(x, [3.0, 2.0, 1.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn reverse_array<'a>(on: &impl Launch, x: impl AsSliceMut<'a, f32>) -> Result<()> {
+pub fn reverse_array<'a>(on: &impl Executor, x: impl AsSliceMut<'a, f32>) -> Result<()> {
     on.launch(k::reverse_array::reverse_array(x))
 }
 
@@ -35,7 +35,7 @@ pub fn reverse_array<'a>(on: &impl Launch, x: impl AsSliceMut<'a, f32>) -> Resul
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn color_inversion<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     image: impl AsSliceMut<'a, u8>,
     width: usize,
     height: usize,
@@ -50,6 +50,6 @@ pub fn color_inversion<'a>(
     }
     // SAFETY: the same memory, borrowed for as long, as elements of 4 bytes at an address divisible by 4; any bytes are
     // a u32.
-    let pixels = unsafe { SliceMutArg::<u32>::from_raw(image.addr(), pixels, image.place()) };
+    let pixels = unsafe { SliceMutArg::<u32>::from_raw(image.addr(), pixels, image.device()) };
     on.launch(k::color_inversion::color_inversion(pixels))
 }

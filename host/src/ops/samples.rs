@@ -5,7 +5,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 
-/// A plan whose time was predicted, and measured.
+/// A plan with its predicted and its measured time. [`ExecOptions`](super::ExecOptions) has an example.
 ///
 /// Samples are written down and read with serde, so that a model is fitted to those of several runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,6 +24,15 @@ pub struct Sample {
 }
 
 /// The samples of one call.
+///
+/// # Examples
+/// ```
+/// use tilewright::ops::{FittedModel, SampledCall};
+///
+/// let call = SampledCall { kind: "matmul f16".into(), shape: "64x64x64".into(), samples: vec![] };
+/// // A model is fitted to calls of which several plans were measured.
+/// assert!(FittedModel::of(tilewright::Runtime::cpu().device(), None, &[call]).misses.is_empty());
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SampledCall {
     /// The operation and its types, as in `f16`: qualities are of all calls of a kind.
@@ -34,7 +43,8 @@ pub struct SampledCall {
     pub samples: Vec<Sample>,
 }
 
-/// Where [`On::sampling`](super::On::sampling) puts samples.
+/// Where [`ExecOptions::sampling`](super::ExecOptions::sampling) puts samples. [`ExecOptions`](super::ExecOptions) has an
+/// example.
 pub type Samples = RefCell<Vec<Sample>>;
 
 /// Durations as microseconds.

@@ -1,6 +1,6 @@
 //! Matrices in scratch memory.
 
-use super::Launch;
+use super::Executor;
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use tilewright_core::{AsSlice, AsSliceMut, Element, SliceArg, ViewArg, ViewMutArg};
@@ -16,7 +16,7 @@ impl<T: Element> ScratchMatrix<T> {
     /// With unspecified contents and rows that begin at multiples of so many elements.
     ///
     /// Errors: [`Error::OutOfMemory`], [`Error::TooLarge`].
-    pub fn new(on: &impl Launch, dims: [usize; 2], multiples: usize) -> Result<Self> {
+    pub fn new(on: &impl Executor, dims: [usize; 2], multiples: usize) -> Result<Self> {
         let too_large = || Error::TooLarge { len: dims[0].saturating_mul(dims[1]), size: size_of::<T>() };
         let pitch = dims[1].checked_next_multiple_of(multiples).ok_or_else(too_large)?;
         let len = dims[0].checked_mul(pitch).ok_or_else(too_large)?;
@@ -43,7 +43,8 @@ impl<T: Element> ScratchMatrix<T> {
         assert!(first <= self.dims[0] && self.pitch == self.dims[1]);
         let all = self.memory.as_slice_arg();
         let before = first * self.pitch;
-        // SAFETY: what follows the first rows of the memory, which has `dims[0]` rows of `pitch` elements; borrowed as long.
-        unsafe { SliceArg::from_raw(all.addr() + (before * size_of::<T>()) as u64, all.len() - before, all.place()) }
+        // SAFETY: what follows the first rows of the memory, which has `dims[0]` rows of `pitch` elements; borrowed as
+        // long.
+        unsafe { SliceArg::from_raw(all.addr() + (before * size_of::<T>()) as u64, all.len() - before, all.device()) }
     }
 }

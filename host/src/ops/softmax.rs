@@ -2,12 +2,12 @@
 
 use super::decide::Limits;
 use super::kernel_plan::{self, KernelPlan};
-use super::{Launch, check, decide};
-use crate::choose::Tunable;
+use super::{Executor, check, decide};
 use crate::error::Result;
 use crate::planner::Question;
 use crate::planner::cost::Work;
 use crate::planner::rows::RowsWork;
+use crate::select::Tunable;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsSlice, AsSliceMut, ConfigDesc, KernelDesc, SliceArg, SliceMutArg};
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
@@ -31,7 +31,7 @@ use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax
 /// assert_eq!(y, [0.25; 4]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
+pub fn softmax_1d<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("softmax_1d", &[("x", x.len()), ("y", y.len())])?;
     if x.is_empty() {
@@ -42,15 +42,15 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
     let mut maxima = on.stream().scratch::<f32>(pairs)?;
     let mut sums = on.stream().scratch::<f32>(pairs)?;
     on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
-    // SAFETY: the launch in front reads `x` and writes maxima and sums, which this one reads after its wait, as it stores
-    // after it.
+    // SAFETY: the launch in front reads `x` and writes maxima and sums, which this one reads after its wait, as it
+    // stores after it.
     unsafe { on.launch_early(softmax_1d_apply(x, &maxima, &sums, y)) }
 }
 
 /// Softmax of every row of a row-major, contiguous matrix of any width.
 ///
-/// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts which
-/// one is fastest, or measures the best few once for each size (see [`crate::Autotune`]).
+/// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts
+/// which one is fastest, or measures the best few once for each size (see [`crate::Autotune`]).
 ///
 /// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are
 /// NaN.
@@ -68,7 +68,7 @@ pub fn softmax_1d<'a>(on: &impl Launch, x: impl AsSlice<'a, f32>, y: impl AsSlic
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn softmax_rows<'a>(
-    on: &impl Launch,
+    on: &impl Executor,
     x: impl AsSlice<'a, f32>,
     y: impl AsSliceMut<'a, f32>,
     rows: usize,
@@ -101,7 +101,7 @@ pub fn softmax_rows<'a>(
     decide::run(on, &question, &y, candidates, |plan: &KernelPlan| {
         let out = y.as_view();
         // SAFETY: one launch has it at a time.
-        let y = unsafe { SliceMutArg::from_raw(out.addr(), area, out.place()) };
+        let y = unsafe { SliceMutArg::from_raw(out.addr(), area, out.device()) };
         let call = match plan.kernel.name {
             "softmax_rows_packed" => softmax_rows_packed(x, y, rows, cols),
             "softmax_rows_wide" => softmax_rows_wide(x, y, rows, cols),

@@ -1,11 +1,12 @@
 //! Stream-K: products whose tiles do not fill the device in whole waves. Programs share the tiles of the last wave.
 
-use super::Launch;
+use super::Executor;
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
 use tilewright_core::{AsSliceMut, ConfigDesc, Element, SliceMutArg};
 
-/// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room together.
+/// The largest tile of which one program is on a multiprocessor; of smaller ones more are, which take no more room
+/// together.
 pub(super) const TILE: [usize; 2] = [128, 256];
 /// Programs on a multiprocessor, at most.
 const PER_SM: usize = 4;
@@ -35,24 +36,24 @@ pub(super) struct Workspace<S> {
 }
 
 impl<S: Element> Workspace<S> {
-    pub fn new(on: &impl Launch) -> Result<Self> {
+    pub fn new(on: &impl Executor) -> Result<Self> {
         let num_sms = on.num_sms();
         let sums = on.stream().scratch(num_sms * TILE[0] * TILE[1])?;
         Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch(num_sms * PER_SM * WORDS)? })
     }
 
     /// For a data-parallel launch.
-    pub fn none(on: &impl Launch) -> Result<Self> {
+    pub fn none(on: &impl Executor) -> Result<Self> {
         Ok(Workspace { sums: on.stream().scratch(0)?, semaphores: on.stream().scratch(0)? })
     }
 
     /// Of a launch under stream-K, or of another scheduler.
-    pub fn of_scheduler(on: &impl Launch, stream_k: bool) -> Result<Self> {
+    pub fn of_scheduler(on: &impl Executor, stream_k: bool) -> Result<Self> {
         if stream_k { Self::new(on) } else { Self::none(on) }
     }
 
     /// Of so many sums and semaphores, for split-K. Errors: [`Error::TooLarge`] where there is no such number.
-    pub fn of(on: &impl Launch, sums: Option<usize>, semaphores: Option<usize>) -> Result<Self> {
+    pub fn of(on: &impl Executor, sums: Option<usize>, semaphores: Option<usize>) -> Result<Self> {
         let too_large = || Error::TooLarge { len: usize::MAX, size: size_of::<S>() };
         let len = |n: Option<usize>| n.ok_or_else(too_large);
         let sums = on.stream().scratch(len(sums)?)?;

@@ -17,8 +17,8 @@ impl Tma {
         (self.width as u64) << 2 | u64::from(self.loads) << 1 | u64::from(self.stores)
     }
 
-    /// The first variant of a configuration that takes such arguments and `runs`. `result` is the parameter that a kernel
-    /// stores to.
+    /// The first variant of a configuration that takes such arguments and `runs`. `result` is the parameter that a
+    /// kernel stores to.
     pub fn variant(
         self,
         kernel: &KernelDesc,

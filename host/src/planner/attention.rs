@@ -1,8 +1,9 @@
 //! The predicted time of a kernel of attention.
 //!
-//! A program has a block of queries and goes through their keys block by block. Terms: a launch, the blocks of keys of the
-//! busiest multiprocessor, each with its multiply-adds and exponentials or the latency of one after another, a part for
-//! each program, partial sums of programs that share keys, and bytes from and to device memory, which bound the whole.
+//! A program has a block of queries and goes through their keys block by block. Terms: a launch, the blocks of keys of
+//! the busiest multiprocessor, each with its multiply-adds and exponentials or the latency of one after another, a part
+//! for each program, partial sums of programs that share keys, and bytes from and to device memory, which bound the
+//! whole.
 
 use super::device::DeviceModel;
 use serde::{Deserialize, Serialize};
@@ -28,14 +29,14 @@ pub(crate) struct AttentionWork {
     pub per_sm: usize,
     /// Programs on a multiprocessor at a time.
     pub resident: usize,
-    /// Programs stay for several blocks of queries.
-    pub stays: bool,
+    /// Each program computes several blocks of queries, one after another.
+    pub persistent: bool,
     /// Warpgroups multiply, and TMA loads.
     pub wgmma: bool,
     /// Programs share the keys of a block of queries, under split-KV.
     pub split_kv: bool,
     /// Rows that a program adds up at a time, under split-KV.
-    pub combined: usize,
+    pub reduce_rows: usize,
 }
 
 /// Programs that share the keys of a block of queries, at most.
@@ -74,9 +75,9 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &AttentionWork)
         } else {
             // Each part writes its sums, and adds up those of all parts for some rows at a time.
             let exchanged = 2.0 * rows * work.d as f32 * 4.0 * at_once as f32;
-            let combined = (rows / (parts * work.combined.max(1)) as f32).ceil();
-            let loads = (parts * work.combined).div_ceil(SUMS_AT_ONCE) as f32;
-            c.partials + exchanged / model.store_per_sm + combined * loads * c.combined_rows
+            let groups = (rows / (parts * work.reduce_rows.max(1)) as f32).ceil();
+            let loads = (parts * work.reduce_rows).div_ceil(SUMS_AT_ONCE) as f32;
+            c.partials + exchanged / model.store_per_sm + groups * loads * c.combined_rows
         };
         rounds * (deep as f32 * step(at_once as f32) + c.block[path] + c.fill[path]) + sums
     } else {
@@ -86,8 +87,8 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &AttentionWork)
         let at_once = on_sm.min(work.resident as f32).max(1.0);
         // Programs of a round do not end at once.
         let rounds = 0.5 * ((on_sm / at_once).ceil() + on_sm / at_once);
-        // A program that stays overlaps the fill of its next block.
-        let filled = if work.stays { 1.0 } else { rounds };
+        // A persistent program overlaps the fill of its next block.
+        let filled = if work.persistent { 1.0 } else { rounds };
         rounds * (steps as f32 * step(at_once) + c.block[path]) + filled * c.fill[path]
     };
     let memory = work.bytes as f32 / c.memory;

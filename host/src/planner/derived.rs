@@ -30,7 +30,7 @@ pub(super) fn of(device: &Device, base: &DeviceModel) -> DeviceModel {
     let g = &mut m.gemm;
     let of_half: [(&mut GemmModel, f32); 6] = [
         (&mut g.half, 1.0),
-        (&mut g.widened, 1.0),
+        (&mut g.mixed_input, 1.0),
         (&mut g.tf32, 0.5),
         (&mut g.tf32x3, 0.5 / 3.0),
         (&mut g.decomposed_tf32x3, 0.5 / 3.0),

@@ -19,7 +19,7 @@ pub(crate) enum Math {
     /// 3xTF32 of decomposed operands.
     DecomposedTf32x3,
     /// f16 by a B of 8 bits.
-    Widened,
+    MixedInput,
     /// f32 fused multiply-adds of a row by a matrix.
     Gemv,
 }
@@ -45,7 +45,8 @@ pub(crate) struct DeviceModel {
     pub reduced_per_program: f32,
     /// How much longer a step takes for each byte that a thread spills.
     pub spilled: f32,
-    /// A launch of a copy in front of a kernel, beside its bytes; of one that decomposes; and of a transposition behind.
+    /// A launch of a copy in front of a kernel, beside its bytes; of one that decomposes; and of a transposition
+    /// behind.
     pub copy: f32,
     pub decomposition: f32,
     pub transposition: f32,
@@ -70,7 +71,7 @@ pub(crate) struct GemmModels {
     pub f32: GemmModel,
     pub tf32x3: GemmModel,
     pub decomposed_tf32x3: GemmModel,
-    pub widened: GemmModel,
+    pub mixed_input: GemmModel,
     pub gemv: GemmModel,
 }
 
@@ -83,7 +84,7 @@ impl GemmModels {
             Math::F32 => &self.f32,
             Math::Tf32x3 => &self.tf32x3,
             Math::DecomposedTf32x3 => &self.decomposed_tf32x3,
-            Math::Widened => &self.widened,
+            Math::MixedInput => &self.mixed_input,
             Math::Gemv => &self.gemv,
         }
     }

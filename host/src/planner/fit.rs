@@ -1,8 +1,8 @@
 //! Coefficients of the model from measured times, by the logarithms of times: Cauchy's loss,
 //! minimized by the method of Levenberg and Marquardt.
 //!
-//! Every coefficient is positive, so that its logarithm is what is fitted. A coefficient that the samples say little about
-//! stays where it was. Plans that are much slower than the best one of their call count less: nobody takes them.
+//! Every coefficient is positive, so that its logarithm is what is fitted. A coefficient that the samples say little
+//! about stays where it was. Plans that are much slower than the best one of their call count less: nobody takes them.
 
 use super::cost::{self, Cost};
 use super::device::DeviceModel;
@@ -34,7 +34,7 @@ pub struct Quality {
     pub rank: f64,
 }
 
-/// A call for which a model chooses a plan that is not the fastest.
+/// A call for which a model chooses a plan that is not the fastest. The example of [`SampledCall`] has none.
 #[derive(Clone, Debug)]
 pub struct Miss {
     /// The kind of the call and its arguments.
@@ -59,8 +59,8 @@ pub struct Miss {
 /// ```
 #[derive(Clone, Debug)]
 pub struct FittedModel {
-    /// Of every kind of calls: of the model in use, which may have been fitted to them, and of one that was fitted without
-    /// the tested calls.
+    /// Of every kind of calls: of the model in use, which may have been fitted to them, and of one that was fitted
+    /// without the tested calls.
     pub qualities: Vec<(String, [Quality; 2])>,
     /// Calls for which this model does not choose the fastest plan, the worst first.
     pub misses: Vec<Miss>,
@@ -86,9 +86,9 @@ struct Call<'a> {
 }
 
 impl FittedModel {
-    /// Fits the model of a device to sampled calls ([`On::sampling`](crate::ops::On::sampling)). Every fourth call is kept
-    /// for the qualities, and the model is fitted to all afterwards. It starts from the model that is shipped or derived;
-    /// the one in use may be kept in `dir`.
+    /// Fits the model of a device to sampled calls ([`ExecOptions::sampling`](crate::ops::ExecOptions::sampling)).
+    /// Every fourth call is kept for the qualities, and the model is fitted to all afterwards. It starts from the model
+    /// that is shipped or derived; the one in use may be kept in `dir`.
     pub fn of(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
         let num_sms = device.num_sms as usize;
         let calls: Vec<Call> = calls.iter().map(Call::of).filter(|call| call.plans.len() > 1).collect();

@@ -2,8 +2,8 @@
 //!
 //! Terms, each with a physical meaning:
 //! - a launch,
-//! - steps of the depth on the busiest multiprocessor: each costs its multiply-adds, its loads from the L2 cache, or the
-//!   latency of its pipeline stage, whichever takes longest,
+//! - steps of the depth on the busiest multiprocessor: each costs its multiply-adds, its loads from the L2 cache, or
+//!   the latency of its pipeline stage, whichever takes longest,
 //! - the pipeline's fill and the epilogue, for each tile in turn,
 //! - partial sums of programs that share a tile,
 //! - bytes from and to device memory, which bound the whole.
@@ -136,7 +136,7 @@ impl Tile {
             min_k_steps: size("MIN_K_STEPS"),
             threads: (config.warps * 32) as f32,
             by_columns: get("BY_COLUMNS") == Some(1) || rows < 64,
-            times: if get("X3") == Some(1) { 3.0 } else { 1.0 },
+            times: if get("TF32X3") == Some(1) { 3.0 } else { 1.0 },
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The planner: how an operation that can be done in several ways is done for given arguments.
 //!
 //! An operation enumerates its plans as data, each with a cost ([`cost`]), whose time a model of the device predicts. A
-//! result that was measured before, or is shipped, decides. Else the plan with the shortest predicted time is taken, or the
-//! best few are measured where tuning is on. A plan that was decided is kept for the same shapes and layouts, so that the
-//! next call finds it by one look-up.
+//! result that was measured before, or is shipped, decides. Else the plan with the shortest predicted time is taken, or
+//! the best few are measured where tuning is on. A plan that was decided is kept for the same shapes and layouts, so
+//! that the next call finds it by one look-up.
 
 pub(crate) mod attention;
 pub(crate) mod cost;
@@ -17,9 +17,9 @@ pub(crate) mod offers;
 pub(crate) mod rows;
 pub(crate) mod shape;
 
-use crate::choose::File;
 use crate::error::{Error, Result};
 use crate::runtime::{BackendKind, Runtime};
+use crate::select::File;
 use crate::stream::Stream;
 use crate::tuner::key;
 use crate::tuner::measure::Output;
@@ -75,7 +75,8 @@ const MEASURED: (usize, f32) = (3, 1.6);
 const FORCED: (usize, f32) = (24, 2.5);
 
 impl Runtime {
-    /// The model of this device: the one that was fitted on this machine, a shipped one, or one derived from attributes.
+    /// The model of this device: the one that was fitted on this machine, a shipped one, or one derived from
+    /// attributes.
     pub(crate) fn model(&self) -> Arc<DeviceModel> {
         let kept = self.0.model.get_or_init(Default::default);
         if let Some(model) = &*kept.read().unwrap_or_else(PoisonError::into_inner) {
@@ -86,8 +87,8 @@ impl Runtime {
     }
 
     /// The plan for these arguments, and a report where plans were measured. `run` enqueues one whole run of a plan on
-    /// `stream`; it is called only where plans are measured, which `measure` allows. `outputs` are all that a plan writes
-    /// but scratch memory; they are as before afterwards.
+    /// `stream`; it is called only where plans are measured, which `measure` allows. `outputs` are all that a plan
+    /// writes but scratch memory; they are as before afterwards.
     ///
     /// Errors: [`Error::Unsupported`] without a candidate; those of lost devices.
     pub(crate) fn decide<P: Plan>(

@@ -1,4 +1,5 @@
-//! The model of a device: fitted on this machine, or shipped for devices that were measured, or derived from attributes.
+//! The model of a device: fitted on this machine, or shipped for devices that were measured, or derived from
+//! attributes.
 
 use super::derived;
 use super::device::DeviceModel;
@@ -13,7 +14,7 @@ use tilewright_cache_dir::CacheDir;
 const SHIPPED: &[(&str, &str)] = &[("NVIDIA H100 80GB HBM3", include_str!("models/nvidia-h100-80gb-hbm3.json"))];
 
 /// Changes with the meaning of a coefficient: models of another format are not used.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// A model in the cache folder.
 #[derive(Serialize, Deserialize)]

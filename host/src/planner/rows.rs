@@ -1,7 +1,7 @@
 //! The predicted time of a kernel that goes over rows, such as a softmax.
 //!
-//! Terms: a launch, the tiles of the busiest multiprocessor, each with the elements of its padded tile and a latency, and
-//! bytes from and to device memory, which bound the whole.
+//! Terms: a launch, the tiles of the busiest multiprocessor, each with the elements of its padded tile and a latency,
+//! and bytes from and to device memory, which bound the whole.
 
 use super::device::DeviceModel;
 use serde::{Deserialize, Serialize};

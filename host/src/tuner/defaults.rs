@@ -5,8 +5,8 @@
 //!   "kernels": { "relu[f16]": { "x:25 y:25 v0": "BLOCK=1024,warps=4" } } }
 //! ```
 //! Keys and configuration ids are those of the cache files. `driver` and `crate` say where the numbers come from and
-//! decide nothing; a configuration that no longer exists is passed over. A device that nobody measured starts from what was
-//! measured on one of its compute capability.
+//! decide nothing; a configuration that no longer exists is passed over. A device that nobody measured starts from what
+//! was measured on one of its compute capability.
 
 use super::key;
 use super::store::FORMAT;

@@ -1,11 +1,11 @@
 //! What a tuning result is filed under: the kernel, and its arguments rounded so that near sizes share a result.
 //!
-//! Lengths, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the
-//! values from `2^(b-1)` to `2^b - 1`. GemmShape of views decide how many tiles there are, and so how full the last wave of programs is: their
-//! buckets end where tiles do, at powers of two up to 64, at 96, at multiples of 128 up to 4096, and then at eighths of powers of two. Strides that are
-//! longer than a sector of the L2 cache, and no multiple of one, are in buckets of their own, 64 higher: tensor maps ask for their rows in four times as many
-//! requests.
-//! Addresses and floating-point scalars do not count.
+//! Lengths, strides and integer scalars are rounded to powers of two: bucket 0 is the value 0, bucket `b` the values
+//! from `2^(b-1)` to `2^b - 1`. GemmShape of views decide how many tiles there are, and so how full the last wave of
+//! programs is: their buckets end where tiles do, at powers of two up to 64, at 96, at multiples of 128 up to 4096, and
+//! then at eighths of powers of two. Strides that are longer than a sector of the L2 cache, and no multiple of one, are
+//! in buckets of their own, 64 higher: tensor maps ask for their rows in four times as many requests. Addresses and
+//! floating-point scalars do not count.
 
 use crate::variant::Kind;
 use core::fmt::Write;
@@ -45,8 +45,8 @@ pub(crate) const fn stride_bucket(v: u64, size: usize) -> u8 {
     bucket(v) + if in_sectors(v, size) { 0 } else { 64 }
 }
 
-/// Whether rows that are so far apart, if longer than a sector of the L2 cache, all begin where the first does in one. Of others tensor maps ask for 32
-/// bytes at a time, in four times as many requests.
+/// Whether rows that are so far apart, if longer than a sector of the L2 cache, all begin where the first does in one.
+/// Of others tensor maps ask for 32 bytes at a time, in four times as many requests.
 #[inline]
 pub(crate) const fn in_sectors(stride: u64, size: usize) -> bool {
     const SECTOR: u64 = 32;

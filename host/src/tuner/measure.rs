@@ -1,7 +1,7 @@
 //! The search on a real device: saves and restores outputs, compares them, and times runs from a cold cache.
 
-use super::gate;
 use super::search::Bench;
+use super::validate;
 use crate::cuda::context::Cuda;
 use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
@@ -11,13 +11,14 @@ use crate::stream::Stream;
 use core::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright_core::{DType, Element, Place, SliceMutArg};
+use tilewright_core::{DType, DeviceId, Element, SliceMutArg};
 
 /// Memory that a candidate writes: saved before the search, restored between runs, compared after each candidate's.
+/// [`Tunable`](crate::Tunable) has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     pub(crate) addr: u64,
-    pub(crate) place: Place,
+    pub(crate) device: DeviceId,
     pub(crate) bytes: u64,
     pub(crate) dtype: DType,
     /// Results may differ by what tf32 leaves out.
@@ -31,7 +32,7 @@ impl<'a> Output<'a> {
     /// An argument that is written.
     ///
     /// # Safety
-    /// While [`Runtime::choose_among`] has this value, nobody uses the memory but the candidates that it runs.
+    /// While [`Runtime::select_among`] has this value, nobody uses the memory but the candidates that it runs.
     ///
     /// The memory lives as long as the value:
     /// ```compile_fail,E0597
@@ -47,7 +48,7 @@ impl<'a> Output<'a> {
     pub unsafe fn new<T: Element>(arg: &SliceMutArg<'a, T>) -> Output<'a> {
         Output {
             addr: arg.addr(),
-            place: arg.place(),
+            device: arg.device(),
             bytes: (arg.len() * size_of::<T>()) as u64,
             dtype: T::DTYPE,
             tf32: false,
@@ -58,8 +59,8 @@ impl<'a> Output<'a> {
 }
 
 /// Times of one `Bench::time`: at least this many, and no more than fill the time.
-const LEAST_SAMPLES: usize = 3;
-const MOST_SAMPLES: usize = 20;
+const MIN_SAMPLES: usize = 3;
+const MAX_SAMPLES: usize = 20;
 const ROUND: Duration = Duration::from_millis(10);
 
 pub(crate) struct Measure<'a> {
@@ -86,8 +87,8 @@ enum Backup {
 }
 
 impl<'a> Measure<'a> {
-    /// Saves the outputs. Errors: out of memory for the copies; [`Error::StreamMismatch`] where the stream is of another
-    /// runtime, or an output lives elsewhere.
+    /// Saves the outputs. Errors: out of memory for the copies; [`Error::StreamMismatch`] where the stream is of
+    /// another runtime, or an output lives elsewhere.
     ///
     /// # Safety
     /// During the life of the result nobody uses the outputs but `run`.
@@ -104,8 +105,8 @@ impl<'a> Measure<'a> {
             (None, None) => true,
             _ => false,
         };
-        let here = |place| place == rt.device().place || place == Place::Unknown;
-        if !of_runtime || !outputs.iter().all(|o| here(o.place)) {
+        let here = |device| device == rt.device().id || device == DeviceId::Unknown;
+        if !of_runtime || !outputs.iter().all(|o| here(o.device)) {
             return Err(Error::StreamMismatch);
         }
         let mut saved = Vec::new();
@@ -140,7 +141,7 @@ impl<'a> Measure<'a> {
 
     /// Sampled pieces of an output as they are now.
     fn read(&self, output: Output<'_>) -> Result<Vec<Vec<u8>>> {
-        gate::sample(output.bytes)
+        validate::sample(output.bytes)
             .into_iter()
             .map(|(offset, bytes)| {
                 let at = output.addr + offset;
@@ -228,9 +229,9 @@ impl Bench for Measure<'_> {
         for s in self.outputs.iter().filter(|s| s.output.compare) {
             let now = self.read(s.output)?;
             let size = s.output.dtype.size() as u64;
-            for (((offset, _), want), got) in gate::sample(s.output.bytes).iter().zip(&s.reference).zip(&now) {
+            for (((offset, _), want), got) in validate::sample(s.output.bytes).iter().zip(&s.reference).zip(&now) {
                 if let Some(wrong) =
-                    gate::difference(s.output.dtype, s.output.tf32, (offset / size) as usize, want, got)
+                    validate::difference(s.output.dtype, s.output.tf32, (offset / size) as usize, want, got)
                 {
                     return Ok(Some(wrong));
                 }
@@ -241,13 +242,13 @@ impl Bench for Measure<'_> {
 
     fn time(&mut self, candidate: usize) -> Result<Vec<Duration>> {
         let about = self.estimate(candidate)?;
-        let samples = (ROUND.as_nanos() / about.as_nanos().max(1)).clamp(LEAST_SAMPLES as u128, MOST_SAMPLES as u128);
+        let samples = (ROUND.as_nanos() / about.as_nanos().max(1)).clamp(MIN_SAMPLES as u128, MAX_SAMPLES as u128);
         // Enqueue all before waiting for any: the device stays busy, and launches hide behind the flush.
         let started = Instant::now();
         let mut events = Vec::new();
         for _ in 0..samples {
             events.push(self.sample(candidate)?);
-            if self.stream.as_cuda().is_none() && events.len() >= LEAST_SAMPLES && started.elapsed() > 5 * ROUND {
+            if self.stream.as_cuda().is_none() && events.len() >= MIN_SAMPLES && started.elapsed() > 5 * ROUND {
                 break;
             }
         }

@@ -1,17 +1,17 @@
 //! The autotuner: which configuration a launch uses.
 //!
-//! A result is filed under the kernel, its types, the device and the rounded sizes ([`key`]). It is looked up among this
-//! process's own results and those on disk ([`store`]), then among the shipped ones ([`defaults`]): what was measured on
-//! this very machine comes before what was measured on one like it. Where neither has it, `TILE_AUTOTUNE` decides
-//! whether the real arguments are measured ([`search`], [`measure`]) or the best guess is used: what is shipped for another
-//! device of the same compute capability, for the nearest sizes, or the default configuration.
+//! A result is filed under the kernel, its types, the device and the rounded sizes ([`key`]). It is looked up among
+//! this process's own results and those on disk ([`store`]), then among the shipped ones ([`defaults`]): what was
+//! measured on this very machine comes before what was measured on one like it. Where neither has it, `TILE_AUTOTUNE`
+//! decides whether the real arguments are measured ([`search`], [`measure`]) or the best guess is used: what is shipped
+//! for another device of the same compute capability, for the nearest sizes, or the default configuration.
 
 pub(crate) mod defaults;
-mod gate;
 pub(crate) mod key;
 pub(crate) mod measure;
 mod search;
 pub(crate) mod store;
+mod validate;
 
 pub(crate) use search::search;
 pub use search::{Candidate, Outcome, Report};
@@ -25,6 +25,16 @@ use store::{Provenance, Record, Records};
 use tilewright_core::cpu::fork::PerProcess;
 
 /// When launches measure configurations (`TILE_AUTOTUNE=off|on|force`).
+///
+/// # Examples
+/// ```
+/// use tilewright::{Autotune, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// assert_eq!(rt.autotune(), Autotune::from_env());
+/// rt.set_autotune(Autotune::Force);
+/// assert_eq!(rt.autotune(), Autotune::parse("force").unwrap());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Autotune {
@@ -63,7 +73,7 @@ impl Autotune {
     }
 }
 
-/// Where a configuration comes from.
+/// Where a configuration comes from. [`Runtime::configuration`](crate::Runtime::configuration) has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Measured by this process.
@@ -73,7 +83,7 @@ pub enum Source {
     /// Shipped for this device.
     Shipped,
     /// Shipped for another device of its compute capability.
-    Alike,
+    SameArch,
     /// Shipped for other sizes, on this device or one of its compute capability.
     Nearest,
     /// Predicted by the planner.
@@ -183,7 +193,7 @@ impl Tuner {
     /// What is shipped for this key, else for it on a device like this, else for the nearest.
     pub(crate) fn shipped(&self, label: &str, signature: &str) -> Option<(String, Source)> {
         let like = || defaults::of(&self.device).into_iter().chain(defaults::alike(&self.device, &self.capability));
-        let source = |d: &defaults::Defaults| if d.device == self.device { Source::Shipped } else { Source::Alike };
+        let source = |d: &defaults::Defaults| if d.device == self.device { Source::Shipped } else { Source::SameArch };
         let exact = like().find_map(|d| Some((d.exact(label, signature)?, source(d))));
         let nearest = || {
             like()
@@ -218,7 +228,8 @@ impl Tuner {
         }
     }
 
-    /// What is known of all that this process has asked for, kernels and ways of operations, as a file for `host/defaults`.
+    /// What is known of all that this process has asked for, kernels and ways of operations, as a file for
+    /// `host/defaults`.
     pub(crate) fn export(&self) -> String {
         let of = |k: &Kernel| k.records.iter().map(|(signature, r)| (signature.clone(), r.config.clone())).collect();
         let known = self
@@ -318,7 +329,7 @@ mod tests {
         };
         let new = tuner(&device("NVIDIA H100 PCIe"));
         assert_eq!(new.known(label, "h", signature), None);
-        assert_eq!(new.guess(label, "h", signature), Some((config.clone(), Source::Alike)));
+        assert_eq!(new.guess(label, "h", signature), Some((config.clone(), Source::SameArch)));
         let (name, sizes) = signature.split_once(':').unwrap();
         let other = format!("{name}:99{}", sizes.trim_start_matches(|c: char| c.is_ascii_digit()));
         assert_eq!(new.guess(label, "h", &other).unwrap().1, Source::Nearest);

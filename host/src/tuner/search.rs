@@ -22,26 +22,56 @@ pub(crate) trait Bench {
     fn time(&mut self, candidate: usize) -> Result<Vec<Duration>>;
 }
 
-/// How a search ended.
+/// The result of a search among configurations.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Outcome, Runtime, tile_kernel};
+///
+/// #[tile_kernel(tune(BLOCK = [64, 128], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
+/// fn ones<const BLOCK: usize>(y: &mut [f32]) {
+///     store(y, program_id(0) * BLOCK + arange(BLOCK), 1.0);
+/// }
+///
+/// let rt = Runtime::cpu();
+/// rt.set_cache_dir(None);
+/// let mut y = [0.0f32; 100];
+/// let report = rt.tune(rt.stream(), ones(&mut y))?;
+/// for candidate in &report.candidates {
+///     match &candidate.outcome {
+///         Outcome::Ran(time) => println!("{}: {time:?}", candidate.id),
+///         Outcome::Pruned(why) | Outcome::Wrong(why) => println!("{}: {why}", candidate.id),
+///     }
+/// }
+/// assert!(report.time(report.winner).is_some());
+/// assert_eq!(report.shipped_loses(), None, "nothing is shipped for this kernel");
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The chosen candidate, an index into `candidates`.
     pub winner: usize,
     /// Against which the others were measured: the default, or the first that runs.
     pub base: usize,
-    /// What would be taken without measuring: the one shipped for these sizes, else that of a device like this, else that for the nearest sizes.
+    /// What would be taken without measuring: the one shipped for these sizes, else that of a device like this, else
+    /// that for the nearest sizes.
     pub shipped: Option<usize>,
+    /// All configurations, the default first.
     pub candidates: Vec<Candidate>,
     /// What the search took.
     pub took: Duration,
 }
 
+/// A configuration and its outcome. [`Report`] has an example.
 #[derive(Clone, Debug)]
 pub struct Candidate {
+    /// The id of the configuration, as in `BLOCK=64,warps=1`.
     pub id: String,
+    /// How its measurement ended.
     pub outcome: Outcome,
 }
 
+/// How the measurement of a configuration ended. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Median time of one run.
@@ -61,7 +91,8 @@ impl Report {
         }
     }
 
-    /// How much longer than the winner the shipped candidate takes, as a share; none where there is none, or it cannot run.
+    /// How much longer than the winner the shipped candidate takes, as a share; none where there is none, or it cannot
+    /// run.
     pub fn shipped_loses(&self) -> Option<f64> {
         Some(self.time(self.shipped?)?.as_secs_f64() / self.time(self.winner)?.as_secs_f64() - 1.0)
     }
@@ -69,7 +100,7 @@ impl Report {
 
 /// A winner is faster than the default by more than this, else the default stays.
 const MARGIN: f64 = 0.004;
-/// Who is as near to the fastest after the screening runs off with it, so many at most.
+/// Candidates within NEAR of the fastest one after screening are measured again, RIVALS of them at most.
 const NEAR: f64 = 0.03;
 const RIVALS: usize = 3;
 const SCREENING_ROUNDS: usize = 3;
@@ -144,7 +175,8 @@ fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report>
     Ok(Report { winner, base, shipped, candidates, took: start.elapsed() })
 }
 
-/// All in turn, A B C, C B A, so that clocks and temperature favour none; decided by the median of a rival's ratios to the base.
+/// All in turn, A B C, C B A, so that clocks and temperature favour none; decided by the median of a rival's ratios to
+/// the base.
 fn run_off(bench: &mut dyn Bench, base: usize, rivals: &[usize], times: &mut [Vec<Duration>]) -> Result<usize> {
     let mut order: Vec<usize> = [&[base], rivals].concat();
     let mut ratios = vec![Vec::new(); times.len()];

@@ -93,7 +93,7 @@ const LOCK_LIMIT: Duration = Duration::from_secs(5);
 pub(crate) fn add(dir: &Path, path: &Path, label: &str, provenance: &Provenance, new: &Records) -> std::io::Result<()> {
     let dir = CacheDir::at(dir);
     let _lock = dir.lock(path.with_file_name("lock"), Some(LOCK_LIMIT))?;
-    // Whoever has looked for results was told of a file that cannot be used.
+    // A file that cannot be used was reported when results were read.
     let mut results = read(&dir, path, label, provenance).unwrap_or_default();
     results.extend(new.clone());
     let file = File { format: FORMAT, kernel: label.into(), provenance: provenance.clone(), results };

@@ -35,16 +35,16 @@ pub unsafe extern "ptx-kernel" fn double_b(x: u64, n: u64) {
 }
 "#;
 
-struct Place {
+struct TestCrate {
     dir: PathBuf,
     tilewright_core: PathBuf,
     files: Vec<PathBuf>,
     cache: Cache,
 }
 
-impl Place {
+impl TestCrate {
     /// A folder with a crate's sources, a `tilewright_core`, and the cache that other tests use too: `core` is slow.
-    fn new(name: &str) -> Place {
+    fn new(name: &str) -> TestCrate {
         let dir = std::env::temp_dir().join(format!("tile-compile-test-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(dir.join("core/src")).unwrap();
@@ -54,7 +54,7 @@ impl Place {
         fs::write(&files[0], format!("#[tile_kernel]\n{UNIT}")).unwrap();
         fs::write(&files[1], "fn main() {}").unwrap();
         let cache = Cache::from_env().unwrap_or_else(|| Cache::at(dir.join("cache")));
-        Place { tilewright_core: dir.join("core/src/lib.rs"), dir, files, cache }
+        TestCrate { tilewright_core: dir.join("core/src/lib.rs"), dir, files, cache }
     }
 
     fn build(&self, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestCrate {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.dir);
     }
@@ -138,14 +138,14 @@ fn have_toolchain() -> bool {
 
 #[test]
 fn no_toolchain_is_no_concern_without_kernels() {
-    let p = Place::new("none");
+    let p = TestCrate::new("none");
     let outcome = p.build(&|_, _| Vec::new(), missing).unwrap();
     assert!(outcome.report.entries.is_empty() && p.bundles().is_empty());
 }
 
 #[test]
 fn no_toolchain_is_named() {
-    let p = Place::new("missing");
+    let p = TestCrate::new("missing");
     let e = p.build(&as_is, missing).unwrap_err();
     assert!(matches!(e, BuildError::Toolchain(_)) && e.to_string().contains("rustup component add rust-src"), "{e}");
 }
@@ -155,7 +155,7 @@ fn a_unit_becomes_a_bundle() {
     if !have_toolchain() {
         return;
     }
-    let p = Place::new("bundle");
+    let p = TestCrate::new("bundle");
     let outcome = p.build(&as_is, toolchain::find).unwrap();
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
     assert_eq!(p.bundles(), ["double-f00d.bundle"]);
@@ -192,7 +192,7 @@ fn broken_lowered_code_is_reported_and_kept() {
     if !have_toolchain() {
         return;
     }
-    let p = Place::new("broken");
+    let p = TestCrate::new("broken");
     let lower = |source: Source, _: &Libraries| {
         let mut units = as_is(source, &Libraries::default());
         let mut bad = units[0].clone();
@@ -216,7 +216,7 @@ fn what_the_device_does_not_see_changes_nothing() {
     if !have_toolchain() {
         return;
     }
-    let p = Place::new("unchanged");
+    let p = TestCrate::new("unchanged");
     let (t, target) = (toolchain::find().unwrap(), [Target::parse("sm_80").unwrap()]);
     let key = || {
         let made = prebuilt::make(&Rustc { toolchain: &t }, &p.cache, &target, &p.dir.join("core/src/lib.rs")).unwrap();
@@ -235,7 +235,7 @@ fn two_kernels_of_one_text_are_one() {
     if !have_toolchain() {
         return;
     }
-    let mut p = Place::new("twins");
+    let mut p = TestCrate::new("twins");
     let twin = p.dir.join("b.rs");
     // No other test has compiled this text.
     let text = fs::read_to_string(&p.files[0]).unwrap() + &format!("// {}", std::process::id());

@@ -4,7 +4,7 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, done, of_r, thread_part};
 use crate::ir::{self, Binary, Op, StmtKind, Value};
 use crate::layout::linear::matrix::combine;
-use crate::mma::fragments::{Side, Way, chunk};
+use crate::mma::fragments::{FetchPath, Side, chunk};
 use crate::mma::mma_sync::{Unit, Warps};
 use crate::plan::cp_async_pipeline::{CopiedTile, CpAsyncBuffer};
 use crate::plan::smem_operand::{fetch, flat, source};
@@ -201,13 +201,13 @@ impl Codegen<'_> {
             call!(Device::SharedLoad; [t, per, vec]; place, any(true), site)
         };
         let of_block = [Local::I, Local::K];
-        let fragments = match (fetch.way, unit) {
-            (Way::Matrix { transposed }, _) => {
+        let fragments = match (fetch.path, unit) {
+            (FetchPath::Matrix { transposed }, _) => {
                 let place = at.at(from(&first, Local::I * w.steps) + Local::K);
                 closure(of_block, call!(Device::Ldmatrix; [transposed]; place, site))
             }
-            (Way::Elements { vec }, Unit::Fma) => closure([Local::C], load(Local::C.into(), vec)),
-            (Way::Elements { vec }, _) => {
+            (FetchPath::Elements { vec }, Unit::Fma) => closure([Local::C], load(Local::C.into(), vec)),
+            (FetchPath::Elements { vec }, _) => {
                 let loaded = load((Local::I * w.steps + Local::K).group(), vec);
                 let element = Expr::from(Local::X).element(Local::E);
                 let words = call!(Device::Words; [t, 4u32]; closure([Local::E], element));

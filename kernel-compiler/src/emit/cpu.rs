@@ -37,7 +37,7 @@ pub fn body(f: &Func) -> Vec<Node> {
 }
 
 /// Elementwise work of more nodes gets a tile of its own.
-const MOST_NODES: usize = 300;
+const MAX_NODES: usize = 300;
 
 struct Writer<'a> {
     f: &'a Func,
@@ -331,7 +331,7 @@ impl Writer<'_> {
                 let args = op.operands().into_iter().map(|o| self.at(o, Expr::Register)).collect();
                 let e = self.element(&op, t, args);
                 // A chain that grows without end would be compiled without end.
-                if self.fuses(v, rest) && e.size() < MOST_NODES {
+                if self.fuses(v, rest) && e.size() < MAX_NODES {
                     self.at_hand.insert(v, e);
                 } else {
                     self.define_each(v, e.at(Local::I));

@@ -89,7 +89,9 @@ pub fn argument(name: &str) -> Option<&'static str> {
         "dtype" => "an element type is in `::<>`, `zeros::<f32>([M, N])`, `x.to::<f32>()`",
         "acc" => "an accumulator is the third argument, `dot(a, b, acc)`",
         "allow_tf32" | "input_precision" => "the precision follows the product, `dot(a, b, acc).tf32()`",
-        "cache_modifier" | "eviction_policy" => "a hint follows the access: `.streaming()`, `.keep()` or `.no_l1()`",
+        "cache_modifier" | "eviction_policy" => {
+            "a hint follows the access: `.evict_first()`, `.evict_last()` or `.no_l1()`"
+        }
         "num_stages" => "stages follow the range, `range(a, b, s).stages(3)`",
         "sem" | "scope" => "an atomic is acquire and release at device scope, with `.relaxed()` neither",
         "keep_dims" => "`sum(x, 1).expand(1)` keeps the dimension",

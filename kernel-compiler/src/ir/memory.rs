@@ -142,7 +142,7 @@ pub use tilewright_types::Test;
 pub enum Hint {
     #[default]
     None = 0,
-    Streaming = 1,
-    Keep = 2,
+    EvictFirst = 1,
+    EvictLast = 2,
     NoL1 = 3,
 }

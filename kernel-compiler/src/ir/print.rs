@@ -32,7 +32,7 @@ use std::fmt::Write;
 
 /// The words for cache hints.
 pub(super) const HINTS: [(&str, Hint); 3] =
-    [("evict_first", Hint::Streaming), ("evict_last", Hint::Keep), ("no_l1", Hint::NoL1)];
+    [("evict_first", Hint::EvictFirst), ("evict_last", Hint::EvictLast), ("no_l1", Hint::NoL1)];
 
 /// The function as text.
 pub fn print(f: &Func) -> String {
@@ -180,7 +180,7 @@ fn loop_options(o: &LoopOptions) -> String {
     if o.flatten {
         out.push_str(" flatten");
     }
-    if let Some(on) = o.warp_specialise {
+    if let Some(on) = o.warp_specialize {
         write!(out, " warp_specialize={on}").expect("writing to a string");
     }
     out

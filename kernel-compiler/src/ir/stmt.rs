@@ -95,7 +95,7 @@ pub struct LoopOptions {
     /// One pipeline through this loop and the ones inside it.
     pub flatten: bool,
     /// Whether some warps copy while others compute; `None` lets the compiler choose.
-    pub warp_specialise: Option<bool>,
+    pub warp_specialize: Option<bool>,
 }
 
 impl Stmt {

@@ -9,7 +9,7 @@ const CHUNK: usize = 4;
 const ACROSS: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum FetchPath {
     /// Four matrices of 8 rows and 16 bytes by `ldmatrix`; a row is of the memory's, not of the operand's where
     /// transposed.
     Matrix { transposed: bool },
@@ -21,7 +21,7 @@ pub enum Way {
 /// thread's and the slot's.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    pub way: Way,
+    pub path: FetchPath,
     /// By the bits of the thread's number.
     pub threads: Vec<u32>,
     /// By product of the batch, by fragment, then by access or element of it.
@@ -78,7 +78,7 @@ impl Fetch {
         let (fragments, step) = (if side == Side::A { blocks } else { blocks.div_ceil(2) }, 32 / size as u32);
         let place = |f: usize, k: usize| (f as u32 * 16) << across | (k as u32 * step) << depth;
         let slots = (0..fragments).flat_map(|f| (0..w.steps).map(move |k| place(f, k))).collect();
-        Fetch { way: Way::Matrix { transposed: !k_major }, threads, slots, per: 1, k_major }
+        Fetch { path: FetchPath::Matrix { transposed: !k_major }, threads, slots, per: 1, k_major }
     }
 
     /// The same fragments, element by element.
@@ -96,7 +96,7 @@ impl Fetch {
                     .collect()
             }
         };
-        Fetch { way: Way::Elements { vec: 1 }, threads, slots, per: 4 * per_word, k_major: false }
+        Fetch { path: FetchPath::Elements { vec: 1 }, threads, slots, per: 4 * per_word, k_major: false }
     }
 
     /// Chunks for multiply-adds; what is together in memory is together in a chunk.
@@ -115,14 +115,14 @@ impl Fetch {
         };
         let slots = (0..w.steps / deep).flat_map(of_chunk).collect();
         let vec = if k_major { deep } else { blocks.min(ACROSS) }.min(16 / size);
-        Fetch { way: Way::Elements { vec }, threads, slots, per: blocks * deep, k_major }
+        Fetch { path: FetchPath::Elements { vec }, threads, slots, per: blocks * deep, k_major }
     }
 
     /// Bytes of one access.
     pub fn bytes(&self, size: usize) -> usize {
-        match self.way {
-            Way::Matrix { .. } => 16,
-            Way::Elements { vec } => vec * size,
+        match self.path {
+            FetchPath::Matrix { .. } => 16,
+            FetchPath::Elements { vec } => vec * size,
         }
     }
 }

@@ -202,9 +202,9 @@ impl Builder {
                     self.around.push((block, i, i));
                     self.block(f, body, loads, taken, Some(*options))?;
                     self.around.pop();
-                    if options.warp_specialise == Some(false) && self.p.operand_groups.len() > first {
+                    if options.warp_specialize == Some(false) && self.p.operand_groups.len() > first {
                         let load = self.p.operand_groups[first].buffers[0].load;
-                        return Err(Missed::new(TMA, "its loop says `.warp_specialise(false)`").at(f.span(load)));
+                        return Err(Missed::new(TMA, "its loop says `.warp_specialize(false)`").at(f.span(load)));
                     }
                 }
                 StmtKind::Loop { body } => {

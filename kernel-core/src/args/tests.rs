@@ -1,11 +1,11 @@
 //! Extents and strides at the ends of their type: what leaves an array is no view of it.
 
-use super::{AsSlice, AsSliceMut, Place, RawArg, SliceArg, ViewError};
+use super::{AsSlice, AsSliceMut, DeviceId, RawArg, SliceArg, ViewError};
 
 /// An array of so many bytes; never read.
 fn array(len: usize) -> SliceArg<'static, u8> {
     // SAFETY: no test reads its memory.
-    unsafe { SliceArg::from_raw(0x1000, len, Place::Unknown) }
+    unsafe { SliceArg::from_raw(0x1000, len, DeviceId::Unknown) }
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn other_shapes_of_a_view_span_no_more() {
 
 #[test]
 fn a_pointer_further_on_has_less_behind_it() {
-    let p = RawArg::<f32>::within(0x1000, 64, Place::Host);
+    let p = RawArg::<f32>::within(0x1000, 64, DeviceId::Host);
     assert_eq!((p.offset(3).addr(), p.offset(3).extent()), (0x100c, Some(52)));
     assert_eq!((p.offset(1 << 62).addr(), p.offset(1 << 62).extent()), (0x1000, Some(0)));
     assert_eq!(p.offset(usize::MAX).extent(), Some(0));

@@ -34,13 +34,13 @@ struct Stored<'a> {
     name: &'a str,
     arch: Arch,
     usage: Option<Usage>,
-    ptx: Place,
-    cubin: Option<Place>,
+    ptx: StoredImage,
+    cubin: Option<StoredImage>,
 }
 
 /// Where among the images, and how long once unpacked.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct StoredImage {
     start: usize,
     stored: usize,
     plain: usize,
@@ -120,7 +120,7 @@ impl<'a> Bundle<'a> {
         Ok(Image { target: i.name, ptx: Cow::Owned(ptx), cubin: cubin.map(Cow::Owned), usage: i.usage })
     }
 
-    fn plain(&self, p: Place) -> Result<Vec<u8>, BundleError> {
+    fn plain(&self, p: StoredImage) -> Result<Vec<u8>, BundleError> {
         let packed = self.images.get(p.start..).and_then(|b| b.get(..p.stored)).ok_or(CUT)?;
         match miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packed, p.plain) {
             Ok(v) if v.len() == p.plain => Ok(v),
@@ -212,13 +212,13 @@ impl<'a> Cursor<'a> {
         let arch = name.parse().map_err(|()| BundleError::Damaged { what: "a target has no meaning" })?;
         let has_usage = self.flag()?;
         let usage = Usage { registers: self.u32()?, spill_bytes: self.u32()?, stack_bytes: self.u32()? };
-        let ptx = self.place(images_len)?;
-        let cubin = if self.flag()? { Some(self.place(images_len)?) } else { None };
+        let ptx = self.stored_image(images_len)?;
+        let cubin = if self.flag()? { Some(self.stored_image(images_len)?) } else { None };
         Ok(Stored { name, arch, usage: has_usage.then_some(usage), ptx, cubin })
     }
 
-    fn place(&mut self, images_len: usize) -> Result<Place, BundleError> {
-        let p = Place { start: self.len()?, stored: self.len()?, plain: self.len()? };
+    fn stored_image(&mut self, images_len: usize) -> Result<StoredImage, BundleError> {
+        let p = StoredImage { start: self.len()?, stored: self.len()?, plain: self.len()? };
         match p.start.checked_add(p.stored) {
             Some(end) if end <= images_len => Ok(p),
             _ => Err(CUT),

@@ -1,7 +1,7 @@
 //! Calls that are put together by hand: each wrong binding is an error, and none reaches a slot.
 
 use super::{BindError, Call};
-use crate::args::{AsSlice, AsSliceMut, Place, RawArg};
+use crate::args::{AsSlice, AsSliceMut, DeviceId, RawArg};
 use crate::desc::{Element, KernelDesc, KernelParts, ParamDesc, ParamKind, ParamType, Pointees};
 use crate::{bf16, f8e4m3, f8e5m2, f16};
 use tilewright_types::DType;
@@ -65,8 +65,8 @@ fn what_is_not_of_the_parameters_type_is_not_bound() {
     not_x(call().scalar(1.0f32), "f32");
     not_x(call().view(x.as_slice_arg().view([2, 2]).unwrap()), "View<f32, 2>");
     not_x(call().view_mut(y.as_slice_mut_arg().view([4]).unwrap()), "ViewMut<f32, 1>");
-    not_x(call().raw(RawArg::<f32>::new(0x1000, Place::Host), false), "*const f32");
-    not_x(call().raw(RawArg::<f32>::new(0x1000, Place::Host), true), "*mut f32");
+    not_x(call().raw(RawArg::<f32>::new(0x1000, DeviceId::Host), false), "*const f32");
+    not_x(call().raw(RawArg::<f32>::new(0x1000, DeviceId::Host), true), "*mut f32");
     // The first mistake is the one that counts, and nothing after it is bound.
     not_x(call().slice([1u8; 16].as_slice_arg()).slice(x.as_slice_arg()), "&[u8]");
     let text = call().scalar(7u64).check().unwrap_err().to_string();
@@ -82,7 +82,7 @@ fn what_is_read_is_not_bound_where_the_kernel_writes() {
     assert_eq!(call.check(), Err(BindError::Type { kernel: "k", param: "y", expected, found }));
     // SAFETY: never launched.
     let pointers = unsafe { Call::new_unsafe(&POINTERS) };
-    let one = RawArg::<f32>::new(0x1000, Place::Host);
+    let one = RawArg::<f32>::new(0x1000, DeviceId::Host);
     let text = pointers.raw(one, false).raw(one, false).check().unwrap_err().to_string();
     assert!(text.contains("`*const f32` is bound to `y: *mut f32`"), "{text}");
 }
@@ -121,7 +121,7 @@ fn every_parameter_is_bound_once() {
 
 #[test]
 fn an_unsafe_kernel_is_called_in_an_unsafe_block() {
-    let p = RawArg::<f32>::within(0x1000, 64, Place::Host);
+    let p = RawArg::<f32>::within(0x1000, 64, DeviceId::Host);
     let refused = Call::new(&POINTERS).raw(p, false).raw(p, true);
     assert_eq!(refused.check(), Err(BindError::Unsafe { kernel: "k" }));
     assert_eq!((refused.slots(), refused.buffers().len()), (&[][..], 0));

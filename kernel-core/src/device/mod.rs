@@ -41,9 +41,9 @@ pub mod hint {
     /// No hint.
     pub const NONE: u32 = 0;
     /// Read or written once: evict first.
-    pub const STREAMING: u32 = 1;
+    pub const EVICT_FIRST: u32 = 1;
     /// Used again soon: evict last.
-    pub const KEEP: u32 = 2;
+    pub const EVICT_LAST: u32 = 2;
     /// No line in L1.
     pub const NO_L1: u32 = 3;
 }

@@ -1,30 +1,30 @@
 //! Accesses to memory, of threads and of asynchronous steps.
 
-use super::cluster::Place;
-use super::known::{Agent, Observer};
+use super::cluster::SharedAddress;
 use super::machine::Machine;
 use super::memory::{Fault, Request};
-use super::order::{Order, Stamp};
+use super::order::{Epoch, Order};
 use super::report::Kind;
-use super::shadow::Touch;
+use super::shadow::AccessKind;
+use super::vector_clock::{Agent, Observer};
 
 /// So often a thread may load from an address by an atomic while nobody stores anything.
-const MOST_ASKED: u32 = 1 << 16;
+const MAX_LOADS: u32 = 1 << 16;
 
 /// A step whose accesses an agent makes, after what certain threads have done.
 pub struct Asynchronous {
     pub name: &'static str,
-    pub now: Stamp,
+    pub now: Epoch,
     pub by: Observer,
     /// Whether it belongs to the asynchronous proxy.
     pub proxy: bool,
 }
 
 impl Asynchronous {
-    fn request<'a>(&'a self, order: &'a Order, touch: Touch, bytes: usize) -> Request<'a> {
+    fn request<'a>(&'a self, order: &'a Order, kind: AccessKind, bytes: usize) -> Request<'a> {
         Request {
             order,
-            touch,
+            kind,
             now: self.now,
             by: &self.by,
             name: Some(self.name),
@@ -38,18 +38,18 @@ impl Asynchronous {
 impl Machine {
     /// Checks an access to global memory; `false` if it must not happen.
     #[inline]
-    pub fn global(&mut self, touch: Touch, addr: u64, bytes: usize, value: u128, site: u32) -> bool {
+    pub fn global(&mut self, kind: AccessKind, addr: u64, bytes: usize, value: u128, site: u32) -> bool {
         self.report.global_bytes += bytes as u64;
-        if !self.may_go_ahead(touch, addr, site) {
+        if !self.may_go_ahead(kind, addr, site) {
             return false;
         }
-        if touch == Touch::Write {
+        if kind == AccessKind::Write {
             self.asked.clear();
         }
-        let now = self.order.stamp(touch.is_atomic(), self.current, site);
+        let now = self.order.epoch(kind.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
         let request =
-            Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
+            Request { order: &self.order, kind, now, by, name: None, proxy: false, bytes, value: Some(value) };
         match self.global.check(addr, &request) {
             Ok(()) => true,
             Err(fault) => {
@@ -59,19 +59,19 @@ impl Machine {
         }
     }
 
-    /// As [`global`](Self::global), for a part of an asynchronous step, which several agents may take: one access all the
-    /// same.
-    pub fn global_async(&mut self, steps: &[Asynchronous], touch: Touch, addr: u64, bytes: usize) -> bool {
+    /// As [`global`](Self::global), for a part of an asynchronous step, which several agents may take: one access all
+    /// the same.
+    pub fn global_async(&mut self, steps: &[Asynchronous], kind: AccessKind, addr: u64, bytes: usize) -> bool {
         self.report.global_bytes += bytes as u64;
-        if !self.may_go_ahead(touch, addr, steps.first().map_or(0, |s| s.now.site())) {
+        if !self.may_go_ahead(kind, addr, steps.first().map_or(0, |s| s.now.site())) {
             return false;
         }
-        if touch.writes() {
+        if kind.writes() {
             self.asked.clear();
         }
         for step in steps {
             // Fences are looked for in shared memory alone.
-            let request = Request { proxy: false, ..step.request(&self.order, touch, bytes) };
+            let request = Request { proxy: false, ..step.request(&self.order, kind, bytes) };
             if let Err(fault) = self.global.check(addr, &request) {
                 self.fault(fault, step.now.site());
                 return false;
@@ -81,10 +81,16 @@ impl Machine {
     }
 
     /// As [`shared`](Self::shared), for a part of an asynchronous step.
-    pub fn shared_async(&mut self, step: &Asynchronous, touch: Touch, at: Place, bytes: usize) -> Option<*mut u8> {
+    pub fn shared_async(
+        &mut self,
+        step: &Asynchronous,
+        kind: AccessKind,
+        at: SharedAddress,
+        bytes: usize,
+    ) -> Option<*mut u8> {
         match self.shared[at.cta as usize].check(
             at.off,
-            &step.request(&self.order, touch, bytes),
+            &step.request(&self.order, kind, bytes),
             self.order.program_start(),
         ) {
             Ok(place) => Some(place),
@@ -96,8 +102,8 @@ impl Machine {
     }
 
     /// The line of a write to some bytes of shared memory since the one that `initial` made.
-    pub fn overwritten(&self, at: Place, bytes: u32, initial: Stamp) -> Option<u32> {
-        self.shared[at.cta as usize].overwritten(at.off, bytes, initial).map(Stamp::site)
+    pub fn overwritten(&self, at: SharedAddress, bytes: u32, initial: Epoch) -> Option<u32> {
+        self.shared[at.cta as usize].overwritten(at.off, bytes, initial).map(Epoch::site)
     }
 
     /// An asynchronous step of an agent that `threads` from `first` on take.
@@ -109,21 +115,21 @@ impl Machine {
         site: u32,
     ) -> Asynchronous {
         let agent = self.order.agent(agent);
-        Asynchronous { name, now: self.order.stamp(false, agent, site), by: Observer::new(first, threads), proxy: true }
+        Asynchronous { name, now: self.order.epoch(false, agent, site), by: Observer::new(first, threads), proxy: true }
     }
 
-    /// Whether the current thread may ask again, by an atomic that changes nothing, for what it waits for: no other program runs meanwhile,
-    /// so that who has asked often enough asks for ever.
-    pub fn may_ask(&mut self, touch: Touch, addr: u64, changes: bool, site: u32) -> bool {
-        if changes || !touch.reads() {
+    /// Whether the current thread may ask again, by an atomic that changes nothing, for what it waits for: no other
+    /// program runs meanwhile, so that who has asked often enough asks for ever.
+    pub fn may_ask(&mut self, kind: AccessKind, addr: u64, changes: bool, site: u32) -> bool {
+        if changes || !kind.reads() {
             self.asked.clear();
             return true;
         }
         let times = self.asked.entry((self.current, addr)).or_default();
         *times += 1;
-        if *times == MOST_ASKED {
+        if *times == MAX_LOADS {
             let message = format!(
-                "thread {} has loaded {} {MOST_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
+                "thread {} has loaded {} {MAX_LOADS} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
                 self.name(self.current),
                 self.global.describe(addr)
             );
@@ -134,17 +140,18 @@ impl Machine {
     }
 
     /// An atomic that has been checked happens.
-    pub fn synchronise(&mut self, touch: Touch, addr: u64, relaxed: bool) {
-        self.order.atomic(touch, self.current, addr, relaxed);
+    pub fn synchronise(&mut self, kind: AccessKind, addr: u64, relaxed: bool) {
+        self.order.atomic(kind, self.current, addr, relaxed);
     }
 
-    /// Checks an access to the current thread's CTA's shared memory and says where to carry it out; `None` if it must not happen.
+    /// Checks an access to the current thread's CTA's shared memory and says where to carry it out; `None` if it must
+    /// not happen.
     #[inline]
-    pub fn shared(&mut self, touch: Touch, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
-        let now = self.order.stamp(touch.is_atomic(), self.current, site);
+    pub fn shared(&mut self, kind: AccessKind, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
+        let now = self.order.epoch(kind.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
         let request =
-            Request { order: &self.order, touch, now, by, name: None, proxy: false, bytes, value: Some(value) };
+            Request { order: &self.order, kind, now, by, name: None, proxy: false, bytes, value: Some(value) };
         match self.shared[self.rank as usize].check(off, &request, self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {
@@ -164,6 +171,6 @@ impl Machine {
                 message += &format!(" of {}", self.name_of_program(earlier));
             }
         }
-        self.fail_at(fault.kind, site, fault.earlier.map(Stamp::site), threads, message);
+        self.fail_at(fault.kind, site, fault.earlier.map(Epoch::site), threads, message);
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::known::Actor;
 use super::machine::{Machine, State};
-use super::order::Stamp;
+use super::order::Epoch;
 use super::report::Kind;
+use super::vector_clock::Actor;
 
 /// Threads go by their number in the cluster: those of CTA 0 come first. Warps never span CTAs.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub struct Cluster {
 
 /// A byte of a CTA's shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
+pub struct SharedAddress {
     pub cta: u32,
     pub off: u32,
 }
@@ -55,7 +55,7 @@ impl Cluster {
         self.name_of(thread, 1)
     }
 
-    pub fn place(self, Place { cta, off }: Place) -> String {
+    pub fn address(self, SharedAddress { cta, off }: SharedAddress) -> String {
         if self.ctas == 1 { format!("shared byte {off}") } else { format!("CTA {cta}'s shared byte {off}") }
     }
 }
@@ -63,7 +63,7 @@ impl Cluster {
 /// A CTA's memory is gone when its last thread ends, so that what others do there must be known to some thread of it
 /// that ends. Here is, of each CTA, what no thread that has ended knew of: the last access of each thread or agent,
 /// which the earlier ones come before, and the thread that made it.
-pub struct Reached(Vec<BTreeMap<Actor, (Stamp, u32)>>);
+pub struct Reached(Vec<BTreeMap<Actor, (Epoch, u32)>>);
 
 impl Reached {
     pub fn new(ctas: u32) -> Self {
@@ -77,8 +77,8 @@ impl Reached {
 
 impl Machine {
     /// A byte of the current thread's own CTA.
-    pub fn here(&self, off: u32) -> Place {
-        Place { cta: self.rank, off }
+    pub fn here(&self, off: u32) -> SharedAddress {
+        SharedAddress { cta: self.rank, off }
     }
 
     /// What messages call a thread.
@@ -114,8 +114,8 @@ impl Machine {
         true
     }
 
-    /// Whether the current thread may reach into the shared memory of a CTA by an access that goes by this stamp.
-    pub fn reach(&mut self, cta: u32, access: Stamp) -> bool {
+    /// Whether the current thread may reach into the shared memory of a CTA by an access that goes in this epoch.
+    pub fn reach(&mut self, cta: u32, access: Epoch) -> bool {
         if cta == self.rank {
             return true;
         }
@@ -142,7 +142,7 @@ impl Machine {
         self.pass_cluster_barrier();
     }
 
-    fn reached_after_end(&mut self, cta: u32, access: Stamp, by: u32) {
+    fn reached_after_end(&mut self, cta: u32, access: Epoch, by: u32) {
         let message = format!(
             "thread {}: nothing orders this before the end of CTA {cta}, such as a cluster_sync after it",
             self.name(by)

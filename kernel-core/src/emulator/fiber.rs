@@ -102,8 +102,8 @@ impl Drop for Fibers {
     }
 }
 
-/// Memory is taken page by page as a thread comes to use it: a stack may be large, and thousands of them cost address space
-/// alone. Huge pages would give each thread at least 2 MiB.
+/// Memory is taken page by page as a thread comes to use it: a stack may be large, and thousands of them cost address
+/// space alone. Huge pages would give each thread at least 2 MiB.
 fn in_small_pages(stack: &DefaultStack) {
     #[cfg(target_os = "linux")]
     // SAFETY: the range is the stack's own mapping; the advice changes nothing of its contents.

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use super::access::Asynchronous;
-use super::known::Agent;
 use super::machine::Machine;
 use super::memory::{read, write};
 use super::report::Kind;
-use super::shadow::Touch;
+use super::shadow::AccessKind;
+use super::vector_clock::Agent;
 
 /// The groups of one thread and one kind of operation: what it began since the last commit, and what it committed.
 #[derive(Default)]
@@ -61,14 +61,14 @@ impl Machine {
         let thread = self.current;
         if let Some(src) = src {
             self.report.global_loads += 1;
-            if !self.global(Touch::Read, src, bytes, 0, site) {
+            if !self.global(AccessKind::Read, src, bytes, 0, site) {
                 return false;
             }
         }
         // These copies are no part of the asynchronous proxy.
         let step =
             Asynchronous { proxy: false, ..self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site) };
-        let Some(place) = self.shared_async(&step, Touch::Write, self.here(dst), bytes) else { return false };
+        let Some(place) = self.shared_async(&step, AccessKind::Write, self.here(dst), bytes) else { return false };
         // SAFETY: the source was checked above, or can be read by the caller's contract.
         let value = src.map_or(0, |src| unsafe { read(src as *const u8, bytes) });
         // SAFETY: `place` has that many bytes in the CTA's shared memory.

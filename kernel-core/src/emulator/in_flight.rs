@@ -1,10 +1,10 @@
-//! Accumulators between a warpgroup's product and the wait that covers it: nobody but further products of the same shape may touch
-//! these registers then.
+//! Accumulators between a warpgroup's product and the wait that covers it: nobody but further products of the same
+//! shape may touch these registers then.
 //!
-//! Registers are variables of lowered code, which nothing can watch, and which are copied from one place to another. So the
-//! machine keeps the sums aside and leaves a *mark* in each register, a pattern that tells which one it is wherever it was
-//! brought. A wait puts the sums in the place of the marks, and finds those that are missing: somebody wrote there. What was
-//! computed from a mark is no number, or far from any sum.
+//! Registers are variables of lowered code, which nothing can watch, and which are copied from one place to another. So
+//! the machine keeps the sums aside and leaves a *mark* in each register, a pattern that tells which one it is wherever
+//! it was brought. A wait puts the sums in the place of the marks, and finds those that are missing: somebody wrote
+//! there. What was computed from a mark is no number, or far from any sum.
 
 use std::ops::Range;
 
@@ -137,8 +137,8 @@ impl Flights {
 }
 
 impl Machine {
-    /// The sums that a warpgroup's product adds to: those of the product before it on the same accumulators, where it is still in
-    /// flight, else what is in them. None if some of the registers are in flight otherwise.
+    /// The sums that a warpgroup's product adds to: those of the product before it on the same accumulators, where it
+    /// is still in flight, else what is in them. None if some of the registers are in flight otherwise.
     ///
     /// # Safety
     /// The accumulators of each of these threads' operands, one for each two columns, can be read and written.
@@ -169,7 +169,8 @@ impl Machine {
         Some(&mut flight.sums)
     }
 
-    /// The current thread has waited for the products before a time, and gives its accumulators; whether nobody touched them.
+    /// The current thread has waited for the products before a time, and gives its accumulators; whether nobody touched
+    /// them.
     pub fn land(&mut self, before: u64, acc: &mut [u32], site: u32) -> bool {
         let thread = self.current;
         let mut wrong = None;

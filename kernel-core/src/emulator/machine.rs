@@ -9,11 +9,11 @@ use super::banks::Banks;
 use super::cluster::{Cluster, Reached};
 use super::fiber::{Fibers, Suspend};
 use super::memory::{Global, Shared};
-use super::order::{Order, Stamp};
+use super::order::{Epoch, Order};
 use super::random::Random;
 use super::registers::Pool;
 use super::report::{Failure, Kind, Options, Region, Report};
-use super::shadow::Touch;
+use super::shadow::AccessKind;
 pub use super::state::State;
 use super::tensor::Tensor;
 use super::{Program, Shape};
@@ -76,8 +76,8 @@ impl Drop for Installed {
 pub fn with<R>(f: impl FnOnce(&mut Machine) -> R) -> R {
     let machine = CURRENT.get();
     assert!(!machine.is_null(), "lowered code runs only inside emulator::launch");
-    // SAFETY: set by `run`, which does not touch the machine while a fiber runs; `f` does not suspend, and does not call
-    // `with` again, so that this reference is the only one.
+    // SAFETY: set by `run`, which does not touch the machine while a fiber runs; `f` does not suspend, and does not
+    // call `with` again, so that this reference is the only one.
     f(unsafe { &mut *machine })
 }
 
@@ -85,8 +85,8 @@ pub fn with<R>(f: impl FnOnce(&mut Machine) -> R) -> R {
 #[inline]
 pub fn suspend() {
     let suspend = with(|m| m.suspends[m.current as usize]);
-    // SAFETY: a fiber of the launch has entered its yielder before it ran lowered code. The fiber that runs is this one,
-    // and its yielder lives as long as its stack.
+    // SAFETY: a fiber of the launch has entered its yielder before it ran lowered code. The fiber that runs is this
+    // one, and its yielder lives as long as its stack.
     unsafe { (*suspend).suspend(()) };
 }
 
@@ -136,8 +136,8 @@ impl Machine {
         let (slots, Program { name, run, .. }): (*const [u64], _) = (slots, self.code);
         let body = move |thread: u32, suspend: *const Suspend| {
             with(|m| m.suspends[thread as usize] = suspend);
-            // SAFETY: the caller of `launch` vouches for the code with these slots, which outlive the fibers: `run` drops
-            // them before it returns.
+            // SAFETY: the caller of `launch` vouches for the code with these slots, which outlive the fibers: `run`
+            // drops them before it returns.
             unsafe { run(&*slots) };
             with(|m| {
                 m.finish_work();
@@ -210,19 +210,19 @@ impl Machine {
 
     /// Whether the current thread may touch a byte of global memory, as far as the launch in front is concerned.
     #[inline]
-    pub fn may_go_ahead(&mut self, touch: Touch, addr: u64, site: u32) -> bool {
-        self.waited_for_launch[self.current as usize] || self.goes_ahead(touch, addr, site)
+    pub fn may_go_ahead(&mut self, kind: AccessKind, addr: u64, site: u32) -> bool {
+        self.waited_for_launch[self.current as usize] || self.goes_ahead(kind, addr, site)
     }
 
     #[cold]
-    fn goes_ahead(&mut self, touch: Touch, addr: u64, site: u32) -> bool {
-        if touch == Touch::Read && self.global.is_early(addr) {
+    fn goes_ahead(&mut self, kind: AccessKind, addr: u64, site: u32) -> bool {
+        if kind == AccessKind::Read && self.global.is_early(addr) {
             return true;
         }
         let message = format!(
             "thread {}: {} {}: no wait for the launch in front comes before",
             self.name(self.current),
-            if touch.writes() { "writes" } else { "reads" },
+            if kind.writes() { "writes" } else { "reads" },
             self.global.describe(addr)
         );
         self.fail(Kind::TooEarly, site, message);
@@ -334,7 +334,7 @@ impl Machine {
     }
 
     /// Programs are numbered in the order in which they ran: the same permutation again tells which one it was.
-    pub fn name_of_program(&self, s: Stamp) -> String {
+    pub fn name_of_program(&self, s: Epoch) -> String {
         let run = self.order.program_of(s);
         let programs = self.grid.iter().product::<u64>() as usize;
         let number = Random::new(self.options.seed).order(programs)[run] as u64;

@@ -2,7 +2,7 @@
 
 use super::machine::{Machine, State};
 use super::product::{Operand, b_place, d_place, multiply, spread_a};
-use super::shadow::Touch;
+use super::shadow::AccessKind;
 
 impl Machine {
     /// The current lane comes with its fragments; whether it must wait. Its operand `d` becomes the result.
@@ -42,7 +42,7 @@ impl Machine {
         let call = self.banks.begin(self.current, false, site);
         self.report.shared_loads += 1;
         self.banks.access(self.current, call, 0, off, 16);
-        let Some(place) = self.shared(Touch::Read, off, 16, 0, site) else { return false };
+        let Some(place) = self.shared(AccessKind::Read, off, 16, 0, site) else { return false };
         // SAFETY: the machine gives the place of 16 bytes in the CTA's shared memory.
         self.tensor.operands[self.current as usize].row = unsafe { super::memory::read(place, 16) };
         true
@@ -72,7 +72,8 @@ impl Machine {
         false
     }
 
-    /// The current lane comes with its words of four matrices; whether it must wait. Its operand `row` becomes what it stores.
+    /// The current lane comes with its words of four matrices; whether it must wait. Its operand `row` becomes what it
+    /// stores.
     pub fn stmatrix(&mut self, site: u32) -> bool {
         let Some(lanes) = self.meet(State::AtMatrix { name: "stmatrix", site }, 32) else { return true };
         let first = lanes.start as usize;

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use super::cluster::Place;
-use super::known::{Agent, Known};
+use super::cluster::SharedAddress;
 use super::machine::{Machine, State};
-use super::order::Stamp;
+use super::order::Epoch;
 use super::report::Kind;
-use super::shadow::Touch;
+use super::shadow::AccessKind;
+use super::vector_clock::{Agent, VectorClock};
 
 /// The most that hardware counts, of arrivals and of bytes.
-const MOST: u32 = (1 << 20) - 1;
+const MAX_COUNT: u32 = (1 << 20) - 1;
 
 pub struct Mbarrier {
     arrivals: u32,
@@ -19,9 +19,9 @@ pub struct Mbarrier {
     bytes: i64,
     parity: u32,
     /// What everybody who arrived so far knew, and what of it complete phases publish.
-    gathering: Known,
-    published: Rc<Known>,
-    initialised: Stamp,
+    gathering: VectorClock,
+    published: Rc<VectorClock>,
+    initialised: Epoch,
     /// Whether the asynchronous proxy sees it.
     ready: bool,
     waiting: Vec<u32>,
@@ -50,17 +50,17 @@ impl Machine {
     /// The current thread makes one in its CTA; whether it may go on.
     pub fn mbarrier_init(&mut self, off: u32, arrivals: u32, site: u32) -> bool {
         let at = self.here(off);
-        if arrivals == 0 || arrivals > MOST {
-            self.fail(Kind::Mbarrier, site, format!("{arrivals} arrivals; from 1 to {MOST}"));
+        if arrivals == 0 || arrivals > MAX_COUNT {
+            self.fail(Kind::Mbarrier, site, format!("{arrivals} arrivals; from 1 to {MAX_COUNT}"));
             return false;
         }
         if let Some(bar) = self.tensor.mbarriers.get(&at)
             && (!bar.waiting.is_empty() || bar.bytes != 0)
         {
-            self.fail(Kind::Mbarrier, site, format!("the mbarrier at {} is in use", self.cluster.place(at)));
+            self.fail(Kind::Mbarrier, site, format!("the mbarrier at {} is in use", self.cluster.address(at)));
             return false;
         }
-        if self.shared(Touch::Write, off, 8, 0, site).is_none() {
+        if self.shared(AccessKind::Write, off, 8, 0, site).is_none() {
             return false;
         }
         let bar = Mbarrier {
@@ -68,9 +68,9 @@ impl Machine {
             pending: arrivals,
             bytes: 0,
             parity: 0,
-            gathering: Known::default(),
+            gathering: VectorClock::default(),
             published: Rc::default(),
-            initialised: self.order.stamp(false, self.current, site),
+            initialised: self.order.epoch(false, self.current, site),
             ready: false,
             waiting: Vec::new(),
             loading: None,
@@ -89,8 +89,8 @@ impl Machine {
     }
 
     /// Whether the current thread may use an mbarrier.
-    fn mbarrier_known(&mut self, at: Place, site: u32) -> bool {
-        let trouble = match self.tensor.mbarriers.get(&at) {
+    fn mbarrier_known(&mut self, at: SharedAddress, site: u32) -> bool {
+        let why = match self.tensor.mbarriers.get(&at) {
             None => "is not initialised".to_string(),
             Some(bar) if !self.order.before(bar.initialised, self.current) => {
                 format!("was initialised on line {}, which is not ordered before this", bar.initialised.site())
@@ -103,17 +103,17 @@ impl Machine {
         self.fail(
             Kind::Mbarrier,
             site,
-            format!("thread {}: the mbarrier at {} {trouble}", self.name(self.current), self.cluster.place(at)),
+            format!("thread {}: the mbarrier at {} {why}", self.name(self.current), self.cluster.address(at)),
         );
         false
     }
 
     /// The current thread arrives, at an mbarrier of any CTA, and more bytes are to come; whether it may go on.
-    pub fn mbarrier_arrive(&mut self, at: Place, bytes: Option<u32>, site: u32) -> bool {
+    pub fn mbarrier_arrive(&mut self, at: SharedAddress, bytes: Option<u32>, site: u32) -> bool {
         if !self.mbarrier_known(at, site) {
             return false;
         }
-        let access = self.order.stamp(false, self.current, site);
+        let access = self.order.epoch(false, self.current, site);
         if !self.reach(at.cta, access) {
             return false;
         }
@@ -122,10 +122,10 @@ impl Machine {
             bar.bytes += bytes as i64;
             bar.expected = site;
         }
-        let trouble = if bar.pending == 0 {
+        let why = if bar.pending == 0 {
             format!("more than {} arrivals in a phase of", bar.arrivals)
-        } else if bar.bytes > MOST as i64 {
-            format!("more than {MOST} bytes are expected by")
+        } else if bar.bytes > MAX_COUNT as i64 {
+            format!("more than {MAX_COUNT} bytes are expected by")
         } else {
             bar.pending -= 1;
             self.order.publish(self.current, &mut bar.gathering);
@@ -135,13 +135,13 @@ impl Machine {
         self.fail(
             Kind::Mbarrier,
             site,
-            format!("thread {}: {trouble} the mbarrier at {}", self.name(self.current), self.cluster.place(at)),
+            format!("thread {}: {why} the mbarrier at {}", self.name(self.current), self.cluster.address(at)),
         );
         false
     }
 
     /// Ends the phase if nothing is missing: whoever waits knows what those who arrived knew, and sees what was loaded.
-    fn complete_phase(&mut self, at: Place) {
+    fn complete_phase(&mut self, at: SharedAddress) {
         let agent = self.order.agent(Agent::Load { bar: at });
         let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         if bar.pending != 0 || bar.bytes != 0 {
@@ -164,7 +164,7 @@ impl Machine {
     }
 
     /// Whether the current thread must wait.
-    pub fn mbarrier_wait(&mut self, at: Place, parity: u32, site: u32) -> bool {
+    pub fn mbarrier_wait(&mut self, at: SharedAddress, parity: u32, site: u32) -> bool {
         if !self.mbarrier_known(at, site) {
             return true;
         }
@@ -180,7 +180,7 @@ impl Machine {
     }
 
     /// A load is about to be counted by an mbarrier; whether it may.
-    pub fn mbarrier_begin_load(&mut self, at: Place, site: u32) -> bool {
+    pub fn mbarrier_begin_load(&mut self, at: SharedAddress, site: u32) -> bool {
         if !self.mbarrier_known(at, site) {
             return false;
         }
@@ -188,7 +188,7 @@ impl Machine {
         bar.loading = Some(site);
         if !bar.ready {
             let message =
-                format!("no mbarriers_ready after the mbarrier at {} was initialised", self.cluster.place(at));
+                format!("no mbarriers_ready after the mbarrier at {} was initialised", self.cluster.address(at));
             self.fail(Kind::Mbarrier, site, message);
             return false;
         }
@@ -196,7 +196,7 @@ impl Machine {
     }
 
     /// A load that [`mbarrier_begin_load`](Self::mbarrier_begin_load) admitted has ended.
-    pub fn mbarrier_end_load(&mut self, at: Place, bytes: u32) {
+    pub fn mbarrier_end_load(&mut self, at: SharedAddress, bytes: u32) {
         let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         bar.bytes -= bytes as i64;
         self.complete_phase(at);

@@ -1,16 +1,16 @@
 //! Global and shared memory of a launch, with their checks.
 
-use super::cluster::Place;
-use super::known::{Agent, Observer};
-use super::order::{Order, Stamp};
+use super::cluster::SharedAddress;
+use super::order::{Epoch, Order};
 use super::report::{Kind, Options, Region};
-use super::shadow::{Check, Shadow, Touch, Trouble};
+use super::shadow::{AccessKind, Check, RaceKind, Shadow};
+use super::vector_clock::{Agent, Observer};
 
 /// What is wrong with an access, before the machine adds who and where.
 pub struct Fault {
     pub kind: Kind,
     pub message: String,
-    pub earlier: Option<Stamp>,
+    pub earlier: Option<Epoch>,
 }
 
 impl Fault {
@@ -19,7 +19,7 @@ impl Fault {
     }
 
     /// An access to shared or global memory, `what`, that is not ordered after an earlier one.
-    fn race(kind: Kind, what: &str, earlier: Stamp, wrote: bool, r: &Request<'_>) -> Self {
+    fn race(kind: Kind, what: &str, earlier: Epoch, wrote: bool, r: &Request<'_>) -> Self {
         let kind = if earlier.is_async() || r.now.is_async() { Kind::AsyncRace } else { kind };
         let message = match r.order.agent_of(earlier) {
             None => {
@@ -38,7 +38,7 @@ impl Fault {
                 let doing = if wrote { "write" } else { "read" };
                 let (name, wait) = match agent {
                     Agent::Load { bar } => {
-                        ("tma load", format!("no wait on its mbarrier ({}) comes before", r.order.cluster.place(bar)))
+                        ("tma load", format!("no wait on its mbarrier ({}) comes before", r.order.cluster.address(bar)))
                     }
                     Agent::StoreRead { .. } => {
                         ("tma store", "no tma_store_wait_read that covers it comes before".into())
@@ -57,8 +57,8 @@ impl Fault {
 /// One access by the current thread.
 pub struct Request<'a> {
     pub order: &'a Order,
-    pub touch: Touch,
-    pub now: Stamp,
+    pub kind: AccessKind,
+    pub now: Epoch,
     pub by: &'a Observer,
     /// What an asynchronous step is called.
     pub name: Option<&'static str>,
@@ -71,23 +71,23 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     fn verb(&self) -> &'static str {
-        match self.touch {
+        match self.kind {
             _ if self.name.is_some() => self.name.unwrap_or_default(),
-            Touch::Read => "load",
-            Touch::Write => "store",
-            Touch::Atomic | Touch::AtomicLoad | Touch::AtomicStore => "atomic",
+            AccessKind::Read => "load",
+            AccessKind::Write => "store",
+            AccessKind::Atomic | AccessKind::AtomicLoad | AccessKind::AtomicStore => "atomic",
         }
     }
 
     /// The rules it is checked against, given since when memory has been used and, unless it always is, defined.
-    fn check(&self, epoch: u64, written_since: Option<u64>) -> Check<'_> {
+    fn check(&self, since: u64, written_since: Option<u64>) -> Check<'_> {
         Check {
             order: self.order,
-            touch: self.touch,
+            kind: self.kind,
             now: self.now,
             by: self.by,
             proxy: self.proxy,
-            epoch,
+            since,
             written_since,
         }
     }
@@ -100,7 +100,7 @@ struct Span {
 }
 
 pub struct Global {
-    /// Known regions, and the span that each lies in: regions that overlap share one.
+    /// VectorClock regions, and the span that each lies in: regions that overlap share one.
     regions: Vec<(Region, usize)>,
     /// Regions of unknown extent: their names appear in reports.
     unbounded: Vec<Region>,
@@ -166,13 +166,13 @@ impl Global {
         };
         span.shadow
             .access((addr - span.start) as usize, r.bytes, &check, tolerate)
-            .map_err(|trouble| self.trouble(trouble, addr, r))
+            .map_err(|race| self.fault(race, addr, r))
     }
 
     /// Whether the region is initialised, and its span; nothing where addresses are not checked.
     #[inline]
     fn find(&mut self, addr: u64, r: &Request<'_>) -> Result<Option<(bool, usize)>, Fault> {
-        let writes = r.touch.writes();
+        let writes = r.kind.writes();
         let holds =
             |g: &Region| addr >= g.start && addr - g.start < g.bytes && g.bytes - (addr - g.start) >= r.bytes as u64;
         if let Some((g, span)) = self.regions.get(self.last)
@@ -204,12 +204,12 @@ impl Global {
         self.spans.iter().any(|s| addr < s.end && s.start < addr + bytes as u64)
     }
 
-    fn trouble(&self, trouble: Trouble, addr: u64, r: &Request<'_>) -> Fault {
+    fn fault(&self, race: RaceKind, addr: u64, r: &Request<'_>) -> Fault {
         let what = format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr));
-        match trouble {
-            Trouble::Uninitialised => Fault::new(Kind::GlobalUninitialised, what),
-            Trouble::Race { earlier, wrote } => Fault::race(Kind::GlobalRace, &what, earlier, wrote, r),
-            Trouble::Unfenced { .. } => unreachable!("fences are not looked for here"),
+        match race {
+            RaceKind::Uninitialised => Fault::new(Kind::GlobalUninitialised, what),
+            RaceKind::Unordered { earlier, wrote } => Fault::race(Kind::GlobalRace, &what, earlier, wrote, r),
+            RaceKind::Unfenced { .. } => unreachable!("fences are not looked for here"),
         }
     }
 
@@ -285,7 +285,7 @@ impl Shared {
     }
 
     /// The last write to some bytes other than `initial`.
-    pub fn overwritten(&self, off: u32, bytes: u32, initial: Stamp) -> Option<Stamp> {
+    pub fn overwritten(&self, off: u32, bytes: u32, initial: Epoch) -> Option<Epoch> {
         (off..off + bytes).map(|at| self.shadow.written(at as usize)).find(|&s| s != initial)
     }
 
@@ -293,8 +293,8 @@ impl Shared {
     #[inline]
     pub fn check(&mut self, off: u32, r: &Request<'_>, program_start: u64) -> Result<*mut u8, Fault> {
         let at = off as usize;
-        let place = Place { cta: self.cta, off };
-        let what = || format!("{} of {} bytes at {}", r.verb(), r.bytes, r.order.cluster.place(place));
+        let place = SharedAddress { cta: self.cta, off };
+        let what = || format!("{} of {} bytes at {}", r.verb(), r.bytes, r.order.cluster.address(place));
         if at + r.bytes > self.bytes {
             return Err(Fault::new(Kind::SharedOutOfBounds, format!("{} of {}", what(), self.bytes)));
         }
@@ -314,9 +314,11 @@ impl Shared {
         };
         match self.shadow.access(at, r.bytes, &check, tolerate) {
             Ok(()) => Ok(place),
-            Err(Trouble::Uninitialised) => Err(Fault::new(Kind::SharedUninitialised, what())),
-            Err(Trouble::Race { earlier, wrote }) => Err(Fault::race(Kind::SharedRace, &what(), earlier, wrote, r)),
-            Err(Trouble::Unfenced { earlier, wrote }) => Err(Fault {
+            Err(RaceKind::Uninitialised) => Err(Fault::new(Kind::SharedUninitialised, what())),
+            Err(RaceKind::Unordered { earlier, wrote }) => {
+                Err(Fault::race(Kind::SharedRace, &what(), earlier, wrote, r))
+            }
+            Err(RaceKind::Unfenced { earlier, wrote }) => Err(Fault {
                 kind: Kind::MissingProxyFence,
                 message: match wrote {
                     true => format!(

@@ -19,7 +19,6 @@ mod cluster;
 mod fiber;
 mod groups;
 mod in_flight;
-mod known;
 mod machine;
 mod matrix;
 mod mbarrier;
@@ -40,6 +39,7 @@ mod tensor_map;
 #[cfg(test)]
 mod tests;
 mod tma;
+mod vector_clock;
 mod wgmma;
 
 pub use report::{Failure, Kind, Options, Region, Report, SharedSite};
@@ -81,7 +81,7 @@ pub struct Shape {
 
 impl Shape {
     /// Why it cannot be launched.
-    fn trouble(&self, options: &Options) -> Option<String> {
+    fn invalid(&self, options: &Options) -> Option<String> {
         let &Shape { threads, grid, ctas, .. } = self;
         if threads == 0 || threads > MAX_THREADS {
             return Some(format!("{threads} threads; at most {MAX_THREADS}"));
@@ -112,7 +112,7 @@ pub unsafe fn launch(
     regions: &[Region],
     options: &Options,
 ) -> Result<Report, Failure> {
-    match shape.trouble(options) {
+    match shape.invalid(options) {
         Some(message) => Err(Failure::launch(message, options)),
         None => machine::Machine::new(program, shape, regions, options).run(slots),
     }

@@ -2,21 +2,21 @@
 //!
 //! Programs run one after another, so a single clock that ticks at every synchronisation numbers all of them. That
 //! order means nothing by itself: accesses are ordered within a thread, by a barrier of their cluster, CTA or warp, by
-//! release and acquire through an atomic, or by what else the thread is known to have waited for ([`known`]).
+//! release and acquire through an atomic, or by what else the thread is known to have waited for ([`vector_clock`]).
 //!
-//! [`known`]: super::known
+//! [`vector_clock`]: super::vector_clock
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
 use super::cluster::Cluster;
-use super::known::{Clocks, Known};
-use super::shadow::Touch;
+use super::shadow::AccessKind;
+use super::vector_clock::{Clocks, VectorClock};
 
-/// When, by which thread and on which line an access happened. Zero: never.
+/// An access: its time, its thread and its line. Zero is no access.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Stamp(u64);
+pub struct Epoch(u64);
 
 const SITE_BITS: u32 = 16;
 const THREAD_BITS: u32 = 14;
@@ -26,14 +26,14 @@ pub const ASYNC: u32 = super::MAX_CLUSTER_THREADS;
 /// The first that does not fit.
 pub const ACTORS: u32 = 1 << THREAD_BITS;
 
-impl Stamp {
-    pub const NEVER: Stamp = Stamp(0);
+impl Epoch {
+    pub const NEVER: Epoch = Epoch(0);
 
     #[inline]
     pub fn new(time: u64, atomic: bool, thread: u32, site: u32) -> Self {
         let atomic = if atomic { ATOMIC } else { 0 };
         let site = site.min((1 << SITE_BITS) - 1) as u64;
-        Stamp(time << (SITE_BITS + THREAD_BITS + 1) | atomic | (thread as u64) << SITE_BITS | site)
+        Epoch(time << (SITE_BITS + THREAD_BITS + 1) | atomic | (thread as u64) << SITE_BITS | site)
     }
 
     #[inline]
@@ -76,7 +76,7 @@ struct Point {
     barrier: u64,
     cta: (Range<u32>, u64),
     warp: u64,
-    known: Option<Rc<Known>>,
+    known: Option<Rc<VectorClock>>,
 }
 
 impl Point {
@@ -193,17 +193,17 @@ impl Order {
     }
 
     #[inline]
-    pub fn stamp(&self, atomic: bool, thread: u32, site: u32) -> Stamp {
-        Stamp::new(self.now, atomic, thread, site)
+    pub fn epoch(&self, atomic: bool, thread: u32, site: u32) -> Epoch {
+        Epoch::new(self.now, atomic, thread, site)
     }
 
     #[inline]
-    pub fn in_current_program(&self, s: Stamp) -> bool {
+    pub fn in_current_program(&self, s: Epoch) -> bool {
         s.time() >= self.start
     }
 
     /// The run number of the program that made an access.
-    pub fn program_of(&self, s: Stamp) -> usize {
+    pub fn program_of(&self, s: Epoch) -> usize {
         self.program_at(s.time())
     }
 
@@ -239,9 +239,9 @@ impl Order {
         self.now += 1;
     }
 
-    pub fn atomic(&mut self, touch: Touch, thread: u32, addr: u64, relaxed: bool) {
+    pub fn atomic(&mut self, kind: AccessKind, thread: u32, addr: u64, relaxed: bool) {
         let fresh = self.releases.len() as u32;
-        if touch == Touch::AtomicStore {
+        if kind == AccessKind::AtomicStore {
             // Whoever sees it knows nothing of what others released here before.
             self.locations.insert(addr, fresh);
         }
@@ -250,12 +250,12 @@ impl Order {
             self.releases.push(Vec::new());
         }
         let len = self.releases[location as usize].len() as u32;
-        if len > 0 && touch.reads() {
+        if len > 0 && kind.reads() {
             let acquires = if relaxed { &mut self.relaxed } else { self.acquired.last_mut().expect("a program runs") };
             acquires.push(Acquire { location, len, thread, time: self.now });
         }
         let release = if relaxed { self.fences[thread as usize].clone() } else { Some(self.point(thread)) };
-        if let Some(point) = release.filter(|_| touch.writes()) {
+        if let Some(point) = release.filter(|_| kind.writes()) {
             self.releases[location as usize].push(Release { time: self.now, point });
         }
         self.now += 1;
@@ -263,12 +263,12 @@ impl Order {
 
     /// Whether an earlier access is ordered before what `thread` does now.
     #[inline]
-    pub fn before(&self, s: Stamp, thread: u32) -> bool {
+    pub fn before(&self, s: Epoch, thread: u32) -> bool {
         self.before_by_barriers(s, thread) || self.before_by_atomics(s, thread)
     }
 
     #[inline]
-    pub fn before_by_barriers(&self, s: Stamp, thread: u32) -> bool {
+    pub fn before_by_barriers(&self, s: Epoch, thread: u32) -> bool {
         let time = s.time();
         let by_barrier = || {
             !s.is_async()
@@ -279,13 +279,13 @@ impl Order {
         time >= self.start && (s.thread() == thread || by_barrier() || self.clocks.has(thread, s.thread(), time))
     }
 
-    fn before_by_cta(&self, s: Stamp, thread: u32) -> bool {
+    fn before_by_cta(&self, s: Epoch, thread: u32) -> bool {
         let cta = self.cluster.cta_of(thread);
         cta == self.cluster.cta_of(s.thread()) && s.time() < self.ctas[cta as usize]
     }
 
     #[inline(never)]
-    fn before_by_atomics(&self, s: Stamp, thread: u32) -> bool {
+    fn before_by_atomics(&self, s: Epoch, thread: u32) -> bool {
         let program = self.starts.len() - 1;
         if self.acquired[program].is_empty() {
             return false;
@@ -301,7 +301,7 @@ impl Order {
     }
 
     /// Searches backwards: acquires that a point knows of, what their releases in turn knew of, and so on.
-    fn before_by_chain(&self, s: Stamp, program: usize, here: Point) -> bool {
+    fn before_by_chain(&self, s: Epoch, program: usize, here: Point) -> bool {
         let mut visited = HashSet::new();
         let mut open = vec![(program, here)];
         while let Some((program, point)) = open.pop() {
@@ -323,7 +323,7 @@ impl Order {
     }
 
     /// Whether one of these releases, by the program that made the access, came after it.
-    fn covered(&self, log: &[Release], s: Stamp) -> bool {
+    fn covered(&self, log: &[Release], s: Epoch) -> bool {
         let program = self.program_of(s);
         let end = self.starts.get(program + 1).copied().unwrap_or(u64::MAX);
         let from = log.partition_point(|r| r.time < self.starts[program]);

@@ -1,11 +1,11 @@
 //! Who last touched each piece of memory: finds unordered accesses and reads of what nobody wrote.
 
-use super::known::Observer;
-use super::order::{Order, Stamp};
+use super::order::{Epoch, Order};
+use super::vector_clock::Observer;
 
 /// What an access does; atomics do not race with each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Touch {
+pub enum AccessKind {
     Read,
     Write,
     /// Reads and writes in one.
@@ -14,31 +14,31 @@ pub enum Touch {
     AtomicStore,
 }
 
-impl Touch {
+impl AccessKind {
     pub fn reads(self) -> bool {
-        !matches!(self, Touch::Write | Touch::AtomicStore)
+        !matches!(self, AccessKind::Write | AccessKind::AtomicStore)
     }
 
     pub fn writes(self) -> bool {
-        !matches!(self, Touch::Read | Touch::AtomicLoad)
+        !matches!(self, AccessKind::Read | AccessKind::AtomicLoad)
     }
 
     pub fn is_atomic(self) -> bool {
-        !matches!(self, Touch::Read | Touch::Write)
+        !matches!(self, AccessKind::Read | AccessKind::Write)
     }
 }
 
-/// What is wrong with an access.
+/// A conflict of an access with earlier ones.
 #[derive(Clone, Copy, Debug)]
-pub enum Trouble {
-    /// Not ordered with an earlier access.
-    Race {
-        earlier: Stamp,
+pub enum RaceKind {
+    /// No order with an earlier access.
+    Unordered {
+        earlier: Epoch,
         wrote: bool,
     },
     /// The asynchronous proxy reads what a thread wrote, or writes where it read, and did not fence.
     Unfenced {
-        earlier: Stamp,
+        earlier: Epoch,
         wrote: bool,
     },
     Uninitialised,
@@ -48,9 +48,9 @@ pub enum Trouble {
 /// possible, else of different warps, so that whoever writes next differs from one of them. Likewise of atomic loads.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    write: Stamp,
-    reads: [Stamp; 2],
-    atomic_loads: [Stamp; 2],
+    write: Epoch,
+    reads: [Epoch; 2],
+    atomic_loads: [Epoch; 2],
 }
 
 /// Cells for a stretch of memory, one for each word of 4 bytes, and four for words that smaller accesses have touched.
@@ -64,14 +64,14 @@ pub struct Shadow {
 /// One access and the rules it is checked against.
 pub struct Check<'a> {
     pub order: &'a Order,
-    pub touch: Touch,
-    pub now: Stamp,
+    pub kind: AccessKind,
+    pub now: Epoch,
     /// Who makes it; `now` may be of an agent.
     pub by: &'a Observer,
     /// By the asynchronous proxy: what threads stored and it reads, or loaded and it writes, must be fenced.
     pub proxy: bool,
     /// What happened earlier is past: another program's use of shared memory.
-    pub epoch: u64,
+    pub since: u64,
     /// Oldest time at which a write makes memory initialised; `None` if it always is.
     pub written_since: Option<u64>,
 }
@@ -82,8 +82,8 @@ impl Shadow {
         Shadow { words: vec![Cell::default(); words], bytes: Vec::new(), split: vec![0; words.div_ceil(64)], races }
     }
 
-    /// `at` is aligned to `bytes`. Of several troubles the first is told; a race between writes is left to the caller
-    /// to judge by `tolerate`, since equal values do no harm.
+    /// `at` is aligned to `bytes`. Of several mistakes the first is reported; a race between writes is left to the
+    /// caller to judge by `tolerate`, since equal values do no harm.
     #[inline]
     pub fn access(
         &mut self,
@@ -91,7 +91,7 @@ impl Shadow {
         bytes: usize,
         check: &Check<'_>,
         mut tolerate: impl FnMut() -> bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RaceKind> {
         if bytes < 4 {
             self.split_word(at / 4);
         }
@@ -108,7 +108,7 @@ impl Shadow {
     }
 
     /// The last write of a byte.
-    pub fn written(&self, at: usize) -> Stamp {
+    pub fn written(&self, at: usize) -> Epoch {
         let split = self.split[at / 4 / 64] >> (at / 4 % 64) & 1 == 1;
         if split { self.bytes[at].write } else { self.words[at / 4].write }
     }
@@ -126,39 +126,39 @@ impl Shadow {
 
 impl Cell {
     #[inline]
-    fn access(&mut self, c: &Check<'_>, races: bool, tolerate: &mut impl FnMut() -> bool) -> Result<(), Trouble> {
-        if c.touch.reads()
+    fn access(&mut self, c: &Check<'_>, races: bool, tolerate: &mut impl FnMut() -> bool) -> Result<(), RaceKind> {
+        if c.kind.reads()
             && let Some(since) = c.written_since
             && self.write.time() < since
         {
-            return Err(Trouble::Uninitialised);
+            return Err(RaceKind::Uninitialised);
         }
         if !races {
-            if c.touch.writes() {
+            if c.kind.writes() {
                 self.write = c.now;
             }
             return Ok(());
         }
-        let ordered = |s: Stamp| s.time() < c.epoch || (c.touch.is_atomic() && s.is_atomic()) || c.by.after(c.order, s);
-        let unfenced = |s: Stamp| c.proxy && s.time() >= c.epoch && !c.by.after_fence(c.order, s);
-        let harmless = ordered(self.write) || (c.touch == Touch::Write && !self.write.is_async() && tolerate());
+        let ordered = |s: Epoch| s.time() < c.since || (c.kind.is_atomic() && s.is_atomic()) || c.by.after(c.order, s);
+        let unfenced = |s: Epoch| c.proxy && s.time() >= c.since && !c.by.after_fence(c.order, s);
+        let harmless = ordered(self.write) || (c.kind == AccessKind::Write && !self.write.is_async() && tolerate());
         if !harmless {
-            return Err(Trouble::Race { earlier: self.write, wrote: true });
+            return Err(RaceKind::Unordered { earlier: self.write, wrote: true });
         }
-        if !c.touch.writes() {
+        if !c.kind.writes() {
             if unfenced(self.write) {
-                return Err(Trouble::Unfenced { earlier: self.write, wrote: true });
+                return Err(RaceKind::Unfenced { earlier: self.write, wrote: true });
             }
-            let reads = if c.touch.is_atomic() { &mut self.atomic_loads } else { &mut self.reads };
+            let reads = if c.kind.is_atomic() { &mut self.atomic_loads } else { &mut self.reads };
             *reads = noted(*reads, c);
             return Ok(());
         }
         for earlier in self.reads.into_iter().chain(self.atomic_loads) {
             if !ordered(earlier) {
-                return Err(Trouble::Race { earlier, wrote: false });
+                return Err(RaceKind::Unordered { earlier, wrote: false });
             }
             if unfenced(earlier) {
-                return Err(Trouble::Unfenced { earlier, wrote: false });
+                return Err(RaceKind::Unfenced { earlier, wrote: false });
             }
         }
         *self = Cell { write: c.now, ..Cell::default() };
@@ -166,20 +166,20 @@ impl Cell {
     }
 }
 
-/// Two reads, one of which may give way to another. Ordering through atomics is not asked for here: at worst a read is kept that need
-/// not be.
+/// Two reads, one of which may give way to another. Ordering through atomics is not asked for here: at worst a read is
+/// kept that need not be.
 #[inline]
-fn noted([a, b]: [Stamp; 2], c: &Check<'_>) -> [Stamp; 2] {
+fn noted([a, b]: [Epoch; 2], c: &Check<'_>) -> [Epoch; 2] {
     let now = c.now;
     // An agent ends its reads in order.
-    let same_agent = |s: Stamp| s.thread() == now.thread() && c.order.in_current_program(s);
-    let older = |s: Stamp| s.time() < c.epoch || same_agent(s) || c.by.after_barriers(c.order, s);
+    let same_agent = |s: Epoch| s.thread() == now.thread() && c.order.in_current_program(s);
+    let older = |s: Epoch| s.time() < c.since || same_agent(s) || c.by.after_barriers(c.order, s);
     match (older(a), older(b)) {
-        (true, true) => [now, Stamp::NEVER],
+        (true, true) => [now, Epoch::NEVER],
         (true, false) => [now, b],
         (false, true) => [a, now],
         (false, false) => {
-            let current = |s: Stamp| c.order.in_current_program(s);
+            let current = |s: Epoch| c.order.in_current_program(s);
             // `now` is of the current program; keep two programs, else two warps, else two threads.
             if current(a) && current(b) && a.warp() == b.warp() {
                 [a, now]

@@ -1,6 +1,6 @@
 //! Where a thread is.
 
-use super::cluster::{Cluster, Place};
+use super::cluster::{Cluster, SharedAddress};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
@@ -22,7 +22,7 @@ pub enum State {
         site: u32,
     },
     AtMbarrier {
-        bar: Place,
+        bar: SharedAddress,
         parity: u32,
         site: u32,
     },
@@ -64,7 +64,7 @@ impl State {
             State::AtShuffle { site } => format!("waits at the shuffle of line {site}"),
             State::AtGroupBarrier { id, site } => format!("waits at named barrier {id} of line {site}"),
             State::AtMbarrier { bar, parity, site } => {
-                format!("waits on line {site} for parity {parity} of the mbarrier at {}", cluster.place(bar))
+                format!("waits on line {site} for parity {parity} of the mbarrier at {}", cluster.address(bar))
             }
             State::AtMatrix { name, site } => format!("waits at the {name} of line {site}"),
             State::AtRegisters { increase, n, site } => {

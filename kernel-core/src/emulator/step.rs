@@ -4,7 +4,7 @@ pub use super::banks::Access;
 use super::machine::{State, suspend, with};
 use super::memory::{read, write};
 use super::report::Kind;
-pub use super::shadow::Touch;
+pub use super::shadow::AccessKind;
 
 /// The lane whose word a shuffle gives.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ fn stop() -> ! {
 pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
     let allowed = with(|m| {
         m.report.global_loads += 1;
-        m.global(Touch::Read, addr, bytes, 0, site)
+        m.global(AccessKind::Read, addr, bytes, 0, site)
     });
     if !allowed {
         stop();
@@ -114,7 +114,7 @@ pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
 pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     let allowed = with(|m| {
         m.report.global_stores += 1;
-        m.may_give(value, bytes, site) && m.global(Touch::Write, addr, bytes, value, site)
+        m.may_give(value, bytes, site) && m.global(AccessKind::Write, addr, bytes, value, site)
     });
     if !allowed {
         stop();
@@ -126,7 +126,7 @@ pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
 /// # Safety
 /// As [`global_load`] and [`global_store`].
 pub unsafe fn atomic(
-    touch: Touch,
+    kind: AccessKind,
     addr: u64,
     bytes: usize,
     relaxed: bool,
@@ -135,9 +135,9 @@ pub unsafe fn atomic(
 ) -> u64 {
     let allowed = with(|m| {
         m.report.atomics += 1;
-        let allowed = m.global(touch, addr, bytes, 0, site);
+        let allowed = m.global(kind, addr, bytes, 0, site);
         if allowed {
-            m.synchronise(touch, addr, relaxed);
+            m.synchronise(kind, addr, relaxed);
         }
         allowed
     });
@@ -146,11 +146,11 @@ pub unsafe fn atomic(
     }
     // SAFETY: as in `global_load`.
     let old = unsafe { read(addr as *const u8, bytes) as u64 };
-    let new = if touch.writes() { replace(old) } else { old };
-    if !with(|m| m.may_give(new as u128, bytes, site) && m.may_ask(touch, addr, old != new, site)) {
+    let new = if kind.writes() { replace(old) } else { old };
+    if !with(|m| m.may_give(new as u128, bytes, site) && m.may_ask(kind, addr, old != new, site)) {
         stop();
     }
-    if touch.writes() {
+    if kind.writes() {
         // SAFETY: as in `global_store`.
         unsafe { write(addr as *mut u8, bytes, new as u128) };
     }
@@ -167,7 +167,7 @@ pub fn shared_load(off: u32, bytes: usize, call: Access, r: usize) -> u128 {
     let place = with(|m| {
         m.report.shared_loads += 1;
         m.banks.access(m.current, call, r, off, bytes);
-        m.shared(Touch::Read, off, bytes, 0, call.site)
+        m.shared(AccessKind::Read, off, bytes, 0, call.site)
     });
     match place {
         // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
@@ -184,7 +184,7 @@ pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize)
             return None;
         }
         m.banks.access(m.current, call, r, off, bytes);
-        m.shared(Touch::Write, off, bytes, value, call.site)
+        m.shared(AccessKind::Write, off, bytes, value, call.site)
     });
     match place {
         // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
@@ -194,15 +194,15 @@ pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize)
 }
 
 /// An atomic on shared memory, which orders nothing else. The old value.
-pub fn shared_atomic(touch: Touch, off: u32, bytes: usize, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
+pub fn shared_atomic(kind: AccessKind, off: u32, bytes: usize, site: u32, replace: impl Fn(u64) -> u64) -> u64 {
     let place = with(|m| {
         m.report.atomics += 1;
-        m.shared(touch, off, bytes, 0, site)
+        m.shared(kind, off, bytes, 0, site)
     });
     let Some(place) = place else { stop() };
     // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
     let old = unsafe { read(place, bytes) as u64 };
-    if touch.writes() {
+    if kind.writes() {
         let new = replace(old);
         if !with(|m| m.may_give(new as u128, bytes, site)) {
             stop();

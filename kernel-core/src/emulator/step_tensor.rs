@@ -1,6 +1,6 @@
 //! Tensor steps of a thread, and those of asynchronous memory: what the device library calls on the host.
 
-use super::cluster::Place;
+use super::cluster::SharedAddress;
 use super::machine::{Machine, suspend, with};
 use super::product::Operand;
 use super::report::Kind;
@@ -35,7 +35,7 @@ pub fn mbarrier_arrive_at(bar: u32, rank: u32, site: u32) {
             m.fail(Kind::Protocol, site, message);
             return true;
         }
-        !m.mbarrier_arrive(Place { cta: rank, off: bar }, None, site)
+        !m.mbarrier_arrive(SharedAddress { cta: rank, off: bar }, None, site)
     });
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::ptr;
 
-use super::cluster::{Cluster, Place};
+use super::cluster::{Cluster, SharedAddress};
 use super::groups::Groups;
 use super::in_flight::Flights;
 use super::machine::{Machine, State};
@@ -21,7 +21,8 @@ pub struct Work {
     pub copies: Groups,
 }
 
-/// The order of a thread's accesses to registers and of its fences for products (`wgmma.fence`), as numbers of fences so far.
+/// The order of a thread's accesses to registers and of its fences for products (`wgmma.fence`), as numbers of fences
+/// so far.
 #[derive(Clone, Copy, Default)]
 pub struct Fences {
     pub made: u32,
@@ -68,7 +69,7 @@ impl Default for Operands {
 }
 
 pub struct Tensor {
-    pub mbarriers: BTreeMap<Place, Mbarrier>,
+    pub mbarriers: BTreeMap<SharedAddress, Mbarrier>,
     /// Of each CTA.
     pub named: Vec<[Named; 16]>,
     pub threads: Vec<Work>,
@@ -151,7 +152,7 @@ impl Machine {
     pub fn finish_program(&mut self) {
         let pending = self.tensor.mbarriers.iter().find_map(|(place, bar)| Some((place, bar.unwaited()?)));
         if let Some((&place, (site, what))) = pending {
-            let message = format!("the program ends, but {what} the mbarrier at {}", self.cluster.place(place));
+            let message = format!("the program ends, but {what} the mbarrier at {}", self.cluster.address(place));
             self.fail_at(Kind::AsyncPending, site, None, vec![], message);
         }
     }

@@ -1,12 +1,12 @@
 //! Tensor loads and stores: boxes of a tensor in global memory, row by row.
 
-use super::cluster::Place;
-use super::known::Agent;
+use super::cluster::SharedAddress;
 use super::machine::Machine;
 use super::memory::{read, write};
 use super::report::Kind;
-use super::shadow::Touch;
+use super::shadow::AccessKind;
 use super::tensor_map::{TensorMap, swizzled};
+use super::vector_clock::Agent;
 
 /// One row of a box.
 struct Row {
@@ -88,15 +88,19 @@ impl Machine {
             return false;
         }
         let targets: Vec<u32> = (0..self.cluster.ctas).filter(|cta| ctas >> cta & 1 == 1).collect();
-        if !targets.iter().all(|&cta| self.mbarrier_begin_load(Place { cta, off: bar }, site)) {
+        if !targets.iter().all(|&cta| self.mbarrier_begin_load(SharedAddress { cta, off: bar }, site)) {
             return false;
         }
         // SAFETY: the caller's contract.
         let Some(map) = (unsafe { self.tensor_map(map, at.len(), dst, site) }) else { return false };
         let mut steps = Vec::with_capacity(targets.len());
         for &cta in &targets {
-            let step =
-                self.asynchronous("tma load", Agent::Load { bar: Place { cta, off: bar } }, (self.current, 1), site);
+            let step = self.asynchronous(
+                "tma load",
+                Agent::Load { bar: SharedAddress { cta, off: bar } },
+                (self.current, 1),
+                site,
+            );
             if !self.reach(cta, step.now) {
                 return false;
             }
@@ -107,7 +111,7 @@ impl Machine {
             bytes.fill(0);
             for (from, n) in pieces(row.addr, row.inside.len()) {
                 let addr = row.addr + from as u64;
-                if !self.global_async(&steps, Touch::Read, addr, n) {
+                if !self.global_async(&steps, AccessKind::Read, addr, n) {
                     return false;
                 }
                 // SAFETY: the access has been checked, or the address can be read by the caller's contract.
@@ -117,7 +121,7 @@ impl Machine {
             for (i, chunk) in bytes.chunks(16).enumerate() {
                 let off = swizzled(dst + row.off + 16 * i as u32, map.swizzle);
                 for (&cta, step) in targets.iter().zip(&steps) {
-                    let Some(place) = self.shared_async(step, Touch::Write, Place { cta, off }, 16) else {
+                    let Some(place) = self.shared_async(step, AccessKind::Write, SharedAddress { cta, off }, 16) else {
                         return false;
                     };
                     // SAFETY: the place of 16 bytes in that CTA's shared memory.
@@ -125,7 +129,7 @@ impl Machine {
                 }
             }
         }
-        targets.iter().for_each(|&cta| self.mbarrier_end_load(Place { cta, off: bar }, map.box_bytes()));
+        targets.iter().for_each(|&cta| self.mbarrier_end_load(SharedAddress { cta, off: bar }, map.box_bytes()));
         true
     }
 
@@ -136,7 +140,8 @@ impl Machine {
     pub unsafe fn tma_store(&mut self, src: u32, map: u64, at: &[i32], site: u32) -> bool {
         // SAFETY: the caller's contract.
         let Some(map) = (unsafe { self.tensor_map(map, at.len(), src, site) }) else { return false };
-        // Measured on an H200: what lies in the last 16 bytes of a row is written whether it belongs to the tensor or not.
+        // Measured on an H200: what lies in the last 16 bytes of a row is written whether it belongs to the tensor or
+        // not.
         if !(map.dims[0] * map.elem_bytes as u64).is_multiple_of(16) {
             self.fail(
                 Kind::Protocol,
@@ -155,13 +160,13 @@ impl Machine {
                     continue;
                 }
                 let off = swizzled(src + row.off + 16 * i as u32, map.swizzle);
-                let Some(place) = self.shared_async(&reads, Touch::Read, self.here(off), 16) else { return false };
+                let Some(place) = self.shared_async(&reads, AccessKind::Read, self.here(off), 16) else { return false };
                 // SAFETY: the place of 16 bytes in the CTA's shared memory.
                 chunk.copy_from_slice(&unsafe { read(place, 16) }.to_le_bytes());
             }
             for (from, n) in pieces(row.addr, row.inside.len()) {
                 let addr = row.addr + from as u64;
-                if !self.global_async(std::slice::from_ref(&writes), Touch::Write, addr, n) {
+                if !self.global_async(std::slice::from_ref(&writes), AccessKind::Write, addr, n) {
                     return false;
                 }
                 let piece = le(&bytes[row.inside.start + from..][..n]);

@@ -1,13 +1,13 @@
 //! Products of a warpgroup: operands in its CTA's shared memory by their descriptors, accumulators in registers.
 
 use super::access::Asynchronous;
-use super::known::Agent;
 use super::machine::{Machine, State};
 use super::product::{Operand, multiply, spread_a};
 use super::report::Kind;
-use super::shadow::Touch;
+use super::shadow::AccessKind;
 use super::tensor::{Operands, WARPGROUP};
 use super::tensor_map::swizzled;
+use super::vector_clock::Agent;
 
 /// A product of 64 rows and `n` columns.
 #[derive(Clone, Copy, Debug)]
@@ -146,8 +146,8 @@ impl Machine {
         if !self.read_operand(&step, kind, descriptors[1], (n, k), transposed[1], |m, k_at, x| b[k_at * n + m] = x) {
             return true;
         }
-        // SAFETY: every thread of the group waits in this step, with `n / 2` accumulators of its own: all have come with
-        // the same `n`, and each came through this function's contract.
+        // SAFETY: every thread of the group waits in this step, with `n / 2` accumulators of its own: all have come
+        // with the same `n`, and each came through this function's contract.
         let sums = unsafe { self.take_off(threads.clone(), product, step.now.time(), site) };
         let Some(sums) = sums else { return true };
         multiply(kind, n, k, &a, &b, sums);
@@ -178,7 +178,7 @@ impl Machine {
         for row in (0..rows).step_by(row_step) {
             for k in (0..k).step_by(k_step) {
                 let off = descriptor.chunk(kind, row, k, transposed);
-                let Some(place) = self.shared_async(step, Touch::Read, self.here(off), 16) else { return false };
+                let Some(place) = self.shared_async(step, AccessKind::Read, self.here(off), 16) else { return false };
                 // SAFETY: the machine gives the place of 16 bytes in the CTA's shared memory.
                 let bytes = unsafe { super::memory::read(place, 16) };
                 for e in 0..per_chunk {

@@ -209,7 +209,7 @@ fn stored_with<const B: usize>(x: View<f16, 2>, w: View<f16, 2>, y: View<f16, 2>
     }
 }
 
-fn singles(x: Vec<f16>) -> Vec<f32> {
+fn as_f32(x: Vec<f16>) -> Vec<f32> {
     x.into_iter().map(f16::to_f32).collect()
 }
 
@@ -225,7 +225,7 @@ fn left_operands() {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
                 rt.launch_with(rt.stream(), left(view!(a), view!(b), view_mut!(c), k, 0.5), &with(config.id))
                     .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                singles(c.data)
+                as_f32(c.data)
             };
             let wanted = run(&Runtime::cpu());
             seeds().iter().for_each(|rt| near(&format!("{} {m} {n} {k}", config.id), &run(rt), &wanted));
@@ -247,7 +247,7 @@ fn right_operands() {
                 let call = right(view!(a), view!(w), &scale[..], view_mut!(c), &mut squares[..]);
                 rt.launch_with(rt.stream(), call, &with(config.id))
                     .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                (singles(c.data), squares)
+                (as_f32(c.data), squares)
             };
             let wanted = run(&Runtime::cpu());
             for rt in &seeds() {
@@ -336,7 +336,7 @@ fn operands_that_are_stored() {
     let run = |rt: &Runtime| {
         let mut z = Matrix::new([320, 64], 64, 4, f16::from_f32);
         rt.launch(stored_with(view!(x), view!(w), view!(y), view_mut!(z))).expect("it runs");
-        singles(z.data)
+        as_f32(z.data)
     };
     let wanted = run(&Runtime::cpu());
     seeds().iter().for_each(|rt| near("stored", &run(rt), &wanted));

@@ -6,12 +6,12 @@ use tilewright_core::{Element, bf16, f16};
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
-mod ahead;
 mod batched;
 mod batched_by_warpgroups;
 mod branches;
 mod cluster;
 mod computed;
+mod cp_async;
 mod deep;
 mod epilogue;
 mod exceptions;
@@ -244,7 +244,7 @@ fn bytes() {
 }
 
 #[test]
-fn singles() {
+fn products_of_f32() {
     let tolerance = |id: &str| {
         if id.contains("P=0") {
             1e-6
@@ -258,7 +258,7 @@ fn singles() {
 }
 
 #[test]
-fn halves() {
+fn products_of_f16_and_bf16() {
     compare(f16::from_f32, f16::to_f32);
     compare(bf16::from_f32, bf16::to_f32);
 }

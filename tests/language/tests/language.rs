@@ -182,10 +182,10 @@ fn an_assignment_before_a_break_is_seen_after_the_loop() {
 
 /// What a ticket gave is taken in a closure, in a loop that is laid out several times, and in a branch.
 #[tile_kernel(tune(warps = [4]), grid = [2])]
-fn taken_late(x: &[u32], y: &mut [u32], tickets: &mut [u32]) {
-    let first = atomic_add(tickets, 0, 1).relaxed();
-    let second = atomic_add(tickets, 1, 10).relaxed();
-    let third = atomic_add(tickets, 2, 100).relaxed();
+fn taken_late(x: &[u32], y: &mut [u32], semaphores: &mut [u32]) {
+    let first = atomic_add(semaphores, 0, 1).relaxed();
+    let second = atomic_add(semaphores, 1, 10).relaxed();
+    let third = atomic_add(semaphores, 2, 100).relaxed();
     let i = arange(64);
     let mut sums = load(x, i);
     for k in range(0, 6, 1).unroll(4) {
@@ -205,14 +205,14 @@ fn taken_late(x: &[u32], y: &mut [u32], tickets: &mut [u32]) {
 fn a_tickets_answer_is_there_where_it_is_taken() {
     let x: Vec<u32> = (0..64).map(|i| i * 7).collect();
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
-        let (mut y, mut tickets) = (vec![0u32; 128], [0u32; 3]);
+        let (mut y, mut semaphores) = (vec![0u32; 128], [0u32; 3]);
         rt.launch(taken_late(
             x.as_slice().as_slice_arg(),
             y.as_mut_slice().as_slice_mut_arg(),
-            tickets.as_mut_slice().as_slice_mut_arg(),
+            semaphores.as_mut_slice().as_slice_mut_arg(),
         ))
         .expect("it runs");
-        assert_eq!(tickets, [2, 20, 200]);
+        assert_eq!(semaphores, [2, 20, 200]);
         let all: u32 = x.iter().sum();
         // A program has one place in the order of each ticket.
         let of = |i: usize| -> Vec<u32> {

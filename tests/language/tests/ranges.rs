@@ -29,7 +29,7 @@ fn carried_out<const WAY: usize, const BM: usize, const BN: usize, const BK: usi
                     acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
                 }
             } else {
-                for k in range(0, a.dim(1), BK).stages(3).unroll(2).warp_specialise(true).flatten() {
+                for k in range(0, a.dim(1), BK).stages(3).unroll(2).warp_specialize(true).flatten() {
                     acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
                 }
             }
@@ -45,11 +45,11 @@ fn carried_out<const WAY: usize, const BM: usize, const BN: usize, const BK: usi
                 acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
             }
         } else if WAY == 2 {
-            for k in range(0, a.dim(1), BK).warp_specialise(false) {
+            for k in range(0, a.dim(1), BK).warp_specialize(false) {
                 acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
             }
         } else if WAY == 3 {
-            for k in range(0, a.dim(1), BK).warp_specialise(true) {
+            for k in range(0, a.dim(1), BK).warp_specialize(true) {
                 acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, j * BN], [BK, BN]), acc);
             }
         } else {

@@ -46,7 +46,7 @@ fn reshaped<T: Num, const M: usize, const N: usize>(x: &[T], y: &mut [T], made: 
 
 /// What a view says of itself, and a loop whose variable is a constant.
 #[tile_kernel(tune(K = [4], warps = [1]), grid = [2, 3, 1])]
-fn told<const K: usize>(x: View<i64, 3>, y: &mut [i64]) {
+fn extents_and_strides<const K: usize>(x: View<i64, 3>, y: &mut [i64]) {
     let own = (program_id(1) * num_programs(0) + program_id(0)) * 32;
     store(y, own, (x.dim(0) * 100 + x.dim(1) * 10 + x.dim(2)) as i64);
     store(y, own + 1, (x.stride(0) * 10000 + x.stride(1) * 100 + x.stride(2)) as i64);
@@ -100,11 +100,11 @@ macro_rules! turned_of { ($($t:ident $of:expr;)+) => { $(
 fn views_and_programs_say_what_they_are() {
     let x: Vec<i64> = (0..200).map(|i| i * i % 47).collect();
     everywhere(
-        told::DESCS[0],
+        extents_and_strides::DESCS[0],
         |rt, options| {
             let mut y = vec![-1i64; 192];
             let view = x.as_slice().as_slice_arg().strided([5, 3, 4], [35, 9, 2]).expect("fits");
-            rt.launch_with(rt.stream(), told(view, &mut y), options).map(|()| y)
+            rt.launch_with(rt.stream(), extents_and_strides(view, &mut y), options).map(|()| y)
         },
         |y, title| {
             for own in y.chunks(32) {

@@ -1,5 +1,5 @@
-//! A hash of the PTX of every operation's entries, per version of rustc. Names of entries and symbols, numbers of labels and
-//! comments are not part of it. `cargo xtask bless` writes the hashes for the device toolchain at hand.
+//! A hash of the PTX of every operation's entries, per version of rustc. Names of entries and symbols, numbers of
+//! labels and comments are not part of it. `cargo xtask bless` writes the hashes for the device toolchain at hand.
 
 use super::{Entry, entries};
 use siphasher::sip::SipHasher13;

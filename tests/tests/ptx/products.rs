@@ -7,13 +7,15 @@ fn product(e: &Entry) -> Option<[usize; 3]> {
     let number = |name: &str| e.consts.iter().find(|c| c.0 == name).map(|c| c.1 as usize);
     let (m, n, deep) = (number("BM")? / e.ctas, number("BN")?, number("BK")? * e.element_bytes);
     // Warpgroups make the transpose of a tile of few rows, of one whose right operand is computed, and of A B in tf32.
-    let of_swapped = ["matmul_tf32_nn", "matmul_f16_", "matmul_f32_mixed", "batched_matmul_f32_mixed"];
+    let of_swapped =
+        ["matmul_tf32_nn", "matmul_f16_", "matmul_f32_3xtf32_nn", "matmul_f32_3xtf32_nt", "batched_matmul_f32_3xtf32"];
     let turned = e.specialised && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
     Some(if turned { [n, m, deep] } else { [m, n, deep] })
 }
 
-/// Instructions of each thread for a tile of so many rows and columns, and so many bytes deep: by warpgroups, which take 64 rows
-/// and up to 256 columns, and share the rows first; or by warps, which take 16 rows and 8 columns. Both are 32 bytes deep.
+/// Instructions of each thread for a tile of so many rows and columns, and so many bytes deep: by warpgroups, which
+/// take 64 rows and up to 256 columns, and share the rows first; or by warps, which take 16 rows and 8 columns. Both
+/// are 32 bytes deep.
 fn instructions([m, n, deep]: [usize; 3], warps: usize, by_groups: bool) -> usize {
     let (rows, columns) = if by_groups {
         let groups = warps / 4;
@@ -36,8 +38,8 @@ fn dots(lowered: &str) -> Vec<usize> {
     lowered.lines().filter(is_dot).map(|l| if of_three(l) { 3 } else { 1 }).collect()
 }
 
-/// What is found is what the products take. LLVM may peel the first round of a loop, and so may make up to twice as many of it; but whole
-/// products.
+/// What is found is what the products take. LLVM may peel the first round of a loop, and so may make up to twice as
+/// many of it; but whole products.
 fn count_is(e: &Entry, found: usize, dots: &[usize], each: usize, wrong: &mut Vec<String>) {
     let expected = dots.iter().sum::<usize>() * each;
     let whole = expected > 0 && found % each == 0 && (expected..=2 * expected).contains(&found);

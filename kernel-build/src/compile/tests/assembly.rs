@@ -44,7 +44,7 @@ fn assembly_for_devices() {
     if !have_toolchain() {
         return;
     }
-    let mut p = Place::new("assembly");
+    let mut p = TestCrate::new("assembly");
     p.files = vec![p.dir.join("assembly.rs")];
     let named = |name: &str| format!("a_{}", name.replace(' ', "_"));
     let mut source = WIDE.to_string();

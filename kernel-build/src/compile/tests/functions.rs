@@ -74,7 +74,7 @@ fn functions_for_devices() {
     if !have_toolchain() {
         return;
     }
-    let mut p = Place::new("functions");
+    let mut p = TestCrate::new("functions");
     p.files = vec![p.dir.join("functions.rs")];
     fs::write(&p.files[0], source()).unwrap();
     let lower = |source: Source, libraries: &Libraries| tilewright_compiler::device_units(source, libraries);

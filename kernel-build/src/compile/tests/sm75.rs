@@ -37,7 +37,7 @@ fn kernels_for_sm_75() {
     if !have_toolchain() {
         return;
     }
-    let mut p = Place::new("sm75");
+    let mut p = TestCrate::new("sm75");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device-kernels/src");
     p.files = crate::files::rust_files(&sources).unwrap();
     let (outcome, bundles) = p.built_over_library("sm_75", &lower);

@@ -139,7 +139,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("stages", "range(a, b, step).stages(n)"),
     ("unroll", "range(a, b, step).unroll(n)"),
     ("flatten", "range(a, b, step).flatten()"),
-    ("warp_specialise", "range(a, b, step).warp_specialise(true)"),
+    ("warp_specialize", "range(a, b, step).warp_specialize(true)"),
     ("static_assert", "static_assert!(c, \"message\")"),
     ("device_assert", "device_assert!(c, \"message\")"),
     ("device_print", "device_print!(\"label\", v)"),

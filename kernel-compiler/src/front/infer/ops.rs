@@ -145,7 +145,7 @@ impl Infer<'_> {
             "view" => self.view(c),
             "len" | "dim" | "stride" => self.extent_of(&name, c),
             "range" | "static_range" | "step_by" | "rev" => self.range(&name, c),
-            "stages" | "unroll" | "flatten" | "warp_specialise" => self.range_option(&name, c),
+            "stages" | "unroll" | "flatten" | "warp_specialize" => self.range_option(&name, c),
             "static_assert" | "device_assert" | "device_print" => self.debug(&name, c),
             "num_sms" => self.error(c.span, "`num_sms()` belongs in the grid; in a kernel use `num_programs(0)`"),
             _ => self.unknown(&name, c),

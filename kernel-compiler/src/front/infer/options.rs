@@ -68,8 +68,8 @@ impl Options {
 const FAMILIES: [(&str, Family); 16] = [
     ("mask", Family::Access),
     ("other", Family::Access),
-    ("streaming", Family::Access),
-    ("keep", Family::Access),
+    ("evict_first", Family::Access),
+    ("evict_last", Family::Access),
     ("no_l1", Family::Access),
     ("relaxed", Family::Access),
     ("unchecked", Family::Access),
@@ -178,8 +178,8 @@ impl Infer<'_> {
         match n.as_str() {
             "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
             "other" => o.other = Some((self.expr(&args[0])?, args[0].span)),
-            "streaming" => o.hint = Hint::Streaming,
-            "keep" => o.hint = Hint::Keep,
+            "evict_first" => o.hint = Hint::EvictFirst,
+            "evict_last" => o.hint = Hint::EvictLast,
             "no_l1" => o.hint = Hint::NoL1,
             "unchecked" if !self.kernel.is_unsafe => {
                 return self.error(name.span(), "`.unchecked()` can reach any memory: make the kernel an `unsafe fn`");

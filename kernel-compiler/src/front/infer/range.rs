@@ -48,7 +48,7 @@ impl Infer<'_> {
         Ok(Val::Range(Rc::new(r)))
     }
 
-    /// `.stages(n)`, `.unroll(n)`, `.flatten()`, `.warp_specialise(b)`: how a loop is to be carried out; what it means
+    /// `.stages(n)`, `.unroll(n)`, `.flatten()`, `.warp_specialize(b)`: how a loop is to be carried out; what it means
     /// stays.
     pub(super) fn range_option(&mut self, name: &str, c: &Call) -> Result<Val> {
         let vals = self.exprs(c.args)?;
@@ -76,8 +76,8 @@ impl Infer<'_> {
         let mut options = r.options;
         match (name, vals.get(1)) {
             ("flatten", _) => options.flatten = true,
-            ("warp_specialise", Some(Val::Bool(b))) => options.warp_specialise = Some(*b),
-            ("warp_specialise", _) => return self.error(c.args[1].span, "`.warp_specialise` takes `true` or `false`"),
+            ("warp_specialize", Some(Val::Bool(b))) => options.warp_specialize = Some(*b),
+            ("warp_specialize", _) => return self.error(c.args[1].span, "`.warp_specialize` takes `true` or `false`"),
             (_, v) => {
                 let at = c.args[1].span;
                 let n = self.const_int(v.expect("counted"), at, &format!("the argument of `.{name}`"))?;

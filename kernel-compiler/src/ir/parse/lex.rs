@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A place in a text; both count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     pub line: usize,
     pub column: usize,
 }
@@ -12,7 +12,7 @@ pub struct Place {
 /// Text that is no function of the IR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    pub at: Place,
+    pub at: Position,
     pub message: String,
 }
 
@@ -54,8 +54,8 @@ const MARKS: [&str; 19] =
     ["..=", "..", "==", "<=", "{", "}", "[", "]", "(", ")", ":", ";", ",", "=", "*", "/", "%", "|", "-"];
 
 /// The tokens of a text, and where each begins. Comments are left out.
-pub(super) fn lex(text: &str) -> Result<Vec<(Token, Place)>, ParseError> {
-    let mut out: Vec<(Token, Place)> = vec![];
+pub(super) fn lex(text: &str) -> Result<Vec<(Token, Position)>, ParseError> {
+    let mut out: Vec<(Token, Position)> = vec![];
     for (i, line) in text.lines().enumerate() {
         let before = out.len();
         let mut rest = line;
@@ -64,16 +64,17 @@ pub(super) fn lex(text: &str) -> Result<Vec<(Token, Place)>, ParseError> {
             if rest.is_empty() || rest.starts_with("//") {
                 break;
             }
-            let at = Place { line: i + 1, column: line[..line.len() - rest.len()].chars().count() + 1 };
+            let at = Position { line: i + 1, column: line[..line.len() - rest.len()].chars().count() + 1 };
             let (token, length) = token(rest).map_err(|message| ParseError { at, message })?;
             out.push((token, at));
             rest = &rest[length..];
         }
         if out.len() > before {
-            out.push((Token::LineEnd, Place { line: i + 1, column: line.chars().count() + 1 }));
+            out.push((Token::LineEnd, Position { line: i + 1, column: line.chars().count() + 1 }));
         }
     }
-    let at = Place { line: text.lines().count().max(1), column: text.lines().last().unwrap_or("").chars().count() + 1 };
+    let at =
+        Position { line: text.lines().count().max(1), column: text.lines().last().unwrap_or("").chars().count() + 1 };
     out.push((Token::End, at));
     Ok(out)
 }

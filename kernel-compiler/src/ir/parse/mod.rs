@@ -12,7 +12,7 @@ use super::{
 };
 use crate::dtype::DType;
 pub use lex::ParseError;
-use lex::{Place, Token, lex};
+use lex::{Position, Token, lex};
 use proc_macro2::Span;
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -47,7 +47,7 @@ pub fn parse(text: &str) -> Result<Func, ParseError> {
     f.number();
     verify::verify(&f).map_err(|e| {
         let begin = e.stmt.and_then(|id| p.begins.get(id.0 as usize)).copied();
-        ParseError { at: begin.unwrap_or(Place { line: 1, column: 1 }), message: e.why }
+        ParseError { at: begin.unwrap_or(Position { line: 1, column: 1 }), message: e.why }
     })?;
     Ok(f)
 }
@@ -55,14 +55,14 @@ pub fn parse(text: &str) -> Result<Func, ParseError> {
 type Result<T, E = ParseError> = std::result::Result<T, E>;
 
 struct Parser {
-    tokens: Vec<(Token, Place)>,
+    tokens: Vec<(Token, Position)>,
     next: usize,
     params: Vec<Param>,
     values: Vec<Option<ValueInfo>>,
     vars: Vec<VarInfo>,
     shared: Vec<SharedArray>,
     /// Where each statement begins, in the order of their ids.
-    begins: Vec<Place>,
+    begins: Vec<Position>,
     /// Spans of lines.
     spans: HashMap<u32, Span>,
     /// Blocks around the statement that is read.
@@ -74,7 +74,7 @@ impl Parser {
         &self.tokens[self.next].0
     }
 
-    fn at(&self) -> Place {
+    fn at(&self) -> Position {
         self.tokens[self.next].1
     }
 
@@ -84,7 +84,7 @@ impl Parser {
         token
     }
 
-    fn error<T>(&self, at: Place, message: impl Into<String>) -> Result<T> {
+    fn error<T>(&self, at: Position, message: impl Into<String>) -> Result<T> {
         Err(ParseError { at, message: message.into() })
     }
 
@@ -314,7 +314,7 @@ impl Parser {
         known.map_or_else(|| self.error(at, format!("no shared array `{name}`")), Ok)
     }
 
-    fn param_of(&self, at: Place, name: &str) -> Result<usize> {
+    fn param_of(&self, at: Position, name: &str) -> Result<usize> {
         match self.params.iter().position(|p| p.name == name) {
             Some(i) => Ok(i),
             None => self.error(at, format!("no parameter is called `{name}`")),
@@ -479,7 +479,7 @@ impl Parser {
             match name.as_str() {
                 "stages" => options.stages = self.number("a number of stages")?,
                 "unroll" => options.unroll = self.number("a number of iterations")?,
-                "warp_specialize" => options.warp_specialise = Some(self.bool()?),
+                "warp_specialize" => options.warp_specialize = Some(self.bool()?),
                 _ => return self.error(at, format!("no option `{name}` of a loop")),
             }
         }

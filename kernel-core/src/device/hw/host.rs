@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use super::{Global, Shared, Space};
 use crate::device::Mem;
 use crate::device::mem::{Wide, Words, combine};
-use crate::emulator::step::{self, Access, Source, Touch};
+use crate::emulator::step::{self, Access, AccessKind, Source};
 use crate::scalar::atomic_op;
 
 pub use crate::emulator::step::{
@@ -26,11 +26,11 @@ pub fn shuffle(v: u32, lane: u32, site: u32) -> u32 {
     step::shuffle(v, Source::Lane(lane), site)
 }
 
-fn touch<const OP: u32>() -> Touch {
+fn access_kind<const OP: u32>() -> AccessKind {
     match OP {
-        atomic_op::LOAD => Touch::AtomicLoad,
-        atomic_op::STORE => Touch::AtomicStore,
-        _ => Touch::Atomic,
+        atomic_op::LOAD => AccessKind::AtomicLoad,
+        atomic_op::STORE => AccessKind::AtomicStore,
+        _ => AccessKind::Atomic,
     }
 }
 
@@ -38,10 +38,10 @@ fn touch<const OP: u32>() -> Touch {
 /// As [`step::atomic`].
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site: u32) -> T {
     let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
-    let touch = touch::<OP>();
+    let kind = access_kind::<OP>();
     // SAFETY: the caller's contract.
-    let old = unsafe { step::atomic(touch, addr, T::BYTES, relaxed, site, replace) };
-    if touch == Touch::AtomicStore { T::ZERO } else { T::from_bits64(old) }
+    let old = unsafe { step::atomic(kind, addr, T::BYTES, relaxed, site, replace) };
+    if kind == AccessKind::AtomicStore { T::ZERO } else { T::from_bits64(old) }
 }
 
 /// # Safety
@@ -49,7 +49,7 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, site: u32) -> T {
     let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
     // SAFETY: the caller's contract.
-    T::from_bits64(unsafe { step::atomic(Touch::Atomic, addr, T::BYTES, relaxed, site, replace) })
+    T::from_bits64(unsafe { step::atomic(AccessKind::Atomic, addr, T::BYTES, relaxed, site, replace) })
 }
 
 /// # Safety
@@ -57,7 +57,7 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
 pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, site: u32) {
     if ok {
         let replace = |old| T::atomic_add(T::from_bits64(old), v).to_bits64();
-        step::shared_atomic(Touch::Atomic, off, T::BYTES, site, replace);
+        step::shared_atomic(AccessKind::Atomic, off, T::BYTES, site, replace);
     }
 }
 
@@ -65,7 +65,7 @@ pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, site: u32) {
 /// None: the emulated SM checks the offset.
 pub unsafe fn shared_atomic<T: Mem, const OP: u32>(off: u32, v: T, site: u32) -> T {
     let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
-    let old = step::shared_atomic(touch::<OP>(), off, T::BYTES, site, replace);
+    let old = step::shared_atomic(access_kind::<OP>(), off, T::BYTES, site, replace);
     if OP == atomic_op::STORE { T::ZERO } else { T::from_bits64(old) }
 }
 
@@ -73,7 +73,7 @@ pub unsafe fn shared_atomic<T: Mem, const OP: u32>(off: u32, v: T, site: u32) ->
 /// None: the emulated SM checks the offset.
 pub unsafe fn shared_atomic_cas<T: Mem>(off: u32, expected: T, new: T, site: u32) -> T {
     let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
-    T::from_bits64(step::shared_atomic(Touch::Atomic, off, T::BYTES, site, replace))
+    T::from_bits64(step::shared_atomic(AccessKind::Atomic, off, T::BYTES, site, replace))
 }
 
 pub fn assert_failed(msg: &'static CStr, site: u32) {

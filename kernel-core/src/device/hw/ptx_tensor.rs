@@ -132,8 +132,8 @@ pub fn prefetch_map(map: u64) {
 /// What `createpolicy.fractional` makes of all lines, for the L2 cache; 0 for nothing in particular.
 pub(super) const fn policy(hint: u32) -> u64 {
     match hint {
-        hint::STREAMING => 0x12F0_0000_0000_0000,
-        hint::KEEP => 0x14F0_0000_0000_0000,
+        hint::EVICT_FIRST => 0x12F0_0000_0000_0000,
+        hint::EVICT_LAST => 0x14F0_0000_0000_0000,
         _ => 0,
     }
 }

@@ -43,9 +43,9 @@ fn near_2(y: f64) -> f64 {
 }
 
 /// Where the gamma function is least.
-const LEAST: f64 = 1.461_632_144_968_362_245_76;
+const LGAMMA_MINIMUM: f64 = 1.461_632_144_968_362_245_76;
 
-/// lgamma(LEAST + y) for y in -0.24..0.28.
+/// lgamma(LGAMMA_MINIMUM + y) for y in -0.24..0.28.
 #[inline(always)]
 fn near_least(y: f64) -> f64 {
     const VALUE: f64 = -1.214_862_905_358_496_114_61e-1;
@@ -155,7 +155,7 @@ fn lgamma_positive(x: f64) -> f64 {
             let y = if x <= 0.9 { 1.0 - x } else { 2.0 - x };
             step + (near_2(y) - 0.5 * y)
         } else if above >= 1.231_64 {
-            let y = if x <= 0.9 { x - (LEAST - 1.0) } else { x - LEAST };
+            let y = if x <= 0.9 { x - (LGAMMA_MINIMUM - 1.0) } else { x - LGAMMA_MINIMUM };
             step + near_least(y)
         } else {
             let y = if x <= 0.9 { x } else { x - 1.0 };

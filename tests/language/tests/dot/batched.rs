@@ -48,7 +48,7 @@ fn halves<
     grid = [cdiv(c.dim(1), BM), cdiv(c.dim(2), BN), cdiv(c.dim(0), B)],
     emulate = all,
 )]
-fn singles<
+fn f32_batches<
     T: Float,
     const P: usize,
     const B: usize,
@@ -229,7 +229,7 @@ fn batches_of_halves() {
 
 #[test]
 fn batches_of_singles() {
-    by_views!(singles, f32, |x| x, false, |id| if id.contains("P=1") { 2e-2 } else { 1e-5 });
+    by_views!(f32_batches, f32, |x| x, false, |id| if id.contains("P=1") { 2e-2 } else { 1e-5 });
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn turned<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b:
     let j = program_id(0) * BN;
     let mut acc = zeros::<f32>([BN, BM]);
     for k in (0..a.dim(1)).step_by(BK) {
-        acc = dot(trans(b.tile([k, j], [BK, BN]).streaming()), trans(a.tile([0, k], [BM, BK]).keep()), acc);
+        acc = dot(trans(b.tile([k, j], [BK, BN]).evict_first()), trans(a.tile([0, k], [BM, BK]).evict_last()), acc);
     }
     c.store([0, j], trans(maximum(acc, 0.0)).to::<f16>());
 }

@@ -156,8 +156,8 @@ fn epilogues_and_reductions() {
 unsafe fn shared<const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,
     w: View<i8, 2>,
-    slots: &mut [i32],
-    tickets: &mut [u32],
+    workspace: &mut [i32],
+    semaphores: &mut [u32],
     mut c: ViewMut<i32, 2>,
 ) {
     let half = cdiv(a.dim(1), BK * 2) * BK;
@@ -171,11 +171,11 @@ unsafe fn shared<const BM: usize, const BN: usize, const BK: usize>(
         }
         sums += part.to::<i32>();
     }
-    store(slots, me * (BM * BN) + at, sums).unchecked();
-    if atomic_add(tickets, 0, 1) == 1 {
+    store(workspace, me * (BM * BN) + at, sums).unchecked();
+    if atomic_add(semaphores, 0, 1) == 1 {
         let mut all = zeros::<i32>([BM, BN]);
         for p in range(0, 2, 1) {
-            all += load(slots, p * (BM * BN) + at).unchecked();
+            all += load(workspace, p * (BM * BN) + at).unchecked();
         }
         c.store([0, 0], all);
     }
@@ -189,9 +189,9 @@ fn sums_that_programs_share() {
             let w = Matrix::new([k, n], n, 2, |v| (v * 100.0) as i8);
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, |v| v as i32);
-                let (mut slots, mut tickets) = (vec![0i32; 2 * 64 * 128], [0u32]);
-                // SAFETY: the slots hold two tiles of the largest kind.
-                let call = unsafe { shared(view!(a), view!(w), &mut slots[..], &mut tickets[..], view_mut!(c)) };
+                let (mut workspace, mut semaphores) = (vec![0i32; 2 * 64 * 128], [0u32]);
+                // SAFETY: the workspace holds two tiles of the largest kind.
+                let call = unsafe { shared(view!(a), view!(w), &mut workspace[..], &mut semaphores[..], view_mut!(c)) };
                 assert!(taken(&call, config.id).starts_with("tma"), "{}", config.id);
                 rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c.data)
             };

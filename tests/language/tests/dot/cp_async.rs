@@ -1,4 +1,4 @@
-//! Loops that copy ahead: loads of every kind, and what else a body may do.
+//! Loops pipelined with `cp.async`: loads of every kind, and other statements of a body.
 
 use tilewright::tile_kernel;
 use tilewright::{Error, LaunchOptions, Runtime};

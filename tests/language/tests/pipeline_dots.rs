@@ -1,4 +1,4 @@
-//! Loops in which one product takes what another gives, written straight on: the second is made behind the first one of the next iteration.
+//! Loops with two dependent products: the second one follows the first product of the next iteration.
 
 use tilewright::tile_kernel;
 use tilewright::{Buffer, Runtime};

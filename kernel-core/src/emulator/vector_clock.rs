@@ -1,4 +1,5 @@
-//! What a thread knows of others beyond the barriers of its cluster, CTA and warp: vector clocks.
+//! Vector clocks: which steps of other threads happened before a thread's next step, beyond the barriers of its
+//! cluster, CTA and warp.
 //!
 //! Barriers among some threads and mbarriers order threads pairwise, and asynchronous copies and products end at
 //! times of their own. A thread keeps one time for each thread and for each asynchronous agent: everything that the
@@ -7,12 +8,12 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::cluster::Place;
-use super::order::{ACTORS, ASYNC, Order, Stamp};
+use super::cluster::SharedAddress;
+use super::order::{ACTORS, ASYNC, Epoch, Order};
 
-/// Times, by thread and by agent; zero beyond the end.
+/// A time for each thread and each agent; zero beyond the end.
 #[derive(Clone, Default)]
-pub struct Known {
+pub struct VectorClock {
     threads: Vec<u64>,
     agents: Vec<u64>,
 }
@@ -36,7 +37,7 @@ fn join(into: &mut Vec<u64>, from: &[u64]) {
     }
 }
 
-impl Known {
+impl VectorClock {
     #[inline]
     pub fn has(&self, who: Actor, time: u64) -> bool {
         let (times, at) = if who < ASYNC { (&self.threads, who) } else { (&self.agents, who - ASYNC) };
@@ -51,7 +52,7 @@ impl Known {
         }
     }
 
-    pub fn join(&mut self, other: &Known) {
+    pub fn join(&mut self, other: &VectorClock) {
         join(&mut self.threads, &other.threads);
         join(&mut self.agents, &other.agents);
     }
@@ -61,7 +62,7 @@ impl Known {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Agent {
     /// Tensor loads that an mbarrier counts, whichever CTA issues them.
-    Load { bar: Place },
+    Load { bar: SharedAddress },
     /// A thread's tensor stores: their reads of shared memory.
     StoreRead { thread: u32 },
     /// Their writes, which nothing here waits for.
@@ -76,7 +77,7 @@ pub enum Agent {
 #[derive(Default)]
 pub struct Clocks {
     agents: Vec<Agent>,
-    known: Vec<Option<Rc<Known>>>,
+    known: Vec<Option<Rc<VectorClock>>>,
     used: bool,
     /// By thread: its proxy fences.
     proxy_fences: Vec<Vec<u64>>,
@@ -98,7 +99,7 @@ impl Clocks {
     }
 
     #[inline]
-    pub fn of(&self, thread: u32) -> Option<&Rc<Known>> {
+    pub fn of(&self, thread: u32) -> Option<&Rc<VectorClock>> {
         self.known[thread as usize].as_ref()
     }
 
@@ -107,14 +108,14 @@ impl Clocks {
         self.of(thread).is_some_and(|k| k.has(who, time))
     }
 
-    fn of_mut(&mut self, thread: u32) -> &mut Known {
+    fn of_mut(&mut self, thread: u32) -> &mut VectorClock {
         self.used = true;
         Rc::make_mut(self.known[thread as usize].get_or_insert_default())
     }
 
-    fn gather(&self, threads: impl Iterator<Item = u32>) -> Known {
-        let mut all = Known::default();
-        let mut last: Option<&Rc<Known>> = None;
+    fn gather(&self, threads: impl Iterator<Item = u32>) -> VectorClock {
+        let mut all = VectorClock::default();
+        let mut last: Option<&Rc<VectorClock>> = None;
         for known in threads.filter_map(|t| self.of(t)) {
             // Threads that met before often share what they know.
             if last.is_none_or(|last| !Rc::ptr_eq(last, known)) {
@@ -125,7 +126,7 @@ impl Clocks {
         all
     }
 
-    fn share(&mut self, threads: impl Iterator<Item = u32>, known: Known) {
+    fn share(&mut self, threads: impl Iterator<Item = u32>, known: VectorClock) {
         self.used = true;
         let known = Rc::new(known);
         threads.for_each(|t| self.known[t as usize] = Some(known.clone()));
@@ -167,7 +168,7 @@ impl Order {
         ASYNC + at as u32
     }
 
-    pub fn agent_of(&self, s: Stamp) -> Option<Agent> {
+    pub fn agent_of(&self, s: Epoch) -> Option<Agent> {
         (s.is_async()).then(|| self.clocks.agents[(s.thread() - ASYNC) as usize])
     }
 
@@ -178,7 +179,7 @@ impl Order {
     }
 
     /// Adds what a thread has done and knows.
-    pub fn publish(&mut self, thread: u32, into: &mut Known) {
+    pub fn publish(&mut self, thread: u32, into: &mut VectorClock) {
         if let Some(known) = self.clocks.of(thread) {
             into.join(known);
         }
@@ -195,7 +196,7 @@ impl Order {
     }
 
     /// A thread learns what was published.
-    pub fn learn(&mut self, thread: u32, from: &Rc<Known>) {
+    pub fn learn(&mut self, thread: u32, from: &Rc<VectorClock>) {
         match self.clocks.of(thread) {
             Some(known) if Rc::ptr_eq(known, from) => {}
             Some(_) => self.clocks.of_mut(thread).join(from),
@@ -216,7 +217,7 @@ impl Order {
 
     /// Some threads, of any CTAs, meet.
     pub fn meet(&mut self, threads: &[u32]) {
-        let mut known = Known::default();
+        let mut known = VectorClock::default();
         threads.iter().for_each(|&t| self.publish(t, &mut known));
         self.clocks.share(threads.iter().copied(), known);
     }
@@ -237,7 +238,7 @@ impl Order {
 
     /// Whether a write of this program was made visible to the asynchronous proxy, by a fence of the thread that wrote
     /// which came before what `thread` does now.
-    pub fn fenced(&self, s: Stamp, thread: u32) -> bool {
+    pub fn fenced(&self, s: Epoch, thread: u32) -> bool {
         let (writer, time) = match self.agent_of(s) {
             None => (s.thread(), s.time()),
             Some(Agent::Copy { thread }) => {
@@ -251,7 +252,7 @@ impl Order {
         };
         let fences = &self.clocks.proxy_fences[writer as usize];
         let next = fences.partition_point(|&fence| fence <= time);
-        fences.get(next).is_some_and(|&fence| self.before(Stamp::new(fence, false, writer, 0), thread))
+        fences.get(next).is_some_and(|&fence| self.before(Epoch::new(fence, false, writer, 0), thread))
     }
 }
 
@@ -261,17 +262,17 @@ pub struct Observer {
     first: u32,
     count: u32,
     /// What was found in order last: neighbouring words mostly have the same past.
-    ordered: std::cell::Cell<Stamp>,
-    fenced: std::cell::Cell<Stamp>,
+    ordered: std::cell::Cell<Epoch>,
+    fenced: std::cell::Cell<Epoch>,
 }
 
 impl Observer {
     pub fn new(first: u32, count: u32) -> Self {
-        Observer { first, count, ordered: Stamp::NEVER.into(), fenced: Stamp::NEVER.into() }
+        Observer { first, count, ordered: Epoch::NEVER.into(), fenced: Epoch::NEVER.into() }
     }
 
     #[inline]
-    pub fn after(&self, order: &Order, s: Stamp) -> bool {
+    pub fn after(&self, order: &Order, s: Epoch) -> bool {
         if self.count == 1 {
             return order.before(s, self.first);
         }
@@ -284,11 +285,11 @@ impl Observer {
 
     /// As [`after`](Self::after), but for what atomics order.
     #[inline]
-    pub fn after_barriers(&self, order: &Order, s: Stamp) -> bool {
+    pub fn after_barriers(&self, order: &Order, s: Epoch) -> bool {
         self.all(|t| order.before_by_barriers(s, t))
     }
 
-    pub fn after_fence(&self, order: &Order, s: Stamp) -> bool {
+    pub fn after_fence(&self, order: &Order, s: Epoch) -> bool {
         let all = s == self.fenced.get() || self.all(|t| order.fenced(s, t));
         if all {
             self.fenced.set(s);

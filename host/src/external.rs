@@ -3,13 +3,13 @@
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use core::marker::PhantomData;
-use tilewright_core::{AsSlice, AsSliceMut, Element, Place, SliceArg, SliceMutArg};
+use tilewright_core::{AsSlice, AsSliceMut, DeviceId, Element, SliceArg, SliceMutArg};
 
 /// Contiguous memory of another library, borrowed. Pass `&foreign` for `&[T]`.
 ///
 /// # Examples
 /// ```
-/// use tilewright::{Buffer, Foreign, Runtime, tile_kernel};
+/// use tilewright::{Buffer, ExternalSlice, Runtime, tile_kernel};
 ///
 /// #[tile_kernel(grid = [1])]
 /// fn copy(x: &[f32], y: &mut [f32]) {
@@ -19,17 +19,17 @@ use tilewright_core::{AsSlice, AsSliceMut, Element, Place, SliceArg, SliceMutArg
 /// let rt = Runtime::cpu();
 /// let theirs = vec![1.0f32, 2.0];
 /// // SAFETY: two elements, which live and stay unwritten as long as `x`.
-/// let x = unsafe { Foreign::from_raw(&rt, theirs.as_ptr(), theirs.len()) }?;
+/// let x = unsafe { ExternalSlice::from_raw(&rt, theirs.as_ptr(), theirs.len()) }?;
 /// let mut y = Buffer::<f32>::zeros(&rt, x.len())?;
 /// rt.launch(copy(&x, &mut y))?;
 /// assert_eq!(y.to_vec()?, theirs);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Foreign<'a, T> {
+pub struct ExternalSlice<'a, T> {
     addr: u64,
     len: usize,
-    place: Place,
+    device: DeviceId,
     borrow: PhantomData<&'a [T]>,
 }
 
@@ -37,7 +37,7 @@ pub struct Foreign<'a, T> {
 ///
 /// # Examples
 /// ```
-/// use tilewright::{ForeignMut, Runtime, tile_kernel};
+/// use tilewright::{ExternalSliceMut, Runtime, tile_kernel};
 ///
 /// #[tile_kernel(grid = [1])]
 /// fn ones(y: &mut [f32]) {
@@ -46,27 +46,27 @@ pub struct Foreign<'a, T> {
 ///
 /// let (rt, mut theirs) = (Runtime::cpu(), vec![0.0f32; 2]);
 /// // SAFETY: two elements, which nothing else uses as long as `y` lives.
-/// let mut y = unsafe { ForeignMut::from_raw(&rt, theirs.as_mut_ptr(), theirs.len()) }?;
+/// let mut y = unsafe { ExternalSliceMut::from_raw(&rt, theirs.as_mut_ptr(), theirs.len()) }?;
 /// rt.launch(ones(&mut y))?;
 /// assert_eq!(theirs, [1.0, 1.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct ForeignMut<'a, T>(Foreign<'a, T>);
+pub struct ExternalSliceMut<'a, T>(ExternalSlice<'a, T>);
 
-impl<'a, T> Foreign<'a, T> {
+impl<'a, T> ExternalSlice<'a, T> {
     /// # Safety
-    /// As [`Foreign::from_raw`], and the address is on the device of `place`.
+    /// As [`ExternalSlice::from_raw`], and the address is on the device of `device`.
     #[cfg(feature = "cudarc")]
-    pub(crate) unsafe fn on(place: Place, addr: u64, len: usize) -> Self {
-        Foreign { addr, len, place, borrow: PhantomData }
+    pub(crate) unsafe fn on(device: DeviceId, addr: u64, len: usize) -> Self {
+        ExternalSlice { addr, len, device, borrow: PhantomData }
     }
 }
 
-impl<'a, T: Element> Foreign<'a, T> {
+impl<'a, T: Element> ExternalSlice<'a, T> {
     /// `len` elements at an address on the runtime's device (host memory on the CPU runtime). Errors:
-    /// [`Error::Foreign`] for a null pointer with a positive length, an address that is not aligned to its element, a
-    /// byte count that overflows, and, on a GPU, an address that the driver does not know on this device.
+    /// [`Error::ExternalMemory`] for a null pointer with a positive length, an address that is not aligned to its
+    /// element, a byte count that overflows, and, on a GPU, an address that the driver does not know on this device.
     ///
     /// # Safety
     /// `addr` addresses `len` initialised elements that stay valid and unwritten by others during `'a`.
@@ -77,7 +77,7 @@ impl<'a, T: Element> Foreign<'a, T> {
             rt.check_reachable(addr)?;
             rt.check_reachable(addr + (len * size_of::<T>()) as u64 - 1)?;
         }
-        Ok(Foreign { addr, len, place: rt.device().place, borrow: PhantomData })
+        Ok(ExternalSlice { addr, len, device: rt.device().id, borrow: PhantomData })
     }
 
     /// The number of elements.
@@ -91,22 +91,22 @@ impl<'a, T: Element> Foreign<'a, T> {
     }
 }
 
-impl<'a, T: Element> ForeignMut<'a, T> {
+impl<'a, T: Element> ExternalSliceMut<'a, T> {
     /// # Safety
-    /// As [`ForeignMut::from_raw`], and the address is on the device of `place`.
+    /// As [`ExternalSliceMut::from_raw`], and the address is on the device of `device`.
     #[cfg(feature = "cudarc")]
-    pub(crate) unsafe fn on(place: Place, addr: u64, len: usize) -> Self {
+    pub(crate) unsafe fn on(device: DeviceId, addr: u64, len: usize) -> Self {
         // SAFETY: the caller's contract.
-        ForeignMut(unsafe { Foreign::on(place, addr, len) })
+        ExternalSliceMut(unsafe { ExternalSlice::on(device, addr, len) })
     }
 
-    /// `len` elements at an address, to be written. Errors: as [`Foreign::from_raw`].
+    /// `len` elements at an address, to be written. Errors: as [`ExternalSlice::from_raw`].
     ///
     /// # Safety
-    /// As [`Foreign::from_raw`], and nothing else uses the memory during `'a`.
+    /// As [`ExternalSlice::from_raw`], and nothing else uses the memory during `'a`.
     pub unsafe fn from_raw(rt: &Runtime, addr: *mut T, len: usize) -> Result<Self> {
         // SAFETY: the caller's contract.
-        unsafe { Foreign::from_raw(rt, addr.cast_const(), len) }.map(ForeignMut)
+        unsafe { ExternalSlice::from_raw(rt, addr.cast_const(), len) }.map(ExternalSliceMut)
     }
 
     /// The number of elements.
@@ -120,23 +120,23 @@ impl<'a, T: Element> ForeignMut<'a, T> {
     }
 }
 
-impl<'b, T: Element> AsSlice<'b, T> for &'b Foreign<'_, T> {
+impl<'b, T: Element> AsSlice<'b, T> for &'b ExternalSlice<'_, T> {
     fn as_slice_arg(self) -> SliceArg<'b, T> {
         // SAFETY: the constructor's contract.
-        unsafe { SliceArg::from_raw(self.addr, self.len, self.place) }
+        unsafe { SliceArg::from_raw(self.addr, self.len, self.device) }
     }
 }
 
-impl<'b, T: Element> AsSlice<'b, T> for &'b ForeignMut<'_, T> {
+impl<'b, T: Element> AsSlice<'b, T> for &'b ExternalSliceMut<'_, T> {
     fn as_slice_arg(self) -> SliceArg<'b, T> {
         (&self.0).as_slice_arg()
     }
 }
 
-impl<'b, T: Element> AsSliceMut<'b, T> for &'b mut ForeignMut<'_, T> {
+impl<'b, T: Element> AsSliceMut<'b, T> for &'b mut ExternalSliceMut<'_, T> {
     fn as_slice_mut_arg(self) -> SliceMutArg<'b, T> {
         // SAFETY: the constructor's contract, and `self` is borrowed mutably.
-        unsafe { SliceMutArg::from_raw(self.0.addr, self.0.len, self.0.place) }
+        unsafe { SliceMutArg::from_raw(self.0.addr, self.0.len, self.0.device) }
     }
 }
 
@@ -150,5 +150,5 @@ pub(crate) fn check_address(addr: u64, len: usize, size: usize) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::Foreign { why })
+    Err(Error::ExternalMemory { why })
 }

@@ -38,7 +38,7 @@ impl File {
 impl Runtime {
     /// The configuration for a call without a plan, and whether the choice holds for later calls; without
     /// `measure` nothing is tuned. On the GPU the context must be current.
-    pub(crate) fn choose(
+    pub(crate) fn select(
         &self,
         stream: &Stream,
         call: &Call,
@@ -106,7 +106,7 @@ impl Runtime {
     /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured or a raw pointer is
     /// written, whose extent is not known.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
-        crate::check::call(self.device().place, &call, true)?;
+        crate::check::call(self.device().id, &call, true)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
         let file = self.file_of(&call)?;
         match self.tune_now(stream, &call, &file, true)? {
@@ -121,6 +121,24 @@ impl Runtime {
     /// The configuration that a launch of this call would take now, without measuring, and where it comes from.
     ///
     /// Errors: [`Error::Arguments`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Autotune, Runtime, Source, tile_kernel};
+    ///
+    /// #[tile_kernel(tune(BLOCK = [64, 128], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
+    /// fn ones<const BLOCK: usize>(y: &mut [f32]) {
+    ///     store(y, program_id(0) * BLOCK + arange(BLOCK), 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// rt.set_cache_dir(None);
+    /// assert_eq!(rt.configuration(&ones(&mut [0.0; 100]))?, ("BLOCK=64,warps=1", Source::Default));
+    /// let report = rt.tune(rt.stream(), ones(&mut [0.0; 100]))?;
+    /// let (config, source) = rt.configuration(&ones(&mut [0.0; 100]))?;
+    /// assert_eq!((config, source), (report.candidates[report.winner].id.as_str(), Source::Tuned));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn configuration(&self, call: &Call<'_>) -> Result<(&'static str, Source)> {
         call.check()?;
         let file = self.file_of(call)?;
@@ -212,7 +230,7 @@ impl Runtime {
             };
             outputs.push(Output {
                 addr: b.start,
-                place: b.place,
+                device: b.device,
                 bytes,
                 dtype: param.dtype,
                 tf32: desc.tf32,
@@ -228,8 +246,8 @@ impl Runtime {
         let mut prepare = |i: usize| self.can_run(call, &desc.configs[i]);
         let mut run = |i: usize| self.launch_config(stream, call, &plans[i]);
         let ids = desc.configs.iter().map(|c| c.id).collect();
-        // SAFETY: the outputs are arguments of the call, which borrows them mutably, or all of a raw pointer's extent, which
-        // by `RawArg::within` is the call's.
+        // SAFETY: the outputs are arguments of the call, which borrows them mutably, or all of a raw pointer's extent,
+        // which by `RawArg::within` is the call's.
         let mut bench = unsafe { Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run) }?;
         let shipped =
             self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
@@ -290,6 +308,44 @@ impl Drop for Measuring<'_> {
 }
 
 /// An operation that can be done in several ways, each of one or more launches.
+///
+/// # Examples
+/// ```
+/// use tilewright::{AsSliceMut, Output, Runtime, Tunable, tile_kernel};
+///
+/// #[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
+/// fn ones<const BLOCK: usize>(y: &mut [f32]) {
+///     store(y, program_id(0) * BLOCK + arange(BLOCK), 1.0);
+/// }
+///
+/// let rt = Runtime::cpu();
+/// rt.set_cache_dir(None);
+/// let mut y = [0.0f32; 100];
+/// let version = Tunable::version_of(&[ones::DESCS]);
+/// let op = Tunable {
+///     name: "fill",
+///     types: "f32",
+///     version: &version,
+///     sizes: &[y.len()],
+///     candidates: &["at once", "by halves"],
+/// };
+/// let p = y.as_mut_ptr();
+/// let fill = |candidate: usize| {
+///     // SAFETY: the elements of `y`, which one candidate writes at a time.
+///     let y = unsafe { std::slice::from_raw_parts_mut(p, 100) };
+///     if candidate == 0 {
+///         return rt.launch(ones(y));
+///     }
+///     let (head, tail) = y.split_at_mut(50);
+///     rt.launch(ones(head))?;
+///     rt.launch(ones(tail))
+/// };
+/// // SAFETY: the candidates alone use the memory during the selection.
+/// let output = unsafe { Output::new(&(&mut y).as_slice_mut_arg()) };
+/// let fastest = rt.select_among(rt.stream(), &op, &[output], fill)?;
+/// assert!(fastest < op.candidates.len());
+/// # Ok::<(), tilewright::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Tunable<'a> {
     /// Files the results; unlike any kernel's name.
@@ -305,7 +361,7 @@ pub struct Tunable<'a> {
 }
 
 impl Tunable<'_> {
-    /// A version for candidates that are made of these kernels, with all of their types: it changes with any of them.
+    /// A version for candidates that launch these kernels, of all types: it changes with any of them.
     pub fn version_of(kernels: &[&'static [&'static KernelDesc]]) -> String {
         kernels.iter().flat_map(|d| d.iter()).map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-")
     }
@@ -315,20 +371,20 @@ impl Runtime {
     /// The candidate to use, as an index: a known result, else measured now with `run(candidate)`, which enqueues one
     /// whole run of it on `stream`. `outputs` are all that it writes but scratch; they are as before afterwards.
     ///
-    /// The second time it is a look-up. Errors: [`Error::DeviceLost`], [`Error::StreamMismatch`] where the stream or an output
-    /// is of another device, and the first candidate's where none can run.
-    pub fn choose_among(
+    /// The second time it is a look-up. Errors: [`Error::DeviceLost`], [`Error::StreamMismatch`] where the stream or an
+    /// output is of another device, and the first candidate's where none can run.
+    pub fn select_among(
         &self,
         stream: &Stream,
         op: &Tunable,
         outputs: &[Output<'_>],
         run: impl FnMut(usize) -> Result<()>,
     ) -> Result<usize> {
-        self.choose_or_measure(stream, op, outputs, true, run)
+        self.select_or_measure(stream, op, outputs, true, run)
     }
 
     /// The same; without `measure` the best guess where nothing is known, as in a capture.
-    pub(crate) fn choose_or_measure(
+    pub(crate) fn select_or_measure(
         &self,
         stream: &Stream,
         op: &Tunable,

@@ -1,11 +1,12 @@
-//! Products of few rows of 8 bits by B as it lies, which is read once: turning it would take three times as long. Tensor cores take 8 bits only
-//! with the depth contiguous; programs bring B to f16 on its way to them, and A comes as f16.
+//! Mixed input: products of few rows of 8 bits by an MN-major B, which is read once. A transposed copy of B would take
+//! three times as long. Tensor cores take 8-bit operands K-major alone, so programs convert B to f16 in registers, and A
+//! is converted beforehand.
 
-use super::multiply::WideKernel;
+use super::multiply::MixedInputKernel;
 use super::product::Operand;
 use super::scratch_matrix::ScratchMatrix;
 use super::stream_k::Workspace;
-use super::{Launch, Multiply};
+use super::{Executor, Multiply};
 use crate::error::Result;
 use crate::launch::LaunchOptions;
 use tilewright_core::{ViewMutArg, f16};
@@ -13,28 +14,28 @@ use tilewright_core::{ViewMutArg, f16};
 /// Rows of A as f16 are a multiple of this many elements: whole cache lines.
 const PITCH: usize = 64;
 
-/// A as f16, with ones below it, and room for the sums of programs.
-pub(super) struct Wide<T: Multiply> {
-    kernel: WideKernel<T>,
+/// A as f16 with rows of ones below it, and a workspace.
+pub(super) struct MixedInput<T: Multiply> {
+    kernel: MixedInputKernel<T>,
     rows: ScratchMatrix<f16>,
     workspace: Workspace<T::Sum>,
 }
 
-impl<T: Multiply> Wide<T> {
-    /// With `ones` rows of ones.
-    pub fn of(on: &impl Launch, kernel: WideKernel<T>, a: &Operand<T>, ones: usize) -> Result<Self> {
+impl<T: Multiply> MixedInput<T> {
+    /// With `ones` rows of ones below A.
+    pub fn of(on: &impl Executor, kernel: MixedInputKernel<T>, a: &Operand<T>, ones: usize) -> Result<Self> {
         let x = a.as_transposed(false).view;
         let [m, k] = x.dims();
         let mut rows = ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?;
         let workspace = Workspace::new(on)?;
-        on.launch((kernel.widen)(x, rows.view_mut()?))?;
-        Ok(Wide { kernel, rows, workspace })
+        on.launch((kernel.upcast)(x, rows.view_mut()?))?;
+        Ok(MixedInput { kernel, rows, workspace })
     }
 
     /// `c = f(A B)`, which has as many rows as A and ones.
     pub fn multiply(
         mut self,
-        on: &impl Launch,
+        on: &impl Executor,
         b: &Operand<T>,
         c: ViewMutArg<T::Product, 2>,
         negative_slope: f32,
@@ -51,14 +52,14 @@ mod tests {
     use super::*;
     use crate::ops::launch::emulated_with_maps;
     use crate::ops::multiply::Kernels;
-    use crate::ops::{Matmul, On, Quantisation, matmul_int8};
+    use crate::ops::{ExecOptions, Matmul, Quantisation, matmul_int8};
     use crate::{Buffer, Runtime};
     use tilewright_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
 
     /// `a b` by the kernel of this file.
     fn multiplied<T: Multiply>([m, n, k]: [usize; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
         let rt = Runtime::emulator(3);
-        let on = On::new(&rt).pin(Some(emulated_with_maps(T::wide().unwrap().desc)));
+        let on = ExecOptions::new(&rt).pin(Some(emulated_with_maps(T::mixed_input().unwrap().desc)));
         let (a, b, mut c) = (
             Buffer::from_slice(&rt, a).unwrap(),
             Buffer::from_slice(&rt, b).unwrap(),
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn rows_of_ones_sum_up_columns() {
         let rt = Runtime::emulator(3);
-        let on = On::new(&rt).pin(Some(emulated_with_maps(<i8 as Kernels>::wide().unwrap().desc)));
+        let on = ExecOptions::new(&rt).pin(Some(emulated_with_maps(<i8 as Kernels>::mixed_input().unwrap().desc)));
         // Rows of B begin at multiples of 16 bytes, of the result anywhere.
         for ([m, n, k], pitch) in [([16, 80, 300], 80), ([3, 77, 131], 96)] {
             for (zero_a, zero_b) in [(-9i8, 4i8), (7, 0), (0, -3)] {

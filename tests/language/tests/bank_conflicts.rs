@@ -1,4 +1,4 @@
-//! Exchanges through shared memory: no access waits for a bank that a vector of its width need not wait for.
+//! Conversions through shared memory have no bank conflicts beyond those of a vector's width.
 
 use tilewright::Runtime;
 use tilewright::tile_kernel;

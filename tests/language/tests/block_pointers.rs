@@ -1,4 +1,4 @@
-//! Matrices given by pointers, strides and masks: what is a window of one is copied by tensor maps, as a view's tile is.
+//! Matrices given by pointers, strides and masks: TMA copies their block pointers as it copies the tiles of views.
 
 use tilewright::tile_kernel;
 use tilewright::{Buffer, Runtime};
@@ -102,7 +102,7 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. By WAY of what is no window: 1 rows
+/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. By WAY, what is no block pointer: 1 rows
 /// below the first one, under a mask; 2 a mask of something else, too; 3 a mask that begins one column late.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [32], WAY = [0, 1, 2, 3], warps = [4]),
@@ -287,12 +287,12 @@ fn through_slices() {
 #[test]
 fn in_batches() {
     for config in batches::DESCS[0].configs {
-        let window = config.consts.contains(&("WAY", 0)) || config.consts.contains(&("WAY", 1));
+        let block_pointer = config.consts.contains(&("WAY", 0)) || config.consts.contains(&("WAY", 1));
         for [batch, m, n, k] in [[3, 72, 96, 64], [2, 128, 64, 40]] {
             let what = format!("{} {batch}x{m}x{n}x{k}", config.id);
             let (stride_a, stride_c) = (m * k + 16, m * n + 8);
             let (a, b) = (values(batch * stride_a, 1, f16::from_f32), values(k * n, 2, f16::from_f32));
-            same(&what, Some(if window { "tma" } else { "groups" }), config.id, |rt, check| {
+            same(&what, Some(if block_pointer { "tma" } else { "groups" }), config.id, |rt, check| {
                 let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
                 let z = Buffer::<f32>::zeros(rt, batch * stride_c).unwrap();
                 // SAFETY: the matrices are as large as is said.
@@ -315,7 +315,7 @@ fn below_the_matrix() {
             let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
             let z = Buffer::<f32>::zeros(rt, m * n).unwrap();
             let (raw, far) = (x.raw(), if config.consts.contains(&("WAY", 6)) { 1u64 << 31 } else { 0 });
-            let from = RawArg::new((raw.addr() + 2 * front as u64).wrapping_sub(2 * far), raw.place());
+            let from = RawArg::new((raw.addr() + 2 * front as u64).wrapping_sub(2 * far), raw.device());
             // SAFETY: 16 rows are before what `from` and `far` point at, and 64 behind the last one.
             let call = unsafe { beginnings(from, y.raw(), z.raw(), m, n, k, stride, far, -8, 8) };
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));

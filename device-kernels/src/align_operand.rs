@@ -1,4 +1,4 @@
-//! Copies of matrices into rows that TMA takes.
+//! Aligned copies of operands: matrices whose rows TMA can copy.
 
 use tilewright_macros::tile_module;
 
@@ -18,12 +18,12 @@ pub mod copies {
     /// Elements are copied as unsigned integers of their size.
     #[tile_kernel(
         /// `y = x`.
-        kernel(repack, TRANSPOSED = false),
+        kernel(align_operand, TRANSPOSED = false),
         /// `y[c, r] = x[r, c]`.
-        kernel(repack_transposed, TRANSPOSED = true),
+        kernel(align_operand_transposed, TRANSPOSED = true),
         types(T = [u8, u16, u32]),
-        tune(ROWS = [16], COLS = [256], warps = [8], kernels = [repack]),
-        tune(ROWS = [64], COLS = [64], warps = [8], kernels = [repack_transposed]),
+        tune(ROWS = [16], COLS = [256], warps = [8], kernels = [align_operand]),
+        tune(ROWS = [64], COLS = [64], warps = [8], kernels = [align_operand_transposed]),
         grid = [cdiv(y.dim(0), ROWS) * cdiv(y.dim(1), COLS)],
     )]
     pub fn copy<T: Int, const TRANSPOSED: bool, const ROWS: usize, const COLS: usize>(
@@ -36,13 +36,13 @@ pub mod copies {
     /// Two matrices in one launch.
     #[tile_kernel(
         /// `y = x` and `v = u`.
-        kernel(repack_both_nn, TRANSPOSED_X = false, TRANSPOSED_U = false),
+        kernel(align_operands_nn, TRANSPOSED_X = false, TRANSPOSED_U = false),
         /// `y = x` and `v[c, r] = u[r, c]`.
-        kernel(repack_both_nt, TRANSPOSED_X = false, TRANSPOSED_U = true),
+        kernel(align_operands_nt, TRANSPOSED_X = false, TRANSPOSED_U = true),
         /// `y[c, r] = x[r, c]` and `v = u`.
-        kernel(repack_both_tn, TRANSPOSED_X = true, TRANSPOSED_U = false),
+        kernel(align_operands_tn, TRANSPOSED_X = true, TRANSPOSED_U = false),
         /// `y[c, r] = x[r, c]` and `v[c, r] = u[r, c]`.
-        kernel(repack_both_tt, TRANSPOSED_X = true, TRANSPOSED_U = true),
+        kernel(align_operands_tt, TRANSPOSED_X = true, TRANSPOSED_U = true),
         types(T = [u8, u16, u32]),
         tune(ROWS = [64], COLS = [64], warps = [8]),
         grid = [cdiv(y.dim(0), ROWS) * cdiv(y.dim(1), COLS) + cdiv(v.dim(0), ROWS) * cdiv(v.dim(1), COLS)],
@@ -74,7 +74,7 @@ pub mod copies {
         tune(ROWS = [8], COLS = [256], warps = [4]),
         grid = [cdiv(y.dim(1), COLS), cdiv(y.dim(0), ROWS)],
     )]
-    pub fn widen<T, const ROWS: usize, const COLS: usize>(x: View<T, 2>, mut y: ViewMut<f16, 2>) {
+    pub fn upcast_to_f16<T, const ROWS: usize, const COLS: usize>(x: View<T, 2>, mut y: ViewMut<f16, 2>) {
         let (r, c) = (program_id(1) * ROWS, program_id(0) * COLS);
         let ones = (r + arange(ROWS).expand(1)) >= x.dim(0);
         y.store([r, c], where_(ones, 1.0, x.tile([r, c], [ROWS, COLS]).to::<f16>()));

@@ -1,10 +1,10 @@
-//! The correctness gate: do two configurations give the same result?
+//! Validation of configurations: two of them must give the same result.
 
 use half::{bf16, f16};
 use tilewright_core::DType;
 
-/// Relative tolerance for a floating-point output: sums taken in another order differ by rounding, races by much more. Products in tf32 have as
-/// many bits as f16, which some instructions round to and others cut off at.
+/// Relative tolerance for a floating-point output: sums taken in another order differ by rounding, races by much more.
+/// Products in tf32 have as many bits as f16, which some instructions round to and others cut off at.
 fn tolerance(dtype: DType, tf32: bool) -> Option<f64> {
     match dtype {
         DType::F64 => Some(1e-10),
@@ -39,7 +39,8 @@ pub(crate) fn difference(dtype: DType, tf32: bool, first: usize, want: &[u8], go
         };
         return Some(format!("element {} is 0x{} instead of 0x{}", first + i, hex(got), hex(want)));
     };
-    // Elements that are small beside the rest may be what is left of a cancellation; or beside those around them, which cost more to look at.
+    // Elements that are small beside the rest may be what is left of a cancellation; or beside those around them, which
+    // cost more to look at.
     let (sum, n) = want
         .chunks_exact(size)
         .map(|x| read(dtype, x))

@@ -1,5 +1,5 @@
-//! Products whose operands are loaded through pointers and slices, in loops that are not to be specialised: warpgroups take them from tiles
-//! that all threads copy ahead.
+//! Products in loops without warp specialization, whose operands are pointers and slices: `wgmma` takes them from tiles
+//! that all threads copy by `cp.async`.
 
 use tilewright::tile_kernel;
 use tilewright::{Buffer, Runtime};
@@ -38,7 +38,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     if WAY == 1 {
         let mut a_ptrs = a.add((rows % m).expand(1) * stride_am + offs_k.expand(0) * stride_ak);
         let mut b_ptrs = b.add(offs_k.expand(1) * stride_bk + (columns % n).expand(0) * stride_bn);
-        for i in (0..cdiv(k, BK)).warp_specialise(false) {
+        for i in (0..cdiv(k, BK)).warp_specialize(false) {
             let x = load(a_ptrs).mask(offs_k.expand(0) < k - i * BK).other(0.0);
             let y = load(b_ptrs).mask(offs_k.expand(1) < k - i * BK).other(0.0);
             acc = dot(x, y, acc);
@@ -48,7 +48,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     } else {
         let mut a_ptrs = a.add(rows.expand(1) * stride_am + offs_k.expand(0) * stride_ak);
         let mut b_ptrs = b.add(offs_k.expand(1) * stride_bk + columns.expand(0) * stride_bn);
-        for start in (0..k).step_by(BK).warp_specialise(false) {
+        for start in (0..k).step_by(BK).warp_specialize(false) {
             let left = k - start;
             let x = load(a_ptrs).mask((rows.expand(1) < m) & (offs_k.expand(0) < left)).other(0.0);
             let y = load(b_ptrs).mask((offs_k.expand(1) < left) & (columns.expand(0) < n)).other(0.0);
@@ -82,7 +82,7 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
 ) {
     let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
     let mut acc = zeros::<f32>([BM, BN]);
-    for start in (0..k).step_by(BK).warp_specialise(false) {
+    for start in (0..k).step_by(BK).warp_specialize(false) {
         let depth = start + arange(BK);
         let x = load(a, rows.expand(1) * k + depth.expand(0)).mask(broadcast(depth.expand(0), [BM, BK]) < k);
         let y = load(b, columns.expand(1) * k + depth.expand(0)).mask(broadcast(depth.expand(0), [BN, BK]) < k);

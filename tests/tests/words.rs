@@ -1,0 +1,69 @@
+//! Words of the field's stand in code and documents, not the project's own that they replaced.
+
+use crate::docs::root;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A replaced word, and the field's.
+const REPLACED: [(&str, &str); 24] = [
+    ("Alike", "SameArch"),
+    ("ForeignMut", "ExternalSliceMut"),
+    ("Homes", "LayoutAssignment"),
+    ("LEAST", "MIN"),
+    ("LEAST_SAMPLES", "MIN_SAMPLES"),
+    ("ONCE", "EVICT_FIRST"),
+    ("STAY", "PERSISTENT"),
+    ("Stamp", "Epoch"),
+    ("Touch", "AccessKind"),
+    ("Trouble", "RaceKind"),
+    ("WideKernel", "MixedInputKernel"),
+    ("attention_few", "attention_split_kv"),
+    ("attention_few_64", "attention_split_kv_64"),
+    ("attention_few_128", "attention_split_kv_128"),
+    ("box_store", "tma_store"),
+    ("choose_among", "select_among"),
+    ("matmul_f32_mixed", "matmul_f32_3xtf32"),
+    ("matmul_f32_parts", "matmul_f32_3xtf32_presplit"),
+    ("matmul_shared", "stream_k"),
+    ("repack", "align_operand"),
+    ("repack_both", "align_operands"),
+    ("split_transposed", "tf32_decompose_transposed"),
+    ("tickets", "semaphores"),
+    ("warp_specialise", "warp_specialize"),
+];
+
+/// The sources and documents below a folder. The changelog names what was renamed, and build products are nobody's words.
+fn texts(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                texts(&path, out);
+            }
+        } else if path.extension().is_some_and(|e| ["rs", "md", "json", "py"].iter().any(|x| e == *x))
+            && !["CHANGELOG.md", "words.rs"].contains(&name.as_str())
+        {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+fn replaced_words_do_not_come_back() {
+    let (mut all, mut found) = (vec![], vec![]);
+    texts(&root(), &mut all);
+    assert!(all.len() > 500, "{} texts", all.len());
+    for path in all {
+        let text = fs::read_to_string(&path).expect("a text");
+        for (i, line) in text.lines().enumerate() {
+            for word in line.split(|c: char| !c.is_alphanumeric() && c != '_') {
+                if let Some((_, other)) = REPLACED.iter().find(|(w, _)| *w == word) {
+                    let at = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
+                    found.push(format!("{at}:{}: `{word}` is `{other}`", i + 1));
+                }
+            }
+        }
+    }
+    assert_eq!(found, [""; 0]);
+}
