@@ -1,19 +1,17 @@
-//! The language on the CPU and on the emulated SM: kernels written for these tests, no operations of the library.
+//! The language on the CPU and on the emulated SM: kernels written for these tests, no operations of the library. Those
+//! of products are in `products.rs`.
 
 mod activations;
 mod aggregates;
 mod assembly;
 mod atomics;
 mod bank_conflicts;
-mod block_pointers;
 mod builtins;
-mod computed;
 mod configurations;
 mod control_flow;
 mod conversions;
 mod deep_views;
 mod detectors;
-mod dot;
 mod grid;
 mod histograms;
 mod indices;
@@ -22,7 +20,6 @@ mod limits;
 mod optional;
 mod parts;
 mod pdl;
-mod pipeline_dots;
 mod pointers;
 mod ported;
 mod random;
@@ -35,4 +32,3 @@ mod shapes;
 mod shared_arrays;
 mod sorts;
 mod unroll;
-mod wgmma_cp_async;
