@@ -50,9 +50,9 @@ fn rows_and_heads_change_places() {
     let [b, h, m, n] = [2, 5, 11, 21];
     let x = values(b * h * m * n, 1, |v| v);
     let mut wanted = vec![0.0; x.len()];
-    for at in 0..x.len() {
+    for (at, v) in x.iter().enumerate() {
         let (z, i, j, l) = (at / (h * m * n), at / (m * n) % h, at / n % m, at % n);
-        wanted[((z * m + j) * h + i) * n + l] = x[at];
+        wanted[((z * m + j) * h + i) * n + l] = *v;
     }
     let run = |rt: &Runtime, options: &LaunchOptions| {
         let x = Buffer::from_slice(rt, &x)?;

@@ -282,7 +282,7 @@ fn packed_words_in_another_order() {
     let (m, words, group) = (48, 10, 16);
     let some = |n: usize, seed: u32| (0..n as u32).map(|i| (i + seed).wrapping_mul(0x9E37_79B9)).collect::<Vec<u32>>();
     let (q, zeros) = (some(m * words, 1), some(m / group * words, 77));
-    let scales = values(m / group * words * 8, 3, |v| f16::from_f32(v));
+    let scales = values(m / group * words * 8, 3, f16::from_f32);
     let run = |rt: &Runtime, options: &LaunchOptions| {
         let (q, zeros) = (Buffer::from_slice(rt, &q)?, Buffer::from_slice(rt, &zeros)?);
         let scales = Buffer::from_slice(rt, &scales)?;
