@@ -3,7 +3,7 @@
 use tilewright_compiler::codegen::barriers::schedule;
 use tilewright_compiler::driver::lower;
 use tilewright_compiler::ir::{Array, Value};
-use tilewright_compiler::thread_ir::{Access, AccessKind, Expr, Name, Node, Scratch, Stmt};
+use tilewright_compiler::thread_ir::{Access, AccessKind, Call, Device, Expr, Generic, Name, Node, Scratch, Stmt};
 use tilewright_compiler::{MmaPath, Variant, Width};
 
 /// An exchange that stores its buffer's offset in a value, and loads it into another.
@@ -84,6 +84,27 @@ fn exchanges_lie_behind_shared_arrays() {
     let (nodes, bytes) = schedule(vec![scratch(0, 20), scratch(1, 64)], 400);
     assert_eq!(text(&nodes), "a store 400; |; a load 400; b store 432; |; b load 432");
     assert_eq!(bytes, 496);
+}
+
+/// A store by way of shared memory, and a load into a shared array: what counts is what reaches the access's array.
+#[test]
+fn an_access_does_what_its_call_does_to_the_array() {
+    let call = |function: Device, generics: Vec<Generic>| {
+        Expr::Call(Call { function: function.into(), generics, args: vec![] })
+    };
+    let both = |first: Device, second: Device| {
+        vec![Stmt::bind(Value(0), call(first, vec![])), Stmt::Expr(call(second, vec![]))]
+    };
+    let kind = |stmts: Vec<Stmt>, array: Array| match Node::access(stmts, array, (0, 0), 0) {
+        Node::Access { access, .. } => access.kind,
+        n => panic!("{n:?}"),
+    };
+    let (global, shared) = (Array::Param(0), Array::Shared(0));
+    assert_eq!(kind(both(Device::SharedLoad, Device::Store), global), AccessKind::Write);
+    assert_eq!(kind(both(Device::SharedLoad, Device::Store), shared), AccessKind::Read);
+    assert_eq!(kind(both(Device::Load, Device::SharedStore), shared), AccessKind::Write);
+    assert_eq!(kind(both(Device::Load, Device::SharedAtomicAdd), shared), AccessKind::Update);
+    assert_eq!(kind(both(Device::Load, Device::SharedAtomicAdd), global), AccessKind::Read);
 }
 
 #[test]

@@ -51,17 +51,21 @@ impl Node {
         Node::Access { stmts, access }
     }
 
-    /// An access to an array; what it does is what the call in it does.
+    /// An access to an array; what it does is what the call in it does that reaches the array's memory.
     pub fn access(stmts: Vec<Stmt>, array: Array, key: (u32, u64), site: u32) -> Node {
+        let of = |effect: Effect| match array {
+            Array::Shared(_) => AccessKind::of_shared(effect),
+            Array::Param(_) | Array::Pointees { .. } => AccessKind::of_global(effect),
+        };
         let mut kind = None;
         stmts.iter().for_each(|s| {
             s.walk(&mut |e| {
                 if let Expr::Call(c) = e {
-                    kind = kind.or(AccessKind::of(c.effect()));
+                    kind = kind.or(of(c.effect()));
                 }
             })
         });
-        let kind = kind.expect("a call that reaches memory");
+        let kind = kind.expect("a call that reaches the array");
         Node::Access { stmts, access: Access { array, kind, key, site } }
     }
 
@@ -101,11 +105,20 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
-    fn of(effect: Effect) -> Option<AccessKind> {
+    fn of_global(effect: Effect) -> Option<AccessKind> {
         match effect {
-            Effect::GlobalRead | Effect::SharedRead => Some(AccessKind::Read),
-            Effect::GlobalWrite | Effect::SharedWrite => Some(AccessKind::Write),
-            Effect::GlobalUpdate | Effect::SharedUpdate => Some(AccessKind::Update),
+            Effect::GlobalRead => Some(AccessKind::Read),
+            Effect::GlobalWrite => Some(AccessKind::Write),
+            Effect::GlobalUpdate => Some(AccessKind::Update),
+            _ => None,
+        }
+    }
+
+    fn of_shared(effect: Effect) -> Option<AccessKind> {
+        match effect {
+            Effect::SharedRead => Some(AccessKind::Read),
+            Effect::SharedWrite => Some(AccessKind::Write),
+            Effect::SharedUpdate => Some(AccessKind::Update),
             _ => None,
         }
     }
