@@ -28,7 +28,7 @@ fn copies_of_every_rank() {
     if !have_toolchain() {
         return;
     }
-    let mut p = Place::new("copies");
+    let mut p = TestCrate::new("copies");
     p.files = vec![p.dir.join("copies.rs")];
     fs::write(&p.files[0], (2..=5).map(product).collect::<String>()).unwrap();
     let lower = |source: Source, libraries: &Libraries| tilewright_compiler::device_units(source, libraries);
