@@ -37,7 +37,8 @@ pub fn supports(ptxas: &Ptxas, target: &Target, dir: &Path) -> Result<(), Assemb
     run(ptxas, target, &text, &dir.join(format!("probe-{target}"))).map(drop)
 }
 
-/// [`assemble`], of the entry for one block on a multiprocessor where that spills less. Then the second value is its PTX.
+/// [`assemble`], of the entry for one block on a multiprocessor where that spills less. Then the second value is its
+/// PTX.
 ///
 /// Without a number of blocks ptxas spills some entries while it leaves most registers unused. It gives others more
 /// registers than they need as soon as it is told of one block, which costs them occupancy: these stay as they are.

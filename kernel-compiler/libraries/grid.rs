@@ -2,83 +2,102 @@
 
 #[tile_library]
 pub mod grid {
-    /// A word of a program is 32 bits of a value and, above them, what the value is.
-    const TOTAL: u64 = 1 << 32;
-    const PREFIX: u64 = 2 << 32;
-    /// Programs that one step looks at.
+    /// A word of a program has 32 bits of a value and, above them, its state: 0 before the program stores it, then
+    /// TOTAL for the program's own value, then PREFIX for the value that is final.
+    const TOTAL: u64 = 1;
+    const PREFIX: u64 = 2;
+    /// Words that one step of a search, or of a reduction, loads.
     const WINDOW: usize = 32;
     const LANES: usize = 1024;
 
-    /// The place of the program in the order in which programs begin. `counters` has two zeros, which `end_order` leaves
-    /// again.
-    fn begin_order(counters: &mut [u32]) -> usize {
-        atomic_add(counters, 0, 1).relaxed() as usize
+    fn programs() -> usize {
+        num_programs(0) * num_programs(1) * num_programs(2)
     }
 
-    /// The last step. The program that began last waits until all others have come here, and sets `counters` and `words`
-    /// to zero for the next launch. The others wait for nothing.
-    fn end_order(counters: &mut [u32], words: &mut [u64], order: usize) {
-        let others = num_programs(0) - 1;
-        if order < others {
-            // What a program found in the words has led it here: no zero comes before that.
-            atomic_add(counters, 1, 1).relaxed();
-        } else {
-            loop {
-                if atomic_load(counters, 1).relaxed() as usize == others {
-                    break;
-                }
-            }
-            for start in range(0, words.len(), LANES) {
-                atomic_store(words, start + arange(LANES), 0).relaxed();
-            }
-            atomic_store(counters, arange(2), 0).relaxed();
+    /// The place of the program in the order in which programs begin. The program that begins last sets the counter to
+    /// zero: no other program adds to it any more.
+    pub fn begin_order(counter: &mut [u32]) -> usize {
+        device_assert!(counter.len() > 0, "`begin_order` takes a counter");
+        let order = atomic_add(counter, 0, 1).relaxed() as usize;
+        if order == programs() - 1 {
+            atomic_store(counter, 0, 0).relaxed();
         }
+        order
     }
 
-    /// `first` combined with the totals of all programs that come before `order`.
-    fn look_back<T>(words: &mut [u64], order: usize, total: T, first: T, combine: impl Fn(T, T) -> T) -> T {
+    /// Calls `done` with `first` combined with the totals of all programs that come before `order`.
+    pub fn look_back<T>(
+        words: &mut [u64],
+        order: usize,
+        total: T,
+        first: T,
+        combine: impl Fn(T, T) -> T,
+        done: impl Fn(T),
+    ) {
         static_assert!(T::BITS == 32 || T::BITS == 64, "`look_back` takes values of 32 or 64 bits: convert them");
         if T::BITS == 32 {
             let one = |v| (bitcast::<u32>(v), bitcast::<u32>(v));
-            let (before, _) = look_back_bits::<false>(words, order, one(total), one(first), |(a, _), (b, _)| {
-                one(combine(bitcast::<T>(a), bitcast::<T>(b)))
+            let combined = |(a, _), (b, _)| one(combine(bitcast::<T>(a), bitcast::<T>(b)));
+            look_back_bits::<false>(words, order, one(total), one(first), combined, |(before, _)| {
+                done(bitcast::<T>(before));
             });
-            bitcast::<T>(before)
         } else {
             let halves = |v| (bitcast::<u64>(v) as u32, (bitcast::<u64>(v) >> 32) as u32);
             let whole = |low, high| bitcast::<T>((high as u64) << 32 | low as u64);
-            let (low, high) = look_back_bits::<true>(words, order, halves(total), halves(first), |(a, b), (c, d)| {
-                halves(combine(whole(a, b), whole(c, d)))
+            let combined = |(a, b), (c, d)| halves(combine(whole(a, b), whole(c, d)));
+            look_back_bits::<true>(words, order, halves(total), halves(first), combined, |(low, high)| {
+                done(whole(low, high));
             });
-            whole(low, high)
         }
     }
 
     /// The same of pairs of 32-bit values.
-    fn look_back_pair<A, B>(
+    pub fn look_back_pair<A, B>(
         words: &mut [u64],
         order: usize,
         total: (A, B),
         first: (A, B),
         combine: impl Fn((A, B), (A, B)) -> (A, B),
-    ) -> (A, B) {
+        done: impl Fn((A, B)),
+    ) {
         static_assert!(A::BITS == 32 && B::BITS == 32, "`look_back_pair` takes values of 32 bits: convert them");
         let bits = |(a, b)| (bitcast::<u32>(a), bitcast::<u32>(b));
-        let (a, b) = look_back_bits::<true>(words, order, bits(total), bits(first), |(a, b), (c, d)| {
-            bits(combine((bitcast::<A>(a), bitcast::<B>(b)), (bitcast::<A>(c), bitcast::<B>(d))))
+        let pair = |a, b| (bitcast::<A>(a), bitcast::<B>(b));
+        let combined = |(a, b), (c, d)| bits(combine(pair(a, b), pair(c, d)));
+        look_back_bits::<true>(words, order, bits(total), bits(first), combined, |(a, b)| {
+            done(pair(a, b));
         });
-        (bitcast::<A>(a), bitcast::<B>(b))
     }
 
-    /// The same of 32 bits, and of as many more with WIDE.
-    fn look_back_bits<const WIDE: bool>(
+    /// A look-back of values that are one word of 32 bits; with PAIR they are two, which have two words of memory.
+    fn look_back_bits<const PAIR: bool>(
+        words: &mut [u64],
+        order: usize,
+        total: (u32, u32),
+        first: (u32, u32),
+        combine: impl Fn((u32, u32), (u32, u32)) -> (u32, u32),
+        done: impl Fn((u32, u32)),
+    ) {
+        let used = if PAIR { 2 * programs() } else { programs() };
+        device_assert!(words.len() >= used, "`look_back` takes a word for each program, two for 64 bits and pairs");
+        publish::<PAIR>(words, order, TOTAL, total);
+        let before = search::<PAIR>(words, order, total, first, combine);
+        publish::<PAIR>(words, order, PREFIX, combine(before, total));
+        done(before);
+        if order == programs() - 1 {
+            clear(words, used);
+        }
+    }
+
+    /// `first` combined with the totals of all programs that come before `order`, WINDOW programs at a time, back to
+    /// the last one whose prefix is known.
+    fn search<const PAIR: bool>(
         words: &mut [u64],
         order: usize,
         total: (u32, u32),
         first: (u32, u32),
         combine: impl Fn((u32, u32), (u32, u32)) -> (u32, u32),
     ) -> (u32, u32) {
-        publish::<WIDE>(words, order, TOTAL, total);
         let lane = arange(WINDOW);
         // The programs from `end` on are combined in `after`.
         let (mut end, mut after, mut is_whole) = (order, total, false);
@@ -87,27 +106,27 @@ pub mod grid {
             let is_program = end + lane >= WINDOW;
             let at = where_(is_program, end + lane - WINDOW, 0);
             let (mut low, mut high) = (lane.to::<u32>(), lane.to::<u32>());
-            let mut kind = lane.to::<u32>();
-            if WIDE {
+            let mut state = lane.to::<u32>();
+            if PAIR {
                 let a = atomic_load(words, 2 * at).mask(is_program).relaxed();
                 let b = atomic_load(words, 2 * at + 1).mask(is_program).relaxed();
                 // A pair that is stored meanwhile counts as not stored.
-                kind = where_(a >> 32 == b >> 32, (a >> 32).to::<u32>(), 0);
+                state = where_(a >> 32 == b >> 32, (a >> 32).to::<u32>(), 0);
                 (low, high) = (a.to::<u32>(), b.to::<u32>());
             } else {
                 let a = atomic_load(words, at).mask(is_program).relaxed();
-                (kind, low) = ((a >> 32).to::<u32>(), a.to::<u32>());
+                (state, low) = ((a >> 32).to::<u32>(), a.to::<u32>());
             }
-            kind = where_(is_program, kind, 2);
+            state = where_(is_program, state, PREFIX as u32);
             low = where_(is_program, low, first.0);
             high = where_(is_program, high, first.1);
             // The last word that is not a total: a prefix ends the search, a missing word is asked for again.
-            let last = max(where_(kind == 1, 0, 4 * (lane.to::<u32>() + 1) + kind));
-            if last == 0 || last % 4 == 2 {
+            let last = max(where_(state == TOTAL as u32, 0, 4 * (lane.to::<u32>() + 1) + state));
+            if last == 0 || last % 4 == PREFIX as u32 {
                 // A prefix takes the place of all that comes before it.
-                let (_, lows, highs) = scan((kind, low, high), 0, |(k, a, b), (l, c, d)| {
-                    let (e, f) = combine((a, b), (c, d));
-                    (where_(l == 2, l, k), where_(l == 2, c, e), where_(l == 2, d, f))
+                let (_, lows, highs) = scan((state, low, high), 0, |(s, a, b), (t, c, d)| {
+                    let ((e, f), is_prefix) = (combine((a, b), (c, d)), t == PREFIX as u32);
+                    (where_(is_prefix, t, s), where_(is_prefix, c, e), where_(is_prefix, d, f))
                 });
                 let window = (last_of(lows), last_of(highs));
                 after = if end == order { window } else { combine(window, after) };
@@ -115,7 +134,6 @@ pub mod grid {
                 end -= min(end, WINDOW);
             }
         }
-        publish::<WIDE>(words, order, PREFIX, combine(after, total));
         after
     }
 
@@ -123,18 +141,33 @@ pub mod grid {
         sum(where_(arange(WINDOW) == WINDOW - 1, t, 0))
     }
 
-    fn publish<const WIDE: bool>(words: &mut [u64], order: usize, kind: u64, (low, high): (u32, u32)) {
-        if WIDE {
-            atomic_store(words, 2 * order, kind | low as u64).relaxed();
-            atomic_store(words, 2 * order + 1, kind | high as u64).relaxed();
+    fn publish<const PAIR: bool>(words: &mut [u64], order: usize, state: u64, (low, high): (u32, u32)) {
+        if PAIR {
+            atomic_store(words, 2 * order, state << 32 | low as u64).relaxed();
+            atomic_store(words, 2 * order + 1, state << 32 | high as u64).relaxed();
         } else {
-            atomic_store(words, order, kind | low as u64).relaxed();
+            atomic_store(words, order, state << 32 | low as u64).relaxed();
         }
     }
 
-    /// Hands `done` the combination of `total` over all programs, in the program that began last. `combine` is
-    /// commutative, and combines `first` with a value to that value.
-    fn reduce_programs<T>(
+    /// Sets the first `used` words to zero, once each has its final value. A program stores that after it has searched,
+    /// and stores nothing after it, so that nobody reads or writes a word that is zero again.
+    fn clear(words: &mut [u64], used: usize) {
+        for start in range(0, used, LANES) {
+            let i = start + arange(LANES);
+            loop {
+                let w = atomic_load(words, i).mask(i < used).relaxed();
+                if min(where_(i < used, w >> 32, PREFIX)) == PREFIX {
+                    break;
+                }
+            }
+            atomic_store(words, i, 0).mask(i < used).relaxed();
+        }
+    }
+
+    /// Calls `done` with the combination of `total` over all programs, in the program that began last. `combine` is
+    /// commutative, and gives the other value where one is `first`.
+    pub fn reduce_programs<T>(
         words: &mut [u64],
         order: usize,
         total: T,
@@ -143,8 +176,10 @@ pub mod grid {
         done: impl Fn(T),
     ) {
         static_assert!(T::BITS == 32, "`reduce_programs` takes values of 32 bits: convert them");
-        atomic_store(words, program_id(0), TOTAL | bitcast::<u32>(total) as u64).relaxed();
-        let n = num_programs(0);
+        let n = programs();
+        device_assert!(words.len() >= n, "`reduce_programs` takes a word for each program");
+        let me = (program_id(2) * num_programs(1) + program_id(1)) * num_programs(0) + program_id(0);
+        atomic_store(words, me, PREFIX << 32 | bitcast::<u32>(total) as u64).relaxed();
         if order == n - 1 {
             let mut all = full([LANES], first);
             for start in range(0, n, LANES) {
@@ -153,11 +188,12 @@ pub mod grid {
                 let mut part = zeros::<u64>([LANES]);
                 loop {
                     part = atomic_load(words, i).mask(i < n).relaxed();
-                    if min(where_(i < n, (part >> 32).to::<u32>(), 1)) == 1 {
+                    if min(where_(i < n, part >> 32, PREFIX)) == PREFIX {
                         break;
                     }
                 }
                 all = combine(all, where_(i < n, bitcast::<T>(part.to::<u32>()), first));
+                atomic_store(words, i, 0).mask(i < n).relaxed();
             }
             done(reduce(all, 0, combine));
         }

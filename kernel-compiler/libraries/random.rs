@@ -3,7 +3,7 @@
 #[tile_library]
 pub mod random {
     /// Ten rounds of Philox. The key is the seed: its two halves for counters of 32 bits, itself and 0 for 64 bits.
-    fn philox<T>(
+    pub fn philox<T>(
         seed: u64,
         c0: Tile<T>,
         c1: Tile<T>,
@@ -34,19 +34,19 @@ pub mod random {
     }
 
     /// Four integers for each offset, of the type of the offset.
-    fn randint4x<T>(seed: u64, offset: Tile<T>) -> (Tile<T>, Tile<T>, Tile<T>, Tile<T>) {
+    pub fn randint4x<T>(seed: u64, offset: Tile<T>) -> (Tile<T>, Tile<T>, Tile<T>, Tile<T>) {
         let zero = offset ^ offset;
         philox(seed, offset, zero, zero, zero)
     }
 
     /// An integer for each offset: the first of `randint4x`.
-    fn randint<T>(seed: u64, offset: Tile<T>) -> Tile<T> {
+    pub fn randint<T>(seed: u64, offset: Tile<T>) -> Tile<T> {
         let (a, _, _, _) = randint4x(seed, offset);
         a
     }
 
     /// Integers as numbers from 0 to less than 1.
-    fn uint_to_uniform_float<T>(x: Tile<T>) -> Tile<f32> {
+    pub fn uint_to_uniform_float<T>(x: Tile<T>) -> Tile<f32> {
         if T::BITS == 32 {
             let signed = bitcast::<i32>(x);
             where_(signed < 0, -signed - 1, signed).to::<f32>() * 4.6566127342e-10
@@ -57,18 +57,18 @@ pub mod random {
     }
 
     /// A number from 0 to less than 1 for each offset.
-    fn rand<T>(seed: u64, offset: Tile<T>) -> Tile<f32> {
+    pub fn rand<T>(seed: u64, offset: Tile<T>) -> Tile<f32> {
         uint_to_uniform_float(randint(seed, offset))
     }
 
     /// Four numbers from 0 to less than 1 for each offset.
-    fn rand4x<T>(seed: u64, offset: Tile<T>) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
+    pub fn rand4x<T>(seed: u64, offset: Tile<T>) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
         let (a, b, c, d) = randint4x(seed, offset);
         (uint_to_uniform_float(a), uint_to_uniform_float(b), uint_to_uniform_float(c), uint_to_uniform_float(d))
     }
 
     /// Two normal numbers of two uniform ones, by Box and Muller.
-    fn pair_uniform_to_normal(u1: Tile<f32>, u2: Tile<f32>) -> (Tile<f32>, Tile<f32>) {
+    pub fn pair_uniform_to_normal(u1: Tile<f32>, u2: Tile<f32>) -> (Tile<f32>, Tile<f32>) {
         // A number that is not 0 for `rsqrt`.
         let square = maximum(-2.0 * log_of_normal(maximum(u1, 1.0e-7)), 1.0e-30);
         let radius = square * rsqrt(square);
@@ -109,14 +109,14 @@ pub mod random {
     }
 
     /// A normal number for each offset.
-    fn randn<T>(seed: u64, offset: Tile<T>) -> Tile<f32> {
+    pub fn randn<T>(seed: u64, offset: Tile<T>) -> Tile<f32> {
         let (a, b, _, _) = randint4x(seed, offset);
         let (n, _) = pair_uniform_to_normal(uint_to_uniform_float(a), uint_to_uniform_float(b));
         n
     }
 
     /// Four normal numbers for each offset.
-    fn randn4x<T>(seed: u64, offset: Tile<T>) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
+    pub fn randn4x<T>(seed: u64, offset: Tile<T>) -> (Tile<f32>, Tile<f32>, Tile<f32>, Tile<f32>) {
         let (a, b, c, d) = rand4x(seed, offset);
         let (n0, n1) = pair_uniform_to_normal(a, b);
         let (n2, n3) = pair_uniform_to_normal(c, d);

@@ -491,8 +491,8 @@ pub type Number = tilewright_types::Number<&'static [usize]>;
 /// A launch guard of a variant. [`VariantDesc`] has an example.
 pub type Guard = tilewright_types::Guard<&'static [usize]>;
 
-/// A CUDA tensor map: boxes of an array are copied to shared memory, or from it, in one step each. [`VariantDesc`] has an
-/// example.
+/// A CUDA tensor map: boxes of an array are copied to shared memory, or from it, in one step each. [`VariantDesc`] has
+/// an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapDesc {
     /// The view, slice or pointer that the array begins at, as an index into [`KernelParts::params`].

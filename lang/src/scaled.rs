@@ -77,8 +77,8 @@ macro_rules! conversions {
 conversions! {
     /// The numbers of e2m1 in the halves of bytes, the lower half first, as f32, bf16 or f16.
     ///
-    /// The extent along the axis doubles. Extents are powers of two. Every number is exact: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and
-    /// those with the other sign.
+    /// The extent along the axis doubles. Extents are powers of two. Every number is exact: 0, 0.5, 1, 1.5, 2, 3, 4, 6
+    /// and those with the other sign.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -97,8 +97,8 @@ conversions! {
 
     /// The reverse of [`unpack_e2m1`]: two numbers in a byte, each the nearest, of two the one with an even last bit.
     ///
-    /// The tile is of f32, bf16 or f16, and its extents are powers of two; the one along the axis halves. What is beyond 6
-    /// becomes 6, and so does NaN.
+    /// The tile is of f32, bf16 or f16, and its extents are powers of two; the one along the axis halves. What is
+    /// beyond 6 becomes 6, and so does NaN.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

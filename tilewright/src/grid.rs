@@ -4,8 +4,11 @@
 //! Programs begin in any order, and one that has begun goes on until it ends. So a program waits for programs that have
 //! begun before it, and for no others: [`begin_order`] says which these are. A kernel takes two arrays of zeros, which
 //! hold zeros again after the launch, so that one pair serves all launches of a stream:
-//! - `counters`, two of `u32`
+//! - `counter`, one `u32`
 //! - `words` of `u64`: a word for each program, two for values of 64 bits and for pairs
+//!
+//! A launch that fails, by an assertion for example, leaves other values in them: set them to zero before the next one,
+//! which would wait for ever. A kernel uses `words` for one look-back or one reduction.
 //!
 //! The functions here are those that a kernel calls, for documentation and for editors.
 //!
@@ -16,23 +19,25 @@
 //!
 //! #[tile_module(use tilewright::grid)]
 //! pub mod kernels {
-//!     #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len(), BLOCK)])]
-//!     pub fn sums<const BLOCK: usize>(x: &[i32], y: &mut [i32], words: &mut [u64], counters: &mut [u32]) {
-//!         let order = begin_order(counters);
+//!     #[tile_kernel(
+//!         tune(BLOCK = [1024]),
+//!         requires = [words.len() >= cdiv(x.len(), BLOCK)],
+//!         grid = [cdiv(x.len(), BLOCK)],
+//!     )]
+//!     pub fn sums<const BLOCK: usize>(x: &[i32], y: &mut [i32], words: &mut [u64], counter: &mut [u32]) {
+//!         let order = begin_order(counter);
 //!         let i = order * BLOCK + arange(BLOCK);
 //!         let t = load(x, i);
-//!         let before = look_back(words, order, sum(t), 0, |a, b| a + b);
-//!         store(y, i, before + cumsum(t, 0));
-//!         end_order(counters, words, order);
+//!         look_back(words, order, sum(t), 0, |a, b| a + b, |before| store(y, i, before + cumsum(t, 0)));
 //!     }
 //! }
 //!
 //! fn main() -> Result<(), Error> {
 //!     let (x, mut y) = (vec![1; 10_000], vec![0; 10_000]);
-//!     let (mut words, mut counters) = (vec![0; 10], vec![0; 2]);
-//!     Runtime::cpu().launch(kernels::sums(&x, &mut y, &mut words, &mut counters))?;
+//!     let (mut words, mut counter) = (vec![0; 10], vec![0]);
+//!     Runtime::cpu().launch(kernels::sums(&x, &mut y, &mut words, &mut counter))?;
 //!     assert!(y.iter().copied().eq(1..=10_000));
-//!     assert!(words.iter().all(|&w| w == 0) && counters == [0, 0]);
+//!     assert!(words.iter().all(|&w| w == 0) && counter == [0]);
 //!     Ok(())
 //! }
 //! ```
@@ -46,44 +51,47 @@ fn stub<T>() -> T {
 /// The place of the program in the order in which programs begin, from 0. The first call of a kernel.
 ///
 /// A program takes its part of the work by this place where it looks back, not by `program_id(0)`.
-pub fn begin_order(counters: &mut [u32]) -> usize {
-    let _ = counters;
+pub fn begin_order(counter: &mut [u32]) -> usize {
+    let _ = counter;
     stub()
 }
 
-/// The last step of each program of a grid of one dimension. The one that began last waits until all others have come
-/// here, and sets `counters` and `words` to zero. The others wait for nothing.
-pub fn end_order(counters: &mut [u32], words: &mut [u64], order: usize) {
-    let _ = (counters, words, order);
-    stub()
-}
-
-/// Decoupled look-back: `first` combined with the totals of all programs before `order`, in their order.
+/// Decoupled look-back: calls `done` with `first` combined with the totals of all programs before `order`, in their
+/// order.
 ///
-/// `combine` is associative and need not be commutative; its first argument comes first. Values have 32 or 64 bits. Each
-/// program of the grid calls it once.
-pub fn look_back<T>(words: &mut [u64], order: usize, total: T, first: T, combine: impl Fn(T, T) -> T) -> T {
-    let _ = (words, order, total, first, combine);
+/// `combine` is associative and need not be commutative; its first argument comes first. How values are grouped is
+/// open, so that sums of floats may differ in their last bits from launch to launch. Values have 32 or 64 bits. Each
+/// program of the grid calls it once. `words` has a word for each program, two for values of 64 bits.
+pub fn look_back<T>(
+    words: &mut [u64],
+    order: usize,
+    total: T,
+    first: T,
+    combine: impl Fn(T, T) -> T,
+    done: impl Fn(T),
+) {
+    let _ = (words, order, total, first, combine, done);
     stub()
 }
 
-/// [`look_back`] of pairs of 32-bit values, as a linear recurrence has them.
+/// [`look_back`] of pairs of 32-bit values, as a linear recurrence has them. `words` has two words for each program.
 pub fn look_back_pair<A, B>(
     words: &mut [u64],
     order: usize,
     total: (A, B),
     first: (A, B),
     combine: impl Fn((A, B), (A, B)) -> (A, B),
-) -> (A, B) {
-    let _ = (words, order, total, first, combine);
+    done: impl Fn((A, B)),
+) {
+    let _ = (words, order, total, first, combine, done);
     stub()
 }
 
 /// Calls `done` with the combination of all programs' totals, in the program that began last.
 ///
-/// `combine` is associative and commutative, and gives `v` of `first` and `v`. The totals are combined by
-/// `program_id(0)`, so the result does not depend on the order in which programs run. Values have 32 bits. Each program
-/// of a grid of one dimension calls it once.
+/// `combine` is associative and commutative, and gives `v` of `first` and `v`. The totals are combined by their
+/// programs' places in the grid, so the result does not depend on the order in which programs run. Values have 32 bits.
+/// Each program of the grid calls it once. `words` has a word for each program.
 pub fn reduce_programs<T>(
     words: &mut [u64],
     order: usize,

@@ -178,10 +178,15 @@ impl AxisAnalysis {
 
     /// Elements of `bytes` that one aligned access may move along `dim`, and whether their addresses descend.
     pub fn vector(&self, f: &Func, index: Value, dim: usize, bytes: usize) -> (usize, bool) {
+        self.vector_of(f, index, dim, self.widest / bytes)
+    }
+
+    /// The same of at most so many elements.
+    fn vector_of(&self, f: &Func, index: Value, dim: usize, most: usize) -> (usize, bool) {
         let a = self.info(f, index).dims[dim];
         let descending = a.reverse_contiguity > a.contiguity;
         let run = a.contiguity.max(a.reverse_contiguity);
-        let mut n = (self.widest / bytes) as u64;
+        let mut n = most as u64;
         if n <= 1 || run == 1 {
             return (1, false);
         }
@@ -195,7 +200,9 @@ impl AxisAnalysis {
     /// alignment is known.
     pub fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
         let size = f.dtype_at(place).size();
-        let (vec, descending) = self.vector(f, place.index, dim, size);
+        // A shared array begins aligned in every variant.
+        let widest = if let Base::Shared(_) = place.base { VECTOR_BYTES } else { self.widest };
+        let (vec, descending) = self.vector_of(f, place.index, dim, widest / size);
         match place.base {
             Base::Pointer { address, .. } if !f.ty(address).is_scalar() => (1, false),
             Base::Pointer { address, .. } => {

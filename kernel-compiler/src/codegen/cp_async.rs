@@ -1,4 +1,4 @@
-//! Loops with copies ahead (see [`ahead`](super::ahead)): copies into a stage, and operands out of it.
+//! Loops with copies ahead (see [`cp_async_pipeline`](crate::plan::cp_async_pipeline)): copies into a stage, and operands out of it.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, done, of_r, thread_part};

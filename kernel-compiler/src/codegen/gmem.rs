@@ -238,7 +238,7 @@ impl Codegen<'_> {
                 descending = down && vec > 1;
             }
         }
-        self.vectors |= vec > 1;
+        self.vectors |= vec > 1 && !matches!(place.base, Base::Shared(_));
         let affine = self.affine(index, layout);
         let bound = match (self.end(place), &affine) {
             _ if planted!("slice-bound-dropped") => None,

@@ -12,8 +12,9 @@ use crate::front::parse::constants::enumeration;
 use crate::front::parse::structs::seen_by_rustc;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use crate::front::standard;
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use std::collections::HashSet;
 use std::sync::Arc;
 use syn::parse::Parser;
 
@@ -128,9 +129,41 @@ pub fn standard(libraries: &[&str]) -> Vec<syn::Item> {
         let text = standard::LIBRARIES.iter().find(|(n, _)| n == name).map_or("", |(_, text)| *text);
         let file = syn::parse_file(text).map(|f| f.items).unwrap_or_default();
         let modules = file.into_iter().filter_map(|i| if let syn::Item::Mod(m) = i { Some(m) } else { None });
-        modules.flat_map(|m| items(&m, &Diagnostics::default()).unwrap_or_default()).collect::<Vec<_>>()
+        let items = modules.flat_map(|m| items(&m, &Diagnostics::default()).unwrap_or_default()).collect::<Vec<_>>();
+        with_names_of_its_own(name, items)
     };
     libraries.iter().rev().flat_map(of).collect()
+}
+
+/// The items with other names for the private ones. A module's own names come before those of its libraries, and a
+/// module does not know these.
+fn with_names_of_its_own(library: &str, items: Vec<syn::Item>) -> Vec<syn::Item> {
+    let private: HashSet<String> = items
+        .iter()
+        .filter_map(|item| match item {
+            syn::Item::Const(c) => Some((&c.vis, &c.ident)),
+            syn::Item::Fn(f) => Some((&f.vis, &f.sig.ident)),
+            _ => None,
+        })
+        .filter_map(|(vis, name)| matches!(vis, syn::Visibility::Inherited).then(|| name.to_string()))
+        .collect();
+    let rename = |item: syn::Item| syn::parse2(renamed(item.into_token_stream(), library, &private));
+    items.into_iter().map(|item| rename(item).expect("an item is one under another name")).collect()
+}
+
+fn renamed(tokens: TokenStream, library: &str, names: &HashSet<String>) -> TokenStream {
+    let one = |token| match token {
+        TokenTree::Ident(i) if names.contains(&i.to_string()) => {
+            TokenTree::Ident(Ident::new(&format!("__{library}_{i}"), i.span()))
+        }
+        TokenTree::Group(g) => {
+            let mut group = Group::new(g.delimiter(), renamed(g.stream(), library, names));
+            group.set_span(g.span());
+            TokenTree::Group(group)
+        }
+        other => other,
+    };
+    tokens.into_iter().map(one).collect()
 }
 
 /// Asks the first of the libraries for its items, if there is one; `before` are those of others, and `module` is who

@@ -18,10 +18,10 @@
 //! }
 //! ```
 //!
-//! The slots of parameters follow from their kinds; the comment behind a parameter names them, as guards do. `x[v3]` is an
-//! element of a slice or of a shared array, and `*x[v3]` one that no bounds are checked for. `pdl` names the parameters that may be read before
-//! the launch before has ended. The name of a variable that is no identifier stands in quotes. A line ends with
-//! `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
+//! The slots of parameters follow from their kinds; the comment behind a parameter names them, as guards do. `x[v3]` is
+//! an element of a slice or of a shared array, and `*x[v3]` one that no bounds are checked for. `pdl` names the
+//! parameters that may be read before the launch before has ended. The name of a variable that is no identifier stands
+//! in quotes. A line ends with `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
 
 use super::{
     Address, Base, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Meaning, Number, Op, ParamKind,

@@ -1,6 +1,6 @@
 //! Products whose accumulator is f16 are summed in f32: what one product leaves for the next stays f32, in a variable
-//! too, and every other use of a sum sees it rounded. Tensor cores that sum in f16 are no faster since sm_80, and round
-//! after each instruction.
+//! too, and every other use of a sum sees it rounded. Tensor cores that sum in f16 round after each instruction, and are
+//! no faster on data-center devices since sm_80.
 
 use crate::dtype::DType;
 use crate::ir::walk::{behind, walk};
@@ -9,18 +9,34 @@ use proc_macro2::Span;
 use std::collections::{HashMap, HashSet};
 
 pub fn run(f: &mut Func) {
-    let is_sum = |v: Value| matches!(f.op(behind(f, v)), Op::Dot { .. }) && f.ty(v).dtype == DType::F16;
-    let carried = walk(&f.body).filter_map(|s| match s.kind {
-        StmtKind::Assign(var, v) if is_sum(v) => Some(var),
-        _ => None,
-    });
-    let variables: HashSet<Var> = carried.collect();
+    let variables = carried(f);
     for var in &variables {
         f.vars[var.0 as usize].ty.dtype = DType::F32;
     }
     let mut body = std::mem::take(&mut f.body);
     WideSums { f, variables, wide: HashMap::new() }.block(&mut body);
     f.body = body;
+}
+
+/// The variables of f16 that are given a sum, or another one of them.
+fn carried(f: &Func) -> HashSet<Var> {
+    let mut variables = HashSet::new();
+    loop {
+        let is_sum = |v: Value| match f.op(behind(f, v)) {
+            Op::Dot { .. } => f.ty(v).dtype == DType::F16,
+            Op::ReadVar(var) => variables.contains(var),
+            _ => false,
+        };
+        let found = walk(&f.body).filter_map(|s| match s.kind {
+            StmtKind::Assign(var, v) if is_sum(v) => Some(var),
+            _ => None,
+        });
+        let found: HashSet<Var> = found.collect();
+        if found.len() == variables.len() {
+            return variables;
+        }
+        variables = found;
+    }
 }
 
 struct WideSums<'a> {

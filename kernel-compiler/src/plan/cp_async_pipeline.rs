@@ -6,7 +6,7 @@
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::{dots, values, walk, written};
-use crate::ir::{Array, Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
+use crate::ir::{Array, Func, LoopOptions, Op, SharedArray, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::is_padded;
 use crate::layout::linear::placed::{Use, place};
@@ -248,7 +248,7 @@ fn buffer_of_loop(
     if tiles.is_empty() {
         return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
     }
-    if buffer.fitting(room(f, 0, groups)) <= buffer.read() {
+    if buffer.fitting(room(f, SharedArray::places(&f.shared).1, groups)) <= buffer.read() {
         let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }

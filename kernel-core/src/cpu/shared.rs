@@ -1,17 +1,18 @@
 //! Arrays in the shared memory of a program.
 
 use super::pool::Buffer;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Memory of one program, as long as it runs. Nobody else knows where it is.
-pub struct SharedArray(Buffer<u64>);
+/// Memory of one program, as long as it runs. Nobody else knows where it is, and no other thread has it.
+pub struct SharedArray(Buffer<u64>, PhantomData<*const ()>);
 
 impl SharedArray {
     /// `bytes` bytes, zeros, aligned for all types.
     pub fn new(bytes: usize) -> Self {
         let mut words = Buffer::new(bytes.div_ceil(8));
         words.uninit().fill(MaybeUninit::new(0));
-        SharedArray(words)
+        SharedArray(words, PhantomData)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::{Mem, each, hw};
 
-/// Combines `val` into memory by `OP`, a constant of [`atomic`](mod@super::atomic), and returns the old values, zero where not
-/// allowed. Without `relaxed`, the operation both acquires and releases at device scope; a load takes no value and only acquires, a store
-/// gives zero and only releases.
+/// Combines `val` into memory by `OP`, a constant of [`atomic`](mod@super::atomic), and returns the old values, zero
+/// where not allowed. Without `relaxed`, the operation both acquires and releases at device scope; a load takes no
+/// value and only acquires, a store gives zero and only releases.
 ///
 /// MAX and MIN on floats keep the number where the other is NaN. Where the hardware has no such operation (those, and
-/// 8-bit and bfloat16 types), it is a loop around compare-and-swap. `f32` additions flush subnormals to zero on the GPU.
+/// 8-bit and bfloat16 types), it is a loop around compare-and-swap. `f32` additions flush subnormals to zero on the
+/// GPU.
 ///
 /// # Safety
 /// Allowed addresses are valid, writable and aligned to the type.

@@ -7,7 +7,7 @@ use crate::front::infer::{Infer, Val};
 use crate::ir::{SharedArray, StmtKind};
 
 /// All arrays of a kernel; what its operations exchange takes shared memory beside it.
-const MAX_SHARED_BYTES: usize = 64 << 10;
+const MAX_SHARED_ARRAY_BYTES: usize = 64 << 10;
 
 impl Infer<'_> {
     /// `shared_array::<T>(N)`: the array, whose elements become zero here.
@@ -16,8 +16,8 @@ impl Infer<'_> {
         let at = c.args[0].span;
         let n = self.const_int(&len, at, "the number of elements")?;
         let dtype = self.type_arg(c)?.unwrap_or(DType::F32);
-        let Some(len) = usize::try_from(n).ok().filter(|&n| n > 0 && n <= MAX_SHARED_BYTES / dtype.size()) else {
-            let most = MAX_SHARED_BYTES / dtype.size();
+        let Some(len) = usize::try_from(n).ok().filter(|&n| n > 0 && n <= MAX_SHARED_ARRAY_BYTES / dtype.size()) else {
+            let most = MAX_SHARED_ARRAY_BYTES / dtype.size();
             return self.error(at, format!("a shared array of {dtype} has 1 to {most} elements, found {n}"));
         };
         if self.ctas > 1 {
@@ -34,8 +34,8 @@ impl Infer<'_> {
         let array = self.shared.len();
         self.shared.push(SharedArray { name: name.expect("one is free"), dtype, len });
         let (_, bytes) = SharedArray::places(&self.shared);
-        if bytes > MAX_SHARED_BYTES {
-            let most = MAX_SHARED_BYTES >> 10;
+        if bytes > MAX_SHARED_ARRAY_BYTES {
+            let most = MAX_SHARED_ARRAY_BYTES >> 10;
             return self
                 .error(c.span, format!("the shared arrays of the kernel take {bytes} bytes, of {most} KB at most"));
         }

@@ -5,10 +5,10 @@ use tilewright_core::{KernelParts, f16};
 use tilewright_language_tests::everywhere::everywhere;
 use tilewright_language_tests::matrix::exact;
 
-/// USE: 0 the sums are stored, 1 they are scaled in f16 in each iteration, 2 they are kept for the next product in
+/// USE: 0 the sums are stored, 1 they are scaled in f16 in each iteration, 2 and 3 they are kept for the next product in
 /// another variable.
 #[tile_kernel(
-    tune(USE = [0, 1, 2], warps = [4]),
+    tune(USE = [0, 1, 2, 3], warps = [4]),
     tune(USE = [0], warps = [4], arch = [80]),
     grid = [1],
     emulate = all,
@@ -21,9 +21,14 @@ fn sums_of_f16<const USE: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMu
         match USE {
             0 => sums = dot(x, y, sums),
             1 => sums = dot(x, y, sums) * 1.0,
-            _ => {
+            2 => {
                 last = dot(x, y, last);
                 sums = last;
+            }
+            _ => {
+                let mut part = sums;
+                part = dot(x, y, part);
+                sums = part;
             }
         }
     }
@@ -45,7 +50,7 @@ fn sums_are_rounded_once() {
     for config in sums_of_f16::DESCS[0].configs {
         // Six products of 1/4. Numbers from 2048 on are 2 apart.
         let wanted = match config.id {
-            c if c.contains("USE=0") => 2050.0,
+            c if c.contains("USE=0") || c.contains("USE=3") => 2050.0,
             c if c.contains("USE=1") => 2048.0,
             _ => 1.5,
         };

@@ -35,10 +35,9 @@ fn too_many(y: &mut [f32]) {
 #[tile_module(use tilewright::grid)]
 mod programs {
     #[tile_kernel(types(T = [f16]), grid = [1])]
-    pub fn halves<T: Float>(x: &[T], words: &mut [u64], counters: &mut [u32]) {
-        let order = begin_order(counters);
-        let before = look_back(words, order, load(x, order), 0.0, |a, b| a + b);
-        end_order(counters, words, order);
+    pub fn halves<T: Float>(x: &[T], words: &mut [u64], counter: &mut [u32]) {
+        let order = begin_order(counter);
+        look_back(words, order, load(x, order), 0.0, |a, b| a + b, |before| store(words, 0, 1));
     }
 }
 
