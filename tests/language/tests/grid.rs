@@ -5,6 +5,12 @@ use tilewright_language_tests::run::{seeds, with};
 
 #[tile_module(use tilewright::grid)]
 mod kernels {
+    // A module does not know the private names of a library, and its own do not take their place.
+    const TOTAL: u64 = 77;
+    fn publish(sum: u32) -> u32 {
+        sum + TOTAL as u32
+    }
+
     /// Sums from the first element on, which wrap.
     #[tile_kernel(types(T = [u32, i64, f32]), tune(BLOCK = [64], warps = [1, 4]), grid = [cdiv(x.len(), BLOCK)], emulate = all)]
     pub fn prefix_sums<T: Num, const BLOCK: usize>(
@@ -36,13 +42,13 @@ mod kernels {
     }
 
     /// What one program finds, which others have left the words for.
-    #[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
-    pub fn searched(words: &mut [u64], counter: &mut [u32], y: &mut [u32]) {
+    #[tile_kernel(tune(WINDOW = [3], warps = [1, 4]), grid = [1], emulate = all)]
+    pub fn searched<const WINDOW: usize>(words: &mut [u64], counter: &mut [u32], y: &mut [u32]) {
         let order = begin_order(counter);
         let combine = |(a, b), (c, d)| (a * c, c * b + d);
         look_back_pair(words, order, (3u32, 4u32), (5u32, 6u32), combine, |(a, b)| {
-            store(y, 0, a);
-            store(y, 1, b);
+            store(y, 0, publish(a) - 77);
+            store(y, 1, b + WINDOW as u32 - 3);
         });
     }
 
