@@ -170,7 +170,7 @@ fn modules(tests: &Path, to: &Path) -> Result<Vec<Module>> {
     let mut out = vec![];
     let read = |root: &str| fs::read_to_string(tests.join(root));
     let (main, products) = (read("main.rs")?, read("products.rs")?);
-    for name in declared(&main).into_iter().chain(declared(&products)) {
+    for name in declared(&main).chain(declared(&products)) {
         let path = tests.join(format!("{name}.rs"));
         let (mut text, mut files) = (fs::read_to_string(&path)?, vec![name.to_string()]);
         for inner in declared(&text.clone()) {
