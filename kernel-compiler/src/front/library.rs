@@ -145,7 +145,8 @@ fn with_names_of_its_own(library: &str, items: Vec<syn::Item>) -> Vec<syn::Item>
             syn::Item::Fn(f) => Some((&f.vis, &f.sig.ident)),
             _ => None,
         })
-        .filter_map(|(vis, name)| matches!(vis, syn::Visibility::Inherited).then(|| name.to_string()))
+        .filter(|(vis, _)| matches!(vis, syn::Visibility::Inherited))
+        .map(|(_, name)| name.to_string())
         .collect();
     let rename = |item: syn::Item| syn::parse2(renamed(item.into_token_stream(), library, &private));
     items.into_iter().map(|item| rename(item).expect("an item is one under another name")).collect()
