@@ -7,6 +7,11 @@ pub fn seeds() -> [Runtime; 2] {
     [7, 8].map(Runtime::emulator)
 }
 
+/// The emulated SM with threads in two orders, and the CPU.
+pub fn backends() -> Vec<Runtime> {
+    seeds().into_iter().chain([Runtime::cpu()]).collect()
+}
+
 /// Runs a call on the CPU and on the emulated SM with threads in two orders. `check` compares what they have left, the
 /// emulator's first.
 pub fn compared<R>(what: &str, run: impl Fn(&Runtime) -> Result<R, Error>, check: impl Fn(&str, &R, &R)) {

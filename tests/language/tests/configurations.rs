@@ -1,8 +1,8 @@
 //! Configurations: constants with defaults, the kernels that a `tune(..)` is for, and conditions on arguments.
 
 use tilewright::tile_module;
-use tilewright::{Buffer, Error, LaunchOptions, Runtime};
-use tilewright_language_tests::run::seeds;
+use tilewright::{Buffer, Error, LaunchOptions};
+use tilewright_language_tests::run::backends;
 
 #[tile_module]
 mod kernels {
@@ -59,7 +59,7 @@ fn a_tune_is_for_the_kernels_that_are_given_its_constants() {
 fn the_first_configuration_whose_conditions_hold_is_launched() {
     let x: Vec<i32> = (0..150).collect();
     let more: Vec<i32> = (0..64).map(|i| 1000 * i).collect();
-    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+    for rt in backends() {
         let (mut alone, mut added) = (vec![0i32; 150], vec![0i32; 150]);
         rt.launch(same(&x, &[][..], &mut alone)).expect("the one without more");
         rt.launch(same(&x, &more, &mut added)).expect("the one with more");
@@ -75,7 +75,7 @@ fn the_first_configuration_whose_conditions_hold_is_launched() {
 #[test]
 fn a_configuration_whose_conditions_do_not_hold_is_refused_with_the_condition() {
     let long = vec![1i32; 1001];
-    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+    for rt in backends() {
         let refused = |config: &'static str, x: &[i32], more: &[i32]| {
             let mut y = vec![7i32; x.len()];
             let options = LaunchOptions { config: Some(config), ..Default::default() };
@@ -114,7 +114,7 @@ mod rows {
 #[test]
 fn a_row_is_in_a_tile_that_holds_it() {
     let x = [1.0f32; 514];
-    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+    for rt in backends() {
         let run = |exact: bool, columns: usize| {
             let (b, mut y) = (Buffer::from_slice(&rt, &x[..2 * columns]).expect("memory"), vec![0.0f32; 4]);
             let view = b.view([2, columns]).expect("two rows");

@@ -1,7 +1,7 @@
 //! Programs that look back at those before them, and that reduce what all of them have, in one launch.
 
-use tilewright::{Runtime, tile_module};
-use tilewright_language_tests::run::{seeds, with};
+use tilewright::tile_module;
+use tilewright_language_tests::run::{backends, with};
 
 #[tile_module(use tilewright::grid)]
 mod kernels {
@@ -61,10 +61,6 @@ mod kernels {
     }
 }
 
-fn runtimes() -> Vec<Runtime> {
-    seeds().into_iter().chain([Runtime::cpu()]).collect()
-}
-
 /// Several programs, the last one of few elements.
 const N: usize = 5 * 64 + 7;
 
@@ -78,7 +74,7 @@ macro_rules! sums {
         fn $name() {
             let x: Vec<$t> = (0..N).map($x).collect();
             for config in kernels::prefix_sums::DESCS[0].configs {
-                for rt in runtimes() {
+                for rt in backends() {
                     let (mut words, mut counter) = (vec![0u64; 12], [0u32]);
                     // Words and the counter are zeros again for the next launch.
                     for n in [N, 64, 1, N] {
@@ -119,7 +115,7 @@ fn maps_are_composed_in_order() {
         })
         .collect();
     for config in kernels::recurrence::DESCS[0].configs {
-        for rt in runtimes() {
+        for rt in backends() {
             let (mut y, mut words, mut counter) = (vec![0i32; n], vec![0u64; 14], [0u32]);
             let call = kernels::recurrence(&a, &b, &mut y, &mut words, &mut counter);
             rt.launch_with(rt.stream(), call, &with(config.id)).expect("it runs");
@@ -145,7 +141,7 @@ fn a_search_goes_back_to_the_last_prefix_or_to_the_first_program() {
             wanted = if is_prefix { (a, b) } else { after(wanted) };
         }
         for config in kernels::searched::DESCS[0].configs {
-            for rt in runtimes() {
+            for rt in backends() {
                 let (mut words, mut counter, mut y) = (words.clone(), [order as u32], [0u32; 2]);
                 let call = kernels::searched(&mut words, &mut counter, &mut y);
                 rt.launch_with(rt.stream(), call, &with(config.id)).expect("it runs");
@@ -165,7 +161,7 @@ fn a_search_goes_back_to_the_last_prefix_or_to_the_first_program() {
 fn all_programs_reduce_to_one_value() {
     let x: Vec<i32> = (0..N).map(|i| bits(i) as i32 >> 4).collect();
     for config in kernels::greatest_of_programs::DESCS[0].configs {
-        for rt in runtimes() {
+        for rt in backends() {
             let (mut words, mut counter) = (vec![0u64; 6], [0u32]);
             for n in [N, 1, 64 * 3] {
                 let mut y = [0i32];

@@ -4,12 +4,7 @@ use tilewright::Runtime;
 use tilewright::tile_kernel;
 use tilewright_core::{AsSlice, AsSliceMut};
 use tilewright_language_tests::everywhere::Number;
-use tilewright_language_tests::run::{seeds, taken};
-
-/// On the CPU, and on the emulated SM with threads in two orders.
-fn backends() -> Vec<Runtime> {
-    seeds().into_iter().chain([Runtime::cpu()]).collect()
-}
+use tilewright_language_tests::run::{backends, seeds, taken};
 
 /// Rows of 64 elements, of which `low..high` are stored, and only those of the first rows.
 #[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]

@@ -4,7 +4,7 @@ use tilewright::Runtime;
 use tilewright::tile_kernel;
 use tilewright_core::f16;
 use tilewright_language_tests::matrix::{Matrix, near};
-use tilewright_language_tests::run::seeds;
+use tilewright_language_tests::run::{backends, seeds};
 use tilewright_language_tests::{view, view_mut};
 
 /// `x` may be read at once; `y` only after the wait, although it is only read as well.
@@ -19,7 +19,7 @@ fn early_sum(x: &[f32], y: &[f32], z: &mut [f32]) {
 #[test]
 fn what_is_not_declared_early_is_read_after_the_wait() {
     let (x, y) = (vec![1.0f32; 200], vec![2.0f32; 200]);
-    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+    for rt in backends() {
         let mut z = vec![0.0f32; 200];
         rt.launch(early_sum(&x, &y, &mut z)).expect("it waits where it must");
         assert_eq!(z, [3.0; 200]);

@@ -1,7 +1,7 @@
 //! Arrays in the shared memory of a program: any index, barriers where they are needed, zeros where they begin.
 
-use tilewright::{Runtime, tile_kernel, tile_module};
-use tilewright_language_tests::run::{compared, seeds, with};
+use tilewright::{tile_kernel, tile_module};
+use tilewright_language_tests::run::{backends, compared, with};
 
 /// Elements take other places; those outside of the array are dropped, and loaded as `other`.
 #[tile_kernel(types(T = [f32, f16, u8, i64]), tune(warps = [1, 4]), grid = [1], emulate = all)]
@@ -34,7 +34,7 @@ macro_rules! scattered {
             let at = |i: i32| (0..200).contains(&i).then(|| s[i as usize]);
             let wanted: Vec<$t> = (0..256).map(|i| at(from[i]).filter(|_| i < 250).unwrap_or(x[0])).collect();
             for config in scattered::DESCS[0].configs {
-                for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+                for rt in backends() {
                     let (mut y, mut z) = (vec![of(9); 256], vec![of(9); 256]);
                     let call = scattered(&x, &to, &from, &mut y, &mut z);
                     rt.launch_with(rt.stream(), call, &with(config.id)).expect("it runs");
@@ -122,7 +122,7 @@ fn an_array_is_zero_where_it_begins() {
         x.iter().filter(|&&n| (0..100).contains(&n)).for_each(|&n| wanted[block * 128 + n as usize] += 1);
     }
     for config in kernels::histograms::DESCS[0].configs {
-        for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+        for rt in backends() {
             let mut y = vec![7i32; 4 * 128];
             rt.launch_with(rt.stream(), kernels::histograms(&x, &mut y), &with(config.id)).expect("it runs");
             assert_eq!(y, wanted, "{}", config.id);
@@ -139,7 +139,7 @@ fn stores_are_seen_by_later_loads_of_all_threads() {
         wanted = (0..128).map(|i| (at(i) + at(i + 1) + at(i + 2)) * 0.5).collect();
     }
     for config in kernels::stencil::DESCS[0].configs {
-        for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+        for rt in backends() {
             let mut y = vec![0.0; 128];
             rt.launch_with(rt.stream(), kernels::stencil(&x, &mut y, 5), &with(config.id)).expect("it runs");
             assert_eq!(y, wanted, "{}", config.id);

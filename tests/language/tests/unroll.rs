@@ -3,7 +3,7 @@
 use tilewright::tile_kernel;
 use tilewright::{Error, LaunchOptions, Runtime};
 use tilewright_core::{AsSlice, AsSliceMut, KernelDesc, f16};
-use tilewright_language_tests::run::seeds;
+use tilewright_language_tests::run::backends;
 
 /// What comes of a loop depends on the order of its iterations. WAY: 1 has `continue`, 2 `break`, 3 both, 4 `return`.
 #[tile_kernel(types(T = [u64, i32, u8]), tune(U = [2, 3, 4], WAY = [0, 1, 2, 3, 4], warps = [1]), grid = [1], emulate = all)]
@@ -211,7 +211,7 @@ fn counts_around(x: &mut [u32], n: usize) {
 
 #[test]
 fn iterations_that_are_laid_out_see_what_other_threads_have_stored() {
-    for rt in seeds().into_iter().chain([Runtime::cpu()]) {
+    for rt in backends() {
         for n in [0, 1, 4, 7, 9] {
             let mut x: Vec<u32> = (0..64).collect();
             rt.launch(counts_around(&mut x[..], n)).expect("it runs");
