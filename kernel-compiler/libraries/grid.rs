@@ -85,7 +85,9 @@ pub mod grid {
         publish::<PAIR>(words, order, PREFIX, combine(before, total));
         done(before);
         if order == programs() - 1 {
-            clear(words, used);
+            for start in range(0, used, LANES) {
+                take(words, start + arange(LANES), used);
+            }
         }
     }
 
@@ -150,19 +152,19 @@ pub mod grid {
         }
     }
 
-    /// Sets the first `used` words to zero, once each has its final value. A program stores that after it has searched,
-    /// and stores nothing after it, so that nobody reads or writes a word that is zero again.
-    fn clear(words: &mut [u64], used: usize) {
-        for start in range(0, used, LANES) {
-            let i = start + arange(LANES);
-            loop {
-                let w = atomic_load(words, i).mask(i < used).relaxed();
-                if min(where_(i < used, w >> 32, PREFIX)) == PREFIX {
-                    break;
-                }
+    /// The words at `i`, of the first `used` ones, once each has its final value. They become zero. A program stores the
+    /// final value after it has searched, and stores nothing after it, so that nobody reads or writes such a word again.
+    fn take(words: &mut [u64], i: Tile<usize>, used: usize) -> Tile<u64> {
+        let mut found = zeros::<u64>([LANES]);
+        loop {
+            // A program that began earlier runs, and ends whatever this program waits for.
+            found = atomic_load(words, i).mask(i < used).relaxed();
+            if min(where_(i < used, found >> 32, PREFIX)) == PREFIX {
+                break;
             }
-            atomic_store(words, i, 0).mask(i < used).relaxed();
         }
+        atomic_store(words, i, 0).mask(i < used).relaxed();
+        found
     }
 
     /// Calls `done` with the combination of `total` over all programs, in the program that began last. `combine` is
@@ -184,16 +186,8 @@ pub mod grid {
             let mut all = full([LANES], first);
             for start in range(0, n, LANES) {
                 let i = start + arange(LANES);
-                // A program that began earlier runs, and ends whatever this program waits for.
-                let mut part = zeros::<u64>([LANES]);
-                loop {
-                    part = atomic_load(words, i).mask(i < n).relaxed();
-                    if min(where_(i < n, part >> 32, PREFIX)) == PREFIX {
-                        break;
-                    }
-                }
+                let part = take(words, i, n);
                 all = combine(all, where_(i < n, bitcast::<T>(part.to::<u32>()), first));
-                atomic_store(words, i, 0).mask(i < n).relaxed();
             }
             done(reduce(all, 0, combine));
         }
