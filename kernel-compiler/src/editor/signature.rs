@@ -1,9 +1,10 @@
 //! The signatures of a kernel's functions: what callers see, and what its body sees.
 
 use crate::dtype::DType;
+use crate::front::names::with_names;
 use crate::front::parse::types::option_of;
 use crate::front::parse::{self, Named};
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 
 /// The typed function and the module of each kernel that a function is written for.
@@ -105,24 +106,6 @@ fn element_type(name: &Ident, at: &Ident, types: &[&Ident], core: &TokenStream) 
         _ if name != at => Some(name.to_token_stream()),
         _ => None,
     }
-}
-
-/// The tokens with some names replaced, but for those behind `::`.
-fn with_names(tokens: TokenStream, replace: &dyn Fn(&Ident) -> Option<TokenStream>) -> TokenStream {
-    let mut in_path = false;
-    let each = tokens.into_iter().map(|t| {
-        let was_in_path = std::mem::replace(&mut in_path, matches!(&t, TokenTree::Punct(p) if p.as_char() == ':'));
-        match t {
-            TokenTree::Ident(i) if !was_in_path => replace(&i).unwrap_or_else(|| i.to_token_stream()),
-            TokenTree::Group(g) => {
-                let mut new = Group::new(g.delimiter(), with_names(g.stream(), replace));
-                new.set_span(g.span());
-                TokenTree::from(new).into()
-            }
-            other => other.into(),
-        }
-    });
-    each.collect()
 }
 
 /// The signature of a body or a helper: type parameters are elements, pointers are those of the language.

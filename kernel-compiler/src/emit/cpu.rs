@@ -23,9 +23,6 @@ pub fn body(f: &Func) -> Vec<Node> {
         let ty = if v.ty.is_scalar() { v.ty.dtype.into() } else { Ty::Tile(v.ty.dtype) };
         cx.line(Stmt::variable(Name::Var(Var(i as u32)), Some(ty), None));
     }
-    for (i, array) in f.shared.iter().enumerate() {
-        cx.line(Stmt::bind(Name::SharedArray(i), call!(Cpu::SharedArray; number(array.bytes(), None))));
-    }
     cx.block(&f.body);
     let body = cx.blocks.pop().expect("the body");
     if cfg!(debug_assertions)
@@ -142,7 +139,9 @@ impl Writer<'_> {
                 self.line(call!(function; [t]; self.shape(*value), number(run, None), of_i(addr), of_i(ok), of_i(val)));
             }
             StmtKind::Clear { array, .. } => {
-                self.line(call!(Cpu::SharedClear; Expr::from(Name::SharedArray(*array)).by_ref()));
+                // Zeros, in memory of their own: nobody sees what the array held before.
+                let bytes = number(f.shared[*array].bytes(), None);
+                self.line(Stmt::bind(Name::SharedArray(*array), call!(Cpu::SharedArray; bytes)));
             }
             StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(vec![], then), self.nested(vec![], other));

@@ -7,12 +7,13 @@
 
 use crate::diag::{Diagnostic, Diagnostics, Reported, Result, Span};
 use crate::front::instance::fingerprint;
+use crate::front::names::with_names;
 use crate::front::parse::check_body;
 use crate::front::parse::constants::enumeration;
 use crate::front::parse::structs::seen_by_rustc;
 use crate::front::source::{self, LIBRARY, ModulePath, Source, Uses, last_segment_is};
 use crate::front::standard;
-use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -148,23 +149,12 @@ fn with_names_of_its_own(library: &str, items: Vec<syn::Item>) -> Vec<syn::Item>
         .filter(|(vis, _)| matches!(vis, syn::Visibility::Inherited))
         .map(|(_, name)| name.to_string())
         .collect();
-    let rename = |item: syn::Item| syn::parse2(renamed(item.into_token_stream(), library, &private));
-    items.into_iter().map(|item| rename(item).expect("an item is one under another name")).collect()
-}
-
-fn renamed(tokens: TokenStream, library: &str, names: &HashSet<String>) -> TokenStream {
-    let one = |token| match token {
-        TokenTree::Ident(i) if names.contains(&i.to_string()) => {
-            TokenTree::Ident(Ident::new(&format!("__{library}_{i}"), i.span()))
-        }
-        TokenTree::Group(g) => {
-            let mut group = Group::new(g.delimiter(), renamed(g.stream(), library, names));
-            group.set_span(g.span());
-            TokenTree::Group(group)
-        }
-        other => other,
+    let replace = |name: &Ident| {
+        let name = private.contains(&name.to_string()).then(|| Ident::new(&format!("__{library}_{name}"), name.span()));
+        name.map(ToTokens::into_token_stream)
     };
-    tokens.into_iter().map(one).collect()
+    let rename = |item: syn::Item| syn::parse2(with_names(item.into_token_stream(), &replace));
+    items.into_iter().map(|item| rename(item).expect("an item is one under another name")).collect()
 }
 
 /// Asks the first of the libraries for its items, if there is one; `before` are those of others, and `module` is who

@@ -6,6 +6,7 @@ pub mod infer;
 pub mod instance;
 pub mod library;
 pub mod module;
+pub mod names;
 pub mod parse;
 pub mod print;
 pub mod registry;

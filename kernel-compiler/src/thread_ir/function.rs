@@ -176,7 +176,6 @@ cpu_functions! {
     ScanExclusive "scan_exclusive";
     SharedAddress "shared_address";
     SharedArray "SharedArray::new";
-    SharedClear "shared_clear";
     Sort "sort";
     Store "store";
     StoreClipped "store_clipped";

@@ -31,7 +31,7 @@ pub use pool::OutOfMemory;
 pub use reduce::{arg_reduce, arg_reduce_all, reduce, reduce_all};
 pub use scan::{scan, scan_exclusive};
 pub use shape::Shape;
-pub use shared::{SharedArray, shared_address, shared_clear};
+pub use shared::{SharedArray, shared_address};
 pub use sort::sort;
 pub use threads::{parallel_map, thread_count};
 pub use tile::{Tile, broadcast, each, gather, permute, reshape};

@@ -4,7 +4,8 @@ use super::pool::Buffer;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Memory of one program, as long as it runs. Nobody else knows where it is, and no other thread has it.
+/// Memory of one program, from the statement that makes the array to the end of its block. Nobody else knows where it
+/// is, and no other thread has it.
 pub struct SharedArray(Buffer<u64>, PhantomData<*const ()>);
 
 impl SharedArray {
@@ -20,11 +21,4 @@ impl SharedArray {
 #[inline(always)]
 pub fn shared_address(array: &SharedArray) -> u64 {
     array.0.as_ptr().expose_provenance() as u64
-}
-
-/// All elements become zero.
-pub fn shared_clear(array: &SharedArray) {
-    // SAFETY: the words are the array's own, and no reference to them lives. The program that runs this is alone in
-    // accessing them, by their address.
-    unsafe { array.0.as_ptr().cast_mut().write_bytes(0, array.0.len()) };
 }

@@ -194,7 +194,10 @@ impl Infer<'_> {
                 _ => (f32::EPSILON as f64, f32::MIN_POSITIVE as f64),
             };
             return match n {
-                "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(span, format!("conversions to {d} give no infinity: `{}::MAX` is its greatest number", t.name)),
+                "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(
+                    span,
+                    format!("conversions to {d} give no infinity: `{}::MAX` is its greatest number", t.name),
+                ),
                 "INFINITY" => float(f64::INFINITY),
                 "NEG_INFINITY" => float(f64::NEG_INFINITY),
                 "NAN" => float(f64::NAN),
@@ -210,7 +213,14 @@ impl Infer<'_> {
                 "LOG2_E" => float(c::LOG2_E),
                 "SQRT_2" => float(c::SQRT_2),
                 "FRAC_1_SQRT_2" => float(c::FRAC_1_SQRT_2),
-                _ => self.error(span, format!("unknown constant `{}::{n}`: floats have INFINITY, NEG_INFINITY, NAN, MAX, MIN, EPSILON, MIN_POSITIVE, BITS and consts::PI, ..", t.name)),
+                _ => self.error(
+                    span,
+                    format!(
+                        "unknown constant `{}::{n}`: floats have INFINITY, NEG_INFINITY, NAN, MAX, MIN, EPSILON, \
+                     MIN_POSITIVE, BITS and consts::PI, ..",
+                        t.name
+                    ),
+                ),
             };
         }
         if d == DType::Bool {
@@ -287,13 +297,15 @@ impl Infer<'_> {
             Val::Bool(b) if to.is_int() => Ok(Val::Int(i128::from(b), Some(to))),
             v => {
                 let v = self.run(v, span)?;
-                let ty = self.ty(v).clone();
-                if ty.dtype == to {
-                    return Ok(Val::Run(v));
-                }
-                Ok(Val::Run(self.push(Op::Cast(v), Type { dtype: to, shape: ty.shape }, span)))
+                Ok(Val::Run(self.converted(v, to, span)))
             }
         }
+    }
+
+    /// A value as one of another type.
+    pub(super) fn converted(&mut self, v: Value, to: DType, span: Span) -> Value {
+        let ty = self.ty(v).clone();
+        if ty.dtype == to { v } else { self.push(Op::Cast(v), Type { dtype: to, ..ty }, span) }
     }
 
     pub(super) fn binary_op(

@@ -212,11 +212,6 @@ impl Infer<'_> {
         self.emit_loop(kind, exits, span)
     }
 
-    /// A scalar as one of another integer type.
-    fn converted(&mut self, v: Value, to: DType, span: Span) -> Value {
-        if self.ty(v).dtype == to { v } else { self.push(Op::Cast(v), Type::scalar(to), span) }
-    }
-
     /// The statements of a loop's body, and its jumps to outer loops.
     fn loop_body(
         &mut self,

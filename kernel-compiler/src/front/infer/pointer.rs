@@ -5,7 +5,7 @@ use crate::dtype::{DType, in_message};
 use crate::front::ast::{self, Expr};
 use crate::front::infer::val::{Pointer, PointerVar};
 use crate::front::infer::{Binding, Infer, Val};
-use crate::ir::{Base, Binary, Op, StmtKind, Type, Value};
+use crate::ir::{Base, Binary, StmtKind, Value};
 
 impl Infer<'_> {
     pub(super) fn is_mut(&self, to: Base) -> bool {
@@ -60,11 +60,7 @@ impl Infer<'_> {
             let found = in_message(found.dtype);
             return self.error(of.span, format!("an address has 64 bits, `u64` or `i64`, found {found}"));
         }
-        let address = if found.dtype == DType::U64 {
-            to
-        } else {
-            self.push(Op::Cast(to), Type { dtype: DType::U64, shape: found.shape }, span)
-        };
+        let address = self.converted(to, DType::U64, span);
         Ok(Val::Ptr(Pointer { to: Base::Pointer { address, dtype, mutable: ty.mutable }, offset: None }))
     }
 
@@ -97,12 +93,9 @@ impl Infer<'_> {
     }
 
     pub(super) fn pointer_add(&mut self, p: Pointer, i: Val, span: Span) -> Result<Val> {
-        let mut i = self.index(i, span)?;
-        if self.ty(i).dtype != DType::U64 {
-            // Negative offsets wrap, as addresses do.
-            let ty = Type { dtype: DType::U64, shape: self.ty(i).shape.clone() };
-            i = self.push(Op::Cast(i), ty, span);
-        }
+        let i = self.index(i, span)?;
+        // Negative offsets wrap, as addresses do.
+        let i = self.converted(i, DType::U64, span);
         let mut offset = match p.offset {
             Some(o) => self.binary(Binary::Add, o, i, span)?,
             None => i,

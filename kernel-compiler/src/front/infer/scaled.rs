@@ -36,7 +36,7 @@ impl Infer<'_> {
                 }
                 let to = self.float_arg(c)?;
                 let wide = self.power_of_two(x, c.span)?;
-                Ok(Val::Run(self.cast_to(wide, to, c.span)))
+                Ok(Val::Run(self.converted(wide, to, c.span)))
             }
             _ => self.to_e8m0(c),
         }
@@ -56,19 +56,11 @@ impl Infer<'_> {
     fn narrow_float(&mut self, name: &str, x: Value, span: Span) -> Result<Value> {
         match self.ty(x).dtype {
             DType::F32 => Ok(x),
-            DType::F16 | DType::BF16 => Ok(self.cast_to(x, DType::F32, span)),
+            DType::F16 | DType::BF16 => Ok(self.converted(x, DType::F32, span)),
             _ => {
                 let found = self.ty(x).clone();
                 self.error(span, format!("`{name}` takes f32, bf16 and f16, found {found}"))
             }
-        }
-    }
-
-    fn cast_to(&mut self, x: Value, to: DType, span: Span) -> Value {
-        let ty = self.ty(x).clone();
-        match ty.dtype == to {
-            true => x,
-            false => self.push(Op::Cast(x), Type { dtype: to, ..ty }, span),
         }
     }
 
@@ -101,7 +93,7 @@ impl Infer<'_> {
 
     /// e8m0 as f32: the power of two whose biased exponent the byte is; 255 is NaN. All are exact, 0 is denormal.
     fn power_of_two(&mut self, x: Value, span: Span) -> Result<Value> {
-        let x = self.cast_to(x, DType::U32, span);
+        let x = self.converted(x, DType::U32, span);
         let shifted = self.with_number(Binary::Shl, x, 23, span)?;
         let bits = match planted!("e8m0-of-zero-is-zero") {
             true => shifted,
@@ -125,7 +117,7 @@ impl Infer<'_> {
         let is_nan = self.function_of(Unary::Isnan, x, c.span);
         let nan = self.number(255, DType::U32, c.span)?;
         let all = self.selected(is_nan, nan, finite, c.span);
-        Ok(Val::Run(self.cast_to(all, DType::U8, c.span)))
+        Ok(Val::Run(self.converted(all, DType::U8, c.span)))
     }
 
     /// `unpack_e2m1::<T>(t, axis)`
@@ -140,7 +132,7 @@ impl Infer<'_> {
         let to = self.float_arg(c)?;
         let halves = self.halves("unpack_e2m1", t, axis, c.span)?;
         let wide = self.of_e2m1(halves, c.span)?;
-        Ok(Val::Run(self.cast_to(wide, to, c.span)))
+        Ok(Val::Run(self.converted(wide, to, c.span)))
     }
 
     /// The halves of bytes along an axis, the lower one first.
@@ -168,7 +160,7 @@ impl Infer<'_> {
     /// e2m1 in the lower half of a byte, as f32. All are exact: the bits are those of a float whose exponents are 126
     /// less, also of the denormal ones.
     fn of_e2m1(&mut self, x: Value, span: Span) -> Result<Value> {
-        let x = self.cast_to(x, DType::U32, span);
+        let x = self.converted(x, DType::U32, span);
         let (sign, magnitude) =
             (self.with_number(Binary::And, x, 8, span)?, self.with_number(Binary::And, x, 7, span)?);
         let sign = self.with_number(Binary::Shl, sign, 28, span)?;
@@ -224,7 +216,7 @@ impl Infer<'_> {
         let code = self.selected(is_small, small, code, span);
         // Of a number and NaN the number is taken.
         let code = self.with_number(Binary::Min, code, 7.0, span)?;
-        let code = self.cast_to(code, DType::U32, span);
+        let code = self.converted(code, DType::U32, span);
         let bits = self.bits_as(x, DType::U32, span);
         let shifted = self.with_number(Binary::Shr, bits, 28, span)?;
         let sign = self.with_number(Binary::And, shifted, 8, span)?;
@@ -232,7 +224,7 @@ impl Infer<'_> {
         let none = self.number(0, DType::U32, span)?;
         let sign = self.selected(is_nan, none, sign, span);
         let both = self.binary(Binary::Or, code, sign, span)?;
-        Ok(self.cast_to(both, DType::U8, span))
+        Ok(self.converted(both, DType::U8, span))
     }
 
     /// `dot_scaled(a, a_scale, b, b_scale, acc)`: operands become bf16, or f16 where one is f16, and are multiplied so.
@@ -301,14 +293,14 @@ impl Infer<'_> {
     fn scaled_operand(&mut self, o: Operand, to: DType, span: Span) -> Result<Value> {
         let from = self.ty(o.value).dtype;
         if o.scale.is_none() && from != DType::U8 {
-            return Ok(self.cast_to(o.value, to, o.at));
+            return Ok(self.converted(o.value, to, o.at));
         }
         let wide = match from {
             DType::U8 => {
                 let halves = self.halves("dot_scaled", o.value, o.depth, o.at)?;
                 self.of_e2m1(halves, span)?
             }
-            _ => self.cast_to(o.value, DType::F32, span),
+            _ => self.converted(o.value, DType::F32, span),
         };
         let wide = match o.scale {
             None => wide,
@@ -317,7 +309,7 @@ impl Infer<'_> {
                 self.binary(Binary::Mul, wide, factors, span)?
             }
         };
-        Ok(self.cast_to(wide, to, span))
+        Ok(self.converted(wide, to, span))
     }
 
     /// The scale of each element: one for 32 along the depth as e8m0, or for 16 as e4m3.
@@ -353,7 +345,7 @@ impl Infer<'_> {
         }
         let mut factors = match ty.dtype {
             DType::U8 => self.power_of_two(scale, span)?,
-            _ => self.cast_to(scale, DType::F32, span),
+            _ => self.converted(scale, DType::F32, span),
         };
         let mut spread = wanted;
         let last = spread.len() - 1;
