@@ -141,6 +141,9 @@ pub fn observed_instance(
 /// Whether the program of a function can be partitioned over a cluster.
 fn can_be_partitioned(f: &Func) -> std::result::Result<(), Missed> {
     let mut f = f.clone();
+    if dots(&f, &f.body).next().is_none() {
+        return cluster::run(&mut f).map(drop);
+    }
     block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
     f.number();
     cluster::run(&mut f)?;
@@ -203,7 +206,11 @@ fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::re
     let mut f = f.clone();
     if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
         if f.ctas > 1 {
-            return Err(Missed::new("partitioned over a cluster", "only programs that copy by TMA are"));
+            if dots(&f, &f.body).next().is_some() {
+                return Err(Missed::new("partitioned over a cluster", "products are only where TMA copies for them"));
+            }
+            cluster::run(&mut f)?;
+            after(Stage::Cluster, &mut f, observer);
         }
         return Ok(f);
     }

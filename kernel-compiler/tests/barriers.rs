@@ -1,6 +1,6 @@
 //! Barriers: where threads must wait for each other, and nowhere else.
 
-use tilewright_compiler::codegen::barriers::schedule;
+use tilewright_compiler::codegen::barriers::{cluster_barrier, schedule};
 use tilewright_compiler::driver::lower;
 use tilewright_compiler::ir::{Array, Value};
 use tilewright_compiler::thread_ir::{Access, AccessKind, Call, Device, Expr, Generic, Name, Node, Scratch, Stmt};
@@ -75,15 +75,25 @@ fn statement(s: &Stmt) -> String {
 }
 
 fn scheduled(nodes: Vec<Node>) -> (String, usize) {
-    let (nodes, bytes) = schedule(nodes, 0);
+    let (nodes, bytes) = schedule(nodes, 0, false);
     (text(&nodes), bytes)
 }
 
 #[test]
 fn exchanges_lie_behind_shared_arrays() {
-    let (nodes, bytes) = schedule(vec![scratch(0, 20), scratch(1, 64)], 400);
+    let (nodes, bytes) = schedule(vec![scratch(0, 20), scratch(1, 64)], 400, false);
     assert_eq!(text(&nodes), "a store 400; |; a load 400; b store 432; |; b load 432");
     assert_eq!(bytes, 496);
+}
+
+/// Threads of other blocks reach the same arrays, but not the same scratch buffers. A barrier of the cluster is one of the
+/// block as well.
+#[test]
+fn a_cluster_waits_for_all_its_blocks_between_accesses() {
+    let nodes = vec![read(0, 1), write(0, 2), scratch(0, 20), cluster_barrier(0), scratch(0, 20), read(0, 3)];
+    let (nodes, _) = schedule(nodes, 0, true);
+    let wanted = "read 0[1]; d::cluster_sync(0);; write 0[2]; a store 0; |; a load 0; d::cluster_sync(0);; a store 32; |; a load 32; read 0[3]";
+    assert_eq!(text(&nodes), wanted);
 }
 
 /// A store by way of shared memory, and a load into a shared array: what counts is what reaches the access's array.

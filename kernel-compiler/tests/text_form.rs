@@ -81,6 +81,7 @@ const ALL: &str = "func warps=4 blocks_per_sm=2 stages=3 ctas=2 pdl=[x, view] {
   guard 2*s5*s7 <= s1
   var m0: f32[16, 8] acc
   var m1: u64 \"of the iteration before\"
+  shared others: f32 512
   v0: u64 = program_id 0
   v1: u64 = num_programs 2
   v2: u64 = cluster_cta_rank
@@ -110,6 +111,7 @@ const ALL: &str = "func warps=4 blocks_per_sm=2 stages=3 ctas=2 pdl=[x, view] {
   v30: f32 = cast v3
   v31: bool = lt v22, v30
   v32: f32 = select v31, v22, v30
+  v33: f32[2, 256] = cluster_gather v21 by others repeats
   v40: u64[8] = arange 0
   v41: u64[1, 8] = expand v40 axis 0
   v42: u64[16, 8] = broadcast v41

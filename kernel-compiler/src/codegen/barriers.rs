@@ -7,14 +7,15 @@
 
 use crate::ir::Array;
 use crate::thread_ir::walk::walk;
-use crate::thread_ir::{Access, AccessKind, Node};
+use crate::thread_ir::{Access, AccessKind, Device, Expr, Node, Stmt, call};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Beyond this many bytes all scratch buffers are one: occupancy is worth more than a barrier.
 const OWN_BYTES: usize = 16 << 10;
 
 /// Scratch buffers lie behind the first `before` bytes of shared memory. The number of bytes that all take together.
-pub fn schedule(nodes: Vec<Node>, before: usize) -> (Vec<Node>, usize) {
+/// In a cluster the threads of all blocks reach the same arrays.
+pub fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, usize) {
     let (mut sizes, mut kinds) = (vec![], BTreeMap::<Array, BTreeSet<AccessKind>>::new());
     walk(&nodes, &mut |n| match n {
         Node::Scratch { bytes, .. } => sizes.push(*bytes),
@@ -27,10 +28,21 @@ pub fn schedule(nodes: Vec<Node>, before: usize) -> (Vec<Node>, usize) {
     let shared = total > OWN_BYTES;
     let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
     let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(array, _)| array).collect();
-    let mut cx = Scheduler { shared, before, next: 0, mixed, exits: vec![] };
+    let mut cx = Scheduler { shared, cluster, before, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
     (nodes, before + bytes.next_multiple_of(16))
+}
+
+/// All threads of the cluster wait for each other.
+pub fn cluster_barrier(site: u32) -> Node {
+    call!(Device::ClusterSync; site).into()
+}
+
+fn is_cluster_barrier(n: &Node) -> bool {
+    let Node::Line(stmts) = n else { return false };
+    let waits = |s: &Stmt| matches!(s, Stmt::Expr(Expr::Call(c)) if c.function == Device::ClusterSync.into());
+    stmts.iter().any(waits)
 }
 
 /// What threads may have done since the last barrier on some way here.
@@ -74,6 +86,7 @@ impl State {
 
 struct Scheduler {
     shared: bool,
+    cluster: bool,
     before: usize,
     next: usize,
     /// Arrays to which different things are done.
@@ -113,7 +126,8 @@ impl Scheduler {
             Node::Access { stmts, access } => {
                 if self.mixed.contains(&access.array) {
                     if state.conflicts(&access) && !planted!("accesses-without-barrier") {
-                        out.push(Node::Barrier { site: access.site });
+                        let site = access.site;
+                        out.push(if self.cluster { cluster_barrier(site) } else { Node::Barrier { site } });
                         state.barrier();
                     }
                     state.accesses.insert((access.array, access.kind, Some(access.key)));
@@ -154,7 +168,12 @@ impl Scheduler {
                 *state = DEAD();
                 out.push(Node::Return);
             }
-            Node::Line(stmts) => out.push(Node::Line(stmts)),
+            Node::Line(_) => {
+                if is_cluster_barrier(&n) {
+                    state.barrier();
+                }
+                out.push(n);
+            }
         }
     }
 

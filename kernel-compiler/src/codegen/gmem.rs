@@ -356,7 +356,7 @@ impl Codegen<'_> {
             regs = self.broadcast_copies(&regs, f.ty(v).dtype, &layout, site);
         }
         if after {
-            self.node(Node::Barrier { site });
+            self.barrier(site);
         }
         self.at_hand(v, layout, regs);
     }

@@ -6,6 +6,7 @@
 
 mod affine;
 pub mod barriers;
+mod cluster;
 mod comparison;
 mod context;
 mod cp_async;
@@ -73,6 +74,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             deferred_wait: None,
             advanced: BTreeSet::new(),
         };
+        cx.begin_cluster();
         cx.body();
         let body = cx.blocks.pop().expect("the body");
         let vars = cx.declare_vars();
@@ -82,7 +84,8 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             .enumerate()
             .map(|(i, l)| Stmt::define(Name::ThreadPart(i), Ty::U32, thread_part(&l.thread_bases())))
             .collect();
-        let (body, scratch_bytes) = barriers::schedule(body, SharedArray::places(&f.shared).1);
+        let (body, scratch_bytes) =
+            barriers::schedule(body, SharedArray::places(&f.shared).1, f.ctas > 1 && pipeline.is_none());
         let (buffers, shared_bytes) = cp_async.places(f, scratch_bytes);
         let buffers = buffers.into_iter().map(|r| buffer_consts(r.buffer, r.start, r.bytes, r.stages)).collect();
         Lowered {

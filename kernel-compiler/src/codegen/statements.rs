@@ -127,6 +127,7 @@ impl Codegen<'_> {
             Op::Join(a, b) => self.join(v, *a, *b),
             Op::Slice { value, axis, start } => self.slice(v, *value, *axis, *start),
             Op::Gather { .. } => self.gather(v),
+            Op::ClusterGather { .. } => self.cluster_gather(v),
             Op::Histogram { value, weights, mask } => self.histogram(v, *value, *weights, *mask),
             Op::Sort { .. } => self.sort(v),
             Op::Result(of, index) => self.further_result(v, *of, *index),

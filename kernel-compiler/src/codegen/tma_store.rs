@@ -14,7 +14,7 @@ use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::tma_store::{ROW, is_read_again, matrix, part, tiling};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
-use crate::thread_ir::{BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call};
+use crate::thread_ir::{BinaryOp, Device, Expr, Generic, Literal, Local, Name, Stmt, Ty, call};
 
 /// Bytes of a chunk, and chunks of a warpgroup.
 const CHUNK: usize = ROW * GROUP_ROWS;
@@ -125,7 +125,7 @@ impl Codegen<'_> {
             self.line(call!(Device::TmaStoreWait; site));
         }
         if !planted!("release-without-barrier") {
-            self.node(Node::Barrier { site });
+            self.barrier(site);
         }
     }
 

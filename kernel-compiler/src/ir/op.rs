@@ -18,6 +18,13 @@ pub enum Op {
     NumPrograms(u32),
     /// Rank of the CTA in its cluster.
     ClusterCtaRank,
+    /// A tile, or a scalar, of each CTA of the cluster, by rank along a new first dimension. The CTAs exchange through
+    /// the shared array, which no other operation uses. `repeats`: it may run more than once.
+    ClusterGather {
+        value: Value,
+        array: usize,
+        repeats: bool,
+    },
     /// The loop variable of the `For` that defines it.
     LoopVar,
     ReadVar(Var),
@@ -250,7 +257,7 @@ macro_rules! operands {
             Op::Scan { values, exclusive, .. } => values.$iter().chain(exclusive.$iter()).collect(),
             Op::Binary(_, a, b) | Op::Join(a, b) => vec![a, b],
             Op::Asm { operands, .. } => operands.$iter().collect(),
-            Op::Slice { value, .. } => vec![value],
+            Op::Slice { value, .. } | Op::ClusterGather { value, .. } => vec![value],
             Op::Gather { value, index, .. } => vec![value, index],
             Op::Histogram { value, weights, mask } => {
                 [Some(value), weights.$as(), mask.$as()].into_iter().flatten().collect()
@@ -327,6 +334,7 @@ impl Op {
                 | Op::Result(..)
                 | Op::Join(..)
                 | Op::Slice { .. }
+                | Op::ClusterGather { .. }
                 | Op::Gather { .. }
                 | Op::Histogram { .. }
                 | Op::Sort { .. }

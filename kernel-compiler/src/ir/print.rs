@@ -256,6 +256,10 @@ fn op(f: &Func, op: &Op) -> String {
         Op::ProgramId(axis) => format!("program_id {axis}"),
         Op::NumPrograms(axis) => format!("num_programs {axis}"),
         Op::ClusterCtaRank => "cluster_cta_rank".into(),
+        Op::ClusterGather { value, array, repeats } => {
+            let repeats = if *repeats { " repeats" } else { "" };
+            format!("cluster_gather {value:?} by {}{repeats}", f.shared[*array].name)
+        }
         Op::LoopVar => "loop_var".into(),
         Op::ReadVar(var) => format!("read {var:?}"),
         Op::Arange { start } => format!("arange {start}"),

@@ -21,6 +21,9 @@ impl fmt::Debug for Var {
     }
 }
 
+/// Elements of a tile that a thread may have; it has 255 registers in all.
+pub const MAX_REGISTERS: usize = 256;
+
 /// Extents of a tile; empty for a scalar.
 pub type Shape = Vec<usize>;
 

@@ -274,6 +274,9 @@ impl Assign<'_> {
             Op::Slice { value, axis, start } if !assignment.is_cheap(*value) => operand(*value)
                 .map(|l| l.slice(*axis, self.f.shape(v)[*axis], *start).unwrap_or_else(|c| c.sliced).layout),
             Op::Gather { index, .. } => operand(*index),
+            Op::ClusterGather { value, .. } if self.has_layout(*value) => {
+                operand(*value).map(|l| l.expand(0).layout.broadcast(&shape).layout)
+            }
             Op::Expand(x, axis) => operand(*x).map(|l| l.expand(*axis).layout),
             Op::Broadcast(x) => operand(*x).map(|l| l.broadcast(&shape).layout),
             Op::Permute(x, perm) => operand(*x).map(|l| l.permute(perm).layout),

@@ -67,6 +67,7 @@ fn effect(e: Effect) -> &'static str {
         Effect::GlobalUpdate => "global update",
         Effect::SharedRead => "shared read",
         Effect::SharedWrite => "shared write",
+        Effect::ClusterWrite => "cluster write",
         Effect::SharedUpdate => "shared update",
         Effect::CopyAhead => "copy ahead",
         Effect::CopyWait => "wait for copies",

@@ -13,6 +13,8 @@ pub enum Effect {
     GlobalUpdate,
     SharedRead,
     SharedWrite,
+    /// To the shared memory of blocks of the cluster.
+    ClusterWrite,
     /// An atomic that reads and writes.
     SharedUpdate,
     /// Global to shared memory, by a copy that the thread waits for later.
@@ -79,6 +81,7 @@ device_functions! {
     CastEach "cast_each" Effect::None;
     ClusterId "cluster_id" Effect::None;
     ClusterRank "cluster_rank" Effect::None;
+    ClusterStore "cluster_store" Effect::ClusterWrite;
     ClusterSync "cluster_sync" Effect::Barrier(Counted::Cluster);
     CopyAhead "copy_ahead" Effect::CopyAhead;
     CopyBox "copy_box" Effect::TmaLoad;

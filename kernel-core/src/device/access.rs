@@ -156,6 +156,28 @@ pub unsafe fn shared_store<T: Mem, const R: usize, const V: usize>(
     unsafe { store_groups::<Shared, T, R, V, false>(|r| Shared::address(off(r)), ok, val, 0, call) };
 }
 
+/// Stores `R` registers one by one to the dynamic shared memory of thread blocks of the cluster, `cta` by rank, where
+/// allowed. Threads of that block see them after a `cluster_sync`.
+///
+/// # Safety
+/// Allowed offsets lie in the shared memory of the blocks, aligned to the type. The blocks have begun, and do not end
+/// before a `cluster_sync` that comes after.
+#[inline(always)]
+pub unsafe fn cluster_store<T: Mem, const R: usize>(
+    cta: impl Fn(usize) -> u32,
+    off: impl Fn(usize) -> u32,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    site: u32,
+) {
+    let mut r = 0;
+    while r < R {
+        // SAFETY: an allowed offset lies in the block's shared memory by this function's contract.
+        unsafe { hw::cluster_store::<T>(cta(r), off(r), ok(r), val(r), site) };
+        r += 1;
+    }
+}
+
 /// Loads `R` registers from the program's dynamic shared memory, as [`shared_store`]; zero where not allowed.
 ///
 /// # Safety

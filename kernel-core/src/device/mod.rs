@@ -26,7 +26,7 @@ use crate::scalar::Cast;
 pub use crate::scalar::Scalar as Mem;
 /// The operations of [`atomic()`].
 pub use crate::scalar::atomic_op as atomic;
-pub use access::{copy_ahead, load, shared_load, shared_store, store};
+pub use access::{cluster_store, copy_ahead, load, shared_load, shared_store, store};
 pub use atomics::{atomic, atomic_cas, shared_atomic, shared_atomic_add, shared_atomic_cas};
 pub use debug::{assert, print};
 pub use fold::{all, fold, limit};

@@ -148,11 +148,50 @@ impl Machine {
     /// not happen.
     #[inline]
     pub fn shared(&mut self, kind: AccessKind, off: u32, bytes: usize, value: u128, site: u32) -> Option<*mut u8> {
+        self.shared_at(kind, self.here(off), bytes, value, site)
+    }
+
+    /// The same in the shared memory of a CTA of the cluster, which has begun and has not ended.
+    pub fn shared_of_cta(
+        &mut self,
+        kind: AccessKind,
+        at: SharedAddress,
+        bytes: usize,
+        value: u128,
+        site: u32,
+    ) -> Option<*mut u8> {
+        if !self.is_cta(at.cta, site) {
+            return None;
+        }
+        if at.cta != self.rank && !self.order.has_met_cluster() {
+            let message = format!(
+                "thread {}: nothing orders this after the beginning of CTA {}, such as a cluster_sync before it",
+                self.name(self.current),
+                at.cta
+            );
+            self.fail(Kind::Protocol, site, message);
+            return None;
+        }
+        let now = self.order.epoch(kind.is_atomic(), self.current, site);
+        if !self.reach(at.cta, now) {
+            return None;
+        }
+        self.shared_at(kind, at, bytes, value, site)
+    }
+
+    fn shared_at(
+        &mut self,
+        kind: AccessKind,
+        at: SharedAddress,
+        bytes: usize,
+        value: u128,
+        site: u32,
+    ) -> Option<*mut u8> {
         let now = self.order.epoch(kind.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
         let request =
             Request { order: &self.order, kind, now, by, name: None, proxy: false, bytes, value: Some(value) };
-        match self.shared[self.rank as usize].check(off, &request, self.order.program_start()) {
+        match self.shared[at.cta as usize].check(at.off, &request, self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {
                 self.fault(fault, site);

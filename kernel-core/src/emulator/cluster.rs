@@ -114,6 +114,19 @@ impl Machine {
         true
     }
 
+    /// Whether there is such a CTA for the current thread to reach into.
+    pub fn is_cta(&mut self, cta: u32, site: u32) -> bool {
+        if cta >= self.cluster.ctas {
+            let message = format!(
+                "thread {} reaches into CTA {cta} of a cluster of {}",
+                self.name(self.current),
+                self.cluster.ctas
+            );
+            self.fail(Kind::Protocol, site, message);
+        }
+        cta < self.cluster.ctas
+    }
+
     /// Whether the current thread may reach into the shared memory of a CTA by an access that goes in this epoch.
     pub fn reach(&mut self, cta: u32, access: Epoch) -> bool {
         if cta == self.rank {

@@ -187,6 +187,11 @@ impl Order {
         self.clocks.pass_warp_barrier(warp);
     }
 
+    /// Whether all threads of the cluster have met in the current program.
+    pub fn has_met_cluster(&self) -> bool {
+        self.barrier > self.start
+    }
+
     /// When the current program started.
     pub fn program_start(&self) -> u64 {
         self.start

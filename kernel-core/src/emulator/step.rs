@@ -1,6 +1,7 @@
 //! The hardware steps of a thread: what the device library calls on the host.
 
 pub use super::banks::Access;
+use super::cluster::SharedAddress;
 use super::machine::{State, suspend, with};
 use super::memory::{read, write};
 use super::report::Kind;
@@ -189,6 +190,22 @@ pub fn shared_store(off: u32, bytes: usize, value: u128, call: Access, r: usize)
     match place {
         // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
         Some(place) => unsafe { write(place, bytes, value) },
+        None => stop(),
+    }
+}
+
+/// A store to the shared memory of a CTA of the cluster.
+pub fn cluster_store(cta: u32, off: u32, bytes: usize, value: u64, site: u32) {
+    let place = with(|m| {
+        m.report.shared_stores += 1;
+        if !m.may_give(value as u128, bytes, site) {
+            return None;
+        }
+        m.shared_of_cta(AccessKind::Write, SharedAddress { cta, off }, bytes, value as u128, site)
+    });
+    match place {
+        // SAFETY: the machine gives the place of that many bytes in the CTA's shared memory.
+        Some(place) => unsafe { write(place, bytes, value as u128) },
         None => stop(),
     }
 }

@@ -3,7 +3,6 @@
 use super::cluster::SharedAddress;
 use super::machine::{Machine, suspend, with};
 use super::product::Operand;
-use super::report::Kind;
 use super::tensor::Operands;
 pub use super::wgmma::Product;
 use crate::device::Mem;
@@ -28,15 +27,7 @@ pub fn mbarrier_arrive(bar: u32, bytes: Option<u32>, site: u32) {
 }
 
 pub fn mbarrier_arrive_at(bar: u32, rank: u32, site: u32) {
-    take(|m| {
-        if rank >= m.cluster.ctas {
-            let message =
-                format!("thread {} arrives in CTA {rank} of a cluster of {}", m.name(m.current), m.cluster.ctas);
-            m.fail(Kind::Protocol, site, message);
-            return true;
-        }
-        !m.mbarrier_arrive(SharedAddress { cta: rank, off: bar }, None, site)
-    });
+    take(|m| !m.is_cta(rank, site) || !m.mbarrier_arrive(SharedAddress { cta: rank, off: bar }, None, site));
 }
 
 pub fn mbarrier_wait(bar: u32, parity: u32, site: u32) {

@@ -7,6 +7,7 @@ mod assembly;
 mod atomics;
 mod bank_conflicts;
 mod builtins;
+mod clusters;
 mod configurations;
 mod control_flow;
 mod conversions;

@@ -31,11 +31,21 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "passes/cluster.rs",
+        "passes/cluster/mod.rs",
         &[
             ("cluster-part-too-short", "a block's rows begin one row early for each block before it"),
             ("cluster-window-without-rank", "every block of a cluster copies and stores the first block's rows"),
             ("cluster-multicast-of-different-tiles", "operands that differ between blocks are multicast"),
+            ("cluster-every-block-stores", "every block of a cluster stores what is not shared out"),
+            ("cluster-reduces-alone", "a block of a cluster reduces its own part alone"),
+        ],
+    ),
+    (
+        "codegen/cluster.rs",
+        &[
+            ("cluster-begins-unawaited", "a block stores to another that may not have begun"),
+            ("cluster-gather-without-barrier", "a block loads the others' parts before they have stored them"),
+            ("cluster-gather-overwrites", "a block stores its next part while others load the last one"),
         ],
     ),
     (

@@ -40,14 +40,14 @@ use crate::front::ast;
 use crate::front::ast::{Choice, Config, Const, Kernel, ParamKind};
 use crate::front::infer::jumps::{Exit, Frame};
 use crate::front::infer::val::{Binding, Closure, Handed, Pointer, Range, Val, Whole};
-use crate::ir::{Base, Func, Op, Param, Shape, SharedArray, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
+use crate::ir::{
+    Base, Func, MAX_REGISTERS, Op, Param, Shape, SharedArray, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo,
+};
 use std::collections::HashMap;
 use tilewright_types::limits::MAX_RANK;
 
-/// Element count of the largest tile: beyond it registers cannot hold it.
+/// Element count of the largest tile of a thread block: beyond it registers cannot hold it.
 const MAX_TILE: usize = 1 << 17;
-/// Registers of one thread that one tile may take; there are 255 in all.
-const MAX_REGISTERS: usize = 256;
 /// Helpers may call helpers this deep; recursion cannot end at compile time.
 const MAX_DEPTH: usize = 32;
 /// Operations of a kernel whose helpers are inlined and whose `static_range`s are laid out: more are a mistake, and
@@ -411,12 +411,15 @@ impl<'a> Infer<'a> {
 
     fn check_size(&self, shape: &[usize], span: Span) -> Result<()> {
         let n: usize = shape.iter().map(|e| e.next_power_of_two()).product();
-        if n > MAX_TILE {
-            return self.error(span, format!("a tile of {shape:?} has {n} elements: at most {MAX_TILE}"));
+        let ctas = self.ctas.max(1) as usize;
+        let most = MAX_TILE * ctas;
+        if n > most {
+            return self.error(span, format!("a tile of {shape:?} has {n} elements: at most {most}"));
         }
-        let (warps, each) = (self.warps, n / (self.warps as usize * 32));
+        let (warps, each) = (self.warps, n / (self.warps as usize * 32 * ctas));
         if each > MAX_REGISTERS {
-            return self.error(span, format!("a tile of {shape:?} over {warps} warps has {each} elements a thread: at most {MAX_REGISTERS}; use more warps or a smaller tile"));
+            let blocks = if ctas > 1 { format!(" of each of {ctas} thread blocks") } else { String::new() };
+            return self.error(span, format!("a tile of {shape:?} over {warps} warps{blocks} has {each} elements a thread: at most {MAX_REGISTERS}; use more warps or a smaller tile"));
         }
         Ok(())
     }

@@ -99,6 +99,15 @@ impl Parser {
             "program_id" => Op::ProgramId(self.number("an axis")?),
             "num_programs" => Op::NumPrograms(self.number("an axis")?),
             "cluster_cta_rank" => Op::ClusterCtaRank,
+            "cluster_gather" => {
+                let value = self.value()?;
+                self.keyword("by")?;
+                let at = self.at();
+                let name = self.word("a shared array")?;
+                let array = self.shared.iter().position(|a| a.name == name);
+                let Some(array) = array else { return self.error(at, format!("there is no shared array `{name}`")) };
+                Op::ClusterGather { value, array, repeats: self.takes_word("repeats") }
+            }
             "read" => Op::ReadVar(Var(self.numbered('m', "a variable")?)),
             "arange" => Op::Arange { start: self.number("the first number of a range")? },
             "splat" => Op::Splat(self.value()?),

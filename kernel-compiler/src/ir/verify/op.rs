@@ -2,7 +2,9 @@
 
 use super::{Verifier, check};
 use crate::dtype::{DType, register};
-use crate::ir::{Atomic, Binary, Combine, Meaning, Op, Param, ParamKind, Precision, Type, Value, matrices};
+use crate::ir::{
+    Atomic, Binary, Combine, Meaning, Op, Param, ParamKind, Precision, SharedArray, Type, Value, matrices,
+};
 
 /// The result of a product of operands of a type.
 fn product(dtype: DType) -> Option<DType> {
@@ -41,6 +43,16 @@ impl Verifier<'_> {
             Op::ClusterCtaRank => {
                 check(f.ctas > 1, || "the rank of a thread block outside of a cluster".into())?;
                 self.number_of_program(&ty)
+            }
+            Op::ClusterGather { value, array, .. } => {
+                let of = self.ty(*value).clone();
+                let shape = [&[f.ctas as usize], &of.shape[..]].concat();
+                check(f.ctas > 1 && ty.dtype == of.dtype && ty.shape == shape, || {
+                    format!("{ty} is gathered from {of} of {} thread blocks", f.ctas)
+                })?;
+                let wanted = shape.iter().map(|e| e.next_power_of_two()).product::<usize>();
+                let fits = |a: &SharedArray| a.dtype == of.dtype && a.len == wanted;
+                check(f.shared.get(*array).is_some_and(fits), || format!("no shared array holds {ty}"))
             }
             Op::LoopVar => Err("a loop variable is defined by its loop".into()),
             Op::ReadVar(var) => {

@@ -53,6 +53,14 @@ pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, 
 }
 
 /// # Safety
+/// None: the emulated SM checks the block and the offset.
+pub unsafe fn cluster_store<T: Mem>(cta: u32, off: u32, ok: bool, v: T, site: u32) {
+    if ok {
+        step::cluster_store(cta, off, T::BYTES, v.to_bits64(), site);
+    }
+}
+
+/// # Safety
 /// None: the emulated SM checks the offset.
 pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, site: u32) {
     if ok {

@@ -3,6 +3,7 @@
 use core::arch::asm;
 
 use super::ptx_tensor::{load_box, policy, shared};
+use crate::scalar::Scalar as Mem;
 
 /// As [`mbarrier_arrive`], at the barrier of another block of the cluster, or of this one.
 #[inline(always)]
@@ -40,6 +41,41 @@ pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
     // SAFETY: the caller's contract.
     unsafe {
         load_box!(HINT, at, ".multicast::cluster", ", {ctas}", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas,)
+    }
+}
+
+macro_rules! store_there {
+    ($ty:literal, $class:ident, $cta:ident, $off:ident, $ok:ident, $v:expr) => {
+        // SAFETY: the contract of `cluster_store`.
+        unsafe {
+            asm!(
+                "{{",
+                ".reg .pred ok;",
+                ".reg .b32 there;",
+                "setp.ne.u32 ok, {ok}, 0;",
+                "mapa.shared::cluster.u32 there, {off}, {cta};",
+                concat!("@ok st.shared::cluster.", $ty, " [there], {v};"),
+                "}}",
+                ok = in(reg32) $ok as u32, off = in(reg32) shared($off), cta = in(reg32) $cta, v = in($class) $v,
+                options(nostack)
+            )
+        }
+    };
+}
+
+/// Stores an element to the dynamic shared memory of a block of the cluster, where `ok`.
+///
+/// # Safety
+/// Where `ok`, the offset lies in the shared memory of the block, aligned to the type. The block has begun, and has not
+/// ended.
+#[inline(always)]
+pub unsafe fn cluster_store<T: Mem>(cta: u32, off: u32, ok: bool, v: T, _site: u32) {
+    let bits = v.to_bits64();
+    match T::BYTES {
+        1 => store_there!("b8", reg32, cta, off, ok, bits as u32),
+        2 => store_there!("b16", reg16, cta, off, ok, bits as u16),
+        4 => store_there!("b32", reg32, cta, off, ok, bits as u32),
+        _ => store_there!("b64", reg64, cta, off, ok, bits),
     }
 }
 

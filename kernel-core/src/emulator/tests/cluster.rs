@@ -249,6 +249,52 @@ fn ctas_stay_until_others_have_done() {
     }
 }
 
+/// Before the blocks are known to have begun.
+const NOT_BEGUN: u32 = 9;
+const UNORDERED: u32 = 10;
+
+/// Each CTA stores its rank to the others, and reads theirs.
+unsafe fn exchanges<const DEFECT: u32>(s: &[u64]) {
+    let (t, rank) = (d::thread(), h::cluster_rank());
+    if DEFECT != NOT_BEGUN {
+        h::cluster_sync(80);
+    }
+    let target = |_| if DEFECT == NO_SUCH_CTA { t + 1 } else { t };
+    unsafe { d::cluster_store::<u32, 1>(target, |_| 4 * rank, |_| t < 4, |_| 10 + rank, 81) };
+    if DEFECT == NO_LAST_SYNC {
+        return;
+    }
+    if DEFECT == UNORDERED {
+        d::barrier(82)
+    } else {
+        h::cluster_sync(82)
+    }
+    let read = unsafe { d::shared_load::<u32, 4, 1>(|r| 4 * r as u32, |_| true, 83) };
+    store(s[0] + rank as u64 * 4, t == 9, read.iter().sum::<u32>(), 84);
+    if DEFECT == UNORDERED {
+        h::cluster_sync(85);
+    }
+}
+
+#[test]
+fn ctas_store_to_each_other() {
+    let run = |run: Run, seed| program(32, 16).ctas(4).seed(seed).write(&mut [0u32; 4]).run(run);
+    for seed in 0..8 {
+        let mut out = [0u32; 4];
+        program(32, 16).ctas(4).seed(seed).write(&mut out).passes(exchanges::<NONE>);
+        assert_eq!(out, [46; 4]);
+        let fails = |kernel: Run, kind, site, says: &str| {
+            let f = run(kernel, seed).unwrap_err();
+            assert!(f.kind == kind && f.site == site && f.message.contains(says), "{f}");
+        };
+        fails(exchanges::<NOT_BEGUN>, Kind::Protocol, 81, "nothing orders this after the beginning of CTA");
+        fails(exchanges::<NO_SUCH_CTA>, Kind::Protocol, 81, "CTA 4 of a cluster of 4");
+        fails(exchanges::<NO_LAST_SYNC>, Kind::EndedCta, 81, "nothing orders this before the end of CTA");
+        let f = run(exchanges::<UNORDERED>, seed).unwrap_err();
+        assert!([Kind::SharedRace, Kind::SharedUninitialised].contains(&f.kind) && [81, 83].contains(&f.site), "{f}");
+    }
+}
+
 const OWN_RELEASE: u32 = 1;
 const NO_WAIT: u32 = 2;
 const NO_END: u32 = 3;

@@ -1,0 +1,75 @@
+//! Exchanges between the thread blocks (CTAs) of a cluster, through their shared memory.
+
+use crate::codegen::barriers::cluster_barrier;
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::parts::all;
+use crate::codegen::pieces::{any, of_r};
+use crate::codegen::role::Role;
+use crate::dtype::DType;
+use crate::ir::walk::values;
+use crate::ir::{Op, Value};
+use crate::thread_ir::{Device, Expr, Local, Name, Node, Stmt, Ty, call};
+
+impl Codegen<'_> {
+    /// No CTA may store to the memory of another before that has begun.
+    pub(super) fn begin_cluster(&mut self) {
+        let f = self.f;
+        let exchanges = values(&f.body).any(|v| matches!(f.op(v), Op::ClusterGather { .. }));
+        if exchanges && !planted!("cluster-begins-unawaited") {
+            self.node(cluster_barrier(0));
+        }
+    }
+
+    /// A barrier of the program: of all its thread blocks.
+    pub(super) fn barrier(&mut self, site: u32) {
+        let of_cluster = self.f.ctas > 1 && matches!(self.role, Role::Whole);
+        self.node(if of_cluster { cluster_barrier(site) } else { Node::Barrier { site } });
+    }
+
+    /// Each CTA stores its part to the memory of all, in the order of the ranks, and loads all parts from its own.
+    pub(super) fn cluster_gather(&mut self, v: Value) {
+        let f = self.f;
+        let Op::ClusterGather { value, array, repeats } = *f.op(v) else { unreachable!("a cluster gather") };
+        let (site, dtype, ctas) = (self.site(f.span(v)), f.ty(v).dtype, f.ctas as usize);
+        let begin = self.shared_begin(array);
+        let rank = || call!(Device::ClusterRank;).cast(DType::U32);
+        let bytes = f.shared[array].len / ctas * dtype.size();
+        let first = self.bind(Ty::U32, Expr::from(begin) + (rank().group() * bytes).group());
+        let store = if f.ty(value).is_scalar() {
+            // Of the threads, which all have it, each stores to the CTA of its number.
+            call!(
+                Device::ClusterStore; [dtype, 1usize];
+                any(Name::Tid), any(first), any(Expr::from(Name::Tid).less(ctas)), any(value), site
+            )
+        } else {
+            let layout = self.any_layout(value);
+            let regs = self.demand(value, &layout);
+            let once = self.once(&layout, &layout.shape());
+            let offset = self.byte_offset(&layout, &all(&layout), dtype.size());
+            let register = || (Expr::from(Local::R) / ctas).group();
+            call!(
+                Device::ClusterStore; [dtype, layout.regs() * ctas];
+                of_r((Expr::from(Local::R) % ctas).group().cast(DType::U32)),
+                of_r(Expr::from(first) + offset.at(register())),
+                of_r(once.map_or(true.into(), |r| r.at(register()))),
+                of_r(regs.at(register())), site
+            )
+        };
+        self.line(store);
+        if !planted!("cluster-gather-without-barrier") {
+            self.node(cluster_barrier(site));
+        }
+        let layout = self.layouts.of(v).clone();
+        let offset = self.byte_offset(&layout, &all(&layout), dtype.size());
+        let load = call!(
+            Device::SharedLoad; [dtype, layout.regs(), 1usize];
+            of_r(Expr::from(begin) + offset.at(Local::R)), any(true), site
+        );
+        self.line(Stmt::define(v, Ty::array(dtype, layout.regs()), load));
+        // No CTA stores the parts of the next time before all have loaded these.
+        if repeats && !planted!("cluster-gather-overwrites") {
+            self.node(cluster_barrier(site));
+        }
+        self.at_hand(v, layout, Regs::of(v));
+    }
+}

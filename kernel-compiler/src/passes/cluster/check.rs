@@ -1,0 +1,114 @@
+//! What keeps a function from being partitioned. What every CTA does on its own must be its own, or the same as the
+//! others do.
+
+use super::dims::{Dims, Refused};
+use crate::ir::walk::{uses, values, walk, written};
+use crate::ir::{Array, Func, MAX_REGISTERS, Op, StmtKind, Value};
+use std::collections::{BTreeMap, HashSet};
+
+/// Dimensions of a value that are parted.
+fn count(f: &Func, dims: &Dims, parted: &HashSet<usize>, v: Value) -> usize {
+    (0..f.shape(v).len()).filter(|&d| parted.contains(&dims.class(v, d))).count()
+}
+
+/// Of a function whose CTAs share out the rows of products.
+pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
+    let kept = dims.whole.iter().chain(&dims.reduced).find(|(d, _)| parted.contains(&dims.find(*d)));
+    if let Some((_, by)) = kept {
+        return Err((
+            "here the rows of a product are reduced, reshaped, multiplied over or used as columns",
+            Some(f.span(*by)),
+        ));
+    }
+    let written = written(f);
+    for s in walk(&f.body) {
+        match &s.kind {
+            StmtKind::Let(v) => {
+                let here = Some(f.span(*v));
+                if matches!(f.op(*v), Op::Atomic { .. }) {
+                    return Err(("an atomic would be made by every thread block", here));
+                }
+                if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.array())) {
+                    return Err(("what one thread block stores another may read", here));
+                }
+                if count(f, dims, parted, *v) > 1 {
+                    return Err(("rows and columns of a tile would both be shared out", here));
+                }
+                let of = |d: usize| f.shape(*v)[d];
+                if (0..f.shape(*v).len())
+                    .any(|d| of(d) > 1 && of(d) % f.ctas as usize != 0 && parted.contains(&dims.class(*v, d)))
+                {
+                    return Err(("a product has too few rows", here));
+                }
+            }
+            StmtKind::Store { value, span, .. } if count(f, dims, parted, *value) != 1 => {
+                return Err(("every thread block would store the same", Some(*span)));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Of the function of one CTA.
+pub(super) fn sizes(f: &Func) -> Result<(), Refused> {
+    let threads = f.warps as usize * 32;
+    let elements = |v: Value| f.shape(v).iter().map(|e| e.next_power_of_two()).product::<usize>();
+    match values(&f.body).find(|&v| elements(v) > MAX_REGISTERS * threads) {
+        Some(v) => Err(("this tile is not shared out: it takes too many registers of each thread", Some(f.span(v)))),
+        None => Ok(()),
+    }
+}
+
+/// What a function does to an array.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Load,
+    Store,
+    Atomic,
+}
+
+/// Of a function whose CTAs share out another dimension. What is not parted is done by the first of them alone.
+pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
+    let uses = uses(f);
+    let mut arrays = BTreeMap::<Array, Vec<(Kind, bool, proc_macro2::Span)>>::new();
+    let mut note = |array, kind, v: Value, span| {
+        let is_parted = count(f, dims, parted, v) == 1;
+        arrays.entry(array).or_default().push((kind, is_parted, span));
+        is_parted
+    };
+    for s in walk(&f.body) {
+        match &s.kind {
+            StmtKind::Let(v) => {
+                let here = f.span(*v);
+                if count(f, dims, parted, *v) > 1 {
+                    return Err(("two dimensions of a tile would both be shared out", Some(here)));
+                }
+                match f.op(*v) {
+                    Op::Load { place, .. } => _ = note(place.array(), Kind::Load, *v, here),
+                    Op::Atomic { place, relaxed, .. } => {
+                        if !note(place.array(), Kind::Atomic, *v, here) {
+                            if uses[v.0 as usize] > 0 {
+                                return Err(("one thread block alone would know what the atomic gives", Some(here)));
+                            }
+                            if !relaxed {
+                                let why = "one thread block makes this atomic, which would order what the others do: add `.relaxed()` if it need not";
+                                return Err((why, Some(here)));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            StmtKind::Store { place, value, span, .. } => _ = note(place.array(), Kind::Store, *value, *span),
+            _ => {}
+        }
+    }
+    for accesses in arrays.values() {
+        let mixed = accesses.iter().any(|a| a.0 != accesses[0].0);
+        if let Some((.., span)) = accesses.iter().find(|(_, is_parted, _)| mixed && !is_parted) {
+            return Err(("what one thread block stores another may read", Some(*span)));
+        }
+    }
+    Ok(())
+}

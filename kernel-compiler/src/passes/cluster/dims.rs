@@ -1,0 +1,150 @@
+//! The dimensions of a function's tiles, by what they are dimensions of.
+
+use crate::ir::walk::walk;
+use crate::ir::{Func, Op, StmtKind, Value};
+use proc_macro2::Span;
+
+/// Why a program cannot be partitioned, and the place that keeps it from that; none if the program lacks something.
+pub(super) type Refused = (&'static str, Option<Span>);
+
+/// The dimensions of tiles, those that are the same rows or columns in one class.
+pub(super) struct Dims {
+    /// First dimension of each value, then of each variable.
+    pub first: Vec<usize>,
+    pub vars: usize,
+    parent: Vec<usize>,
+    /// Dimensions that every CTA needs as a whole, and for what.
+    pub whole: Vec<(usize, Value)>,
+    /// Dimensions that are reduced, and by what.
+    pub reduced: Vec<(usize, Value)>,
+}
+
+impl Dims {
+    pub fn of(f: &Func) -> Result<Dims, Refused> {
+        let mut first = vec![];
+        let mut n = 0;
+        for rank in f.values.iter().map(|v| v.ty.shape.len()).chain(f.vars.iter().map(|v| v.ty.shape.len())) {
+            first.push(n);
+            n += rank;
+        }
+        let mut dims = Dims { first, vars: f.values.len(), parent: (0..n).collect(), whole: vec![], reduced: vec![] };
+        for s in walk(&f.body) {
+            match &s.kind {
+                StmtKind::Let(v) => dims.op(f, *v)?,
+                StmtKind::Assign(var, v) => (0..f.shape(*v).len()).for_each(|d| {
+                    let to = dims.first[dims.vars + var.0 as usize] + d;
+                    dims.join(to, dims.first[v.0 as usize] + d);
+                }),
+                StmtKind::Store { place, value, mask, .. } => {
+                    place.operands().chain(mask).for_each(|&x| dims.same(f, x, *value));
+                }
+                _ => {}
+            }
+        }
+        Ok(dims)
+    }
+
+    fn dim(&self, v: Value, d: usize) -> usize {
+        self.first[v.0 as usize] + d
+    }
+
+    pub fn find(&self, mut d: usize) -> usize {
+        while self.parent[d] != d {
+            d = self.parent[d];
+        }
+        d
+    }
+
+    pub fn class(&self, v: Value, d: usize) -> usize {
+        self.find(self.dim(v, d))
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parent[a] = b;
+    }
+
+    /// Tiles of one shape, element by element.
+    fn same(&mut self, f: &Func, a: Value, b: Value) {
+        (0..f.shape(a).len().min(f.shape(b).len())).for_each(|d| self.join(self.dim(a, d), self.dim(b, d)));
+    }
+
+    fn keep_whole(&mut self, f: &Func, v: Value, by: Value) {
+        (0..f.shape(v).len()).for_each(|d| self.whole.push((self.dim(v, d), by)));
+    }
+
+    fn op(&mut self, f: &Func, v: Value) -> Result<(), Refused> {
+        let here = Some(f.values[v.0 as usize].span);
+        match f.op(v) {
+            Op::Expand(x, axis) => (0..f.shape(*x).len())
+                .for_each(|d| self.join(self.dim(*x, d), self.dim(v, d + usize::from(d >= *axis)))),
+            Op::Broadcast(x) => (0..f.shape(v).len())
+                .filter(|&d| f.shape(*x)[d] == f.shape(v)[d])
+                .for_each(|d| self.join(self.dim(*x, d), self.dim(v, d))),
+            Op::Permute(x, perm) => {
+                perm.iter().enumerate().for_each(|(d, &from)| self.join(self.dim(*x, from), self.dim(v, d)))
+            }
+            Op::Reshape(x) => {
+                let wide = |v: Value| (0..f.shape(v).len()).filter(|&d| f.shape(v)[d] != 1).collect::<Vec<_>>();
+                let (from, to) = (wide(*x), wide(v));
+                if from.iter().map(|&d| f.shape(*x)[d]).eq(to.iter().map(|&d| f.shape(v)[d])) {
+                    from.into_iter().zip(to).for_each(|(a, b)| self.join(self.dim(*x, a), self.dim(v, b)));
+                } else {
+                    self.keep_whole(f, *x, v);
+                    self.keep_whole(f, v, v);
+                }
+            }
+            Op::Scan { values, axis, .. } | Op::Sort { values, axis, .. } => {
+                values.iter().for_each(|&x| self.same(f, x, v));
+                self.whole.push((self.dim(v, *axis), v));
+            }
+            Op::Load { place, mask, other, .. } => {
+                place.operands().chain(mask).chain(other).for_each(|&x| self.same(f, x, v))
+            }
+            Op::Dot { a, b, acc, .. } => {
+                if f.shape(v).len() != 2 {
+                    return Err(("products of batches are not shared out", here));
+                }
+                self.same(f, *acc, v);
+                self.join(self.dim(*a, 0), self.dim(v, 0));
+                self.join(self.dim(*b, 1), self.dim(v, 1));
+                let across = [self.dim(*a, 1), self.dim(*b, 0), self.dim(v, 1)];
+                self.whole.extend(across.map(|d| (d, v)));
+            }
+            Op::Histogram { value, .. } => {
+                f.op(v).operands().into_iter().for_each(|x| self.same(f, x, *value));
+                self.whole.extend([(self.dim(*value, 0), v), (self.dim(v, 0), v)]);
+            }
+            Op::ReadVar(var) => (0..f.shape(v).len())
+                .for_each(|d| self.join(self.first[self.vars + var.0 as usize] + d, self.dim(v, d))),
+            Op::Splat(_) | Op::Arange { .. } => {}
+            Op::Join(a, b) => {
+                for &x in [a, b] {
+                    (0..f.shape(x).len()).for_each(|d| self.join(self.dim(x, d), self.dim(v, d)));
+                }
+                self.whole.push((self.dim(v, f.shape(*a).len()), v));
+            }
+            Op::Slice { value, axis, .. } | Op::Gather { value, axis, .. } => {
+                for d in 0..f.shape(v).len() {
+                    if d == *axis {
+                        self.whole.extend([(self.dim(*value, d), v), (self.dim(v, d), v)]);
+                    } else {
+                        self.join(self.dim(*value, d), self.dim(v, d));
+                    }
+                }
+                if let Op::Gather { index, .. } = f.op(v) {
+                    self.same(f, *index, v);
+                }
+            }
+            op if let Some((values, axis)) = op.reduced() => {
+                for &x in values {
+                    self.reduced.push((self.dim(x, axis), v));
+                    (0..f.shape(v).len())
+                        .for_each(|d| self.join(self.dim(x, d + usize::from(d >= axis)), self.dim(v, d)));
+                }
+            }
+            op => op.operands().into_iter().for_each(|x| self.same(f, x, v)),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! A program partitioned over the thread blocks (CTAs) of a cluster. The result is the function of one CTA, on smaller
+//! tiles: [`Op::ClusterCtaRank`] selects its part. Values that do not depend on the rank, such as the right operands of
+//! products, are the same in all CTAs.
+//!
+//! Of a function with products each CTA computes a part of the rows of every product, and the elementwise work, loads
+//! and stores that are joined to them. Of another function it computes a part of the widest dimension. CTAs reduce over
+//! that dimension together ([`exchange`]).
+
+mod check;
+mod dims;
+mod exchange;
+
+use crate::dtype::DType;
+use crate::ir::walk::{dots, values};
+use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value, ValueInfo};
+use crate::missed::{Changed, Missed};
+use dims::{Dims, Refused};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Makes the function of one block of `f.ctas`. It is an error if the CTAs would have to exchange more than operands of
+/// products and results of reductions.
+pub fn run(f: &mut Func) -> Result<Changed, Missed> {
+    if f.ctas == 1 {
+        return Ok(Changed::No);
+    }
+    let missed = |(why, span)| Missed { what: "partitioned over a cluster", why: Cow::Borrowed(why), span };
+    *f = partition(f).map_err(missed)?;
+    Ok(Changed::Yes)
+}
+
+fn partition(f: &Func) -> Result<Func, Refused> {
+    let dims = Dims::of(f)?;
+    let of_products: HashSet<usize> = dots(f, &f.body).map(|d| dims.class(d, 0)).collect();
+    let parted = if of_products.is_empty() {
+        let parted = HashSet::from([widest(f, &dims)?]);
+        check::without_products(f, &dims, &parted)?;
+        parted
+    } else {
+        check::with_products(f, &dims, &of_products)?;
+        of_products
+    };
+    let mut out =
+        CtaPartition { f: f.clone(), dims, parted, ranks: HashMap::new(), is_first: None, prologue: vec![], loops: 0 };
+    let body = out.block(&f.body);
+    out.shrink();
+    out.f.body = out.prologue.into_iter().chain(body).collect();
+    check::sizes(&out.f)?;
+    Ok(out.f)
+}
+
+/// The class of the dimension that CTAs share out where there are no products: that of the most elements, over all
+/// values.
+fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
+    let mut classes = BTreeMap::<usize, (usize, usize)>::new();
+    for v in values(&f.body) {
+        let shape = f.shape(v);
+        for (d, &extent) in shape.iter().enumerate().filter(|(_, e)| **e > 1) {
+            let (elements, widest) = classes.entry(dims.class(v, d)).or_default();
+            *elements += shape.iter().product::<usize>();
+            *widest = extent.max(*widest);
+        }
+    }
+    let mut classes: Vec<_> = classes.into_iter().collect();
+    classes.sort_by_key(|&(_, size)| Reverse(size));
+    let Some(&(first, _)) = classes.first() else { return Err(("it has no tile that could be shared out", None)) };
+    let whole = |class: usize| dims.whole.iter().find(|(d, _)| dims.find(*d) == class);
+    let enough = |extent: usize| extent.is_multiple_of(f.ctas as usize);
+    let found = classes.iter().find(|&&(class, (_, extent))| whole(class).is_none() && enough(extent));
+    let why = "here elements are scanned, sorted, gathered, counted or reshaped along the widest dimension";
+    found.map(|&(class, _)| class).ok_or_else(|| match whole(first) {
+        Some((_, by)) => (why, Some(f.span(*by))),
+        None => ("no dimension of its tiles is a multiple of the number of thread blocks", None),
+    })
+}
+
+/// Whether a scalar is not the same in all blocks.
+pub fn depends_on_rank(f: &Func, v: Value) -> bool {
+    let (mut todo, mut seen) = (vec![v], HashSet::new());
+    while let Some(v) = todo.pop() {
+        if matches!(f.op(v), Op::ClusterCtaRank) && !planted!("cluster-multicast-of-different-tiles") {
+            return true;
+        }
+        todo.extend(f.op(v).operands().into_iter().filter(|&o| seen.insert(o)));
+    }
+    false
+}
+
+struct CtaPartition {
+    /// With the original's body, and more and more values.
+    f: Func,
+    dims: Dims,
+    parted: HashSet<usize>,
+    /// First of a block's rows, by how many it has and as which type.
+    ranks: HashMap<(usize, DType), Value>,
+    /// Whether this is the first CTA, once it is asked for.
+    is_first: Option<Value>,
+    /// Statements that define these.
+    prologue: Vec<Stmt>,
+    /// Loops around the statement.
+    loops: usize,
+}
+
+impl CtaPartition {
+    fn value(&mut self, op: Op, ty: Type, like: Value) -> Value {
+        let span = self.f.values[like.0 as usize].span;
+        self.f.values.push(ValueInfo { ty, op, span });
+        Value(self.f.values.len() as u32 - 1)
+    }
+
+    /// The parted dimension of one of the original's values.
+    fn parted(&self, v: Value) -> Option<usize> {
+        (0..self.f.shape(v).len()).find(|&d| self.f.shape(v)[d] > 1 && self.parted.contains(&self.dims.class(v, d)))
+    }
+
+    /// Where a block's part begins of so many rows.
+    fn start(&mut self, rows: usize, dtype: DType, like: Value) -> Value {
+        let part = rows / self.f.ctas as usize;
+        if let Some(&v) = self.ranks.get(&(part, dtype)) {
+            return v;
+        }
+        let rank = self.value(Op::ClusterCtaRank, Type::scalar(DType::U64), like);
+        let n = self.value(
+            Op::Int(part as i128 - i128::from(planted!("cluster-part-too-short"))),
+            Type::scalar(DType::U64),
+            like,
+        );
+        let wide = self.value(Op::Binary(Binary::Mul, rank, n), Type::scalar(DType::U64), like);
+        let mut made = vec![rank, n, wide];
+        let start = if dtype == DType::U64 { wide } else { self.value(Op::Cast(wide), Type::scalar(dtype), like) };
+        if start != wide {
+            made.push(start);
+        }
+        self.prologue.extend(made.into_iter().map(|v| StmtKind::Let(v).into()));
+        self.ranks.insert((part, dtype), start);
+        start
+    }
+
+    /// Whether this is the first CTA, which does what is not shared out.
+    fn is_first(&mut self, like: Value) -> Value {
+        if let Some(v) = self.is_first {
+            return v;
+        }
+        let rank = self.value(Op::ClusterCtaRank, Type::scalar(DType::U64), like);
+        let zero = self.value(Op::Int(0), Type::scalar(DType::U64), like);
+        let is_first = self.value(Op::Binary(Binary::Eq, rank, zero), Type::scalar(DType::Bool), like);
+        self.prologue.extend([rank, zero, is_first].map(|v| StmtKind::Let(v).into()));
+        *self.is_first.insert(is_first)
+    }
+
+    /// The value that a statement stores, adds to memory or prints, which every CTA would do again.
+    fn once(&self, s: &Stmt) -> Option<Value> {
+        let v = match &s.kind {
+            StmtKind::Store { value, .. } | StmtKind::Print { value, .. } => *value,
+            StmtKind::Let(v) if matches!(self.f.op(*v), Op::Atomic { .. }) => *v,
+            _ => return None,
+        };
+        (self.parted(v).is_none() && !planted!("cluster-every-block-stores")).then_some(v)
+    }
+
+    fn block(&mut self, stmts: &[Stmt]) -> Vec<Stmt> {
+        let mut out = vec![];
+        for s in stmts {
+            let mut s = s.clone();
+            if let Some(v) = self.once(&s) {
+                out.push(StmtKind::If { cond: self.is_first(v), then: vec![s], other: vec![] }.into());
+                continue;
+            }
+            match &mut s.kind {
+                StmtKind::Let(v) => {
+                    let v = *v;
+                    match self.f.op(v).clone() {
+                        Op::Arange { .. } => self.arange(v, &mut out),
+                        Op::Load { block_pointer: Some(mut block_pointer), place, mask, other, hint } => {
+                            self.offset(v, &mut block_pointer.at, &mut out);
+                            self.f.values[v.0 as usize].op =
+                                Op::Load { block_pointer: Some(block_pointer), place, mask, other, hint };
+                        }
+                        _ => {
+                            if let Some(axis) = self.reduced(v).filter(|_| !planted!("cluster-reduces-alone")) {
+                                self.reduce_all(v, axis, &mut out);
+                            }
+                        }
+                    }
+                }
+                StmtKind::Store { value, block_pointer: Some(block_pointer), .. } => {
+                    self.offset(*value, &mut block_pointer.at, &mut out)
+                }
+                StmtKind::If { then, other, .. } => {
+                    *then = self.block(then);
+                    *other = self.block(other);
+                }
+                StmtKind::For { body, .. } | StmtKind::Loop { body } => {
+                    self.loops += 1;
+                    *body = self.block(body);
+                    self.loops -= 1;
+                }
+                _ => {}
+            }
+            out.push(s);
+        }
+        out
+    }
+
+    /// Its own numbers: the first ones, plus where the part begins.
+    fn arange(&mut self, v: Value, out: &mut Vec<Stmt>) {
+        let Some(d) = self.parted(v) else { return };
+        let (dtype, rows) = (self.f.ty(v).dtype, self.f.shape(v)[d]);
+        let start = self.start(rows, dtype, v);
+        let part = Type::tile(dtype, vec![rows / self.f.ctas as usize]);
+        let op = self.f.op(v).clone();
+        let first = self.value(op, part.clone(), v);
+        let splat = self.value(Op::Splat(start), part, v);
+        out.extend([StmtKind::Let(first).into(), StmtKind::Let(splat).into()]);
+        self.f.values[v.0 as usize].op = Op::Binary(Binary::Add, first, splat);
+    }
+
+    /// The offsets of a tile's block pointer.
+    fn offset(&mut self, tile: Value, at: &mut [Value], out: &mut Vec<Stmt>) {
+        let Some(d) = self.parted(tile).filter(|_| !planted!("cluster-window-without-rank")) else { return };
+        let rank = self.f.shape(tile).len();
+        let outer = at.len() - rank;
+        let at = &mut at[outer..];
+        let dtype = self.f.ty(at[d]).dtype;
+        let start = self.start(self.f.shape(tile)[d], dtype, tile);
+        let moved = self.value(Op::Binary(Binary::Add, at[d], start), Type::scalar(dtype), tile);
+        out.push(StmtKind::Let(moved).into());
+        at[d] = moved;
+    }
+
+    /// The original's tiles become one block's.
+    fn shrink(&mut self) {
+        let ctas = self.f.ctas as usize;
+        let (values, vars) = (self.dims.vars, self.f.vars.len());
+        for i in 0..values + vars {
+            let first = self.dims.first[i];
+            let ty = if i < values { &mut self.f.values[i].ty } else { &mut self.f.vars[i - values].ty };
+            let mut shape = ty.shape.to_vec();
+            for (d, extent) in shape.iter_mut().enumerate().filter(|(_, e)| **e > 1) {
+                if self.parted.contains(&self.dims.find(first + d)) {
+                    *extent /= ctas;
+                }
+            }
+            ty.shape = shape;
+        }
+    }
+}
