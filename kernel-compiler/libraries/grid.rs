@@ -4,11 +4,12 @@
 pub mod grid {
     /// A word of a program has 32 bits of a value and, above them, its state: 0 before the program stores it, then
     /// TOTAL for the program's own value, then PREFIX for the value that is final.
+    const MISSING: u64 = 0;
     const TOTAL: u64 = 1;
     const PREFIX: u64 = 2;
     /// Words that one step of a search, or of a reduction, loads.
-    const WINDOW: usize = 32;
-    const LANES: usize = 1024;
+    const WINDOW: usize = 128;
+    const LANES: usize = 2048;
 
     fn programs() -> usize {
         num_programs(0) * num_programs(1) * num_programs(2)
@@ -104,35 +105,38 @@ pub mod grid {
         // The programs from `end` on are combined in `after`.
         let (mut end, mut after, mut is_whole) = (order, total, false);
         while !is_whole {
-            // What comes before all programs is a prefix.
+            // What comes before all programs is a prefix. A prefix, or a missing word, takes the place of all that comes
+            // before it.
             let is_program = end + lane >= WINDOW;
             let at = where_(is_program, end + lane - WINDOW, 0);
-            let (mut low, mut high) = (lane.to::<u32>(), lane.to::<u32>());
-            let mut state = lane.to::<u32>();
+            let mut found = MISSING as u32;
+            let mut window = first;
             if PAIR {
                 let a = atomic_load(words, 2 * at).mask(is_program).relaxed();
                 let b = atomic_load(words, 2 * at + 1).mask(is_program).relaxed();
                 // A pair that is stored meanwhile counts as not stored.
-                state = where_(a >> 32 == b >> 32, (a >> 32).to::<u32>(), 0);
-                (low, high) = (a.to::<u32>(), b.to::<u32>());
-            } else {
-                let a = atomic_load(words, at).mask(is_program).relaxed();
-                (state, low) = ((a >> 32).to::<u32>(), a.to::<u32>());
-            }
-            state = where_(is_program, state, PREFIX as u32);
-            low = where_(is_program, low, first.0);
-            high = where_(is_program, high, first.1);
-            // The last word that is not a total: a prefix ends the search, a missing word is asked for again.
-            let last = max(where_(state == TOTAL as u32, 0, 4 * (lane.to::<u32>() + 1) + state));
-            if last == 0 || last % 4 == PREFIX as u32 {
-                // A prefix takes the place of all that comes before it.
-                let (_, lows, highs) = scan((state, low, high), 0, |(s, a, b), (t, c, d)| {
-                    let ((e, f), is_prefix) = (combine((a, b), (c, d)), t == PREFIX as u32);
-                    (where_(is_prefix, t, s), where_(is_prefix, c, e), where_(is_prefix, d, f))
+                let stored = where_(a >> 32 == b >> 32, a >> 32, MISSING).to::<u32>();
+                let state = where_(is_program, stored, PREFIX as u32);
+                let (low, high) = (where_(is_program, a.to::<u32>(), first.0), where_(is_program, b.to::<u32>(), first.1));
+                let (states, lows, highs) = scan((state, low, high), 0, |(s, a, b), (t, c, d)| {
+                    let ((e, f), goes_on) = (combine((a, b), (c, d)), t == TOTAL as u32);
+                    (where_(goes_on, s, t), where_(goes_on, e, c), where_(goes_on, f, d))
                 });
-                let window = (last_of(lows), last_of(highs));
+                (found, window) = (last_of(states), (last_of(lows), last_of(highs)));
+            } else {
+                let word = atomic_load(words, at).mask(is_program).relaxed();
+                let state = where_(is_program, (word >> 32).to::<u32>(), PREFIX as u32);
+                let value = where_(is_program, word.to::<u32>(), first.0);
+                let (states, values) = scan((state, value), 0, |(s, a), (t, c)| {
+                    let ((e, _), goes_on) = (combine((a, a), (c, c)), t == TOTAL as u32);
+                    (where_(goes_on, s, t), where_(goes_on, e, c))
+                });
+                (found, window) = (last_of(states), (last_of(values), last_of(values)));
+            }
+            // A word that is missing is asked for again.
+            if found != MISSING as u32 {
                 after = if end == order { window } else { combine(window, after) };
-                is_whole = last > 0;
+                is_whole = found == PREFIX as u32;
                 end -= min(end, WINDOW);
             }
         }
@@ -140,7 +144,7 @@ pub mod grid {
     }
 
     fn last_of(t: Tile<u32>) -> u32 {
-        sum(where_(arange(WINDOW) == WINDOW - 1, t, 0))
+        sum(gather(t, arange(1) + (WINDOW - 1), 0))
     }
 
     fn publish<const PAIR: bool>(words: &mut [u64], order: usize, state: u64, (low, high): (u32, u32)) {

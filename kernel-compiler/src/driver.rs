@@ -18,7 +18,9 @@ use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
-use crate::plan::{Plan, epilogue, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand};
+use crate::plan::{
+    Plan, epilogue, one_warp, one_warp::OneWarpLoops, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand,
+};
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
@@ -267,7 +269,8 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         (None, MmaPath::WgmmaCpAsync) => wgmma_cp_async::products(f, &axis_info)?,
         (None, _) => HashMap::new(),
     };
-    let layouts = assign(f, &axis_info, &products);
+    let one_warp = if pipeline.is_none() { one_warp::loops(f) } else { OneWarpLoops::default() };
+    let layouts = assign(f, &axis_info, &products, &one_warp);
     observer.stage(Stage::Layout, &|| {
         print::annotated(f, |v| match f.ty(v).is_scalar() {
             true => String::new(),
@@ -290,7 +293,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
     }
     missed.into_iter().for_each(|m| observer.missed(m));
-    let plan = Plan { axis_info, layouts, fused, pipeline, cp_async };
+    let plan = Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp };
     observer.stage(Stage::Plan, &|| plan.to_string());
     Ok(plan)
 }

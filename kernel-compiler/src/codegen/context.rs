@@ -8,6 +8,7 @@ use crate::ir::{Func, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::Layout;
 use crate::plan::cp_async_pipeline::CpAsyncPipeline;
+use crate::plan::one_warp::OneWarpLoops;
 use crate::plan::product::InFlight;
 use crate::plan::warp_specialized::{FusedStore, TensorMap};
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
@@ -39,6 +40,9 @@ pub(super) struct Codegen<'a> {
     pub(super) a: &'a AxisAnalysis,
     pub(super) layouts: &'a LayoutAssignment,
     pub(super) cp_async: &'a CpAsyncPipeline,
+    pub(super) one_warp: &'a OneWarpLoops,
+    /// Whether one warp runs the code under construction.
+    pub(super) in_one_warp: bool,
     /// What consumers compute by pieces of a store.
     pub(super) fused: &'a [FusedStore],
     pub(super) role: Role<'a>,

@@ -6,10 +6,13 @@ use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Base, Hint, Op, Value};
 use crate::layout::assign::{fastest, preferred};
-use crate::layout::linear::Layout;
+use crate::layout::linear::{LANE_BITS, Layout};
 use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The bits of a thread's number that are its lane's.
+const LANES: u32 = (1 << LANE_BITS) - 1;
 
 /// How the registers of a thread meet memory.
 #[derive(Clone)]
@@ -351,7 +354,9 @@ impl Codegen<'_> {
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
         self.access(&place, Some(&layout), true, site, vec![define]);
         let mut regs = Regs::of(v);
-        if used && (layout.free_mask().threads != 0 || layout.free_mask().regs != 0) {
+        let free = layout.free_mask();
+        let copies = if self.in_one_warp { free.threads & LANES } else { free.threads };
+        if used && (copies != 0 || free.regs != 0) {
             // Only one copy acted: the others learn the old value from it.
             regs = self.broadcast_copies(&regs, f.ty(v).dtype, &layout, site);
         }

@@ -17,6 +17,7 @@ mod epilogue;
 mod gmem;
 mod histogram;
 mod indices;
+mod one_warp;
 mod parts;
 mod pdl;
 pub mod pieces;
@@ -47,13 +48,15 @@ use std::collections::{BTreeSet, HashMap};
 
 /// The code of a function as it is planned. With `sites`, steps carry the kernel's source line for the emulator.
 pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
-    let Plan { axis_info: a, layouts: assignment, fused, pipeline, cp_async } = plan;
+    let Plan { axis_info: a, layouts: assignment, fused, pipeline, cp_async, one_warp } = plan;
     let lower = |role: Role| {
         let mut cx = Codegen {
             f,
             a,
             layouts: assignment,
             cp_async,
+            one_warp,
+            in_one_warp: false,
             fused: if matches!(role, Role::Consumer(_)) { fused } else { &[] },
             role,
             sites,

@@ -1,11 +1,14 @@
 //! Tiles that are joined, parts of tiles, and elements at other places along an axis.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::pieces::{acts, any, of_r};
+use crate::codegen::pieces::{acts, any, each, linear, of_r};
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
-use crate::layout::linear::Layout;
-use crate::thread_ir::{Device, Expr, Function, Local, Node, Scratch, Stmt, call};
+use crate::layout::linear::{Holders, Layout};
+use crate::thread_ir::{Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
+
+/// Shuffles of a thread that cost no more than a way through shared memory.
+const MAX_SHUFFLES: usize = 16;
 
 impl Codegen<'_> {
     pub(super) fn join(&mut self, v: Value, a: Value, b: Value) {
@@ -42,7 +45,7 @@ impl Codegen<'_> {
         self.define_results(v, &sliced.layout, vec![Regs(regs.at(at))], site);
     }
 
-    /// Through shared memory: the indices are those of a thread's own.
+    /// Through shared memory, or by shuffles: the indices are those of a thread's own.
     pub(super) fn gather(&mut self, v: Value) {
         let f = self.f;
         let Op::Gather { value, index, axis } = *f.op(v) else { unreachable!("a gather") };
@@ -55,15 +58,52 @@ impl Codegen<'_> {
         let index = self.demand(index, &layout);
 
         let others = layout.across(axis, &source.shape());
-        let unit = source.flat(&unit(source.rank(), axis)) as usize * bytes;
+        let unit = source.flat(&unit(source.rank(), axis)) as usize;
         // What is outside is not loaded, and its address is within the tile.
         let limit = extent.next_power_of_two() - 1;
         let place = call!(Function::Cast; [index_type, DType::U32]; index.at(Local::R));
-        let along = ((place & limit).group() * unit).group();
-        let offset = self.byte_offset(&others, &all(&others), bytes) + along;
+        let along = |unit: usize| ((place & limit).group() * unit).group();
         let inside = call!(Function::Cast; [index_type, DType::U64]; index.at(Local::R)).less(extent);
-        let gathered = self.from_row_major(&regs, dtype, &source, (offset, inside, layout.regs()), site);
+        let holders = source.holders().filter(|h| h.registers.len() * layout.regs() <= MAX_SHUFFLES);
+        let gathered = match holders {
+            Some(holders) => {
+                let flat = self.byte_offset(&others, &all(&others), 1) + along(unit);
+                let flat = self.bind(Ty::array(Ty::U32, layout.regs()), each(flat));
+                self.from_lanes(&regs, dtype, &holders, (flat, inside, layout.regs()), site)
+            }
+            None => {
+                let offset = self.byte_offset(&others, &all(&others), bytes) + along(unit * bytes);
+                self.from_row_major(&regs, dtype, &source, (offset, inside, layout.regs()), site)
+            }
+        };
         self.define_results(v, &layout, vec![gathered], site);
+    }
+
+    /// The elements at flat indices, each from the lane of the warp that has it: in one of a few registers, of which
+    /// every one is asked for.
+    fn from_lanes(
+        &mut self,
+        regs: &Regs,
+        dtype: DType,
+        holders: &Holders,
+        (flat, inside, count): (Name, Expr, usize),
+        site: u32,
+    ) -> Regs {
+        let flat = Expr::from(flat).element(Local::R);
+        let lane = linear(&flat, &holders.lanes);
+        let mut found = vec![];
+        for &register in &holders.registers {
+            let one = call!(Device::Shuffle; regs.at(register), lane.clone(), site);
+            found.push(Expr::from(self.bind(Ty::array(dtype, count), each(one))).element(Local::R));
+        }
+        // Of pairs that differ in a bit of the register's number, then of pairs of these.
+        for bit in holders.choices.iter().filter(|_| !planted!("gather-from-the-first-register")) {
+            let is_first = linear(&flat, bit).equals(0);
+            found =
+                found.chunks(2).map(|p| call!(Device::Pick; is_first.clone(), p[0].clone(), p[1].clone())).collect();
+        }
+        let gathered = Expr::when(inside, found.swap_remove(0), Expr::zero(dtype));
+        Regs::of(self.bind(Ty::array(dtype, count), each(gathered)))
     }
 
     /// Stores a tile to shared memory in row-major order, and loads a thread's elements: for register `r` the byte offset,

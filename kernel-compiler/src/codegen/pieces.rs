@@ -51,8 +51,13 @@ pub fn acts(copies: u32) -> Expr {
 
 /// A linear function of the thread's number.
 pub fn thread_part(bases: &[u32]) -> Expr {
+    linear(&Name::Tid.into(), bases)
+}
+
+/// A linear function of a number.
+pub fn linear(x: &Expr, bases: &[u32]) -> Expr {
     let term = |t: &Term| {
-        let x = Expr::from(Name::Tid);
+        let x = x.clone();
         let shifted = if t.shift == 0 { x } else { (x >> t.shift).group() };
         let masked = (shifted & t.mask).group();
         match t.factor {

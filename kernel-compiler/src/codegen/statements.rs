@@ -96,6 +96,20 @@ impl Codegen<'_> {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
                 self.node(Node::If { cond: (*cond).into(), then, other });
             }
+            StmtKind::For { .. } | StmtKind::Loop { .. } => match self.one_warp.results.get(&s.id) {
+                Some(results) => self.one_warp_loop(s, results),
+                None => self.loops(s),
+            },
+            StmtKind::Break => self.node(Node::Break),
+            StmtKind::Continue => self.node(Node::Continue),
+            StmtKind::Return => self.node(Node::Return),
+            StmtKind::Assert { cond, message, span } => self.assert(*cond, message, *span),
+            StmtKind::Print { message, value, span } => self.print(message, *value, *span),
+        }
+    }
+
+    pub(super) fn loops(&mut self, s: &ir::Stmt) {
+        match &s.kind {
             StmtKind::For { .. } if self.cp_async.buffers.contains_key(&s.id) => self.staged(s),
             StmtKind::For { body, .. } => {
                 if !self.deferred_loop(s, body) {
@@ -106,11 +120,7 @@ impl Codegen<'_> {
                 let body = self.nested(|cx| cx.stmts(body));
                 self.node(Node::Loop { body });
             }
-            StmtKind::Break => self.node(Node::Break),
-            StmtKind::Continue => self.node(Node::Continue),
-            StmtKind::Return => self.node(Node::Return),
-            StmtKind::Assert { cond, message, span } => self.assert(*cond, message, *span),
-            StmtKind::Print { message, value, span } => self.print(message, *value, *span),
+            _ => unreachable!("a loop"),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::ir::{Address, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::linear::Layout;
 use crate::layout::padded;
 use crate::mma::mma_sync;
+use crate::plan::one_warp::OneWarpLoops;
 use crate::plan::product::{Operand, Product};
 use std::collections::{HashMap, HashSet};
 
@@ -57,7 +58,12 @@ pub fn fastest(l: &Layout) -> Option<usize> {
 }
 
 /// `products` are those that warpgroups make.
-pub fn assign(f: &Func, a: &AxisAnalysis, products: &HashMap<Value, Product>) -> LayoutAssignment {
+pub fn assign(
+    f: &Func,
+    a: &AxisAnalysis,
+    products: &HashMap<Value, Product>,
+    one_warp: &OneWarpLoops,
+) -> LayoutAssignment {
     let mut cx = Assign {
         f,
         a,
@@ -65,11 +71,15 @@ pub fn assign(f: &Func, a: &AxisAnalysis, products: &HashMap<Value, Product>) ->
         parent: (0..f.values.len() + f.vars.len()).collect(),
         anchors: vec![],
         dots: vec![],
+        in_one_warp: HashSet::new(),
     };
     for s in walk(&f.body) {
         cx.statement(s);
     }
     let component: Vec<usize> = (0..cx.parent.len()).map(|i| cx.root(i)).collect();
+    let values = one_warp.values.iter().filter(|v| !cx.cheap[v.0 as usize]).map(|v| v.0 as usize);
+    let vars = one_warp.vars.iter().map(|v| f.values.len() + v.0 as usize);
+    cx.in_one_warp = values.chain(vars).map(|i| component[i]).collect();
     let mut assignment = LayoutAssignment {
         cheap: cx.cheap.clone(),
         layouts: vec![None; component.len()],
@@ -103,13 +113,13 @@ pub fn assign(f: &Func, a: &AxisAnalysis, products: &HashMap<Value, Product>) ->
     for (i, var) in f.vars.iter().enumerate() {
         let c = assignment.component[f.values.len() + i];
         if !var.ty.is_scalar() && assignment.layouts[c].is_none() {
-            assignment.layouts[c] = Some(cx.plain(&var.ty.shape));
+            assignment.layouts[c] = Some(cx.plain(c, &var.ty.shape));
         }
     }
     for (i, v) in f.values.iter().enumerate() {
         let c = assignment.component[i];
         if !v.ty.is_scalar() && !assignment.cheap[i] && assignment.layouts[c].is_none() {
-            assignment.layouts[c] = Some(cx.plain(&v.ty.shape));
+            assignment.layouts[c] = Some(cx.plain(c, &v.ty.shape));
         }
     }
     assignment
@@ -130,6 +140,8 @@ struct Assign<'a> {
     parent: Vec<usize>,
     anchors: Vec<Anchor>,
     dots: Vec<Value>,
+    /// Components that one warp works on: every warp has all of their elements.
+    in_one_warp: HashSet<usize>,
 }
 
 impl Assign<'_> {
@@ -222,9 +234,18 @@ impl Assign<'_> {
         }
     }
 
-    fn plain(&self, shape: &[usize]) -> Layout {
+    fn plain(&self, component: usize, shape: &[usize]) -> Layout {
         let order: Vec<usize> = (0..shape.len()).rev().collect();
-        Layout::blocked(&padded(shape), &order, 1, self.f.warps as usize)
+        self.blocked(component, shape, &order, 1)
+    }
+
+    fn blocked(&self, component: usize, shape: &[usize], order: &[usize], vec: usize) -> Layout {
+        let warps = self.f.warps as usize;
+        if self.in_one_warp.contains(&component) {
+            Layout::blocked(&padded(shape), order, vec, 1).repeated(warps)
+        } else {
+            Layout::blocked(&padded(shape), order, vec, warps)
+        }
     }
 
     /// Components with memory accesses: loads decide the order, the widest access in that order the vector.
@@ -244,8 +265,7 @@ impl Assign<'_> {
             // The first of the widest, not the last.
             let lead = mine.iter().find(|a| (a.is_load, a.vec) == (lead.is_load, lead.vec)).expect("the lead");
             let vec = mine.iter().filter(|a| a.order == lead.order).map(|a| a.vec).max().expect("the lead");
-            assignment.layouts[c] =
-                Some(Layout::blocked(&padded(&shape_of(anchor.component)), &lead.order, vec, self.f.warps as usize));
+            assignment.layouts[c] = Some(self.blocked(c, &shape_of(anchor.component), &lead.order, vec));
         }
     }
 
@@ -285,7 +305,7 @@ impl Assign<'_> {
             op if op.is_elementwise() => return,
             _ => None,
         };
-        assignment.layouts[assignment.component[v.0 as usize]] =
-            Some(layout.unwrap_or_else(|| self.plain(self.f.shape(v))));
+        let c = assignment.component[v.0 as usize];
+        assignment.layouts[c] = Some(layout.unwrap_or_else(|| self.plain(c, self.f.shape(v))));
     }
 }

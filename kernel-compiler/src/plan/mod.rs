@@ -5,6 +5,7 @@ pub mod copy_order;
 pub mod cp_async_pipeline;
 pub mod deferred_wait;
 pub mod epilogue;
+pub mod one_warp;
 pub mod operands;
 pub mod pdl;
 pub mod product;
@@ -20,6 +21,7 @@ pub mod written_operand;
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::layout::assign::LayoutAssignment;
 use cp_async_pipeline::CpAsyncPipeline;
+use one_warp::OneWarpLoops;
 use std::fmt;
 use warp_specialized::{FusedStore, Pipeline};
 
@@ -33,12 +35,18 @@ pub struct Plan {
     pub pipeline: Option<Pipeline>,
     /// Of any other.
     pub cp_async: CpAsyncPipeline,
+    pub one_warp: OneWarpLoops,
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for s in &self.fused {
             writeln!(f, "fused store {:?} of {:?}: loads {:?}", s.store, s.value, s.loads)?;
+        }
+        let mut loops: Vec<_> = self.one_warp.results.iter().collect();
+        loops.sort();
+        for (id, results) in loops {
+            writeln!(f, "loop {id:?} is run by one warp: the others learn {results:?}")?;
         }
         match &self.pipeline {
             Some(p) => write!(f, "{p}"),

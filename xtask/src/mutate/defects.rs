@@ -280,7 +280,20 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("tma-operand-not-waited", "a tile is used before it has arrived"),
         ],
     ),
-    ("codegen/parts.rs", &[("join-swaps", "the two tiles of a `join` change places")]),
+    (
+        "codegen/parts.rs",
+        &[
+            ("join-swaps", "the two tiles of a `join` change places"),
+            (
+                "gather-from-the-first-register",
+                "a gather by shuffles takes the first register of a lane that has several",
+            ),
+        ],
+    ),
+    (
+        "codegen/one_warp.rs",
+        &[("one-warp-keeps-its-results", "warps that did not run a loop do not learn what it left")],
+    ),
     (
         "codegen/histogram.rs",
         &[

@@ -55,6 +55,13 @@ impl Layout {
         Layout { dims, regs, lanes, warps }
     }
 
+    /// The layout of one warp in each of several.
+    pub fn repeated(mut self, warps: usize) -> Layout {
+        assert!(self.warps.is_empty(), "a layout of one warp");
+        self.warps = vec![0; log2(warps) as usize];
+        self
+    }
+
     /// The padded extents.
     pub fn shape(&self) -> Vec<usize> {
         self.dims.iter().map(|&b| 1 << b).collect()

@@ -16,7 +16,7 @@ mod terms;
 pub use convert::{Conversion, Round, Shuffle, plan};
 pub use layout::{Free, LANE_BITS, Layout};
 pub use matrix::Matrix;
-pub use parts::Convert;
+pub use parts::{Convert, Holders};
 pub use scan::{Bit, Level, Scan};
 pub use shape::{Across, Derived, Reduction, reshape_is_linear};
 pub use swizzle::{Access, Shared, conflicts};

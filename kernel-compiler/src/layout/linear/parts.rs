@@ -1,7 +1,7 @@
 //! The layouts of tiles that are joined, and of parts of tiles.
 
-use super::layout::{Layout, shift};
-use super::matrix::deposit_bits;
+use super::layout::{LANE_BITS, Layout, shift};
+use super::matrix::{Echelon, deposit_bits};
 use super::shape::{Derived, move_dims};
 
 /// A layout to convert a tile to, of which a thread then has the parts that it keeps.
@@ -75,4 +75,36 @@ impl Layout {
         let dims: Vec<u32> = shape.iter().map(|n| n.trailing_zeros()).collect();
         self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims))
     }
+
+    /// Where in a warp each element is, if every warp has all of them.
+    pub fn holders(&self) -> Option<Holders> {
+        if self.warp_bases().iter().any(|&b| b != 0) {
+            return None;
+        }
+        let mut places = Echelon::default();
+        for (i, &b) in self.lane_bases().iter().chain(self.reg_bases()).enumerate() {
+            places.insert(b, 1 << i);
+        }
+        let of = |bit: u32| places.image(1 << bit).expect("every element is held");
+        let images: Vec<u32> = (0..self.bits()).map(of).collect();
+        let used = images.iter().fold(0, |all, i| all | i) >> LANE_BITS;
+        let bits: Vec<usize> = (0..self.reg_bases().len()).filter(|&i| used >> i & 1 == 1).collect();
+        let choice = |bit: &usize| images.iter().map(|i| i >> LANE_BITS >> bit & 1).collect();
+        Some(Holders {
+            lanes: images.iter().map(|i| i & ((1 << LANE_BITS) - 1)).collect(),
+            registers: (0..1 << bits.len()).map(|k| deposit_bits(k, &bits)).collect(),
+            choices: bits.iter().map(choice).collect(),
+        })
+    }
+}
+
+/// Where in a warp the elements of a tile are, by linear functions of the flat index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holders {
+    /// The lane.
+    pub lanes: Vec<u32>,
+    /// The registers that have elements.
+    pub registers: Vec<usize>,
+    /// The number of an element's register among these, bit by bit, the lowest first.
+    pub choices: Vec<Vec<u32>>,
 }

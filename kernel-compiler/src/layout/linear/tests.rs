@@ -1,6 +1,7 @@
 //! Every claim is checked against tables: a layout lists an index for each register of each thread, and a conversion is
 //! executed step by step.
 
+mod holders;
 mod scans;
 
 use super::convert::shuffle;

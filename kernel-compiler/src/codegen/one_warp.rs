@@ -1,0 +1,72 @@
+//! Loops that one warp runs, and what the others learn from it.
+
+use crate::codegen::context::Codegen;
+use crate::codegen::pieces::any;
+use crate::ir::{self, Var};
+use crate::thread_ir::walk::walk;
+use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
+
+/// Bytes of the scratch buffer that a scalar takes.
+const SCALAR_BYTES: usize = 8;
+
+impl Codegen<'_> {
+    /// A loop of the first warp. All warps run it where its code makes them wait for each other.
+    pub(super) fn one_warp_loop(&mut self, s: &ir::Stmt, results: &[Var]) {
+        self.in_one_warp = true;
+        let nodes = self.nested(|cx| cx.loops(s));
+        self.in_one_warp = false;
+        let Some(accesses) = accesses(&nodes) else { return self.loops(s) };
+        // What other threads did to these arrays is done before the loop.
+        for access in accesses {
+            self.node(Node::Access { stmts: vec![], access });
+        }
+        let is_other = call!(Device::Opaque; Expr::from(Name::Tid).not_less(32));
+        self.node(Node::If { cond: is_other, then: vec![], other: without_accesses(nodes) });
+        if results.is_empty() || planted!("one-warp-keeps-its-results") {
+            return;
+        }
+        let (mut stores, mut loads) = (vec![], vec![]);
+        for (i, &var) in results.iter().enumerate() {
+            let dtype = self.f.vars[var.0 as usize].ty.dtype;
+            let at = || any(Expr::Scratch(Scratch::Unplaced) + i * SCALAR_BYTES);
+            let is_first = Expr::from(Name::Tid).equals(0);
+            let store = call!(
+                Device::SharedStore; [dtype, 1u32, 1u32];
+                at(), any(is_first), any(Expr::from(self.var(var))), 0
+            );
+            let load = call!(Device::SharedLoad; [dtype, 1u32, 1u32]; at(), any(true), 0).element(0);
+            stores.push(Stmt::Expr(store));
+            loads.push(Stmt::assign(self.var(var), load));
+        }
+        self.node(Node::Scratch { bytes: results.len() * SCALAR_BYTES, steps: vec![stores, loads], site: 0 });
+    }
+}
+
+/// The accesses of nodes, if all threads of a warp may make them in any order and wait for no other warp: one for each
+/// array, to which nothing else is done.
+fn accesses(nodes: &[Node]) -> Option<Vec<Access>> {
+    let (mut waits, mut found) = (false, Vec::<Access>::new());
+    walk(nodes, &mut |n| match n {
+        Node::Barrier { .. } | Node::Scratch { .. } => waits = true,
+        Node::Access { access, .. } => match found.iter().find(|a| a.array == access.array) {
+            Some(other) => waits |= other.kind != access.kind,
+            // Of no certain element.
+            None => found.push(Access { key: (u32::MAX, 0), ..access.clone() }),
+        },
+        _ => {}
+    });
+    (!waits).then_some(found)
+}
+
+fn without_accesses(nodes: Vec<Node>) -> Vec<Node> {
+    let of = |n| match n {
+        Node::Access { stmts, .. } => Node::Line(stmts),
+        Node::If { cond, then, other } => {
+            Node::If { cond, then: without_accesses(then), other: without_accesses(other) }
+        }
+        Node::Loop { body } => Node::Loop { body: without_accesses(body) },
+        Node::Block { body } => Node::Block { body: without_accesses(body) },
+        n => n,
+    };
+    nodes.into_iter().map(of).collect()
+}

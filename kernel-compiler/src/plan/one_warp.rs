@@ -1,0 +1,96 @@
+//! Loops that one warp runs for the whole program, such as a search for a word that another program stores. Every warp
+//! could run them alike, but each would ask memory for the same words.
+
+use crate::ir::walk::{reads, walk};
+use crate::ir::{Array, Base, Func, Op, Stmt, StmtId, StmtKind, Type, Value, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Elements of a tile that one warp is given.
+const MAX_ELEMENTS: usize = 256;
+
+/// The loops that one warp runs.
+#[derive(Default)]
+pub struct OneWarpLoops {
+    /// The scalar variables that all threads learn after each.
+    pub results: HashMap<StmtId, Vec<Var>>,
+    /// Tiles that they define, and variables that they assign.
+    pub values: HashSet<Value>,
+    pub vars: HashSet<Var>,
+}
+
+pub fn loops(f: &Func) -> OneWarpLoops {
+    let mut out = OneWarpLoops::default();
+    if f.warps == 1 {
+        return out;
+    }
+    let by_atomics = arrays_of_atomics(f);
+    for s in walk(&f.body).filter(|s| matches!(s.kind, StmtKind::Loop { .. } | StmtKind::For { .. })) {
+        let Some(Work { values, vars, results }) = work(f, &by_atomics, s) else { continue };
+        out.results.insert(s.id, results);
+        out.values.extend(values);
+        out.vars.extend(vars);
+    }
+    out
+}
+
+/// Arrays in global memory that only atomics reach: no barrier orders accesses to them.
+fn arrays_of_atomics(f: &Func) -> HashSet<Array> {
+    let (mut atomics, mut others) = (HashSet::new(), HashSet::new());
+    for s in walk(&f.body) {
+        match &s.kind {
+            StmtKind::Let(v) => match f.op(*v) {
+                Op::Atomic { place, .. } if !matches!(place.base, Base::Shared(_)) => _ = atomics.insert(place.array()),
+                Op::Load { place, .. } => _ = others.insert(place.array()),
+                _ => {}
+            },
+            StmtKind::Store { place, .. } => _ = others.insert(place.array()),
+            _ => {}
+        }
+    }
+    &atomics - &others
+}
+
+/// What a loop does.
+struct Work {
+    values: Vec<Value>,
+    vars: Vec<Var>,
+    results: Vec<Var>,
+}
+
+/// The work of a loop that one warp can run: its tiles are small, all that it does to memory is relaxed atomics, and all
+/// that it leaves are scalars. Without an atomic nothing is gained.
+fn work(f: &Func, by_atomics: &HashSet<Array>, s: &Stmt) -> Option<Work> {
+    let body = std::slice::from_ref(s);
+    let small = |ty: &Type| ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() <= MAX_ELEMENTS;
+    let (mut atomics, mut values, mut vars) = (false, vec![], vec![]);
+    for inner in walk(body) {
+        match &inner.kind {
+            StmtKind::Let(v) => {
+                match f.op(*v) {
+                    Op::Atomic { place, relaxed: true, .. }
+                        if by_atomics.contains(&place.array()) && !f.ty(*v).is_scalar() =>
+                    {
+                        atomics = true
+                    }
+                    op if op.has_effect() || matches!(op, Op::Load { .. } | Op::Dot { .. }) => return None,
+                    _ => {}
+                }
+                if !small(f.ty(*v)) {
+                    return None;
+                }
+                values.extend((!f.ty(*v).is_scalar()).then_some(*v));
+            }
+            StmtKind::Assign(var, _) if !vars.contains(var) => vars.push(*var),
+            StmtKind::Assign(..) | StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::Loop { .. } => {}
+            StmtKind::Break | StmtKind::Continue => {}
+            _ => return None,
+        }
+    }
+    let mut outside: HashMap<Var, usize> = HashMap::new();
+    reads(f, &f.body).for_each(|v| *outside.entry(v).or_default() += 1);
+    reads(f, body).for_each(|v| *outside.get_mut(&v).expect("it is read in the function") -= 1);
+    let results: Vec<Var> = vars.iter().copied().filter(|v| outside.get(v).is_some_and(|n| *n > 0)).collect();
+    let is_scalar = |v: &Var| f.vars[v.0 as usize].ty.is_scalar();
+    let all_small = vars.iter().all(|v| small(&f.vars[v.0 as usize].ty));
+    (atomics && all_small && results.iter().all(is_scalar)).then_some(Work { values, vars, results })
+}
