@@ -89,8 +89,8 @@ pub fn swiglu<'a>(
     on.launch(k::swiglu(gate, value, y))
 }
 
-/// `y = value * gelu(gate)`, by the exact form of GELU, `gate / 2 * (1 + erf(gate / sqrt(2)))`. They may be the halves of
-/// one array.
+/// `y = value * gelu(gate)`, by the exact form of GELU, `gate / 2 * (1 + erf(gate / sqrt(2)))`. They may be the halves
+/// of one array.
 ///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) unless all have the same length.
@@ -170,7 +170,8 @@ pub fn interleave<'a>(
 /// # Examples
 /// ```
 /// let mut gray = [0.0f32; 2];
-/// tilewright_challenges::rgb_to_grayscale(&tilewright::Runtime::cpu(), &[0.0, 0.0, 0.0, 1000.0, 0.0, 0.0], &mut gray)?;
+/// let rgb = [0.0f32, 0.0, 0.0, 1000.0, 0.0, 0.0];
+/// tilewright_challenges::rgb_to_grayscale(&tilewright::Runtime::cpu(), &rgb, &mut gray)?;
 /// assert_eq!(gray, [0.0, 299.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
@@ -180,7 +181,8 @@ pub fn rgb_to_grayscale<'a>(on: &impl Queue, rgb: impl AsSlice<'a, f32>, gray: i
     on.launch(k::grayscale(rgb, gray))
 }
 
-/// `y = x * cosines + turned * sines`, where `turned` has minus the second half of each row of `x`, then the first half.
+/// `y = x * cosines + turned * sines`, where `turned` has minus the second half of each row of `x`, then the first
+/// half.
 ///
 /// Shapes: all are `[rows, columns]`.
 ///

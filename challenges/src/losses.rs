@@ -143,9 +143,9 @@ pub fn dpo_sequence_loss<'a>(
 /// # Examples
 /// Two responses of one token, with advantages of -1 and 1, that are as probable as before:
 /// ```
-/// let mut loss = [9.0f32];
+/// let (same, mut loss) = ([0.0f32, 0.0], [9.0f32]);
 /// tilewright_challenges::grpo_surrogate_loss(
-///     &tilewright::Runtime::cpu(), &[0.0, 2.0], &[0.0, 0.0], &[0.0, 0.0], &[0.0, 0.0], &mut loss, [1, 2, 1], 0.2, 0.01)?;
+///     &tilewright::Runtime::cpu(), &[0.0, 2.0], &same, &same, &same, &mut loss, [1, 2, 1], 0.2, 0.01)?;
 /// assert_eq!(loss, [0.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```

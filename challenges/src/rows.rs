@@ -15,7 +15,8 @@ use tilewright::{AsSlice, AsSliceMut, Result};
 /// # Examples
 /// ```
 /// let mut y = [0.0f32; 2];
-/// tilewright_challenges::matrix_vector_product(&tilewright::Runtime::cpu(), &[1.0, 2.0, 0.0, 4.0], &[3.0, 5.0], &mut y)?;
+/// let (a, x) = ([1.0f32, 2.0, 0.0, 4.0], [3.0f32, 5.0]);
+/// tilewright_challenges::matrix_vector_product(&tilewright::Runtime::cpu(), &a, &x, &mut y)?;
 /// assert_eq!(y, [13.0, 20.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
@@ -30,8 +31,8 @@ pub fn matrix_vector_product<'a>(
     on.launch(kernels::row_products(a, x, y))
 }
 
-/// The `k` greatest logits of each row: their columns, in descending order, and their softmax. Of equal logits the first
-/// column comes first. NaN is greater than all numbers.
+/// The `k` greatest logits of each row: their columns, in descending order, and their softmax. Of equal logits the
+/// first column comes first. NaN is greater than all numbers.
 ///
 /// Shapes: `logits` is `[rows, experts]`, `weights` and `indices` are `[rows, k]`.
 ///

@@ -11,14 +11,14 @@ use tilewright::{AsSlice, AsSliceMut, Result};
 /// tap_columns + 1]`.
 ///
 /// # Errors
-/// [`Error::Shape`](tilewright::Error::Shape) where lengths differ from these, or there are more taps than elements along
-/// an axis, or none.
+/// [`Error::Shape`](tilewright::Error::Shape) where lengths differ from these, or there are more taps than elements
+/// along an axis, or none.
 ///
 /// # Examples
 /// ```
-/// let mut y = [0.0f32; 2];
+/// let (x, mut y) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0f32; 2]);
 /// tilewright_challenges::convolution_2d(
-///     &tilewright::Runtime::cpu(), &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.0, 10.0, 100.0, 1000.0], &mut y, [2, 3], [2, 2])?;
+///     &tilewright::Runtime::cpu(), &x, &[1.0, 10.0, 100.0, 1000.0], &mut y, [2, 3], [2, 2])?;
 /// assert_eq!(y, [5421.0, 6532.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
@@ -40,10 +40,6 @@ pub fn convolution_2d<'a>(
 ///
 /// # Examples
 /// ```
-/// let mut y = [0.0f32; 2];
-/// tilewright_challenges::convolution_3d(
-///     &tilewright::Runtime::cpu(), &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.0, 10.0], &mut y, [3, 1, 2], [2, 1, 1])
-///     .unwrap_err();
 /// let mut y = [0.0f32; 4];
 /// tilewright_challenges::convolution_3d(
 ///     &tilewright::Runtime::cpu(), &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.0, 10.0], &mut y, [3, 1, 2], [2, 1, 1])?;
@@ -153,10 +149,9 @@ impl Pooling {
 /// ```
 /// use tilewright_challenges::{Pooling, max_pooling_2d};
 ///
-/// let mut y = [0.0f32; 2];
-/// let window = Pooling { side: 2, stride: 2, padding: 0 };
-/// max_pooling_2d(&tilewright::Runtime::cpu(), &[1.0, 2.0, -3.0, -4.0, 5.0, 6.0, -7.0, -8.0], &mut y, [1, 2, 4], window)?;
-/// assert_eq!(y, [6.0, -3.0]);
+/// let mut y = [0.0f32; 2]; let window = Pooling { side: 2, stride: 2, padding: 0 };
+/// max_pooling_2d(&tilewright::Runtime::cpu(), &[1.0, 2.0, -3.0, -4.0, 5.0, 6.0, -7.0, -8.0], &mut y, [1, 2, 4],
+/// window)?; assert_eq!(y, [6.0, -3.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn max_pooling_2d<'a>(

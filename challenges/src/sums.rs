@@ -31,8 +31,8 @@ pub fn dot_product<'a>(
     on.launch(k::sum_of_products(a, b, 1.0, 1.0, &mut w.words, &mut w.counter, y))
 }
 
-/// `y[0] = (b - a) * mean of samples`: the integral from `a` to `b` of a function with these values at random places. Of
-/// no samples it is NaN.
+/// `y[0] = (b - a) * mean of samples`: the integral from `a` to `b` of a function with these values at random places.
+/// Of no samples it is NaN.
 ///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) unless `y` has one element.
@@ -113,7 +113,8 @@ pub fn subarray_sum<'a>(
 /// Shapes: `x` is `[planes, rows, columns]`, which `extents` says.
 ///
 /// # Errors
-/// [`Error::Shape`](tilewright::Error::Shape) unless `x` has that length, the ranges are in it, and `y` has one element.
+/// [`Error::Shape`](tilewright::Error::Shape) unless `x` has that length, the ranges are in it, and `y` has one
+/// element.
 ///
 /// # Examples
 /// ```

@@ -19,7 +19,8 @@ pub mod moments {
         Moments { mean: zeros::<f32>([R, C]), squares: zeros::<f32>([R, C]), count: zeros::<f32>([R, C]) }
     }
 
-    /// With one more value where `inside`, by Welford's method. `inverse` is 1 over the number of calls so far and this.
+    /// With one more value where `inside`, by Welford's method. `inverse` is 1 over the number of calls so far and
+    /// this.
     fn with(m: Moments, v: Tile<f32>, inside: Tile<bool>, inverse: f32) -> Moments {
         let difference = where_(inside, v - m.mean, 0.0);
         let mean = m.mean + difference * inverse;
@@ -35,10 +36,10 @@ pub mod moments {
         Moments { mean, squares: sum(m.squares + m.count * difference * difference, AXIS).expand(AXIS), count }
     }
 
-    /// Normalises ROWS rows: `put(rows, start, columns, inside, v)` takes the value at those places, less the mean of its
-    /// row (where CENTRED), times `scale(mean square)` of what is left. `value(rows, columns, inside)` is asked once for
-    /// a row that fits the tile. Of a longer row each lane keeps its moments; then the row is read again, from its end,
-    /// which the cache still has.
+    /// Normalises ROWS rows: `put(rows, start, columns, inside, v)` takes the value at those places, less the mean of
+    /// its row (where CENTRED), times `scale(mean square)` of what is left. `value(rows, columns, inside)` is asked
+    /// once for a row that fits the tile. Of a longer row each lane keeps its moments; then the row is read again, from
+    /// its end, which the cache still has.
     fn normalise<const CENTRED: bool, const ROWS: usize, const BLOCK: usize>(
         rows: usize,
         columns: usize,

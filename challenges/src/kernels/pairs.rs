@@ -11,7 +11,8 @@ pub mod all {
         fma(x, x, 0.0)
     }
 
-    /// The nearest other point. Of several, it is the first. Distances of NaN come before all, as in a minimum of torch.
+    /// The nearest other point. Of several, it is the first. Distances of NaN come before all, as in a minimum of
+    /// torch.
     #[tile_kernel(
         tune(ROWS = [16, 8], LANES = [128], warps = [4]),
         grid = [cdiv(nearest.len(), ROWS)],

@@ -8,8 +8,8 @@ pub use sequences::*;
 #[tile_library]
 pub mod windows {
     /// The taps of a window, combined: `step(acc, depth, row, column)` takes one more, and `join` the results of two
-    /// columns of taps, so that a long sum is one of short sums. Rows are unrolled, so that outputs in neighbouring rows
-    /// share what they load.
+    /// columns of taps, so that a long sum is one of short sums. Rows are unrolled, so that outputs in neighbouring
+    /// rows share what they load.
     fn over_window<const Q: usize>(
         none: Tile<f32>,
         (depth, rows, columns): (usize, usize, usize),
