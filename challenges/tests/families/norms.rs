@@ -183,7 +183,7 @@ fn shapes_that_do_not_fit_are_refused() {
         refused(ops::group_normalization(on, &six, &three, &three, &mut y, [1, 3, 2], 0, EPS), &y, 9.0);
         let tables = EmbeddingTables { tokens: &six, positions: &two, gamma: &three, beta: &three };
         refused(ops::token_embedding_layer(on, &[0, 1], &[0, 0], tables, &mut y, EPS), &y, 9.0);
-        let tables = EmbeddingTables { positions: &three, ..tables };
+        let tables = EmbeddingTables { tokens: &six, positions: &three, gamma: &three, beta: &three };
         refused(ops::token_embedding_layer(on, &[0, 1], &[0; 3], tables, &mut y, EPS), &y, 9.0);
         refused(ops::token_embedding_layer(on, &[0, 1], &[], tables, &mut y, EPS), &y, 9.0);
     });

@@ -9,13 +9,16 @@ pub const MAP: &str = "map";
 /// A kernel: its attribute, its signature and its body with the braces.
 pub type Parts = (TokenStream, syn::Signature, TokenStream);
 
-/// The kernel of `#[tile_kernel(map, ..)] fn f(x: Tile<T>, a: f32) -> Tile<U> body`. It takes `x` as `&[T]`, `a` as it is
-/// and, last, `out` as `&mut [U]`. `None` is a function that is a kernel already, or one that has no such result.
+/// The kernel of `#[tile_kernel(map, ..)] fn f(x: Tile<T>, a: f32) -> Tile<U> body`. It takes `x` as `&[T]`, `a` as it
+/// is and, last, `out` as `&mut [U]`. `None` is a function that is a kernel already, one without such a result, and an
+/// attribute with a `grid` or `requires` of its own.
 pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> Option<Parts> {
     let settings = settings(attr);
     let is_map = |s: &[TokenTree]| matches!(s, [TokenTree::Ident(i)] if i == MAP);
-    let is_tune = |s: &[TokenTree]| matches!(s.first(), Some(TokenTree::Ident(i)) if i == "tune");
-    settings.iter().find(|s| is_map(s))?;
+    let has = |name: &str| settings.iter().any(|s| matches!(s.first(), Some(TokenTree::Ident(i)) if i == name));
+    if !settings.iter().any(|s| is_map(s)) || has("grid") || has("requires") {
+        return None;
+    }
     let syn::ReturnType::Type(_, result) = &sig.output else { return None };
     let (result, span) = (element(result)?, sig.ident.span());
 
@@ -32,11 +35,10 @@ pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> O
     let out = Ident::new("out", span);
     sig.inputs.push(syn::parse2(quote_spanned!(span=> #out: &mut [#result])).ok()?);
 
-    let has_tune = settings.iter().any(|s| is_tune(s));
-    if !has_tune {
+    if !has("tune") {
         sig.generics.params.push(syn::parse2(quote_spanned!(span=> const BLOCK: usize)).ok()?);
     }
-    let tune = (!has_tune).then(|| quote_spanned!(span=> tune(BLOCK = [1024, 2048, 4096], warps = [4]),));
+    let tune = (!has("tune")).then(|| quote_spanned!(span=> tune(BLOCK = [1024, 2048, 4096], warps = [4]),));
     let rest = settings.iter().filter(|s| !is_map(s)).map(|s| s.iter().cloned().collect::<TokenStream>());
     let names: Vec<&Ident> = elements.iter().map(|(name, _)| name).collect();
     let types = elements.iter().map(|(_, ty)| ty);
@@ -137,6 +139,7 @@ mod tests {
             ("grid = [1]", "fn k(y: &mut [f32]) { store(y, 0, 1.0); }"),
             ("map", "fn k(x: Tile<f32>) {}"),
             ("map", "fn k(x: Tile<f32>) -> f32 { sum(x) }"),
+            ("map, grid = [1]", "fn k(x: Tile<f32>) -> Tile<f32> { x }"),
         ] {
             assert_eq!(of(attr, function), (tokens(attr), tokens(function)), "{function}");
         }
