@@ -109,6 +109,161 @@ int solve_fp16_dot_product(const uint16_t *A,
                            uint16_t *result,
                            int N);
 
+// C = A + B, all N x N. C may be A or B.
+//
+// # Safety
+// The pointers address N * N floats each.
+int solve_matrix_addition(const float *A, const float *B, float *C, int N);
+
+// Y = 1 / (1 + e^-X). Y may be X.
+//
+// # Safety
+// The pointers address N floats each.
+int solve_sigmoid(const float *X, float *Y, size_t N);
+
+// output = input * sigmoid(input). Output may be input.
+//
+// # Safety
+// The pointers address N floats each.
+int solve_silu(const float *input, float *output, int N);
+
+// output = silu of the first half of input * its second half. N is even.
+//
+// # Safety
+// The pointers address N floats and N / 2.
+int solve_swiglu(const float *input, float *output, int N);
+
+// output = the first half of input * the exact GELU of its second half. N is even.
+//
+// # Safety
+// The pointers address N floats and N / 2.
+int solve_geglu(const float *input, float *output, int N);
+
+// output = input, at least lo and at most hi. A NaN stays. Output may be input.
+//
+// # Safety
+// The pointers address N floats each.
+int solve_value_clipping(const float *input, float *output, float lo, float hi, int N);
+
+// output[2 i] = A[i], output[2 i + 1] = B[i].
+//
+// # Safety
+// The pointers address N floats, N and 2 N.
+int solve_interleave(const float *A, const float *B, float *output, int N);
+
+// output = 0.299 red + 0.587 green + 0.114 blue of each pixel.
+//
+// # Safety
+// The pointers address 3 * width * height floats and width * height.
+int solve_rgb_to_grayscale(const float *input, float *output, int width, int height);
+
+// output = Q * cos + turned * sin, all M x D: turned has minus the second half of each row of Q, then its first half.
+// D is even.
+//
+// # Safety
+// The pointers address M * D floats each.
+int solve_rope_embedding(const float *Q,
+                         const float *cos,
+                         const float *sin,
+                         float *output,
+                         int M,
+                         int D);
+
+// Y = X, M x N, each element times the scale of its square of TILE_SIZE rows and columns. Y may be X.
+//
+// # Safety
+// The pointers address M * N floats, ceil(M / TILE_SIZE) * ceil(N / TILE_SIZE) and M * N.
+int solve_weight_dequantization(const float *X,
+                                const float *S,
+                                float *Y,
+                                int M,
+                                int N,
+                                int TILE_SIZE);
+
+// output = input / sqrt(mean of input^2 + eps) * gamma + beta, of the whole array. Output may be input.
+//
+// # Safety
+// The pointers address N floats each.
+int solve_rms_normalization(const float *input,
+                            float gamma,
+                            float beta,
+                            float *output,
+                            int N,
+                            float eps);
+
+// output = (input - mean) / sqrt(variance + eps) * gamma + beta, by columns of an N x C matrix. The variance is that
+// of the population.
+//
+// # Safety
+// The pointers address N * C floats, C, C and N * C.
+int solve_batch_normalization(const float *input,
+                              const float *gamma,
+                              const float *beta,
+                              float *output,
+                              int N,
+                              int C,
+                              float eps);
+
+// output = (input - mean) / sqrt(variance + eps) * weight + bias, by rows of an N x C matrix. The variance is that of
+// the population.
+//
+// # Safety
+// The pointers address N * C floats, C, C and N * C.
+int solve_layer_normalization(const float *input,
+                              const float *weight,
+                              const float *bias,
+                              float *output,
+                              int N,
+                              int C,
+                              float eps);
+
+// out = s / sqrt(mean of s^2 + eps) * weight, by rows of N x C matrices, where s is x + residual.
+//
+// # Safety
+// The pointers address N * C floats, N * C, C and N * C.
+int solve_fused_residual_add_rms_norm(const float *x,
+                                      const float *residual,
+                                      const float *weight,
+                                      float *out,
+                                      int N,
+                                      int C,
+                                      float eps);
+
+// Y = (X - mean) / sqrt(variance + eps) * gamma + beta, of N x C x H x W arrays. Mean and variance are those of a
+// sample's group of C / G channels.
+//
+// # Safety
+// The pointers address N * C * H * W floats, C, C and N * C * H * W.
+int solve_group_normalization(const float *X,
+                              const float *gamma,
+                              const float *beta,
+                              float *Y,
+                              int N,
+                              int C,
+                              int H,
+                              int W,
+                              int G,
+                              float eps);
+
+// output = the layer norm, with gamma and beta, of a row of each table, added: those of token_ids[b, t] and of
+// position_ids[t]. An index that is not in its table stands for a row of zeros.
+//
+// # Safety
+// The pointers address B * T integers, T integers, V * D floats, P * D, D, D and B * T * D.
+int solve_token_embedding_layer(const int *token_ids,
+                                const int *position_ids,
+                                const float *token_embeddings,
+                                const float *position_embeddings,
+                                const float *gamma,
+                                const float *beta,
+                                float *output,
+                                int B,
+                                int T,
+                                int V,
+                                int P,
+                                int D,
+                                float eps);
+
 // C = A B to the accuracy of f32: A is M x N, B is N x K, C is M x K.
 //
 // # Safety
@@ -173,6 +328,257 @@ int solve_fp16_batched_matmul(const uint16_t *A,
                               int M,
                               int N,
                               int K);
+
+// y = A x, of an M x N matrix whose zeros are stored. nnz, how many are none, does not count.
+//
+// # Safety
+// The pointers address M * N floats, N and M.
+int solve_sparse_matrix_vector_multiplication(const float *A,
+                                              const float *x,
+                                              float *y,
+                                              int M,
+                                              int N,
+                                              int nnz);
+
+// The k greatest logits of each of M rows of E: their softmax, and their columns, in descending order. Of equal logits
+// the first column comes first. NaN is greater than all numbers.
+//
+// # Safety
+// The pointers address M * E floats, M * k floats and M * k integers.
+int solve_moe_topk_gating(const float *logits,
+                          float *topk_weights,
+                          int *topk_indices,
+                          int M,
+                          int E,
+                          int k);
+
+// indices[i] = the nearest other point of N points x, y, z; of several that are as near, the first.
+//
+// # Safety
+// The pointers address 3 * N floats and N integers.
+int solve_nearest_neighbor(const float *points, int *indices, int N);
+
+// A step of N agents x, y, vx, vy: the velocity comes nearer by a twentieth to the mean velocity of the other agents
+// that are nearer than 5, and the place moves by the new velocity. Without such agents the velocity stays.
+//
+// # Safety
+// The pointers address 4 * N floats each.
+int solve_multi_agent_sim(const float *agents,
+                          float *agents_next,
+                          int N);
+
+// output = softmax(Q K^T / sqrt(head_dim)) V, of one query for each of num_heads heads. A key or a value, of num_heads
+// x seq_len x head_dim, is an integer times the scale of its head and position. head_dim is at most 1024. Without
+// positions output is 0.
+//
+// # Safety
+// The pointers address num_heads * head_dim floats, num_heads * seq_len * head_dim bytes twice, num_heads * seq_len
+// floats twice, and num_heads * head_dim floats.
+int solve_int8_kv_cache_attention(const float *Q,
+                                  const int8_t *K_int8,
+                                  const int8_t *V_int8,
+                                  const float *k_scale,
+                                  const float *v_scale,
+                                  float *output,
+                                  int num_heads,
+                                  int seq_len,
+                                  int head_dim);
+
+// output[i, j] = sum of input[i + r, j + c] * kernel[r, c] over the kernel, where that is inside.
+//
+// # Safety
+// The pointers address input_rows * input_cols floats, kernel_rows * kernel_cols, and (input_rows - kernel_rows + 1) *
+// (input_cols - kernel_cols + 1).
+int solve_2d_convolution(const float *input,
+                         const float *kernel,
+                         float *output,
+                         int input_rows,
+                         int input_cols,
+                         int kernel_rows,
+                         int kernel_cols);
+
+// The same of three axes.
+//
+// # Safety
+// The pointers address as many floats as the extents of input and kernel multiply to, and the output as many as (input
+// - kernel + 1) of each axis.
+int solve_3d_convolution(const float *input,
+                         const float *kernel,
+                         float *output,
+                         int input_depth,
+                         int input_rows,
+                         int input_cols,
+                         int kernel_depth,
+                         int kernel_rows,
+                         int kernel_cols);
+
+// output[i, j] = sum of input[i + r - kernel_rows / 2, j + c - kernel_cols / 2] * kernel[r, c] over the kernel. What
+// is outside counts as 0.
+//
+// # Safety
+// The pointers address input_rows * input_cols floats, kernel_rows * kernel_cols, and input_rows * input_cols.
+int solve_gaussian_blur(const float *input,
+                        const float *kernel,
+                        float *output,
+                        int input_rows,
+                        int input_cols,
+                        int kernel_rows,
+                        int kernel_cols);
+
+// The greatest element of each window of N x C planes of H x W. There are (H + 2 padding - kernel_size) / stride + 1
+// rows of windows, rounded down, and so many columns. Padding is at most half of kernel_size.
+//
+// # Safety
+// The pointers address N * C * H * W floats, and N * C times the windows of a plane.
+int solve_2d_max_pooling(const float *input,
+                         float *output,
+                         int N,
+                         int C,
+                         int H,
+                         int W,
+                         int kernel_size,
+                         int stride,
+                         int padding);
+
+// output = the mean of the four neighbours of each element; the border stays.
+//
+// # Safety
+// The pointers address rows * cols floats each.
+int solve_jacobi_stencil_2d(const float *input, float *output, int rows, int cols);
+
+// output[b, t, d] = bias[d] + sum of x[b, t - k, d] * weight[d, k] over the K taps. Steps before the first count as 0.
+//
+// # Safety
+// The pointers address B * L * D floats, D * K, D and B * L * D.
+int solve_causal_depthwise_conv1d(const float *x,
+                                  const float *weight,
+                                  const float *bias,
+                                  float *output,
+                                  int B,
+                                  int L,
+                                  int D,
+                                  int K);
+
+// *result = the sum of A[i] B[i]; of none, 0.
+//
+// # Safety
+// The pointers address N floats, N and one.
+int solve_dot_product(const float *A, const float *B, float *result, int N);
+
+// *result = (b - a) times the mean of the samples; of none, NaN.
+//
+// # Safety
+// The pointers address n_samples floats and one.
+int solve_monte_carlo_integration(const float *y_samples,
+                                  float *result,
+                                  float a,
+                                  float b,
+                                  int n_samples);
+
+// *output = how many elements of the N x M x K array equal P.
+//
+// # Safety
+// The pointers address N * M * K elements and one.
+int solve_count_3d_array_element(const int *input, int *output, int N, int M, int K, int P);
+
+// *output = the sum of the elements from S to E, both included, modulo 2^32. With an E of S - 1 there are none, and
+// the sum is 0.
+//
+// # Safety
+// The pointers address N elements and one.
+int solve_subarray_sum(const int *input,
+                       int *output,
+                       int N,
+                       int S,
+                       int E);
+
+// The same of rows S_ROW to E_ROW and columns S_COL to E_COL of an N x M matrix.
+//
+// # Safety
+// The pointers address N * M elements and one.
+int solve_2d_subarray_sum(const int *input,
+                          int *output,
+                          int N,
+                          int M,
+                          int S_ROW,
+                          int E_ROW,
+                          int S_COL,
+                          int E_COL);
+
+// The same of a box of an N x M x K array.
+//
+// # Safety
+// The pointers address N * M * K elements and one.
+int solve_3d_subarray_sum(const int *input,
+                          int *output,
+                          int N,
+                          int M,
+                          int K,
+                          int S_DEP,
+                          int E_DEP,
+                          int S_ROW,
+                          int E_ROW,
+                          int S_COL,
+                          int E_COL);
+
+// *mse = the mean of (predictions[i] - targets[i])^2; of none, NaN.
+//
+// # Safety
+// The pointers address N floats, N and one.
+int solve_mean_squared_error(const float *predictions, const float *targets, float *mse, int N);
+
+// *loss = the mean over the N rows of logits, N x C, of the logarithm of the sum of exponentials, less the logit of
+// the label. It is NaN of no rows, and where a label is no column.
+//
+// # Safety
+// The pointers address N * C floats, N integers and one float.
+int solve_categorical_cross_entropy_loss(const float *logits,
+                                         const int *true_labels,
+                                         float *loss,
+                                         int N,
+                                         int C);
+
+// *output = minus the mean over B x S tokens of the lesser of ratio * advantage and the same of the ratio, clipped to
+// within clip_eps of 1, where ratio is exp(log_pi - log_pi_old). Of none it is NaN.
+//
+// # Safety
+// The pointers address B * S floats each, and one.
+int solve_ppo_clipped_surrogate_loss(const float *advantages,
+                                     const float *log_pi,
+                                     const float *log_pi_old,
+                                     float *output,
+                                     float clip_eps,
+                                     int B,
+                                     int S);
+
+// *output = minus the mean of log(sigmoid(beta * ((chosen - rejected) - (chosen_ref - rejected_ref)))); of none, NaN.
+//
+// # Safety
+// The pointers address B floats each, and one.
+int solve_dpo_sequence_loss(const float *chosen_logps,
+                            const float *rejected_logps,
+                            const float *chosen_ref_logps,
+                            const float *rejected_ref_logps,
+                            float *output,
+                            float beta,
+                            int B);
+
+// *output = minus the mean over B x G x S tokens of the surrogate of solve_ppo_clipped_surrogate_loss, less beta *
+// (exp(d) - d - 1), where d is log_ref - log_pi. The advantage of a response is its reward less the mean of its group,
+// over the standard deviation of the group and 1e-8. Of none the loss is NaN.
+//
+// # Safety
+// The pointers address B * G floats, B * G * S three times, and one.
+int solve_grpo_surrogate_loss(const float *rewards,
+                              const float *log_pi,
+                              const float *log_pi_old,
+                              const float *log_ref,
+                              float *output,
+                              float clip_eps,
+                              float beta,
+                              int B,
+                              int G,
+                              int S);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -8,6 +8,7 @@
 mod body;
 mod signature;
 
+use crate::front::map;
 use crate::front::parse;
 use crate::front::source::{KERNEL, Uses, default_facade, facade, take_attribute};
 use body::Rewriter;
@@ -122,6 +123,10 @@ fn within_module(i: syn::Item, facade: &syn::Path, lang: &TokenStream, is_librar
 /// The functions that callers see, and the body. `module` is the crate that its module names, where the language is in
 /// scope already.
 fn kernel_of(attr: TokenStream, f: Function, module: Option<(&syn::Path, &TokenStream)>) -> TokenStream {
+    let (attr, f) = match map::kernel(&attr, &f.item.sig, &f.body) {
+        Some((attr, sig, body)) => (attr, Function { item: syn::ItemFn { sig, ..f.item }, body }),
+        None => (attr, f),
+    };
     let facade = parse::facade_of(attr.clone()).or(module.map(|(facade, _)| facade.clone()));
     let facade = facade.unwrap_or_else(default_facade);
     let lang = quote! { #facade::__private::lang };

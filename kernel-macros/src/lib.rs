@@ -19,6 +19,7 @@ use tilewright_compiler::editor;
 /// - `kernel(name, CONSTANT = value, ..)`: a kernel of another name, with some parameters given
 /// - `requires = [condition, ..]`: conditions on arguments
 /// - `pdl = [x, ..]`: programmatic dependent launch, with the arrays that are read early
+/// - `map`: the function is one of elements, `fn f(x: Tile<f32>, a: f32) -> Tile<f32>`, and its kernel one of arrays
 /// - `emulate = all`: every configuration has code for the emulated SM
 /// - `crate = path`: the crate that the expansion names, in the place of `::tilewright`
 ///

@@ -149,6 +149,26 @@ static void errors(void) {
     FAILS(solve_fp16_dot_product(h, h + 8, h + 11, 4), TILE_ERROR_OVERLAP, "overlap");
     FAILS(tile_batched_matmul(1, h, h + 8, h + 7, 2, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_1d_convolution(x, x + 32, y, 3, 8), TILE_ERROR_ARGUMENT, "taps");
+    FAILS(solve_2d_convolution(x, x + 8, y, 2, 2, 3, 1), TILE_ERROR_ARGUMENT, "taps");
+    FAILS(solve_swiglu(x, y, 7), TILE_ERROR_ARGUMENT, "odd");
+    FAILS(solve_swiglu(x, x + 2, 8), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_rope_embedding(x, x, x, y, 2, 3), TILE_ERROR_ARGUMENT, "halves");
+    FAILS(solve_weight_dequantization(x, x, y, 2, 2, 0), TILE_ERROR_ARGUMENT, "TILE_SIZE");
+    FAILS(solve_weight_dequantization(x, y, y, 2, 2, 1), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_subarray_sum(i, c, 8, 3, 8), TILE_ERROR_ARGUMENT, "E is 8");
+    FAILS(solve_subarray_sum(i, c, 8, 3, 1), TILE_ERROR_ARGUMENT, "S is 3");
+    FAILS(solve_subarray_sum(i, i, 8, 3, 4), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_2d_subarray_sum(i, c, 2, 4, 0, 2, 0, 1), TILE_ERROR_ARGUMENT, "E_ROW is 2");
+    FAILS(solve_3d_subarray_sum(i, c, 2, 2, 2, 0, 1, 0, 1, -1, 1), TILE_ERROR_ARGUMENT, "S_COL is -1");
+    FAILS(solve_group_normalization(x, x, x, y, 1, 3, 2, 1, 2, 0), TILE_ERROR_ARGUMENT, "groups");
+    FAILS(solve_layer_normalization(x, x, x, x, 2, 2, 0), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_moe_topk_gating(x, y, c, 1, 2, 3), TILE_ERROR_ARGUMENT, "experts");
+    FAILS(solve_moe_topk_gating(x, y, (int *)y, 1, 2, 1), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_int8_kv_cache_attention(x, q, q, x, x, y, 1, 1, 1025), TILE_ERROR_ARGUMENT, "head_dim");
+    FAILS(solve_2d_max_pooling(x, y, 1, 1, 2, 2, 3, 1, 0), TILE_ERROR_ARGUMENT, "window");
+    FAILS(solve_2d_max_pooling(x, y, 1, 1, 2, 2, 1, 0, 0), TILE_ERROR_ARGUMENT, "window");
+    FAILS(solve_categorical_cross_entropy_loss(x, NULL, y, 1, 4), TILE_ERROR_ARGUMENT, "true_labels is a null");
+    FAILS(solve_dot_product(x, x, x + 1, 4), TILE_ERROR_OVERLAP, "overlap");
 
     /* A length of zero touches nothing. */
     CHECK(solve_vector_add(NULL, NULL, NULL, 0) == TILE_OK);
@@ -188,6 +208,75 @@ static void no_device(void) {
 }
 
 enum { N = 1000 };
+
+#define NEAR(x, y) CHECK(fabsf((x) - (float)(y)) < 1e-5f * (1 + fabsf((float)(y))))
+
+/* One result of each challenge operation, by hand. */
+static void challenges(const float *a, const float *b, float *c) {
+    static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 9}, w[4] = {1, 2, -1, 0.5f}, zeros[8], ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    static const int i[8] = {5, 1, 5, 2, -7, 5, 0, 3};
+    int n[2] = {0, 0};
+
+    CHECK(solve_matrix_addition(a, b, c, 31) == TILE_OK && c[960] == a[960] + b[960]);
+    CHECK(solve_sigmoid(x, c, 8) == TILE_OK);
+    NEAR(c[1], 0.880797f);
+    CHECK(solve_silu(x, c, 8) == TILE_OK);
+    NEAR(c[1], 1.761594f);
+    memcpy(c, x, sizeof x);
+    CHECK(solve_value_clipping(c, c, 2.5f, 6.5f, 8) == TILE_OK && c[0] == 2.5f && c[3] == 4 && c[7] == 6.5f); /* in place */
+    CHECK(solve_swiglu(x, c, 8) == TILE_OK);
+    NEAR(c[1], 1.761594f * 6);
+    CHECK(solve_geglu(x, c, 2) == TILE_OK);
+    NEAR(c[0], 1.9545f);
+    CHECK(solve_interleave(x, w, c, 4) == TILE_OK && c[0] == 1 && c[1] == 1 && c[6] == 4 && c[7] == 0.5f);
+    CHECK(solve_rgb_to_grayscale(x, c, 1, 2) == TILE_OK);
+    NEAR(c[1], 0.299f * 4 + 0.587f * 5 + 0.114f * 6);
+    CHECK(solve_rope_embedding(x, ones, ones, c, 2, 4) == TILE_OK && c[0] == 1 - 3 && c[6] == 7 + 5);
+    CHECK(solve_weight_dequantization(x, w, c, 2, 4, 2) == TILE_OK && c[1] == 2 && c[2] == 6 && c[7] == 18);
+
+    CHECK(solve_dot_product(x, w, c, 4) == TILE_OK && c[0] == 4);
+    CHECK(solve_monte_carlo_integration(x, c, 0, 2, 4) == TILE_OK && c[0] == 5);
+    CHECK(solve_count_3d_array_element(i, n, 2, 2, 2, 5) == TILE_OK && n[0] == 3);
+    CHECK(solve_subarray_sum(i, n, 8, 1, 4) == TILE_OK && n[0] == 1);
+    CHECK(solve_2d_subarray_sum(i, n, 2, 4, 0, 1, 1, 2) == TILE_OK && n[0] == 11);
+    CHECK(solve_3d_subarray_sum(i, n, 2, 2, 2, 1, 1, 0, 1, 1, 1) == TILE_OK && n[0] == 8 && n[1] == 0);
+    CHECK(solve_mean_squared_error(x, w, c, 4) == TILE_OK);
+    NEAR(c[0], (0 + 0 + 16 + 12.25f) / 4);
+    CHECK(solve_categorical_cross_entropy_loss(zeros, i + 6, c, 2, 4) == TILE_OK);
+    NEAR(c[0], logf(4));
+    CHECK(solve_ppo_clipped_surrogate_loss(w, zeros, zeros, c, 0.2f, 2, 2) == TILE_OK && c[0] == -0.625f);
+    CHECK(solve_dpo_sequence_loss(x, x, w, w, c, 0.1f, 4) == TILE_OK);
+    NEAR(c[0], logf(2));
+    CHECK(solve_grpo_surrogate_loss(x, w, w, w, c, 0.2f, 0.1f, 1, 2, 2) == TILE_OK);
+    NEAR(c[0], 0);
+
+    CHECK(solve_rms_normalization(w, 2, 1, c, 4, 0) == TILE_OK);
+    NEAR(c[0], 1 + 2 / sqrtf(1.5625f));
+    CHECK(solve_batch_normalization(x, ones, zeros, c, 2, 4, 0) == TILE_OK);
+    NEAR(c[0], -1);
+    CHECK(solve_layer_normalization(x, ones, ones, c, 4, 2, 0) == TILE_OK);
+    NEAR(c[7], 2);
+    CHECK(solve_fused_residual_add_rms_norm(x, ones, ones, c, 4, 2, 0) == TILE_OK);
+    NEAR(c[0], 2 / sqrtf(6.5f));
+    CHECK(solve_group_normalization(x, ones, ones, c, 1, 4, 1, 2, 4, 0) == TILE_OK);
+    NEAR(c[7], 2);
+    CHECK(solve_token_embedding_layer(i + 1, i + 6, x, w, ones, ones, c, 1, 1, 4, 2, 2, 0) == TILE_OK);
+    NEAR(c[0], 0); /* {3, 4} and {1, 2} */
+
+    CHECK(solve_sparse_matrix_vector_multiplication(x, w, c, 2, 4, 8) == TILE_OK && c[0] == 4 && c[1] == 14.5f);
+    CHECK(solve_moe_topk_gating(zeros, c, n, 1, 8, 2) == TILE_OK && c[0] == 0.5f && n[0] == 0 && n[1] == 1);
+    CHECK(solve_nearest_neighbor(x, n, 2) == TILE_OK && n[0] == 1 && n[1] == 0);
+    CHECK(solve_multi_agent_sim(x, c, 2) == TILE_OK && c[0] == 1 + 3 && c[2] == 3);
+    signed char k[4] = {1, 2, 3, 4};
+    CHECK(solve_int8_kv_cache_attention(zeros, k, k, ones, ones, c, 1, 2, 2) == TILE_OK && c[0] == 2 && c[1] == 3);
+
+    CHECK(solve_2d_convolution(x, w, c, 2, 4, 2, 2) == TILE_OK && c[0] == 1 + 4 - 5 + 3);
+    CHECK(solve_3d_convolution(x, w, c, 2, 2, 2, 2, 1, 1) == TILE_OK && c[0] == 1 + 10 && c[3] == 4 + 18);
+    CHECK(solve_gaussian_blur(x, ones, c, 2, 4, 1, 3) == TILE_OK && c[0] == 3 && c[5] == 18);
+    CHECK(solve_2d_max_pooling(x, c, 1, 2, 2, 2, 2, 1, 1) == TILE_OK && c[0] == 1 && c[4] == 4 && c[17] == 9);
+    CHECK(solve_jacobi_stencil_2d(a, c, 3, 3) == TILE_OK && c[0] == a[0] && c[4] == 0.25f * (a[1] + a[3] + a[5] + a[7]));
+    CHECK(solve_causal_depthwise_conv1d(x, w, zeros, c, 1, 4, 2, 2) == TILE_OK && c[0] == 1 && c[2] == 3 + 2 && c[3] == -4 + 1);
+}
 
 static void results(void) {
     static float a[N + 1], b[N], c[N];
@@ -250,6 +339,8 @@ static void results(void) {
     CHECK(solve_color_inversion(image + 1, 25, 40) == TILE_OK);
     for (int k = 0; k < 4 * N; k++) CHECK(image[k + 1] == (k % 4 == 3 ? (unsigned char)k : (unsigned char)(255 - (unsigned char)k)));
     free(image);
+
+    challenges(a, b, c);
 
     /* f16 and bf16 by their bits: 1 + 2, and relu of -1. */
     uint16_t one[2] = {0x3c00, 0x3c00}, two[2] = {0x4000, 0xbc00}, out[2];

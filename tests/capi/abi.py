@@ -25,6 +25,44 @@ SIGNATURES = {
     "solve_fp16_dot_product": [P, P, P, I],
     "solve_batched_matrix_multiplication": [P, P, P, I, I, I, I],
     "solve_fp16_batched_matmul": [P, P, P, I, I, I, I],
+    "solve_matrix_addition": [P, P, P, I],
+    "solve_sigmoid": [P, P, Z],
+    "solve_silu": [P, P, I],
+    "solve_swiglu": [P, P, I],
+    "solve_geglu": [P, P, I],
+    "solve_value_clipping": [P, P, F, F, I],
+    "solve_interleave": [P, P, P, I],
+    "solve_rgb_to_grayscale": [P, P, I, I],
+    "solve_rope_embedding": [P, P, P, P, I, I],
+    "solve_weight_dequantization": [P, P, P, I, I, I],
+    "solve_dot_product": [P, P, P, I],
+    "solve_monte_carlo_integration": [P, P, F, F, I],
+    "solve_count_3d_array_element": [P, P, I, I, I, I],
+    "solve_subarray_sum": [P, P, I, I, I],
+    "solve_2d_subarray_sum": [P, P, I, I, I, I, I, I],
+    "solve_3d_subarray_sum": [P, P, I, I, I, I, I, I, I, I, I],
+    "solve_mean_squared_error": [P, P, P, I],
+    "solve_categorical_cross_entropy_loss": [P, P, P, I, I],
+    "solve_ppo_clipped_surrogate_loss": [P, P, P, P, F, I, I],
+    "solve_dpo_sequence_loss": [P, P, P, P, P, F, I],
+    "solve_grpo_surrogate_loss": [P, P, P, P, P, F, F, I, I, I],
+    "solve_rms_normalization": [P, F, F, P, I, F],
+    "solve_batch_normalization": [P, P, P, P, I, I, F],
+    "solve_layer_normalization": [P, P, P, P, I, I, F],
+    "solve_fused_residual_add_rms_norm": [P, P, P, P, I, I, F],
+    "solve_group_normalization": [P, P, P, P, I, I, I, I, I, F],
+    "solve_token_embedding_layer": [P, P, P, P, P, P, P, I, I, I, I, I, F],
+    "solve_sparse_matrix_vector_multiplication": [P, P, P, I, I, I],
+    "solve_moe_topk_gating": [P, P, P, I, I, I],
+    "solve_nearest_neighbor": [P, P, I],
+    "solve_multi_agent_sim": [P, P, I],
+    "solve_int8_kv_cache_attention": [P, P, P, P, P, P, I, I, I],
+    "solve_2d_convolution": [P, P, P, I, I, I, I],
+    "solve_3d_convolution": [P, P, P, I, I, I, I, I, I],
+    "solve_gaussian_blur": [P, P, P, I, I, I, I],
+    "solve_2d_max_pooling": [P, P, I, I, I, I, I, I, I],
+    "solve_jacobi_stencil_2d": [P, P, I, I],
+    "solve_causal_depthwise_conv1d": [P, P, P, P, I, I, I, I],
     "tile_batched_matmul": [I, P, P, P, L, L, L, L],
     "tile_matmul": [I, I, I, I, P, P, P, L, L, L],
     "tile_matmul_relu": [I, I, I, I, P, P, P, L, L, L],
@@ -83,6 +121,33 @@ EMPTY = {
     "solve_int8_quantized_matmul": [P, P, P, Z, Z, 2, 1.0, 1.0, 1.0, 0, 0, 0],
     "solve_batched_matrix_multiplication": [P, P, P, Z, Z, Z, 2],
     "solve_fp16_batched_matmul": [P, P, P, Z, Z, Z, 2],
+    "solve_matrix_addition": [P, P, P, Z],
+    "solve_sigmoid": [P, P, Z],
+    "solve_silu": [P, P, Z],
+    "solve_swiglu": [P, P, Z],
+    "solve_geglu": [P, P, Z],
+    "solve_value_clipping": [P, P, 0.0, 1.0, Z],
+    "solve_interleave": [P, P, P, Z],
+    "solve_rgb_to_grayscale": [P, P, Z, Z],
+    "solve_rope_embedding": [P, P, P, P, Z, Z],
+    "solve_weight_dequantization": [P, P, P, Z, Z, 2],
+    "solve_rms_normalization": [P, 1.0, 0.0, P, Z, 0.1],
+    "solve_batch_normalization": [P, P, P, P, Z, Z, 0.1],
+    "solve_layer_normalization": [P, P, P, P, Z, Z, 0.1],
+    "solve_fused_residual_add_rms_norm": [P, P, P, P, Z, Z, 0.1],
+    "solve_group_normalization": [P, P, P, P, Z, Z, Z, Z, 2, 0.1],
+    "solve_token_embedding_layer": [P, P, P, P, P, P, P, Z, Z, 2, 2, Z, 0.1],
+    "solve_sparse_matrix_vector_multiplication": [P, P, P, Z, 2, 2],
+    "solve_moe_topk_gating": [P, P, P, Z, 2, Z],
+    "solve_nearest_neighbor": [P, P, Z],
+    "solve_multi_agent_sim": [P, P, Z],
+    "solve_int8_kv_cache_attention": [P, P, P, P, P, P, Z, 2, Z],
+    "solve_2d_convolution": [P, P, P, Z, Z, 2, 2],
+    "solve_3d_convolution": [P, P, P, Z, Z, Z, 2, 2, 2],
+    "solve_gaussian_blur": [P, P, P, Z, Z, 2, 2],
+    "solve_2d_max_pooling": [P, P, Z, Z, Z, Z, 2, 2, 0],
+    "solve_jacobi_stencil_2d": [P, P, Z, Z],
+    "solve_causal_depthwise_conv1d": [P, P, P, P, Z, Z, Z, 2],
     "tile_batched_matmul": [0, P, P, P, Z, Z, Z, 2],
     "tile_matmul": [0, 0, 0, 0, P, P, P, Z, Z, 2],
     "tile_matmul_relu": [0, 0, 0, 0, P, P, P, Z, Z, 2],
@@ -96,9 +161,15 @@ EMPTY = {
 }
 # Those of no elements are 0, where there is a place for it.
 SUMS = {"solve_reduction": [P, P, 0], "solve_count_array_element": [P, P, 0, 5], "solve_count_2d_array_element": [P, P, 0, 3, 5],
-        "solve_fp16_dot_product": [P, P, P, 0]}
+        "solve_fp16_dot_product": [P, P, P, 0], "solve_dot_product": [P, P, P, 0],
+        "solve_count_3d_array_element": [P, P, 2, 0, 2, 5], "solve_subarray_sum": [P, P, 0, 0, -1],
+        "solve_2d_subarray_sum": [P, P, 2, 0, 0, 1, 0, -1], "solve_3d_subarray_sum": [P, P, 2, 2, 0, 0, 1, 0, 1, 0, -1]}
+# Means of nothing are NaN.
+MEANS = {"solve_mean_squared_error": [P, P, P, 0], "solve_monte_carlo_integration": [P, P, 0.0, 1.0, 0],
+         "solve_categorical_cross_entropy_loss": [P, P, P, 0, 2], "solve_ppo_clipped_surrogate_loss": [P, P, P, P, 0.2, 2, 0],
+         "solve_dpo_sequence_loss": [P, P, P, P, P, 0.1, 0], "solve_grpo_surrogate_loss": [P, P, P, P, P, 0.2, 0.1, 0, 2, 2]}
 SETTINGS = {"tile_set_stream", "tile_prepare", "tile_create", "tile_destroy", "tile_handle_set_stream", "tile_handle_prepare"}
-assert {*EMPTY, *SUMS, *SETTINGS} | {"tile_handle_" + operation for operation in HANDLED} == {*SIGNATURES}, "a function is missing"
+assert {*EMPTY, *SUMS, *MEANS, *SETTINGS} | {"tile_handle_" + operation for operation in HANDLED} == {*SIGNATURES}, "a function is missing"
 handle = P()
 assert lib.tile_create(ctypes.byref(handle)) == 0, lib.tile_last_error()
 for operation in HANDLED:
@@ -112,13 +183,15 @@ for name, args in EMPTY.items():
             made = [next(pointers) if a is P else (0 if i == zero else 2) if a is Z else a for i, a in enumerate(args)]
             assert getattr(lib, name)(*made) == 0, (name, made, lib.tile_last_error())
             assert all(m.raw == HELD for m in memory), (name, made, "memory was written")
-for name, args in SUMS.items():
+for name, args in (SUMS | MEANS).items():
     for null in (False, True):
         memory = [ctypes.create_string_buffer(HELD, 64) for a in args if a is P]
         pointers = iter([None] * len(memory) if null else [ctypes.addressof(m) for m in memory])
         assert getattr(lib, name)(*[next(pointers) if a is P else a for a in args]) == 0, (name, null, lib.tile_last_error())
         size = 0 if null else 2 if "fp16" in name else 4
-        assert memory[-1].raw == bytes(size) + HELD[size:] and all(m.raw == HELD for m in memory[:-1]), (name, null)
+        value = memory[-1].raw[:size]
+        assert math.isnan(struct.unpack("<f", value)[0]) if name in MEANS and size else value == bytes(size), (name, value)
+        assert memory[-1].raw[size:] == HELD[size:] and all(m.raw == HELD for m in memory[:-1]), (name, null)
 
 # A handle has a message of its own, which a success keeps.
 assert lib.tile_abi_version() == 1 and lib.tile_version().count(b".") == 2

@@ -32,7 +32,7 @@ type Call = unsafe fn(Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks"
 )]
-const CALLS: [(&str, Call); 32] = [
+const CALLS: [(&str, Call); 70] = [
     ("solve_vector_add", |x| unsafe { tile::solve_vector_add(x.a(), x.b(), x.c(), 1000) }),
     ("solve_matrix_transpose", |x| unsafe { tile::solve_matrix_transpose(x.a(), x.c(), 20, 30) }),
     ("solve_softmax", |x| unsafe { tile::solve_softmax(x.a(), x.c(), 1000) }),
@@ -57,6 +57,73 @@ const CALLS: [(&str, Call); 32] = [
     }),
     ("solve_fp16_batched_matmul", |x| unsafe { tile::solve_fp16_batched_matmul(x.a(), x.b(), x.c(), 2, 24, 32, 40) }),
     ("solve_matrix_multiplication", |x| unsafe { tile::solve_matrix_multiplication(x.a(), x.b(), x.c(), 24, 40, 32) }),
+    ("solve_matrix_addition", |x| unsafe { tile::solve_matrix_addition(x.a(), x.b(), x.c(), 30) }),
+    ("solve_sigmoid", |x| unsafe { tile::solve_sigmoid(x.a(), x.c(), 1000) }),
+    ("solve_silu", |x| unsafe { tile::solve_silu(x.a(), x.c(), 1000) }),
+    ("solve_swiglu", |x| unsafe { tile::solve_swiglu(x.a(), x.c(), 1002) }),
+    ("solve_geglu", |x| unsafe { tile::solve_geglu(x.a(), x.c(), 1002) }),
+    ("solve_value_clipping", |x| unsafe { tile::solve_value_clipping(x.a(), x.c(), 0.5, 1.5, 1000) }),
+    ("solve_interleave", |x| unsafe { tile::solve_interleave(x.a(), x.b(), x.c(), 1000) }),
+    ("solve_rgb_to_grayscale", |x| unsafe { tile::solve_rgb_to_grayscale(x.a(), x.c(), 20, 30) }),
+    ("solve_rope_embedding", |x| unsafe { tile::solve_rope_embedding(x.a(), x.b(), x.b(), x.c(), 30, 34) }),
+    ("solve_weight_dequantization", |x| unsafe { tile::solve_weight_dequantization(x.a(), x.b(), x.c(), 20, 50, 8) }),
+    ("solve_dot_product", |x| unsafe { tile::solve_dot_product(x.a(), x.b(), x.c(), 1000) }),
+    ("solve_monte_carlo_integration", |x| unsafe { tile::solve_monte_carlo_integration(x.a(), x.c(), 0.0, 2.0, 1000) }),
+    ("solve_count_3d_array_element", |x| unsafe {
+        tile::solve_count_3d_array_element(x.a(), x.c(), 10, 5, 20, 1 << 30)
+    }),
+    ("solve_subarray_sum", |x| unsafe { tile::solve_subarray_sum(x.a(), x.c(), 1000, 7, 900) }),
+    ("solve_2d_subarray_sum", |x| unsafe { tile::solve_2d_subarray_sum(x.a(), x.c(), 20, 50, 1, 18, 3, 49) }),
+    ("solve_3d_subarray_sum", |x| unsafe { tile::solve_3d_subarray_sum(x.a(), x.c(), 5, 10, 20, 1, 3, 0, 8, 3, 19) }),
+    ("solve_mean_squared_error", |x| unsafe { tile::solve_mean_squared_error(x.a(), x.b(), x.c(), 1000) }),
+    // Small floats are no columns of labels, which are integers: the loss is NaN.
+    ("solve_categorical_cross_entropy_loss", |x| unsafe {
+        tile::solve_categorical_cross_entropy_loss(x.a(), x.b(), x.c(), 20, 50)
+    }),
+    ("solve_ppo_clipped_surrogate_loss", |x| unsafe {
+        tile::solve_ppo_clipped_surrogate_loss(x.a(), x.b(), x.a(), x.c(), 0.2, 20, 50)
+    }),
+    ("solve_dpo_sequence_loss", |x| unsafe {
+        tile::solve_dpo_sequence_loss(x.a(), x.b(), x.b(), x.a(), x.c(), 0.1, 1000)
+    }),
+    ("solve_grpo_surrogate_loss", |x| unsafe {
+        tile::solve_grpo_surrogate_loss(x.a(), x.b(), x.a(), x.b(), x.c(), 0.2, 0.1, 5, 10, 20)
+    }),
+    ("solve_rms_normalization", |x| unsafe { tile::solve_rms_normalization(x.a(), 2.0, 1.0, x.c(), 1000, 0.1) }),
+    ("solve_batch_normalization", |x| unsafe {
+        tile::solve_batch_normalization(x.a(), x.b(), x.b(), x.c(), 20, 50, 0.1)
+    }),
+    ("solve_layer_normalization", |x| unsafe {
+        tile::solve_layer_normalization(x.a(), x.b(), x.b(), x.c(), 20, 50, 0.1)
+    }),
+    ("solve_fused_residual_add_rms_norm", |x| unsafe {
+        tile::solve_fused_residual_add_rms_norm(x.a(), x.b(), x.b(), x.c(), 20, 50, 0.1)
+    }),
+    ("solve_group_normalization", |x| unsafe {
+        tile::solve_group_normalization(x.a(), x.b(), x.b(), x.c(), 2, 6, 8, 9, 3, 0.1)
+    }),
+    ("solve_token_embedding_layer", |x| unsafe {
+        tile::solve_token_embedding_layer(x.a(), x.b(), x.a(), x.b(), x.b(), x.b(), x.c(), 2, 10, 20, 30, 40, 0.1)
+    }),
+    ("solve_sparse_matrix_vector_multiplication", |x| unsafe {
+        tile::solve_sparse_matrix_vector_multiplication(x.a(), x.b(), x.c(), 20, 50, 300)
+    }),
+    ("solve_moe_topk_gating", |x| unsafe {
+        tile::solve_moe_topk_gating(x.a(), x.c(), x.c::<c_int>().wrapping_add(1000), 20, 50, 3)
+    }),
+    ("solve_nearest_neighbor", |x| unsafe { tile::solve_nearest_neighbor(x.a(), x.c(), 300) }),
+    ("solve_multi_agent_sim", |x| unsafe { tile::solve_multi_agent_sim(x.a(), x.c(), 250) }),
+    ("solve_int8_kv_cache_attention", |x| unsafe {
+        tile::solve_int8_kv_cache_attention(x.a(), x.b(), x.b(), x.a(), x.a(), x.c(), 2, 200, 32)
+    }),
+    ("solve_2d_convolution", |x| unsafe { tile::solve_2d_convolution(x.a(), x.b(), x.c(), 20, 50, 3, 5) }),
+    ("solve_3d_convolution", |x| unsafe { tile::solve_3d_convolution(x.a(), x.b(), x.c(), 5, 10, 20, 2, 3, 5) }),
+    ("solve_gaussian_blur", |x| unsafe { tile::solve_gaussian_blur(x.a(), x.b(), x.c(), 20, 50, 3, 5) }),
+    ("solve_2d_max_pooling", |x| unsafe { tile::solve_2d_max_pooling(x.a(), x.c(), 2, 3, 11, 13, 3, 2, 1) }),
+    ("solve_jacobi_stencil_2d", |x| unsafe { tile::solve_jacobi_stencil_2d(x.a(), x.c(), 20, 50) }),
+    ("solve_causal_depthwise_conv1d", |x| unsafe {
+        tile::solve_causal_depthwise_conv1d(x.a(), x.b(), x.b(), x.c(), 2, 10, 50, 4)
+    }),
     ("tile_batched_matmul", |x| unsafe { tile::tile_batched_matmul(2, x.a(), x.b(), x.c(), 2, 24, 32, 40) }),
     ("tile_vector_add", |x| unsafe { tile::tile_vector_add(1, x.a(), x.b(), x.c(), 1000) }),
     ("tile_relu", |x| unsafe { tile::tile_relu(2, x.a(), x.c(), 1000) }),
@@ -141,7 +208,8 @@ impl Caller {
     fn new(seed: u64) -> Caller {
         let model = Model::new(seed);
         let entered = model.enter();
-        tilewright_kernels::all().into_iter().for_each(|d| model.register(d));
+        let kernels = tilewright_kernels::all().into_iter().chain(tilewright_challenges::all());
+        kernels.for_each(|d| model.register(d));
         // SAFETY: the model's functions keep to the driver's contract.
         let driver = unsafe { Driver::from_symbols(|name| Model::symbol(name).unwrap_or(core::ptr::null())) };
         let own = driver.expect("the model has all functions").enter();

@@ -1,8 +1,19 @@
 //! The challenge operations. `include/tile_challenges.h` is generated from this folder.
 
+mod arrays;
+mod elementwise;
+mod norms;
 mod products;
+mod rows;
+mod stencil;
+mod sums;
 
+pub use elementwise::*;
+pub use norms::*;
 pub use products::*;
+pub use rows::*;
+pub use stencil::*;
+pub use sums::*;
 
 use crate::at::At;
 use crate::guard::{Failure, enter};

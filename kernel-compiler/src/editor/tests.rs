@@ -135,3 +135,11 @@ fn modules_see_the_items_of_their_libraries() {
     }
     assert!(!out.contains("tile_kernel") && !out.contains("tilewright"), "{out}");
 }
+
+#[test]
+fn a_function_of_elements_takes_slices() {
+    let out = expanded("map", "pub fn scale(x: Tile<f32>, a: f32) -> Tile<f32> { a * x }");
+    contains(&out, "x: impl ::tilewright::__private::AsSlice<'__a, f32>, a: f32");
+    contains(&out, "out: impl ::tilewright::__private::AsSliceMut<'__a, f32>");
+    contains(&out, "{ a * x }");
+}

@@ -5,6 +5,7 @@ pub mod constants;
 pub mod infer;
 pub mod instance;
 pub mod library;
+pub mod map;
 pub mod module;
 pub mod names;
 pub mod parse;

@@ -4,6 +4,7 @@ use crate::diag::{Diagnostics, Reported, Result};
 use crate::front::ast::{self, Scope};
 use crate::front::instance::{Kernel, fingerprint, lines};
 use crate::front::library::{self, Libraries};
+use crate::front::map;
 use crate::front::parse;
 use crate::front::source::{KERNEL, Source, Uses, default_facade, take_attribute, walk};
 use proc_macro2::TokenStream;
@@ -29,6 +30,7 @@ pub struct Found {
 impl Found {
     /// A function that stands alone.
     pub fn alone(attr: TokenStream, item: syn::ItemFn) -> Found {
+        let (attr, item) = map::rewritten(attr, item);
         let (context, standard) = (TokenStream::new(), TokenStream::new());
         Found { attr, item, scope: Ok(Rc::default()), context, standard, facade: default_facade() }
     }
@@ -76,7 +78,7 @@ pub fn module(
         let syn::Item::Fn(f) = i else { return true };
         match take_attribute(&mut f.attrs, KERNEL) {
             Some(attr) => {
-                kernels.push((attr, f.clone()));
+                kernels.push(map::rewritten(attr, f.clone()));
                 false
             }
             None => true,

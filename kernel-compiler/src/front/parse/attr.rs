@@ -4,6 +4,7 @@
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
 use crate::front::ast::{Config, Const, ConstParam, Expr, TypeName, TypeParam};
+use crate::front::map::MAP;
 use crate::front::parse::constants::Value;
 use crate::front::parse::types::unknown_type;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -212,6 +213,11 @@ impl Parse for Item {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Pdl(bracketed_list(input)?))
             }
+            MAP => Err(syn::Error::new(
+                key.span(),
+                "`map` is for a function of elements with a result, and makes its `grid` and `requires`: \
+                 fn f(x: Tile<f32>, a: f32) -> Tile<f32> { a * x }",
+            )),
             "crate" => {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Crate(input.call(syn::Path::parse_mod_style)?))
@@ -219,7 +225,7 @@ impl Parse for Item {
             other => Err(syn::Error::new(
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..] and crate = path"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], map and crate = path"
                 ),
             )),
         }

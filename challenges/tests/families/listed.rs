@@ -1,0 +1,35 @@
+//! What the build script makes of the kernels.
+
+use crate::backends::CONFIGS;
+use tilewright::kernel::bundle::Bundle;
+use tilewright_challenges::{SOURCES, all};
+
+#[test]
+fn no_kernel_has_more_configurations_than_are_tested() {
+    for kernel in all() {
+        assert!(kernel.configs.len() <= CONFIGS, "{} has {}", kernel.name, kernel.configs.len());
+    }
+}
+
+#[test]
+fn a_family_is_one_file_of_kernels() {
+    let kernels: Vec<_> = SOURCES.iter().filter(|(file, _)| file.starts_with("src/kernels/")).collect();
+    assert!(kernels.len() == 8 && all().len() > 30, "{} files, {} kernels", kernels.len(), all().len());
+    for (file, text) in kernels {
+        assert!(text.lines().count() < 300, "{file}");
+    }
+}
+
+/// In a build with a device toolchain every kernel has code for the H100 and the H200, none of which spills registers.
+#[test]
+fn no_kernel_spills_registers() {
+    for kernel in all() {
+        assert_eq!(kernel.bundle.is_some(), option_env!("TILE_BUNDLE_DIR").is_some(), "{}", kernel.name);
+        let Some(bytes) = kernel.bundle else { continue };
+        let bundle = Bundle::parse(bytes).unwrap();
+        for entry in kernel.configs.iter().flat_map(|c| c.variants).map(|v| bundle.entry(v.entry).unwrap()) {
+            let image = bundle.image_for(entry, (9, 0)).unwrap();
+            assert!(image.usage.is_none_or(|u| u.spill_bytes == 0), "{}: {:?}", kernel.name, image.usage);
+        }
+    }
+}

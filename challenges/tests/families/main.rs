@@ -1,0 +1,12 @@
+//! Every operation against plain Rust in f64, on the CPU in each configuration, and on the emulated multiprocessor.
+
+mod attention;
+mod backends;
+mod elementwise;
+mod listed;
+mod losses;
+mod norms;
+mod pairs;
+mod rows;
+mod stencil;
+mod sums;
