@@ -165,6 +165,8 @@ pub use tilewright_macros::tile_library;
 /// ```
 #[cfg(feature = "runtime")]
 pub use tilewright_macros::tile_module;
+#[cfg(feature = "ops")]
+pub use tilewright_ops as ops;
 #[cfg(feature = "runtime")]
 pub use tilewright_runtime::*;
 
