@@ -3,8 +3,8 @@
 use crate::backend;
 use crate::guard::Result;
 use crate::handle::tile_handle;
+use tilewright_ops::ExecOptions;
 use tilewright_runtime::DeviceId;
-use tilewright_runtime::ops::ExecOptions;
 
 /// Whose device, stream and mode a call has.
 #[derive(Clone, Copy)]

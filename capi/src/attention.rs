@@ -6,7 +6,7 @@ use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, flag, long, operand, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use tilewright_core::{bf16, f16};
-use tilewright_runtime::ops::{self, Attend};
+use tilewright_ops::{self as ops, Attend};
 
 /// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d. Each of
 /// shared serves heads / shared consecutive heads of q; d is 128 at most. With causal of 1 the last query sees all

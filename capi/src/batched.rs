@@ -7,7 +7,7 @@ use crate::matmul::Operands;
 use crate::memory::long;
 use core::ffi::{c_int, c_longlong, c_void};
 use tilewright_core::{bf16, f16};
-use tilewright_runtime::ops::{self, BatchMultiply};
+use tilewright_ops::{self as ops, BatchMultiply};
 
 /// c[i] = a[i] b[i] for every i of the batch: a is batch x m x k, b is batch x k x n, c is batch x m x n. dtype: 0 f32,
 /// 1 f16, 2 bf16.

@@ -4,7 +4,7 @@ use crate::at::At;
 use crate::guard::{Result, enter};
 use crate::memory::{Array, area, long};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
-use tilewright_runtime::ops::{self, Float};
+use tilewright_ops::{self as ops, Float};
 
 /// The slope of the leaky ReLU.
 pub(crate) const SLOPE: f32 = 0.01;

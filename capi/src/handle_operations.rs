@@ -8,7 +8,7 @@ use crate::guard::Result;
 use crate::handle::{enter, tile_handle_t};
 use crate::matmul::general;
 use core::ffi::{c_float, c_int, c_longlong, c_void};
-use tilewright_runtime::ops::Epilogue;
+use tilewright_ops::Epilogue;
 
 /// Runs an operation with a handle.
 ///

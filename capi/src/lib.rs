@@ -1,4 +1,4 @@
-//! libtile.so. One function per operation; all of them check, then call `tilewright_runtime::ops`.
+//! libtile.so. One function per operation; all of them check, then call `tilewright_ops`.
 //!
 //! `include/tile.h` is generated from here, and `include/tile_challenges.h` from `challenges/`.
 

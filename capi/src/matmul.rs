@@ -7,7 +7,7 @@ use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, flag, long, operand, volume};
 use core::ffi::{c_int, c_longlong, c_void};
 use tilewright_core::{Element, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
-use tilewright_runtime::ops::{self, Epilogue, Matmul, Multiply, Precision, Transpose};
+use tilewright_ops::{self as ops, Epilogue, Matmul, Multiply, Precision, Transpose};
 
 /// c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8
 /// (c is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32

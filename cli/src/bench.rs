@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use tilewright_bench::{Case, Failure, Metric, Options, Skip, Sweep, Verdict, Work};
 use tilewright_conformance::{OPERATIONS, Operation, Setup};
 use tilewright_core::DType;
-use tilewright_runtime::ops::{ExecOptions, PinnedConfig};
+use tilewright_ops::{ExecOptions, PinnedConfig};
 use tilewright_runtime::{Error, Runtime};
 
 #[derive(clap::Args)]

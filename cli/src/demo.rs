@@ -7,7 +7,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use tilewright_bench::{Table, Timer, format};
 use tilewright_conformance::{OPERATIONS, Setup};
-use tilewright_runtime::ops::ExecOptions;
+use tilewright_ops::ExecOptions;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -9,8 +9,8 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tilewright_core::{Element, bf16, f8e4m3, f16};
-use tilewright_runtime::ops::{
-    self, BatchMultiply, ExecOptions, FittedModel, Matmul, Multiply, Precision, Quality, SampledCall, Samples,
+use tilewright_ops::{
+    self as ops, BatchMultiply, ExecOptions, FittedModel, Matmul, Multiply, Precision, Quality, SampledCall, Samples,
     Transpose,
 };
 use tilewright_runtime::{BackendKind, Buffer, Device, Runtime};

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use std::time::Duration;
 use tilewright_bench::Timer;
 use tilewright_core::{DType, bf16, f8e4m3, f8e5m2, f16};
-use tilewright_runtime::ops::{Matmul, Multiply, Precision, Prediction, Transpose};
+use tilewright_ops::{Matmul, Multiply, Precision, Prediction, Transpose};
 use tilewright_runtime::{BackendKind, Buffer, Runtime};
 
 #[derive(clap::Args)]

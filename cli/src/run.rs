@@ -5,8 +5,8 @@ use crate::out::outln;
 use anyhow::{Result, anyhow};
 use std::time::{Duration, Instant};
 use tilewright_conformance::{Operation, Problem, Setup, Verdict};
+use tilewright_ops::{ExecOptions, PinnedConfig};
 use tilewright_runtime::Runtime;
-use tilewright_runtime::ops::{ExecOptions, PinnedConfig};
 
 #[derive(clap::Args)]
 pub struct Args {

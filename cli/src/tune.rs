@@ -10,7 +10,7 @@ use std::time::Duration;
 use tilewright_bench::format;
 use tilewright_conformance::{Operation, Setup};
 use tilewright_core::KernelDesc;
-use tilewright_runtime::ops::ExecOptions;
+use tilewright_ops::ExecOptions;
 use tilewright_runtime::{Autotune, BackendKind, Outcome, Report, Runtime};
 
 #[derive(clap::Args)]

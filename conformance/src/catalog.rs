@@ -6,7 +6,7 @@ use tilewright_core::{DType, KernelDesc, ParamKind};
 use tilewright_runtime::Runtime;
 use tilewright_runtime::{Error, Result};
 
-/// An operation of [`tilewright_runtime::ops`].
+/// An operation of [`tilewright_ops`].
 #[derive(Clone, Copy)]
 pub struct Operation {
     pub name: &'static str,
@@ -488,7 +488,7 @@ mod tests {
         for op in OPERATIONS {
             let size: Vec<u64> = op.axes.iter().map(|_| 9).collect();
             let mut problem = op.prepare(&rt, &Setup::plain(op.dtypes[0], &size, 1)).unwrap();
-            let on = tilewright_runtime::ops::ExecOptions::new(&rt);
+            let on = tilewright_ops::ExecOptions::new(&rt);
             problem.launch(&on).unwrap();
             assert!(problem.check().unwrap().passed(), "{}", op.name);
             problem.launch(&on).unwrap();

@@ -24,7 +24,7 @@ pub use verdict::Verdict;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use tilewright_core::{ConfigDesc, DType, KernelDesc, VariantDesc};
-use tilewright_runtime::ops::ExecOptions;
+use tilewright_ops::ExecOptions;
 use tilewright_runtime::{BackendKind, Runtime};
 use tilewright_runtime::{Error, Result};
 

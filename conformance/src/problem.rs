@@ -4,8 +4,8 @@ use super::edge_values::EdgeRow;
 use super::pattern::{Output, Pattern};
 use super::verdict::Verdict;
 use tilewright_core::DType;
+use tilewright_ops::ExecOptions;
 use tilewright_runtime::Result;
-use tilewright_runtime::ops::ExecOptions;
 
 /// What to prepare.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
-//! The kernels: one file per operation, and `library`, which several of them use. `tilewright_runtime::ops` has a
-//! checked, typed function for each.
+//! The kernels: one file per operation, and `library`, which several of them use. `tilewright_ops` has a checked, typed
+//! function for each.
 //!
 //! A kernel `k` of module `m` is two things: the function `m::k(..)`, which binds arguments to a call, and the module
 //! `m::k`, with its descriptors.

@@ -216,9 +216,26 @@ impl Runtime {
         Ok(Launcher { rt: self.clone(), stream: stream.clone(), call, ready })
     }
 
-    /// Does of a launch what a capture would not have: checks, and loads the code. Nothing is measured.
-    #[cfg(feature = "ops")]
-    pub(crate) fn load(&self, stream: &Stream, call: &Call<'_>, options: &LaunchOptions) -> Result<()> {
+    /// Checks a call and loads its code, so that a capture of the same launch finds it loaded. Nothing is enqueued or
+    /// measured: for an operation that is prepared.
+    ///
+    /// Errors: as [`Runtime::launch_with`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{LaunchOptions, Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn one(y: &mut [f32]) {
+    ///     store(y, 0, 1.0);
+    /// }
+    ///
+    /// let (rt, mut y) = (Runtime::cpu(), [0.0f32]);
+    /// rt.load(rt.stream(), &one(&mut y), &LaunchOptions::default())?;
+    /// assert_eq!(y, [0.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn load(&self, stream: &Stream, call: &Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.id, call, options.allow_exact_alias)?;
         let _entered = match &self.0.backend {
             Backend::Cuda(cuda) => {

@@ -24,22 +24,18 @@ mod emulate;
 mod emulator_options;
 mod error;
 mod event;
+mod extension;
 mod external;
 mod graph;
 mod launch;
 mod leases;
 mod marks;
 mod occupancy;
-#[cfg(feature = "ops")]
-pub mod ops;
 mod plan;
-#[cfg(feature = "ops")]
-mod planner;
-#[cfg(feature = "ops")]
-mod resources;
+#[doc(hidden)]
+pub mod private;
 mod runtime;
 mod scratch;
-#[cfg(feature = "ops")]
 mod scratch_limit;
 mod select;
 mod stream;
@@ -67,6 +63,7 @@ pub use device::{Device, Limits, Multiprocessor};
 pub use emulate::Launched;
 pub use error::{DriverError, Error, Result};
 pub use event::Event;
+pub use extension::Extension;
 pub use external::{ExternalSlice, ExternalSliceMut};
 pub use graph::Graph;
 pub use launch::{LaunchOptions, Launcher, Pdl};

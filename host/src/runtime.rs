@@ -7,26 +7,14 @@ use crate::cuda::{Cuda, module};
 use crate::device::Device;
 use crate::emulator_options::{self, Options};
 use crate::error::{Error, Result};
+use crate::extension::{Extension, Extensions};
 use crate::plan::Plans;
-#[cfg(feature = "ops")]
-use crate::planner::decided::Decided;
-#[cfg(feature = "ops")]
-use crate::planner::device::DeviceModel;
-#[cfg(feature = "ops")]
-use crate::planner::offers::Offers;
-#[cfg(feature = "ops")]
-use crate::resources::OfKernels;
-#[cfg(feature = "ops")]
 use crate::scratch_limit::ScratchLimit;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-#[cfg(feature = "ops")]
-use std::sync::{PoisonError, RwLock};
-#[cfg(feature = "ops")]
-use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{Element, KernelDesc};
 
 /// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number
@@ -61,27 +49,16 @@ pub(crate) struct Inner {
     pub stream: Stream,
     pub tuner: Tuner,
     pub plans: Plans,
-    /// Plans of operations.
-    #[cfg(feature = "ops")]
-    pub decided: Decided,
-    /// For predictions, as the model of the device is.
-    #[cfg(feature = "ops")]
-    pub resources: OfKernels,
-    /// Of the planner.
-    #[cfg(feature = "ops")]
-    pub offers: Offers,
-    #[cfg(feature = "ops")]
     pub scratch_limit: ScratchLimit,
-    #[cfg(feature = "ops")]
-    pub model: PerProcess<RwLock<Option<Arc<DeviceModel>>>>,
+    /// Of libraries of operations.
+    pub extensions: Extensions,
 }
 
 impl Inner {
     /// Forgets which plans and configurations were decided on.
     pub fn forget(&self) {
         self.plans.clear();
-        #[cfg(feature = "ops")]
-        self.decided.clear();
+        self.extensions.for_each(|e| e.forget_choices());
     }
 }
 
@@ -323,7 +300,6 @@ impl Runtime {
             _ => Stream::host(),
         };
         let tuner = Tuner::new(&device);
-        #[cfg(feature = "ops")]
         let scratch_limit = ScratchLimit::from_env(device.memory);
         Runtime(Arc::new(Inner {
             device,
@@ -331,16 +307,8 @@ impl Runtime {
             stream,
             tuner,
             plans: Plans::default(),
-            #[cfg(feature = "ops")]
-            decided: Decided::default(),
-            #[cfg(feature = "ops")]
-            resources: OfKernels::default(),
-            #[cfg(feature = "ops")]
-            offers: Offers::default(),
-            #[cfg(feature = "ops")]
             scratch_limit,
-            #[cfg(feature = "ops")]
-            model: PerProcess::new(),
+            extensions: Extensions::default(),
         }))
     }
 
@@ -413,14 +381,14 @@ impl Runtime {
         self.0.forget();
     }
 
-    /// Bytes of scratch memory that copies of operands and results of one operation may take together.
-    #[cfg(feature = "ops")]
+    /// Bytes of scratch memory that an operation may take to be faster. Operations of libraries ask for it before they
+    /// choose how they are carried out; launches do not.
     pub fn scratch_limit(&self) -> u64 {
         self.0.scratch_limit.get()
     }
 
-    /// Overrides `TILE_SCRATCH_MIB` for this runtime: plans whose copies take more bytes are not considered. Choices
-    /// made before are made again.
+    /// Overrides `TILE_SCRATCH_MIB` for this runtime: plans of an operation whose copies take more bytes are not
+    /// considered. Choices made before are made again.
     ///
     /// # Examples
     /// ```
@@ -428,7 +396,6 @@ impl Runtime {
     /// rt.set_scratch_limit(64 << 20);
     /// assert_eq!(rt.scratch_limit(), 64 << 20);
     /// ```
-    #[cfg(feature = "ops")]
     pub fn set_scratch_limit(&self, bytes: u64) {
         self.0.scratch_limit.set(bytes);
         self.0.forget();
@@ -443,9 +410,14 @@ impl Runtime {
     /// ```
     pub fn set_cache_dir(&self, dir: Option<PathBuf>) {
         self.0.tuner.set_dir(dir);
-        #[cfg(feature = "ops")]
-        self.0.model.get_or_init(Default::default).write().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.extensions.for_each(|e| e.forget_files());
         self.0.forget();
+    }
+
+    /// The state of this type that a library keeps in this runtime, made by its default where it is not there yet.
+    /// [`Extension`] has an example.
+    pub fn extension<T: Extension + Default>(&self) -> &T {
+        self.0.extensions.get()
     }
 
     /// The tuning results, on this device, of all kernels that this runtime has launched and of all operations that

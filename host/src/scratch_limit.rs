@@ -1,4 +1,4 @@
-//! How much scratch memory a plan of an operation may take.
+//! How much scratch memory an operation may take to be faster.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

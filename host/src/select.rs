@@ -17,10 +17,14 @@ use tilewright_core::{Call, ConfigDesc, KernelDesc, ParamKind};
 
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
 
-/// What a kernel's results are filed under.
-pub(crate) struct File {
+/// What results are filed under.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The kernel or the operation, with its types.
     pub label: String,
+    /// Changes with the code.
     pub hash: String,
+    /// The rounded sizes, and all else that decides.
     pub signature: String,
 }
 
@@ -272,7 +276,6 @@ impl Runtime {
     }
 
     /// Measures candidates whose runs `run` enqueues.
-    #[cfg(feature = "ops")]
     pub(crate) fn search_among(
         &self,
         stream: &Stream,
@@ -378,18 +381,6 @@ impl Runtime {
         stream: &Stream,
         op: &Tunable,
         outputs: &[Output<'_>],
-        run: impl FnMut(usize) -> Result<()>,
-    ) -> Result<usize> {
-        self.select_or_measure(stream, op, outputs, true, run)
-    }
-
-    /// The same; without `measure` the best guess where nothing is known, as in a capture.
-    pub(crate) fn select_or_measure(
-        &self,
-        stream: &Stream,
-        op: &Tunable,
-        outputs: &[Output<'_>],
-        measure: bool,
         mut run: impl FnMut(usize) -> Result<()>,
     ) -> Result<usize> {
         let buckets: Buckets = op.sizes.iter().map(|&s| key::extent_bucket(s as u64)).collect();
@@ -416,7 +407,7 @@ impl Runtime {
             i
         } else if op.candidates.len() < 2 || !self.would_tune() {
             guess()
-        } else if stream.is_capturing() || !measure {
+        } else if stream.is_capturing() {
             return Ok(guess());
         } else {
             let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;

@@ -1,11 +1,7 @@
 //! Which variant of a configuration runs: the first that the device can run and that takes the arguments.
 
 use crate::error::Error;
-#[cfg(feature = "ops")]
-use crate::resources::OfEntries;
 use crate::runtime::{Backend, Inner};
-#[cfg(feature = "ops")]
-use std::sync::Arc;
 use tilewright_core::bundle::Arch;
 use tilewright_core::{ConfigDesc, GridCtx, Guard, KernelDesc, ParamKind, Test, VariantDesc};
 
@@ -56,20 +52,6 @@ impl Inner {
                 .only
                 .is_none_or(|t| t == cuda.target || t.parse::<Arch>().is_ok_and(|a| a.ptx_runs_on(cuda.compute))),
         }
-    }
-
-    /// Whether tensor maps serve some variant of a kernel here.
-    #[cfg(feature = "ops")]
-    pub(crate) fn takes_maps(&self, desc: &KernelDesc) -> bool {
-        let mut variants = desc.configs.iter().flat_map(|c| c.variants);
-        !matches!(self.backend, Backend::Cpu) && variants.any(|v| !v.maps.is_empty() && self.runs(v))
-    }
-
-    /// What the entries of a kernel take of a multiprocessor; nothing off the GPU.
-    #[cfg(feature = "ops")]
-    pub(crate) fn resources(&self, desc: &'static KernelDesc) -> Option<Arc<OfEntries>> {
-        let Backend::Cuda(cuda) = &self.backend else { return None };
-        Some(self.resources.of(desc, cuda.compute))
     }
 
     /// What a plan and a tuning result depend on beside sizes. Cheap: it looks no further than the first configuration

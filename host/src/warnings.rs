@@ -3,8 +3,8 @@
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-/// Writes warnings to stderr, or the events that `RUST_LOG` asks for, as in `tilewright_runtime=debug`. Nothing changes
-/// where the process has a subscriber of `tracing`.
+/// Writes warnings to stderr, or the events that `RUST_LOG` asks for, as in `tilewright=debug`. Nothing changes where
+/// the process has a subscriber of `tracing`.
 ///
 /// # Examples
 /// ```

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 type Edges = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
 
 /// The crates that are read.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "kernel-compiler",
     "kernel-core",
     "kernel-build",
     "host",
+    "ops",
     "conformance",
     "cli",
     "capi",

@@ -2,7 +2,7 @@
 
 use super::{driver, over};
 use tilewright_model_driver::Model;
-use tilewright_runtime::ops::{self, ExecOptions, Matmul};
+use tilewright_ops::{self as ops, ExecOptions, Matmul};
 use tilewright_runtime::{Autotune, Buffer, Driver, Result, Runtime, Stream};
 
 type Operation = fn(&ExecOptions, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;

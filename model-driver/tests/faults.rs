@@ -116,7 +116,7 @@ fn host_memory_that_runs_out_is_an_error_beside_a_device() {
 #[test]
 fn host_memory_that_runs_out_in_an_operation_is_an_error() {
     use tilewright_conformance::{OPERATIONS, Scope, Setup};
-    use tilewright_runtime::ops::ExecOptions;
+    use tilewright_ops::ExecOptions;
     let rt = Runtime::cpu();
     rt.set_autotune(Autotune::Off);
     let mut failed = 0;

@@ -1,4 +1,5 @@
-//! The crates that a user's program gets with ours: their licences, their oldest compilers, and no crate twice.
+//! The crates that a user's program gets with ours: their licences, their oldest compilers, and no crate twice. The
+//! packages of the workspace that are built beside the kernels, and not after them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -41,8 +42,9 @@ fn packages(metadata: &Value) -> BTreeMap<&str, &Value> {
     list(metadata, "packages").iter().map(|p| (text(p, "id"), p)).collect()
 }
 
-/// The packages that a program gets with `root`: all that it depends on, and that its build depends on.
-fn with<'a>(metadata: &'a Value, root: &str) -> BTreeSet<&'a str> {
+/// The packages that a program gets with `root`: all that it depends on, and that its build depends on. With `tests`
+/// also those that its tests depend on.
+fn with<'a>(metadata: &'a Value, root: &str, tests: bool) -> BTreeSet<&'a str> {
     let nodes: BTreeMap<&str, &Value> =
         list(&metadata["resolve"], "nodes").iter().map(|n| (text(n, "id"), n)).collect();
     let packages = packages(metadata);
@@ -50,7 +52,8 @@ fn with<'a>(metadata: &'a Value, root: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     while let Some(id) = todo.pop() {
         if found.insert(id) {
-            let used = |d: &&Value| list(d, "dep_kinds").iter().any(|k| text(k, "kind") != "dev");
+            let dev = tests && text(packages[id], "name") == root;
+            let used = |d: &&Value| list(d, "dep_kinds").iter().any(|k| dev || text(k, "kind") != "dev");
             todo.extend(list(nodes[id], "deps").iter().filter(used).map(|d| text(d, "pkg")));
         }
     }
@@ -79,11 +82,29 @@ fn a_program_gets_each_crate_once() {
     let metadata = metadata(&["--manifest-path", "tilewright/Cargo.toml", "--features", "ops,build,cudarc,emulator"]);
     let packages = packages(&metadata);
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for id in with(&metadata, "tilewright") {
+    for id in with(&metadata, "tilewright", false) {
         versions.entry(text(packages[id], "name")).or_default().insert(text(packages[id], "version"));
     }
     let twice: Vec<_> = versions.iter().filter(|(_, v)| v.len() > 1).map(|(n, _)| *n).collect();
     assert_eq!(twice, TWICE.map(|(n, _)| n), "crates in several versions: {versions:?}");
+}
+
+/// The kernels take longer to build than all else together. Features are unified over the workspace, so that a
+/// dependency on the facade is one on the kernels.
+#[test]
+fn little_waits_for_the_kernels() {
+    let metadata = metadata(&[]);
+    let packages = packages(&metadata);
+    let waits = |root: &str, tests| {
+        with(&metadata, root, tests).into_iter().any(|id| text(packages[id], "name") == "tilewright-kernels")
+    };
+    assert!(waits("tilewright", false), "the facade has no operations in a build of the workspace");
+    for library in ["runtime", "without-ops"] {
+        assert!(!waits(&format!("tilewright-{library}"), false), "{library} waits for the kernels");
+    }
+    for tested in ["bench", "challenges", "compiler", "fuzz-cases", "lang", "language-tests", "macro-tests"] {
+        assert!(!waits(&format!("tilewright-{tested}"), true), "the tests of {tested} wait for the kernels");
+    }
 }
 
 /// The oldest compiler is the same for all of our packages. What they depend on needs no newer one.

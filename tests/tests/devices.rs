@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::time::Instant;
 use tilewright_core::{bf16, f16};
 use tilewright_model_driver::{Entered, Model};
-use tilewright_runtime::ops::{Matmul, MatmulPlan, Precision, Prediction};
+use tilewright_ops::{Matmul, MatmulPlan, Precision, Prediction};
 use tilewright_runtime::{Buffer, Driver, Runtime};
 
 /// Numbers of device attributes.

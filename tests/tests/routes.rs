@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use tilewright_core::emulator::Options;
 use tilewright_core::{Call, DeviceId, Element, ParamKind, SliceArg, SliceMutArg, ViewArg, ViewMutArg, f8e4m3, f16};
-use tilewright_runtime::ops::{self, Executor, Matmul, Multiply, Precision, Quantisation, Transpose};
+use tilewright_ops::{self as ops, Executor, Matmul, Multiply, Precision, Quantisation, Transpose};
 use tilewright_runtime::{LaunchOptions, Result, Runtime};
 
 /// As large a device as results are shipped for, which writes down what it is to launch.

@@ -165,6 +165,9 @@ pub use tilewright_macros::tile_library;
 /// ```
 #[cfg(feature = "runtime")]
 pub use tilewright_macros::tile_module;
+/// Typed operations: shapes are checked, scratch is provided, the kernel is chosen, the work is enqueued.
+#[cfg(feature = "ops")]
+pub use tilewright_ops as ops;
 #[cfg(feature = "runtime")]
 pub use tilewright_runtime::*;
 

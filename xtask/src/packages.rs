@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::command;
 
 /// The packages that are published, without `tilewright-`; the facade is called that alone.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 13] = [
     "types",
     "core",
     "compiler",
@@ -20,6 +20,7 @@ const PACKAGES: [&str; 12] = [
     "cache-dir",
     "kernels",
     "runtime",
+    "ops",
     "conformance",
     "bench",
     "cli",

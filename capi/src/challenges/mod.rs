@@ -20,7 +20,7 @@ use crate::guard::{Failure, enter};
 use crate::memory::{Array, area, int, operand};
 use core::ffi::{c_float, c_int, c_uchar, c_uint};
 use tilewright_core::f16;
-use tilewright_runtime::ops;
+use tilewright_ops as ops;
 
 /// C = A + B. C may be A or B.
 ///

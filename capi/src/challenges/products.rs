@@ -7,7 +7,7 @@ use crate::matmul::Operands;
 use crate::memory::int;
 use core::ffi::{c_float, c_int};
 use tilewright_core::f16;
-use tilewright_runtime::ops::{self, Matmul, Precision, Quantisation};
+use tilewright_ops::{self as ops, Matmul, Precision, Quantisation};
 
 /// C = A B to the accuracy of f32: A is M x N, B is N x K, C is M x K.
 ///

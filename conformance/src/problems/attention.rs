@@ -5,7 +5,7 @@ use super::matrix::{Entry, Matrix, entries, floats_of};
 use super::*;
 use tilewright_core::cpu::parallel_map;
 use tilewright_core::{DType, bf16, f16};
-use tilewright_runtime::ops::{self, Attend};
+use tilewright_ops::{self as ops, Attend};
 
 struct Attention<T> {
     /// Q, K and V.

@@ -1,7 +1,7 @@
 //! convolution_1d.
 
 use super::*;
-use tilewright_runtime::ops;
+use tilewright_ops as ops;
 
 struct Convolution {
     host: (Vec<f32>, Vec<f32>),

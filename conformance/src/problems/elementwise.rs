@@ -2,7 +2,7 @@
 
 use super::*;
 use tilewright_core::{DType, bf16, f16};
-use tilewright_runtime::ops::{self, Float};
+use tilewright_ops::{self as ops, Float};
 
 /// The slope of the public challenge.
 pub const SLOPE: f32 = 0.01;

@@ -4,7 +4,7 @@ use super::matmul::{accumulation, int_products, judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
 use super::*;
 use tilewright_core::{DType, bf16, f16};
-use tilewright_runtime::ops::{self, BatchMultiply, Matmul, Quantisation};
+use tilewright_ops::{self as ops, BatchMultiply, Matmul, Quantisation};
 
 struct Gemm {
     host: [Vec<f32>; 3],

@@ -5,8 +5,8 @@ use super::matrix::{Entry, Matrix, floats_of, operands};
 use super::*;
 use crate::verdict::Verdict;
 use tilewright_core::{ConfigDesc, DType, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_ops::{Epilogue, ExecOptions, Executor, Matmul, Multiply, Precision, Transpose};
 use tilewright_runtime::BackendKind;
-use tilewright_runtime::ops::{Epilogue, ExecOptions, Executor, Matmul, Multiply, Precision, Transpose};
 
 struct Product<T: Multiply> {
     /// Both as they are multiplied.

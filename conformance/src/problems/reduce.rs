@@ -1,7 +1,7 @@
 //! reduction, count_array_element, count_2d_array_element.
 
 use super::*;
-use tilewright_runtime::ops;
+use tilewright_ops as ops;
 
 struct Sum {
     host: Vec<f32>,

@@ -1,7 +1,7 @@
 //! reverse_array, color_inversion, matrix_transpose.
 
 use super::*;
-use tilewright_runtime::ops;
+use tilewright_ops as ops;
 
 struct InPlace<T> {
     wanted: Vec<T>,

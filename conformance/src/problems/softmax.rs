@@ -2,7 +2,7 @@
 
 use super::*;
 use tilewright_core::cpu::parallel_map;
-use tilewright_runtime::ops;
+use tilewright_ops as ops;
 
 struct Softmax {
     host: Vec<f32>,

@@ -92,28 +92,6 @@ mod tests {
         assert!(others("NVIDIA A100-SXM4-80GB", "8.0").is_empty() && others("cpu", "").is_empty());
     }
 
-    /// What is passed over is out of date.
-    #[cfg(feature = "ops")]
-    #[test]
-    fn shipped_results_are_of_what_there_is() {
-        let kernels = tilewright_kernels::all();
-        for (label, results) in SHIPPED.iter().flat_map(|t| parse(t).unwrap().kernels) {
-            let of_kernel = |config: &str| {
-                kernels
-                    .iter()
-                    .any(|k| key::kernel_label(k.name, k.types) == label && k.configs.iter().any(|c| c.id == config))
-            };
-            // Plans of operations name a kernel and its configuration at their end.
-            let of_plan = |plan: &str| {
-                let (kernel, config) = plan.rsplit_once(' ').unwrap_or(("", plan));
-                let kernel = kernel.rsplit(' ').find(|w| !w.starts_with("splits=")).unwrap_or_default();
-                kernels.iter().any(|k| k.name == kernel && k.configs.iter().any(|c| c.id == config))
-            };
-            let stale: Vec<_> = results.iter().filter(|(_, config)| !of_kernel(config) && !of_plan(config)).collect();
-            assert!(stale.is_empty(), "{label}: {stale:?}");
-        }
-    }
-
     #[test]
     fn lookups() {
         let d = parse(

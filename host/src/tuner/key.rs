@@ -23,7 +23,7 @@ pub(crate) const fn bucket(v: u64) -> u8 {
 
 /// Of an extent.
 #[inline]
-pub(crate) const fn extent_bucket(v: u64) -> u8 {
+pub const fn extent_bucket(v: u64) -> u8 {
     const TILE: u64 = 128;
     match v {
         0..=1 => v as u8,
@@ -48,7 +48,7 @@ pub(crate) const fn stride_bucket(v: u64, size: usize) -> u8 {
 /// Whether rows that are so far apart, if longer than a sector of the L2 cache, all begin where the first does in one.
 /// Of others tensor maps ask for 32 bytes at a time, in four times as many requests.
 #[inline]
-pub(crate) const fn in_sectors(stride: u64, size: usize) -> bool {
+pub const fn in_sectors(stride: u64, size: usize) -> bool {
     const SECTOR: u64 = 32;
     // No division: every launch comes by here.
     let sector = SECTOR >> size.trailing_zeros();
@@ -79,7 +79,7 @@ fn is_float(d: DType) -> bool {
 }
 
 /// `relu[f16]`; the name alone without type parameters.
-pub(crate) fn kernel_label(name: &str, types: &str) -> String {
+pub fn kernel_label(name: &str, types: &str) -> String {
     if types.is_empty() { name.to_string() } else { format!("{name}[{types}]") }
 }
 

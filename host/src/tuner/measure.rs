@@ -11,7 +11,7 @@ use crate::stream::Stream;
 use core::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tilewright_core::{DType, DeviceId, Element, SliceMutArg};
+use tilewright_core::{DType, DeviceId, Element, SliceMutArg, ViewMutArg};
 
 /// Memory that a candidate writes: saved before the search, restored between runs, compared after each candidate's.
 /// [`Tunable`](crate::Tunable) has an example.
@@ -32,7 +32,8 @@ impl<'a> Output<'a> {
     /// An argument that is written.
     ///
     /// # Safety
-    /// While [`Runtime::select_among`] has this value, nobody uses the memory but the candidates that it runs.
+    /// While a search such as [`Runtime::select_among`] has this value, nobody uses the memory but the candidates that
+    /// it runs.
     ///
     /// The memory lives as long as the value:
     /// ```compile_fail,E0597
@@ -55,6 +56,39 @@ impl<'a> Output<'a> {
             compare: true,
             borrow: PhantomData,
         }
+    }
+
+    /// A view that is written, with the elements between its rows.
+    ///
+    /// # Safety
+    /// As of [`Output::new`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{AsViewMut, Buffer, Output, Runtime};
+    ///
+    /// let mut y = Buffer::<f32>::zeros(&Runtime::cpu(), 6)?;
+    /// // SAFETY: nothing else has it.
+    /// let output = unsafe { Output::of_view(&y.view_mut([2, 3])?.as_view_mut_arg()) };
+    /// let output = output.without_comparison(); // candidates may round differently
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub unsafe fn of_view<T: Element, const R: usize>(arg: &ViewMutArg<'a, T, R>) -> Output<'a> {
+        let written = arg.as_view();
+        Output {
+            addr: written.addr(),
+            device: written.device(),
+            bytes: (written.span() * size_of::<T>()) as u64,
+            dtype: T::DTYPE,
+            tf32: false,
+            compare: true,
+            borrow: PhantomData,
+        }
+    }
+
+    /// The same memory, saved and restored, and not compared: candidates whose results differ are all right.
+    pub fn without_comparison(self) -> Output<'a> {
+        Output { compare: false, ..self }
     }
 }
 

@@ -86,7 +86,7 @@ pub enum Source {
     SameArch,
     /// Shipped for other sizes, on this device or one of its compute capability.
     Nearest,
-    /// Predicted by the planner.
+    /// Predicted by a model of the device.
     Predicted,
     /// The first declared.
     Default,

@@ -53,7 +53,7 @@ pub(crate) fn path(device: &str, label: &str) -> PathBuf {
 }
 
 /// The name of a device as a file has it.
-pub(crate) fn device_name(device: &str) -> String {
+pub fn device_name(device: &str) -> String {
     plain(device).to_lowercase()
 }
 

@@ -1,0 +1,66 @@
+//! What `tilewright-ops` takes of the runtime beyond the public interface. It may change in every version. All of it is
+//! safe: it decides which kernel runs, and every launch checks its arguments.
+
+use crate::error::Result;
+use crate::runtime::Runtime;
+use crate::stream::Stream;
+use crate::tuner::measure::Output;
+use crate::tuner::{Report, Source};
+use std::path::PathBuf;
+use tilewright_core::VariantDesc;
+
+/// What a result is filed under. The planner files its plans beside the results of kernels, in the tuner's files.
+pub use crate::select::File;
+/// Sizes rounded as the tuner rounds them: the planner's results have the same buckets.
+pub use crate::tuner::key::extent_bucket;
+/// Strides told apart as the tuner tells them apart: they change how long TMA takes.
+pub use crate::tuner::key::in_sectors;
+/// The label of a result in the tuner's files.
+pub use crate::tuner::key::kernel_label;
+/// A device's name in file names: its model lies beside its tuning results.
+pub use crate::tuner::store::device_name;
+
+/// Whether the device can run a variant. The planner predicts the variant that a launch will take; variants are the
+/// compiler's, and have no place in the public interface.
+pub fn runs(rt: &Runtime, variant: &VariantDesc) -> bool {
+    rt.0.runs(variant)
+}
+
+/// Whether a launch now would measure what nothing is known of. It depends on the backend, and is no setting.
+pub fn would_tune(rt: &Runtime) -> bool {
+    rt.would_tune()
+}
+
+/// The folder of tuning results, where the planner keeps its models: none where nothing is kept, or where the process
+/// was forked while another thread set it. [`Runtime::cache_dir`] gives the default folder.
+pub fn results_dir(rt: &Runtime) -> Option<PathBuf> {
+    rt.0.tuner.dir()
+}
+
+/// The measured or shipped result for exactly this key. The planner prefers it to its prediction.
+pub fn known(rt: &Runtime, file: &File) -> Option<(String, Source)> {
+    rt.0.tuner.known(&file.label, &file.hash, &file.signature)
+}
+
+/// The best guess where nothing is known of exactly this key: the planner compares it with its prediction.
+pub fn guess(rt: &Runtime, file: &File) -> Option<(String, Source)> {
+    rt.0.tuner.guess(&file.label, &file.hash, &file.signature)
+}
+
+/// Measures candidates, whose runs `run` enqueues on `stream`, and keeps the result. It is the tuner's search, among
+/// plans, whose number is not known beforehand; [`Runtime::select_among`] is the public form.
+///
+/// Outputs are as before afterwards. Errors: as [`Runtime::select_among`], and [`Error::Tuning`](crate::Error::Tuning)
+/// where no candidate runs.
+pub fn measure(
+    rt: &Runtime,
+    stream: &Stream,
+    file: &File,
+    candidates: Vec<&str>,
+    outputs: &[Output<'_>],
+    run: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<Report> {
+    let report = rt.search_among(stream, candidates, outputs, run)?;
+    rt.keep(file, &report);
+    Ok(report)
+}

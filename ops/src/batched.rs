@@ -1,0 +1,334 @@
+//! Products in batches.
+
+use super::align_operand::{AlignedOperand, memory_of};
+use super::candidates::Target;
+use super::decide::Limits;
+use super::multiply::{Kernels, Typed, Views};
+use super::plan::{Copies, Layout, MatmulPlan, Problem, Variant, math_of};
+use super::product::{GemmShape, Operand, Transpose, is_work};
+use super::tma::{batch_takes_tma, width_of_batch};
+use super::{Executor, Multiply, decide, f32_3xtf32};
+use crate::planner::{Candidate, Question};
+use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, Width, bf16, f16};
+use tilewright_kernels as k;
+use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
+use tilewright_runtime::{Error, Result};
+
+/// The element types of [`batched_matmul`]: f32, f16 and bf16. The example of `batched_matmul` has one of them. The trait
+/// is sealed.
+pub trait BatchMultiply: Multiply<Product = Self> + BatchKernel {}
+
+impl BatchMultiply for f32 {}
+impl BatchMultiply for f16 {}
+impl BatchMultiply for bf16 {}
+
+/// The kernel of batches of an element type.
+pub trait BatchKernel: Kernels {
+    fn batch_desc() -> &'static KernelDesc;
+    fn batch_call<'a>(a: ViewArg<'a, Self, 3>, b: ViewArg<'a, Self, 3>, c: ViewMutArg<'a, Self, 3>) -> Call<'a>;
+}
+
+macro_rules! batch { ($($t:ty: $kernel:ident, $desc:expr;)*) => { $(impl BatchKernel for $t {
+    fn batch_desc() -> &'static KernelDesc {
+        use k::batched_matmul::batched::*;
+        $desc
+    }
+    fn batch_call<'a>(a: ViewArg<'a, $t, 3>, b: ViewArg<'a, $t, 3>, c: ViewMutArg<'a, $t, 3>) -> Call<'a> {
+        k::batched_matmul::batched::$kernel(a, b, c)
+    }
+})* } }
+batch! {
+    f32: batched_matmul_f32, batched_matmul_f32::DESCS[0];
+    f16: batched_matmul, <(f16,) as batched_matmul::Types>::DESC;
+    bf16: batched_matmul, <(bf16,) as batched_matmul::Types>::DESC;
+}
+
+/// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch beside copies. A of f32 is decomposed for 3xTF32 where
+/// that is faster. Sums are accumulated in f32 and rounded once; products of f32 have its accuracy. An operand may be the same for
+/// the whole batch, with a stride of 0. Rows that do not start at multiples of 16 bytes are copied to scratch memory
+/// first, where the products are large enough to win by it and their matrices follow each other as rows do.
+///
+/// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`Matmul`](super::Matmul).
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Runtime, ops};
+///
+/// let rt = Runtime::cpu();
+/// // Two matrices of one row, and one of one column for both.
+/// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
+/// let b = Buffer::from_slice(&rt, &[10.0f32, 100.0])?;
+/// let mut c = Buffer::<f32>::zeros(&rt, 2)?;
+/// let same_for_all = b.slice(..)?.strided([2, 2, 1], [0, 1, 1])?;
+/// ops::batched_matmul(&rt, a.view([2, 1, 2])?, same_for_all, c.view_mut([2, 1, 1])?)?;
+/// assert_eq!(c.to_vec()?, [210.0, 430.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn batched_matmul<'a, T: BatchMultiply>(
+    on: &impl Executor,
+    a: impl AsView<'a, T, 3>,
+    b: impl AsView<'a, T, 3>,
+    c: impl AsViewMut<'a, T, 3>,
+) -> Result<()> {
+    let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
+    let ([na, m, ka], [nb, kb, n], [nc, mc, n_c]) = (a.dims(), b.dims(), c.as_view().dims());
+    if na != nb || na != nc {
+        return Err(Error::Shape { what: WHAT, why: format!("batches of {na}, {nb} and {nc}: they must be equal") });
+    }
+    let e = GemmShape::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
+    if !is_work(WHAT, e, &a, &b, &c)? || na == 0 {
+        return Ok(());
+    }
+    match T::typed(Views { a, b, c }) {
+        Typed::F32(v) => planned(on, e, &v, f32_plans, run_f32),
+        Typed::F16(v) => planned(on, e, &v, plans::<_, f16>, run),
+        Typed::Other(v) => planned(on, e, &v, plans::<_, T>, run),
+    }
+}
+
+const WHAT: &str = "batched_matmul";
+
+/// What decides about the plans of a batch.
+struct Batch {
+    problem: Problem,
+    count: usize,
+    /// Matrices of A, and of B, that make one matrix together: only those are copied.
+    stacked: (bool, bool),
+    /// 3xTF32 takes the strides.
+    decomposes: bool,
+}
+
+/// How a batch lies in memory, by the strides of all its dimensions.
+fn of_batch<T: Element>(v: ViewArg<T, 3>) -> Layout {
+    Layout { transposed: false, tma: batch_takes_tma(v), width: width_of_batch(v), in_sectors: false }
+}
+
+impl Batch {
+    fn of<T: BatchMultiply>(e: GemmShape, v: &Views<T, 3>) -> Batch {
+        let (x, y) = (stacked(v.a), stacked(v.b));
+        // Strides of an operand that is not stacked: rows of its first matrix stand for all.
+        let layout = |o: &Option<Operand<T>>, v: ViewArg<T, 3>| {
+            o.as_ref().map_or_else(
+                || of_batch(v),
+                |o| Layout { tma: o.tma_compatible() && v.strides()[0] > 0, ..Layout::of(o) },
+            )
+        };
+        let c = v.c.as_view();
+        let rows = c.strides()[2] == 1;
+        let problem = Problem {
+            shape: e,
+            a: layout(&x, v.a),
+            b: layout(&y, v.b),
+            c: Layout { in_sectors: batch_takes_tma(c), ..of_batch(c) },
+            c_transposed: Layout { transposed: true, tma: false, width: Width::Elements, in_sectors: false },
+            math: math_of::<T>(false),
+            bytes: [size_of::<T>(); 2],
+        };
+        Batch {
+            problem,
+            count: v.a.dims()[0],
+            stacked: (x.is_some(), y.is_some()),
+            // TMA takes no stride of 0, and a result's rows alone.
+            decomposes: x.is_some() && y.is_some() && v.b.strides()[0] > 0 && rows,
+        }
+    }
+}
+
+fn planned<L: Executor, T: BatchMultiply>(
+    on: &L,
+    e: GemmShape,
+    v: &Views<T, 3>,
+    plans: impl Fn(&L, &Batch, Limits) -> Vec<Candidate<MatmulPlan>>,
+    run: impl Fn(&L, &MatmulPlan, Views<T, 3>) -> Result<()>,
+) -> Result<()> {
+    let batch = Batch::of(e, v);
+    let flags = u64::from(batch.stacked.0) | u64::from(batch.stacked.1) << 1 | u64::from(batch.decomposes) << 2;
+    let shared = u64::from(v.a.strides()[0] == 0) | u64::from(v.b.strides()[0] == 0) << 1;
+    let question = Question {
+        op: WHAT,
+        types: T::DTYPE.name(),
+        version: decide::version(),
+        sizes: [batch.count, e.m, e.n, e.k],
+        layout: batch.problem.layout() | flags << 20 | shared << 24,
+    };
+    decide::run(
+        on,
+        &question,
+        &v.c,
+        |limits| plans(on, &batch, limits),
+        |plan| {
+            // SAFETY: one launch has the result at a time.
+            run(on, plan, Views { a: v.a, b: v.b, c: unsafe { decide::again(&v.c) } })
+        },
+    )
+}
+
+/// The plans by the kernel that every type has.
+fn plans<L: Executor, T: BatchMultiply>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+    let mut out = vec![];
+    Target::new(on, limits).batches(&mut out, &b.problem, b.count, b.stacked, T::batch_desc());
+    out
+}
+
+fn f32_plans<L: Executor>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
+    let mut out = plans::<L, f32>(on, b, limits);
+    if b.decomposes {
+        Target::new(on, limits).decomposed_batches(&mut out, &b.problem, b.count, batched_matmul_f32_3xtf32::DESCS[0]);
+    }
+    out
+}
+
+fn too_large<T: Element>(v: ViewArg<T, 3>) -> Error {
+    Error::TooLarge { len: v.span(), size: size_of::<T>() }
+}
+
+fn run_f32(on: &impl Executor, plan: &MatmulPlan, v: Views<f32, 3>) -> Result<()> {
+    let Variant::Tf32x3 { copy_b, .. } = plan.variant else { return run(on, plan, v) };
+    let (Some(x), Some(y)) = (stacked(v.a), stacked(v.b)) else { return run(on, plan, v) };
+    let rows_of_a = if v.a.strides()[0] == 0 { 0 } else { v.a.dims()[1] };
+    if !copy_b {
+        return f32_3xtf32::multiply_batch(on, x, rows_of_a, v.b, v.c, plan.options());
+    }
+    let rows = AlignedOperand::<u32>::new(on, &y, false)?;
+    let copied = batch_of(rows.operand()?.view, v.b).ok_or_else(|| too_large(v.b))?;
+    f32_3xtf32::multiply_batch(on, x, rows_of_a, copied, v.c, plan.options())
+}
+
+fn run<T: BatchMultiply>(on: &impl Executor, plan: &MatmulPlan, v: Views<T, 3>) -> Result<()> {
+    let Views { a, b, c } = v;
+    let copies = match plan.variant {
+        Variant::Tiles { copies, .. } => copies,
+        _ => Copies::default(),
+    };
+    let x = copies.a.and_then(|_| stacked(a)).map(|x| AlignedOperand::<T::Bits>::new(on, &x, false)).transpose()?;
+    let y = copies.b.and_then(|_| stacked(b)).map(|y| AlignedOperand::<T::Bits>::new(on, &y, false)).transpose()?;
+    let a = match &x {
+        Some(rows) => batch_of(rows.operand()?.view, a).ok_or_else(|| too_large(a))?,
+        None => a,
+    };
+    let b = match &y {
+        Some(rows) => batch_of(rows.operand()?.view, b).ok_or_else(|| too_large(b))?,
+        None => b,
+    };
+    on.launch_as(T::batch_call(a, b, c), plan.options())
+}
+
+/// A batch as one matrix: of matrices that are all the same, or follow each other as rows do.
+fn stacked<'a, T: Element>(v: ViewArg<'a, T, 3>) -> Option<Operand<'a, T>> {
+    let ([batch, rows, cols], [step, row, element]) = (v.dims(), v.strides());
+    let rows = match step {
+        0 => rows,
+        _ if rows.checked_mul(row) == Some(step) => batch.checked_mul(rows)?,
+        _ => return None,
+    };
+    // SAFETY: the same elements.
+    let all: SliceArg<'a, T> = unsafe { memory_of(v) };
+    Some(Operand { view: all.strided([rows, cols], [row, element]).ok()?, transposed: false })
+}
+
+/// The batch that `stacked` made a matrix of, where the matrix, or its copy, is.
+fn batch_of<'a, T: Element>(v: ViewArg<'a, T, 2>, batch: ViewArg<T, 3>) -> Option<ViewArg<'a, T, 3>> {
+    let ([row, element], [step, ..]) = (v.strides(), batch.strides());
+    let step = if step == 0 { 0 } else { batch.dims()[1].checked_mul(row)? };
+    // SAFETY: the same elements.
+    let all: SliceArg<'a, T> = unsafe { memory_of(v) };
+    all.strided(batch.dims(), [step, row, element]).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_core::{AsSlice, AsSliceMut};
+    use tilewright_runtime::{Buffer, Runtime};
+
+    const BATCH: usize = 3;
+
+    /// Small integers, so that every sum is exact: C of a batch whose operands lie by these strides.
+    fn multiplied<T: BatchMultiply>(
+        rt: &Runtime,
+        of: fn(f32) -> T,
+        to: fn(T) -> f32,
+        [m, n, k]: [usize; 3],
+        strides: [[usize; 3]; 2],
+    ) {
+        let span = |dims: [usize; 3], strides: [usize; 3]| {
+            1 + dims.iter().zip(strides).map(|(d, s)| (d - 1) * s).sum::<usize>()
+        };
+        let make = |dims, strides, seed: usize| -> Vec<f32> {
+            (0..span(dims, strides)).map(|i| ((i * 7 + i / 5 + seed) % 5) as f32 - 2.0).collect()
+        };
+        let (dims_a, dims_b) = ([BATCH, m, k], [BATCH, k, n]);
+        let (x, y) = (make(dims_a, strides[0], 1), make(dims_b, strides[1], 2));
+        let on_device = |v: &[f32]| Buffer::from_slice(rt, &v.iter().map(|&v| of(v)).collect::<Vec<T>>()).unwrap();
+        let (a, b, mut c) = (on_device(&x), on_device(&y), on_device(&vec![99.0; BATCH * m * n]));
+        fn view<T: Element>(v: &Buffer<T>, dims: [usize; 3], strides: [usize; 3]) -> ViewArg<'_, T, 3> {
+            v.slice(..).unwrap().strided(dims, strides).unwrap()
+        }
+        let at = |v: &[f32], s: [usize; 3], i: usize, r: usize, c: usize| v[i * s[0] + r * s[1] + c * s[2]];
+        let wanted = |e: usize| -> f32 {
+            let (i, r, c) = (e / (m * n), e / n % m, e % n);
+            (0..k).map(|l| at(&x, strides[0], i, r, l) * at(&y, strides[1], i, l, c)).sum()
+        };
+        let wanted: Vec<f32> = (0..BATCH * m * n).map(wanted).collect();
+        let e = GemmShape { m, n, k };
+        let plans = {
+            let product = (&mut c).as_slice_mut_arg().view([BATCH, m, n]).unwrap();
+            let views = Views { a: view(&a, dims_a, strides[0]), b: view(&b, dims_b, strides[1]), c: product };
+            plans::<_, T>(rt, &Batch::of(e, &views), Limits { scratch: rt.scratch_limit(), pin: None })
+        };
+        assert!(!plans.is_empty());
+        for Candidate { plan, .. } in plans {
+            c.copy_from(&vec![of(99.0); BATCH * m * n]).unwrap();
+            let product = (&mut c).as_slice_mut_arg().view([BATCH, m, n]).unwrap();
+            let views = Views { a: view(&a, dims_a, strides[0]), b: view(&b, dims_b, strides[1]), c: product };
+            run::<T>(rt, &plan, views).unwrap();
+            let found: Vec<f32> = c.to_vec().unwrap().into_iter().map(to).collect();
+            assert_eq!(found, wanted, "{m} {n} {k} {strides:?}: {plan}");
+        }
+    }
+
+    #[test]
+    fn batches_are_matrices_and_batches_again() {
+        let data = [0f32; 600];
+        let of = |dims: [usize; 3], strides| data.as_slice().as_slice_arg().strided(dims, strides).unwrap();
+        for (strides, rows) in [([35, 7, 1], 15), ([0, 7, 1], 5), ([50, 10, 1], 15), ([70, 14, 2], 15)] {
+            let batch = of([3, 5, 7], strides);
+            let o = stacked(batch).unwrap();
+            assert_eq!((o.view.dims(), o.view.strides()), ([rows, 7], [strides[1], strides[2]]));
+            assert_eq!(batch_of(o.view, batch).unwrap().strides(), strides);
+            // A copy with rows of 8.
+            let copy = data.as_slice().as_slice_arg().strided([rows, 7], [8, 1]).unwrap();
+            assert_eq!(batch_of(copy, batch).unwrap().strides(), [if strides[0] == 0 { 0 } else { 40 }, 8, 1]);
+        }
+        for strides in [[35, 1, 5], [36, 7, 1], [7, 21, 1]] {
+            assert!(stacked(of([3, 5, 7], strides)).is_none(), "{strides:?}");
+        }
+    }
+
+    #[test]
+    fn batches_with_any_strides() {
+        for rt in [Runtime::cpu(), Runtime::emulator(5)] {
+            for [m, n, k] in [[16, 24, 32], [17, 33, 9], [65, 7, 40]] {
+                let (by_rows_a, by_columns_a, by_rows_b, by_columns_b) =
+                    ([m * k, k, 1], [m * k, 1, m], [k * n, n, 1], [k * n, 1, k]);
+                let cases = [
+                    // One operand for the whole batch.
+                    [[0, k, 1], by_rows_b],
+                    [by_rows_a, [0, n, 1]],
+                    [[0, 1, m], [0, 1, k]],
+                    // By columns, with gaps, and batches between each other's rows.
+                    [by_columns_a, by_rows_b],
+                    [by_rows_a, by_columns_b],
+                    [by_columns_a, by_columns_b],
+                    [[m * (k + 3) + 1, k + 3, 1], [k * (n + 8), n + 8, 1]],
+                    [[k, BATCH * k, 1], [n, BATCH * n, 1]],
+                ];
+                for strides in cases {
+                    multiplied::<f16>(&rt, f16::from_f32, f16::to_f32, [m, n, k], strides);
+                    multiplied::<f32>(&rt, |v| v, |v| v, [m, n, k], strides);
+                }
+                multiplied::<bf16>(&rt, bf16::from_f32, bf16::to_f32, [m, n, k], [[0, 1, m], by_columns_b]);
+            }
+        }
+    }
+}

@@ -1,0 +1,514 @@
+//! The plans that exist for a product on a device, with their predicted times.
+
+use super::decide::Limits;
+use super::plan::{Copies, Layout, MatmulPlan, Orientation, Problem, Variant};
+use super::product::{GemmShape, Transpose};
+use super::tma::Tma;
+use super::{Executor, f32_3xtf32, stream_k};
+use crate::planner::Candidate;
+use crate::planner::cost::{self, Cost, Moved, Work};
+use crate::planner::device::{DeviceModel, Math};
+use crate::planner::gemm::{GemmWork, Loads, Tile};
+use crate::planner::offers::Offer;
+use crate::planner::state::State;
+use std::sync::Arc;
+use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc, Width};
+use tilewright_runtime::{BackendKind, private};
+
+/// The kernels that compute tiles of one element type.
+pub(super) trait TileKernels {
+    /// The kernel for an order of the operands under a scheduler, if there is one.
+    fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc>;
+    /// A kernel that is launched after this one under stream-K, with its bytes.
+    fn after(&self) -> Option<(&'static KernelDesc, usize)> {
+        None
+    }
+}
+
+/// What predictions depend on beside the problem.
+pub(super) struct Target<'a, L: Executor> {
+    on: &'a L,
+    limits: Limits,
+    model: Arc<DeviceModel>,
+    num_sms: usize,
+}
+
+const ORDERS: [Transpose; 4] =
+    [Transpose::NONE, Transpose::OF_B, Transpose { a: true, b: false }, Transpose { a: true, b: true }];
+
+impl<'a, L: Executor> Target<'a, L> {
+    pub fn new(on: &'a L, limits: Limits) -> Self {
+        Target { on, limits, model: State::model_of(on.runtime()), num_sms: on.num_sms() }
+    }
+
+    /// Whether plans of an orientation are worth a prediction: a product of few columns may be faster as a product of
+    /// few rows.
+    pub fn considers(&self, orientation: Orientation, p: &Problem) -> bool {
+        const MAX_ROWS: usize = 512;
+        match orientation {
+            Orientation::AsGiven => true,
+            _ if self.limits.pin.is_some() || self.is_cpu() => false,
+            Orientation::Transposed => p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n,
+            Orientation::TransposedInScratch => {
+                p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n && self.limits.scratch > 0
+            }
+        }
+    }
+
+    /// Whether configurations are predicted one by one. The emulated SM takes the first that was built for it.
+    fn chooses_configurations(&self) -> bool {
+        self.on.runtime().kind() == BackendKind::Cuda
+    }
+
+    fn is_cpu(&self) -> bool {
+        self.on.runtime().kind() == BackendKind::Cpu
+    }
+
+    /// Whether a kernel may be taken: any, or the pinned one alone.
+    fn allows(&self, desc: &KernelDesc) -> bool {
+        self.limits.pin.is_none_or(|(k, _)| core::ptr::eq(k, desc))
+    }
+
+    /// Whether TMA serves some variant of a kernel here; the CPU runs every kernel.
+    fn takes_tma(&self, desc: &KernelDesc) -> bool {
+        self.is_cpu() || self.takes_maps(desc)
+    }
+
+    /// Whether tensor maps serve some variant of a kernel here, on a GPU or the emulated SM.
+    fn takes_maps(&self, desc: &KernelDesc) -> bool {
+        let mut variants = desc.configs.iter().flat_map(|c| c.variants);
+        !self.is_cpu() && variants.any(|v| !v.maps.is_empty() && private::runs(self.on.runtime(), v))
+    }
+
+    fn candidate(&self, plan: MatmulPlan, moved: Moved, kernel: Work) -> Candidate<MatmulPlan> {
+        Candidate::new(plan, moved, kernel, &self.model, self.num_sms)
+    }
+
+    /// The configurations of a kernel that take such arguments.
+    fn offers(&self, kernel: &'static KernelDesc, tma: Tma) -> Arc<[Offer]> {
+        let (rt, state) = (self.on.runtime(), State::of(self.on.runtime()));
+        let runs = |v: &VariantDesc| !self.chooses_configurations() || private::runs(rt, v);
+        let make = || {
+            let (resources, sm) = (state.resources.of(rt, kernel), &rt.device().multiprocessor);
+            let offer = |config: &'static ConfigDesc| {
+                let variant = tma.variant(kernel, config, RESULT, runs)?;
+                let loads = match (variant.maps.is_empty(), variant.width) {
+                    (false, _) => Loads::Tma,
+                    (true, Width::Vectors) => Loads::Vectors,
+                    (true, Width::Words) => Loads::Words,
+                    (true, Width::Elements) => Loads::Elements,
+                };
+                let resources = resources.as_ref().and_then(|all| Some((all.get(variant.entry)?, sm)));
+                let factor = self.model.of_configuration(&cost::key(kernel.name, config.id, Some(loads)));
+                Some(Offer { config, loads, tile: Tile::of(config, resources), factor })
+            };
+            kernel.configs.iter().filter_map(offer).collect()
+        };
+        if self.chooses_configurations() { state.offers.get(kernel, tma.bits(), &self.model, make) } else { make() }
+    }
+
+    /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler;
+    /// `moved` by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: one plan, whose
+    /// configuration the backend chooses.
+    fn add_configurations(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        plan: MatmulPlan,
+        work: &GemmWork,
+        width: Width,
+        moved: Moved,
+    ) {
+        if let Some((_, config)) = self.limits.pin {
+            if !is_of_scheduler(config, work.stream_k) {
+                return;
+            }
+            let plan = MatmulPlan { config: Some(config), ..plan };
+            out.push(self.candidate(plan, moved, Work::Unknown));
+            return;
+        }
+        if moved.scratch() > self.limits.scratch {
+            return;
+        }
+        if self.is_cpu() {
+            let on_cpu = |config| Work::GemmOnCpu(Tile::of(config, None), *work);
+            out.extend(plan.kernel.configs.first().map(|config| self.candidate(plan, moved, on_cpu(config))));
+            return;
+        }
+        let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store, width };
+        let offers = self.offers(plan.kernel, tma);
+        let predicted = offers.iter().filter(|o| is_of_scheduler(o.config, work.stream_k)).map(|o| {
+            let work = GemmWork { grid: work.grid || stream_k::is_grid(o.config), ..*work };
+            let cost = Cost { moved, kernel: Work::Gemm(o.tile, work, o.loads), configuration: o.factor };
+            Candidate::of_cost(MatmulPlan { config: Some(o.config), ..plan }, cost, &self.model, self.num_sms)
+        });
+        match self.chooses_configurations() {
+            true => out.extend(predicted),
+            // Of what a GPU has; the emulated SM has some of the instances, and takes the plan if it has one.
+            false => {
+                let shortest = predicted.min_by(|a, b| a.micros.total_cmp(&b.micros));
+                let runs = |v: &VariantDesc| private::runs(self.on.runtime(), v);
+                let here = |c| tma.variant(plan.kernel, c, RESULT, runs).is_some();
+                let mut of_scheduler = plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));
+                let shortest = shortest.filter(|_| of_scheduler.any(here));
+                out.extend(shortest.map(|c| Candidate { plan, ..c }));
+            }
+        }
+    }
+}
+
+/// The parameter that kernels of products store to.
+const RESULT: &str = "c";
+
+/// Whether a configuration is of stream-K, or of another scheduler.
+fn is_of_scheduler(config: &ConfigDesc, stream_k: bool) -> bool {
+    stream_k::is_stream_k(config) == stream_k
+}
+
+impl<L: Executor> Target<'_, L> {
+    /// Plans that compute tiles, for each order of the operands that a kernel has, with the copies that it takes.
+    /// `front`: bytes of a copy that each of them has in front, 0 for none.
+    pub fn tiles(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        orientation: Orientation,
+        kernels: &impl TileKernels,
+        front: usize,
+    ) {
+        let GemmShape { m, n, k } = p.shape;
+        for order in ORDERS {
+            let must = (p.a.transposed != order.a, p.b.transposed != order.b);
+            for copy in [(false, false), (true, false), (false, true), (true, true)] {
+                // A kernel of strides reads an operand in any order, by general loads.
+                let copies = Copies { a: copy.0.then_some(order.a), b: copy.1.then_some(order.b) };
+                // A copy of rows that TMA takes already, in their own order, wins nothing.
+                if copy.0 && !must.0 && p.a.tma || copy.1 && !must.1 && p.b.tma {
+                    continue;
+                }
+                let strided = must.0 && !copy.0 || must.1 && !copy.1;
+                if strided && (order != Transpose::OF_B || copy.0 || copy.1) {
+                    continue;
+                }
+                let (a, b) = (
+                    if copy.0 { Layout::copied(order.a) } else { p.a },
+                    if copy.1 { Layout::copied(order.b) } else { p.b },
+                );
+                // TMA takes no depth of 0.
+                let tma = a.tma && b.tma && !strided && k > 0;
+                let may_copy = tma && self.limits.scratch > 0 && (!self.is_cpu() || self.limits.pin.is_some());
+                if (copy.0 || copy.1) && !may_copy {
+                    continue;
+                }
+                let bytes = |copy: bool, area: usize| if copy { area.saturating_mul(2 * p.bytes[0]) } else { 0 };
+                // One launch copies both.
+                let copied = bytes(copy.0, m.saturating_mul(k)).saturating_add(bytes(copy.1, k.saturating_mul(n)));
+                for stream_k in [false, true] {
+                    if stream_k && !(self.limits.scratch > 0 && (!self.is_cpu() || self.limits.pin.is_some())) {
+                        continue;
+                    }
+                    let Some(kernel) = kernels.desc(order, stream_k) else { continue };
+                    let pinned_after = stream_k
+                        && self
+                            .limits
+                            .pin
+                            .is_some_and(|(k, _)| kernels.after().is_some_and(|(d, _)| core::ptr::eq(k, d)));
+                    if (copy.0 || copy.1) && !self.takes_tma(kernel) || !(self.allows(kernel) || pinned_after) {
+                        continue;
+                    }
+                    let work = GemmWork {
+                        shape: p.shape,
+                        batch: 1,
+                        math: p.math,
+                        bytes: p.bytes,
+                        tma,
+                        in_sectors: a.in_sectors && b.in_sectors,
+                        tma_store: p.c.tma,
+                        rows_of_c: !p.c.transposed,
+                        grid: false,
+                        depth_first: (!a.transposed, b.transposed),
+                        strided: usize::from(must.0 && !copy.0) + usize::from(must.1 && !copy.1),
+                        stream_k,
+                        splits: 1,
+                    };
+                    let after = kernels.after().filter(|_| stream_k).map_or(0, |(_, bytes)| bytes);
+                    let moved = Moved { copied: [front, copied, after], ..Moved::default() };
+                    let plan =
+                        MatmulPlan { orientation, variant: Variant::Tiles { copies, stream_k }, kernel, config: None };
+                    if pinned_after {
+                        out.push(self.candidate(plan, Moved::default(), Work::Unknown));
+                    } else {
+                        let width = if strided { Width::Elements } else { p.width(a, b) };
+                        self.add_configurations(out, plan, &work, width, moved);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Plans by a GEMV kernel for each row.
+    pub fn gemv(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        orientation: Orientation,
+        kernel: &'static KernelDesc,
+    ) {
+        const MAX_ROWS: usize = 64;
+        const MIN_DEPTH: usize = 256;
+        if !self.allows(kernel)
+            || p.shape.m > MAX_ROWS && self.limits.pin.is_none()
+            || p.shape.n > f32_3xtf32::MAX_GEMV_COLUMNS
+        {
+            return;
+        }
+        let programs =
+            p.shape.m.saturating_mul(p.shape.n.div_ceil(f32_3xtf32::ROW_COLUMNS[usize::from(p.b.transposed)])).max(1);
+        let most = (p.shape.k / MIN_DEPTH).max(1);
+        let full = if self.limits.scratch > 0 { (2 * self.num_sms / programs).clamp(1, most) } else { 1 };
+        let pinned = self.limits.pin.map(|_| [PINNED_SPLITS, PINNED_SPLITS]);
+        let [few, many] = pinned.unwrap_or([full.div_ceil(4), full]);
+        for splits in if few == many { vec![few] } else { vec![few, many] } {
+            let work = GemmWork::gemv(p.shape, p.bytes, (p.a.tma && p.b.tma, p.c.tma), p.b.transposed, splits);
+            let plan = MatmulPlan { orientation, variant: Variant::Gemv { splits }, kernel, config: None };
+            self.add_configurations(out, plan, &work, p.width(p.a, p.b), Moved::default());
+        }
+    }
+
+    /// Plans of f32 by 3xTF32. `transposed`: bytes of a result that is transposed behind, 0 for none.
+    pub fn tf32x3(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        orientation: Orientation,
+        transposed: usize,
+    ) {
+        // TMA takes no depth of 0.
+        if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() {
+            return;
+        }
+        let GemmShape { m, n, k } = p.shape;
+        let pinned = self.limits.pin.map(|(kernel, _)| kernel);
+        let (area_a, area_b) = (m.saturating_mul(k), k.saturating_mul(n));
+        // Read once, and two parts written.
+        let decomposed = |area: usize| area.saturating_mul(3 * size_of::<f32>());
+        let kernel = f32_3xtf32::desc(p.b.transposed);
+        let rows_of_c = !p.c.transposed && p.c.tma || self.is_cpu();
+        if self.allows(kernel)
+            && n <= f32_3xtf32::MAX_COLUMNS
+            && self.takes_tma(kernel)
+            && (if pinned.is_some() { p.b.tma } else { !self.is_cpu() })
+            && rows_of_c
+        {
+            let copy_b = !p.b.tma && !self.is_cpu();
+            let copied = if copy_b { area_b.saturating_mul(2 * size_of::<f32>()) } else { 0 };
+            let moved = Moved { copied: [copied, 0, 0], decomposed: [decomposed(area_a), 0], transposed };
+            let all = split_counts(self.num_sms, p.shape);
+            let splits = if pinned.is_some() { vec![PINNED_SPLITS] } else { all };
+            for splits in splits {
+                let work = GemmWork {
+                    shape: p.shape,
+                    batch: 1,
+                    math: Math::Tf32x3,
+                    bytes: p.bytes,
+                    tma: true,
+                    in_sectors: copy_b || p.b.in_sectors,
+                    tma_store: p.c.tma,
+                    rows_of_c: true,
+                    grid: true,
+                    depth_first: (true, p.b.transposed),
+                    strided: 0,
+                    stream_k: false,
+                    splits,
+                };
+                let variant = Variant::Tf32x3 { splits, copy_b };
+                let plan = MatmulPlan { orientation, variant, kernel, config: None };
+                self.add_configurations(out, plan, &work, p.c.width, moved);
+            }
+        }
+        let kernel = f32_3xtf32::presplit_desc();
+        let pinned_part = pinned.is_some_and(|k| ["tf32_decompose", "tf32_decompose_transposed"].contains(&k.name));
+        let may = if pinned.is_some() { self.allows(kernel) || pinned_part } else { !self.is_cpu() };
+        if may && self.takes_tma(kernel) {
+            let plan = MatmulPlan { orientation, variant: Variant::DecomposedTf32x3, kernel, config: None };
+            if pinned_part {
+                out.push(self.candidate(plan, Moved::default(), Work::Unknown));
+                return;
+            }
+            let work = GemmWork {
+                shape: p.shape,
+                batch: 1,
+                math: Math::DecomposedTf32x3,
+                bytes: p.bytes,
+                tma: true,
+                in_sectors: true,
+                tma_store: p.c.tma,
+                rows_of_c: !p.c.transposed,
+                grid: false,
+                depth_first: (true, true),
+                strided: 0,
+                stream_k: false,
+                splits: 1,
+            };
+            let decomposed = [decomposed(area_a), decomposed(area_b)];
+            let moved = Moved { decomposed, transposed, ..Moved::default() };
+            self.add_configurations(out, plan, &work, p.c.width, moved);
+        }
+    }
+
+    /// Plans of few rows of A as f16 and a B of 8 bits. `ones`: rows of ones below A.
+    pub fn mixed_input(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        kernel: &'static KernelDesc,
+        ones: usize,
+    ) {
+        const MAX_ROWS: usize = 128;
+        if self.limits.scratch == 0 {
+            return;
+        }
+        let pinned = self.limits.pin.is_some();
+        let pinned_upcast = self.limits.pin.is_some_and(|(k, _)| k.name == "upcast_to_f16");
+        let taken = !p.b.transposed && p.b.tma && p.c.tma && p.shape.k > 0 && self.takes_maps(kernel);
+        let may = match pinned {
+            true => self.allows(kernel) || pinned_upcast && (taken || self.is_cpu()),
+            false => taken && p.shape.m + ones <= MAX_ROWS,
+        };
+        if !may {
+            return;
+        }
+        let plan = MatmulPlan { orientation: Orientation::AsGiven, variant: Variant::MixedInput, kernel, config: None };
+        if pinned_upcast {
+            out.push(self.candidate(plan, Moved::default(), Work::Unknown));
+            return;
+        }
+        let shape = GemmShape { m: p.shape.m + ones, ..p.shape };
+        let work = GemmWork {
+            shape,
+            batch: 1,
+            math: Math::MixedInput,
+            bytes: p.bytes,
+            tma: true,
+            in_sectors: p.b.in_sectors,
+            tma_store: p.c.tma,
+            rows_of_c: true,
+            grid: false,
+            depth_first: (true, false),
+            strided: 0,
+            stream_k: true,
+            splits: 1,
+        };
+        let mixed_input = p.shape.m.saturating_mul(p.shape.k).saturating_mul(3);
+        let moved = Moved { decomposed: [mixed_input, 0], ..Moved::default() };
+        self.add_configurations(out, plan, &work, p.width(p.b, p.b), moved);
+    }
+
+    /// Plans of batches by one kernel. `stacked`: the operands whose matrices make one, which alone are copied.
+    pub fn batches(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        batch: usize,
+        stacked: (bool, bool),
+        kernel: &'static KernelDesc,
+    ) {
+        if !self.allows(kernel) {
+            return;
+        }
+        let GemmShape { m, n, k } = p.shape;
+        for copy in [(false, false), (true, false), (false, true), (true, true)] {
+            if copy.0 && (p.a.tma || !stacked.0) || copy.1 && (p.b.tma || !stacked.1) {
+                continue;
+            }
+            let (a, b) =
+                (if copy.0 { Layout::copied(false) } else { p.a }, if copy.1 { Layout::copied(false) } else { p.b });
+            let tma = a.tma && b.tma && k > 0;
+            let may_copy = tma && self.limits.scratch > 0 && self.limits.pin.is_none() && !self.is_cpu();
+            if (copy.0 || copy.1) && !(may_copy && self.takes_tma(kernel)) {
+                continue;
+            }
+            let bytes = |copy: bool, area: usize| if copy { area.saturating_mul(2 * batch * p.bytes[0]) } else { 0 };
+            let work = GemmWork {
+                shape: p.shape,
+                batch,
+                math: p.math,
+                bytes: p.bytes,
+                tma,
+                in_sectors: a.in_sectors && b.in_sectors,
+                tma_store: p.c.tma,
+                rows_of_c: !p.c.transposed,
+                grid: false,
+                depth_first: (!a.transposed, b.transposed),
+                strided: 0,
+                stream_k: false,
+                splits: 1,
+            };
+            let copies = Copies { a: copy.0.then_some(false), b: copy.1.then_some(false) };
+            let variant = Variant::Tiles { copies, stream_k: false };
+            let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
+            let copied = [bytes(copy.0, m.saturating_mul(k)), bytes(copy.1, k.saturating_mul(n)), 0];
+            self.add_configurations(out, plan, &work, p.width(a, b), Moved { copied, ..Moved::default() });
+        }
+    }
+
+    /// Plans of batches of f32 by 3xTF32.
+    pub fn decomposed_batches(
+        &self,
+        out: &mut Vec<Candidate<MatmulPlan>>,
+        p: &Problem,
+        batch: usize,
+        kernel: &'static KernelDesc,
+    ) {
+        let pinned = self.limits.pin.is_some();
+        let taken = if pinned { p.b.tma } else { !self.is_cpu() && p.shape.k > 0 };
+        if !self.allows(kernel) || self.limits.scratch == 0 || !self.takes_tma(kernel) || !taken {
+            return;
+        }
+        let GemmShape { m, n, k } = p.shape;
+        let copy_b = !p.b.tma && !self.is_cpu();
+        let each = size_of::<f32>() * batch;
+        let copied = if copy_b { k.saturating_mul(n).saturating_mul(2 * each) } else { 0 };
+        let work = GemmWork {
+            shape: p.shape,
+            batch,
+            math: Math::Tf32x3,
+            bytes: p.bytes,
+            tma: true,
+            in_sectors: copy_b || p.b.in_sectors,
+            tma_store: p.c.tma,
+            rows_of_c: true,
+            grid: false,
+            depth_first: (true, false),
+            strided: 0,
+            stream_k: false,
+            splits: 1,
+        };
+        let variant = Variant::Tf32x3 { splits: 1, copy_b };
+        let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
+        let decomposed = [m.saturating_mul(k).saturating_mul(3 * each), 0];
+        let moved = Moved { copied: [copied, 0, 0], decomposed, transposed: 0 };
+        self.add_configurations(out, plan, &work, p.c.width, moved);
+    }
+}
+
+/// Programs of a pinned kernel that share a tile: their last part is not as long as the others, for most depths.
+const PINNED_SPLITS: usize = 3;
+
+/// Numbers of programs that share a tile of a product: 1, 2, 4 and so on, as long as each has some of the depth and
+/// partial sums have a bounded size.
+fn split_counts(num_sms: usize, shape: GemmShape) -> Vec<usize> {
+    const MIN_DEPTH: usize = 128;
+    const MAX_SPLITS: usize = 32;
+    const MAX_SUMS: usize = 1 << 26;
+    let most = (shape.k / MIN_DEPTH).clamp(1, MAX_SPLITS);
+    let area = shape.m.saturating_mul(shape.n);
+    // More programs than fill the device twice over only add partial sums.
+    let tiles = shape.m.div_ceil(128).saturating_mul(shape.n.div_ceil(128)).max(1);
+    let fit = |splits: &usize| {
+        *splits == 1
+            || *splits <= most
+                && splits.saturating_mul(area) <= MAX_SUMS
+                && tiles.saturating_mul(splits / 2) < 8 * num_sms
+    };
+    [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].into_iter().filter(fit).collect()
+}

@@ -1,0 +1,183 @@
+//! Deciding on a plan for an operation and carrying it out.
+
+use super::Executor;
+use super::launch::PinnedConfig;
+use super::samples::{Sample, Samples};
+use crate::planner::{self, Candidate, Plan, Question};
+use core::time::Duration;
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{Element, SliceMutArg, ViewMutArg};
+use tilewright_runtime::{BackendKind, Buffer, Error, Event, Output, Result, Tunable};
+
+/// Which plans an operation may enumerate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Bytes of scratch memory that a plan may take.
+    pub scratch: u64,
+    /// Plans of this kernel alone.
+    pub pin: Option<PinnedConfig>,
+}
+
+/// Decides on a plan and carries it out. `candidates` enumerates plans; `run` carries one out, and fails without memory
+/// before it enqueues a kernel that writes `c`.
+///
+/// A pinned kernel decides by itself. Where scratch memory is short, a plan that takes none is carried out instead;
+/// where a kernel cannot be launched, the next best plan.
+pub(super) fn run<P: Plan, T: Element, const R: usize>(
+    on: &impl Executor,
+    question: &Question,
+    c: &ViewMutArg<T, R>,
+    candidates: impl Fn(Limits) -> Vec<Candidate<P>>,
+    run: impl Fn(&P) -> Result<()>,
+) -> Result<()> {
+    let sorted = |limits| {
+        let mut all = candidates(limits);
+        all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+        all.into_iter().map(|c| c.plan)
+    };
+    let rt = on.runtime();
+    let limit = rt.scratch_limit();
+    if let Some(samples) = on.samples() {
+        return sample(on, question, candidates(Limits { scratch: limit, pin: None }), &run, samples);
+    }
+    if let Some(pin) = on.pin()
+        && let Some(plan) = sorted(Limits { scratch: limit, pin: Some(pin) }).next()
+    {
+        return run(&plan);
+    }
+    let all = || candidates(Limits { scratch: limit, pin: None });
+    // SAFETY: the operation borrows the result mutably. While plans are measured nobody has it but those that run.
+    let output = unsafe { Output::of_view(c) }.without_comparison();
+    let (plan, report) = planner::decide(rt, on.stream(), question, &[output], !on.preparing(), all, &run)?;
+    // Off the GPU a plan has no configuration: the launch of its kernel is tuned.
+    if let (Some(report), Some(tuned), BackendKind::Cuda) = (report, on.tuned(), rt.kind()) {
+        tuned.borrow_mut().push((plan.kernel(), report));
+    }
+    let e = match run(&plan) {
+        Err(e @ (Error::OutOfMemory { .. } | Error::CannotLaunch { .. } | Error::GridTooLarge { .. })) => e,
+        ran => return ran,
+    };
+    let scratch = !matches!(e, Error::OutOfMemory { .. });
+    let others: Vec<P> = sorted(Limits { scratch: if scratch { limit } else { 0 }, pin: None }).collect();
+    if !scratch && others.contains(&plan) {
+        // It took none: the memory lacks elsewhere.
+        return Err(e);
+    }
+    for other in others.into_iter().filter(|other| *other != plan) {
+        match run(&other) {
+            Err(Error::OutOfMemory { .. } | Error::CannotLaunch { .. } | Error::GridTooLarge { .. }) => {}
+            ran => {
+                tracing::debug!(operation = question.op, reason = %e, %plan, instead = %other, "took another plan");
+                // A lack of memory may pass.
+                if scratch && ran.is_ok() {
+                    planner::decide_again(rt, question, other);
+                }
+                return ran;
+            }
+        }
+    }
+    Err(e)
+}
+
+/// Times all plans that are predicted to take no more than this many times the shortest time, at most so many.
+const SAMPLED_WITHIN: f32 = 20.0;
+const MAX_SAMPLED: usize = 150;
+const WARM_RUNS: usize = 1;
+const RUNS: usize = 5;
+
+fn sample<P: Plan>(
+    on: &impl Executor,
+    question: &Question,
+    mut all: Vec<Candidate<P>>,
+    run: &impl Fn(&P) -> Result<()>,
+    samples: &Samples,
+) -> Result<()> {
+    all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+    let Some(shortest) = all.first().map(|c| c.micros) else { return Ok(()) };
+    all.retain(|c| c.micros <= shortest * SAMPLED_WITHIN);
+    // The best, and of the others some everywhere.
+    let step = (2 * all.len() / MAX_SAMPLED).max(1);
+    let kept = all.iter().enumerate().filter(|(i, _)| *i < MAX_SAMPLED / 2 || i % step == 0);
+    let rt = on.runtime();
+    let mut flush = Buffer::<u8>::alloc(rt, 4 * (rt.device().limits.l2_bytes as usize).max(1 << 20))?;
+    for (_, candidate) in kept {
+        let mut times = vec![];
+        for i in 0..WARM_RUNS + RUNS {
+            flush.fill_zero()?;
+            let (start, end) = (Event::new(rt)?, Event::new(rt)?);
+            start.record(on.stream())?;
+            match run(&candidate.plan) {
+                Err(e) if e.is_fatal() => return Err(e),
+                // A plan that cannot run is none.
+                Err(e) => {
+                    tracing::debug!(plan = %candidate.plan, error = %e, "not sampled");
+                    break;
+                }
+                Ok(()) => {}
+            }
+            end.record(on.stream())?;
+            if i >= WARM_RUNS {
+                times.push(end.since(&start)?);
+            }
+        }
+        times.sort();
+        // Delays only lengthen a measurement, so the lower quartile is taken.
+        let Some(&measured) = times.get(times.len() / 4) else { continue };
+        let (op, plan) = (question.op.into(), candidate.plan.to_string());
+        let predicted = Duration::from_nanos((f64::from(candidate.micros) * 1e3) as u64);
+        samples.borrow_mut().push(Sample { op, plan, predicted, measured, cost: candidate.cost });
+    }
+    Ok(())
+}
+
+/// The result for one more launch.
+///
+/// # Safety
+/// One launch has it at a time: it is enqueued before the next one is made.
+pub(super) unsafe fn again<'b, T: Element, const R: usize>(c: &'b ViewMutArg<'_, T, R>) -> ViewMutArg<'b, T, R> {
+    let seen = c.as_view();
+    // SAFETY: the same borrow, which one launch has at a time by the caller's contract.
+    let all = unsafe { SliceMutArg::from_raw(seen.addr(), seen.span(), seen.device()) };
+    all.strided(seen.dims(), seen.strides()).expect("the same memory")
+}
+
+/// Changes with any kernel of a plan.
+pub(super) fn version() -> &'static str {
+    static VERSION: PerProcess<String> = PerProcess::new();
+    VERSION.get_or_init(|| Tunable::version_of(KERNELS))
+}
+
+pub(super) const KERNELS: &[&[&tilewright_core::KernelDesc]] = {
+    use tilewright_kernels::batched_matmul::batched::*;
+    use tilewright_kernels::gemm::scaled::{gemm, scaled_product};
+    use tilewright_kernels::matmul::products::*;
+    use tilewright_kernels::matmul_f32::f32_products::*;
+    use tilewright_kernels::matmul_int8::quantised::{matmul_int8, quantise};
+    &[
+        matmul_nn::DESCS,
+        matmul_nt::DESCS,
+        matmul_tn::DESCS,
+        matmul_tt::DESCS,
+        matmul_tf32::DESCS,
+        matmul_tf32_nn::DESCS,
+        matmul_tf32_tt::DESCS,
+        matmul_i8::DESCS,
+        matmul_f8::DESCS,
+        matmul_f16_i8::DESCS,
+        matmul_f16_f8::DESCS,
+        matmul_f32::DESCS,
+        matmul_f32_nn::DESCS,
+        matmul_row_nn::DESCS,
+        matmul_row_nt::DESCS,
+        matmul_f32_3xtf32_presplit::DESCS,
+        matmul_f32_3xtf32_nn::DESCS,
+        matmul_f32_3xtf32_nt::DESCS,
+        batched_matmul::DESCS,
+        batched_matmul_f32::DESCS,
+        batched_matmul_f32_3xtf32::DESCS,
+        gemm::DESCS,
+        scaled_product::DESCS,
+        matmul_int8::DESCS,
+        quantise::DESCS,
+    ]
+};

@@ -1,0 +1,162 @@
+//! Operations that treat each element by itself.
+
+use super::{Executor, check};
+use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
+use tilewright_kernels as k;
+use tilewright_runtime::Result;
+
+/// The element types of the element-wise operations: `f32`, `f16` and `bf16`. The trait is sealed.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, Result, Runtime, f16, ops};
+///
+/// /// The positive elements, of any type.
+/// fn positive<T: ops::Float>(rt: &Runtime, x: &Buffer<T>) -> Result<Vec<T>> {
+///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
+///     ops::relu(rt, x, &mut y)?;
+///     y.to_vec()
+/// }
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[f16::ONE, f16::NEG_ONE])?;
+/// assert_eq!(positive(&rt, &x)?, [f16::ONE, f16::ZERO]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+/// Other crates cannot implement it:
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl tilewright_ops::Float for Mine {}
+/// ```
+pub trait Float: ElementwiseKernels {}
+
+/// The kernels of an element type.
+pub trait ElementwiseKernels: Element {
+    fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a>;
+    fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
+    fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a>;
+    fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
+}
+
+macro_rules! floats { ($($t:ty),*) => { $(impl Float for $t {}
+
+impl ElementwiseKernels for $t {
+    fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a> {
+        k::vector_add::vector_add(a, b, c)
+    }
+    fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+        k::relu::relu(x, y)
+    }
+    fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a> {
+        k::leaky_relu::leaky_relu(x, y, slope)
+    }
+    fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+        k::gelu::gelu(x, y)
+    }
+})* } }
+floats!(f32, f16, bf16);
+
+/// `c = a + b`. Half types are added in f32 and rounded once.
+///
+/// Shapes: `a`, `b`, `c` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut c = [0.0f32; 2];
+/// ops::vector_add(&Runtime::cpu(), &[1.0, 2.0], &[10.0, 20.0], &mut c)?;
+/// assert_eq!(c, [11.0, 22.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn vector_add<'a, T: Float>(
+    on: &impl Executor,
+    a: impl AsSlice<'a, T>,
+    b: impl AsSlice<'a, T>,
+    c: impl AsSliceMut<'a, T>,
+) -> Result<()> {
+    let (a, b, c) = (a.as_slice_arg(), b.as_slice_arg(), c.as_slice_mut_arg());
+    check::same_length("vector_add", &[("a", a.len()), ("b", b.len()), ("c", c.len())])?;
+    on.launch(T::vector_add_call(a, b, c))
+}
+
+/// `y = max(x, 0)`; a NaN stays a NaN.
+///
+/// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 2];
+/// ops::relu(&Runtime::cpu(), &[1.5, -1.5], &mut y)?;
+/// assert_eq!(y, [1.5, 0.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn relu<'a, T: Float>(on: &impl Executor, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("relu", &[("x", x.len()), ("y", y.len())])?;
+    on.launch(T::relu_call(x, y))
+}
+
+/// `y = x` where `x >= 0`, else `slope * x`.
+///
+/// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 2];
+/// ops::leaky_relu(&Runtime::cpu(), &[1.5, -1.5], &mut y, 0.5)?;
+/// assert_eq!(y, [1.5, -0.75]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn leaky_relu<'a, T: Float>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, T>,
+    y: impl AsSliceMut<'a, T>,
+    slope: f32,
+) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("leaky_relu", &[("x", x.len()), ("y", y.len())])?;
+    on.launch(T::leaky_relu_call(x, y, slope))
+}
+
+/// GeLU in its tanh form.
+///
+/// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [9.0f32; 3];
+/// ops::gelu(&Runtime::cpu(), &[0.0, 10.0, 1.0], &mut y)?;
+/// assert_eq!(y[..2], [0.0, 10.0]);
+/// assert!((y[2] - 0.8412).abs() < 1e-4);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn gelu<'a, T: Float>(on: &impl Executor, x: impl AsSlice<'a, T>, y: impl AsSliceMut<'a, T>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("gelu", &[("x", x.len()), ("y", y.len())])?;
+    on.launch(T::gelu_call(x, y))
+}
+
+/// `b = a`.
+///
+/// Shapes: `a`, `b` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut b = [0.0f32; 2];
+/// ops::matrix_copy(&Runtime::cpu(), &[1.0, 2.0], &mut b)?;
+/// assert_eq!(b, [1.0, 2.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn matrix_copy<'a>(on: &impl Executor, a: impl AsSlice<'a, f32>, b: impl AsSliceMut<'a, f32>) -> Result<()> {
+    let (a, b) = (a.as_slice_arg(), b.as_slice_mut_arg());
+    check::same_length("matrix_copy", &[("a", a.len()), ("b", b.len())])?;
+    on.launch(k::matrix_copy::matrix_copy(a, b))
+}

@@ -1,0 +1,270 @@
+//! Where an operation's launches go.
+
+use super::samples::Samples;
+use std::cell::RefCell;
+use tilewright_core::{Call, ConfigDesc, KernelDesc};
+use tilewright_runtime::{LaunchOptions, Pdl, Report, Result, Runtime, Stream};
+
+/// A kernel and one of its configurations.
+///
+/// # Examples
+/// ```
+/// use tilewright::ops::{ExecOptions, PinnedConfig};
+/// use tilewright::{Runtime, ops, tile_kernel};
+///
+/// #[tile_kernel(tune(BLOCK = [64, 128], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
+/// fn copy<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
+///     let i = program_id(0) * BLOCK + arange(BLOCK);
+///     store(y, i, load(x, i));
+/// }
+///
+/// let pinned: PinnedConfig = (copy::DESCS[0], &copy::DESCS[0].configs[1]);
+/// assert_eq!((pinned.0.name, pinned.1.id), ("copy", "BLOCK=128,warps=4"));
+/// // An operation that launches this kernel takes this configuration of it.
+/// let rt = Runtime::cpu();
+/// let on = ExecOptions::new(&rt).pin(Some(pinned));
+/// ops::relu(&on, &[-1.0f32], &mut [9.0])?;
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub type PinnedConfig = (&'static KernelDesc, &'static ConfigDesc);
+
+/// The kernels that were tuned, with the reports. [`ExecOptions`] has an example.
+pub type TuningLog = RefCell<Vec<(&'static KernelDesc, Report)>>;
+
+/// Where to run: a [`Runtime`], on its default stream, or an [`ExecOptions`], which has an example.
+///
+/// # Safety
+/// Operations size scratch memory of unchecked kernels by what this says: `runtime`, `stream` and `num_sms` give the
+/// same each time, the stream is the runtime's, and `num_sms` is that of its device unless nothing is launched.
+///
+/// Safe code cannot claim so:
+/// ```compile_fail,E0200
+/// struct Few(tilewright_runtime::Runtime);
+/// impl tilewright_ops::Executor for Few {
+///     fn runtime(&self) -> &tilewright_runtime::Runtime { &self.0 }
+///     fn num_sms(&self) -> usize { 1 }
+/// }
+/// ```
+pub unsafe trait Executor {
+    /// The runtime that launches.
+    fn runtime(&self) -> &Runtime;
+
+    /// The stream that launches go to.
+    fn stream(&self) -> &Stream {
+        self.runtime().stream()
+    }
+
+    /// The configuration to take for one of the kernels, instead of the tuner's.
+    fn pin(&self) -> Option<PinnedConfig> {
+        None
+    }
+
+    /// Whether an element-wise output may be the very memory of an input.
+    fn in_place(&self) -> bool {
+        false
+    }
+
+    /// Multiprocessors of the device.
+    fn num_sms(&self) -> usize {
+        self.runtime().device().num_sms as usize
+    }
+
+    /// Where to put reports: every kernel is then tuned on its first launch here.
+    fn tuned(&self) -> Option<&TuningLog> {
+        None
+    }
+
+    /// Where to put the times of plans: an operation that has several runs all of them.
+    fn samples(&self) -> Option<&Samples> {
+        None
+    }
+
+    /// Whether operations load their code and get their scratch memory, and enqueue nothing.
+    fn preparing(&self) -> bool {
+        false
+    }
+
+    /// Enqueues one call.
+    fn launch(&self, call: Call<'_>) -> Result<()> {
+        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), ..Default::default() })
+    }
+
+    /// The same, where it may begin before the launch in front of it has ended.
+    ///
+    /// # Safety
+    /// As of [`Pdl::allowed`].
+    #[doc(hidden)]
+    unsafe fn launch_early(&self, call: Call<'_>) -> Result<()> {
+        // SAFETY: the caller's contract.
+        let pdl = unsafe { Pdl::allowed() };
+        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), pdl, ..Default::default() })
+    }
+
+    /// The same, with all that can be said but the configuration, which is the pinned one.
+    #[doc(hidden)]
+    fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
+        let desc = call.desc();
+        let pinned = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
+        let config = pinned.or(options.config);
+        if self.preparing() {
+            return self.runtime().load(self.stream(), &call, &LaunchOptions { config, ..options });
+        }
+        if let Some(tuned) = self.tuned()
+            && config.is_none()
+            && !tuned.borrow().iter().any(|(k, _)| core::ptr::eq(*k, desc))
+        {
+            let report = self.runtime().tune(self.stream(), call.reborrow())?;
+            tuned.borrow_mut().push((desc, report));
+            options.pdl = Pdl::default();
+        }
+        self.runtime().launch_with(self.stream(), call, &LaunchOptions { config, ..options })
+    }
+}
+
+// SAFETY: all of it is the runtime's own.
+unsafe impl Executor for Runtime {
+    fn runtime(&self) -> &Runtime {
+        self
+    }
+}
+
+/// A runtime and options: a stream, a pinned configuration, in-place results, measurements.
+///
+/// # Examples
+/// ```
+/// use std::cell::RefCell;
+/// use tilewright::ops::{ExecOptions, Matmul, Samples, TuningLog};
+/// use tilewright::{Buffer, Runtime, Stream, ops};
+///
+/// let rt = Runtime::cpu();
+/// rt.set_cache_dir(None);
+/// let stream = Stream::new(&rt)?;
+/// let x = Buffer::from_slice(&rt, &[1.0f32, -2.0])?;
+/// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+/// let on = ExecOptions::new(&rt).stream(&stream);
+///
+/// // Prepared: arguments are checked and code is loaded, and nothing is enqueued.
+/// ops::relu(&on.preparing(true), &x, &mut y)?;
+/// assert_eq!(y.to_vec_on(&stream)?, [0.0, 0.0]);
+///
+/// // Tuned: each kernel's configurations are measured on its first launch.
+/// let log = TuningLog::default();
+/// ops::relu(&on.tuning(&log), &x, &mut y)?;
+/// assert_eq!((y.to_vec_on(&stream)?, log.borrow()[0].0.name), (vec![1.0, 0.0], "relu"));
+///
+/// // Sampled: every plan of a product is run and timed.
+/// let samples: Samples = RefCell::default();
+/// Matmul::new(x.view([1, 2])?, x.view([2, 1])?, y.slice_mut(..1)?.view([1, 1])?).launch(&on.sampling(&samples))?;
+/// assert!(y.to_vec_on(&stream)?[0] == 5.0 && samples.borrow().iter().all(|s| s.op == "matmul"));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ExecOptions<'a> {
+    rt: &'a Runtime,
+    stream: &'a Stream,
+    pin: Option<PinnedConfig>,
+    in_place: bool,
+    tuned: Option<&'a TuningLog>,
+    samples: Option<&'a Samples>,
+    preparing: bool,
+}
+
+impl<'a> ExecOptions<'a> {
+    /// The runtime's default stream.
+    pub fn new(rt: &'a Runtime) -> Self {
+        ExecOptions {
+            rt,
+            stream: rt.stream(),
+            pin: None,
+            in_place: false,
+            tuned: None,
+            samples: None,
+            preparing: false,
+        }
+    }
+
+    /// A stream of that runtime.
+    pub fn stream(self, stream: &'a Stream) -> Self {
+        ExecOptions { stream, ..self }
+    }
+
+    /// Takes this configuration wherever the operation launches this kernel; an operation that has several kernels for
+    /// one job takes this one.
+    pub fn pin(self, pin: Option<PinnedConfig>) -> Self {
+        ExecOptions { pin, ..self }
+    }
+
+    /// Lets the output of an element-wise operation be one of its inputs, as callers with raw pointers may have it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{ExternalSlice, ExternalSliceMut, Runtime, ops};
+    ///
+    /// let (rt, mut data) = (Runtime::cpu(), [1.0f32, -1.0]);
+    /// let p = data.as_mut_ptr();
+    /// // SAFETY: each element is read before it is written, by the same thread of the kernel.
+    /// let (x, mut y) = unsafe { (ExternalSlice::from_raw(&rt, p, 2)?, ExternalSliceMut::from_raw(&rt, p, 2)?) };
+    /// assert!(ops::relu(&rt, &x, &mut y).is_err(), "the output is an input");
+    /// ops::relu(&ops::ExecOptions::new(&rt).in_place(), &x, &mut y)?;
+    /// assert_eq!(data, [1.0, 0.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn in_place(self) -> Self {
+        ExecOptions { in_place: true, ..self }
+    }
+
+    /// Measures the configurations of every kernel that is launched, once for each, and keeps the reports.
+    pub fn tuning(self, reports: &'a TuningLog) -> Self {
+        ExecOptions { tuned: Some(reports), ..self }
+    }
+
+    /// Runs all plans of an operation that has several, and keeps their times. Nothing is decided by them.
+    pub fn sampling(self, samples: &'a Samples) -> Self {
+        ExecOptions { samples: Some(samples), ..self }
+    }
+
+    /// With `true` operations are prepared: arguments are checked, code is loaded, scratch memory is allocated on the
+    /// stream, and nothing is enqueued or measured. Outputs are not written. An operation that was prepared loads
+    /// nothing in a capture of the same arguments.
+    pub fn preparing(self, on: bool) -> Self {
+        ExecOptions { preparing: on, ..self }
+    }
+}
+
+// SAFETY: all of it is the runtime's own, or a stream that every launch compares with the runtime.
+unsafe impl Executor for ExecOptions<'_> {
+    fn runtime(&self) -> &Runtime {
+        self.rt
+    }
+
+    fn stream(&self) -> &Stream {
+        self.stream
+    }
+
+    fn pin(&self) -> Option<PinnedConfig> {
+        self.pin
+    }
+
+    fn in_place(&self) -> bool {
+        self.in_place
+    }
+
+    fn tuned(&self) -> Option<&TuningLog> {
+        self.tuned
+    }
+
+    fn samples(&self) -> Option<&Samples> {
+        self.samples
+    }
+
+    fn preparing(&self) -> bool {
+        self.preparing
+    }
+}
+
+/// A configuration whose operands tensor maps copy, of those that the emulator has.
+#[cfg(test)]
+pub(super) fn emulated_with_maps(desc: &'static KernelDesc) -> PinnedConfig {
+    let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty()));
+    (desc, config.expect("one is emulated"))
+}

@@ -1,0 +1,226 @@
+//! Plans of products as data: which operands are copied first, which kernel and configuration compute the result, and
+//! how many programs share the depth. `candidates.rs` enumerates them; `matmul.rs` and its neighbours carry one out.
+
+use super::product::{GemmShape, Operand};
+use crate::planner::Plan;
+use crate::planner::device::Math;
+use core::fmt;
+use tilewright_core::{ConfigDesc, DType, Element, KernelDesc, ViewArg, ViewMutArg, Width};
+use tilewright_runtime::LaunchOptions;
+
+/// What decides about plans of a product: shapes and layouts, no addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub shape: GemmShape,
+    pub a: Layout,
+    pub b: Layout,
+    pub c: Layout,
+    /// Of the transpose of C.
+    pub c_transposed: Layout,
+    pub math: Math,
+    /// Bytes of an element of A and B, and of C.
+    pub bytes: [usize; 2],
+}
+
+/// How a matrix lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// It is given transposed. For the result: columns are contiguous.
+    pub transposed: bool,
+    /// Rows are contiguous and start at multiples of 16 bytes.
+    pub tma: bool,
+    /// How wide accesses to its rows may be.
+    pub width: Width,
+    /// Rows start at multiples of a sector of the L2 cache.
+    pub in_sectors: bool,
+}
+
+impl Layout {
+    pub fn of<T: Element>(o: &Operand<T>) -> Layout {
+        Layout { transposed: o.transposed, tma: o.tma_compatible(), width: o.width(), in_sectors: o.in_sectors() }
+    }
+
+    /// Of a result.
+    pub fn of_result<T: Element>(c: ViewArg<T, 2>) -> Layout {
+        let c = c.regular();
+        let rows = Operand { view: c, transposed: false };
+        Layout { transposed: c.strides()[1] != 1, ..Layout::of(&rows) }
+    }
+
+    /// Of a copy in scratch memory.
+    pub fn copied(transposed: bool) -> Layout {
+        Layout { transposed, tma: true, width: Width::Vectors, in_sectors: true }
+    }
+
+    fn bits(self) -> u64 {
+        let [transposed, tma, in_sectors] = [self.transposed, self.tma, self.in_sectors].map(u64::from);
+        transposed | tma << 1 | in_sectors << 2 | (self.width as u64) << 3
+    }
+}
+
+impl Problem {
+    pub fn new<T: Element>(
+        shape: GemmShape,
+        a: Layout,
+        b: Layout,
+        c: &ViewMutArg<T, 2>,
+        math: Math,
+        bytes: usize,
+    ) -> Problem {
+        let c = c.as_view();
+        Problem {
+            shape,
+            a,
+            b,
+            c: Layout::of_result(c),
+            c_transposed: Layout::of_result(c.flipped()),
+            math,
+            bytes: [bytes, size_of::<T>()],
+        }
+    }
+
+    /// A number that tells layouts and arithmetic apart.
+    pub fn layout(&self) -> u64 {
+        self.a.bits() | self.b.bits() << 5 | self.c.bits() << 10 | (self.math as u64) << 15
+    }
+
+    /// How wide accesses to the result and to operands of these layouts may be.
+    pub fn width(&self, a: Layout, b: Layout) -> Width {
+        a.width.min(b.width).min(self.c.width)
+    }
+
+    /// Of `Cᵀ = Bᵀ Aᵀ`.
+    pub fn transposed(&self) -> Problem {
+        let flipped = |l: Layout| Layout { transposed: !l.transposed, ..l };
+        Problem {
+            shape: self.shape.transposed(),
+            a: flipped(self.b),
+            b: flipped(self.a),
+            c: self.c_transposed,
+            c_transposed: self.c,
+            ..*self
+        }
+    }
+
+    /// The same into scratch memory.
+    pub fn in_scratch(self) -> Problem {
+        Problem { c: Layout::copied(false), ..self }
+    }
+}
+
+/// A plan of a product. [`Matmul::plans`](super::Matmul::plans) has an example.
+///
+/// A plan is data: it can be compared, printed and carried out again by
+/// [`Matmul::launch_by`](super::Matmul::launch_by). Its text is the same in each process, as long as the kernels are.
+#[derive(Clone, Copy)]
+pub struct MatmulPlan {
+    pub(super) orientation: Orientation,
+    pub(super) variant: Variant,
+    pub(super) kernel: &'static KernelDesc,
+    /// Of the kernel; none where the backend takes the first that it can run.
+    pub(super) config: Option<&'static ConfigDesc>,
+}
+
+/// Which product a kernel computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Orientation {
+    /// `C = A B`.
+    AsGiven,
+    /// `Cᵀ = Bᵀ Aᵀ`, written to C by columns.
+    Transposed,
+    /// `Cᵀ = Bᵀ Aᵀ` in scratch memory, which a further launch transposes.
+    TransposedInScratch,
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Variant {
+    /// f32 fused multiply-adds of each row. `splits` programs share the depth of a block of columns.
+    Gemv { splits: usize },
+    /// 3xTF32: A is decomposed first, B by the programs, which `splits` of them share a tile. `copy_b`: into rows that
+    /// TMA takes.
+    Tf32x3 { splits: usize, copy_b: bool },
+    /// 3xTF32: both operands are decomposed first.
+    DecomposedTf32x3,
+    /// Few rows of A as f16, and a B of 8 bits that programs convert.
+    MixedInput,
+    /// Tile by tile, of operands that are copied first or not.
+    Tiles { copies: Copies, stream_k: bool },
+}
+
+/// Of each operand, whether it is copied into rows that TMA takes first, and if so whether the copy is transposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Copies {
+    pub a: Option<bool>,
+    pub b: Option<bool>,
+}
+
+impl MatmulPlan {
+    /// Options of the launch of the kernel.
+    pub(super) fn options(&self) -> LaunchOptions<'static> {
+        LaunchOptions { config: self.config.map(|c| c.id), ..Default::default() }
+    }
+
+    /// Whether a plan is of 3xTF32, which f32 alone has.
+    pub(super) fn is_tf32x3(&self) -> bool {
+        matches!(self.variant, Variant::Tf32x3 { .. } | Variant::DecomposedTf32x3)
+    }
+}
+
+impl Plan for MatmulPlan {
+    fn kernel(&self) -> &'static KernelDesc {
+        self.kernel
+    }
+
+    fn config(&self) -> Option<&'static ConfigDesc> {
+        self.config
+    }
+}
+
+impl PartialEq for MatmulPlan {
+    fn eq(&self, other: &Self) -> bool {
+        let id = |p: &Self| (p.orientation, p.variant, core::ptr::from_ref(p.kernel), p.config.map(|c| c.id));
+        id(self) == id(other)
+    }
+}
+
+impl fmt::Debug for MatmulPlan {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for MatmulPlan {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.orientation {
+            Orientation::AsGiven => {}
+            Orientation::Transposed => f.write_str("transposed ")?,
+            Orientation::TransposedInScratch => f.write_str("transposed_in_scratch ")?,
+        }
+        if let Variant::Tiles { copies, .. } = self.variant {
+            for (name, copy) in [("a", copies.a), ("b", copies.b)] {
+                if let Some(transposed) = copy {
+                    write!(f, "copy_{name}{} ", if transposed { "_transposed" } else { "" })?;
+                }
+            }
+        }
+        if let Variant::Tf32x3 { copy_b: true, .. } = self.variant {
+            f.write_str("copy_b ")?;
+        }
+        f.write_str(self.kernel.name)?;
+        if let Variant::Gemv { splits } | Variant::Tf32x3 { splits, .. } = self.variant {
+            write!(f, " splits={splits}")?;
+        }
+        self.config.map_or(Ok(()), |c| write!(f, " {}", c.id))
+    }
+}
+
+/// The type of a product by its elements and its precision.
+pub(super) fn math_of<T: Element>(tf32: bool) -> Math {
+    match T::DTYPE {
+        DType::F32 if tf32 => Math::Tf32,
+        DType::F32 => Math::F32,
+        DType::I8 | DType::F8E4M3 | DType::F8E5M2 => Math::Byte,
+        _ => Math::Half,
+    }
+}

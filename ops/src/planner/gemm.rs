@@ -1,0 +1,243 @@
+//! The predicted time of a kernel that computes tiles of a product.
+//!
+//! Terms, each with a physical meaning:
+//! - a launch,
+//! - steps of the depth on the busiest multiprocessor: each costs its multiply-adds, its loads from the L2 cache, or
+//!   the latency of its pipeline stage, whichever takes longest,
+//! - the pipeline's fill and the epilogue, for each tile in turn,
+//! - partial sums of programs that share a tile,
+//! - bytes from and to device memory, which bound the whole.
+
+use super::device::{DeviceModel, Math};
+use super::shape::GemmShape;
+use crate::resources::Resources;
+use serde::{Deserialize, Serialize};
+use tilewright_core::{ConfigDesc, Width};
+use tilewright_runtime::Multiprocessor;
+
+/// How a program loads its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub(crate) enum Loads {
+    Tma,
+    /// Asynchronous copies of 16 bytes.
+    Vectors,
+    /// Asynchronous copies of 4 bytes.
+    Words,
+    /// Elements one by one, by any strides.
+    Elements,
+}
+
+/// What a launch computes, and of which operands.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct GemmWork {
+    pub shape: GemmShape,
+    pub batch: usize,
+    pub math: Math,
+    /// Of an element of A and B, and of C.
+    pub bytes: [usize; 2],
+    /// TMA takes both operands.
+    pub tma: bool,
+    pub in_sectors: bool,
+    /// TMA takes the result.
+    pub tma_store: bool,
+    /// Rows of the result are contiguous.
+    pub rows_of_c: bool,
+    /// Each program has one tile.
+    pub grid: bool,
+    /// Whether the depth is contiguous in A, and in B.
+    pub depth_first: (bool, bool),
+    /// Operands whose elements a kernel of another order reads by their strides.
+    pub strided: usize,
+    pub stream_k: bool,
+    /// Programs that share the depth of a tile, under split-K.
+    pub splits: usize,
+}
+
+impl GemmWork {
+    /// A product by a GEMV kernel.
+    pub fn gemv(
+        shape: GemmShape,
+        bytes: [usize; 2],
+        (tma, tma_store): (bool, bool),
+        b_transposed: bool,
+        splits: usize,
+    ) -> GemmWork {
+        GemmWork {
+            shape,
+            batch: 1,
+            math: Math::Gemv,
+            bytes,
+            tma,
+            in_sectors: tma,
+            tma_store,
+            rows_of_c: true,
+            grid: true,
+            depth_first: (true, b_transposed),
+            strided: 0,
+            stream_k: false,
+            splits,
+        }
+    }
+}
+
+/// The constants of a configuration that the model knows.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Tile {
+    /// Of a thread block: a cluster shares the rows of a tile.
+    bm: f32,
+    bn: f32,
+    bk: f32,
+    /// Of a program.
+    rows: usize,
+    columns: usize,
+    depth: usize,
+    ctas: usize,
+    /// Programs that are launched for a multiprocessor.
+    per_sm: usize,
+    /// Programs on a multiprocessor at a time.
+    resident: usize,
+    /// Bytes that a thread spills.
+    spilled: f32,
+    min_k_steps: usize,
+    threads: f32,
+    /// Tensor cores get operands swapped: rows of the tile are columns of their instruction.
+    by_columns: bool,
+    /// Instructions for each multiply-add.
+    times: f32,
+}
+
+/// Threads of GEMV programs that a multiprocessor has registers for.
+const MAX_THREADS: usize = 1024;
+
+impl Tile {
+    /// `resources`: of a program on such a multiprocessor, where they are known.
+    pub fn of(config: &ConfigDesc, resources: Option<(&Resources, &Multiprocessor)>) -> Tile {
+        let get = |name: &str| config.value_of(name).map(|v| v as usize);
+        let size = |name: &str| get(name).unwrap_or(1).max(1);
+        let (rows, columns, depth) = (size("BM"), size("BN"), size("BK"));
+        let ctas = config.ctas.max(1) as usize;
+        let per_sm = get("PER_SM").unwrap_or_else(|| match (config.blocks_per_sm as usize, rows) {
+            // GEMV kernels share a multiprocessor by their threads.
+            (0, 1) => (MAX_THREADS / (config.warps as usize * 32)).max(1),
+            (blocks, _) => blocks.max(1),
+        });
+        Tile {
+            bm: rows as f32 / ctas as f32,
+            bn: columns as f32,
+            bk: depth as f32,
+            rows,
+            columns,
+            depth,
+            ctas,
+            per_sm,
+            resident: resources.map_or(per_sm, |(r, sm)| r.resident(sm)),
+            spilled: resources.map_or(0.0, |(r, _)| r.spill_bytes as f32),
+            min_k_steps: size("MIN_K_STEPS"),
+            threads: (config.warps * 32) as f32,
+            by_columns: get("BY_COLUMNS") == Some(1) || rows < 64,
+            times: if get("TF32X3") == Some(1) { 3.0 } else { 1.0 },
+        }
+    }
+}
+
+/// The predicted microseconds of one launch of a configuration.
+pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &GemmWork, loads: Loads) -> f32 {
+    let c = model.gemm.of(work.math);
+    let wgmma = usize::from(loads != Loads::Tma);
+    let GemmShape { m, n, k } = work.shape;
+    let tiles = m.div_ceil(t.rows).saturating_mul(n.div_ceil(t.columns)).saturating_mul(work.batch).max(1);
+    let steps = k.div_ceil(t.depth).max(1);
+    // A step of the depth: multiply-adds, which short instructions slow down, beside loads.
+    let instruction = if t.by_columns { t.bm.min(t.bn) } else { t.bn };
+    let rate = c.rate[wgmma] * instruction / (instruction + c.short);
+    let flops = 2.0 * t.bm * t.bn * t.bk / rate * t.times;
+    let elements = (t.bm + t.bn / t.ctas as f32) * t.bk;
+    let mn_major = !(work.depth_first.0 && work.depth_first.1);
+    let loaded = match loads {
+        Loads::Elements => elements * c.element * (1.0 + work.strided as f32 * c.strided),
+        Loads::Words => elements * in_words(work.bytes[0]) * c.word,
+        _ => {
+            let unsectored = loads == Loads::Tma && !work.in_sectors;
+            let rate = if unsectored { model.l2_unsectored_per_sm } else { model.l2_per_sm };
+            elements * work.bytes[0] as f32 / rate * if mn_major { c.mn_major } else { 1.0 }
+        }
+    };
+    let by_threads = match loads {
+        Loads::Elements => elements / t.threads * c.element_of_thread,
+        Loads::Words => elements * in_words(work.bytes[0]) / t.threads * c.element_of_thread,
+        Loads::Tma | Loads::Vectors => 0.0,
+    };
+    let latency = c.latency[loads as usize] + by_threads;
+    // A lone warpgroup does not fill the tensor cores.
+    let lone = if loads == Loads::Tma && t.threads <= 128.0 { c.lone } else { 1.0 };
+    let spilled = 1.0 + t.spilled * model.spilled;
+    let step = |programs: f32| (programs * flops.max(loaded)).max(flops * lone).max(latency) * spilled;
+    // Kernels that load elements or words one by one store them so.
+    let stored_whole = work.tma_store && matches!(loads, Loads::Tma | Loads::Vectors);
+    let one_by_one = if loads == Loads::Words { in_words(work.bytes[1]) } else { 1.0 };
+    let stored = match (stored_whole, work.rows_of_c) {
+        (true, _) => work.bytes[1] as f32 / model.store_per_sm,
+        (false, true) => c.store_element[wgmma] * one_by_one,
+        // Neighbours of a row are so many bytes apart.
+        (false, false) => {
+            let apart = m as f32 * work.bytes[1] as f32;
+            c.store_element[wgmma] + c.store_strided * (apart / SECTOR).min(1.0)
+        }
+    };
+    // A thread stores its part of the tile one by one, or as vectors.
+    let of_thread = if stored_whole { c.store_of_thread[0] } else { c.store_of_thread[1] * one_by_one };
+    let part = t.bm * t.bn / t.threads * of_thread;
+    let tile = |programs: usize, steps: usize| {
+        let programs = programs as f32;
+        steps as f32 * step(programs) + c.tile + part.max(programs * t.bm * t.bn * stored)
+    };
+    // The first stages are copied before the first step.
+    let fill = c.fill[wgmma] + by_threads;
+    let busy = if work.stream_k {
+        let pieces = tiles.saturating_mul(k.div_ceil(t.depth * t.min_k_steps).max(1));
+        let programs = (num_sms * t.per_sm).min(pieces);
+        let on_sm = programs.div_ceil(num_sms);
+        // Programs for which there is no room yet.
+        let (at_once, late) = (on_sm.min(t.resident), on_sm.div_ceil(t.resident) as f32);
+        let waves = tiles / programs;
+        let rest = tiles - waves * programs;
+        let parts = programs.checked_div(rest).map_or(1, |most| most.min(steps / t.min_k_steps).max(1));
+        let sums = (t.rows * t.columns * 8 * at_once) as f32;
+        let shared = if parts > 1 { model.partials + sums / model.store_per_sm } else { 0.0 };
+        let last = if rest > 0 { tile(at_once, steps.div_ceil(parts)) + shared } else { 0.0 };
+        late * (waves as f32 * tile(at_once, steps) + last + fill)
+    } else {
+        let on_sm = tiles.saturating_mul(work.splits).div_ceil((num_sms / t.ctas).max(1));
+        let at_once = on_sm.min(t.resident);
+        // Programs of a round do not end at once: half of a last round that is not full is saved.
+        let rounds = 0.5 * (on_sm.div_ceil(at_once) as f32 + on_sm as f32 / at_once as f32);
+        let sums = (work.splits * t.rows * t.columns * 4) as f32;
+        let reduced = if work.splits > 1 { model.partials + sums / model.reduced_per_program } else { 0.0 };
+        // A program that stays overlaps the fill of its next tile.
+        let filled = if work.grid { on_sm.div_ceil(at_once) as f32 } else { 1.0 };
+        rounds * tile(at_once, steps.div_ceil(work.splits)) + reduced + filled * fill
+    };
+    let area = m.saturating_mul(k).saturating_add(k.saturating_mul(n)).saturating_mul(work.batch) as f32;
+    let results = m.saturating_mul(n).saturating_mul(work.batch) as f32;
+    let memory = (area * work.bytes[0] as f32 + results * work.bytes[1] as f32) / model.memory;
+    let cluster = if t.ctas > 1 { model.cluster } else { 0.0 };
+    model.launch + cluster + (busy.powi(4) + memory.powi(4)).powf(0.25)
+}
+
+/// Bytes of a sector of the L2 cache.
+const SECTOR: f32 = 32.0;
+
+/// Words of 4 bytes that an element of so many bytes takes.
+fn in_words(bytes: usize) -> f32 {
+    (bytes as f32 / Width::Words.bytes() as f32).min(1.0)
+}
+
+/// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles. Those of a GEMV kernel are slower.
+pub(crate) fn predict_on_cpu(t: &Tile, work: &GemmWork) -> f32 {
+    const PER_MICROSECOND: f32 = 1.0e4;
+    let GemmShape { m, n, k } = work.shape;
+    let area = m.div_ceil(t.rows) as f32 * t.rows as f32 * n.div_ceil(t.columns) as f32 * t.columns as f32;
+    let slower = if work.math == Math::Gemv { 4.0 } else { 1.0 };
+    area * k as f32 * work.batch as f32 * slower / PER_MICROSECOND
+}

@@ -1,0 +1,172 @@
+//! Softmax.
+
+use super::decide::Limits;
+use super::kernel_plan::{self, KernelPlan};
+use super::{Executor, check, decide};
+use crate::planner::Question;
+use crate::planner::cost::Work;
+use crate::planner::rows::RowsWork;
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{AsSlice, AsSliceMut, ConfigDesc, KernelDesc, SliceArg, SliceMutArg};
+use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
+use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
+use tilewright_runtime::{Result, Tunable};
+
+/// Softmax over a whole array of any length.
+///
+/// Two launches, of which the second begins while the first ends. Two floats of scratch for each program of the first.
+///
+/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a
+/// NaN.
+///
+/// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 4];
+/// ops::softmax_1d(&Runtime::cpu(), &[3.0; 4], &mut y)?;
+/// assert_eq!(y, [0.25; 4]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn softmax_1d<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("softmax_1d", &[("x", x.len()), ("y", y.len())])?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    // A pair is two loads in every program of the second launch: as many programs as keep the device busy, no more.
+    let pairs = x.len().div_ceil(4096).clamp(1, 4 * on.num_sms());
+    let mut maxima = on.stream().scratch::<f32>(pairs)?;
+    let mut sums = on.stream().scratch::<f32>(pairs)?;
+    on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
+    // SAFETY: the launch in front reads `x` and writes maxima and sums, which this one reads after its wait, as it
+    // stores after it.
+    unsafe { on.launch_early(softmax_1d_apply(x, &maxima, &sums, y)) }
+}
+
+/// Softmax of every row of a row-major, contiguous matrix of any width.
+///
+/// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts
+/// which one is fastest, or measures the best few once for each size (see [`tilewright_runtime::Autotune`]).
+///
+/// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are
+/// NaN.
+///
+/// Shapes: `x` and `y` are `rows * cols`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let x = [3.0f32, 3.0, 0.0, -200.0];
+/// let mut y = [0.0f32; 4];
+/// ops::softmax_rows(&Runtime::cpu(), &x, &mut y, 2, 2)?;
+/// assert_eq!(y, [0.5, 0.5, 1.0, 0.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn softmax_rows<'a>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, f32>,
+    y: impl AsSliceMut<'a, f32>,
+    rows: usize,
+    cols: usize,
+) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    let area = check::area(WHAT, rows, cols)?;
+    check::length(WHAT, "x", x.len(), area, &format!("a {rows} x {cols} matrix"))?;
+    check::length(WHAT, "y", y.len(), area, &format!("a {rows} x {cols} matrix"))?;
+    if area == 0 {
+        return Ok(());
+    }
+    let question = Question {
+        op: WHAT,
+        types: "",
+        version: version(),
+        sizes: [rows, cols, 0, 0],
+        layout: u64::from(aligned(&x, cols)),
+    };
+    let y = y.view([rows, cols])?;
+    let kernels = [softmax_row::DESCS[0], softmax_rows_packed::DESCS[0], softmax_rows_wide::DESCS[0]];
+    let (num_sms, vectors) = (on.num_sms(), aligned(&x, cols));
+    let candidates = |limits: Limits| {
+        kernel_plan::plans(on, limits, &kernels, |k, c, fits| {
+            // The variant for vectors comes first.
+            let variant = if vectors { c.variants.first() } else { c.variants.last() };
+            work(k, c, num_sms, [rows, cols], vectors, variant.and_then(fits)).map(Work::Rows)
+        })
+    };
+    decide::run(on, &question, &y, candidates, |plan: &KernelPlan| {
+        let out = y.as_view();
+        // SAFETY: one launch has it at a time.
+        let y = unsafe { SliceMutArg::from_raw(out.addr(), area, out.device()) };
+        let call = match plan.kernel.name {
+            "softmax_rows_packed" => softmax_rows_packed(x, y, rows, cols),
+            "softmax_rows_wide" => softmax_rows_wide(x, y, rows, cols),
+            _ => softmax_row(x, y, rows, cols),
+        };
+        on.launch_as(call, plan.options())
+    })
+}
+
+const WHAT: &str = "softmax_rows";
+/// Blocks of a row that a program of `softmax_rows_packed` goes through, at most.
+const MAX_BLOCKS: usize = 64;
+
+/// Whether rows start at multiples of 16 bytes.
+fn aligned(x: &SliceArg<f32>, cols: usize) -> bool {
+    x.addr().is_multiple_of(16) && cols.is_multiple_of(4)
+}
+
+/// What a configuration of a kernel does for these rows; nothing where it does not take them. `fits`: programs that a
+/// multiprocessor has room for, where that is known.
+fn work(
+    kernel: &KernelDesc,
+    config: &ConfigDesc,
+    num_sms: usize,
+    [rows, cols]: [usize; 2],
+    vectors: bool,
+    fits: Option<usize>,
+) -> Option<RowsWork> {
+    /// Of a multiprocessor, where nothing is known of registers.
+    const MAX_THREADS: usize = 2048;
+    const MAX_PROGRAMS: usize = 16;
+    let bytes = rows.saturating_mul(cols).saturating_mul(2 * size_of::<f32>());
+    let get = |name: &str| config.value_of(name).map_or(1, |v| v as usize);
+    let several_rows = kernel.name == "softmax_rows_packed";
+    if several_rows && cols.div_ceil(MAX_BLOCKS) > get("BLOCK") {
+        return None;
+    }
+    // A row that is wider than a tile is read twice.
+    let passes = |width: usize| if cols <= width { 1 } else { 2 * cols.div_ceil(width) };
+    let (programs, tiles, tile, readings, rows_of_tile) = match kernel.name {
+        "softmax_rows_packed" => {
+            let groups = rows.div_ceil(get("ROWS"));
+            let programs = groups.min(num_sms * get("PER_SM"));
+            let passes = passes(get("BLOCK"));
+            let tiles = groups.div_ceil(programs.max(1)) * passes;
+            (programs, tiles, get("ROWS") * get("BLOCK"), passes.min(2), get("ROWS"))
+        }
+        "softmax_rows_wide" => {
+            let tile = get("ROWS") * get("LANES");
+            (rows, 2 * cols.div_ceil(tile), tile, 2, 1)
+        }
+        _ => (rows, passes(get("BLOCK")), get("BLOCK"), passes(get("BLOCK")).min(2), 1),
+    };
+    // A row of a packed tile is reduced within as many lanes as its vectors of four elements take.
+    let lanes = if several_rows { (get("BLOCK") / 4).clamp(1, 32) } else { 32 };
+    let warps = if several_rows { config.warps as f32 } else { 1.0 };
+    let exchanges = rows_of_tile as f32 * lanes.ilog2() as f32 / warps;
+    let threads = config.warps as usize * 32;
+    let resident = fits.unwrap_or_else(|| (MAX_THREADS / threads).clamp(1, MAX_PROGRAMS));
+    Some(RowsWork { programs, threads, resident, tiles, tile, bytes, readings, several_rows, exchanges, vectors })
+}
+
+/// Changes with any of the kernels.
+fn version() -> &'static str {
+    static VERSION: PerProcess<String> = PerProcess::new();
+    VERSION.get_or_init(|| {
+        Tunable::version_of(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS])
+    })
+}
