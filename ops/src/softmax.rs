@@ -152,7 +152,11 @@ fn work(
             let tile = get("ROWS") * get("LANES");
             (rows, 2 * cols.div_ceil(tile), tile, 2, 1)
         }
-        _ => (rows, passes(get("BLOCK")), get("BLOCK"), passes(get("BLOCK")).min(2), 1),
+        _ => {
+            // Each thread block of a cluster has its part of every tile.
+            let (ctas, passes) = (config.ctas.max(1) as usize, passes(get("BLOCK")));
+            (rows.saturating_mul(ctas), passes, get("BLOCK") / ctas, passes.min(2), 1)
+        }
     };
     // A row of a packed tile is reduced within as many lanes as its vectors of four elements take.
     let lanes = if several_rows { (get("BLOCK") / 4).clamp(1, 32) } else { 32 };
