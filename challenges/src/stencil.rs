@@ -149,9 +149,10 @@ impl Pooling {
 /// ```
 /// use tilewright_challenges::{Pooling, max_pooling_2d};
 ///
-/// let mut y = [0.0f32; 2]; let window = Pooling { side: 2, stride: 2, padding: 0 };
-/// max_pooling_2d(&tilewright::Runtime::cpu(), &[1.0, 2.0, -3.0, -4.0, 5.0, 6.0, -7.0, -8.0], &mut y, [1, 2, 4],
-/// window)?; assert_eq!(y, [6.0, -3.0]);
+/// let (x, mut y) = ([1.0f32, 2.0, -3.0, -4.0, 5.0, 6.0, -7.0, -8.0], [0.0; 2]);
+/// let window = Pooling { side: 2, stride: 2, padding: 0 };
+/// max_pooling_2d(&tilewright::Runtime::cpu(), &x, &mut y, [1, 2, 4], window)?;
+/// assert_eq!(y, [6.0, -3.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn max_pooling_2d<'a>(

@@ -5,7 +5,8 @@ use tilewright_core::cpu::fork::PerProcess;
 
 /// What a library of operations keeps in a runtime: plans that it has decided on, models of the device.
 /// [`Runtime::extension`](crate::Runtime::extension) makes one of a type for each runtime and each process. A forked
-/// child has its own, because a lock may be held where the process is forked.
+/// child has its own, because a lock may be held where the process is forked. Its `Default` and its methods ask the
+/// runtime for no extension and change no setting of it.
 ///
 /// # Examples
 /// ```

@@ -23,7 +23,9 @@ pub mod all {
         let row = i.expand(1);
         let (x, y, z) = (load(points, 3 * row), load(points, 3 * row + 1), load(points, 3 * row + 2));
         let mut least = full([ROWS, LANES], f32::INFINITY);
-        let mut best = zeros::<i32>([ROWS, LANES]);
+        // Where all are infinitely far, the first other point.
+        let first_other = where_(row == 0, min(1, n - 1), 0).to::<i32>();
+        let mut best = zeros::<i32>([ROWS, LANES]) + first_other;
         for start in (0..n).step_by(LANES) {
             let j = (start + arange(LANES)).expand(0);
             let (dx, dy, dz) = (load(points, 3 * j) - x, load(points, 3 * j + 1) - y, load(points, 3 * j + 2) - z);
@@ -33,7 +35,6 @@ pub mod all {
             least = where_(is_nearer, distance, least);
             best = where_(is_nearer, j.to::<i32>(), best);
         }
-        // Lanes that found nothing have the index 0, which is the first of all infinite distances.
         let first = min(least, 1).expand(1);
         store(nearest, i, min(where_(least == first, best, i32::MAX), 1));
     }

@@ -57,9 +57,12 @@ struct State {
 }
 
 impl State {
-    fn barrier(&mut self) {
+    /// Of a block, or of the cluster: the blocks of a cluster reach the same arrays.
+    fn barrier(&mut self, of_all: bool) {
         self.loaded.clear();
-        self.accesses.clear();
+        if of_all {
+            self.accesses.clear();
+        }
     }
 
     fn join(&mut self, o: &State) {
@@ -120,7 +123,7 @@ impl Scheduler {
                     }
                     out.extend(step.iter().map(|s| Node::from(s.placed(offset, bytes))));
                 }
-                state.barrier();
+                state.barrier(!self.cluster);
                 state.loaded.insert(offset);
             }
             Node::Access { stmts, access } => {
@@ -128,14 +131,14 @@ impl Scheduler {
                     if state.conflicts(&access) && !planted!("accesses-without-barrier") {
                         let site = access.site;
                         out.push(if self.cluster { cluster_barrier(site) } else { Node::Barrier { site } });
-                        state.barrier();
+                        state.barrier(true);
                     }
                     state.accesses.insert((access.array, access.kind, Some(access.key)));
                 }
                 out.push(Node::Access { stmts, access });
             }
             Node::Barrier { site } => {
-                state.barrier();
+                state.barrier(!self.cluster);
                 out.push(Node::Barrier { site });
             }
             Node::If { cond, then, other } => {
@@ -170,7 +173,7 @@ impl Scheduler {
             }
             Node::Line(_) => {
                 if is_cluster_barrier(&n) {
-                    state.barrier();
+                    state.barrier(true);
                 }
                 out.push(n);
             }

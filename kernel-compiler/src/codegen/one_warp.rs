@@ -2,7 +2,8 @@
 
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::any;
-use crate::ir::{self, Var};
+use crate::ir::{self, StmtKind, Value, Var};
+use crate::layout::linear::Layout;
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
 
@@ -12,6 +13,9 @@ const SCALAR_BYTES: usize = 8;
 impl Codegen<'_> {
     /// A loop of the first warp. All warps run it where its code makes them wait for each other.
     pub(super) fn one_warp_loop(&mut self, s: &ir::Stmt, results: &[Var]) {
+        if self.in_one_warp || !self.lies_in_one_warp(s) {
+            return self.loops(s);
+        }
         self.in_one_warp = true;
         let nodes = self.nested(|cx| cx.loops(s));
         self.in_one_warp = false;
@@ -22,7 +26,11 @@ impl Codegen<'_> {
         }
         let is_other = call!(Device::Opaque; Expr::from(Name::Tid).not_less(32));
         self.node(Node::If { cond: is_other, then: vec![], other: without_accesses(nodes) });
-        if results.is_empty() || planted!("one-warp-keeps-its-results") {
+        if results.is_empty() {
+            // No other warp goes on before the loop has ended.
+            return self.node(Node::Barrier { site: 0 });
+        }
+        if planted!("one-warp-keeps-its-results") {
             return;
         }
         let (mut stores, mut loads) = (vec![], vec![]);
@@ -39,6 +47,22 @@ impl Codegen<'_> {
             loads.push(Stmt::assign(self.var(var), load));
         }
         self.node(Node::Scratch { bytes: results.len() * SCALAR_BYTES, steps: vec![stores, loads], site: 0 });
+    }
+}
+
+impl Codegen<'_> {
+    /// Whether every warp has all elements of the tiles of a loop, as far as they have a layout: other operations may
+    /// have given them theirs.
+    fn lies_in_one_warp(&self, s: &ir::Stmt) -> bool {
+        let f = self.f;
+        let replicated = |l: &Layout| l.warp_bases().iter().all(|&b| b == 0);
+        let of_value = |v: Value| f.ty(v).is_scalar() || self.layouts.is_cheap(v) || replicated(self.layouts.of(v));
+        let of_var = |var: usize| f.vars[var].ty.is_scalar() || replicated(self.layouts.of_var(f, Var(var as u32)));
+        ir::walk::walk(std::slice::from_ref(s)).all(|s| match &s.kind {
+            StmtKind::Let(v) => of_value(*v),
+            StmtKind::Assign(var, _) => of_var(var.0 as usize),
+            _ => true,
+        })
     }
 }
 

@@ -6,12 +6,15 @@ use quote::quote_spanned;
 /// The setting of the attribute.
 pub const MAP: &str = "map";
 
+/// The parameter that the kernel has for the result.
+const OUT: &str = "out";
+
 /// A kernel: its attribute, its signature and its body with the braces.
 pub type Parts = (TokenStream, syn::Signature, TokenStream);
 
 /// The kernel of `#[tile_kernel(map, ..)] fn f(x: Tile<T>, a: f32) -> Tile<U> body`. It takes `x` as `&[T]`, `a` as it
-/// is and, last, `out` as `&mut [U]`. `None` is a function that is a kernel already, one without such a result, and an
-/// attribute with a `grid` or `requires` of its own.
+/// is and, last, `out` as `&mut [U]`. `None` is a function that is a kernel already, one without such a result, one
+/// with a parameter `out` or `mut`, and an attribute with a `grid` or `requires` of its own.
 pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> Option<Parts> {
     let settings = settings(attr);
     let is_map = |s: &[TokenTree]| matches!(s, [TokenTree::Ident(i)] if i == MAP);
@@ -27,12 +30,15 @@ pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> O
     let mut elements = vec![];
     for input in &mut sig.inputs {
         let syn::FnArg::Typed(p) = input else { return None };
-        let Some(of) = element(&p.ty) else { continue };
         let syn::Pat::Ident(name) = &*p.pat else { return None };
+        if name.ident == OUT || name.mutability.is_some() {
+            return None;
+        }
+        let Some(of) = element(&p.ty) else { continue };
         elements.push((name.ident.clone(), p.ty.clone()));
         *p.ty = syn::parse2(quote_spanned!(span=> &[#of])).ok()?;
     }
-    let out = Ident::new("out", span);
+    let out = Ident::new(OUT, span);
     sig.inputs.push(syn::parse2(quote_spanned!(span=> #out: &mut [#result])).ok()?);
 
     if !has("tune") {
@@ -45,7 +51,7 @@ pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> O
     let attr = quote_spanned! { span=>
         #(#rest,)* #tune requires = [#(#names.len() == #out.len()),*], grid = [cdiv(#out.len(), BLOCK)]
     };
-    // The closure comes first: it sees no name but the function's own.
+    // The closure comes first: it sees no names but the function's own and `out`.
     let body = quote_spanned! { span=> {
         let __of = |#(#names: #types),*| #body;
         let __at = program_id(0) * BLOCK + arange(BLOCK);

@@ -1,7 +1,7 @@
 //! Loops that one warp runs for the whole program, such as a search for a word that another program stores. Every warp
 //! could run them alike, but each would ask memory for the same words.
 
-use crate::ir::walk::{reads, walk};
+use crate::ir::walk::{reads, uses, walk};
 use crate::ir::{Array, Base, Func, Op, Stmt, StmtId, StmtKind, Type, Value, Var};
 use std::collections::{HashMap, HashSet};
 
@@ -23,9 +23,9 @@ pub fn loops(f: &Func) -> OneWarpLoops {
     if f.warps == 1 {
         return out;
     }
-    let by_atomics = arrays_of_atomics(f);
+    let (by_atomics, uses) = (arrays_of_atomics(f), uses(f));
     for s in walk(&f.body).filter(|s| matches!(s.kind, StmtKind::Loop { .. } | StmtKind::For { .. })) {
-        let Some(Work { values, vars, results }) = work(f, &by_atomics, s) else { continue };
+        let Some(Work { values, vars, results }) = work(f, &by_atomics, &uses, s) else { continue };
         out.results.insert(s.id, results);
         out.values.extend(values);
         out.vars.extend(vars);
@@ -58,11 +58,11 @@ struct Work {
 }
 
 /// The work of a loop that one warp can run: its tiles are small, all that it does to memory is relaxed atomics, and all
-/// that it leaves are scalars. Without an atomic nothing is gained.
-fn work(f: &Func, by_atomics: &HashSet<Array>, s: &Stmt) -> Option<Work> {
+/// that it leaves are scalars. Without an atomic that gives something nothing is gained.
+fn work(f: &Func, by_atomics: &HashSet<Array>, uses: &[u32], s: &Stmt) -> Option<Work> {
     let body = std::slice::from_ref(s);
     let small = |ty: &Type| ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() <= MAX_ELEMENTS;
-    let (mut atomics, mut values, mut vars) = (false, vec![], vec![]);
+    let (mut asks, mut values, mut vars) = (false, vec![], vec![]);
     for inner in walk(body) {
         match &inner.kind {
             StmtKind::Let(v) => {
@@ -70,9 +70,10 @@ fn work(f: &Func, by_atomics: &HashSet<Array>, s: &Stmt) -> Option<Work> {
                     Op::Atomic { place, relaxed: true, .. }
                         if by_atomics.contains(&place.array()) && !f.ty(*v).is_scalar() =>
                     {
-                        atomics = true
+                        asks |= uses[v.0 as usize] > 0
                     }
-                    op if op.has_effect() || matches!(op, Op::Load { .. } | Op::Dot { .. }) => return None,
+                    Op::Load { .. } | Op::Dot { .. } | Op::ClusterGather { .. } => return None,
+                    op if op.has_effect() => return None,
                     _ => {}
                 }
                 if !small(f.ty(*v)) {
@@ -92,5 +93,5 @@ fn work(f: &Func, by_atomics: &HashSet<Array>, s: &Stmt) -> Option<Work> {
     let results: Vec<Var> = vars.iter().copied().filter(|v| outside.get(v).is_some_and(|n| *n > 0)).collect();
     let is_scalar = |v: &Var| f.vars[v.0 as usize].ty.is_scalar();
     let all_small = vars.iter().all(|v| small(&f.vars[v.0 as usize].ty));
-    (atomics && all_small && results.iter().all(is_scalar)).then_some(Work { values, vars, results })
+    (asks && all_small && results.iter().all(is_scalar)).then_some(Work { values, vars, results })
 }

@@ -209,3 +209,43 @@ fn scalars_of_several_programs() {
     scalars_of::<f16>();
     scalars_of::<bf16>();
 }
+
+/// Atomics in a loop, of elements that lie as a scan has them: all warps' elements are added, and the sum of what was
+/// there before is that of all.
+#[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn added_in_a_loop(x: &[u32], out: &mut [u32], sums: &mut [u32], n: usize) {
+    let s = cumsum(load(x, arange(256)), 0);
+    let mut before = 0u32;
+    for i in range(0, n, 1) {
+        before += sum(atomic_add(out, i % 2 * 256 + arange(256), s).relaxed());
+    }
+    store(sums, 0, before);
+}
+
+#[test]
+fn every_warp_adds_its_elements_in_a_loop() {
+    let x: Vec<u32> = (0..256).map(|i| i % 7).collect();
+    let prefix: Vec<u32> = x
+        .iter()
+        .scan(0, |s, v| {
+            *s += v;
+            Some(*s)
+        })
+        .collect();
+    let all: u32 = prefix.iter().sum();
+    for config in added_in_a_loop::DESCS[0].configs {
+        for rt in tilewright_language_tests::run::backends() {
+            let (mut out, mut sums) = (vec![0u32; 512], vec![0u32]);
+            let call = added_in_a_loop(&x, &mut out, &mut sums, 5);
+            let options = tilewright_language_tests::run::with(config.id);
+            rt.launch_with(rt.stream(), call, &options).expect("it runs");
+            assert!(
+                out.iter()
+                    .zip(prefix.iter().cycle())
+                    .enumerate()
+                    .all(|(i, (o, p))| *o == p * if i < 256 { 3 } else { 2 })
+            );
+            assert_eq!(sums[0], all * (1 + 2) + all, "{}", config.id);
+        }
+    }
+}

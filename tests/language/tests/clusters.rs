@@ -193,6 +193,25 @@ fn iterations_exchange_one_after_another() {
     }
 }
 
+/// A sum of one block's own between a store and a load of what another block has stored.
+#[tile_kernel(tune(warps = [2], ctas = [2], arch = [90]), grid = [1], emulate = all)]
+fn between(x: &mut [i32], w: &[i32], y: &mut [i32]) {
+    let i = arange(512);
+    store(x, 511 - i, i.to::<i32>());
+    let t = sum(load(w, arange(96)));
+    store(y, i, load(x, i) + t);
+    store(y, 512, t);
+}
+
+#[test]
+fn a_barrier_of_one_block_orders_nothing_between_blocks() {
+    for rt in backends() {
+        let (mut x, w, mut y) = (vec![0; 512], vec![2; 96], vec![0; 513]);
+        rt.launch(between(&mut x, &w, &mut y)).unwrap();
+        assert!(y.iter().copied().eq((0..512).map(|i| 511 - i + 192).chain([192])));
+    }
+}
+
 /// Rows that are shared out where the columns are scanned.
 #[tile_kernel(tune(warps = [1], ctas = [4], arch = [90]), grid = [1], emulate = all)]
 fn scanned(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {

@@ -3,7 +3,7 @@
 
 use super::dims::{Dims, Refused};
 use crate::ir::walk::{uses, values, walk, written};
-use crate::ir::{Array, Func, MAX_REGISTERS, Op, StmtKind, Value};
+use crate::ir::{Array, Atomic, Func, MAX_REGISTERS, Op, StmtKind, Value};
 use std::collections::{BTreeMap, HashSet};
 
 /// Dimensions of a value that are parted.
@@ -61,11 +61,11 @@ pub(super) fn sizes(f: &Func) -> Result<(), Refused> {
 }
 
 /// What a function does to an array.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Load,
-    Store,
-    Atomic,
+    Read,
+    Write,
+    Update,
 }
 
 /// Of a function whose CTAs share out another dimension. What is not parted is done by the first of them alone.
@@ -85,14 +85,20 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                     return Err(("two dimensions of a tile would both be shared out", Some(here)));
                 }
                 match f.op(*v) {
-                    Op::Load { place, .. } => _ = note(place.array(), Kind::Load, *v, here),
-                    Op::Atomic { place, relaxed, .. } => {
-                        if !note(place.array(), Kind::Atomic, *v, here) {
+                    Op::Load { place, .. } => _ = note(place.array(), Kind::Read, *v, here),
+                    Op::Atomic { op, place, relaxed, .. } => {
+                        let kind = match op {
+                            Atomic::Load => Kind::Read,
+                            Atomic::Store => Kind::Write,
+                            _ => Kind::Update,
+                        };
+                        if !note(place.array(), kind, *v, here) {
                             if uses[v.0 as usize] > 0 {
                                 return Err(("one thread block alone would know what the atomic gives", Some(here)));
                             }
                             if !relaxed {
-                                let why = "one thread block makes this atomic, which would order what the others do: add `.relaxed()` if it need not";
+                                let why = "one thread block makes this atomic, which would order what the others do: \
+                                    add `.relaxed()` if it need not";
                                 return Err((why, Some(here)));
                             }
                         }
@@ -100,7 +106,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                     _ => {}
                 }
             }
-            StmtKind::Store { place, value, span, .. } => _ = note(place.array(), Kind::Store, *value, *span),
+            StmtKind::Store { place, value, span, .. } => _ = note(place.array(), Kind::Write, *value, *span),
             _ => {}
         }
     }
