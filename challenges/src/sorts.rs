@@ -19,16 +19,17 @@ use tilewright::{AsSlice, AsSliceMut, Result, Scratch};
 /// ```
 pub fn histogramming<'a>(on: &impl Queue, x: impl AsSlice<'a, i32>, counts: impl AsSliceMut<'a, i32>) -> Result<()> {
     let (x, counts) = (x.as_slice_arg(), counts.as_slice_mut_arg());
-    let mut found = on.stream().zeroed_scratch::<i32>(counts.len())?;
+    let mut found = on.stream().scratch::<i32>(counts.len())?;
+    on.launch(k::clear(&mut found))?;
     on.launch(k::count_values(x, &mut found))?;
-    on.launch(k::take_counts(&mut found, counts))
+    on.launch(k::copy_counts(&found, counts))
 }
 
 /// The elements in ascending order, in place. -0 comes before 0, and NaN comes last; a NaN does not keep its sign and
 /// its payload.
 ///
 /// # Errors
-/// Those of a launch, and of the scratch memory: two arrays of this length, and 2 KB for each 2048 elements.
+/// Those of a launch, and of the scratch memory: two arrays of this length, and 2 KB for each 4096 elements.
 ///
 /// # Examples
 /// ```
@@ -79,7 +80,7 @@ struct Sort {
 
 impl Sort {
     /// No configuration has smaller blocks.
-    const BLOCK: usize = 2048;
+    const BLOCK: usize = 4096;
 
     fn new(on: &impl Queue, n: usize) -> Result<Sort> {
         let stream = on.stream();

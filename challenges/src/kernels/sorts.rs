@@ -29,18 +29,15 @@ pub mod keys {
 
 #[tile_module]
 pub mod counting {
-    #[tile_kernel(tune(BLOCK = [4096], warps = [8]), grid = [cdiv(y.len(), BLOCK)])]
-    pub fn clear<const BLOCK: usize>(y: &mut [u64]) {
-        store(y, program_id(0) * BLOCK + arange(BLOCK), 0);
+    #[tile_kernel(types(T = [i32, u64]), tune(BLOCK = [4096], warps = [8]), grid = [cdiv(y.len(), BLOCK)])]
+    pub fn clear<T: Num, const BLOCK: usize>(y: &mut [T]) {
+        store(y, program_id(0) * BLOCK + arange(BLOCK), 0 as T);
     }
 
-    /// Moves the counts, and leaves zeros.
     #[tile_kernel(tune(BLOCK = [1024], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
-    pub fn take_counts<const BLOCK: usize>(counts: &mut [i32], y: &mut [i32]) {
+    pub fn copy_counts<const BLOCK: usize>(x: &[i32], y: &mut [i32]) {
         let i = program_id(0) * BLOCK + arange(BLOCK);
-        let n = load(counts, i);
-        store(y, i, n);
-        store(counts, i, 0);
+        store(y, i, load(x, i));
     }
 
     /// How many elements are 0, 1, .. are added to `counts`. A program counts in an array of its own if it has enough
@@ -102,9 +99,7 @@ pub mod sorting {
         kernel(sort_first_digit, S = f32, D = u32, DESCENDING = false),
         kernel(sort_last_digit, S = u32, D = f32, DESCENDING = false),
         kernel(sort_last_digit_descending, S = u32, D = f32, DESCENDING = true),
-        tune(BLOCK = [4096], warps = [8]),
-        tune(BLOCK = [4096], warps = [16]),
-        tune(BLOCK = [2048], warps = [8]),
+        tune(BLOCK = [4096], warps = [8, 16]),
         requires = [words.len() >= 256 * cdiv(x.len(), BLOCK)],
         grid = [cdiv(x.len(), BLOCK)],
     )]
