@@ -384,6 +384,111 @@ int solve_int8_kv_cache_attention(const float *Q,
                                   int seq_len,
                                   int head_dim);
 
+// output[i] = input[0] + .. + input[i].
+//
+// # Safety
+// The pointers address N floats each.
+int solve_prefix_sum(const float *input, float *output, int N);
+
+// output[i] = the sum of the values before i, from the last one on whose flag is not 0; 0 where the flag of i is not 0.
+//
+// # Safety
+// The pointers address N elements each.
+int solve_segmented_prefix_sum(const float *values,
+                               const int *flags,
+                               float *output,
+                               int N);
+
+// out = the elements of A that are greater than 0, in order, and then zeros.
+//
+// # Safety
+// The pointers address N floats each.
+int solve_stream_compaction(const float *A, int N, float *out);
+
+// *output = the greatest sum of window_size successive elements, modulo 2^32. Without elements nothing is written.
+//
+// # Safety
+// The pointers address N elements and one.
+int solve_max_subarray_sum(const int *input,
+                           int *output,
+                           int N,
+                           int window_size);
+
+// h[t] = a[t] h[t - 1] + x[t] in each of B rows of L elements, where h[-1] is 0.
+//
+// # Safety
+// The pointers address B * L floats each.
+int solve_linear_recurrence(const float *a, const float *x, float *h, int B, int L);
+
+// advantages[t] = rewards[t] + gamma * values[t + 1] - values[t] + gamma * lam * advantages[t + 1] in each of B rows of
+// S elements, behind which values and advantages are 0.
+//
+// # Safety
+// The pointers address B * S floats each.
+int solve_gae_reverse_scan(const float *rewards,
+                           const float *values,
+                           float *advantages,
+                           float gamma,
+                           float lam,
+                           int B,
+                           int S);
+
+// A selective state space model: h[t, n] = exp(delta[t, d] A[d, n]) h[t - 1, n] + delta[t, d] B[t, n] u[t, d] for each
+// channel d of each sequence, and y[t, d] = the sum of C[t, n] h[t, n] over n, and skip[d] u[t, d]. u, delta and y are
+// batch x seq_len x d_model, A is d_model x d_state, B and C are batch x seq_len x d_state.
+//
+// # Safety
+// The pointers address as many floats as these extents multiply to, and `skip` addresses d_model.
+int solve_ssm_selective_scan(const float *u,
+                             const float *delta,
+                             const float *A,
+                             const float *B,
+                             const float *C,
+                             const float *skip,
+                             float *y,
+                             int batch,
+                             int seq_len,
+                             int d_model,
+                             int d_state);
+
+// histogram[v] = how many of the N elements are v, for v from 0 to num_bins - 1. Other elements do not count.
+//
+// # Safety
+// The pointers address N elements and num_bins.
+int solve_histogramming(const int *input,
+                        int *histogram,
+                        int N,
+                        int num_bins);
+
+// The N elements in ascending order, in place. NaN comes last.
+//
+// # Safety
+// `data` addresses N floats.
+int solve_sorting(float *data, int N);
+
+// output = the N elements of input in ascending order.
+//
+// # Safety
+// The pointers address N elements each.
+int solve_radix_sort(const unsigned int *input, unsigned int *output, int N);
+
+// output = the k greatest of the N elements, in descending order. NaN is greater than all numbers.
+//
+// # Safety
+// The pointers address N floats and k.
+int solve_top_k_selection(const float *input, float *output, int N, int k);
+
+// C = the M elements of A and the N elements of B in ascending order, which A and B are in. Of equal elements those of
+// A come first, and NaN comes last.
+//
+// # Safety
+// The pointers address M floats, N, and M + N.
+int solve_parallel_merge(const float *A,
+                         const float *B,
+                         float *C,
+                         int M,
+                         int N);
+
 // output[i, j] = sum of input[i + r, j + c] * kernel[r, c] over the kernel, where that is inside.
 //
 // # Safety

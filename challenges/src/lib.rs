@@ -38,6 +38,8 @@ mod norms;
 mod pairs;
 mod queue;
 mod rows;
+mod scans;
+mod sorts;
 mod stencil;
 mod sums;
 
@@ -56,6 +58,11 @@ pub use norms::{
 pub use pairs::{multi_agent_sim, nearest_neighbor};
 pub use queue::Queue;
 pub use rows::{matrix_vector_product, moe_topk_gating};
+pub use scans::{
+    SelectiveScan, gae_reverse_scan, linear_recurrence, max_subarray_sum, prefix_sum, segmented_prefix_sum,
+    ssm_selective_scan, stream_compaction,
+};
+pub use sorts::{histogramming, parallel_merge, radix_sort, sorting, top_k_selection};
 pub use stencil::{
     Pooling, causal_depthwise_conv1d, convolution_2d, convolution_3d, gaussian_blur, jacobi_stencil_2d, max_pooling_2d,
 };

@@ -71,7 +71,7 @@ impl Queue for (&Runtime, &Stream) {
     }
 }
 
-/// What a reduction over all programs takes: a word for each program, and the counter of those that have begun.
+/// What a reduction or a scan over all programs takes: a word for each program, and the counter of those that have begun.
 pub(crate) struct Workspace {
     pub words: Scratch<u64>,
     pub counter: Scratch<u32>,
@@ -82,10 +82,12 @@ impl Workspace {
     const PER_SM: usize = 16;
 
     pub fn new(on: &impl Queue) -> Result<Workspace> {
+        Self::of_words(on, Self::PER_SM * on.num_sms().max(1))
+    }
+
+    /// For programs that look back.
+    pub fn of_words(on: &impl Queue, words: usize) -> Result<Workspace> {
         let stream = on.stream();
-        Ok(Workspace {
-            words: stream.zeroed_scratch(Self::PER_SM * on.num_sms().max(1))?,
-            counter: stream.zeroed_scratch(1)?,
-        })
+        Ok(Workspace { words: stream.zeroed_scratch(words)?, counter: stream.zeroed_scratch(1)? })
     }
 }

@@ -167,6 +167,12 @@ static void errors(void) {
     FAILS(solve_int8_kv_cache_attention(x, q, q, x, x, y, 1, 1, 1025), TILE_ERROR_ARGUMENT, "head_dim");
     FAILS(solve_2d_max_pooling(x, y, 1, 1, 2, 2, 3, 1, 0), TILE_ERROR_ARGUMENT, "window");
     FAILS(solve_2d_max_pooling(x, y, 1, 1, 2, 2, 1, 0, 0), TILE_ERROR_ARGUMENT, "window");
+    FAILS(solve_prefix_sum(x, x + 3, 8), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(solve_max_subarray_sum(i, c, 8, 9), TILE_ERROR_ARGUMENT, "window_size is 9");
+    FAILS(solve_max_subarray_sum(i, c, 8, -1), TILE_ERROR_ARGUMENT, "window_size is -1");
+    FAILS(solve_sorting(NULL, 3), TILE_ERROR_ARGUMENT, "data is a null");
+    FAILS(solve_top_k_selection(x, y, 2, 3), TILE_ERROR_ARGUMENT, "k is 3");
+    FAILS(solve_parallel_merge(x, y, x, 2, 2), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_categorical_cross_entropy_loss(x, NULL, y, 1, 4), TILE_ERROR_ARGUMENT, "true_labels is a null");
     FAILS(solve_dot_product(x, x, x + 1, 4), TILE_ERROR_OVERLAP, "overlap");
 
@@ -275,6 +281,21 @@ static void challenges(const float *a, const float *b, float *c) {
     CHECK(solve_gaussian_blur(x, ones, c, 2, 4, 1, 3) == TILE_OK && c[0] == 3 && c[5] == 18);
     CHECK(solve_2d_max_pooling(x, c, 1, 2, 2, 2, 2, 1, 1) == TILE_OK && c[0] == 1 && c[4] == 4 && c[17] == 9);
     CHECK(solve_jacobi_stencil_2d(a, c, 3, 3) == TILE_OK && c[0] == a[0] && c[4] == 0.25f * (a[1] + a[3] + a[5] + a[7]));
+    CHECK(solve_prefix_sum(x, c, 8) == TILE_OK && c[0] == 1 && c[7] == 37);
+    CHECK(solve_segmented_prefix_sum(x, i, c, 8) == TILE_OK && c[5] == 0 && c[6] == 6 && c[7] == 0);
+    CHECK(solve_stream_compaction(w, 4, c) == TILE_OK && c[1] == 2 && c[2] == 0.5f && c[3] == 0);
+    CHECK(solve_max_subarray_sum(i, n, 8, 3) == TILE_OK && n[0] == 11 && n[1] == 0);
+    CHECK(solve_linear_recurrence(w, x, c, 1, 4) == TILE_OK && c[1] == 4 && c[2] == -1 && c[3] == 3.5f);
+    CHECK(solve_gae_reverse_scan(x, w, c, 0.5f, 0.5f, 2, 2) == TILE_OK && c[1] == 0 && c[0] == 1 && c[3] == 3.5f);
+    CHECK(solve_ssm_selective_scan(x, ones, zeros, w, ones, ones, c, 1, 2, 1, 1) == TILE_OK && c[0] == 2 && c[1] == 7);
+    int bins[3] = {9, 9, 9}, keys[4] = {7, 0, 70000, 7};
+    unsigned sorted[4];
+    CHECK(solve_histogramming(i, bins, 8, 3) == TILE_OK && bins[0] == 1 && bins[1] == 1 && bins[2] == 1);
+    memcpy(c, w, sizeof w);
+    CHECK(solve_sorting(c, 4) == TILE_OK && c[0] == -1 && c[1] == 0.5f && c[3] == 2);
+    CHECK(solve_radix_sort((const unsigned *)keys, sorted, 4) == TILE_OK && sorted[0] == 0 && sorted[2] == 7 && sorted[3] == 70000);
+    CHECK(solve_top_k_selection(w, c, 4, 2) == TILE_OK && c[0] == 2 && c[1] == 1);
+    CHECK(solve_parallel_merge(x, x + 4, c, 4, 4) == TILE_OK && c[3] == 4 && c[7] == 9);
     CHECK(solve_causal_depthwise_conv1d(x, w, zeros, c, 1, 4, 2, 2) == TILE_OK && c[0] == 1 && c[2] == 3 + 2 && c[3] == -4 + 1);
 }
 

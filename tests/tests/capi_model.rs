@@ -32,7 +32,7 @@ type Call = unsafe fn(Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks"
 )]
-const CALLS: [(&str, Call); 70] = [
+const CALLS: [(&str, Call); 82] = [
     ("solve_vector_add", |x| unsafe { tile::solve_vector_add(x.a(), x.b(), x.c(), 1000) }),
     ("solve_matrix_transpose", |x| unsafe { tile::solve_matrix_transpose(x.a(), x.c(), 20, 30) }),
     ("solve_softmax", |x| unsafe { tile::solve_softmax(x.a(), x.c(), 1000) }),
@@ -124,6 +124,20 @@ const CALLS: [(&str, Call); 70] = [
     ("solve_causal_depthwise_conv1d", |x| unsafe {
         tile::solve_causal_depthwise_conv1d(x.a(), x.b(), x.b(), x.c(), 2, 10, 50, 4)
     }),
+    ("solve_prefix_sum", |x| unsafe { tile::solve_prefix_sum(x.a(), x.c(), 1000) }),
+    ("solve_segmented_prefix_sum", |x| unsafe { tile::solve_segmented_prefix_sum(x.a(), x.b(), x.c(), 1000) }),
+    ("solve_stream_compaction", |x| unsafe { tile::solve_stream_compaction(x.a(), 1000, x.c()) }),
+    ("solve_max_subarray_sum", |x| unsafe { tile::solve_max_subarray_sum(x.a(), x.c(), 1000, 7) }),
+    ("solve_linear_recurrence", |x| unsafe { tile::solve_linear_recurrence(x.a(), x.b(), x.c(), 20, 50) }),
+    ("solve_gae_reverse_scan", |x| unsafe { tile::solve_gae_reverse_scan(x.a(), x.b(), x.c(), 0.9, 0.8, 20, 50) }),
+    ("solve_ssm_selective_scan", |x| unsafe {
+        tile::solve_ssm_selective_scan(x.a(), x.b(), x.b(), x.a(), x.b(), x.b(), x.c(), 2, 20, 8, 4)
+    }),
+    ("solve_histogramming", |x| unsafe { tile::solve_histogramming(x.a(), x.c(), 1000, 30) }),
+    ("solve_sorting", |x| unsafe { tile::solve_sorting(x.c(), 1000) }),
+    ("solve_radix_sort", |x| unsafe { tile::solve_radix_sort(x.a(), x.c(), 1000) }),
+    ("solve_top_k_selection", |x| unsafe { tile::solve_top_k_selection(x.a(), x.c(), 1000, 9) }),
+    ("solve_parallel_merge", |x| unsafe { tile::solve_parallel_merge(x.a(), x.b(), x.c(), 1000, 700) }),
     ("tile_batched_matmul", |x| unsafe { tile::tile_batched_matmul(2, x.a(), x.b(), x.c(), 2, 24, 32, 40) }),
     ("tile_vector_add", |x| unsafe { tile::tile_vector_add(1, x.a(), x.b(), x.c(), 1000) }),
     ("tile_relu", |x| unsafe { tile::tile_relu(2, x.a(), x.c(), 1000) }),

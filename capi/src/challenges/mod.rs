@@ -5,6 +5,8 @@ mod elementwise;
 mod norms;
 mod products;
 mod rows;
+mod scans;
+mod sorts;
 mod stencil;
 mod sums;
 
@@ -12,6 +14,8 @@ pub use elementwise::*;
 pub use norms::*;
 pub use products::*;
 pub use rows::*;
+pub use scans::*;
+pub use sorts::*;
 pub use stencil::*;
 pub use sums::*;
 

@@ -8,5 +8,7 @@ mod losses;
 mod norms;
 mod pairs;
 mod rows;
+mod scans;
+mod sorts;
 mod stencil;
 mod sums;
