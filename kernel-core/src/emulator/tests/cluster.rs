@@ -260,6 +260,7 @@ unsafe fn exchanges<const DEFECT: u32>(s: &[u64]) {
         h::cluster_sync(80);
     }
     let target = |_| if DEFECT == NO_SUCH_CTA { t + 1 } else { t };
+    // SAFETY: the emulated SM checks the block and the offset.
     unsafe { d::cluster_store::<u32, 1>(target, |_| 4 * rank, |_| t < 4, |_| 10 + rank, 81) };
     if DEFECT == NO_LAST_SYNC {
         return;
@@ -269,6 +270,7 @@ unsafe fn exchanges<const DEFECT: u32>(s: &[u64]) {
     } else {
         h::cluster_sync(82)
     }
+    // SAFETY: the offsets are within the 16 bytes of shared memory.
     let read = unsafe { d::shared_load::<u32, 4, 1>(|r| 4 * r as u32, |_| true, 83) };
     store(s[0] + rank as u64 * 4, t == 9, read.iter().sum::<u32>(), 84);
     if DEFECT == UNORDERED {
