@@ -53,9 +53,9 @@ impl Variant {
         }
     }
 
-    /// The only target that it is for.
-    pub fn only(self) -> Option<&'static str> {
-        (self.mma != MmaPath::MmaSync).then_some(TMA_TARGET)
+    /// The only target that it is for, of a program of so many thread blocks: clusters are of the same target.
+    pub fn only(self, ctas: u32) -> Option<&'static str> {
+        (self.mma != MmaPath::MmaSync || ctas > 1).then_some(TMA_TARGET)
     }
 
     /// The end of its entry's name.

@@ -5,7 +5,7 @@ use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::front::instance::Kernel;
 use crate::thread_ir::Lowered;
-use crate::variant::{TMA_TARGET, Variant};
+use crate::variant::{MmaPath, TMA_TARGET, Variant};
 
 /// A crate to compile to PTX.
 #[derive(Clone, Debug)]
@@ -84,8 +84,8 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
     for EntryCode { name, variant, lowered, slots, blocks_per_sm, ctas } in entries(k, d)? {
         let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
-        let by_wgmma = variant.only().is_some();
-        let unit = &mut out[usize::from(by_wgmma)];
+        let by_wgmma = variant.mma != MmaPath::MmaSync;
+        let unit = &mut out[usize::from(variant.only(ctas).is_some())];
         let maps: String = (0..lowered.maps.len())
             .map(|m| format!("    let map{m}: u64 = tilewright_core::tensor_map!(\"{name}_map_{m}\");\n"))
             .collect();

@@ -304,9 +304,9 @@ fn instance(
             let (body, threads, bytes) = (lowered.text(), lowered.threads, lowered.shared_bytes as u32);
             let ctas = config.ctas;
             // What a multiprocessor has for each thread, if as many programs are to fit as were asked for.
-            let registers = match variant.only() {
-                Some(_) => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
-                None => 0,
+            let registers = match variant.mma {
+                MmaPath::MmaSync => 0,
+                _ => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
             };
             let pdl = match &func.pdl {
                 Some(params) => {
@@ -327,7 +327,7 @@ fn instance(
         } else {
             quote! { ::core::option::Option::None }
         };
-        let only = match variant.only() {
+        let only = match variant.only(config.ctas) {
             Some(target) => quote! { ::core::option::Option::Some(#target) },
             None => quote! { ::core::option::Option::None },
         };
