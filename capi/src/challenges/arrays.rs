@@ -7,8 +7,8 @@ use core::ffi::c_int;
 use core::ops::Range;
 use tilewright_challenges::Queue;
 use tilewright_core::{Call, DeviceId, Element, SliceArg, SliceMutArg};
+use tilewright_ops::{ExecOptions, Executor};
 use tilewright_runtime::Stream;
-use tilewright_runtime::ops::{ExecOptions, Executor};
 
 /// The place of the call.
 pub(super) struct On<'a>(&'a ExecOptions<'a>);

@@ -305,7 +305,7 @@ fn instance(
             let ctas = config.ctas;
             // What a multiprocessor has for each thread, if as many programs are to fit as were asked for.
             let registers = match variant.mma {
-                MmaPath::MmaSync => 0,
+                crate::variant::MmaPath::MmaSync => 0,
                 _ => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
             };
             let pdl = match &func.pdl {
