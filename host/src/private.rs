@@ -50,8 +50,8 @@ pub fn guess(rt: &Runtime, file: &File) -> Option<(String, Source)> {
 /// Measures candidates, whose runs `run` enqueues on `stream`, and keeps the result. It is the tuner's search, among
 /// plans, whose number is not known beforehand; [`Runtime::select_among`] is the public form.
 ///
-/// The stream is not capturing: measuring allocates and waits. Outputs are as before afterwards. Errors: as [`Runtime::select_among`], and [`Error::Tuning`](crate::Error::Tuning)
-/// where no candidate runs.
+/// The stream is not capturing: measuring allocates and waits. Outputs are as before afterwards. Errors: as
+/// [`Runtime::select_among`], and [`Error::Tuning`](crate::Error::Tuning) where no candidate runs.
 pub fn measure(
     rt: &Runtime,
     stream: &Stream,

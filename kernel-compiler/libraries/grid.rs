@@ -105,8 +105,8 @@ pub mod grid {
         // The programs from `end` on are combined in `after`.
         let (mut end, mut after, mut is_whole) = (order, total, false);
         while !is_whole {
-            // What comes before all programs is a prefix. A prefix, or a missing word, takes the place of all that comes
-            // before it.
+            // What comes before all programs is a prefix. A prefix, or a missing word, takes the place of all that
+            // comes before it.
             let is_program = end + lane >= WINDOW;
             let at = where_(is_program, end + lane - WINDOW, 0);
             let mut found = MISSING as u32;
@@ -117,7 +117,8 @@ pub mod grid {
                 // A pair that is stored meanwhile counts as not stored.
                 let stored = where_(a >> 32 == b >> 32, a >> 32, MISSING).to::<u32>();
                 let state = where_(is_program, stored, PREFIX as u32);
-                let (low, high) = (where_(is_program, a.to::<u32>(), first.0), where_(is_program, b.to::<u32>(), first.1));
+                let low = where_(is_program, a.to::<u32>(), first.0);
+                let high = where_(is_program, b.to::<u32>(), first.1);
                 let (states, lows, highs) = scan((state, low, high), 0, |(s, a, b), (t, c, d)| {
                     let ((e, f), goes_on) = (combine((a, b), (c, d)), t == TOTAL as u32);
                     (where_(goes_on, s, t), where_(goes_on, e, c), where_(goes_on, f, d))

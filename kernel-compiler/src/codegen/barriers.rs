@@ -39,6 +39,11 @@ pub fn cluster_barrier(site: u32) -> Node {
     call!(Device::ClusterSync; site).into()
 }
 
+/// All threads that run the program do: those of a block, or of the cluster.
+pub fn program_barrier(cluster: bool, site: u32) -> Node {
+    if cluster { cluster_barrier(site) } else { Node::Barrier { site } }
+}
+
 fn is_cluster_barrier(n: &Node) -> bool {
     let Node::Line(stmts) = n else { return false };
     let waits = |s: &Stmt| matches!(s, Stmt::Expr(Expr::Call(c)) if c.function == Device::ClusterSync.into());
@@ -129,8 +134,7 @@ impl Scheduler {
             Node::Access { stmts, access } => {
                 if self.mixed.contains(&access.array) {
                     if state.conflicts(&access) && !planted!("accesses-without-barrier") {
-                        let site = access.site;
-                        out.push(if self.cluster { cluster_barrier(site) } else { Node::Barrier { site } });
+                        out.push(program_barrier(self.cluster, access.site));
                         state.barrier(true);
                     }
                     state.accesses.insert((access.array, access.kind, Some(access.key)));

@@ -1,6 +1,6 @@
 //! Exchanges between the thread blocks (CTAs) of a cluster, through their shared memory.
 
-use crate::codegen::barriers::cluster_barrier;
+use crate::codegen::barriers::{cluster_barrier, program_barrier};
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::parts::all;
 use crate::codegen::pieces::{any, of_r};
@@ -8,7 +8,7 @@ use crate::codegen::role::Role;
 use crate::dtype::DType;
 use crate::ir::walk::values;
 use crate::ir::{Op, Value};
-use crate::thread_ir::{Device, Expr, Local, Name, Node, Stmt, Ty, call};
+use crate::thread_ir::{Device, Expr, Local, Name, Stmt, Ty, call};
 
 impl Codegen<'_> {
     /// No CTA may store to the memory of another before that has begun.
@@ -23,7 +23,7 @@ impl Codegen<'_> {
     /// A barrier of the program: of all its thread blocks.
     pub(super) fn barrier(&mut self, site: u32) {
         let of_cluster = self.f.ctas > 1 && matches!(self.role, Role::Whole);
-        self.node(if of_cluster { cluster_barrier(site) } else { Node::Barrier { site } });
+        self.node(program_barrier(of_cluster, site));
     }
 
     /// Each CTA stores its part to the memory of all, in the order of the ranks, and loads all parts from its own.

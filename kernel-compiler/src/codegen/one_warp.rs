@@ -3,7 +3,6 @@
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::any;
 use crate::ir::{self, StmtKind, Value, Var};
-use crate::layout::linear::Layout;
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
 
@@ -55,9 +54,8 @@ impl Codegen<'_> {
     /// have given them theirs.
     fn lies_in_one_warp(&self, s: &ir::Stmt) -> bool {
         let f = self.f;
-        let replicated = |l: &Layout| l.warp_bases().iter().all(|&b| b == 0);
-        let of_value = |v: Value| f.ty(v).is_scalar() || self.layouts.is_cheap(v) || replicated(self.layouts.of(v));
-        let of_var = |var: usize| f.vars[var].ty.is_scalar() || replicated(self.layouts.of_var(f, Var(var as u32)));
+        let of_value = |v: Value| f.ty(v).is_scalar() || self.layouts.is_cheap(v) || self.layouts.of(v).is_repeated();
+        let of_var = |var: usize| f.vars[var].ty.is_scalar() || self.layouts.of_var(f, Var(var as u32)).is_repeated();
         ir::walk::walk(std::slice::from_ref(s)).all(|s| match &s.kind {
             StmtKind::Let(v) => of_value(*v),
             StmtKind::Assign(var, _) => of_var(var.0 as usize),

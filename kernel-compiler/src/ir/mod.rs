@@ -20,7 +20,7 @@ pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, S
 pub use op::{Atomic, Combine, Meaning, Op, Precision, matrices};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
-pub use value::{MAX_REGISTERS, Shape, Type, Value, Var};
+pub use value::{MAX_REGISTERS, Shape, Type, Value, Var, padded_elements};
 
 /// One instance of a kernel.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //! could run them alike, but each would ask memory for the same words.
 
 use crate::ir::walk::{reads, uses, walk};
-use crate::ir::{Array, Base, Func, Op, Stmt, StmtId, StmtKind, Type, Value, Var};
+use crate::ir::{Array, Base, Func, Op, Stmt, StmtId, StmtKind, Type, Value, Var, padded_elements};
 use std::collections::{HashMap, HashSet};
 
 /// Elements of a tile that one warp is given.
@@ -61,7 +61,7 @@ struct Work {
 /// that it leaves are scalars. Without an atomic that gives something nothing is gained.
 fn work(f: &Func, by_atomics: &HashSet<Array>, uses: &[u32], s: &Stmt) -> Option<Work> {
     let body = std::slice::from_ref(s);
-    let small = |ty: &Type| ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() <= MAX_ELEMENTS;
+    let small = |ty: &Type| padded_elements(&ty.shape) <= MAX_ELEMENTS;
     let (mut asks, mut values, mut vars) = (false, vec![], vec![]);
     for inner in walk(body) {
         match &inner.kind {

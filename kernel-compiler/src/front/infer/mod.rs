@@ -42,6 +42,7 @@ use crate::front::infer::jumps::{Exit, Frame};
 use crate::front::infer::val::{Binding, Closure, Handed, Pointer, Range, Val, Whole};
 use crate::ir::{
     Base, Func, MAX_REGISTERS, Op, Param, Shape, SharedArray, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo,
+    padded_elements,
 };
 use std::collections::HashMap;
 use tilewright_types::limits::MAX_RANK;
@@ -410,7 +411,7 @@ impl<'a> Infer<'a> {
     }
 
     fn check_size(&self, shape: &[usize], span: Span) -> Result<()> {
-        let n: usize = shape.iter().map(|e| e.next_power_of_two()).product();
+        let n = padded_elements(shape);
         let ctas = self.ctas.max(1) as usize;
         let most = MAX_TILE * ctas;
         if n > most {
@@ -419,7 +420,10 @@ impl<'a> Infer<'a> {
         let (warps, each) = (self.warps, n / (self.warps as usize * 32 * ctas));
         if each > MAX_REGISTERS {
             let blocks = if ctas > 1 { format!(" of each of {ctas} thread blocks") } else { String::new() };
-            return self.error(span, format!("a tile of {shape:?} over {warps} warps{blocks} has {each} elements a thread: at most {MAX_REGISTERS}; use more warps or a smaller tile"));
+            return self.error(span, format!(
+                    "a tile of {shape:?} over {warps} warps{blocks} has {each} elements a thread: at most {MAX_REGISTERS}; \
+                     use more warps or a smaller tile"
+                ));
         }
         Ok(())
     }

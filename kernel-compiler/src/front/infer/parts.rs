@@ -5,7 +5,7 @@ use crate::dtype::{DType, in_message};
 use crate::front::ast::{Expr, ExprKind};
 use crate::front::infer::builtins::{Call, usage};
 use crate::front::infer::{Infer, Val};
-use crate::ir::{Binary, Op, Shape, Type, Value};
+use crate::ir::{Binary, Op, Shape, Type, Value, padded_elements};
 use tilewright_types::limits::MAX_RANK;
 
 /// Bytes of the largest tile that goes through shared memory as a whole.
@@ -248,7 +248,7 @@ impl Infer<'_> {
 
     /// The same of a type; `what` begins the message.
     pub(super) fn type_fits_shared(&self, what: &str, ty: &Type, span: Span) -> Result<()> {
-        let bytes = ty.shape.iter().map(|e| e.next_power_of_two()).product::<usize>() * ty.dtype.size();
+        let bytes = padded_elements(&ty.shape) * ty.dtype.size();
         match bytes <= MAX_SHARED {
             true => Ok(()),
             false => self.error(span, format!("{what} a tile of {MAX_SHARED} bytes at most, {ty} has {bytes}")),

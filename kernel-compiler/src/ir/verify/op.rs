@@ -4,6 +4,7 @@ use super::{Verifier, check};
 use crate::dtype::{DType, register};
 use crate::ir::{
     Atomic, Binary, Combine, Meaning, Op, Param, ParamKind, Precision, SharedArray, Type, Value, matrices,
+    padded_elements,
 };
 
 /// The result of a product of operands of a type.
@@ -50,7 +51,7 @@ impl Verifier<'_> {
                 check(f.ctas > 1 && ty.dtype == of.dtype && ty.shape == shape, || {
                     format!("{ty} is gathered from {of} of {} thread blocks", f.ctas)
                 })?;
-                let wanted = shape.iter().map(|e| e.next_power_of_two()).product::<usize>();
+                let wanted = padded_elements(&shape);
                 let fits = |a: &SharedArray| a.dtype == of.dtype && a.len == wanted;
                 check(f.shared.get(*array).is_some_and(fits), || format!("no shared array holds {ty}"))
             }

@@ -147,6 +147,11 @@ impl Layout {
         Matrix::new(self.bits(), self.inputs().collect())
     }
 
+    /// Every warp holds the same elements.
+    pub fn is_repeated(&self) -> bool {
+        self.warps.iter().all(|&b| b == 0)
+    }
+
     /// Every element is held somewhere.
     pub fn is_surjective(&self) -> bool {
         self.matrix().rank() == self.bits() as usize

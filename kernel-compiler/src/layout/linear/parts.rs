@@ -78,7 +78,7 @@ impl Layout {
 
     /// Where in a warp each element is, if every warp has all of them.
     pub fn holders(&self) -> Option<Holders> {
-        if self.warp_bases().iter().any(|&b| b != 0) {
+        if !self.is_repeated() {
             return None;
         }
         let mut places = Echelon::default();

@@ -3,7 +3,7 @@
 
 use super::dims::{Dims, Refused};
 use crate::ir::walk::{uses, values, walk, written};
-use crate::ir::{Array, Atomic, Func, MAX_REGISTERS, Op, StmtKind, Value};
+use crate::ir::{Array, Atomic, Func, MAX_REGISTERS, Op, StmtKind, Value, padded_elements};
 use std::collections::{BTreeMap, HashSet};
 
 /// Dimensions of a value that are parted.
@@ -53,8 +53,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
 /// Of the function of one CTA.
 pub(super) fn sizes(f: &Func) -> Result<(), Refused> {
     let threads = f.warps as usize * 32;
-    let elements = |v: Value| f.shape(v).iter().map(|e| e.next_power_of_two()).product::<usize>();
-    match values(&f.body).find(|&v| elements(v) > MAX_REGISTERS * threads) {
+    match values(&f.body).find(|&v| padded_elements(f.shape(v)) > MAX_REGISTERS * threads) {
         Some(v) => Err(("this tile is not shared out: it takes too many registers of each thread", Some(f.span(v)))),
         None => Ok(()),
     }

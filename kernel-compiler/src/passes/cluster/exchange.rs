@@ -3,7 +3,7 @@
 
 use super::CtaPartition;
 use crate::dtype::DType;
-use crate::ir::{Binary, Combine, Op, SharedArray, Stmt, StmtKind, Type, Value};
+use crate::ir::{Binary, Combine, Op, SharedArray, Stmt, Type, Value, padded_elements};
 use std::collections::HashMap;
 
 impl CtaPartition {
@@ -80,7 +80,7 @@ impl CtaPartition {
         let Type { dtype, shape } = self.f.ty(part).clone();
         let shape = [&[self.f.ctas as usize], &shape[..]].concat();
         let array = self.f.shared.len();
-        let len = shape.iter().map(|e| e.next_power_of_two()).product();
+        let len = padded_elements(&shape);
         self.f.shared.push(SharedArray { name: format!("cluster{array}"), dtype, len });
         let gather = Op::ClusterGather { value: part, array, repeats: self.loops > 0 };
         self.define(gather, Type::tile(dtype, shape), like, out)
@@ -92,9 +92,8 @@ impl CtaPartition {
     }
 
     fn define(&mut self, op: Op, ty: Type, like: Value, out: &mut Vec<Stmt>) -> Value {
-        let v = self.value(op, ty, like);
-        out.push(StmtKind::Let(v).into());
-        v
+        let span = self.f.span(like);
+        self.f.push(op, ty, span, out)
     }
 
     /// The same, with values of its own.

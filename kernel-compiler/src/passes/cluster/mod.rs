@@ -12,7 +12,7 @@ mod exchange;
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, values};
-use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value, ValueInfo};
+use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value};
 use crate::missed::{Changed, Missed};
 use dims::{Dims, Refused};
 use std::borrow::Cow;
@@ -103,12 +103,6 @@ struct CtaPartition {
 }
 
 impl CtaPartition {
-    fn value(&mut self, op: Op, ty: Type, like: Value) -> Value {
-        let span = self.f.values[like.0 as usize].span;
-        self.f.values.push(ValueInfo { ty, op, span });
-        Value(self.f.values.len() as u32 - 1)
-    }
-
     /// The parted dimension of one of the original's values.
     fn parted(&self, v: Value) -> Option<usize> {
         (0..self.f.shape(v).len()).find(|&d| self.f.shape(v)[d] > 1 && self.parted.contains(&self.dims.class(v, d)))
@@ -120,19 +114,12 @@ impl CtaPartition {
         if let Some(&v) = self.ranks.get(&(part, dtype)) {
             return v;
         }
-        let rank = self.value(Op::ClusterCtaRank, Type::scalar(DType::U64), like);
-        let n = self.value(
-            Op::Int(part as i128 - i128::from(planted!("cluster-part-too-short"))),
-            Type::scalar(DType::U64),
-            like,
-        );
-        let wide = self.value(Op::Binary(Binary::Mul, rank, n), Type::scalar(DType::U64), like);
-        let mut made = vec![rank, n, wide];
-        let start = if dtype == DType::U64 { wide } else { self.value(Op::Cast(wide), Type::scalar(dtype), like) };
-        if start != wide {
-            made.push(start);
-        }
-        self.prologue.extend(made.into_iter().map(|v| StmtKind::Let(v).into()));
+        let span = self.f.span(like);
+        let mut first = |op, dtype| self.f.push(op, Type::scalar(dtype), span, &mut self.prologue);
+        let rank = first(Op::ClusterCtaRank, DType::U64);
+        let n = first(Op::Int(part as i128 - i128::from(planted!("cluster-part-too-short"))), DType::U64);
+        let wide = first(Op::Binary(Binary::Mul, rank, n), DType::U64);
+        let start = if dtype == DType::U64 { wide } else { first(Op::Cast(wide), dtype) };
         self.ranks.insert((part, dtype), start);
         start
     }
@@ -142,10 +129,11 @@ impl CtaPartition {
         if let Some(v) = self.is_first {
             return v;
         }
-        let rank = self.value(Op::ClusterCtaRank, Type::scalar(DType::U64), like);
-        let zero = self.value(Op::Int(0), Type::scalar(DType::U64), like);
-        let is_first = self.value(Op::Binary(Binary::Eq, rank, zero), Type::scalar(DType::Bool), like);
-        self.prologue.extend([rank, zero, is_first].map(|v| StmtKind::Let(v).into()));
+        let span = self.f.span(like);
+        let mut first = |op, dtype| self.f.push(op, Type::scalar(dtype), span, &mut self.prologue);
+        let rank = first(Op::ClusterCtaRank, DType::U64);
+        let zero = first(Op::Int(0), DType::U64);
+        let is_first = first(Op::Binary(Binary::Eq, rank, zero), DType::Bool);
         *self.is_first.insert(is_first)
     }
 
@@ -210,9 +198,9 @@ impl CtaPartition {
         let start = self.start(rows, dtype, v);
         let part = Type::tile(dtype, vec![rows / self.f.ctas as usize]);
         let op = self.f.op(v).clone();
-        let first = self.value(op, part.clone(), v);
-        let splat = self.value(Op::Splat(start), part, v);
-        out.extend([StmtKind::Let(first).into(), StmtKind::Let(splat).into()]);
+        let span = self.f.span(v);
+        let first = self.f.push(op, part.clone(), span, out);
+        let splat = self.f.push(Op::Splat(start), part, span, out);
         self.f.values[v.0 as usize].op = Op::Binary(Binary::Add, first, splat);
     }
 
@@ -224,9 +212,8 @@ impl CtaPartition {
         let at = &mut at[outer..];
         let dtype = self.f.ty(at[d]).dtype;
         let start = self.start(self.f.shape(tile)[d], dtype, tile);
-        let moved = self.value(Op::Binary(Binary::Add, at[d], start), Type::scalar(dtype), tile);
-        out.push(StmtKind::Let(moved).into());
-        at[d] = moved;
+        let span = self.f.span(tile);
+        at[d] = self.f.push(Op::Binary(Binary::Add, at[d], start), Type::scalar(dtype), span, out);
     }
 
     /// The original's tiles become one block's.
