@@ -15,7 +15,8 @@ pub mod rows {
     #[allow(clippy::approx_constant)]
     const LOG2_E: f32 = 1.442_695;
 
-    // One row a program, the whole row in one tile: read once. A wider row is gone through twice, with a running
+    // One row a program, the whole row in one tile: read once. The thread blocks of a cluster hold a row that the
+    // registers of one multiprocessor do not. A wider row is gone through twice, with a running
     // maximum and sum, tile by tile; `softmax_rows_wide` is better at that.
     #[tile_kernel(
         tune(BLOCK = [1024], warps = [4], blocks_per_sm = [16]),
@@ -25,6 +26,8 @@ pub mod rows {
         tune(BLOCK = [8192], warps = [8]),
         tune(BLOCK = [16384], warps = [8, 16]),
         tune(BLOCK = [32768], warps = [16]),
+        tune(BLOCK = [65536], warps = [4, 8], ctas = [4], arch = [90]),
+        tune(BLOCK = [131072], warps = [4, 8], ctas = [8], arch = [90]),
         grid = [rows],
     )]
     pub fn softmax_row<const BLOCK: usize>(x: &[f32], y: &mut [f32], rows: usize, cols: usize) {

@@ -110,3 +110,19 @@ pub mod gated {
     }
 }
 // ANCHOR_END: other_crate
+
+// ANCHOR: mean_of_rows
+/// The mean of each row of at most BLOCK elements.
+#[tile_kernel(
+    deterministic,
+    tune(BLOCK = [256, 4096], warps = [4]),
+    requires = [cols <= BLOCK],
+    grid = [y.len()],
+    emulate = all,
+)]
+pub fn mean_of_rows<const BLOCK: usize>(x: &[f32], y: &mut [f32], cols: usize) {
+    let c = arange(BLOCK);
+    let v = load(x, program_id(0) * cols + c).mask(c < cols);
+    store(y, program_id(0), sum(v) / cols.to::<f32>());
+}
+// ANCHOR_END: mean_of_rows

@@ -4,8 +4,8 @@
 use tilewright::{Autotune, Buffer, Error, LaunchOptions, Runtime, Source, Stream, f16};
 use tilewright_examples::guide::{axpy, gate, histogram, scale_rows, shift_in_place};
 // ANCHOR_END: imports
-use tilewright::{AsSlice, Event};
-use tilewright_examples::guide::{leaky_rows, soft_rows};
+use tilewright::{AsSlice, Event, ops};
+use tilewright_examples::guide::{leaky_rows, mean_of_rows, soft_rows};
 
 // ANCHOR: test
 fn check(rt: &Runtime) -> Result<(), Error> {
@@ -255,5 +255,32 @@ fn a_library_of_another_crate() -> Result<(), Error> {
         let wanted = [0.0, 2.0 / (1.0 + (-1.0f32).exp()), -2.0 / (1.0 + 1.0f32.exp())];
         assert!(y.iter().zip(wanted).all(|(y, w)| (y - w).abs() < 1e-6), "{y:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn means() -> Result<(), Error> {
+    for rt in [Runtime::cpu(), Runtime::emulator(1)] {
+        let x = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 10.0, 20.0, 30.0])?;
+        let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+        rt.launch(mean_of_rows(&x, &mut y, 3))?;
+        assert_eq!(y.to_vec()?, [2.0, 20.0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn batches() -> Result<(), Error> {
+    let rt = Runtime::cpu();
+    let a = Buffer::from_slice(&rt, &[0.1f32; 64 * 300])?;
+    let b = Buffer::from_slice(&rt, &[0.3f32; 300 * 8])?;
+    let (mut one, mut all) = (Buffer::<f32>::zeros(&rt, 8)?, Buffer::<f32>::zeros(&rt, 64 * 8)?);
+    // ANCHOR: batch_invariant
+    let on = ops::ExecOptions::new(&rt).batch_invariant(true);
+    let row = a.slice(..300)?.view([1, 300])?;
+    ops::Matmul::new(row, b.view([300, 8])?, one.view_mut([1, 8])?).launch(&on)?;
+    ops::Matmul::new(a.view([64, 300])?, b.view([300, 8])?, all.view_mut([64, 8])?).launch(&on)?;
+    assert_eq!(one.to_vec()?, all.to_vec()?[..8]);
+    // ANCHOR_END: batch_invariant
     Ok(())
 }

@@ -2,12 +2,12 @@
 //! safe: it decides which kernel runs, and every launch checks its arguments.
 
 use crate::error::Result;
-use crate::runtime::Runtime;
+use crate::runtime::{BackendKind, Runtime};
 use crate::stream::Stream;
 use crate::tuner::measure::Output;
 use crate::tuner::{Report, Source};
 use std::path::PathBuf;
-use tilewright_core::VariantDesc;
+use tilewright_core::{Call, VariantDesc};
 
 /// What a result is filed under. The planner files its plans beside the results of kernels, in the tuner's files.
 pub use crate::select::File;
@@ -24,6 +24,14 @@ pub use crate::tuner::store::device_name;
 /// compiler's, and have no place in the public interface.
 pub fn runs(rt: &Runtime, variant: &VariantDesc) -> bool {
     rt.0.runs(variant)
+}
+
+/// The configuration that a kernel runs in where nothing is measured: the first that takes the arguments. None on the
+/// emulated SM, which has the first one that was built for it.
+pub fn first_config(rt: &Runtime, call: &Call) -> Option<&'static str> {
+    let desc = call.desc();
+    let first = || desc.configs.get(rt.0.first_that_takes(desc, call.slots())).map(|c| c.id);
+    (rt.kind() != BackendKind::Emulator).then(first).flatten()
 }
 
 /// Whether a launch now would measure what nothing is known of. It depends on the backend, and is no setting.

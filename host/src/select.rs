@@ -54,6 +54,14 @@ impl Runtime {
         if let Some(i) = forced {
             return Ok((i, true));
         }
+        if desc.deterministic {
+            let i = self.0.first_that_takes(desc, call.slots());
+            if self.kind() != BackendKind::Emulator {
+                self.can_run(call, &desc.configs[i])?;
+            }
+            // Other sizes of the same key may satisfy other conditions.
+            return Ok((i, desc.configs.len() == 1));
+        }
         if self.kind() == BackendKind::Emulator {
             // The first that was built for it and whose grid it takes. Where there is none, a configuration with such a
             // grid says that it was not built: the grid of another one is not what is wrong.
@@ -107,8 +115,8 @@ impl Runtime {
     /// Measures every configuration on these arguments, whatever is known, and keeps the result. Outputs are as before
     /// afterwards. Waits for the stream.
     ///
-    /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured or a raw pointer is
-    /// written, whose extent is not known.
+    /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured, where a raw pointer is
+    /// written, whose extent is not known, or where the kernel is `deterministic`.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
         crate::check::call(self.device().id, &call, true)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
@@ -146,6 +154,10 @@ impl Runtime {
     pub fn configuration(&self, call: &Call<'_>) -> Result<(&'static str, Source)> {
         call.check()?;
         let file = self.file_of(call)?;
+        if call.desc().deterministic {
+            let i = self.0.first_that_takes(call.desc(), call.slots());
+            return Ok((call.desc().configs[i].id, Source::Default));
+        }
         let (i, source) = self.look_up(call, &file).unwrap_or_else(|| self.guess(call, &file));
         Ok((call.desc().configs[i].id, source))
     }
@@ -219,6 +231,9 @@ impl Runtime {
     /// `Ok(Ok(config))` where another thread has measured it meanwhile, else the report.
     fn tune_now(&self, stream: &Stream, call: &Call, file: &File, again: bool) -> Result<Result<usize, Report>> {
         let (desc, tuning) = (call.desc(), |why: &str| Error::Tuning { what: file.label.clone(), why: why.into() });
+        if desc.deterministic {
+            return Err(tuning("it is `deterministic`, and runs in the first configuration that takes its arguments"));
+        }
         if stream.is_capturing() {
             return Err(tuning("its stream is being captured: tune before the capture"));
         }

@@ -88,6 +88,7 @@ mod tests {
                 params: PARAMS,
                 is_unsafe: false,
                 pdl: false,
+                deterministic: false,
                 tf32: false,
                 pointees: Pointees::None,
                 configs: &[],

@@ -92,6 +92,7 @@ pub(crate) static COPY: KernelDesc =
             params: PARAMS,
             is_unsafe: false,
             pdl: false,
+            deterministic: false,
             tf32: false,
             pointees: Pointees::None,
             configs: &[
@@ -126,6 +127,7 @@ pub(crate) static UPWARDS: KernelDesc =
             params: PARAMS,
             is_unsafe: false,
             pdl: false,
+            deterministic: false,
             tf32: false,
             pointees: Pointees::None,
             configs: &[config("UPWARDS", upwards, copy_upwards), config("BLOCK=16", grid::<16>, copy::<16>)],

@@ -431,6 +431,7 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
             ],
             is_unsafe: true,
             pdl: false,
+            deterministic: false,
             tf32: false,
             pointees: Pointees::None,
             configs: COPY.parts().configs,

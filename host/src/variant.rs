@@ -36,6 +36,16 @@ impl Inner {
         }
     }
 
+    /// The configuration of a kernel that is `deterministic`: the first that takes these arguments on a device like this
+    /// one, whether or not it was built for the emulator. The first of all where none does.
+    pub(crate) fn first_that_takes(&self, desc: &KernelDesc, slots: &[u64]) -> usize {
+        let takes = |c: &ConfigDesc| match self.backend {
+            Backend::Emulator(_) => c.satisfied_by(&self.grid_ctx(slots)) && c.variant(slots, |_| true).is_some(),
+            _ => self.variant(c, slots).is_some(),
+        };
+        desc.configs.iter().position(takes).unwrap_or(0)
+    }
+
     /// What grids and conditions of configurations may depend on.
     #[inline]
     pub(crate) fn grid_ctx<'a>(&self, slots: &'a [u64]) -> GridCtx<'a> {
@@ -135,6 +145,7 @@ mod tests {
                 params: PARAMS,
                 is_unsafe: false,
                 pdl: false,
+                deterministic: false,
                 tf32: false,
                 pointees: Pointees::None,
                 configs: &[],

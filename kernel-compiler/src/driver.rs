@@ -4,7 +4,8 @@
 //! → plan → thread-level code.
 
 use crate::analysis::assume;
-use crate::analysis::axis_info::{AxisAnalysis, WORD_BYTES};
+use crate::analysis::axis_info::{Assume, AxisAnalysis, WORD_BYTES};
+use crate::analysis::determinism;
 use crate::codegen;
 use crate::diag::{Diagnostics, Result};
 use crate::front::ast::{Choice, Config};
@@ -122,6 +123,12 @@ pub fn observed_instance(
 ) -> Result<Func> {
     observer.stage(Stage::Ast, &|| print_ast::kernel(&k.ast));
     let mut f = infer::infer(&k.ast, choice, config, d)?;
+    if f.deterministic
+        && let Err(e) = determinism::order_dependence(&f)
+    {
+        let message = format!("`{}` is `deterministic`, and here {}", k.name, e.why);
+        return Err(d.error(e.span, message));
+    }
     wide_sums::run(&mut f);
     after(Stage::Ir, &mut f, observer);
     induction::run(&mut f);
@@ -270,7 +277,9 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         (None, _) => HashMap::new(),
     };
     let one_warp = if pipeline.is_none() { one_warp::loops(f) } else { OneWarpLoops::default() };
-    let layouts = assign(f, &axis_info, &products, &one_warp);
+    // Layouts fix the order of sums, so that those of vectors serve all variants.
+    let of_vectors = (f.deterministic && variant.mma == MmaPath::MmaSync).then(|| assume::analyse(f, Assume::Vectors));
+    let layouts = assign(f, of_vectors.as_ref().unwrap_or(&axis_info), &products, &one_warp);
     observer.stage(Stage::Layout, &|| {
         print::annotated(f, |v| match f.ty(v).is_scalar() {
             true => String::new(),

@@ -117,6 +117,7 @@ pub enum Pointees {
 ///     params: &[],
 ///     is_unsafe: false,
 ///     pdl: false,
+///     deterministic: false,
 ///     tf32: false,
 ///     pointees: Pointees::None,
 ///     configs: &[],
@@ -144,6 +145,9 @@ pub struct KernelParts {
     /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability
     /// 9.0 on.
     pub pdl: bool,
+    /// Whether equal arguments give results of equal bits. It runs in the first configuration that takes the arguments,
+    /// and is not tuned.
+    pub deterministic: bool,
     /// Whether it multiplies f32 in tf32, so that what its configurations leave differs by as much as f16 would.
     pub tf32: bool,
     /// The use of memory that is no argument.

@@ -172,7 +172,10 @@ pub fn attention<'a, T: Attend>(
     if heads == 0 || queries == 0 || d == 0 {
         return Ok(());
     }
-    let shape = Shape { heads, shared, queries, keys, d, causal };
+    let of_k = decide::batch_size(on, shared);
+    // As many heads of Q for each of K.
+    let of_q = of_k.saturating_mul(heads / shared);
+    let shape = Shape { heads: of_q, shared: of_k, queries: decide::batch_size(on, queries), keys, d, causal };
     let stacked = shape.stacked();
     let stacks = q.stacked(stacked).is_some() && o.as_view().stacked(stacked).is_some();
     let stacked = if stacks { stacked } else { 1 };
@@ -193,7 +196,7 @@ pub fn attention<'a, T: Attend>(
         op: WHAT,
         types: T::DTYPE.name(),
         version: version(),
-        sizes: [heads, queries, keys, shared],
+        sizes: [shape.heads, shape.queries, keys, shape.shared],
         layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 12,
     };
     let [_, split_kv] = T::descs(shape.has_large_heads());
@@ -297,7 +300,9 @@ fn plans<T: Attend>(
     let kernels = T::descs(shape.has_large_heads());
     let rt = on.runtime();
     let on_gpu = rt.kind() == BackendKind::Cuda;
-    let kernels = if limits.scratch > 0 { &kernels[..] } else { &kernels[..1] };
+    // Split-KV divides keys by the number of heads and queries.
+    let split_kv = limits.scratch > 0 && !on.batch_invariant();
+    let kernels = if split_kv { &kernels[..] } else { &kernels[..1] };
     kernel_plan::plans(on, limits, kernels, |kernel, config, fits| {
         let split_kv = core::ptr::eq(kernel, T::descs(shape.has_large_heads())[1]);
         let runs = |v: &VariantDesc| !on_gpu || private::runs(rt, v);

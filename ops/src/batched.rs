@@ -141,14 +141,16 @@ fn planned<L: Executor, T: BatchMultiply>(
     plans: impl Fn(&L, &Batch, Limits) -> Vec<Candidate<MatmulPlan>>,
     run: impl Fn(&L, &MatmulPlan, Views<T, 3>) -> Result<()>,
 ) -> Result<()> {
-    let batch = Batch::of(e, v);
+    let mut batch = Batch::of(e, v);
+    batch.count = decide::batch_size(on, batch.count);
+    batch.problem = batch.problem.of_rows(decide::batch_size(on, e.m));
     let flags = u64::from(batch.stacked.0) | u64::from(batch.stacked.1) << 1 | u64::from(batch.decomposes) << 2;
     let shared = u64::from(v.a.strides()[0] == 0) | u64::from(v.b.strides()[0] == 0) << 1;
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
         version: decide::version(),
-        sizes: [batch.count, e.m, e.n, e.k],
+        sizes: [batch.count, batch.problem.shape.m, e.n, e.k],
         layout: batch.problem.layout() | flags << 20 | shared << 24,
     };
     decide::run(

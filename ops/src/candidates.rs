@@ -203,6 +203,10 @@ impl<L: Executor> Target<'_, L> {
                 // One launch copies both.
                 let copied = bytes(copy.0, m.saturating_mul(k)).saturating_add(bytes(copy.1, k.saturating_mul(n)));
                 for stream_k in [false, true] {
+                    // Under stream-K the number of tiles says where sums are cut.
+                    if stream_k && self.on.batch_invariant() {
+                        continue;
+                    }
                     if stream_k && !(self.limits.scratch > 0 && (!self.is_cpu() || self.limits.pin.is_some())) {
                         continue;
                     }
@@ -264,7 +268,11 @@ impl<L: Executor> Target<'_, L> {
         let programs =
             p.shape.m.saturating_mul(p.shape.n.div_ceil(f32_3xtf32::ROW_COLUMNS[usize::from(p.b.transposed)])).max(1);
         let most = (p.shape.k / MIN_DEPTH).max(1);
-        let full = if self.limits.scratch > 0 { (2 * self.num_sms / programs).clamp(1, most) } else { 1 };
+        let full = if self.limits.scratch > 0 && !self.on.batch_invariant() {
+            (2 * self.num_sms / programs).clamp(1, most)
+        } else {
+            1
+        };
         let pinned = self.limits.pin.map(|_| [PINNED_SPLITS, PINNED_SPLITS]);
         let [few, many] = pinned.unwrap_or([full.div_ceil(4), full]);
         for splits in if few == many { vec![few] } else { vec![few, many] } {
@@ -302,8 +310,11 @@ impl<L: Executor> Target<'_, L> {
             let copy_b = !p.b.tma && !self.is_cpu();
             let copied = if copy_b { area_b.saturating_mul(2 * size_of::<f32>()) } else { 0 };
             let moved = Moved { copied: [copied, 0, 0], decomposed: [decomposed(area_a), 0], transposed };
-            let all = split_counts(self.num_sms, p.shape);
-            let splits = if pinned.is_some() { vec![PINNED_SPLITS] } else { all };
+            let splits = match pinned {
+                Some(_) => vec![PINNED_SPLITS],
+                None if self.on.batch_invariant() => vec![1],
+                None => split_counts(self.num_sms, p.shape),
+            };
             for splits in splits {
                 let work = GemmWork {
                     shape: p.shape,
@@ -364,7 +375,7 @@ impl<L: Executor> Target<'_, L> {
         ones: usize,
     ) {
         const MAX_ROWS: usize = 128;
-        if self.limits.scratch == 0 {
+        if self.limits.scratch == 0 || self.on.batch_invariant() {
             return;
         }
         let pinned = self.limits.pin.is_some();

@@ -18,10 +18,16 @@ pub(super) struct Limits {
     pub pin: Option<PinnedConfig>,
 }
 
+/// The size of a batch by which plans are chosen: its own, or one for all where results may not depend on it.
+pub(super) fn batch_size(on: &impl Executor, size: usize) -> usize {
+    const OF_ALL: usize = 1024;
+    if on.batch_invariant() { OF_ALL } else { size }
+}
+
 /// Decides on a plan and carries it out. `candidates` enumerates plans; `run` carries one out, and fails without memory
 /// before it enqueues a kernel that writes `c`.
 ///
-/// A pinned kernel decides by itself. Where scratch memory is short, a plan that takes none is carried out instead;
+/// A pinned kernel decides by itself. Where results may not depend on the size of the batch, the prediction does. Where scratch memory is short, a plan that takes none is carried out instead;
 /// where a kernel cannot be launched, the next best plan.
 pub(super) fn run<P: Plan, T: Element, const R: usize>(
     on: &impl Executor,
@@ -46,6 +52,9 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
         return run(&plan);
     }
     let all = || candidates(Limits { scratch: limit, pin: None });
+    if on.batch_invariant() {
+        return run(&planner::predicted(rt, question, all)?);
+    }
     // SAFETY: the operation borrows the result mutably. While plans are measured nobody has it but those that run.
     let output = unsafe { Output::of_view(c) }.without_comparison();
     let (plan, report) = planner::decide(rt, on.stream(), question, &[output], !on.preparing(), all, &run)?;

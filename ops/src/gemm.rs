@@ -30,11 +30,12 @@ pub(super) fn scaled(
     let kernels = Kernels { beta: beta != 0.0 };
     let (a, b) = (as_is(a), as_is(b));
     let problem = Problem::new(e, Layout::of(&a), Layout::of(&b), &c, Math::Half, size_of::<f16>());
+    let problem = problem.of_rows(decide::batch_size(on, e.m));
     let question = Question {
         op: if kernels.beta { "gemm" } else { "scaled_product" },
         types: "",
         version: decide::version(),
-        sizes: [e.m, e.n, e.k, 0],
+        sizes: [problem.shape.m, e.n, e.k, 0],
         layout: problem.layout(),
     };
     let candidates = |limits| {

@@ -3,7 +3,7 @@
 use super::samples::Samples;
 use std::cell::RefCell;
 use tilewright_core::{Call, ConfigDesc, KernelDesc};
-use tilewright_runtime::{LaunchOptions, Pdl, Report, Result, Runtime, Stream};
+use tilewright_runtime::{LaunchOptions, Pdl, Report, Result, Runtime, Stream, private};
 
 /// A kernel and one of its configurations.
 ///
@@ -84,6 +84,11 @@ pub unsafe trait Executor {
         false
     }
 
+    /// Whether results have equal bits in every launch, and however large the batch is.
+    fn batch_invariant(&self) -> bool {
+        false
+    }
+
     /// Enqueues one call.
     fn launch(&self, call: Call<'_>) -> Result<()> {
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), ..Default::default() })
@@ -105,7 +110,8 @@ pub unsafe trait Executor {
     fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
         let pinned = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
-        let config = pinned.or(options.config);
+        let first = || private::first_config(self.runtime(), &call).filter(|_| self.batch_invariant());
+        let config = pinned.or(options.config).or_else(first);
         if self.preparing() {
             return self.runtime().load(self.stream(), &call, &LaunchOptions { config, ..options });
         }
@@ -167,6 +173,7 @@ pub struct ExecOptions<'a> {
     tuned: Option<&'a TuningLog>,
     samples: Option<&'a Samples>,
     preparing: bool,
+    batch_invariant: bool,
 }
 
 impl<'a> ExecOptions<'a> {
@@ -180,6 +187,7 @@ impl<'a> ExecOptions<'a> {
             tuned: None,
             samples: None,
             preparing: false,
+            batch_invariant: false,
         }
     }
 
@@ -229,6 +237,32 @@ impl<'a> ExecOptions<'a> {
     pub fn preparing(self, on: bool) -> Self {
         ExecOptions { preparing: on, ..self }
     }
+
+    /// With `true` results have equal bits in every launch, and however large the batch is: a row of a product or of a
+    /// softmax, a matrix of [`batched_matmul`](super::batched_matmul()), a query or a head of
+    /// [`attention`](super::attention()) does not depend on how many others there are.
+    ///
+    /// Plans are predicted for one size of the batch. Nothing is measured, and programs do not share sums, so that small
+    /// batches take longer. Strides and the alignment of addresses must stay the same.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::{ExecOptions, Matmul};
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let rt = Runtime::new();
+    /// let on = ExecOptions::new(&rt).batch_invariant(true);
+    /// let a = Buffer::from_slice(&rt, &[0.1f32; 64 * 300])?;
+    /// let b = Buffer::from_slice(&rt, &[0.3f32; 300 * 8])?;
+    /// let (mut one, mut all) = (Buffer::<f32>::zeros(&rt, 8)?, Buffer::<f32>::zeros(&rt, 64 * 8)?);
+    /// Matmul::new(a.slice(..300)?.view([1, 300])?, b.view([300, 8])?, one.view_mut([1, 8])?).launch(&on)?;
+    /// Matmul::new(a.view([64, 300])?, b.view([300, 8])?, all.view_mut([64, 8])?).launch(&on)?;
+    /// assert_eq!(one.to_vec()?, all.to_vec()?[..8]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn batch_invariant(self, on: bool) -> Self {
+        ExecOptions { batch_invariant: on, ..self }
+    }
 }
 
 // SAFETY: all of it is the runtime's own, or a stream that every launch compares with the runtime.
@@ -259,6 +293,10 @@ unsafe impl Executor for ExecOptions<'_> {
 
     fn preparing(&self) -> bool {
         self.preparing
+    }
+
+    fn batch_invariant(&self) -> bool {
+        self.batch_invariant
     }
 }
 

@@ -83,7 +83,7 @@ impl Epilogue {
 /// - partial sums of programs that share a tile, where tiles do not fill the device in whole waves,
 /// - a result of few columns before it is transposed.
 ///
-/// For some sizes the faster of several routes is measured once, where the tuner may measure.
+/// For some sizes the faster of several plans is measured once, where the tuner may measure.
 ///
 /// # Examples
 /// ```
@@ -400,6 +400,7 @@ fn planned<L: Executor, T: Multiply>(
     run: impl Fn(&L, &MatmulPlan, Product<T>) -> Result<()>,
 ) -> Result<()> {
     let problem = p.problem();
+    let problem = problem.of_rows(decide::batch_size(on, problem.shape.m));
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),

@@ -79,6 +79,11 @@ impl Problem {
         }
     }
 
+    /// The same of so many rows.
+    pub fn of_rows(self, m: usize) -> Problem {
+        Problem { shape: GemmShape { m, ..self.shape }, ..self }
+    }
+
     /// A number that tells layouts and arithmetic apart.
     pub fn layout(&self) -> u64 {
         self.a.bits() | self.b.bits() << 5 | self.c.bits() << 10 | (self.math as u64) << 15

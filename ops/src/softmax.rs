@@ -80,11 +80,12 @@ pub fn softmax_rows<'a>(
     if area == 0 {
         return Ok(());
     }
+    let planned_rows = decide::batch_size(on, rows);
     let question = Question {
         op: WHAT,
         types: "",
         version: version(),
-        sizes: [rows, cols, 0, 0],
+        sizes: [planned_rows, cols, 0, 0],
         layout: u64::from(aligned(&x, cols)),
     };
     let y = y.view([rows, cols])?;
@@ -94,7 +95,7 @@ pub fn softmax_rows<'a>(
         kernel_plan::plans(on, limits, &kernels, |k, c, fits| {
             // The variant for vectors comes first.
             let variant = if vectors { c.variants.first() } else { c.variants.last() };
-            work(k, c, num_sms, [rows, cols], vectors, variant.and_then(fits)).map(Work::Rows)
+            work(k, c, num_sms, [planned_rows, cols], vectors, variant.and_then(fits)).map(Work::Rows)
         })
     };
     decide::run(on, &question, &y, candidates, |plan: &KernelPlan| {

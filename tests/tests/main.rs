@@ -1,5 +1,6 @@
 //! Operations on every backend, their PTX, the C library, the documents.
 
+mod batch_invariant;
 mod book;
 mod capi;
 mod capi_model;

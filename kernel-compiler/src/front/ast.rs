@@ -26,6 +26,8 @@ pub struct Kernel {
     pub facade: syn::Path,
     /// Parameters that may be read before the launch before has ended; none where nothing may happen before.
     pub pdl: Option<Vec<Ident>>,
+    /// Equal arguments give results of equal bits; see [`determinism`](crate::analysis::determinism).
+    pub deterministic: bool,
     pub is_unsafe: bool,
     pub body: Block,
     pub scope: Rc<Scope>,

@@ -78,6 +78,9 @@ pub fn kernel(k: &Kernel) -> String {
     if let Some(names) = &k.pdl {
         line(format!("pdl = [{}]", names.iter().map(|n| n.to_string()).collect::<Vec<_>>().join(", ")));
     }
+    if k.deterministic {
+        line("deterministic".into());
+    }
     if k.emulate_all {
         line("emulate = all".into());
     }

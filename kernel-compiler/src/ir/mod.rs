@@ -38,6 +38,8 @@ pub struct Func {
     pub ctas: u32,
     /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
     pub pdl: Option<Vec<usize>>,
+    /// Equal arguments give equal bits, however they are aligned where there is no product.
+    pub deterministic: bool,
     /// Without which it does not mean what the kernel says: see [`block_pointers`](crate::passes::block_pointers).
     pub guards: Vec<Guard>,
 }

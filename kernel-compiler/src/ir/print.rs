@@ -76,6 +76,9 @@ impl Printer<'_> {
                 write!(head, " {name}={n}").expect("writing to a string");
             }
         }
+        if f.deterministic {
+            head.push_str(" deterministic=true");
+        }
         if let Some(pdl) = &f.pdl {
             let names: Vec<&str> = pdl.iter().map(|&i| f.params[i].name.as_str()).collect();
             write!(head, " pdl=[{}]", names.join(", ")).expect("writing to a string");

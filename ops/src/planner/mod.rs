@@ -90,13 +90,7 @@ pub(crate) fn decide<P: Plan>(
     }
     let mut candidates = candidates();
     candidates.sort_by(|a, b| a.micros.total_cmp(&b.micros));
-    let Some(predicted) = candidates.first() else {
-        return Err(Error::Unsupported {
-            what: question.op,
-            device: rt.device().name.clone(),
-            instead: "no kernel of this build runs here",
-        });
-    };
+    let predicted = candidates.first().ok_or_else(|| unsupported(rt, question))?;
     let file = question.file();
     let of_id = |id: &str| candidates.iter().find(|c| c.plan.to_string() == id).map(|c| c.plan);
     let known = || private::known(rt, &file);
@@ -139,6 +133,29 @@ pub(crate) fn decide<P: Plan>(
     tracing::debug!(operation = file.label, key = file.signature, plan = %plan, ?source, "decided on a plan");
     State::of(rt).decided.insert(key, plan);
     Ok((plan, report))
+}
+
+/// The plan that is predicted to be fastest, whatever was measured. It is kept apart from plans that are decided on.
+///
+/// Errors: [`Error::Unsupported`] without a candidate.
+pub(crate) fn predicted<P: Plan>(
+    rt: &Runtime,
+    question: &Question,
+    candidates: impl FnOnce() -> Vec<Candidate<P>>,
+) -> Result<P> {
+    let key = Key { layout: question.layout | 1 << 63, ..question.key() };
+    if let Some(plan) = State::of(rt).decided.get::<P>(&key) {
+        return Ok(plan);
+    }
+    let best = candidates().into_iter().min_by(|a, b| a.micros.total_cmp(&b.micros));
+    let plan = best.ok_or_else(|| unsupported(rt, question))?.plan;
+    State::of(rt).decided.insert(key, plan);
+    Ok(plan)
+}
+
+fn unsupported(rt: &Runtime, question: &Question) -> Error {
+    let instead = "no kernel of this build runs here";
+    Error::Unsupported { what: question.op, device: rt.device().name.clone(), instead }
 }
 
 /// Replaces the plan that was decided on.

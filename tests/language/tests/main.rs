@@ -13,6 +13,7 @@ mod control_flow;
 mod conversions;
 mod deep_views;
 mod detectors;
+mod deterministic;
 mod grid;
 mod histograms;
 mod indices;

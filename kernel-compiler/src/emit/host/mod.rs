@@ -122,7 +122,7 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
         let (desc, pdl, tf32) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some(), funcs.iter().any(in_tf32));
-        let (is_unsafe, pointees) = (k.ast.is_unsafe, pointees(&funcs));
+        let (is_unsafe, pointees, deterministic) = (k.ast.is_unsafe, pointees(&funcs), k.ast.deterministic);
         // SAFETY of the emitted block: the parameters, functions and entries are those of one kernel, lowered from one
         // source. The language checks every access against the argument's bounds, except in a kernel that is an
         // `unsafe fn`.
@@ -130,7 +130,8 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
             pub static #desc: __k::KernelDesc = unsafe {
                 __k::KernelDesc::new(__k::KernelParts {
                     name: #name, file: FILE, line: #line, types: #id,
-                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, tf32: #tf32, pointees: __k::Pointees::#pointees,
+                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, deterministic: #deterministic, tf32: #tf32,
+                    pointees: __k::Pointees::#pointees,
                     configs: &[#(#configs),*], bundle: BUNDLE,
                 })
             };

@@ -85,6 +85,7 @@ pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics)
             stages: config.stages,
             ctas: config.ctas,
             pdl,
+            deterministic: kernel.deterministic,
             guards: vec![],
         });
     }

@@ -1,5 +1,5 @@
 //! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `pdl = [..]`,
-//! `crate = path`.
+//! `deterministic`, `crate = path`.
 
 use crate::diag::{Diagnostics, Reported, Result};
 use crate::dtype::DType;
@@ -24,6 +24,8 @@ pub struct Attr {
     /// Every configuration is emulated.
     pub emulate_all: bool,
     pub pdl: Option<Vec<Ident>>,
+    /// Equal arguments give equal bits.
+    pub deterministic: bool,
     pub requires: Vec<Expr>,
     /// The crate that the expansion names, if the attribute says one.
     pub facade: Option<syn::Path>,
@@ -111,6 +113,7 @@ enum Item {
     Grid(Span, Vec<syn::Expr>),
     Requires(Vec<syn::Expr>),
     EmulateAll,
+    Deterministic,
     Pdl(Vec<Ident>),
     Crate(syn::Path),
 }
@@ -213,6 +216,7 @@ impl Parse for Item {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Pdl(bracketed_list(input)?))
             }
+            "deterministic" => Ok(Item::Deterministic),
             MAP => Err(syn::Error::new(
                 key.span(),
                 "`map` is for a function of elements with a result, without a parameter `out` or `mut`, and makes its \
@@ -225,7 +229,7 @@ impl Parse for Item {
             other => Err(syn::Error::new(
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], map and crate = path"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], deterministic, map and crate = path"
                 ),
             )),
         }
@@ -275,6 +279,7 @@ pub fn parse(
         grid: vec![],
         emulate_all: false,
         pdl: None,
+        deterministic: false,
         requires: vec![],
         facade: None,
         default: DEFAULT,
@@ -308,6 +313,7 @@ pub fn parse(
                 out.requires = exprs.iter().map(|e| super::body::expr(e, d)).collect();
             }
             Item::Pdl(list) => out.pdl = Some(list),
+            Item::Deterministic => out.deterministic = true,
             Item::EmulateAll => out.emulate_all = true,
             Item::Crate(path) => out.facade = Some(path),
         }

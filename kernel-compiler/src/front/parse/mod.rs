@@ -153,6 +153,7 @@ pub fn kernels(
             emulate_all: attr.emulate_all,
             facade: attr.facade.clone().unwrap_or_else(|| facade.clone()),
             pdl: attr.pdl.clone(),
+            deterministic: attr.deterministic,
             body: body.clone(),
             scope: Rc::new(scope),
         })

@@ -224,6 +224,7 @@ impl Parser {
     fn func(&mut self) -> Result<Func> {
         self.keyword("func")?;
         let (mut warps, mut blocks_per_sm, mut stages, mut ctas, mut pdl) = (None, 0, 0, 1, None);
+        let mut deterministic = false;
         while !self.takes("{") {
             let at = self.at();
             let option = self.word("an option of the function, or `{`")?;
@@ -233,6 +234,10 @@ impl Parser {
                 "blocks_per_sm" => blocks_per_sm = self.number("a number of thread blocks")?,
                 "stages" => stages = self.number("a number of stages")?,
                 "ctas" => ctas = self.number("a number of thread blocks")?,
+                "deterministic" => {
+                    self.keyword("true")?;
+                    deterministic = true;
+                }
                 "pdl" => pdl = Some(self.list(|p| Ok((p.at(), p.word("a parameter")?)))?),
                 _ => return self.error(at, format!("no option `{option}` of a function")),
             }
@@ -267,7 +272,7 @@ impl Parser {
         let values = std::mem::take(&mut self.values).into_iter().map(|v| v.unwrap_or_else(unused)).collect();
         let (params, vars) = (std::mem::take(&mut self.params), std::mem::take(&mut self.vars));
         let shared = std::mem::take(&mut self.shared);
-        Ok(Func { params, values, vars, shared, body, warps, blocks_per_sm, stages, ctas, pdl, guards })
+        Ok(Func { params, values, vars, shared, body, warps, blocks_per_sm, stages, ctas, pdl, deterministic, guards })
     }
 
     fn param(&mut self) -> Result<()> {

@@ -1,0 +1,208 @@
+//! Whether results depend on the order in which programs run, or on how many there are: the promise of a kernel that is
+//! `deterministic`.
+//!
+//! Sums of a tile have an order of their own, which layouts fix. What is left are accesses that several programs make
+//! to one place, and the number of programs itself. A loop from `program_id(d) * n` in steps of `num_programs(d) * n`
+//! only says which program does an iteration, as long as iterations hand nothing on.
+
+use crate::ir::walk::{assigned, values, walk};
+use crate::ir::{Array, Atomic, Binary, Func, Op, Stmt, StmtKind, Value, Var};
+use proc_macro2::Span;
+use std::collections::HashSet;
+
+/// Why results depend on the order, and the place in the kernel.
+pub struct OrderDependence {
+    pub why: String,
+    pub span: Span,
+}
+
+/// The first access of a function whose result depends on the order or on the number of programs.
+pub fn order_dependence(f: &Func) -> Result<(), OrderDependence> {
+    atomics(f)?;
+    histograms(f)?;
+    assembly(f)?;
+    NumPrograms::new(f).stores(&f.body, None)
+}
+
+fn found<T>(why: impl Into<String>, span: Span) -> Result<T, OrderDependence> {
+    Err(OrderDependence { why: why.into(), span })
+}
+
+/// Atomics that commute, whose old values nobody asks for, on arrays that are not read otherwise.
+fn atomics(f: &Func) -> Result<(), OrderDependence> {
+    let taken: HashSet<Value> = walk(&f.body).flat_map(|s| f.taken_by(s)).collect();
+    let mut updated: HashSet<Array> = HashSet::new();
+    for v in values(&f.body) {
+        let Op::Atomic { op, place, .. } = f.op(v) else { continue };
+        let (t, span) = (f.dtype_at(place), f.span(v));
+        match op {
+            Atomic::Add if t.is_float() => {
+                let why = "a sum of floats rounds in the order in which programs add to it: store a partial sum of each \
+                           program and add them up in a second launch, or add integers";
+                return found(why, span);
+            }
+            Atomic::Xchg | Atomic::Store | Atomic::Cas => {
+                return found(format!("the last program to arrive decides what atomic_{} leaves", op.name()), span);
+            }
+            Atomic::Load => return found("an atomic load sees what other programs have done by then", span),
+            _ if taken.contains(&v) => {
+                return found("the old value tells which programs came before: use none of it", span);
+            }
+            Atomic::Add | Atomic::Max | Atomic::Min | Atomic::And | Atomic::Or | Atomic::Xor => {}
+        }
+        updated.insert(place.array());
+    }
+    let is_shared = |a: &Array| matches!(a, Array::Shared(_));
+    let read = values(&f.body).find_map(|v| match f.op(v) {
+        // The barriers of a program order what its threads do.
+        Op::Load { place, .. } if updated.contains(&place.array()) && !is_shared(&place.array()) => Some(v),
+        _ => None,
+    });
+    match read {
+        Some(v) => found("other programs change this array by atomics: load it in a second launch", f.span(v)),
+        None => Ok(()),
+    }
+}
+
+/// Weights are summed by atomics on shared memory, in the order of the warps.
+fn histograms(f: &Func) -> Result<(), OrderDependence> {
+    let rounds = |v: &Value| match f.op(*v) {
+        Op::Histogram { weights: Some(w), .. } => f.ty(*w).dtype.is_float(),
+        _ => false,
+    };
+    match values(&f.body).find(rounds) {
+        Some(v) => found("weights that are floats are summed in the order in which warps run: use integers", f.span(v)),
+        None => Ok(()),
+    }
+}
+
+/// Clocks, and numbers of multiprocessors and warps.
+fn assembly(f: &Func) -> Result<(), OrderDependence> {
+    let reads_register = |v: &Value| matches!(f.op(*v), Op::Asm { text, .. } if text.contains('%'));
+    match values(&f.body).find(reads_register) {
+        Some(v) => found("this assembly reads a special register, which differs from launch to launch", f.span(v)),
+        None => Ok(()),
+    }
+}
+
+/// Values and variables that depend on the number of programs.
+struct NumPrograms<'a> {
+    f: &'a Func,
+    values: HashSet<Value>,
+    vars: HashSet<Var>,
+}
+
+impl<'a> NumPrograms<'a> {
+    fn new(f: &'a Func) -> Self {
+        let mut found = NumPrograms { f, values: HashSet::new(), vars: HashSet::new() };
+        // A variable of a loop may be read before it is assigned.
+        loop {
+            let known = found.values.len() + found.vars.len();
+            found.block(&f.body, false);
+            if found.values.len() + found.vars.len() == known {
+                return found;
+            }
+        }
+    }
+
+    fn depends(&self, s: &Stmt) -> bool {
+        self.f.taken_by(s).iter().any(|v| self.values.contains(v))
+    }
+
+    /// `under`: whether the number of programs decides if, or how often, the statements run.
+    fn block(&mut self, body: &[Stmt], under: bool) {
+        for s in body {
+            match &s.kind {
+                StmtKind::Let(v) => {
+                    let from_var = matches!(self.f.op(*v), Op::ReadVar(var) if self.vars.contains(var));
+                    if from_var || matches!(self.f.op(*v), Op::NumPrograms(_)) || self.depends(s) {
+                        self.values.insert(*v);
+                    }
+                }
+                StmtKind::Assign(var, _) if under || self.depends(s) => _ = self.vars.insert(*var),
+                StmtKind::If { cond, then, other } => {
+                    let under = under || self.values.contains(cond);
+                    self.block(then, under);
+                    self.block(other, under);
+                }
+                StmtKind::For { iv, hi, body, .. } if self.is_grid_stride(s) => {
+                    if self.values.contains(hi) {
+                        self.values.insert(*iv);
+                    }
+                    self.vars.extend(self.carried(body));
+                    self.block(body, under);
+                }
+                StmtKind::For { iv, body, .. } => {
+                    let by_bounds = self.depends(s);
+                    if by_bounds {
+                        self.values.insert(*iv);
+                    }
+                    self.block(body, under || by_bounds);
+                }
+                StmtKind::Loop { body } => self.block(body, under),
+                _ => {}
+            }
+        }
+    }
+
+    /// From `program_id(d)` in steps of `num_programs(d)`, or from and in a multiple of it.
+    fn is_grid_stride(&self, s: &Stmt) -> bool {
+        let StmtKind::For { lo, step, .. } = s.kind else { return false };
+        let f = self.f;
+        let same = |a: Value, b: Value| match (f.op(a), f.op(b)) {
+            (Op::Int(a), Op::Int(b)) => a == b,
+            (Op::Slot { slot: a }, Op::Slot { slot: b }) => a == b,
+            _ => a == b && !self.values.contains(&a),
+        };
+        let axes = |id: Value, count: Value| matches!((f.op(id), f.op(count)), (Op::ProgramId(a), Op::NumPrograms(b)) if a == b);
+        match (f.op(lo), f.op(step)) {
+            (Op::Binary(Binary::Mul, a, b), Op::Binary(Binary::Mul, c, d)) => [(*a, *b), (*b, *a)]
+                .iter()
+                .any(|&(id, n)| [(*c, *d), (*d, *c)].iter().any(|&(count, m)| axes(id, count) && same(n, m))),
+            _ => axes(lo, step),
+        }
+    }
+
+    /// Variables that live on from one iteration to the next.
+    fn carried(&self, body: &[Stmt]) -> Vec<Var> {
+        let to = |s: &Stmt| if let StmtKind::Assign(var, _) = s.kind { Some(var) } else { None };
+        let is_older = |v: &Var| assigned(&self.f.body, *v).len() > assigned(body, *v).len();
+        walk(body).filter_map(to).filter(is_older).collect()
+    }
+
+    /// What is stored, and whether it is. `under`: a value that decides whether the statements run, and that depends on
+    /// the number of programs.
+    fn stores(&self, body: &[Stmt], under: Option<Value>) -> Result<(), OrderDependence> {
+        const WHY: &str = "results depend on the number of programs: only the loop `range(program_id(d) * n, end, \
+                           num_programs(d) * n)` may ask for it, and nothing is carried from one of its iterations to \
+                           the next";
+        let decides = |v: &Value| self.values.contains(v).then_some(*v);
+        for s in body {
+            match &s.kind {
+                StmtKind::Store { span, .. } if under.is_some() || self.depends(s) => return found(WHY, *span),
+                StmtKind::Let(v)
+                    if matches!(self.f.op(*v), Op::Atomic { .. }) && (under.is_some() || self.depends(s)) =>
+                {
+                    return found(WHY, self.f.span(*v));
+                }
+                StmtKind::Return | StmtKind::Break | StmtKind::Continue => {
+                    if let Some(v) = under {
+                        return found(WHY, self.f.span(v));
+                    }
+                }
+                StmtKind::If { cond, then, other } => {
+                    let under = under.or(decides(cond));
+                    self.stores(then, under)?;
+                    self.stores(other, under)?;
+                }
+                StmtKind::For { lo, hi, step, body, .. } => {
+                    let by_bounds = [lo, hi, step].into_iter().find_map(decides).filter(|_| !self.is_grid_stride(s));
+                    self.stores(body, under.or(by_bounds))?;
+                }
+                StmtKind::Loop { body } => self.stores(body, under)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
