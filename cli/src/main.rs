@@ -1,4 +1,4 @@
-//! `tile`: what is installed, what there is, run it, check it, tune it, time it, look inside it.
+//! `tile`: what is installed, what there is, run it, check it, tune it, time it, look inside it, explain its mistakes.
 
 mod bench;
 mod check;
@@ -6,6 +6,7 @@ mod choose;
 mod demo;
 mod disassembler;
 mod doctor;
+mod explain;
 mod kernel_code;
 mod list;
 mod measure;
@@ -50,6 +51,8 @@ enum Command {
     Profile(profile::Args),
     /// What the compiler makes of a kernel, by stage
     Show(show::Args),
+    /// The rule behind the code of a compiler's message, with an example; without a code the list of all
+    Explain(explain::Args),
     /// Real operations on data of real size, with a table of results
     Demo(demo::Args),
 }
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Bench(a) => bench::main(a),
         Command::Profile(a) => profile::main(a),
         Command::Show(a) => show::main(a),
+        Command::Explain(a) => explain::main(a),
         Command::Demo(a) => demo::main(a),
     };
     out::finish();

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 /// `println!` for this command.
 macro_rules! outln {
+    () => { $crate::out::write(format_args!("\n")) };
     ($($text:tt)*) => { $crate::out::write(format_args!("{}\n", format_args!($($text)*))) };
 }
 pub(crate) use outln;

@@ -151,6 +151,23 @@ fn bench_and_doctor() {
 }
 
 #[test]
+fn explain_has_a_page_for_each_code() {
+    let list = ok(&["explain"]);
+    let codes: Vec<&str> = list.lines().filter_map(|l| l.strip_prefix("  ")?.split("  ").next()).collect();
+    assert!(codes.len() > 100 && codes.is_sorted(), "{list}");
+    assert!(list.starts_with("Attributes, modules and libraries\n  T0101  Unknown setting\n"), "{list}");
+    assert!(!list.contains("\n\n\n") && list.contains("\n\nShapes\n  T0501  "), "{list}");
+    let page = ok(&["explain", "T0501"]);
+    assert!(page.starts_with("T0501: Shapes that do not match\n\n") && page.contains("\nRight:\n\n    #["), "{page}");
+    for same in ["t0501", "0501", "501"] {
+        assert_eq!(ok(&["explain", same]), page);
+    }
+    fails(&["explain", "T0199"], 1, "there is no code `T0199`; near it are T0115 and T0201: `tile explain` lists all");
+    fails(&["explain", "shapes"], 1, "`shapes` is not a code");
+    fails(&["explain", "T0501", "T0502"], 2, "T0502");
+}
+
+#[test]
 fn show_has_every_stage() {
     for stage in ["ast", "ir", "layout", "rust", "cpu"] {
         assert!(ok(&["show", "gelu", "--stage", stage]).len() > 100, "{stage}");

@@ -24,7 +24,7 @@ fn main() {
         let d = tilewright_compiler::diag::Diagnostics::default();
         let units = tilewright_compiler::units_of(found, &d);
         for e in d.take() {
-            println!("{path}:{}: {}", e.span.first.start().line, e.message);
+            println!("{path}:{}: {}", e.span.first.start().line, e);
         }
         for u in units.into_iter().flatten() {
             let target = u.only.map(|t| format!(".{t}")).unwrap_or_default();

@@ -1,8 +1,13 @@
 //! Errors, collected: every phase reports all it finds, each once, at the user's own tokens.
 
+mod code;
+
+pub use code::Code;
+
 use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::cell::RefCell;
+use std::fmt;
 
 /// The first and the last of the tokens that a message is about. A macro on stable Rust cannot join them.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +34,7 @@ impl Span {
 /// A mistake in a kernel's source.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
+    pub code: Code,
     pub span: Span,
     /// What is wrong, then what is allowed.
     pub message: String,
@@ -47,8 +53,8 @@ pub struct Reported;
 pub type Result<T> = std::result::Result<T, Reported>;
 
 impl Diagnostics {
-    pub fn error(&self, span: impl Into<Span>, message: impl Into<String>) -> Reported {
-        self.add(Diagnostic { span: span.into(), message: message.into() });
+    pub fn error(&self, code: Code, span: impl Into<Span>, message: impl Into<String>) -> Reported {
+        self.add(Diagnostic::new(code, span, message));
         Reported
     }
 
@@ -69,7 +75,8 @@ impl Diagnostics {
     }
 
     pub fn syn(&self, e: syn::Error) -> Reported {
-        self.error(e.span(), e.to_string())
+        self.add(Diagnostic::of_syn(&e));
+        Reported
     }
 
     pub fn is_empty(&self) -> bool {
@@ -93,7 +100,28 @@ impl Diagnostics {
     }
 }
 
+/// An error of ours for a parser of syn. syn's errors carry no more than a text, so the code is marked in it.
+pub fn syn_error(code: Code, span: proc_macro2::Span, message: impl AsRef<str>) -> syn::Error {
+    syn::Error::new(span, code.mark(message.as_ref()))
+}
+
+/// An error of a parser of syn as `compile_error!`.
+pub fn syn_error_to_tokens(e: syn::Error) -> TokenStream {
+    e.into_iter().map(|e| Diagnostic::of_syn(&e).to_tokens()).collect()
+}
+
 impl Diagnostic {
+    pub fn new(code: Code, span: impl Into<Span>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { code, span: span.into(), message: message.into() }
+    }
+
+    /// syn's own errors have one code.
+    fn of_syn(e: &syn::Error) -> Diagnostic {
+        let text = e.to_string();
+        let (message, code) = Code::split(&text).unwrap_or((&text, Code::Syntax));
+        Diagnostic::new(code, e.span(), message)
+    }
+
     /// As a `compile_error!` at its place.
     pub fn to_tokens(&self) -> TokenStream {
         let end = |span| {
@@ -102,6 +130,13 @@ impl Diagnostic {
             TokenTree::from(end)
         };
         let ends = TokenStream::from_iter([self.span.first, self.span.last].map(end));
-        syn::Error::new_spanned(ends, &self.message).to_compile_error()
+        syn::Error::new_spanned(ends, self.to_string()).to_compile_error()
+    }
+}
+
+/// The message as users see it: with its code.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.code.mark(&self.message))
     }
 }

@@ -7,7 +7,7 @@ use crate::analysis::assume;
 use crate::analysis::axis_info::{Assume, AxisAnalysis, WORD_BYTES};
 use crate::analysis::determinism;
 use crate::codegen;
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Code, Diagnostics, Result};
 use crate::front::ast::{Choice, Config};
 use crate::front::infer;
 use crate::front::instance::Kernel;
@@ -127,7 +127,7 @@ pub fn observed_instance(
         && let Err(e) = determinism::order_dependence(&f)
     {
         let message = format!("`{}` is `deterministic`, and here {}", k.name, e.why);
-        return Err(d.error(e.span, message));
+        return Err(d.error(e.code, e.span, message));
     }
     wide_sums::run(&mut f);
     after(Stage::Ir, &mut f, observer);
@@ -138,30 +138,31 @@ pub fn observed_instance(
     dce::run(&mut f);
     after(Stage::Dce, &mut f, observer);
     if config.ctas > 1
-        && let Err(m) = can_be_partitioned(&f)
+        && let Err((code, m)) = can_be_partitioned(&f)
     {
         let message =
             format!("`{}` cannot be partitioned over {} thread blocks (`ctas`): {}", k.name, config.ctas, m.why);
-        return Err(d.error(m.span.unwrap_or(k.ast.name.span()), message));
+        return Err(d.error(code, m.span.unwrap_or(k.ast.name.span()), message));
     }
     Ok(f)
 }
 
 /// Whether the program of a function can be partitioned over a cluster.
-fn can_be_partitioned(f: &Func) -> std::result::Result<(), Missed> {
+fn can_be_partitioned(f: &Func) -> std::result::Result<(), (Code, Missed)> {
     let mut f = f.clone();
     if dots(&f, &f.body).next().is_none() {
-        return cluster::run(&mut f).map(drop);
+        return cluster::checked(&mut f).map(drop);
     }
-    block_pointers::run(&mut f, Transposed::default(), &mut vec![])?;
+    let of_product = |m| (Code::ClusterProduct, m);
+    block_pointers::run(&mut f, Transposed::default(), &mut vec![]).map_err(of_product)?;
     f.number();
-    cluster::run(&mut f)?;
+    cluster::checked(&mut f)?;
     tf32x3::run(&mut f);
     f.number();
     let variant = Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(Transposed::default()) };
-    swap_ab::run(&mut f, |f| by_warpgroups(f, variant))?;
+    swap_ab::run(&mut f, |f| by_warpgroups(f, variant)).map_err(of_product)?;
     f.number();
-    let of_each = |m: Missed| Missed { why: format!("in each of them, {}", m.why).into(), ..m };
+    let of_each = |m: Missed| of_product(Missed { why: format!("in each of them, {}", m.why).into(), ..m });
     tma_pipeline::plan(&f, &[]).map(drop).map_err(of_each)
 }
 

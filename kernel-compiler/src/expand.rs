@@ -1,6 +1,6 @@
 //! Expansion of the macros: `#[tile_kernel]`, `#[tile_module]`, and the hand-over of a library's items.
 
-use crate::diag::{self, Diagnostics};
+use crate::diag::{self, Code, Diagnostic, Diagnostics, Span, syn_error_to_tokens};
 use crate::emit::grid;
 use crate::emit::host::{self, Emulate, HostOptions};
 use crate::front::instance::Kernel;
@@ -81,7 +81,7 @@ pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
         Err(e) if item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "fn")) => {
             unparsed::kernel(attr, item, e)
         }
-        Err(_) => syn::Error::new_spanned(&item, "#[tile_kernel] goes on a function").to_compile_error(),
+        Err(_) => Diagnostic::new(Code::MacroPlace, Span::of(&item), "#[tile_kernel] goes on a function").to_tokens(),
     }
 }
 
@@ -90,12 +90,13 @@ pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2::<Uses>(attr) {
         Ok(uses) => library::ask(&uses, &[], &item).unwrap_or_else(|| expand_module_with(Some(vec![]), uses, item)),
         Err(e) => {
-            let e = syn::Error::new(
+            let e = Diagnostic::new(
+                Code::MacroArguments,
                 e.span(),
                 "#[tile_module] takes the libraries that its kernels use, and `crate = path`: \
                  #[tile_module(use crate::tiles::library)]",
             )
-            .to_compile_error();
+            .to_tokens();
             let kernels = expand_module_with(None, Uses::default(), item);
             quote! { #e #kernels }
         }
@@ -124,7 +125,7 @@ pub fn with_library(input: TokenStream) -> TokenStream {
         Ok((Some(items), uses, module)) => {
             library::ask(&uses, &items, &module).unwrap_or_else(|| expand_module_with(Some(items), uses, module))
         }
-        Err(e) => e.to_compile_error(),
+        Err(e) => syn_error_to_tokens(e),
     }
 }
 
@@ -138,8 +139,8 @@ fn expand_module_with(libraries: Option<Vec<syn::Item>>, uses: Uses, item: Token
             return quote! { #errors #module };
         }
         _ => {
-            return syn::Error::new_spanned(&item, "#[tile_module] goes on a module with a body: `mod kernels { .. }`")
-                .to_compile_error();
+            let why = "#[tile_module] goes on a module with a body: `mod kernels { .. }`";
+            return Diagnostic::new(Code::MacroPlace, Span::of(&item), why).to_tokens();
         }
     };
     with_errors(|d| {

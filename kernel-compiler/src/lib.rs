@@ -15,6 +15,7 @@ pub mod dtype;
 pub mod editor;
 pub mod emit;
 mod expand;
+pub mod explain;
 pub mod features;
 pub mod front;
 pub mod ir;

@@ -46,5 +46,5 @@ pub fn matches(i: &Instance, types: Option<&str>, config: Option<&str>) -> bool 
 
 /// All mistakes, a line each.
 pub fn messages(d: &Diagnostics) -> String {
-    d.take().into_iter().map(|e| e.message).collect::<Vec<_>>().join("\n")
+    d.take().into_iter().map(|e| e.to_string()).collect::<Vec<_>>().join("\n")
 }

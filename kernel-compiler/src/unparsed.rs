@@ -1,7 +1,7 @@
 //! Functions that are no Rust. `rustc` reports their syntax, once: here they become stubs, and the spellings of Python
 //! among them are reported with the spelling that kernels have.
 
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, syn_error_to_tokens};
 use crate::emit::host;
 use crate::front::source::default_facade;
 use crate::front::{parse, suggest};
@@ -19,7 +19,7 @@ pub fn kernel(attr: TokenStream, item: TokenStream, e: syn::Error) -> TokenStrea
             quote! { #errors #(#stubs)* }
         }
         Err(_) if !errors.is_empty() => errors,
-        Err(_) => e.to_compile_error(),
+        Err(_) => syn_error_to_tokens(e),
     }
 }
 
@@ -29,7 +29,7 @@ pub fn module(item: TokenStream, e: syn::Error) -> (TokenStream, Option<TokenStr
     match emptied.parse2(item) {
         Ok(module) => (errors, Some(module)),
         Err(_) if !errors.is_empty() => (errors, None),
-        Err(_) => (e.to_compile_error(), None),
+        Err(_) => (syn_error_to_tokens(e), None),
     }
 }
 
@@ -76,15 +76,19 @@ fn find(tokens: TokenStream, d: &Diagnostics) {
             TokenTree::Group(g) => {
                 let operand = before.is_some_and(is_operand);
                 match subscript(g.stream()).filter(|_| operand && g.delimiter() == Delimiter::Bracket) {
-                    Some(why) => drop(d.error(g.span(), why)),
+                    Some(why) => drop(d.error(Code::Subscript, g.span(), why)),
                     None => find(g.stream(), d),
                 }
             }
             TokenTree::Ident(name) if is_punct(before, '.') => match name.to_string().as_str() {
-                "where" => drop(d.error(name.span(), "`where` is a keyword of Rust: write `where_(c, a, b)`")),
+                "where" => drop(d.error(
+                    Code::PythonWord,
+                    name.span(),
+                    "`where` is a keyword of Rust: write `where_(c, a, b)`",
+                )),
                 "constexpr" => {
                     let why = "a constant is a const parameter of the kernel: `fn k<const BLOCK: usize>(..)`";
-                    d.error(name.span(), why);
+                    d.error(Code::PythonWord, name.span(), why);
                 }
                 _ => {}
             },

@@ -9,6 +9,7 @@ mod block_pointers;
 mod common;
 mod control_flow;
 mod expansion;
+mod explain;
 mod filetests;
 mod lowered_code;
 mod no_cycles;

@@ -8,8 +8,14 @@ use tilewright_compiler::variant::Variant;
 use tilewright_compiler::{Libraries, Stage, show};
 
 /// Folders of code that the workspace compiles and tests.
-const COMPILED: [&str; 5] =
-    ["examples/src/", "examples/tests/", "examples/own-kernel/", "examples/from-python/", "tests/language/tests/"];
+const COMPILED: [&str; 6] = [
+    "examples/src/",
+    "examples/tests/",
+    "examples/own-kernel/",
+    "examples/from-python/",
+    "tests/language/tests/",
+    "kernel-compiler/src/explain/",
+];
 /// Documents whose snippets other tests compile.
 const DOCUMENTS: [&str; 2] = ["README.md", "ARCHITECTURE.md"];
 

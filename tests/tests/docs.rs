@@ -297,6 +297,9 @@ fn tile_command(command: &str, args: &[&str]) {
             ),
             // A kernel of another package.
             ("", None) if args.contains(&"--crate") => {}
+            ("", None) if command == "explain" => {
+                tilewright_compiler::explain::find(a).expect("the code of a message");
+            }
             ("", None) => assert!(
                 OPERATIONS.iter().any(|o| o.name == a) || tilewright_kernels::all().iter().any(|k| k.name == a),
                 "no operation {a}"

@@ -5,6 +5,7 @@
 //! to one place, and the number of programs itself. A loop from `program_id(d) * n` in steps of `num_programs(d) * n`
 //! only says which program does an iteration, as long as iterations hand nothing on.
 
+use crate::diag::Code;
 use crate::ir::walk::{assigned, values, walk};
 use crate::ir::{Array, Atomic, Binary, Func, Op, Stmt, StmtKind, Value, Var};
 use proc_macro2::Span;
@@ -12,6 +13,7 @@ use std::collections::HashSet;
 
 /// Why results depend on the order, and the place in the kernel.
 pub struct OrderDependence {
+    pub code: Code,
     pub why: String,
     pub span: Span,
 }
@@ -25,7 +27,7 @@ pub fn order_dependence(f: &Func) -> Result<(), OrderDependence> {
 }
 
 fn found<T>(why: impl Into<String>, span: Span) -> Result<T, OrderDependence> {
-    Err(OrderDependence { why: why.into(), span })
+    Err(OrderDependence { code: Code::OrderOfPrograms, why: why.into(), span })
 }
 
 /// Atomics that commute, whose old values nobody asks for, on arrays that are not read otherwise.
@@ -176,18 +178,19 @@ impl<'a> NumPrograms<'a> {
         const WHY: &str = "results depend on the number of programs: only the loop `range(program_id(d) * n, end, \
                            num_programs(d) * n)` may ask for it, and nothing is carried from one of its iterations to \
                            the next";
+        let found = |span| Err(OrderDependence { code: Code::NumberOfPrograms, why: WHY.into(), span });
         let decides = |v: &Value| self.values.contains(v).then_some(*v);
         for s in body {
             match &s.kind {
-                StmtKind::Store { span, .. } if under.is_some() || self.depends(s) => return found(WHY, *span),
+                StmtKind::Store { span, .. } if under.is_some() || self.depends(s) => return found(*span),
                 StmtKind::Let(v)
                     if matches!(self.f.op(*v), Op::Atomic { .. }) && (under.is_some() || self.depends(s)) =>
                 {
-                    return found(WHY, self.f.span(*v));
+                    return found(self.f.span(*v));
                 }
                 StmtKind::Return | StmtKind::Break | StmtKind::Continue => {
                     if let Some(v) = under {
-                        return found(WHY, self.f.span(v));
+                        return found(self.f.span(v));
                     }
                 }
                 StmtKind::If { cond, then, other } => {

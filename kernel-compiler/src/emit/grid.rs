@@ -1,6 +1,6 @@
 //! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
 
-use crate::diag::{Diagnostics, Reported, Result};
+use crate::diag::{Code, Diagnostics, Reported, Result};
 use crate::front::ast::{
     Arm, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Kernel, Param, ParamKind, Pattern, UnaryOp,
 };
@@ -89,7 +89,7 @@ impl<'a> Grid<'a> {
             ExprKind::Cast(x, to) if crate::dtype::DType::parse(&to.name).is_some_and(|t| t.is_int()) => {
                 self.expr(x)?
             }
-            ExprKind::Cast(_, to) => return Err(d.error(to.span, ALLOWED)),
+            ExprKind::Cast(_, to) => return Err(d.error(Code::GridExpression, to.span, ALLOWED)),
             ExprKind::Name(n) => self.name(n, e)?,
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
@@ -99,7 +99,7 @@ impl<'a> Grid<'a> {
                     BinaryOp::Mul => format!("u64::saturating_mul({a}, {b})"),
                     BinaryOp::Div => format!("u64::checked_div({a}, {b}).unwrap_or(0)"),
                     BinaryOp::Rem => format!("u64::checked_rem({a}, {b}).unwrap_or(0)"),
-                    _ => return Err(d.error(e.span, ALLOWED)),
+                    _ => return Err(d.error(Code::GridExpression, e.span, ALLOWED)),
                 }
             }
             ExprKind::If { cond, then, other: Some(other) } => match self.condition(cond)? {
@@ -127,17 +127,17 @@ impl<'a> Grid<'a> {
                 ("len", [x]) => self.slot(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,
                 ("dim", [x, axis]) => {
                     let ExprKind::Int(axis, _) = axis.kind else {
-                        return Err(d.error(axis.span, "an axis is a literal"));
+                        return Err(d.error(Code::GridExpression, axis.span, "an axis is a literal"));
                     };
                     self.slot(x, |k| {
                         matches!(k, ParamKind::View { rank, .. } if axis >= 0 && axis < rank as i128)
                             .then_some(1 + axis as usize)
                     })?
                 }
-                _ => return Err(d.error(e.span, ALLOWED)),
+                _ => return Err(d.error(Code::GridExpression, e.span, ALLOWED)),
             },
             ExprKind::Error => return Err(Reported),
-            _ => return Err(d.error(e.span, ALLOWED)),
+            _ => return Err(d.error(Code::GridExpression, e.span, ALLOWED)),
         })
     }
 
@@ -147,7 +147,7 @@ impl<'a> Grid<'a> {
             ExprKind::If { cond, then, other: Some(other) } => match self.condition(cond)? {
                 Condition::Known(true) => match (&then.stmts[..], &then.value) {
                     ([], Some(value)) => self.taken(value),
-                    _ => Err(self.d.error(then.span, ALLOWED)),
+                    _ => Err(self.d.error(Code::GridExpression, then.span, ALLOWED)),
                 },
                 Condition::Known(false) => self.taken(other),
                 Condition::Asked(_) => Ok(e),
@@ -194,7 +194,7 @@ impl<'a> Grid<'a> {
             _ => match self.constant(e)? {
                 Some(Const::Bool(b)) => Ok(Condition::Known(b)),
                 _ if matches!(e.kind, ExprKind::Error) => Err(Reported),
-                _ => Err(self.d.error(e.span, CONDITION)),
+                _ => Err(self.d.error(Code::RequiresCondition, e.span, CONDITION)),
             },
         }
     }
@@ -204,12 +204,14 @@ impl<'a> Grid<'a> {
         if let Some(of) = self.constant(value)? {
             return Ok((self.with(None), select(&of, arms, |e| self.constant(e), e.span, self.d)?));
         }
-        let Some(p) = self.optional(value) else { return Err(self.d.error(value.span, ALLOWED)) };
+        let Some(p) = self.optional(value) else { return Err(self.d.error(Code::GridExpression, value.span, ALLOWED)) };
         let (pattern, body) = select_option(self.choice.has(p), arms, e.span, self.d)?;
         match pattern {
             None | Some(Pattern::Ignore) => Ok((self.with(None), body)),
             Some(Pattern::Name { name, .. }) => Ok((self.with(Some((name.to_string(), p))), body)),
-            Some(Pattern::Tuple(_) | Pattern::Struct { .. }) => Err(self.d.error(value.span, ALLOWED)),
+            Some(Pattern::Tuple(_) | Pattern::Struct { .. }) => {
+                Err(self.d.error(Code::GridExpression, value.span, ALLOWED))
+            }
         }
     }
 
@@ -243,7 +245,13 @@ impl<'a> Grid<'a> {
                 match &args[..] {
                     [x] => match self.optional(x) {
                         Some(p) => Some(Const::Bool(self.choice.has(p) == (name == "is_some"))),
-                        None => return Err(self.d.error(x.span, "this is no optional parameter of the kernel")),
+                        None => {
+                            return Err(self.d.error(
+                                Code::OptionalValue,
+                                x.span,
+                                "this is no optional parameter of the kernel",
+                            ));
+                        }
                     },
                     _ => None,
                 }
@@ -263,21 +271,21 @@ impl<'a> Grid<'a> {
     fn block(&self, b: &Block) -> Result<String> {
         match (&b.stmts[..], &b.value) {
             ([], Some(value)) => self.expr(value),
-            _ => Err(self.d.error(b.span, ALLOWED)),
+            _ => Err(self.d.error(Code::GridExpression, b.span, ALLOWED)),
         }
     }
 
     fn name(&self, n: &str, e: &Expr) -> Result<String> {
         match self.config.consts.iter().find(|(c, _)| c == n) {
             Some((_, Const::Int(v))) => return Ok(format!("{v}u64")),
-            Some(_) => return Err(self.d.error(e.span, ALLOWED)),
+            Some(_) => return Err(self.d.error(Code::GridExpression, e.span, ALLOWED)),
             None => {}
         }
         if let Some((_, v)) = self.k.scope.consts.iter().find(|(c, _)| c == n) {
             return self.expr(v);
         }
         let Some(p) = self.param(n).filter(|p| p.kind == ParamKind::Scalar) else {
-            return Err(self.d.error(e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));
+            return Err(self.d.error(Code::UnknownName, e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));
         };
         let slot = self.first_slot(p, e)?;
         match crate::dtype::DType::parse(&p.elem.name) {
@@ -285,7 +293,7 @@ impl<'a> Grid<'a> {
                 Ok(format!("u64::try_from(g.slots[{slot}] as {}).unwrap_or(0)", t.name()))
             }
             Some(t) if t.is_int() => Ok(format!("(g.slots[{slot}] as {} as u64)", t.name())),
-            _ => Err(self.d.error(e.span, format!("`{n}` is no integer: {ALLOWED}"))),
+            _ => Err(self.d.error(Code::GridExpression, e.span, format!("`{n}` is no integer: {ALLOWED}"))),
         }
     }
 
@@ -293,6 +301,7 @@ impl<'a> Grid<'a> {
     fn first_slot(&self, p: &Param, at: &Expr) -> Result<usize> {
         if self.optional(at).is_some() {
             return Err(self.d.error(
+                Code::OptionalValue,
                 at.span,
                 format!("`{0}` is optional: take it with `if let Some({0}) = {0} {{ .. }} else {{ .. }}`", p.name),
             ));
@@ -302,11 +311,11 @@ impl<'a> Grid<'a> {
     }
 
     fn slot(&self, x: &Expr, offset: impl Fn(ParamKind) -> Option<usize>) -> Result<String> {
-        let ExprKind::Name(n) = &x.kind else { return Err(self.d.error(x.span, ALLOWED)) };
+        let ExprKind::Name(n) = &x.kind else { return Err(self.d.error(Code::GridExpression, x.span, ALLOWED)) };
         let found = self.param(n).and_then(|p| Some((p, offset(p.kind)?)));
         match found {
             Some((p, offset)) => Ok(format!("g.slots[{}]", self.first_slot(p, x)? + offset)),
-            None => Err(self.d.error(x.span, format!("`{n}` has no such extent: {ALLOWED}"))),
+            None => Err(self.d.error(Code::GridExpression, x.span, format!("`{n}` has no such extent: {ALLOWED}"))),
         }
     }
 }

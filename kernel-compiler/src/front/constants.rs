@@ -1,6 +1,6 @@
 //! What constants mean: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
 
-use crate::diag::{Diagnostics, Result, Span};
+use crate::diag::{Code, Diagnostics, Result, Span};
 use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstType, Expr, Pattern, Scope, TypeName};
 
 /// `Scheduler::Grid`, where `Scheduler` is an enum of the scope.
@@ -8,7 +8,7 @@ pub fn variant(of: &TypeName, name: &str, span: Span, scope: &Scope, d: &Diagnos
     let of = scope.enumeration(&of.name)?;
     Some(match of.position(name) {
         Some(i) => Ok(Const::Variant(of.clone(), i)),
-        None => Err(d.error(span, of.no_variant(name))),
+        None => Err(d.error(Code::UnknownConstant, span, of.no_variant(name))),
     })
 }
 
@@ -40,6 +40,7 @@ pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d
     };
     if !matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
         return Err(d.error(
+            Code::VariantComparison,
             span,
             format!("`{}` of {}: variants are compared by `==` and `!=`, or matched", op.symbol(), of.describe()),
         ));
@@ -47,6 +48,7 @@ pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d
     match other {
         Some(other) if other.ty() == of.ty() => Ok((other == of) == (op == BinaryOp::Eq)),
         Some(other) => Err(d.error(
+            Code::VariantComparison,
             span,
             format!(
                 "{} and {} are of different types: a variant is compared with one of its enum",
@@ -54,7 +56,11 @@ pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d
                 other.describe()
             ),
         )),
-        None => Err(d.error(span, format!("{} is compared with a constant of its enum alone", of.describe()))),
+        None => Err(d.error(
+            Code::VariantComparison,
+            span,
+            format!("{} is compared with a constant of its enum alone", of.describe()),
+        )),
     }
 }
 
@@ -80,6 +86,7 @@ pub fn select_option<'a>(
             ArmPattern::None => drop(none.get_or_insert((None, &arm.body))),
             ArmPattern::Constants(_) => {
                 return Err(d.error(
+                    Code::OptionalValue,
                     arm.span,
                     "this `match` is on an optional value: its patterns are `Some(name)`, `None` and `_`",
                 ));
@@ -87,8 +94,12 @@ pub fn select_option<'a>(
         }
     }
     match (some, none) {
-        (None, _) => Err(d.error(span, "this `match` has no arm for `Some(..)`: add one, or `_`")),
-        (_, None) => Err(d.error(span, "this `match` has no arm for `None`: add one, or `_`")),
+        (None, _) => {
+            Err(d.error(Code::MatchNotExhaustive, span, "this `match` has no arm for `Some(..)`: add one, or `_`"))
+        }
+        (_, None) => {
+            Err(d.error(Code::MatchNotExhaustive, span, "this `match` has no arm for `None`: add one, or `_`"))
+        }
         (Some(some), Some(none)) => Ok(if is_present { some } else { none }),
     }
 }
@@ -108,7 +119,7 @@ pub fn select<'a>(
             ArmPattern::Any => &[][..],
             ArmPattern::Constants(list) => list,
             ArmPattern::Some(_) | ArmPattern::None => {
-                return Err(d.error(arm.span, format!("{OPTIONAL}; this `match` is on {ty}")));
+                return Err(d.error(Code::OptionalValue, arm.span, format!("{OPTIONAL}; this `match` is on {ty}")));
             }
         };
         let mut takes = matches!(arm.pattern, ArmPattern::Any);
@@ -117,7 +128,11 @@ pub fn select<'a>(
             let of = constant(pattern)?;
             let Some(of) = of.as_ref().filter(|of| of.ty() == ty) else {
                 let what = of.map_or("this".into(), |of| of.describe());
-                return Err(d.error(pattern.span, format!("{what} is no value of this `match`, which is on {ty}")));
+                return Err(d.error(
+                    Code::MatchValue,
+                    pattern.span,
+                    format!("{what} is no value of this `match`, which is on {ty}"),
+                ));
             };
             takes |= of == value;
             seen.push(of.clone());
@@ -134,7 +149,13 @@ pub fn select<'a>(
     let missing: Vec<String> = all.iter().filter(|c| !seen.contains(c)).map(Const::describe).collect();
     match taken {
         Some(body) if is_complete || missing.is_empty() && !all.is_empty() => Ok(body),
-        _ if all.is_empty() => Err(d.error(span, "a `match` on an integer ends with an arm `_`")),
-        _ => Err(d.error(span, format!("this `match` has no arm for {}: add one, or `_`", missing.join(", ")))),
+        _ if all.is_empty() => {
+            Err(d.error(Code::MatchNotExhaustive, span, "a `match` on an integer ends with an arm `_`"))
+        }
+        _ => Err(d.error(
+            Code::MatchNotExhaustive,
+            span,
+            format!("this `match` has no arm for {}: add one, or `_`", missing.join(", ")),
+        )),
     }
 }

@@ -5,7 +5,7 @@
 //! and the tokens of the module that asks for them, to [`with_library`](crate::expand::with_library); every token keeps
 //! its place in the user's source. The build script, which reads all files, finds a library by its path.
 
-use crate::diag::{Diagnostic, Diagnostics, Reported, Result, Span};
+use crate::diag::{Code, Diagnostic, Diagnostics, Reported, Result, Span};
 use crate::front::instance::fingerprint;
 use crate::front::names::with_names;
 use crate::front::parse::check_body;
@@ -23,14 +23,14 @@ use syn::parse::Parser;
 /// choose what is compiled. Every mistake is reported.
 pub(super) fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::Item>> {
     let Some((_, items)) = &module.content else {
-        return Err(d.error(Span::of(module), NO_BODY));
+        return Err(d.error(Code::MacroPlace, Span::of(module), NO_BODY));
     };
     let mut out = vec![];
     for mut i in items.clone() {
         let attrs = match &mut i {
             syn::Item::Fn(f) if f.attrs.iter().any(|a| last_segment_is(a.path(), source::KERNEL)) => {
                 let why = "a library has no kernels: they go in a #[tile_module(use ..)], or stand alone";
-                d.error(f.sig.ident.span(), why);
+                d.error(Code::LibraryItem, f.sig.ident.span(), why);
                 continue;
             }
             syn::Item::Fn(syn::ItemFn { attrs, .. })
@@ -42,6 +42,7 @@ pub(super) fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::I
             syn::Item::Use(_) => continue,
             other => {
                 d.error(
+                    Code::LibraryItem,
                     Span::of(other),
                     "a library has functions, constants, enums, structs with named fields, and type aliases",
                 );
@@ -50,7 +51,7 @@ pub(super) fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::I
         };
         if let Some(a) = attrs.iter().find(|a| ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c))) {
             let why = "a library has no `cfg` inside: kernels are compiled for every target";
-            d.error(Span::of(a), why);
+            d.error(Code::CfgInside, Span::of(a), why);
         }
         attrs.clear();
         match &i {
@@ -73,12 +74,12 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
     let facade = match attr.is_empty() {
         true => source::default_facade(),
         false => source::facade.parse2(attr).unwrap_or_else(|e| {
-            d.error(e.span(), ATTRIBUTE);
+            d.error(Code::MacroArguments, e.span(), ATTRIBUTE);
             source::default_facade()
         }),
     };
     let Ok(module) = syn::parse2::<syn::ItemMod>(item.clone()) else {
-        return syn::Error::new_spanned(&item, NO_BODY).to_compile_error();
+        return Diagnostic::new(Code::MacroPlace, Span::of(&item), NO_BODY).to_tokens();
     };
     let items = items(&module, &d);
     let errors = d.take();

@@ -1,5 +1,6 @@
 //! The kernels of a package as paths, for a list of all of them.
 
+use crate::diag::syn_error_to_tokens;
 use crate::front::parse;
 use crate::front::source::{
     KERNEL, LIBRARY, ModulePath, Source, default_facade, facade, last_segment_is, take_attribute,
@@ -17,7 +18,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
     let facade = |input: ParseStream| if input.is_empty() { Ok(default_facade()) } else { facade(input) };
     let facade = match facade.parse2(input) {
         Ok(path) => path,
-        Err(e) => return e.into_compile_error(),
+        Err(e) => return syn_error_to_tokens(e),
     };
     let (kernels, sources) = (format!("/tile/{KERNELS}"), format!("/tile/{SOURCES}"));
     quote! {

@@ -1,5 +1,6 @@
 //! Source files of a package: the attributes of the compiler, and the modules that have them.
 
+use crate::diag::{Code, syn_error};
 use crate::front::standard;
 use proc_macro2::TokenStream;
 use std::path::Path;
@@ -89,7 +90,7 @@ impl Parse for Uses {
             } else {
                 let at = input.span();
                 if out.facade.replace(facade(input)?).is_some() {
-                    return Err(syn::Error::new(at, "there is one `crate = path`"));
+                    return Err(syn_error(Code::GivenTwice, at, "there is one `crate = path`"));
                 }
             }
             if !input.is_empty() {

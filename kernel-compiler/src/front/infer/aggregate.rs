@@ -1,6 +1,6 @@
 //! Values of several parts: tuples, arrays, structs, and variables of these.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::front::ast::{Expr, ExprKind, Pattern, TypeName};
 use crate::front::infer::{Binding, Infer, Val, Whole};
 use crate::front::suggest;
@@ -52,7 +52,7 @@ impl Infer<'_> {
             }
             (ExprKind::Member(_, field), Whole::Struct(of)) => match of.position(field) {
                 Some(i) => (i, format!("{name}.{field}")),
-                None => return self.error(field.span(), of.no_field(field)),
+                None => return self.error(Code::UnknownField, field.span(), of.no_field(field)),
             },
             (ExprKind::Index(_, at), Whole::Array) => {
                 let i = self.index_of_array(at, parts.len())?;
@@ -73,29 +73,33 @@ impl Infer<'_> {
                 Val::Tuple(list) => self.field_of_tuple(*i, list.len(), e.span).map(|i| list[i].clone()),
                 other => {
                     let found = self.describe(&other);
-                    self.error(e.span, format!("only a tuple has fields with numbers, found {found}"))
+                    self.error(
+                        Code::UnknownField,
+                        e.span,
+                        format!("only a tuple has fields with numbers, found {found}"),
+                    )
                 }
             },
             ExprKind::Member(_, field) if self.is_in_prefix(e) => {
                 let name = field.to_string();
                 let cure = suggest::field(&name).unwrap_or("operations have no prefix, as in `exp(x)`".into());
-                self.error(field.span(), format!("no field `{name}`: {cure}"))
+                self.error(Code::UnknownField, field.span(), format!("no field `{name}`: {cure}"))
             }
             ExprKind::Member(x, field) => match self.expr(x)? {
                 Val::Struct(of, list) => match of.position(field) {
                     Some(i) => Ok(list[i].clone()),
-                    None => self.error(field.span(), of.no_field(field)),
+                    None => self.error(Code::UnknownField, field.span(), of.no_field(field)),
                 },
                 other => {
                     let cure = suggest::field(&field.to_string()).unwrap_or_else(|| {
                         format!("a struct has named fields, a tuple `.0`, `.1`, ..; found {}", self.describe(&other))
                     });
-                    self.error(field.span(), format!("no field `{field}`: {cure}"))
+                    self.error(Code::UnknownField, field.span(), format!("no field `{field}`: {cure}"))
                 }
             },
             ExprKind::Index(x, at) => match self.expr(x)? {
                 Val::Array(list) => self.index_of_array(at, list.len()).map(|i| list[i].clone()),
-                _ => self.error(e.span, suggest::INDEX),
+                _ => self.error(Code::Subscript, e.span, suggest::INDEX),
             },
             _ => unreachable!("an expression of a part"),
         }
@@ -111,13 +115,14 @@ impl Infer<'_> {
         if i < fields {
             return Ok(i);
         }
-        self.error(span, format!("no field `.{i}`: the tuple has {fields} fields"))
+        self.error(Code::UnknownField, span, format!("no field `.{i}`: the tuple has {fields} fields"))
     }
 
     fn index_of_array(&mut self, at: &Expr, elements: usize) -> Result<usize> {
         let i = self.expr(at)?;
         if let Val::Run(_) = i {
             return self.error(
+                Code::ArrayIndex,
                 at.span,
                 "the index of an array is known at compile time, as the variable of `static_range(0..n)` is: its elements \
                  are values of their own, not memory",
@@ -126,7 +131,7 @@ impl Infer<'_> {
         let i = self.const_int(&i, at.span, "the index of an array")?;
         match usize::try_from(i).ok().filter(|i| *i < elements) {
             Some(i) => Ok(i),
-            None => self.error(at.span, format!("no element {i}: the array has {elements}")),
+            None => self.error(Code::ArrayIndex, at.span, format!("no element {i}: the array has {elements}")),
         }
     }
 
@@ -163,7 +168,11 @@ impl Infer<'_> {
                     Whole::Struct(of) => format!("a `{}`", of.name),
                 };
                 let found = self.describe(&v);
-                return self.error(span, format!("`{name}` is {wanted}, and {found} is assigned to it"));
+                return self.error(
+                    Code::VariableType,
+                    span,
+                    format!("`{name}` is {wanted}, and {found} is assigned to it"),
+                );
             }
         };
         let to = Expr { kind: ExprKind::Name(name.into()), span };
@@ -180,22 +189,28 @@ impl Infer<'_> {
     pub(super) fn new_struct(&mut self, name: &TypeName, fields: &[(Ident, Expr)]) -> Result<Val> {
         let Some(of) = self.kernel.scope.structure(&name.name).cloned() else {
             return self.error(
+                Code::UnknownType,
                 name.span,
                 format!("unknown struct `{}`: a #[tile_module] declares it, with named fields", name.name),
             );
         };
         let mut values = vec![None; of.fields.len()];
         for (field, value) in fields {
-            let Some(i) = of.position(field) else { return self.error(field.span(), of.no_field(field)) };
+            let Some(i) = of.position(field) else {
+                return self.error(Code::UnknownField, field.span(), of.no_field(field));
+            };
             if values[i].is_some() {
-                return self.error(field.span(), format!("field `{field}` is given twice"));
+                return self.error(Code::StructFields, field.span(), format!("field `{field}` is given twice"));
             }
             let v = self.expr(value)?;
             values[i] = Some(self.as_said(v, &of.fields[i].1, value.span)?);
         }
         if let Some(i) = values.iter().position(Option::is_none) {
-            return self
-                .error(name.span, format!("`{}` has a field `{}`, which is not given", of.name, of.fields[i].0));
+            return self.error(
+                Code::StructFields,
+                name.span,
+                format!("`{}` has a field `{}`, which is not given", of.name, of.fields[i].0),
+            );
         }
         Ok(Val::Struct(of, values.into_iter().flatten().collect()))
     }
@@ -213,16 +228,20 @@ impl Infer<'_> {
             Val::Struct(of, values) if of.name == name.name => (of, values),
             other => {
                 let found = self.describe(&other);
-                return self.error(span, format!("expected a `{}`, found {found}", name.name));
+                return self.error(Code::TypeMismatch, span, format!("expected a `{}`, found {found}", name.name));
             }
         };
         if let Some((missing, _)) = of.fields.iter().find(|(n, _)| !is_open && !fields.iter().any(|(f, _)| f == n)) {
-            return self.error(name.span, format!("the pattern leaves out `{missing}`: name it, or end with `..`"));
+            return self.error(
+                Code::StructFields,
+                name.span,
+                format!("the pattern leaves out `{missing}`: name it, or end with `..`"),
+            );
         }
         for (field, pattern) in fields {
             match of.position(field) {
                 Some(i) => self.bind_pattern(pattern, values[i].clone(), span)?,
-                None => return self.error(field.span(), of.no_field(field)),
+                None => return self.error(Code::UnknownField, field.span(), of.no_field(field)),
             }
         }
         Ok(())

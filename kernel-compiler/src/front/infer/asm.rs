@@ -1,6 +1,6 @@
 //! Inline assembly, with a meaning for the backends that run no PTX.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::{in_message, register};
 use crate::front::ast::{Expr, ExprKind};
 use crate::front::infer::builtins::{Call, usage};
@@ -15,20 +15,29 @@ impl Infer<'_> {
     /// `asm("add.f32 {0}, {1}, {2};", (a, b), |(a, b)| a + b)`.
     pub(super) fn asm(&mut self, c: &Call) -> Result<Val> {
         let [text, given, closure] = c.args else {
-            return self.error(c.span, format!("expected {}", usage("asm")));
+            return self.error(Code::ArgumentCount, c.span, format!("expected {}", usage("asm")));
         };
         if !self.kernel.is_unsafe {
-            return self.error(c.name.span(), "nobody checks what `asm` does: make the kernel an `unsafe fn`");
+            return self.error(
+                Code::NeedsUnsafe,
+                c.name.span(),
+                "nobody checks what `asm` does: make the kernel an `unsafe fn`",
+            );
         }
         let Val::Str(template) = self.expr(text)? else {
-            return self.error(text.span, "the text of `asm` is a string literal");
+            return self.error(Code::Asm, text.span, "the text of `asm` is a string literal");
         };
         let operands = self.asm_operands(given)?;
         let Val::Closure(f) = self.expr(closure)? else {
-            return self.error(closure.span, "a closure says what the text computes: `|(a, b)| a + b`");
+            return self.error(
+                Code::OperationClosure,
+                closure.span,
+                "a closure says what the text computes: `|(a, b)| a + b`",
+            );
         };
         if f.written.params.len() != 1 {
             return self.error(
+                Code::OperationClosure,
                 closure.span,
                 "the closure of `asm` takes one argument, several operands as a tuple: `|(a, b)| ..`",
             );
@@ -37,7 +46,7 @@ impl Infer<'_> {
         let (params, body, found) = self.meaning(&f, &operands, c.span)?;
         let dtypes: Vec<_> = found.iter().map(|&v| self.ty(v).dtype).collect();
         if let Err(message) = check_text(&template, found.len(), operands.len()) {
-            return self.error(text.span, message);
+            return self.error(Code::Asm, text.span, message);
         }
         let mut meanings = vec![Meaning { params, body, result: found[0] }];
         for i in 1..found.len() {
@@ -64,7 +73,7 @@ impl Infer<'_> {
         };
         if !(1..=MAX_OPERANDS).contains(&list.len()) {
             let message = format!("`asm` takes 1 to {MAX_OPERANDS} operands, found {}", list.len());
-            return self.error(given.span, message);
+            return self.error(Code::Asm, given.span, message);
         }
         let (mut operands, mut shape) = (vec![], vec![]);
         for (v, at) in list {
@@ -72,6 +81,7 @@ impl Infer<'_> {
             let ty = self.ty(v).clone();
             if register(ty.dtype).is_none() {
                 return self.error(
+                    Code::ElementType,
                     at,
                     format!("`asm` takes numbers of 16, 32 or 64 bits, found {ty}: convert with `.to::<i32>()`"),
                 );
@@ -97,7 +107,11 @@ impl Infer<'_> {
         })?;
         if let Some(&v) = found.iter().find(|&&v| register(self.ty(v).dtype).is_none()) {
             let found = in_message(self.ty(v).dtype);
-            return self.error(at, format!("`asm` gives numbers of 16, 32 or 64 bits, found {found}"));
+            return self.error(
+                Code::ElementType,
+                at,
+                format!("`asm` gives numbers of 16, 32 or 64 bits, found {found}"),
+            );
         }
         Ok((params, body, found))
     }

@@ -1,6 +1,6 @@
 //! Calls: access options, helpers (inlined), closures, then the built-in operations.
 
-use crate::diag::{Reported, Result, Span};
+use crate::diag::{Code, Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Expr, ExprKind, Generic, Helper, ParamType, Said};
 use crate::front::infer::options::{self, Options};
@@ -33,7 +33,11 @@ impl Infer<'_> {
                 (false, Some(cure)) => cure.to_string(),
                 (false, None) => format!("a kernel has no `{n}`, docs/language.md lists all operations"),
             };
-            return self.error(*span, format!("`{prefix}.{n}`: operations have no prefix; {cure}"));
+            return self.error(
+                Code::OperationPrefix,
+                *span,
+                format!("`{prefix}.{n}`: operations have no prefix; {cure}"),
+            );
         }
         if let [receiver, ..] = args
             && method
@@ -83,7 +87,11 @@ impl Infer<'_> {
         loop {
             let ExprKind::Call { name, generics, args, method } = &at.kind else {
                 let (_, follow) = options.misplaced(None).expect("an option was seen");
-                return self.error(at.span, format!("no operation stands before the options: {follow}"));
+                return self.error(
+                    Code::UnknownOption,
+                    at.span,
+                    format!("no operation stands before the options: {follow}"),
+                );
             };
             let n = name.to_string();
             if *method && options::is_option(&n) {
@@ -92,7 +100,7 @@ impl Infer<'_> {
                 continue;
             }
             if let Some((at, follow)) = options.misplaced(Some(&n)) {
-                return self.error(at, format!("`{n}` has no such option: {follow}"));
+                return self.error(Code::UnknownOption, at, format!("`{n}` has no such option: {follow}"));
             }
             self.no_errors(args)?;
             return self.builtin(&builtins::Call { name, generics, args, span: e.span, options });
@@ -105,12 +113,14 @@ impl Infer<'_> {
                 return Err(Reported);
             }
             return self.error(
+                Code::TooManyOperations,
                 span,
                 format!("the kernel has more than {MAX_OPERATIONS} operations: helpers are inlined at each call"),
             );
         }
         if self.depth >= MAX_DEPTH {
             return self.error(
+                Code::Recursion,
                 span,
                 format!(
                     "helpers nest deeper than {MAX_DEPTH}: `{}` is inlined and cannot call itself without end",
@@ -119,7 +129,11 @@ impl Infer<'_> {
             );
         }
         if args.len() != h.params.len() {
-            return self.error(span, format!("`{}` takes {} arguments, found {}", h.name, h.params.len(), args.len()));
+            return self.error(
+                Code::ArgumentCount,
+                span,
+                format!("`{}` takes {} arguments, found {}", h.name, h.params.len(), args.len()),
+            );
         }
         let args: Vec<_> = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
         let outer_types = self.types.len();
@@ -145,7 +159,11 @@ impl Infer<'_> {
             }
             let Some(param) = consts.next() else {
                 let (t, c) = (h.type_params.len(), h.consts.len());
-                return self.error(span, format!("`{}` takes {t} type and {c} const parameters", h.name));
+                return self.error(
+                    Code::TypeArgument,
+                    span,
+                    format!("`{}` takes {t} type and {c} const parameters", h.name),
+                );
             };
             let v = match g {
                 // A const parameter may be passed by its name, which reads like a type.
@@ -193,6 +211,7 @@ impl Infer<'_> {
                 (None, v) => {
                     let found = self.describe(&v);
                     self.error(
+                        Code::HelperReturn,
                         at,
                         format!(
                             "`{}` returns {found} and has no return type: write `-> Tile<f32>`, `-> f32` or a tuple of types",
@@ -239,7 +258,11 @@ impl Infer<'_> {
             }
             (Said::Tuple(parts), v) => {
                 let found = self.describe(&v);
-                return self.error(at, format!("`{of}` expects a tuple of {} here, found {found}", parts.len()));
+                return self.error(
+                    Code::TypeMismatch,
+                    at,
+                    format!("`{of}` expects a tuple of {} here, found {found}", parts.len()),
+                );
             }
             (Said::Option(said), Val::Option(v)) => {
                 let v = v.map(|v| self.argument(of, *v, said, at)).transpose()?;
@@ -247,7 +270,11 @@ impl Infer<'_> {
             }
             (Said::Option(_), v) => {
                 let found = self.describe(&v);
-                return self.error(at, format!("`{of}` expects `Some(..)` or `None` here, found {found}"));
+                return self.error(
+                    Code::TypeMismatch,
+                    at,
+                    format!("`{of}` expects `Some(..)` or `None` here, found {found}"),
+                );
             }
             (Said::Elem(t), v) => match self.as_named(&v, &t.name, at) {
                 Some(is_one) => return is_one.map(|()| v),
@@ -259,7 +286,7 @@ impl Infer<'_> {
             v if self.elem_of(&v) == Some(t) => Ok(v),
             v => {
                 let found = self.describe(&v);
-                self.error(at, format!("`{of}` expects {t} here, found {found}"))
+                self.error(Code::TypeMismatch, at, format!("`{of}` expects {t} here, found {found}"))
             }
         }
     }
@@ -270,7 +297,7 @@ impl Infer<'_> {
             Some(v) => Ok(v),
             None => {
                 let found = self.describe(&v);
-                self.error(at, format!("expected {t}, found {found}"))
+                self.error(Code::TypeMismatch, at, format!("expected {t}, found {found}"))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Closures: what a helper's `impl Fn(..)` says of them, and their calls, which are inlined.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{self, ClosureType, Helper, Pattern, Said, TypeName};
 use crate::front::infer::{Closure, Handed, Infer, MAX_DEPTH, Val};
@@ -29,11 +29,16 @@ impl Infer<'_> {
         };
         let Val::Closure(c) = v else {
             let found = self.describe(&v);
-            return self.error(span, format!("`{}` takes a closure as `{name}`, found {found}", h.name));
+            return self.error(
+                Code::ClosureArgument,
+                span,
+                format!("`{}` takes a closure as `{name}`, found {found}", h.name),
+            );
         };
         let (wanted, params) = (ty.args.len(), &c.written.params);
         if params.len() != wanted {
             return self.error(
+                Code::ClosureArgument,
                 span,
                 format!(
                     "`{}` takes a closure of {} as `{name}`, this one has {}",
@@ -59,6 +64,7 @@ impl Infer<'_> {
                 && parts.len() != given.len()
             {
                 return self.error(
+                    Code::ClosureArgument,
                     p.span,
                     format!(
                         "`{name}` of `{}` is called with a tuple of {}, this closure takes a tuple of {}",
@@ -70,6 +76,7 @@ impl Infer<'_> {
             }
             if let Some((found, given)) = conflict(&ty, given) {
                 return self.error(
+                    Code::ClosureArgument,
                     p.span,
                     format!("`{name}` of `{}` is called with {given}, this closure takes {found}", h.name),
                 );
@@ -78,8 +85,11 @@ impl Infer<'_> {
         if let Some(before) = &c.handed {
             let pairs = before.ty.args.iter().zip(&args).chain(before.ty.returns.iter().zip(&returns));
             if let Some((found, given)) = pairs.into_iter().find_map(|(a, b)| conflict(a, b)) {
-                return self
-                    .error(span, format!("`{name}` of `{}` has {given} where `{}` has {found}", h.name, before.name));
+                return self.error(
+                    Code::ClosureArgument,
+                    span,
+                    format!("`{name}` of `{}` has {given} where `{}` has {found}", h.name, before.name),
+                );
             }
         }
         let handed = Some(Handed { name, ty: ClosureType { args, returns } });
@@ -103,10 +113,14 @@ impl Infer<'_> {
     pub(super) fn closure(&mut self, c: &Closure, args: Vec<(Val, Span)>, span: Span) -> Result<Val> {
         let (params, name) = (&c.written.params, c.handed.as_ref().map_or("the closure", |h| &h.name));
         if args.len() != params.len() {
-            return self.error(span, format!("`{name}` takes {}, found {}", arguments(params.len()), args.len()));
+            return self.error(
+                Code::ArgumentCount,
+                span,
+                format!("`{name}` takes {}, found {}", arguments(params.len()), args.len()),
+            );
         }
         if self.depth >= MAX_DEPTH {
-            return self.error(span, format!("calls of closures nest deeper than {MAX_DEPTH}"));
+            return self.error(Code::Recursion, span, format!("calls of closures nest deeper than {MAX_DEPTH}"));
         }
         let mut values = vec![];
         for (i, (v, at)) in args.into_iter().enumerate() {
@@ -143,15 +157,18 @@ impl Infer<'_> {
             (None, v) => {
                 let found = self.describe(&v);
                 self.error(
+                    Code::ClosureResult,
                     body.span,
                     format!(
                         "`{name}` is an `impl Fn(..)` without a result, this closure returns {found}: end it with `;`"
                     ),
                 )
             }
-            (Some(_), Val::Unit) => {
-                self.error(body.span, format!("`{name}` is an `impl Fn(..) -> ..`, this closure returns nothing"))
-            }
+            (Some(_), Val::Unit) => self.error(
+                Code::ClosureResult,
+                body.span,
+                format!("`{name}` is an `impl Fn(..) -> ..`, this closure returns nothing"),
+            ),
             (Some(said), v) => self.as_said(v, said, body.span),
         }
     }

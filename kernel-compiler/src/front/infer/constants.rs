@@ -1,6 +1,6 @@
 //! Constants: variants, `match`, `const` items, the const arguments of helpers.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstParam, ConstType, Expr, ExprKind, Helper, Said};
 use crate::front::constants::{OPTIONAL, compare, select, select_option};
@@ -41,7 +41,7 @@ impl Infer<'_> {
         let Some(v) = v.as_const() else {
             let found = self.describe(&v);
             if let Some(arm) = arms.iter().find(|a| matches!(a.pattern, ArmPattern::Some(_) | ArmPattern::None)) {
-                return self.error(arm.span, format!("{OPTIONAL}; found {found}"));
+                return self.error(Code::OptionalValue, arm.span, format!("{OPTIONAL}; found {found}"));
             }
             if let Val::Run(x) = v
                 && self.ty(x).is_scalar()
@@ -50,6 +50,7 @@ impl Infer<'_> {
                 return self.match_scalar(x, value.span, arms, span);
             }
             return self.error(
+                Code::MatchValue,
                 value.span,
                 format!(
                     "`match` takes an integer, a bool, an enum or an optional value; found {found}: use `if` on \
@@ -68,7 +69,7 @@ impl Infer<'_> {
         let Some((arm, rest)) = arms.split_first() else {
             let missing =
                 if is_bool { "has an arm for `true` and for `false`" } else { "on an integer ends with an arm `_`" };
-            return self.error(span, format!("a `match` {missing}"));
+            return self.error(Code::MatchNotExhaustive, span, format!("a `match` {missing}"));
         };
         let ArmPattern::Constants(list) = &arm.pattern else { return self.expr(&arm.body) };
         let mut taken: Option<Value> = None;
@@ -114,12 +115,13 @@ impl Infer<'_> {
 
     /// `x.is_some()` and `x.is_none()`.
     pub(super) fn is_present(&mut self, name: &str, args: &[Expr], span: Span) -> Result<Val> {
-        let [x] = args else { return self.error(span, format!("`.{name}()` takes no arguments")) };
+        let [x] = args else { return self.error(Code::ArgumentCount, span, format!("`.{name}()` takes no arguments")) };
         match self.expr(x)? {
             Val::Option(v) => Ok(Val::Bool(v.is_some() == (name == "is_some"))),
             other => {
                 let found = self.describe(&other);
                 self.error(
+                    Code::OptionalValue,
                     span,
                     format!("`.{name}()` asks an optional value, as of a parameter `x: Option<&[T]>`; found {found}"),
                 )
@@ -140,15 +142,21 @@ impl Infer<'_> {
         if let Some(of) = self.kernel.scope.structure(ty) {
             return Some(match v {
                 Val::Struct(found, _) if Rc::ptr_eq(found, of) => Ok(()),
-                other => self.error(span, format!("expected a `{}`, found {}", of.name, self.describe(other))),
+                other => self.error(
+                    Code::TypeMismatch,
+                    span,
+                    format!("expected a `{}`, found {}", of.name, self.describe(other)),
+                ),
             });
         }
         let of = self.kernel.scope.enumeration(ty)?;
         Some(match v {
             Val::Variant(found, _) if found == of => Ok(()),
-            other => {
-                self.error(span, format!("expected {}, found {}", ConstType::Enum(of.clone()), self.describe(other)))
-            }
+            other => self.error(
+                Code::TypeMismatch,
+                span,
+                format!("expected {}, found {}", ConstType::Enum(of.clone()), self.describe(other)),
+            ),
         })
     }
 
@@ -169,6 +177,7 @@ impl Infer<'_> {
             _ => {
                 let found = self.describe(&v);
                 self.error(
+                    Code::ConstValue,
                     span,
                     format!("the const parameter `{}` of `{}` is {}; found {found}", param.name, of.name, param.ty),
                 )
@@ -181,6 +190,7 @@ impl Infer<'_> {
         match v {
             Val::Run(v) => match self.run_time_choice(*v) {
                 Some(cond) => self.error(
+                    Code::NotConstant,
                     cond,
                     format!(
                         "{what} must be known at compile time, and so must this condition: compare literals and const \
@@ -188,6 +198,7 @@ impl Infer<'_> {
                     ),
                 ),
                 None => self.error(
+                    Code::NotConstant,
                     span,
                     format!(
                         "{what} must be known at compile time (a literal, a const parameter, or arithmetic on them), \

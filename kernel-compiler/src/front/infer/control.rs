@@ -1,6 +1,6 @@
 //! Statements and control flow. Conditions and trip counts are uniform, so all threads take them together.
 
-use crate::diag::{Reported, Result, Span};
+use crate::diag::{Code, Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::{Block, Expr, ExprKind, Pattern, Said};
@@ -53,7 +53,7 @@ impl Infer<'_> {
                 .expr(init)
                 .and_then(|v| self.as_said(v, ty, init.span))
                 .and_then(|v| self.bind_pattern(pattern, v, init.span)),
-            None => self.error(span, "a variable starts with a value: `let mut x = ..`"),
+            None => self.error(Code::NoValue, span, "a variable starts with a value: `let mut x = ..`"),
         };
         bound.inspect_err(|_| self.poison_pattern(pattern))
     }
@@ -77,7 +77,7 @@ impl Infer<'_> {
             }
             (Said::Tuple(ps), other) => {
                 let found = self.describe(&other);
-                self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
+                self.error(Code::TypeMismatch, span, format!("expected a tuple of {}, found {found}", ps.len()))
             }
             (Said::Option(said), Val::Option(v)) => {
                 let v = v.map(|v| self.as_said(*v, said, span)).transpose()?;
@@ -85,7 +85,7 @@ impl Infer<'_> {
             }
             (Said::Option(_), other) => {
                 let found = self.describe(&other);
-                self.error(span, format!("expected `Some(..)` or `None`, found {found}"))
+                self.error(Code::TypeMismatch, span, format!("expected `Some(..)` or `None`, found {found}"))
             }
             (Said::Elem(t), v) => {
                 if let Some(is_one) = self.as_named(&v, &t.name, span) {
@@ -114,13 +114,13 @@ impl Infer<'_> {
                 }
                 other => {
                     let found = self.describe(&other);
-                    self.error(span, format!("expected a tuple of {}, found {found}", ps.len()))
+                    self.error(Code::TypeMismatch, span, format!("expected a tuple of {}, found {found}", ps.len()))
                 }
             },
             Pattern::Struct { name, fields, is_open } => self.bind_fields(name, fields, *is_open, v, span),
             Pattern::Name { name, mutable: false } => {
                 if matches!(v, Val::Unit) {
-                    return self.error(span, "this expression has no value: a block ends with its value, without `;`, and an `if` with a value has an `else`");
+                    return self.error(Code::NoValue, span, "this expression has no value: a block ends with its value, without `;`, and an `if` with a value has an `else`");
                 }
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
@@ -169,9 +169,12 @@ impl Infer<'_> {
     pub(super) fn assign(&mut self, to: &Expr, v: Val, span: Span) -> Result<Val> {
         // All values are there before the first is assigned.
         if let ExprKind::Tuple(places) = &to.kind {
-            let Val::Tuple(values) = v else { return self.error(span, "only a tuple can be assigned to a tuple") };
+            let Val::Tuple(values) = v else {
+                return self.error(Code::TypeMismatch, span, "only a tuple can be assigned to a tuple");
+            };
             if values.len() != places.len() {
                 return self.error(
+                    Code::TypeMismatch,
                     span,
                     format!("a tuple of {} values is assigned to a tuple of {} variables", values.len(), places.len()),
                 );
@@ -187,7 +190,7 @@ impl Infer<'_> {
                 Some((name, place)) => (name, Some(place)),
                 None => return self.not_assigned(to),
             },
-            _ => return self.error(to.span, ASSIGNED),
+            _ => return self.error(Code::NotAssignable, to.span, ASSIGNED),
         };
         let name = &name;
         match (place, v) {
@@ -204,9 +207,9 @@ impl Infer<'_> {
         }
         match &whole.kind {
             ExprKind::Name(n) if matches!(self.lookup(n), Some(Binding::Val(_))) => {
-                self.error(whole.span, format!("`{n}` is not mutable: declare it with `let mut {n}`"))
+                self.error(Code::NotMutable, whole.span, format!("`{n}` is not mutable: declare it with `let mut {n}`"))
             }
-            _ => self.error(to.span, ASSIGNED),
+            _ => self.error(Code::NotAssignable, to.span, ASSIGNED),
         }
     }
 
@@ -233,7 +236,7 @@ impl Infer<'_> {
                 let v = self.run_as(v, ty.dtype, span)?;
                 let found = self.ty(v).clone();
                 if ty.is_scalar() && !found.is_scalar() {
-                    return self.error(span, format!("`{name}` is a scalar and cannot become a tile {found}: start it as a tile, `zeros::<{}>({:?})`", found.dtype.name(), found.shape));
+                    return self.error(Code::VariableType, span, format!("`{name}` is a scalar and cannot become a tile {found}: start it as a tile, `zeros::<{}>({:?})`", found.dtype.name(), found.shape));
                 }
                 let v = self.broadcast_to(v, &ty.shape, span, &format!("a value for `{name}`"))?;
                 self.emit(StmtKind::Assign(var, v));
@@ -241,16 +244,23 @@ impl Infer<'_> {
             }
             (Some(Binding::PtrVar(var)), Val::Ptr(p)) => self.assign_pointer(name, var, p, span),
             (Some(Binding::PtrVar(..)), _) => self.error(
+                Code::VariableType,
                 span,
                 format!("`{name}` is a pointer: only pointers are assigned to it, as in `{name} = {name}.add(n)`"),
             ),
-            (Some(Binding::Val(_)), _) => {
-                self.error(to.span, format!("`{name}` is not mutable: declare it with `let mut {name}`"))
-            }
+            (Some(Binding::Val(_)), _) => self.error(
+                Code::NotMutable,
+                to.span,
+                format!("`{name}` is not mutable: declare it with `let mut {name}`"),
+            ),
             (Some(Binding::Poisoned), _) => Err(Reported),
             (None, _) => {
                 self.poison(name);
-                self.error(to.span, format!("unknown name `{name}`: a variable starts with `let mut {name} = ..`"))
+                self.error(
+                    Code::UnknownName,
+                    to.span,
+                    format!("unknown name `{name}`: a variable starts with `let mut {name} = ..`"),
+                )
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `dot`: products of tiles.
 
-use crate::diag::{Reported, Result, Span};
+use crate::diag::{Code, Reported, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::infer::builtins::Call;
 use crate::front::infer::options::DotPrecision;
@@ -27,16 +27,24 @@ impl Infer<'_> {
         let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
         for (t, at) in [(&ta, at_a), (&tb, at_b)] {
             if t.shape.len() < 2 {
-                return self.error(at, format!("`dot` multiplies tiles of rank 2, and batches of them, found {t}"));
+                return self.error(
+                    Code::DotShape,
+                    at,
+                    format!("`dot` multiplies tiles of rank 2, and batches of them, found {t}"),
+                );
             }
         }
         if ta.shape.len() != tb.shape.len() {
             let cure = "broadcast one to a batch with `.expand(0)` and `.broadcast(..)`";
-            return self.error(at_b, format!("`dot` of {ta} and {tb}: their ranks differ; {cure}"));
+            return self.error(Code::DotShape, at_b, format!("`dot` of {ta} and {tb}: their ranks differ; {cure}"));
         }
         if ta.dtype != tb.dtype {
             let (a, b) = (in_message(ta.dtype), in_message(tb.dtype));
-            return self.error(at_b, format!("the operands of `dot` have one dtype, found {a} and {b}"));
+            return self.error(
+                Code::DotTypes,
+                at_b,
+                format!("the operands of `dot` have one dtype, found {a} and {b}"),
+            );
         }
         let dtype = match ta.dtype {
             DType::F16 | DType::F8E4M3 | DType::F8E5M2 if self.is_f16(&acc) => DType::F16,
@@ -44,13 +52,17 @@ impl Infer<'_> {
             DType::F64 => DType::F64,
             DType::I8 => DType::I32,
             d => {
-                return self
-                    .error(at_a, format!("`dot` multiplies f16, bf16, f32, f64, i8, f8e4m3 and f8e5m2, found {d}"));
+                return self.error(
+                    Code::DotTypes,
+                    at_a,
+                    format!("`dot` multiplies f16, bf16, f32, f64, i8, f8e4m3 and f8e5m2, found {d}"),
+                );
             }
         };
         let ((of_a, [m, k]), (of_b, [l, n])) = (matrices(&ta.shape), matrices(&tb.shape));
         if of_a != of_b {
             return self.error(
+                Code::DotShape,
                 at_b,
                 format!(
                     "`dot` of {ta} and {tb}: the batches have {} and {} matrices",
@@ -61,6 +73,7 @@ impl Infer<'_> {
         }
         if k != l {
             return self.error(
+                Code::DotDepth,
                 at_b,
                 format!("`dot` of {ta} and {tb}: the left one has {k} columns, the right one {l} rows; transpose an operand with `trans`"),
             );
@@ -68,6 +81,7 @@ impl Infer<'_> {
         let precision = match precision {
             Some((_, at)) if ta.dtype != DType::F32 => {
                 return self.error(
+                    Code::Precision,
                     at,
                     format!(
                         "the precision is one of products of f32, products of {} are exact: leave it out",
@@ -78,7 +92,7 @@ impl Infer<'_> {
             precision => precision.map(|(p, _)| p),
         };
         if let Some(batch) = of_a.iter().find(|b| !b.is_power_of_two()) {
-            return self.error(at_a, format!("`dot` multiplies batches of a power of two, found {batch} in {ta}: take a larger tile, elements outside a matrix are loaded as 0"));
+            return self.error(Code::DotExtents, at_a, format!("`dot` multiplies batches of a power of two, found {batch} in {ta}: take a larger tile, elements outside a matrix are loaded as 0"));
         }
         let (multiplied, precision, parts) = match precision {
             None => (ta.dtype, Precision::Ieee, 1),
@@ -159,14 +173,14 @@ impl Infer<'_> {
         {
             if extent < least {
                 let k = 32 / dtype.size();
-                return self.error(at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
+                return self.error(Code::DotExtents, at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
             let three_times = |extent: usize| extent % 3 == 0 && (extent / 3).is_power_of_two();
             // Of rows and columns one alone: what is not a power of two is padded.
             let other = if letter == "M" { n } else { m };
             let fits = extent.is_power_of_two() || letter != "K" && three_times(extent) && other.is_power_of_two();
             if !fits {
-                return self.error(at, format!("`dot` needs extents that are powers of two; one of M and N may be three times a power of two, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
+                return self.error(Code::DotExtents, at, format!("`dot` needs extents that are powers of two; one of M and N may be three times a power of two, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
         }
         Ok(())
@@ -181,7 +195,7 @@ impl Infer<'_> {
                 return Err(Reported);
             }
             let (found, name) = (self.ty(v).clone(), ty.dtype.name());
-            return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}: start it with `zeros::<{name}>({:?})` and convert the result", ty.shape));
+            return self.error(Code::Accumulator, at, format!("the accumulator of this `dot` is {ty}, found {found}: start it with `zeros::<{name}>({:?})` and convert the result", ty.shape));
         }
         let acc = self.run_as(acc, ty.dtype, at)?;
         let found = self.ty(acc).clone();
@@ -189,7 +203,7 @@ impl Infer<'_> {
             || (found.shape.len() == ty.shape.len()
                 && found.shape.iter().zip(&ty.shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
-            return self.error(at, format!("the accumulator of this `dot` is {ty}, found {found}"));
+            return self.error(Code::Accumulator, at, format!("the accumulator of this `dot` is {ty}, found {found}"));
         }
         Ok(self.broadcast(acc, &ty.shape, at))
     }

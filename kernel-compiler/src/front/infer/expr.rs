@@ -1,6 +1,6 @@
 //! Expressions: literals, names, operators, casts, tuples.
 
-use crate::diag::{Reported, Result, Span};
+use crate::diag::{Code, Reported, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
@@ -50,7 +50,11 @@ impl Infer<'_> {
                 let (x, n) = (self.expr(x)?, self.expr(n)?);
                 let n = self.const_int(&n, span, "a repeat count")?;
                 if !(1..=MAX_ELEMENTS).contains(&n) {
-                    return self.error(span, format!("an array of {n}: it has 1 to {MAX_ELEMENTS} values"));
+                    return self.error(
+                        Code::ArrayIndex,
+                        span,
+                        format!("an array of {n}: it has 1 to {MAX_ELEMENTS} values"),
+                    );
                 }
                 Val::Array(vec![x; n as usize])
             }
@@ -88,10 +92,14 @@ impl Infer<'_> {
             ExprKind::Continue(label) => self.jump(Jump::Continue, label.as_ref(), span)?,
             ExprKind::Return(value) => {
                 if let Some(value) = value.as_ref().filter(|_| self.depth == 0) {
-                    return self.error(value.span, "a kernel returns nothing: `return` takes no value here");
+                    return self.error(
+                        Code::ReturnValue,
+                        value.span,
+                        "a kernel returns nothing: `return` takes no value here",
+                    );
                 }
                 if self.depth > 0 {
-                    return self.error(span, "a `return` of a closure stands in its block");
+                    return self.error(Code::ReturnPlace, span, "a `return` of a closure stands in its block");
                 }
                 self.emit(StmtKind::Return);
                 Val::Unit
@@ -140,8 +148,11 @@ impl Infer<'_> {
             return v;
         }
         if let Some(of) = kernel.scope.enums.iter().find(|e| e.position(n).is_some()) {
-            return self
-                .error(span, format!("unknown name `{n}`: a variant is named with its enum, `{}::{n}`", of.name));
+            return self.error(
+                Code::UnknownName,
+                span,
+                format!("unknown name `{n}`: a variant is named with its enum, `{}::{n}`", of.name),
+            );
         }
         // Said once.
         self.poison(n);
@@ -159,7 +170,7 @@ impl Infer<'_> {
             "a kernel sees its parameters, its locals, its const generics, and what its #[tile_module] defines or uses"
                 .to_string()
         };
-        self.error(span, format!("unknown name `{n}`: {hint}"))
+        self.error(Code::UnknownName, span, format!("unknown name `{n}`: {hint}"))
     }
 
     fn assoc(&mut self, t: &ast::TypeName, n: &str, span: Span) -> Result<Val> {
@@ -168,7 +179,7 @@ impl Infer<'_> {
         }
         let Some(d) = self.known_type(t) else {
             if let Some(ours) = suggest::element(&t.name) {
-                return self.error(t.span, format!("unknown type `{}`: write `{ours}`", t.name));
+                return self.error(Code::UnknownType, t.span, format!("unknown type `{}`: write `{ours}`", t.name));
             }
             let why = format!(
                 "unknown type `{}`: an enum that the #[tile_module] declares or uses, or an element type ({}, a type \
@@ -176,7 +187,7 @@ impl Infer<'_> {
                 t.name,
                 DType::NAMES
             );
-            return self.error(t.span, why);
+            return self.error(Code::UnknownType, t.span, why);
         };
         let float = |v: f64| Ok(Val::Float(v, Some(d)));
         let bits = d.size() as u32 * 8;
@@ -195,6 +206,7 @@ impl Infer<'_> {
             };
             return match n {
                 "INFINITY" | "NEG_INFINITY" if d.is_float8() => self.error(
+                    Code::UnknownConstant,
                     span,
                     format!("conversions to {d} give no infinity: `{}::MAX` is its greatest number", t.name),
                 ),
@@ -214,6 +226,7 @@ impl Infer<'_> {
                 "SQRT_2" => float(c::SQRT_2),
                 "FRAC_1_SQRT_2" => float(c::FRAC_1_SQRT_2),
                 _ => self.error(
+                    Code::UnknownConstant,
                     span,
                     format!(
                         "unknown constant `{}::{n}`: floats have INFINITY, NEG_INFINITY, NAN, MAX, MIN, EPSILON, \
@@ -224,14 +237,18 @@ impl Infer<'_> {
             };
         }
         if d == DType::Bool {
-            return self.error(span, "bool has no constants");
+            return self.error(Code::UnknownConstant, span, "bool has no constants");
         }
         let (lo, hi) =
             if d.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
         match n {
             "MAX" => Ok(Val::Int(hi, Some(d))),
             "MIN" => Ok(Val::Int(lo, Some(d))),
-            _ => self.error(span, format!("unknown constant `{}::{n}`: integers have MAX, MIN and BITS", t.name)),
+            _ => self.error(
+                Code::UnknownConstant,
+                span,
+                format!("unknown constant `{}::{n}`: integers have MAX, MIN and BITS", t.name),
+            ),
         }
     }
 
@@ -248,9 +265,13 @@ impl Infer<'_> {
         self.computes(v, if op == UnaryOp::Neg { "`-`" } else { "`!`" }, span)?;
         let op = match op {
             UnaryOp::Neg if ty.dtype.is_float() || ty.dtype.is_signed() => Unary::Neg,
-            UnaryOp::Neg => return self.error(span, format!("cannot negate {ty}: it is not signed")),
+            UnaryOp::Neg => {
+                return self.error(Code::ElementType, span, format!("cannot negate {ty}: it is not signed"));
+            }
             UnaryOp::Not if !ty.dtype.is_float() => Unary::Not,
-            UnaryOp::Not => return self.error(span, format!("`!` takes bool or integers, found {ty}")),
+            UnaryOp::Not => {
+                return self.error(Code::ElementType, span, format!("`!` takes bool or integers, found {ty}"));
+            }
         };
         Ok(Val::Run(self.push(Op::Unary(op, v), ty, span)))
     }
@@ -281,10 +302,10 @@ impl Infer<'_> {
         let v = self.run(v, span)?;
         let ty = self.ty(v).clone();
         if !ty.is_scalar() {
-            return self.error(span, format!("a condition is a scalar bool, the same in the whole program; found a tile {ty}: choose per element with `where_(c, a, b)`, combine masks with `&` and `|`"));
+            return self.error(Code::ConditionType, span, format!("a condition is a scalar bool, the same in the whole program; found a tile {ty}: choose per element with `where_(c, a, b)`, combine masks with `&` and `|`"));
         }
         if ty.dtype != DType::Bool {
-            return self.error(span, format!("a condition is a bool, found {ty}"));
+            return self.error(Code::ConditionType, span, format!("a condition is a bool, found {ty}"));
         }
         Ok(v)
     }
@@ -350,7 +371,7 @@ impl Infer<'_> {
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => "integers or bool",
                 _ => "numbers",
             };
-            return self.error(span, format!("{what} takes {need}, found {}", in_message(dtype)));
+            return self.error(Code::ElementType, span, format!("{what} takes {need}, found {}", in_message(dtype)));
         }
         let contracted = match op {
             BinaryOp::Add | BinaryOp::Sub if matches!(dtype, DType::F32 | DType::F64) => {
@@ -367,7 +388,7 @@ impl Infer<'_> {
     /// 8-bit floats are no numbers to compute with.
     pub(super) fn computes(&self, v: Value, what: &str, span: Span) -> Result<()> {
         match self.ty(v).dtype {
-            d if d.is_float8() => self.error(span, format!("{what} of {d}: convert with `.to::<f32>()` first; {d} is loaded, stored, converted and multiplied by `dot`")),
+            d if d.is_float8() => self.error(Code::Float8Arithmetic, span, format!("{what} of {d}: convert with `.to::<f32>()` first; {d} is loaded, stored, converted and multiplied by `dot`")),
             _ => Ok(()),
         }
     }
@@ -425,8 +446,11 @@ impl Infer<'_> {
                 if let (Some(tx), Some(ty), false) = (tx, ty, shift)
                     && tx != ty
                 {
-                    return self
-                        .error(span, format!("`{}` of a {tx} and a {ty} constant: convert with `as`", op.symbol()));
+                    return self.error(
+                        Code::MixedTypes,
+                        span,
+                        format!("`{}` of a {tx} and a {ty} constant: convert with `as`", op.symbol()),
+                    );
                 }
                 let t = if shift { *tx } else { tx.or(*ty) };
                 if op.is_compare() {
@@ -452,6 +476,7 @@ impl Infer<'_> {
                         let width = t.map_or(64, |t| 8 * t.size() as u32);
                         let Some(by) = u32::try_from(*y).ok().filter(|s| *s < width) else {
                             return self.error(
+                                Code::ConstantArithmetic,
                                 span,
                                 format!(
                                     "`{x} {} {y}`: a constant of {width} bits is shifted by less than {width}",
@@ -463,13 +488,20 @@ impl Infer<'_> {
                     }
                 };
                 let Some(r) = r else {
-                    return self
-                        .error(span, format!("`{x} {} {y}` has no value: it divides by 0 or overflows", op.symbol()));
+                    return self.error(
+                        Code::ConstantArithmetic,
+                        span,
+                        format!("`{x} {} {y}` has no value: it divides by 0 or overflows", op.symbol()),
+                    );
                 };
                 if let Some(t) = t
                     && !t.holds(r)
                 {
-                    return self.error(span, format!("`{x} {} {y}` is {r}, which does not fit in {t}", op.symbol()));
+                    return self.error(
+                        Code::ConstantArithmetic,
+                        span,
+                        format!("`{x} {} {y}` is {r}, which does not fit in {t}", op.symbol()),
+                    );
                 }
                 Val::Int(r, t)
             }

@@ -1,6 +1,6 @@
 //! Histograms.
 
-use crate::diag::Result;
+use crate::diag::{Code, Result};
 use crate::dtype::{DType, in_message};
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
@@ -13,8 +13,11 @@ impl Infer<'_> {
         let value = self.tile("histogram", t, c.args[0].span)?;
         let of = self.ty(value).clone();
         if of.shape.len() != 1 || !of.dtype.is_int() {
-            return self
-                .error(c.args[0].span, format!("`histogram` takes a tile of rank 1 of an integer type, found {of}"));
+            return self.error(
+                Code::ElementType,
+                c.args[0].span,
+                format!("`histogram` takes a tile of rank 1 of an integer type, found {of}"),
+            );
         }
         let at = c.args[1].span;
         let mut ty = Type::tile(DType::I32, [self.extent(&bins, at)?]);
@@ -26,6 +29,7 @@ impl Infer<'_> {
             if ty.dtype.size() < 4 && !matches!(ty.dtype, DType::F16 | DType::BF16) {
                 let found = in_message(ty.dtype);
                 return self.error(
+                    Code::ElementType,
                     *at,
                     format!("weights are of i32, u32, i64, u64, f32, f64, f16 or bf16, found {found}: convert them"),
                 );

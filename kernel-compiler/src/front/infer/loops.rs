@@ -1,6 +1,6 @@
 //! Loops, and the jumps that leave them. Trip counts are uniform, so all threads take them together.
 
-use crate::diag::{Reported, Result, Span};
+use crate::diag::{Code, Reported, Result, Span};
 use crate::dtype::{DType, in_message, unsigned};
 use crate::front::ast::{Block, Expr, Pattern};
 use crate::front::infer::jumps::{Exit, Frame, Jump};
@@ -28,7 +28,7 @@ impl Infer<'_> {
             Ok(Val::Range(r)) => r,
             Ok(_) => {
                 let why = "a loop runs over `a..b`, `(a..b).step_by(s)`, `range(a, b, s)` or `static_range(a..b)`";
-                let _ = self.d.error(self.place(over.span), why);
+                let _ = self.d.error(Code::Range, self.place(over.span), why);
                 return self.body_of_no_range(label, pattern, body);
             }
             Err(_) => return self.body_of_no_range(label, pattern, body),
@@ -40,7 +40,7 @@ impl Infer<'_> {
         let dtype = self.range_dtype(&r, span)?;
         let (lo, hi) = (self.bound(&r.lo, dtype, span)?, self.bound(&r.hi, dtype, span)?);
         let counts_up = match r.step {
-            Val::Int(0, _) => return self.error(span, STEP_OF_ZERO),
+            Val::Int(0, _) => return self.error(Code::Step, span, STEP_OF_ZERO),
             Val::Int(step, _) => step > 0,
             _ => !dtype.is_signed(),
         };
@@ -70,7 +70,7 @@ impl Infer<'_> {
         let v = self.run_as(v.clone(), dtype, span)?;
         match self.ty(v).clone() {
             ty if ty.is_scalar() => Ok(v),
-            ty => self.error(span, format!("a range is of scalars, found a tile {ty}")),
+            ty => self.error(Code::Range, span, format!("a range is of scalars, found a tile {ty}")),
         }
     }
 
@@ -113,10 +113,11 @@ impl Infer<'_> {
         let goes_below = is_negative(&r.lo) || is_negative(&r.hi);
         let dtype = stated.unwrap_or(if goes_below { DType::I32 } else { DType::U64 });
         if !dtype.is_int() {
-            return self.error(span, format!("a range is of integers, found {}", in_message(dtype)));
+            return self.error(Code::Range, span, format!("a range is of integers, found {}", in_message(dtype)));
         }
         if goes_below && !dtype.is_signed() {
             return self.error(
+                Code::Range,
                 span,
                 format!("a range of {} has no numbers below 0: count down to 0 with `(0..n).rev()`", in_message(dtype)),
             );
@@ -270,11 +271,15 @@ impl Infer<'_> {
         let hi = self.const_int(&r.hi, span, "a bound of static_range")?;
         let step = self.const_int(&r.step, span, "the step of static_range")?;
         if step == 0 {
-            return self.error(span, STEP_OF_ZERO);
+            return self.error(Code::Step, span, STEP_OF_ZERO);
         }
         let count = iterations(lo, hi, step);
         if count > MAX_UNROLL {
-            return self.error(span, format!("static_range unrolls {count} iterations: at most {MAX_UNROLL}"));
+            return self.error(
+                Code::TooManyOperations,
+                span,
+                format!("static_range unrolls {count} iterations: at most {MAX_UNROLL}"),
+            );
         }
         let mut all: Vec<i128> = (0..count).map(|i| lo + i * step).collect();
         if r.reversed {
@@ -303,6 +308,7 @@ impl Infer<'_> {
             let each = self.values.len() - before;
             if i == 0 && each.saturating_mul(numbers.len()) > MAX_OPERATIONS {
                 result = self.error(
+                    Code::TooManyOperations,
                     span,
                     format!(
                         "static_range lays out {} operations, {} times {each}: at most {MAX_OPERATIONS}; `range` makes a \
@@ -349,14 +355,21 @@ impl Infer<'_> {
             Some(label) => {
                 let found = self.loops.iter().rposition(|f| f.label.as_ref().is_some_and(|l| label == l));
                 if found.is_none() {
-                    return self.error(label.span(), format!("no loop around has the label `'{label}`"));
+                    return self.error(
+                        Code::OutsideLoop,
+                        label.span(),
+                        format!("no loop around has the label `'{label}`"),
+                    );
                 }
                 found
             }
         };
         let Some(target) = target.filter(|&t| !self.loops[t].is_unrolled) else {
-            return self
-                .error(span, "`break` and `continue` stand inside a loop; `static_range` is unrolled and leaves none");
+            return self.error(
+                Code::OutsideLoop,
+                span,
+                "`break` and `continue` stand inside a loop; `static_range` is unrolled and leaves none",
+            );
         };
         if self.loops[target + 1..].iter().all(|f| f.is_unrolled) {
             self.emit(jump.into());

@@ -1,6 +1,6 @@
 //! Loads, stores and atomics.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast::Expr;
 use crate::front::infer::builtins::{Call, usage};
@@ -27,7 +27,7 @@ fn atomic_op(name: &str) -> Option<Atomic> {
 impl Infer<'_> {
     pub(super) fn access(&mut self, name: &str, c: &Call) -> Result<Val> {
         let Some(first) = c.args.first() else {
-            return self.error(c.span, format!("`{name}` needs a slice, a pointer or a view"));
+            return self.error(Code::NotMemory, c.span, format!("`{name}` needs a slice, a pointer or a view"));
         };
         let base = self.expr(first)?;
         if let Some(view) = self.view_of(&base) {
@@ -35,7 +35,11 @@ impl Infer<'_> {
         }
         if name == "tile" {
             let found = self.describe(&base);
-            return self.error(first.span, format!("`.tile` is for views, found {found}: use `load(x, i)`"));
+            return self.error(
+                Code::NotMemory,
+                first.span,
+                format!("`.tile` is for views, found {found}: use `load(x, i)`"),
+            );
         }
         let writes = name != "load";
         let (base, index, rest) = match base {
@@ -46,16 +50,16 @@ impl Infer<'_> {
                     Val::Shared(array) if !c.options.unchecked => ("shared array", "s", Base::Shared(array)),
                     _ => {
                         let why = "the bounds of a shared array are always checked: leave `.unchecked()` out";
-                        return self.error(c.span, why);
+                        return self.error(Code::SharedArray, c.span, why);
                     }
                 };
                 if let ("store", 2) = (name, c.args.len()) {
                     let needs = format!("`store` on a {kind} needs an index and a value: `store({called}, i, v)`");
-                    return self.error(c.span, needs);
+                    return self.error(Code::AccessArguments, c.span, needs);
                 }
                 let Some(i) = c.args.get(1) else {
                     let needs = format!("`{name}` on a {kind} needs an index: `{name}({called}, i, ..)`");
-                    return self.error(c.span, needs);
+                    return self.error(Code::AccessArguments, c.span, needs);
                 };
                 let v = self.expr(i)?;
                 (base, self.index(v, i.span)?, &c.args[2..])
@@ -66,7 +70,11 @@ impl Infer<'_> {
             }
             other => {
                 let found = self.describe(&other);
-                return self.error(first.span, format!("`{name}` needs a slice, a pointer or a view, found {found}"));
+                return self.error(
+                    Code::NotMemory,
+                    first.span,
+                    format!("`{name}` needs a slice, a pointer or a view, found {found}"),
+                );
             }
         };
         if writes && !self.is_mut(base) {
@@ -80,17 +88,17 @@ impl Infer<'_> {
                     format!("a `*const {dtype}` cannot be written: cast the address with `as *mut {dtype}`")
                 }
             };
-            return self.error(first.span, why);
+            return self.error(Code::NotWritable, first.span, why);
         }
         let place = Address { base, index };
         let dtype = self.elem(base);
         let shape = self.ty(place.index).shape.clone();
         let mask = self.mask(&c.options, &shape)?;
         if let (Some((_, at)), true) = (&c.options.other, writes) {
-            return self.error(*at, "only a load has `.other(v)`");
+            return self.error(Code::UnknownOption, *at, "only a load has `.other(v)`");
         }
         if c.options.relaxed && !name.starts_with("atomic_") {
-            return self.error(c.span, "only an atomic has `.relaxed()`");
+            return self.error(Code::UnknownOption, c.span, "only an atomic has `.relaxed()`");
         }
         let value = |cx: &mut Self, e: &Expr, what: &str| {
             let v = cx.expr(e)?;
@@ -146,7 +154,11 @@ impl Infer<'_> {
                     Base::Pointer { .. } => format!("an index is added to a pointer: `{name}(p.add(i), ..)`; "),
                     _ => String::new(),
                 };
-                self.error(c.span, format!("wrong number of arguments: {pointer}expected {usage}"))
+                self.error(
+                    Code::AccessArguments,
+                    c.span,
+                    format!("wrong number of arguments: {pointer}expected {usage}"),
+                )
             }
         }
     }
@@ -162,7 +174,7 @@ impl Infer<'_> {
             Ok(())
         } else {
             let allowed = if bits { "i32, u32, i64, u64" } else { "i32, u32, i64, u64, f32, f64, f16, bf16" };
-            self.error(span, format!("`{name}` works on {allowed}, found {}", in_message(dtype)))
+            self.error(Code::ElementType, span, format!("`{name}` works on {allowed}, found {}", in_message(dtype)))
         }
     }
 
@@ -174,7 +186,11 @@ impl Infer<'_> {
         };
         let ty = self.ty(v).clone();
         if !ty.dtype.is_int() {
-            return self.error(span, format!("an index is an integer, found {ty}: convert with `.to::<usize>()`"));
+            return self.error(
+                Code::IndexType,
+                span,
+                format!("an index is an integer, found {ty}: convert with `.to::<usize>()`"),
+            );
         }
         Ok(v)
     }
@@ -186,7 +202,11 @@ impl Infer<'_> {
                 let v = self.run(v.clone(), *at)?;
                 let ty = self.ty(v).clone();
                 if ty.dtype != DType::Bool {
-                    return self.error(*at, format!("a mask is a bool, found {ty}: compare, as in `i < n`"));
+                    return self.error(
+                        Code::MaskType,
+                        *at,
+                        format!("a mask is a bool, found {ty}: compare, as in `i < n`"),
+                    );
                 }
                 self.broadcast_to(v, shape, *at, "a mask").map(Some)
             }

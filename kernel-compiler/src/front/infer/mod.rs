@@ -34,7 +34,7 @@ mod view;
 pub use builtins::BUILTINS;
 pub use options::OPTIONS;
 
-use crate::diag::{Diagnostics, Reported, Result, Span};
+use crate::diag::{Code, Diagnostics, Reported, Result, Span};
 use crate::dtype::{DType, in_message, in_source};
 use crate::front::ast;
 use crate::front::ast::{Choice, Config, Const, Kernel, ParamKind};
@@ -238,8 +238,8 @@ impl<'a> Infer<'a> {
         &self.values[v.0 as usize].ty
     }
 
-    fn error<T>(&self, span: impl Into<Span>, message: impl Into<String>) -> Result<T> {
-        Err(self.d.error(self.place(span.into()), message))
+    fn error<T>(&self, code: Code, span: impl Into<Span>, message: impl Into<String>) -> Result<T> {
+        Err(self.d.error(code, self.place(span.into()), message))
     }
 
     /// The place in the user's source: of what a library of the language does that of its call.
@@ -255,16 +255,21 @@ impl<'a> Infer<'a> {
         let op = match v {
             Val::Int(n, t) if t.is_none() || *t == Some(dtype) => {
                 if dtype.is_float() {
-                    return self.error(span, format!("expected {wanted}, found the integer {n}: write `{n}.0`"));
+                    return self.error(
+                        Code::TypeMismatch,
+                        span,
+                        format!("expected {wanted}, found the integer {n}: write `{n}.0`"),
+                    );
                 }
                 if !dtype.holds(*n) {
-                    return self.error(span, format!("{n} does not fit in {wanted}"));
+                    return self.error(Code::LiteralRange, span, format!("{n} does not fit in {wanted}"));
                 }
                 Op::Int(*n)
             }
             Val::Float(x, t) if t.is_none() || *t == Some(dtype) => {
                 if !dtype.is_float() {
                     return self.error(
+                        Code::TypeMismatch,
                         span,
                         format!(
                             "expected {wanted}, found the float {x}: write an integer, or convert with `as {}`",
@@ -280,11 +285,12 @@ impl<'a> Infer<'a> {
             Val::Bool(b) if dtype == DType::Bool => Op::Bool(*b),
             Val::Option(_) | Val::DType(_) | Val::Struct(..) => {
                 let found = self.describe(v);
-                return self.error(span, format!("expected {wanted}, found {found}"));
+                return self.error(Code::TypeMismatch, span, format!("expected {wanted}, found {found}"));
             }
             _ => {
                 let found = self.describe(v);
                 return self.error(
+                    Code::TypeMismatch,
                     span,
                     format!("expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`", in_source(dtype)),
                 );
@@ -298,7 +304,7 @@ impl<'a> Infer<'a> {
         if dtype.reaches(x) {
             return Ok(());
         }
-        self.error(span, format!("{x:e} does not fit in {}", in_message(dtype)))
+        self.error(Code::LiteralRange, span, format!("{x:e} does not fit in {}", in_message(dtype)))
     }
 
     /// A number known at compile time that has the dtype or takes it, which stays one.
@@ -328,7 +334,7 @@ impl<'a> Infer<'a> {
             Val::Bool(_) => self.constant(&v, DType::Bool, span),
             other => {
                 let found = self.describe(&other);
-                self.error(span, format!("expected a scalar or a tile, found {found}"))
+                self.error(Code::TypeMismatch, span, format!("expected a scalar or a tile, found {found}"))
             }
         }
     }
@@ -344,6 +350,7 @@ impl<'a> Infer<'a> {
                     }
                     let wanted = in_message(dtype);
                     return self.error(
+                        Code::TypeMismatch,
                         span,
                         format!(
                             "expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`",
@@ -384,14 +391,17 @@ impl<'a> Infer<'a> {
         self.known(v, span, what)?;
         match v {
             Val::Int(n, _) => Ok(*n),
-            other => self.error(span, format!("{what} is an integer, found {}", self.describe(other))),
+            other => {
+                self.error(Code::TypeMismatch, span, format!("{what} is an integer, found {}", self.describe(other)))
+            }
         }
     }
 
     fn extent(&self, v: &Val, span: Span) -> Result<usize> {
         let n = self.const_int(v, span, "an extent")?;
         if !(1..=MAX_TILE as i128).contains(&n) {
-            return self.error(span, format!("an extent of {n}: a tile has 1 to {MAX_TILE} elements"));
+            let code = if n < 1 { Code::TileShape } else { Code::TileTooLarge };
+            return self.error(code, span, format!("an extent of {n}: a tile has 1 to {MAX_TILE} elements"));
         }
         self.check_size(&[n as usize], span)?;
         Ok(n as usize)
@@ -404,7 +414,7 @@ impl<'a> Infer<'a> {
             one => vec![one.clone()],
         };
         if !(1..=MAX_RANK).contains(&list.len()) {
-            return self.error(span, format!("a tile has rank 1 to {MAX_RANK}, found {}", list.len()));
+            return self.error(Code::TileShape, span, format!("a tile has rank 1 to {MAX_RANK}, found {}", list.len()));
         }
         let shape = list.iter().map(|v| self.extent(v, span)).collect::<Result<Shape>>()?;
         self.check_size(&shape, span)?;
@@ -416,12 +426,16 @@ impl<'a> Infer<'a> {
         let ctas = self.ctas.max(1) as usize;
         let most = MAX_TILE * ctas;
         if n > most {
-            return self.error(span, format!("a tile of {shape:?} has {n} elements: at most {most}"));
+            return self.error(
+                Code::TileTooLarge,
+                span,
+                format!("a tile of {shape:?} has {n} elements: at most {most}"),
+            );
         }
         let (warps, each) = (self.warps, n / (self.warps as usize * 32 * ctas));
         if each > MAX_REGISTERS {
             let blocks = if ctas > 1 { format!(" of each of {ctas} thread blocks") } else { String::new() };
-            return self.error(span, format!(
+            return self.error(Code::Registers, span, format!(
                     "a tile of {shape:?} over {warps} warps{blocks} has {each} elements a thread: at most {MAX_REGISTERS}; \
                      use more warps or a smaller tile"
                 ));
@@ -472,6 +486,7 @@ impl<'a> Infer<'a> {
         }
         if a.len() != b.len() {
             return self.error(
+                Code::RankMismatch,
                 span,
                 format!("shapes {a:?} and {b:?} have different ranks: insert a dimension with `.expand(axis)`"),
             );
@@ -495,6 +510,7 @@ impl<'a> Infer<'a> {
                 Ok(s)
             }
             None => self.error(
+                Code::ShapeMismatch,
                 span,
                 format!("shapes {a:?} and {b:?} do not match: extents must be equal, or 1 to be broadcast"),
             ),
@@ -520,6 +536,7 @@ impl<'a> Infer<'a> {
             || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
             return self.error(
+                Code::ShapeMismatch,
                 span,
                 format!(
                     "{what} of shape {found:?} does not fit {shape:?}: extents must be equal, or 1 to be broadcast"

@@ -1,6 +1,6 @@
 //! Two operands of one operation: their dtypes agree, their ranks agree. A mistake is reported at the operand to change.
 
-use crate::diag::{Reported, Result};
+use crate::diag::{Code, Reported, Result};
 use crate::dtype::{DType, in_source};
 use crate::front::ast::Expr;
 use crate::front::infer::{Infer, Val};
@@ -56,7 +56,11 @@ impl Infer<'_> {
             cure = format!("{cure}, or convert the scalar: {}", converted(other_e, from));
         }
         let (da, db) = (self.describe(a), self.describe(b));
-        self.d.error(self.place(e.span), format!("{what} of {da} and {db}: nothing converts by itself, write {cure}"))
+        self.d.error(
+            Code::MixedTypes,
+            self.place(e.span),
+            format!("{what} of {da} and {db}: nothing converts by itself, write {cure}"),
+        )
     }
 
     /// Reports operands of different ranks, which are both tiles.
@@ -77,7 +81,11 @@ impl Infer<'_> {
             [] => "insert dimensions of 1 with `.expand(axis)`".to_string(),
             all => format!("write {}", all.join(" or ")),
         };
-        self.error(e.span, format!("{what} of tiles with the shapes {a:?} and {b:?}: their ranks must agree, {cure}"))
+        self.error(
+            Code::RankMismatch,
+            e.span,
+            format!("{what} of tiles with the shapes {a:?} and {b:?}: their ranks must agree, {cure}"),
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! The built-in operations: one arm per name. A new operation starts here.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast::{Expr, ExprKind, Generic};
 use crate::front::infer::builtins::{self, BUILTINS, Call, usage};
@@ -26,7 +26,7 @@ impl Infer<'_> {
                 let at = c.args[0].span;
                 let known = self.const_int(&n, at, "the argument of `next_power_of_two`")?;
                 let Some(power) = u64::try_from(known).ok().and_then(u64::checked_next_power_of_two) else {
-                    return self.error(at, format!("no power of two follows {known}"));
+                    return self.error(Code::ConstantArithmetic, at, format!("no power of two follows {known}"));
                 };
                 let dtype = if let Val::Int(_, t) = n { t } else { None };
                 self.fold_fits(power.into(), dtype, c.span)
@@ -84,6 +84,7 @@ impl Infer<'_> {
                 match named.or(self.type_arg(&c)?) {
                     Some(t) => self.cast(x, t, c.span),
                     None => self.error(
+                        Code::TypeArgument,
                         c.span,
                         format!("a conversion names a type: `x.to::<T>()` with one of {}", DType::NAMES),
                     ),
@@ -95,10 +96,11 @@ impl Infer<'_> {
                 let x = self.run(x, c.args[0].span)?;
                 let from = self.ty(x).clone();
                 let Some(to) = named.or(self.type_arg(&c)?) else {
-                    return self.error(c.span, "`bitcast` names a type: `bitcast::<T>(x)`");
+                    return self.error(Code::TypeArgument, c.span, "`bitcast` names a type: `bitcast::<T>(x)`");
                 };
                 if to.size() != from.dtype.size() || to == DType::Bool || from.dtype == DType::Bool {
                     return self.error(
+                        Code::Bitcast,
                         c.span,
                         format!(
                             "bitcast keeps the size: {} has {} bytes, {to} has {}",
@@ -116,7 +118,11 @@ impl Infer<'_> {
                 let dtype = self.ty(a).dtype;
                 self.computes(a, "`fma`", c.span)?;
                 if !dtype.is_float() {
-                    return self.error(c.span, format!("`fma` takes floats, found {}", in_message(dtype)));
+                    return self.error(
+                        Code::ElementType,
+                        c.span,
+                        format!("`fma` takes floats, found {}", in_message(dtype)),
+                    );
                 }
                 let x = self.run_as(x, dtype, c.args[2].span)?;
                 self.fma(a, b, x, c.span).map(Val::Run)
@@ -138,7 +144,11 @@ impl Infer<'_> {
                 let [p, i] = self.args(c)?;
                 let Val::Ptr(p) = p else {
                     let found = self.describe(&p);
-                    return self.error(c.span, format!("`.add` moves a raw pointer, found {found}: use `+`"));
+                    return self.error(
+                        Code::NotMemory,
+                        c.span,
+                        format!("`.add` moves a raw pointer, found {found}: use `+`"),
+                    );
                 };
                 self.pointer_add(p, i, c.args[1].span)
             }
@@ -147,7 +157,9 @@ impl Infer<'_> {
             "range" | "static_range" | "step_by" | "rev" => self.range(&name, c),
             "stages" | "unroll" | "flatten" | "warp_specialize" => self.range_option(&name, c),
             "static_assert" | "device_assert" | "device_print" => self.debug(&name, c),
-            "num_sms" => self.error(c.span, "`num_sms()` belongs in the grid; in a kernel use `num_programs(0)`"),
+            "num_sms" => {
+                self.error(Code::NumSms, c.span, "`num_sms()` belongs in the grid; in a kernel use `num_programs(0)`")
+            }
             _ => self.unknown(&name, c),
         }
     }
@@ -163,7 +175,7 @@ impl Infer<'_> {
                 "docs/language.md lists all operations; helpers go into the same #[tile_module]".to_string()
             }
         };
-        self.error(c.name.span(), format!("unknown operation `{name}`: {hint}"))
+        self.error(Code::UnknownOperation, c.name.span(), format!("unknown operation `{name}`: {hint}"))
     }
 
     /// Exactly N arguments.
@@ -172,6 +184,7 @@ impl Infer<'_> {
             let name = c.name.to_string();
             let usage = usage(&name);
             return self.error(
+                Code::ArgumentCount,
                 c.span,
                 format!("{usage} takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()),
             );
@@ -190,7 +203,11 @@ impl Infer<'_> {
             Some(t) => Ok(Val::DType(t)),
             None => {
                 let found = self.describe(&x);
-                self.error(c.args[0].span, format!("`x.dtype()` is of an array, a tile or a scalar; found {found}"))
+                self.error(
+                    Code::TypeArgument,
+                    c.args[0].span,
+                    format!("`x.dtype()` is of an array, a tile or a scalar; found {found}"),
+                )
             }
         }
     }
@@ -205,11 +222,11 @@ impl Infer<'_> {
         // The name of a type is no value.
         let is_type = matches!(&ty.kind, ExprKind::Name(n) if self.lookup(n).is_none() && (DType::parse(n).is_some() || suggest::element(n).is_some()));
         if is_type {
-            return self.error(ty.span, suggest::TYPE_ARGUMENT);
+            return self.error(Code::TypeArgument, ty.span, suggest::TYPE_ARGUMENT);
         }
         match self.expr(ty)? {
             Val::DType(t) => Ok((call(&c.args[..others]), Some(t))),
-            _ => self.error(ty.span, suggest::TYPE_ARGUMENT),
+            _ => self.error(Code::TypeArgument, ty.span, suggest::TYPE_ARGUMENT),
         }
     }
 
@@ -217,7 +234,7 @@ impl Infer<'_> {
         match c.generics {
             [] => Ok(None),
             [Generic::Type(t)] => self.dtype(t).map(Some),
-            _ => self.error(c.span, "one type is expected: `::<T>`"),
+            _ => self.error(Code::TypeArgument, c.span, "one type is expected: `::<T>`"),
         }
     }
 
@@ -226,6 +243,7 @@ impl Infer<'_> {
         let n = self.const_int(v, span, "an axis")?;
         if !(0..rank as i128).contains(&n) {
             return self.error(
+                Code::Axis,
                 span,
                 format!(
                     "no axis {n}: {}",
@@ -239,7 +257,7 @@ impl Infer<'_> {
     fn numeric(&self, v: Value, what: &str, span: Span) -> Result<()> {
         self.computes(v, &format!("`{what}`"), span)?;
         if self.ty(v).dtype == DType::Bool {
-            self.error(span, format!("`{what}` takes numbers, found {}", self.ty(v)))
+            self.error(Code::ElementType, span, format!("`{what}` takes numbers, found {}", self.ty(v)))
         } else {
             Ok(())
         }
@@ -279,12 +297,17 @@ impl Infer<'_> {
                 let words = [DType::U16, DType::U32, DType::U64];
                 let bits = words.into_iter().find(|w| w.size() == ty.dtype.size()).unwrap_or(DType::U32);
                 self.error(
+                    Code::ElementType,
                     span,
                     format!("`{name}` takes integers, found {ty}: `bitcast::<{bits}>(x)` are the bits of a float"),
                 )
             }
-            Takes::Integers => self.error(span, format!("`{name}` takes integers, found {ty}")),
-            _ => self.error(span, format!("`{name}` takes floats, found {ty}: convert with `.to::<f32>()`")),
+            Takes::Integers => self.error(Code::ElementType, span, format!("`{name}` takes integers, found {ty}")),
+            _ => self.error(
+                Code::ElementType,
+                span,
+                format!("`{name}` takes floats, found {ty}: convert with `.to::<f32>()`"),
+            ),
         }
     }
 
@@ -292,14 +315,22 @@ impl Infer<'_> {
         let [a, b] = self.args(c)?;
         if let (Val::Int(x, tx), Val::Int(y, ty)) = (&a, &b) {
             if *y < 1 {
-                return self.error(c.args[1].span, format!("the divisor of `cdiv` is 1 or more, found {y}"));
+                return self.error(
+                    Code::ConstantArithmetic,
+                    c.args[1].span,
+                    format!("the divisor of `cdiv` is 1 or more, found {y}"),
+                );
             }
             return Ok(Val::Int((x + y - 1).div_euclid(*y), tx.or(*ty)));
         }
         let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), "`cdiv`")?;
         let dtype = self.ty(a).dtype;
         if !dtype.is_int() {
-            return self.error(c.span, format!("`cdiv` takes integers, found {}", in_message(dtype)));
+            return self.error(
+                Code::ElementType,
+                c.span,
+                format!("`cdiv` takes integers, found {}", in_message(dtype)),
+            );
         }
         // a / b + (a % b != 0): cannot overflow, unlike (a + b - 1) / b.
         let q = self.binary(Binary::Div, a, b, c.span)?;
@@ -314,7 +345,7 @@ impl Infer<'_> {
     /// A computed constant of a dtype, which it has to fit.
     fn fold_fits(&self, n: i128, dtype: Option<DType>, span: Span) -> Result<Val> {
         match dtype {
-            Some(t) if !t.holds(n) => self.error(span, format!("{n} does not fit in {t}")),
+            Some(t) if !t.holds(n) => self.error(Code::LiteralRange, span, format!("{n} does not fit in {t}")),
             t => Ok(Val::Int(n, t)),
         }
     }
@@ -322,7 +353,7 @@ impl Infer<'_> {
     fn arange(&mut self, c: &Call) -> Result<Val> {
         let (lo, hi) = match &self.exprs(c.args)?[..] {
             [Val::Range(r)] if r.reversed => {
-                return self.error(c.span, "`arange` counts up: subtract it from the last index");
+                return self.error(Code::Arange, c.span, "`arange` counts up: subtract it from the last index");
             }
             [Val::Range(r)] => (
                 self.const_int(&r.lo, c.span, "a bound of arange")?,
@@ -333,10 +364,14 @@ impl Infer<'_> {
                 self.const_int(lo, c.args[0].span, "a bound of arange")?,
                 self.const_int(hi, c.args[1].span, "a bound of arange")?,
             ),
-            _ => return self.error(c.span, "expected `arange(N)` or `arange(A..B)`"),
+            _ => return self.error(Code::ArgumentCount, c.span, "expected `arange(N)` or `arange(A..B)`"),
         };
         if lo < 0 {
-            return self.error(c.span, "`arange` begins at 0 or more: its elements are `usize`; subtract afterwards");
+            return self.error(
+                Code::Arange,
+                c.span,
+                "`arange` begins at 0 or more: its elements are `usize`; subtract afterwards",
+            );
         }
         let n = self.extent(&Val::Int(hi - lo, None), c.span)?;
         Ok(Val::Run(self.push(Op::Arange { start: lo }, Type::tile(DType::U64, [n]), c.span)))
@@ -358,16 +393,25 @@ impl Infer<'_> {
         match c.options.propagate_nan {
             None => Ok(op),
             Some(_) if dtype.is_float() => Ok(op.propagating_nan()),
-            Some(at) => self
-                .error(at, format!("`.propagate_nan()` is for floats, {} has no NaN: leave it out", in_message(dtype))),
+            Some(at) => self.error(
+                Code::ElementType,
+                at,
+                format!("`.propagate_nan()` is for floats, {} has no NaN: leave it out", in_message(dtype)),
+            ),
         }
     }
 
     fn shape_op(&mut self, name: &str, c: &Call) -> Result<Val> {
-        let Some(first) = c.args.first() else { return self.error(c.span, format!("`{name}` takes a tile")) };
+        let Some(first) = c.args.first() else {
+            return self.error(Code::NeedsTile, c.span, format!("`{name}` takes a tile"));
+        };
         let wanted = if name == "trans" { 1 } else { 2 };
         if c.args.len() != wanted {
-            return self.error(c.span, format!("`{name}` takes {wanted} arguments, found {}", c.args.len()));
+            return self.error(
+                Code::ArgumentCount,
+                c.span,
+                format!("`{name}` takes {wanted} arguments, found {}", c.args.len()),
+            );
         }
         let t = self.expr(first)?;
         let t = self.run(t, first.span)?;
@@ -381,7 +425,11 @@ impl Infer<'_> {
             ("trans", _) => {
                 let rank = ty.shape.len();
                 if rank < 2 {
-                    return self.error(c.span, format!("`trans` takes a tile of rank 2 or more, found {ty}"));
+                    return self.error(
+                        Code::NeedsTile,
+                        c.span,
+                        format!("`trans` takes a tile of rank 2 or more, found {ty}"),
+                    );
                 }
                 let (mut perm, mut shape): (Vec<usize>, Shape) = ((0..rank).collect(), ty.shape.clone());
                 perm.swap(rank - 2, rank - 1);
@@ -392,7 +440,11 @@ impl Infer<'_> {
                 self.one_more_dimension(name, &ty, c.span)?;
                 let axis = self.axis(&a, ty.shape.len() + 1, at)?;
                 if ty.is_scalar() {
-                    return self.error(c.span, "a scalar has no dimensions: it is broadcast to any tile by itself");
+                    return self.error(
+                        Code::NeedsTile,
+                        c.span,
+                        "a scalar has no dimensions: it is broadcast to any tile by itself",
+                    );
                 }
                 let mut shape = ty.shape.clone();
                 shape.insert(axis, 1);
@@ -408,13 +460,17 @@ impl Infer<'_> {
             }
             (_, Some((a, at))) => {
                 let (Val::Array(list) | Val::Tuple(list)) = &a else {
-                    return self.error(at, "a permutation is an array of axes: `[1, 0, 2]`");
+                    return self.error(Code::Axis, at, "a permutation is an array of axes: `[1, 0, 2]`");
                 };
                 let perm = list.iter().map(|v| self.axis(v, ty.shape.len(), at)).collect::<Result<Vec<_>>>()?;
                 let mut sorted = perm.clone();
                 sorted.sort_unstable();
                 if sorted != (0..ty.shape.len()).collect::<Vec<_>>() {
-                    return self.error(at, format!("{perm:?} is no permutation of the {} dimensions", ty.shape.len()));
+                    return self.error(
+                        Code::Axis,
+                        at,
+                        format!("{perm:?} is no permutation of the {} dimensions", ty.shape.len()),
+                    );
                 }
                 let shape = perm.iter().map(|&p| ty.shape[p]).collect();
                 make(self, Op::Permute(t, perm), shape)
@@ -430,6 +486,7 @@ impl Infer<'_> {
         }
         if ty.shape.iter().product::<usize>() != shape.iter().product::<usize>() || ty.is_scalar() {
             return self.error(
+                Code::Reshape,
                 span,
                 format!(
                     "reshape keeps the number of elements: {:?} has {}, {shape:?} has {}",
@@ -442,7 +499,7 @@ impl Infer<'_> {
         let squeezed = |s: &[usize]| s.iter().copied().filter(|&e| e != 1).collect::<Vec<_>>();
         let padded = ty.shape.iter().chain(shape).any(|e| !e.is_power_of_two());
         if padded && squeezed(&ty.shape) != squeezed(shape) {
-            return self.error(span, format!("reshape of {:?} to {shape:?}: extents that are not powers of two can only gain or lose dimensions of 1", ty.shape));
+            return self.error(Code::Reshape, span, format!("reshape of {:?} to {shape:?}: extents that are not powers of two can only gain or lose dimensions of 1", ty.shape));
         }
         Ok(self.push(Op::Reshape(t), Type { dtype: ty.dtype, shape: shape.to_vec() }, span))
     }
@@ -450,19 +507,21 @@ impl Infer<'_> {
     fn debug(&mut self, name: &str, c: &Call) -> Result<Val> {
         let message = |cx: &mut Self, e: &Expr| match cx.expr(e)? {
             Val::Str(s) => Ok(s),
-            _ => cx.error(e.span, "a string literal is expected"),
+            _ => cx.error(Code::Print, e.span, "a string literal is expected"),
         };
         match (name, c.args) {
             ("device_print", [label, v, more @ ..]) => {
                 let (span, label) = (label.span, message(self, label)?);
                 if label.contains(['{', '}']) {
                     return self.error(
+                        Code::Print,
                         span,
                         "a label is printed as it is, without `{}`: the value follows it, as in `device_print!(\"label\", v)`",
                     );
                 }
                 if let Some(second) = more.first() {
                     return self.error(
+                        Code::Print,
                         second.span,
                         "`device_print!` prints one value: write `device_print!(\"label\", v)` for each",
                     );
@@ -491,10 +550,11 @@ impl Infer<'_> {
                         let config = self.consts.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>();
                         let of =
                             if config.is_empty() { String::new() } else { format!(" (with {})", config.join(", ")) };
-                        return self.error(c.span, format!("static_assert: {text}{of}"));
+                        return self.error(Code::StaticAssert, c.span, format!("static_assert: {text}{of}"));
                     }
                     _ => {
                         return self.error(
+                            Code::NotConstant,
                             cond.span,
                             "`static_assert!` checks constants: use `device_assert!` for values of the run time",
                         );
@@ -503,7 +563,7 @@ impl Infer<'_> {
             }
             _ => {
                 let usage = usage(name);
-                return self.error(c.span, format!("expected {usage}"));
+                return self.error(Code::ArgumentCount, c.span, format!("expected {usage}"));
             }
         }
         Ok(Val::Unit)

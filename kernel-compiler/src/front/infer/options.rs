@@ -1,6 +1,6 @@
 //! What follows an operation as a method: `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::front::ast::Expr;
 use crate::front::infer::{Infer, Val};
 use crate::ir::Hint;
@@ -156,8 +156,11 @@ impl Infer<'_> {
         o.said.extend(known.map(|&(option, family)| (option, family, name.span().into())));
         let wanted = usize::from(matches!(n.as_str(), "mask" | "other" | "exclusive" | "weights"));
         if args.len() != wanted {
-            return self
-                .error(name.span(), format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }));
+            return self.error(
+                Code::ArgumentCount,
+                name.span(),
+                format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }),
+            );
         }
         // What stands later in the chain has been seen already.
         let twice = match (n.as_str(), &o.mask, &o.other) {
@@ -173,7 +176,7 @@ impl Infer<'_> {
             _ => None,
         };
         if let Some((at, message)) = twice {
-            return self.error(at, message);
+            return self.error(Code::OptionTwice, at, message);
         }
         match n.as_str() {
             "mask" => o.mask = Some((self.expr(&args[0])?, args[0].span)),
@@ -182,7 +185,11 @@ impl Infer<'_> {
             "evict_last" => o.hint = Hint::EvictLast,
             "no_l1" => o.hint = Hint::NoL1,
             "unchecked" if !self.kernel.is_unsafe => {
-                return self.error(name.span(), "`.unchecked()` can reach any memory: make the kernel an `unsafe fn`");
+                return self.error(
+                    Code::NeedsUnsafe,
+                    name.span(),
+                    "`.unchecked()` can reach any memory: make the kernel an `unsafe fn`",
+                );
             }
             "unchecked" => o.unchecked = true,
             "reverse" => o.reverse = true,

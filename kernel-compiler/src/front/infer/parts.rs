@@ -1,6 +1,6 @@
 //! Tiles made of several, parts of tiles, and elements at other places.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast::{Expr, ExprKind};
 use crate::front::infer::builtins::{Call, usage};
@@ -45,11 +45,18 @@ impl Infer<'_> {
                 let shape = self.ty(t).shape.clone();
                 let Some((2, rest)) = shape.split_last().map(|(last, rest)| (*last, rest)) else {
                     let found = self.ty(t);
-                    return self
-                        .error(c.args[0].span, format!("`split` takes a tile whose last extent is 2, found {found}"));
+                    return self.error(
+                        Code::PartOfTile,
+                        c.args[0].span,
+                        format!("`split` takes a tile whose last extent is 2, found {found}"),
+                    );
                 };
                 if rest.is_empty() {
-                    return self.error(c.args[0].span, "`split` takes a tile of rank 2 or more: its parts are tiles");
+                    return self.error(
+                        Code::NeedsTile,
+                        c.args[0].span,
+                        "`split` takes a tile of rank 2 or more: its parts are tiles",
+                    );
                 }
                 let (axis, rest) = (rest.len(), rest.to_vec());
                 let half = |cx: &mut Self, start: usize| {
@@ -84,16 +91,18 @@ impl Infer<'_> {
     pub(super) fn one_more_dimension(&self, name: &str, ty: &Type, span: Span) -> Result<()> {
         match ty.shape.len() < MAX_RANK {
             true => Ok(()),
-            false => {
-                self.error(span, format!("`{name}` takes a tile of at most {} dimensions, found {ty}", MAX_RANK - 1))
-            }
+            false => self.error(
+                Code::TileShape,
+                span,
+                format!("`{name}` takes a tile of at most {} dimensions, found {ty}", MAX_RANK - 1),
+            ),
         }
     }
 
     pub(super) fn tile(&mut self, name: &str, v: Val, span: Span) -> Result<Value> {
         let t = self.run(v, span)?;
         match self.ty(t).is_scalar() {
-            true => self.error(span, format!("`{name}` takes a tile, found a scalar {}", self.ty(t))),
+            true => self.error(Code::NeedsTile, span, format!("`{name}` takes a tile, found a scalar {}", self.ty(t))),
             false => Ok(t),
         }
     }
@@ -102,7 +111,7 @@ impl Infer<'_> {
         let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), &format!("`{name}`"))?;
         let shape = self.common_shape(&self.ty(a).shape.clone(), &self.ty(b).shape.clone(), c.span)?;
         if shape.is_empty() {
-            return self.error(c.args[0].span, format!("`{name}` takes tiles, found scalars"));
+            return self.error(Code::NeedsTile, c.args[0].span, format!("`{name}` takes tiles, found scalars"));
         }
         let [a, b] = [a, b].map(|v| self.broadcast(v, &shape, c.span));
         let mut ty = self.ty(a).clone();
@@ -115,7 +124,11 @@ impl Infer<'_> {
     /// A tile with two dimensions in one.
     pub(super) fn merged(&mut self, name: &str, v: Value, shape: &[usize], span: Span) -> Result<Value> {
         if let Some(e) = shape.iter().find(|e| !e.is_power_of_two()) {
-            return self.error(span, format!("`{name}` takes extents that are powers of two, found {e} in the result"));
+            return self.error(
+                Code::PowerOfTwo,
+                span,
+                format!("`{name}` takes extents that are powers of two, found {e} in the result"),
+            );
         }
         self.reshape(v, shape, span)
     }
@@ -131,7 +144,7 @@ impl Infer<'_> {
 
     fn slice(&mut self, c: &Call) -> Result<Val> {
         let [first, axis, range] = c.args else {
-            return self.error(c.span, format!("expected {}", usage("slice")));
+            return self.error(Code::ArgumentCount, c.span, format!("expected {}", usage("slice")));
         };
         let (t, axis) = (self.expr(first)?, self.expr(axis)?);
         let t = self.tile("slice", t, first.span)?;
@@ -140,10 +153,15 @@ impl Infer<'_> {
         let extent = self.ty(t).shape[axis] as i128;
         let len = to - from;
         if from < 0 || len < 1 || to > extent {
-            return self.error(range.span, format!("{from}..{to} is no part of an extent of {extent}"));
+            return self.error(
+                Code::PartOfTile,
+                range.span,
+                format!("{from}..{to} is no part of an extent of {extent}"),
+            );
         }
         if !(len as usize).is_power_of_two() || from % len != 0 {
             return self.error(
+                Code::PartOfTile,
                 range.span,
                 format!("a part has a power of two of elements and begins at a multiple of it: {from}..{to} has {len}"),
             );
@@ -157,7 +175,11 @@ impl Infer<'_> {
     /// `a..b` of constants.
     fn bounds(&mut self, range: &Expr) -> Result<[i128; 2]> {
         let ExprKind::Range { lo: from, hi: to, is_closed } = &range.kind else {
-            return self.error(range.span, "a range of constants is expected: `slice(t, axis, a..b)`");
+            return self.error(
+                Code::PartOfTile,
+                range.span,
+                "a range of constants is expected: `slice(t, axis, a..b)`",
+            );
         };
         let mut bound = |e: &Expr| {
             let v = self.expr(e)?;
@@ -172,6 +194,7 @@ impl Infer<'_> {
         let (ty, of) = (self.ty(t).clone(), self.ty(part).clone());
         if ty.is_scalar() || of.shape.len() != ty.shape.len() {
             return self.error(
+                Code::PartOfTile,
                 c.args[3].span,
                 format!("`insert` takes a tile and a part of as many dimensions, found {ty} and {of}"),
             );
@@ -182,14 +205,26 @@ impl Infer<'_> {
         let mut fits = of.shape.clone();
         fits[axis] = extent;
         if fits != ty.shape || at < 0 || at as usize + len > extent {
-            return self.error(c.args[3].span, format!("{of} at {at} along axis {axis} is no part of {ty}"));
+            return self.error(
+                Code::PartOfTile,
+                c.args[3].span,
+                format!("{of} at {at} along axis {axis} is no part of {ty}"),
+            );
         }
         let at = at as usize;
         if let Some(e) = ty.shape.iter().chain([&len]).find(|e| !e.is_power_of_two()) {
-            return self.error(c.span, format!("`insert` takes extents that are powers of two, found {e}"));
+            return self.error(
+                Code::PowerOfTwo,
+                c.span,
+                format!("`insert` takes extents that are powers of two, found {e}"),
+            );
         }
         if !at.is_multiple_of(len) {
-            return self.error(c.span, format!("a part goes to a multiple of its extent: {len} elements at {at}"));
+            return self.error(
+                Code::PartOfTile,
+                c.span,
+                format!("a part goes to a multiple of its extent: {len} elements at {at}"),
+            );
         }
         // The part again and again along the axis; the place says which of its copies counts.
         let mut shape = of.shape.clone();
@@ -222,8 +257,11 @@ impl Infer<'_> {
     fn gather(&mut self, name: &str, value: Value, index: Value, axis: usize, c: &Call) -> Result<Value> {
         let (ty, of) = (self.ty(value).clone(), self.ty(index).clone());
         if !of.dtype.is_int() {
-            return self
-                .error(c.args[1].span, format!("an index is of an integer type, found {}", in_message(of.dtype)));
+            return self.error(
+                Code::IndexType,
+                c.args[1].span,
+                format!("an index is of an integer type, found {}", in_message(of.dtype)),
+            );
         }
         let mut fits = ty.shape.clone();
         if of.shape.len() == fits.len() {
@@ -231,6 +269,7 @@ impl Infer<'_> {
         }
         if fits != of.shape {
             return self.error(
+                Code::TilesOfOneShape,
                 c.args[1].span,
                 format!(
                     "the indices of `gather` have the extents of the tile but along axis {axis}: found {of} for {ty}"
@@ -251,7 +290,11 @@ impl Infer<'_> {
         let bytes = padded_elements(&ty.shape) * ty.dtype.size();
         match bytes <= MAX_SHARED {
             true => Ok(()),
-            false => self.error(span, format!("{what} a tile of {MAX_SHARED} bytes at most, {ty} has {bytes}")),
+            false => self.error(
+                Code::TileTooLarge,
+                span,
+                format!("{what} a tile of {MAX_SHARED} bytes at most, {ty} has {bytes}"),
+            ),
         }
     }
 }

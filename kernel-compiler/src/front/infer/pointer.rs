@@ -1,6 +1,6 @@
 //! Raw pointers: those of parameters, and addresses that a kernel casts to pointers.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::ast::{self, Expr};
 use crate::front::infer::val::{Pointer, PointerVar};
@@ -49,7 +49,11 @@ impl Infer<'_> {
         let v = self.expr(of)?;
         let dtype = self.dtype(&ty.elem)?;
         if !self.kernel.is_unsafe {
-            return self.error(span, "an address is cast to a pointer in `unsafe fn` kernels alone: nothing checks it");
+            return self.error(
+                Code::NeedsUnsafe,
+                span,
+                "an address is cast to a pointer in `unsafe fn` kernels alone: nothing checks it",
+            );
         }
         let to = match v {
             Val::Ptr(p) => return self.cast_pointer(p, dtype, ty.mutable, span),
@@ -58,7 +62,11 @@ impl Infer<'_> {
         let found = self.ty(to).clone();
         if found.dtype != DType::U64 && found.dtype != DType::I64 {
             let found = in_message(found.dtype);
-            return self.error(of.span, format!("an address has 64 bits, `u64` or `i64`, found {found}"));
+            return self.error(
+                Code::AddressType,
+                of.span,
+                format!("an address has 64 bits, `u64` or `i64`, found {found}"),
+            );
         }
         let address = self.converted(to, DType::U64, span);
         Ok(Val::Ptr(Pointer { to: Base::Pointer { address, dtype, mutable: ty.mutable }, offset: None }))
@@ -68,7 +76,7 @@ impl Infer<'_> {
     fn cast_pointer(&mut self, p: Pointer, dtype: DType, mutable: bool, span: Span) -> Result<Val> {
         let from = self.pointer_type(p.to);
         if mutable && !self.is_mut(p.to) {
-            return self.error(span, format!("a `{from}` is not cast to a `*mut {dtype}`"));
+            return self.error(Code::NotWritable, span, format!("a `{from}` is not cast to a `*mut {dtype}`"));
         }
         let (elem, to) = (self.elem(p.to), p.to);
         match to {
@@ -87,7 +95,11 @@ impl Infer<'_> {
             Base::Shared(_) => unreachable!("a shared array has no pointers"),
             Base::Slice(p) | Base::Raw(p) => {
                 let name = &self.params[p].name;
-                self.error(span, format!("`{name}` points to {elem}: load it, and `bitcast` what is loaded to {dtype}"))
+                self.error(
+                    Code::Bitcast,
+                    span,
+                    format!("`{name}` points to {elem}: load it, and `bitcast` what is loaded to {dtype}"),
+                )
             }
         }
     }
@@ -143,6 +155,7 @@ impl Infer<'_> {
             (Base::Raw(to), _) => {
                 let to = &self.params[to].name;
                 return self.error(
+                    Code::VariableType,
                     span,
                     format!("`{name}` is a pointer into `{to}`: no pointer into another array is assigned to it"),
                 );
@@ -154,7 +167,11 @@ impl Infer<'_> {
             }
             (to, from) => {
                 let (to, from) = (self.pointer_type(to), self.pointer_type(from));
-                return self.error(span, format!("`{name}` is a `{to}` from an address, found a `{from}`"));
+                return self.error(
+                    Code::VariableType,
+                    span,
+                    format!("`{name}` is a `{to}` from an address, found a `{from}`"),
+                );
             }
         };
         let offset = self.offset(&p, span)?;

@@ -1,6 +1,6 @@
 //! Which program does what: `program_id`, `num_programs`, `swizzle2d`.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
@@ -23,14 +23,18 @@ impl Infer<'_> {
         let at = c.args[1].span;
         let (Val::Tuple(list) | Val::Array(list)) = &extents else {
             let found = self.describe(&extents);
-            return self.error(at, format!("the numbers of tiles are a pair `(tm, tn)`, found {found}"));
+            return self.error(Code::Swizzle, at, format!("the numbers of tiles are a pair `(tm, tn)`, found {found}"));
         };
         let [tm, tn] = &list[..] else {
-            return self.error(at, format!("`swizzle2d` orders tiles of two dimensions, found {} extents", list.len()));
+            return self.error(
+                Code::Swizzle,
+                at,
+                format!("`swizzle2d` orders tiles of two dimensions, found {} extents", list.len()),
+            );
         };
         let size = self.const_int(&group, c.args[2].span, "the size of a group")?;
         if !(1..=i32::MAX as i128).contains(&size) {
-            return self.error(c.args[2].span, format!("a group of {size} rows of tiles: 1 or more"));
+            return self.error(Code::Swizzle, c.args[2].span, format!("a group of {size} rows of tiles: 1 or more"));
         }
         let t = self.count(t, c.args[0].span)?;
         let (tm, tn) = (self.count(tm.clone(), at)?, self.count(tn.clone(), at)?);
@@ -56,7 +60,7 @@ impl Infer<'_> {
         let v = self.run_as(v, DType::U64, span)?;
         if !self.ty(v).is_scalar() {
             let ty = self.ty(v).clone();
-            return self.error(span, format!("`swizzle2d` takes scalars, found a tile {ty}"));
+            return self.error(Code::Swizzle, span, format!("`swizzle2d` takes scalars, found a tile {ty}"));
         }
         Ok(v)
     }

@@ -1,6 +1,6 @@
 //! Reductions: over an axis, or over all elements to a scalar.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast;
 use crate::front::ast::Expr;
@@ -36,14 +36,18 @@ impl Infer<'_> {
         let counts = if custom { 2..=3 } else { 1..=2 };
         if !counts.contains(&c.args.len()) {
             let usage = builtins::usage(name);
-            return self.error(c.span, format!("expected {usage}"));
+            return self.error(Code::ArgumentCount, c.span, format!("expected {usage}"));
         }
         let tiles = self.tiles(name, &c.args[0], custom)?;
         let ty = self.ty(tiles[0]).clone();
         let (axis, closure) = match (custom, c.args.len()) {
             (true, n) => {
                 let Val::Closure(f) = self.expr(&c.args[n - 1])? else {
-                    return self.error(c.args[n - 1].span, "a closure is expected: `reduce(t, axis, |a, b| a + b)`");
+                    return self.error(
+                        Code::OperationClosure,
+                        c.args[n - 1].span,
+                        "a closure is expected: `reduce(t, axis, |a, b| a + b)`",
+                    );
                 };
                 (if n == 3 { Some(&c.args[1]) } else { None }, Some(f))
             }
@@ -58,7 +62,11 @@ impl Infer<'_> {
             None => None,
         };
         if ty.dtype == DType::Bool && closure.is_none() {
-            return self.error(c.args[0].span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
+            return self.error(
+                Code::ElementType,
+                c.args[0].span,
+                format!("`{name}` of bool: convert with `.to::<i32>()`"),
+            );
         }
         if matches!(name, "argmax" | "argmin") {
             return self.arg_reduction(tiles[0], axis, name == "argmax", c.span);
@@ -67,7 +75,7 @@ impl Infer<'_> {
             (&closure, axis.map_or_else(|| ty.shape.iter().find(|e| !e.is_power_of_two()), |a| ty.shape.get(a)))
             && !e.is_power_of_two()
         {
-            return self.error(c.span, format!("`reduce` with a closure needs an extent that is a power of two, found {e}: take a larger tile, filled with a neutral element"));
+            return self.error(Code::PowerOfTwo, c.span, format!("`reduce` with a closure needs an extent that is a power of two, found {e}: take a larger tile, filled with a neutral element"));
         }
         // Halves are summed in f32 and rounded once.
         let wide = if name == "sum" { self.widened(tiles[0], c.span) } else { None };
@@ -101,6 +109,7 @@ impl Infer<'_> {
             Val::Tuple(list) if several && (2..=MAX_TILES).contains(&list.len()) => list,
             Val::Tuple(list) if several => {
                 return self.error(
+                    Code::TilesOfOneShape,
                     e.span,
                     format!("`{name}` takes a tile or a tuple of 2 to {MAX_TILES}, found a tuple of {}", list.len()),
                 );
@@ -117,10 +126,14 @@ impl Infer<'_> {
                     "sort" | "topk" => "sorts",
                     _ => "reduces",
                 };
-                return self.error(e.span, format!("`{name}` {verb} a tile, found a scalar {ty}"));
+                return self.error(Code::NeedsTile, e.span, format!("`{name}` {verb} a tile, found a scalar {ty}"));
             }
             if ty.shape != first.shape {
-                return self.error(e.span, format!("`{name}` takes tiles of one shape, found {first} and {ty}"));
+                return self.error(
+                    Code::TilesOfOneShape,
+                    e.span,
+                    format!("`{name}` takes tiles of one shape, found {first} and {ty}"),
+                );
             }
             self.computes(t, &format!("`{name}`"), e.span)?;
         }
@@ -165,6 +178,7 @@ impl Infer<'_> {
                 let flat = self.flatten(t, span)?;
                 if self.ty(flat).shape.len() > 1 {
                     return self.error(
+                        Code::PowerOfTwo,
                         span,
                         format!("`{name}` of all elements needs extents that are powers of two; give an axis"),
                     );
@@ -191,7 +205,11 @@ impl Infer<'_> {
                 v => {
                     let found = cx.describe(&v);
                     let n = dtypes.len();
-                    return cx.error(at, format!("the closure of `{name}` gives a tuple of {n} here, found {found}"));
+                    return cx.error(
+                        Code::OperationClosure,
+                        at,
+                        format!("the closure of `{name}` gives a tuple of {n} here, found {found}"),
+                    );
                 }
             };
             list.into_iter().zip(&dtypes).map(|(v, &d)| cx.run_as(v, d, at)).collect()
@@ -216,7 +234,11 @@ impl Infer<'_> {
         });
         let found = found?;
         if found.iter().any(|&v| !self.ty(v).is_scalar()) {
-            return self.error(at, format!("the closure of `{name}` takes scalars and gives scalars"));
+            return self.error(
+                Code::OperationClosure,
+                at,
+                format!("the closure of `{name}` takes scalars and gives scalars"),
+            );
         }
         let mut body = vec![];
         for s in stmts {
@@ -229,7 +251,13 @@ impl Infer<'_> {
                 {
                     body.push(*v)
                 }
-                _ => return self.error(at, format!("the closure of `{name}` only computes with its arguments")),
+                _ => {
+                    return self.error(
+                        Code::OperationClosure,
+                        at,
+                        format!("the closure of `{name}` only computes with its arguments"),
+                    );
+                }
             }
         }
         Ok((body, found))

@@ -1,6 +1,6 @@
 //! The formats of MX and NVFP4, and `dot_scaled`: bits of other types, made of existing operations.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::{DType, in_message};
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
@@ -32,7 +32,11 @@ impl Infer<'_> {
                 let x = self.run(x, c.args[0].span)?;
                 let found = self.ty(x).clone();
                 if found.dtype != DType::U8 {
-                    return self.error(c.args[0].span, format!("`from_e8m0` takes u8, found {found}"));
+                    return self.error(
+                        Code::NarrowFormat,
+                        c.args[0].span,
+                        format!("`from_e8m0` takes u8, found {found}"),
+                    );
                 }
                 let to = self.float_arg(c)?;
                 let wide = self.power_of_two(x, c.span)?;
@@ -47,8 +51,16 @@ impl Infer<'_> {
         let name = c.name;
         match self.type_arg(c)? {
             Some(t @ (DType::F16 | DType::BF16 | DType::F32)) => Ok(t),
-            Some(t) => self.error(c.span, format!("`{name}` gives f32, bf16 or f16, not {}", in_message(t))),
-            None => self.error(c.span, format!("`{name}` names a type, one of f32, bf16 and f16: `{name}::<f32>(..)`")),
+            Some(t) => self.error(
+                Code::NarrowFormat,
+                c.span,
+                format!("`{name}` gives f32, bf16 or f16, not {}", in_message(t)),
+            ),
+            None => self.error(
+                Code::TypeArgument,
+                c.span,
+                format!("`{name}` names a type, one of f32, bf16 and f16: `{name}::<f32>(..)`"),
+            ),
         }
     }
 
@@ -59,7 +71,7 @@ impl Infer<'_> {
             DType::F16 | DType::BF16 => Ok(self.converted(x, DType::F32, span)),
             _ => {
                 let found = self.ty(x).clone();
-                self.error(span, format!("`{name}` takes f32, bf16 and f16, found {found}"))
+                self.error(Code::NarrowFormat, span, format!("`{name}` takes f32, bf16 and f16, found {found}"))
             }
         }
     }
@@ -126,7 +138,11 @@ impl Infer<'_> {
         let t = self.tile("unpack_e2m1", t, c.args[0].span)?;
         let found = self.ty(t).clone();
         if found.dtype != DType::U8 {
-            return self.error(c.args[0].span, format!("`unpack_e2m1` takes u8, each with two numbers, found {found}"));
+            return self.error(
+                Code::NarrowFormat,
+                c.args[0].span,
+                format!("`unpack_e2m1` takes u8, each with two numbers, found {found}"),
+            );
         }
         let axis = self.axis(&axis, found.shape.len(), c.args[1].span)?;
         let to = self.float_arg(c)?;
@@ -179,10 +195,18 @@ impl Infer<'_> {
         let ty = self.ty(t).clone();
         let axis = self.axis(&axis, ty.shape.len(), c.args[1].span)?;
         if !ty.shape[axis].is_multiple_of(2) {
-            return self.error(at, format!("two numbers along axis {axis} go into a byte, found {ty}"));
+            return self.error(
+                Code::NarrowFormat,
+                at,
+                format!("two numbers along axis {axis} go into a byte, found {ty}"),
+            );
         }
         if let Some(e) = ty.shape.iter().find(|e| !e.is_power_of_two()) {
-            return self.error(at, format!("`pack_e2m1` takes extents that are powers of two, found {e} in {ty}"));
+            return self.error(
+                Code::PowerOfTwo,
+                at,
+                format!("`pack_e2m1` takes extents that are powers of two, found {e} in {ty}"),
+            );
         }
         self.one_more_dimension("pack_e2m1", &ty, at)?;
         let codes = self.as_e2m1(t, c.span)?;
@@ -232,7 +256,11 @@ impl Infer<'_> {
         if let [_, _, format, _, ..] = c.args
             && c.args.len() > 5
         {
-            return self.error(format.span, format!("`dot_scaled(a, a_scale, b, b_scale, acc)`: {FORMATS}"));
+            return self.error(
+                Code::DotTypes,
+                format.span,
+                format!("`dot_scaled(a, a_scale, b, b_scale, acc)`: {FORMATS}"),
+            );
         }
         let [a, a_scale, b, b_scale, acc] = self.args(c)?;
         let [at_a, of_a, at_b, of_b, at_acc] = [0, 1, 2, 3, 4].map(|i| c.args[i].span);
@@ -243,11 +271,18 @@ impl Infer<'_> {
         let (ta, tb) = (self.ty(a).clone(), self.ty(b).clone());
         for (t, at) in [(&ta, at_a), (&tb, at_b)] {
             if !matches!(t.dtype, DType::U8 | DType::F8E4M3 | DType::F8E5M2 | DType::BF16 | DType::F16) {
-                return self.error(at, format!("`dot_scaled` does not multiply {}: {FORMATS}", in_message(t.dtype)));
+                return self.error(
+                    Code::DotTypes,
+                    at,
+                    format!("`dot_scaled` does not multiply {}: {FORMATS}", in_message(t.dtype)),
+                );
             }
             if t.shape.len() < 2 {
-                return self
-                    .error(at, format!("`dot_scaled` multiplies tiles of rank 2, and batches of them, found {t}"));
+                return self.error(
+                    Code::DotShape,
+                    at,
+                    format!("`dot_scaled` multiplies tiles of rank 2, and batches of them, found {t}"),
+                );
             }
             self.one_more_dimension("dot_scaled", t, at)?;
         }
@@ -321,6 +356,7 @@ impl Infer<'_> {
             found => {
                 let found = in_message(found);
                 return self.error(
+                    Code::Scale,
                     at,
                     format!("a scale is u8 (e8m0), one for 32 along K, or f8e4m3, one for 16, found {found}"),
                 );
@@ -328,13 +364,17 @@ impl Infer<'_> {
         };
         let depth = shape[o.depth];
         if !depth.is_multiple_of(group) {
-            return self
-                .error(o.at, format!("a scale of {format} is for {group} along K, of which `{}` has {depth}", o.name));
+            return self.error(
+                Code::Scale,
+                o.at,
+                format!("a scale of {format} is for {group} along K, of which `{}` has {depth}", o.name),
+            );
         }
         let wanted = [o.rows, &[depth / group]].concat();
         if ty.shape != wanted {
             let letter = if o.name == "a" { "M" } else { "N" };
             return self.error(
+                Code::Scale,
                 at,
                 format!(
                     "the scale of `{}`, which has K = {depth}, is of shape [.., {letter}, K / {group}] = {wanted:?}, \

@@ -1,6 +1,6 @@
 //! Scans: for each element the combination of all elements up to it along an axis.
 
-use crate::diag::Result;
+use crate::diag::{Code, Result};
 use crate::front::infer::builtins::{self, Call};
 use crate::front::infer::reduce::results;
 use crate::front::infer::{Infer, Val};
@@ -11,7 +11,7 @@ impl Infer<'_> {
         let custom = name == "scan";
         if c.args.len() != if custom { 3 } else { 2 } {
             let usage = builtins::usage(name);
-            return self.error(c.span, format!("expected {usage}"));
+            return self.error(Code::ArgumentCount, c.span, format!("expected {usage}"));
         }
         let tiles = self.tiles(name, &c.args[0], custom)?;
         let ty = self.ty(tiles[0]).clone();
@@ -20,12 +20,22 @@ impl Infer<'_> {
         let closure = match c.args.get(2) {
             Some(f) => match self.expr(f)? {
                 Val::Closure(closure) => Some(closure),
-                _ => return self.error(f.span, "a closure is expected: `scan(t, axis, |a, b| a + b)`"),
+                _ => {
+                    return self.error(
+                        Code::OperationClosure,
+                        f.span,
+                        "a closure is expected: `scan(t, axis, |a, b| a + b)`",
+                    );
+                }
             },
             None => None,
         };
         if !custom && !ty.dtype.is_int() && !ty.dtype.is_float() {
-            return self.error(c.args[0].span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
+            return self.error(
+                Code::ElementType,
+                c.args[0].span,
+                format!("`{name}` of bool: convert with `.to::<i32>()`"),
+            );
         }
         let mut exclusive = self.exclusive(&tiles, c)?;
         // Halves are summed in f32, and each sum is rounded once.
@@ -56,14 +66,18 @@ impl Infer<'_> {
         };
         if list.len() != tiles.len() {
             let (n, found) = (tiles.len(), list.len());
-            return self.error(*at, format!("`.exclusive` takes a scalar for each tile, {n} in all, found {found}"));
+            return self.error(
+                Code::Exclusive,
+                *at,
+                format!("`.exclusive` takes a scalar for each tile, {n} in all, found {found}"),
+            );
         }
         let mut scalars = vec![];
         for (v, &t) in list.into_iter().zip(tiles) {
             let scalar = self.run_as(v, self.ty(t).dtype, *at)?;
             if !self.ty(scalar).is_scalar() {
                 let found = self.ty(scalar);
-                return self.error(*at, format!("`.exclusive` takes a scalar, found {found}"));
+                return self.error(Code::Exclusive, *at, format!("`.exclusive` takes a scalar, found {found}"));
             }
             scalars.push(scalar);
         }

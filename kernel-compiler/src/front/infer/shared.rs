@@ -1,6 +1,6 @@
 //! Arrays in the shared memory of a program.
 
-use crate::diag::Result;
+use crate::diag::{Code, Result};
 use crate::dtype::DType;
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
@@ -18,11 +18,16 @@ impl Infer<'_> {
         let dtype = self.type_arg(c)?.unwrap_or(DType::F32);
         let Some(len) = usize::try_from(n).ok().filter(|&n| n > 0 && n <= MAX_SHARED_ARRAY_BYTES / dtype.size()) else {
             let most = MAX_SHARED_ARRAY_BYTES / dtype.size();
-            return self.error(at, format!("a shared array of {dtype} has 1 to {most} elements, found {n}"));
+            return self.error(
+                Code::SharedArray,
+                at,
+                format!("a shared array of {dtype} has 1 to {most} elements, found {n}"),
+            );
         };
         if self.ctas > 1 {
             let ctas = self.ctas;
             return self.error(
+                Code::ClusterSharedArray,
                 c.span,
                 format!("a program of {ctas} thread blocks has no shared array: tune the kernel with `ctas = [1]`"),
             );
@@ -36,8 +41,11 @@ impl Infer<'_> {
         let (_, bytes) = SharedArray::places(&self.shared);
         if bytes > MAX_SHARED_ARRAY_BYTES {
             let most = MAX_SHARED_ARRAY_BYTES >> 10;
-            return self
-                .error(c.span, format!("the shared arrays of the kernel take {bytes} bytes, of {most} KB at most"));
+            return self.error(
+                Code::SharedArray,
+                c.span,
+                format!("the shared arrays of the kernel take {bytes} bytes, of {most} KB at most"),
+            );
         }
         self.emit(StmtKind::Clear { array, span: c.span.first });
         Ok(Val::Shared(array))

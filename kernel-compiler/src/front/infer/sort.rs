@@ -1,6 +1,6 @@
 //! Sorting along an axis, and the greatest elements.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
 use crate::front::infer::builtins::{Call, usage};
 use crate::front::infer::reduce::results;
@@ -13,7 +13,7 @@ impl Infer<'_> {
         let (first, k, axis) = match (name, c.args) {
             ("sort", [first, axis]) => (first, None, axis),
             ("topk", [first, k, axis]) => (first, Some(k), axis),
-            _ => return self.error(c.span, format!("expected {}", usage(name))),
+            _ => return self.error(Code::ArgumentCount, c.span, format!("expected {}", usage(name))),
         };
         let mut tiles = self.tiles(name, first, true)?;
         let ty = self.ty(tiles[0]).clone();
@@ -22,6 +22,7 @@ impl Infer<'_> {
         if !ty.shape[axis].is_power_of_two() {
             let extent = ty.shape[axis];
             return self.error(
+                Code::PowerOfTwo,
                 c.span,
                 format!(
                     "`{name}` needs an extent that is a power of two, found {extent}: take a larger tile, filled with the \
@@ -30,7 +31,7 @@ impl Infer<'_> {
             );
         }
         if ty.dtype == DType::Bool {
-            return self.error(first.span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
+            return self.error(Code::ElementType, first.span, format!("`{name}` of bool: convert with `.to::<i32>()`"));
         }
         for &t in &tiles {
             self.fits_shared(name, t, first.span)?;
@@ -42,7 +43,7 @@ impl Infer<'_> {
             let fits = (1..=extent as i128).contains(&n) && (n as usize).is_power_of_two();
             if !fits {
                 let message = format!("`topk` gives a power of two of elements, of {extent} at most, found {n}");
-                return self.error(k.span, message);
+                return self.error(Code::PowerOfTwo, k.span, message);
             }
             shape[axis] = n as usize;
         }

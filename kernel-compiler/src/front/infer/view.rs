@@ -1,6 +1,6 @@
 //! Views: parameters, and those that a kernel makes of a pointer.
 
-use crate::diag::{Result, Span};
+use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
 use crate::front::infer::builtins::Call;
 use crate::front::infer::val::{Extents, Pointer, View};
@@ -29,12 +29,20 @@ impl Infer<'_> {
         let [p, dims, strides] = self.args(c)?;
         let Val::Ptr(pointer) = p else {
             let found = self.describe(&p);
-            return self.error(c.args[0].span, format!("`view` is made of a pointer, found {found}"));
+            return self.error(
+                Code::ViewOfPointer,
+                c.args[0].span,
+                format!("`view` is made of a pointer, found {found}"),
+            );
         };
         let offsets = pointer.offset.map_or(vec![], |o| self.ty(o).shape.clone());
         let addresses = pointer.to.address().map_or(vec![], |a| self.ty(a).shape.clone());
         if let Some(shape) = [offsets, addresses].into_iter().find(|s| !s.is_empty()) {
-            return self.error(c.args[0].span, format!("`view` is made of one pointer, found pointers {shape:?}"));
+            return self.error(
+                Code::ViewOfPointer,
+                c.args[0].span,
+                format!("`view` is made of one pointer, found pointers {shape:?}"),
+            );
         }
         let mut numbers = |v: Val, of: usize, what: &str| match v {
             Val::Array(list) | Val::Tuple(list) if (1..=MAX_RANK).contains(&list.len()) => {
@@ -42,17 +50,25 @@ impl Infer<'_> {
                     let v = self.run_as(v, DType::U64, c.args[of].span)?;
                     match self.ty(v).is_scalar() {
                         true => Ok(v),
-                        false => self.error(c.args[of].span, format!("{what} are scalars")),
+                        false => self.error(Code::ViewOfPointer, c.args[of].span, format!("{what} are scalars")),
                     }
                 };
                 list.into_iter().map(scalar).collect::<Result<Vec<_>>>()
             }
-            _ => self.error(c.args[of].span, format!("`view` takes {what} as an array of 1 to {MAX_RANK}: `[m, n]`")),
+            _ => self.error(
+                Code::ViewOfPointer,
+                c.args[of].span,
+                format!("`view` takes {what} as an array of 1 to {MAX_RANK}: `[m, n]`"),
+            ),
         };
         let (dims, strides) = (numbers(dims, 1, "extents")?, numbers(strides, 2, "strides")?);
         if dims.len() != strides.len() {
             let found = format!("{} extents and {} strides", dims.len(), strides.len());
-            return self.error(c.span, format!("a view has a stride for each extent, found {found}"));
+            return self.error(
+                Code::ViewOfPointer,
+                c.span,
+                format!("a view has a stride for each extent, found {found}"),
+            );
         }
         Ok(Val::View(Rc::new(View { pointer, extents: Extents::Values { dims, strides } })))
     }
@@ -76,7 +92,7 @@ impl Infer<'_> {
 
     pub(super) fn extent_of(&mut self, name: &str, c: &Call) -> Result<Val> {
         let Some(first) = c.args.first() else {
-            return self.error(c.span, format!("`.{name}` follows a slice or a view"));
+            return self.error(Code::NotMemory, c.span, format!("`.{name}` follows a slice or a view"));
         };
         let base = self.expr(first)?;
         if let (Some(view), "dim" | "stride", 2) = (self.view_of(&base), name, c.args.len()) {
@@ -101,6 +117,7 @@ impl Infer<'_> {
             _ => {
                 let found = self.describe(&base);
                 return self.error(
+                    Code::NotMemory,
                     c.span,
                     format!(
                         "`x.len()` is for slices, `v.dim(axis)` for views and tiles, `v.stride(axis)` for views; found \
@@ -118,18 +135,24 @@ impl Infer<'_> {
         let (dtype, called) = (self.elem(to), self.view_name(to));
         let usage = format!("views have `{called}.tile([o0, ..], [E0, ..])` and `{called}.store([o0, ..], t)`");
         if !matches!(name, "tile" | "store") || c.args.len() != 3 {
-            return self.error(c.span, usage);
+            return self.error(Code::AccessArguments, c.span, usage);
         }
         if name == "store" && !self.is_mut(to) {
             let why = match view.extents {
                 Extents::Slots { .. } => format!("declare it as `mut {called}: ViewMut<{dtype}, {rank}>`"),
                 Extents::Values { .. } => format!("make it of a `*mut {dtype}`"),
             };
-            return self.error(c.args[0].span, format!("`{called}` cannot be written: {why}"));
+            return self.error(Code::NotWritable, c.args[0].span, format!("`{called}` cannot be written: {why}"));
         }
         let offsets = match self.expr(&c.args[1])? {
             Val::Array(list) | Val::Tuple(list) if list.len() == rank => list,
-            _ => return self.error(c.args[1].span, format!("`{called}` has rank {rank}: give {rank} offsets")),
+            _ => {
+                return self.error(
+                    Code::ViewTile,
+                    c.args[1].span,
+                    format!("`{called}` has rank {rank}: give {rank} offsets"),
+                );
+            }
         };
         let last = self.expr(&c.args[2])?;
         let (shape, value) = if name == "tile" {
@@ -139,7 +162,11 @@ impl Infer<'_> {
             (self.ty(v).shape.clone(), Some(v))
         };
         if shape.len() != rank {
-            return self.error(c.args[2].span, format!("`{called}` has rank {rank}, the tile has shape {shape:?}"));
+            return self.error(
+                Code::ViewTile,
+                c.args[2].span,
+                format!("`{called}` has rank {rank}, the tile has shape {shape:?}"),
+            );
         }
         let span = c.span;
         let (mut index, mut mask, mut starts) = (None, None, vec![]);
@@ -147,7 +174,7 @@ impl Infer<'_> {
             let offset = self.run_as(offset, DType::U64, c.args[1].span)?;
             starts.push(offset);
             if !self.ty(offset).is_scalar() {
-                return self.error(c.args[1].span, "an offset of a view's tile is a scalar");
+                return self.error(Code::ViewTile, c.args[1].span, "an offset of a view's tile is a scalar");
             }
             let steps = self.push(Op::Arange { start: 0 }, Type::tile(DType::U64, [extent]), span);
             let mut position = self.binary(Binary::Add, offset, steps, span)?;

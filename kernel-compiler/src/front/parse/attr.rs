@@ -1,7 +1,7 @@
 //! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `pdl = [..]`,
 //! `deterministic`, `crate = path`.
 
-use crate::diag::{Diagnostics, Reported, Result};
+use crate::diag::{Code, Diagnostics, Reported, Result, syn_error};
 use crate::dtype::DType;
 use crate::front::ast::{Config, Const, ConstParam, Expr, TypeName, TypeParam};
 use crate::front::map::MAP;
@@ -74,9 +74,11 @@ impl Named {
             let param = consts.iter().find(|c| c.name == *name)?;
             Some(match given {
                 Given::One(v) => v.constant(param, d).map(|c| (name.clone(), c, v.span())),
-                Given::List(_) => {
-                    Err(d.error(name.span(), format!("`{name}` is a const parameter: give it one value")))
-                }
+                Given::List(_) => Err(d.error(
+                    Code::KernelParameters,
+                    name.span(),
+                    format!("`{name}` is a const parameter: give it one value"),
+                )),
             })
         };
         self.given.iter().filter_map(of).collect()
@@ -134,7 +136,7 @@ fn tune(span: Span, input: ParseStream) -> syn::Result<Tune> {
         let name: Ident = input.parse()?;
         input.parse::<Token![=]>()?;
         if out.lists.iter().any(|(n, _)| *n == name) || name == "kernels" && out.kernels.is_some() {
-            return Err(syn::Error::new(name.span(), format!("`{name}` has values already")));
+            return Err(syn_error(Code::GivenTwice, name.span(), format!("`{name}` has values already")));
         }
         match name == "kernels" {
             true => out.kernels = Some(bracketed_list(input)?),
@@ -161,7 +163,7 @@ fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
         let name: Ident = input.parse()?;
         input.parse::<Token![=]>()?;
         if out.gives(&name) {
-            return Err(syn::Error::new(name.span(), format!("`{name}` is given twice")));
+            return Err(syn_error(Code::GivenTwice, name.span(), format!("`{name}` is given twice")));
         }
         let given = match input.peek(syn::token::Bracket) {
             true => Given::List(bracketed_list(input)?),
@@ -177,7 +179,7 @@ impl Parse for Item {
         let docs = input.call(syn::Attribute::parse_outer)?;
         let key = input.call(Ident::parse_any)?;
         if let Some(a) = docs.iter().find(|a| key != "kernel" || !a.path().is_ident("doc")) {
-            return Err(syn::Error::new(a.span(), "only documentation of a kernel(..) stands here"));
+            return Err(syn_error(Code::Syntax, a.span(), "only documentation of a kernel(..) stands here"));
         }
         let list;
         match key.to_string().as_str() {
@@ -206,7 +208,8 @@ impl Parse for Item {
                 let at = input.span();
                 match input.call(Ident::parse_any) {
                     Ok(which) if which == "all" => Ok(Item::EmulateAll),
-                    _ => Err(syn::Error::new(
+                    _ => Err(syn_error(
+                        Code::SettingValue,
                         at,
                         "emulate takes `all`: without it configurations are chosen that have every feature of the kernel's code",
                     )),
@@ -217,7 +220,8 @@ impl Parse for Item {
                 Ok(Item::Pdl(bracketed_list(input)?))
             }
             "deterministic" => Ok(Item::Deterministic),
-            MAP => Err(syn::Error::new(
+            MAP => Err(syn_error(
+                Code::MapForm,
                 key.span(),
                 "`map` is for a function of elements with a result, without a parameter `out` or `mut`, and makes its \
                  `grid` and `requires`: fn f(x: Tile<f32>, a: f32) -> Tile<f32> { a * x }",
@@ -226,7 +230,8 @@ impl Parse for Item {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Crate(input.call(syn::Path::parse_mod_style)?))
             }
-            other => Err(syn::Error::new(
+            other => Err(syn_error(
+                Code::UnknownSetting,
                 key.span(),
                 format!(
                     "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], deterministic, map and crate = path"
@@ -291,21 +296,33 @@ pub fn parse(
                 for (name, dtypes) in list {
                     not_given(&out.kernels, &name, d)?;
                     if !types.contains(&name) {
-                        return Err(d.error(name.span(), format!("the kernel has no type parameter `{name}`")));
+                        return Err(d.error(
+                            Code::UnknownInAttribute,
+                            name.span(),
+                            format!("the kernel has no type parameter `{name}`"),
+                        ));
                     }
                     out.types.push(type_param(&name, &dtypes, d)?);
                 }
             }
             Item::Tune(mut t) => {
                 if let Some(k) = t.kernels.iter().flatten().find(|k| !out.kernels.iter().any(|n| n.name == **k)) {
-                    return Err(d.error(k.span(), format!("no kernel(..) of this function is called `{k}`")));
+                    return Err(d.error(
+                        Code::UnknownInAttribute,
+                        k.span(),
+                        format!("no kernel(..) of this function is called `{k}`"),
+                    ));
                 }
                 chosen(&mut t, &out.kernels, all_consts, d)?;
                 out.tunes.push(product(t, &consts, d)?);
             }
             Item::Grid(span, exprs) => {
                 if !(1..=3).contains(&exprs.len()) {
-                    return Err(d.error(span, "a grid has one to three extents: grid = [x], [x, y] or [x, y, z]"));
+                    return Err(d.error(
+                        Code::GridExtents,
+                        span,
+                        "a grid has one to three extents: grid = [x], [x, y] or [x, y, z]",
+                    ));
                 }
                 out.grid = exprs.iter().map(|e| super::body::expr(e, d)).collect();
             }
@@ -320,20 +337,29 @@ pub fn parse(
     }
     if let Some(t) = types.iter().find(|t| !out.types.iter().any(|p| p.name == **t)) {
         return Err(d.error(
+            Code::NoValues,
             t.span(),
             format!("type parameter `{t}` has no list of types: add types({t} = [f32, ..]) to the attribute"),
         ));
     }
     let without_value = consts.iter().find(|c| c.default.is_none());
     if let Some(c) = without_value.map(|c| &c.name).filter(|_| out.tunes.is_empty()) {
-        return Err(d.error(c.span(), format!("const `{c}` has no values: add tune({c} = [..]) to the attribute")));
+        return Err(d.error(
+            Code::NoValues,
+            c.span(),
+            format!("const `{c}` has no values: add tune({c} = [..]) to the attribute"),
+        ));
     }
     if out.tunes.is_empty() {
         let all = Tune { span: function.span(), lists: vec![], kernels: None };
         out.default = product(all, &consts, d)?.configs.remove(0);
     }
     if out.grid.is_empty() {
-        return Err(d.error(function.span(), "no grid: add grid = [cdiv(x.len(), BLOCK)] or the like to the attribute"));
+        return Err(d.error(
+            Code::NoGrid,
+            function.span(),
+            "no grid: add grid = [cdiv(x.len(), BLOCK)] or the like to the attribute",
+        ));
     }
     Ok(out)
 }
@@ -343,25 +369,35 @@ fn check(kernels: &[Named], types: &[Ident], consts: &[ConstParam], d: &Diagnost
     let names = |k: &Named| k.given.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
     for (i, k) in kernels.iter().enumerate() {
         if kernels[..i].iter().any(|other| other.name == k.name) {
-            return Err(d.error(k.name.span(), format!("there are two kernels `{}`", k.name)));
+            return Err(d.error(Code::GivenTwice, k.name.span(), format!("there are two kernels `{}`", k.name)));
         }
         if let Some(n) = names(k).iter().find(|n| !consts.iter().any(|c| c.name == **n) && !types.contains(n)) {
-            return Err(d.error(n.span(), format!("the function has no type or const parameter `{n}`")));
+            return Err(d.error(
+                Code::UnknownInAttribute,
+                n.span(),
+                format!("the function has no type or const parameter `{n}`"),
+            ));
         }
         if let Some(n) = names(k).iter().find(|n| types.contains(n) && k.types(n).is_none()) {
-            return Err(
-                d.error(n.span(), format!("`{n}` is a type parameter: give it an element type, or a list of them"))
-            );
+            return Err(d.error(
+                Code::KernelParameters,
+                n.span(),
+                format!("`{n}` is a type parameter: give it an element type, or a list of them"),
+            ));
         }
         for n in names(k) {
             let same = k.same_as(&n, types);
             if let Some(of) = same.filter(|of| *of == n || k.same_as(of, types).is_some()) {
-                return Err(d.error(of.span(), format!("`{n}` is given `{of}`, which is given no element type itself")));
+                return Err(d.error(
+                    Code::KernelParameters,
+                    of.span(),
+                    format!("`{n}` is given `{of}`, which is given no element type itself"),
+                ));
             }
         }
         k.consts(consts, d)?;
         if let Some(n) = kernels.iter().flat_map(names).find(|n| !k.gives(n)) {
-            return Err(d.error(k.name.span(), format!("`{}` is not given `{n}`, as another kernel(..) is: all kernels of a function are given the same parameters", k.name)));
+            return Err(d.error(Code::KernelParameters, k.name.span(), format!("`{}` is not given `{n}`, as another kernel(..) is: all kernels of a function are given the same parameters", k.name)));
         }
     }
     Ok(())
@@ -369,7 +405,7 @@ fn check(kernels: &[Named], types: &[Ident], consts: &[ConstParam], d: &Diagnost
 
 fn not_given(kernels: &[Named], name: &Ident, d: &Diagnostics) -> Result<()> {
     match kernels.iter().any(|k| k.gives(name)) {
-        true => Err(d.error(name.span(), format!("`{name}` is given by kernel(..) already"))),
+        true => Err(d.error(Code::KernelParameters, name.span(), format!("`{name}` is given by kernel(..) already"))),
         false => Ok(()),
     }
 }
@@ -395,7 +431,11 @@ fn chosen(t: &mut Tune, kernels: &[Named], consts: &[ConstParam], d: &Diagnostic
             }
         }
         if let Some((v, span)) = values.iter().find(|(v, _)| !wanted.iter().any(|(_, c)| c == v)) {
-            return Err(d.error(*span, format!("no kernel(..) of this function is given {name} = {v}")));
+            return Err(d.error(
+                Code::UnknownInAttribute,
+                *span,
+                format!("no kernel(..) of this function is given {name} = {v}"),
+            ));
         }
         let is_wanted = |k: &Ident| wanted.iter().any(|(n, c)| n == k && values.iter().any(|(v, _)| v == c));
         let before = t.kernels.take().unwrap_or_else(|| kernels.iter().map(|k| k.name.clone()).collect());
@@ -406,10 +446,10 @@ fn chosen(t: &mut Tune, kernels: &[Named], consts: &[ConstParam], d: &Diagnostic
 
 pub fn type_param(name: &Ident, dtypes: &[Ident], d: &Diagnostics) -> Result<TypeParam> {
     if dtypes.is_empty() {
-        return Err(d.error(name.span(), format!("no types for `{name}`")));
+        return Err(d.error(Code::NoValues, name.span(), format!("no types for `{name}`")));
     }
     if let Some((_, t)) = dtypes.iter().enumerate().find(|(i, t)| dtypes[..*i].contains(t)) {
-        return Err(d.error(t.span(), format!("`{t}` is in the list of `{name}` already")));
+        return Err(d.error(Code::GivenTwice, t.span(), format!("`{t}` is in the list of `{name}` already")));
     }
     let types = dtypes
         .iter()
@@ -433,6 +473,7 @@ impl Attr {
             }
             if out.len() > MAX_CONFIGS {
                 return Err(d.error(
+                    Code::TooManyInstances,
                     t.span,
                     format!(
                         "{} configurations: at most {MAX_CONFIGS}; split the product into several tune(..)",
@@ -443,7 +484,7 @@ impl Attr {
         }
         if out.is_empty() {
             if !self.tunes.is_empty() {
-                return Err(d.error(kernel.span(), format!("no tune(..) is for `{kernel}`")));
+                return Err(d.error(Code::UnknownInAttribute, kernel.span(), format!("no tune(..) is for `{kernel}`")));
             }
             out.push(self.default.clone());
         }
@@ -457,10 +498,10 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagn
     for (name, values) in &lists {
         let param = consts.iter().find(|c| c.name == *name);
         if param.is_none() && !SETTINGS.iter().any(|s| name == s) {
-            return Err(d.error(name.span(), format!("tune(..) has no setting `{name}`: it takes const parameters of the kernel, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
+            return Err(d.error(Code::UnknownSetting, name.span(), format!("tune(..) has no setting `{name}`: it takes const parameters of the kernel, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
         }
         if values.is_empty() {
-            return Err(d.error(name.span(), format!("no values for `{name}`")));
+            return Err(d.error(Code::NoValues, name.span(), format!("no values for `{name}`")));
         }
         let mut next = vec![];
         for config in &product {
@@ -483,6 +524,7 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagn
         lists.iter().find(|(n, _)| n == "ctas" && product.iter().any(|c| c.ctas > 1 && c.arch != 90))
     {
         return Err(d.error(
+            Code::ClusterArch,
             name.span(),
             "clusters of thread blocks are for compute capability 9.0: add arch = [90] to this tune(..)",
         ));
@@ -511,12 +553,12 @@ fn set(c: &mut Config, name: &Ident, value: &Value, d: &Diagnostics) -> Result<(
         }
     };
     if !is_allowed {
-        return Err(d.error(value.span(), allowed));
+        return Err(d.error(Code::SettingValue, value.span(), allowed));
     }
     *to = n as u32;
     Ok(())
 }
 
 fn missing_const(c: &Ident, span: Span, d: &Diagnostics) -> Reported {
-    d.error(span, format!("this tune(..) gives no value for const `{c}`"))
+    d.error(Code::NoValues, span, format!("this tune(..) gives no value for const `{c}`"))
 }

@@ -1,6 +1,6 @@
 //! Statements and expressions of a kernel body.
 
-use crate::diag::{Diagnostics, Result, Span};
+use crate::diag::{Code, Diagnostics, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{
     Arm, ArmPattern, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, PointerType, Said, Stmt,
@@ -44,7 +44,7 @@ fn stmt(s: &syn::Stmt, d: &Diagnostics) -> Stmt {
                 syn::Item::Type(t) => (Some(&t.ident), Span::of(t)),
                 i => (None, Span::of(i)),
             };
-            d.error(what, ITEMS);
+            d.error(Code::ItemInBody, what, ITEMS);
             lost(name.into_iter().cloned().collect(), what)
         }
     }
@@ -84,7 +84,11 @@ fn local(l: &syn::Local, d: &Diagnostics) -> Result<Stmt> {
         p => (pattern(p, d)?, Said::Nothing),
     };
     if let Some((_, e)) = l.init.as_ref().and_then(|i| i.diverge.as_ref()) {
-        return Err(d.error(Span::of(e), "`let .. else` is not part of the tile language: use `if` and `else`"));
+        return Err(d.error(
+            Code::NotInLanguage,
+            Span::of(e),
+            "`let .. else` is not part of the tile language: use `if` and `else`",
+        ));
     }
     Ok(Stmt::Let { pattern, ty, init, span: Span::of(l) })
 }
@@ -111,7 +115,7 @@ pub fn pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Pattern> {
             let name = type_of_path(&s.path, d)?;
             let field = |f: &syn::FieldPat| match &f.member {
                 syn::Member::Named(n) => Ok((n.clone(), pattern(&f.pat, d)?)),
-                syn::Member::Unnamed(i) => Err(d.error(i.span, "a struct here has named fields")),
+                syn::Member::Unnamed(i) => Err(d.error(Code::PatternForm, i.span, "a struct here has named fields")),
             };
             let fields = s.fields.iter().map(field).collect::<Result<_>>()?;
             Ok(Pattern::Struct { name, fields, is_open: s.rest.is_some() })
@@ -119,7 +123,11 @@ pub fn pattern(p: &syn::Pat, d: &Diagnostics) -> Result<Pattern> {
         syn::Pat::Wild(_) => Ok(Pattern::Ignore),
         syn::Pat::Type(t) => pattern(&t.pat, d),
         syn::Pat::Paren(t) => pattern(&t.pat, d),
-        _ => Err(d.error(Span::of(p), "a pattern here is a name, `mut` name, `_`, or a tuple or a struct of these")),
+        _ => Err(d.error(
+            Code::PatternForm,
+            Span::of(p),
+            "a pattern here is a name, `mut` name, `_`, or a tuple or a struct of these",
+        )),
     }
 }
 
@@ -138,7 +146,11 @@ fn arguments<'a>(list: impl Iterator<Item = &'a syn::Expr>, d: &Diagnostics) -> 
             syn::Expr::Path(p) if p.path.get_ident().is_some() => {
                 let name = p.path.require_ident().expect("checked").to_string();
                 let cure = suggest::argument(&name).unwrap_or("the position of an argument says which one it is");
-                d.error(Span::of(a), format!("arguments have no names, found `{name} = ..`: {cure}"));
+                d.error(
+                    Code::NamedArgument,
+                    Span::of(a),
+                    format!("arguments have no names, found `{name} = ..`: {cure}"),
+                );
                 Expr { kind: ExprKind::Error, span: Span::of(a) }
             }
             _ => expr(e, d),
@@ -170,7 +182,7 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         syn::Expr::Unsafe(u) => ExprKind::Block(block(&u.block, d)),
         syn::Expr::Block(b) => match &b.label {
             None => ExprKind::Block(block(&b.block, d)),
-            Some(l) => return Err(d.error(Span::of(l), "a label is for a loop, not for a block")),
+            Some(l) => return Err(d.error(Code::NotInLanguage, Span::of(l), "a label is for a loop, not for a block")),
         },
         syn::Expr::Unary(u) => match u.op {
             syn::UnOp::Neg(_) => match expr(&u.expr, d) {
@@ -180,7 +192,13 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
                 inner => ExprKind::Unary(UnaryOp::Neg, Box::new(inner)),
             },
             syn::UnOp::Not(_) => ExprKind::Unary(UnaryOp::Not, boxed(&u.expr, d)),
-            _ => return Err(d.error(span, "nothing is dereferenced: `load` reads memory, `x * x` is a power")),
+            _ => {
+                return Err(d.error(
+                    Code::Dereference,
+                    span,
+                    "nothing is dereferenced: `load` reads memory, `x * x` is a power",
+                ));
+            }
         },
         syn::Expr::Binary(b) => binary(b, d)?,
         syn::Expr::Assign(a) => ExprKind::Assign(boxed(&a.left, d), boxed(&a.right, d)),
@@ -193,11 +211,11 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         },
         syn::Expr::Call(c) => {
             let syn::Expr::Path(p) = &*c.func else {
-                return Err(d.error(Span::of(&c.func), "call a function by its name"));
+                return Err(d.error(Code::NotInLanguage, Span::of(&c.func), "call a function by its name"));
             };
             let (first, last) = (p.path.segments.first(), p.path.segments.last().expect("a path has a segment"));
             if let Some(cure) = first.filter(|_| p.path.segments.len() > 1).and_then(|s| suggest::owner(&s.ident)) {
-                return Err(d.error(Span::of(&p.path), cure));
+                return Err(d.error(Code::NoHeap, Span::of(&p.path), cure));
             }
             ExprKind::Call {
                 name: last.ident.clone(),
@@ -228,18 +246,22 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         },
         syn::Expr::Struct(s) => {
             if let Some(rest) = &s.rest {
-                return Err(d.error(Span::of(rest), "every field of a struct is given: there is no `..` here"));
+                return Err(d.error(
+                    Code::StructFields,
+                    Span::of(rest),
+                    "every field of a struct is given: there is no `..` here",
+                ));
             }
             let field = |f: &syn::FieldValue| match &f.member {
                 syn::Member::Named(n) => Ok((n.clone(), expr(&f.expr, d))),
-                syn::Member::Unnamed(i) => Err(d.error(i.span, "a struct here has named fields")),
+                syn::Member::Unnamed(i) => Err(d.error(Code::StructFields, i.span, "a struct here has named fields")),
             };
             let fields = s.fields.iter().map(field).collect::<Result<_>>()?;
             ExprKind::Struct { name: type_of_path(&s.path, d)?, fields }
         }
         syn::Expr::Range(r) => {
             let (Some(lo), Some(hi)) = (&r.start, &r.end) else {
-                return Err(d.error(span, "a range here is `a..b` or `a..=b`"));
+                return Err(d.error(Code::NotInLanguage, span, "a range here is `a..b` or `a..=b`"));
             };
             let is_closed = matches!(r.limits, syn::RangeLimits::Closed(_));
             ExprKind::Range { lo: boxed(lo, d), hi: boxed(hi, d), is_closed }
@@ -251,7 +273,11 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
                 return if_let(l, block(&i.then_branch, d), other, d);
             }
             if has_let(&i.cond) {
-                return Err(d.error(Span::of(&i.cond), "an `if let` stands alone: write an `if` inside of it"));
+                return Err(d.error(
+                    Code::NotInLanguage,
+                    Span::of(&i.cond),
+                    "an `if let` stands alone: write an `if` inside of it",
+                ));
             }
             ExprKind::If { cond: boxed(&i.cond, d), then: block(&i.then_branch, d), other }
         }
@@ -261,7 +287,7 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
         }
         syn::Expr::While(w) => {
             if let syn::Expr::Let(l) = &*w.cond {
-                return Err(d.error(Span::of(l), "`while let` is not part of the tile language"));
+                return Err(d.error(Code::NotInLanguage, Span::of(l), "`while let` is not part of the tile language"));
             }
             ExprKind::While { label: label(&w.label), cond: boxed(&w.cond, d), body: block(&w.body, d) }
         }
@@ -270,14 +296,14 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
             None => ExprKind::Break(b.label.as_ref().map(|l| l.ident.clone())),
             Some(value) => {
                 let why = "`break` takes no value: assign to a variable that is declared before the loop";
-                return Err(d.error(Span::of(value), why));
+                return Err(d.error(Code::BreakValue, Span::of(value), why));
             }
         },
         syn::Expr::Continue(c) => ExprKind::Continue(c.label.as_ref().map(|l| l.ident.clone())),
         syn::Expr::Return(r) => ExprKind::Return(r.expr.as_ref().map(|e| boxed(e, d))),
         syn::Expr::Index(i) => {
             if matches!(&*i.index, syn::Expr::Path(p) if p.path.is_ident("None")) {
-                return Err(d.error(span, suggest::NEW_DIMENSION));
+                return Err(d.error(Code::Subscript, span, suggest::NEW_DIMENSION));
             }
             ExprKind::Index(boxed(&i.expr, d), boxed(&i.index, d))
         }
@@ -285,9 +311,19 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
             ExprKind::Match { value: boxed(&m.expr, d), arms: m.arms.iter().map(|a| arm(a, d)).collect::<Result<_>>()? }
         }
         syn::Expr::Try(t) => {
-            return Err(d.error(t.question_token.span(), "`?` is not part of the tile language: kernels do not fail"));
+            return Err(d.error(
+                Code::NotInLanguage,
+                t.question_token.span(),
+                "`?` is not part of the tile language: kernels do not fail",
+            ));
         }
-        _ => return Err(d.error(span, "this syntax is not part of the tile language (docs/language.md)")),
+        _ => {
+            return Err(d.error(
+                Code::NotInLanguage,
+                span,
+                "this syntax is not part of the tile language (docs/language.md)",
+            ));
+        }
     })
 }
 
@@ -319,9 +355,11 @@ fn label(l: &Option<syn::Label>) -> Option<Ident> {
 fn type_of_path(p: &syn::Path, d: &Diagnostics) -> Result<TypeName> {
     match p.get_ident() {
         Some(name) => Ok(TypeName { name: name.to_string(), span: name.span().into() }),
-        None => {
-            Err(d.error(Span::of(p), "a struct is named by its name alone: its type arguments follow from its fields"))
-        }
+        None => Err(d.error(
+            Code::UnknownType,
+            Span::of(p),
+            "a struct is named by its name alone: its type arguments follow from its fields",
+        )),
     }
 }
 
@@ -333,6 +371,7 @@ fn if_let(l: &syn::ExprLet, then: Block, other: Option<Box<Expr>>, d: &Diagnosti
         pattern @ (ArmPattern::Some(_) | ArmPattern::None) => pattern,
         ArmPattern::Any | ArmPattern::Constants(_) => {
             return Err(d.error(
+                Code::OptionalValue,
                 span,
                 "`if let` takes an optional parameter, `if let Some(bias) = bias { .. }`; compare other values by `==`",
             ));
@@ -356,7 +395,11 @@ fn has_let(cond: &syn::Expr) -> bool {
 
 fn arm(a: &syn::Arm, d: &Diagnostics) -> Result<Arm> {
     if let Some((token, _)) = &a.guard {
-        return Err(d.error(token.span(), "an arm of a `match` has no `if`: write an `if` in its body"));
+        return Err(d.error(
+            Code::MatchArm,
+            token.span(),
+            "an arm of a `match` has no `if`: write an `if` in its body",
+        ));
     }
     Ok(Arm { pattern: arm_pattern(&a.pat, d)?, span: Span::of(&a.pat), body: expr(&a.body, d) })
 }
@@ -380,13 +423,18 @@ fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<ArmPattern> {
                     ArmPattern::Constants(list) => constants.extend(list),
                     ArmPattern::Any => return Ok(ArmPattern::Any),
                     ArmPattern::Some(_) | ArmPattern::None => {
-                        return Err(d.error(Span::of(case), "`Some(..)` and `None` are arms of their own, without `|`"));
+                        return Err(d.error(
+                            Code::MatchArm,
+                            Span::of(case),
+                            "`Some(..)` and `None` are arms of their own, without `|`",
+                        ));
                     }
                 }
             }
             Ok(ArmPattern::Constants(constants))
         }
         _ => Err(d.error(
+            Code::MatchArm,
             Span::of(p),
             "an arm of a `match` takes `Enum::Variant`, `true`, `false`, an integer, several of these with `|`, \
              `Some(name)`, `None`, or `_`",
@@ -397,7 +445,9 @@ fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<ArmPattern> {
 fn literal(l: &syn::Lit, d: &Diagnostics) -> Result<ExprKind> {
     let suffix = |s: &str, span| match s {
         "" => Ok(None),
-        s => DType::parse(s).map(Some).ok_or_else(|| d.error(span, format!("unknown literal suffix `{s}`"))),
+        s => DType::parse(s)
+            .map(Some)
+            .ok_or_else(|| d.error(Code::LiteralForm, span, format!("unknown literal suffix `{s}`"))),
     };
     Ok(match l {
         syn::Lit::Int(i) => {
@@ -409,12 +459,14 @@ fn literal(l: &syn::Lit, d: &Diagnostics) -> Result<ExprKind> {
             }
         }
         syn::Lit::Float(f) => match f.base10_parse::<f64>().map_err(|e| d.syn(e))? {
-            v if v.is_infinite() => return Err(d.error(f.span(), "more than any float holds")),
+            v if v.is_infinite() => return Err(d.error(Code::LiteralRange, f.span(), "more than any float holds")),
             v => ExprKind::Float(v, suffix(f.suffix(), f.span())?),
         },
         syn::Lit::Bool(b) => ExprKind::Bool(b.value),
         syn::Lit::Str(s) => ExprKind::Str(s.value()),
-        other => return Err(d.error(other.span(), "a literal here is an integer, a float or a bool")),
+        other => {
+            return Err(d.error(Code::LiteralForm, other.span(), "a literal here is an integer, a float or a bool"));
+        }
     })
 }
 
@@ -428,6 +480,7 @@ fn path(p: &syn::Path, d: &Diagnostics) -> Result<ExprKind> {
             Ok(ExprKind::Assoc(TypeName { name: ty.to_string(), span: ty.span().into() }, name.to_string()))
         }
         _ => Err(d.error(
+            Code::UnknownName,
             Span::of(p),
             "unknown path: a kernel sees its parameters, its constants and `f32::INFINITY`-like constants",
         )),
@@ -448,7 +501,7 @@ fn angle(a: &syn::AngleBracketedGenericArguments, d: &Diagnostics) -> Result<Vec
         .map(|g| match g {
             syn::GenericArgument::Type(t) => type_name(t, d).map(Generic::Type),
             syn::GenericArgument::Const(e) => Ok(Generic::Const(expr(e, d))),
-            other => Err(d.error(Span::of(other), "a type or a constant is expected here")),
+            other => Err(d.error(Code::TypeArgument, Span::of(other), "a type or a constant is expected here")),
         })
         .collect()
 }
@@ -475,7 +528,7 @@ fn binary(b: &syn::ExprBinary, d: &Diagnostics) -> Result<ExprKind> {
         Ge(_) => BinaryOp::Ge,
         And(_) => return Ok(ExprKind::And(l, r)),
         Or(_) => return Ok(ExprKind::Or(l, r)),
-        _ => return Err(d.error(b.op.span(), "unknown operator")),
+        _ => return Err(d.error(Code::NotInLanguage, b.op.span(), "unknown operator")),
     };
     let assigns = matches!(
         b.op,
@@ -499,7 +552,7 @@ fn macro_call(m: &syn::Macro, d: &Diagnostics) -> Result<Expr> {
     if !["static_assert", "device_assert", "device_print"].contains(&name.to_string().as_str()) {
         let cure = suggest::macro_(&name.to_string())
             .unwrap_or("a kernel has static_assert!, device_assert! and device_print!");
-        return Err(d.error(Span::of(m), format!("unknown macro `{name}!`: {cure}")));
+        return Err(d.error(Code::UnknownMacro, Span::of(m), format!("unknown macro `{name}!`: {cure}")));
     }
     let args = m
         .parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated)

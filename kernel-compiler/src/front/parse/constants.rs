@@ -1,6 +1,6 @@
 //! Constants: enums, the types of const parameters, and the values that an attribute gives them.
 
-use crate::diag::{Diagnostics, Result, Span};
+use crate::diag::{Code, Diagnostics, Result, Span, syn_error};
 use crate::dtype::DType;
 use crate::front::ast::{Const, ConstParam, ConstType, Enum, Scope};
 use proc_macro2::Ident;
@@ -12,18 +12,22 @@ use syn::spanned::Spanned;
 pub fn enumeration(e: &syn::ItemEnum) -> syn::Result<Enum> {
     const WHY: &str = "an enum of constants has unit variants: `enum Scheduler { Grid, Persistent }`";
     if !e.generics.params.is_empty() {
-        return Err(syn::Error::new(e.generics.span(), format!("{WHY}, and no generic parameters")));
+        return Err(syn_error(Code::EnumForm, e.generics.span(), format!("{WHY}, and no generic parameters")));
     }
     for v in &e.variants {
         if !v.fields.is_empty() {
-            return Err(syn::Error::new(v.ident.span(), format!("`{}` has fields: {WHY}", v.ident)));
+            return Err(syn_error(Code::EnumForm, v.ident.span(), format!("`{}` has fields: {WHY}", v.ident)));
         }
         if let Some((_, number)) = &v.discriminant {
-            return Err(syn::Error::new(number.span(), format!("{WHY}, which are numbered from 0 in their order")));
+            return Err(syn_error(
+                Code::EnumForm,
+                number.span(),
+                format!("{WHY}, which are numbered from 0 in their order"),
+            ));
         }
     }
     if e.variants.is_empty() {
-        return Err(syn::Error::new(e.ident.span(), format!("`{}` has no variants: {WHY}", e.ident)));
+        return Err(syn_error(Code::EnumForm, e.ident.span(), format!("`{}` has no variants: {WHY}", e.ident)));
     }
     Ok(Enum { name: e.ident.clone(), variants: e.variants.iter().map(|v| v.ident.clone()).collect() })
 }
@@ -44,6 +48,7 @@ pub fn const_param(c: &syn::ConstParam, of_kernel: bool, scope: &Scope, d: &Diag
     let Some(ty) = ty else {
         let integer = if of_kernel { "a `usize`" } else { "an integer" };
         return Err(d.error(
+            Code::ConstParameter,
             Span::of(&c.ty),
             format!("a const parameter is {integer}, a `bool` or an enum that the #[tile_module] declares or uses"),
         ));
@@ -51,7 +56,11 @@ pub fn const_param(c: &syn::ConstParam, of_kernel: bool, scope: &Scope, d: &Diag
     let param = ConstParam { name: c.ident.clone(), ty, default: None };
     let default = match &c.default {
         Some(e) if !of_kernel => {
-            return Err(d.error(Span::of(e), "a helper's const parameter has no default: its caller gives the value"));
+            return Err(d.error(
+                Code::ConstParameter,
+                Span::of(e),
+                "a helper's const parameter has no default: its caller gives the value",
+            ));
         }
         Some(e) => {
             let value: Value = syn::parse2(quote::ToTokens::to_token_stream(e)).map_err(|e| d.syn(e))?;
@@ -82,7 +91,8 @@ impl Parse for Value {
             }
             Ok(Value::Name { of, name })
         } else {
-            Err(input.error("a const parameter is given an integer, `true`, `false` or a variant of its enum"))
+            let why = "a const parameter is given an integer, `true`, `false` or a variant of its enum";
+            Err(input.error(Code::ConstValue.mark(why)))
         }
     }
 }
@@ -100,7 +110,7 @@ impl Value {
     pub fn int(&self, d: &Diagnostics) -> Result<i128> {
         match self {
             Value::Int(n) => n.base10_parse().map_err(|e| d.syn(e)),
-            _ => Err(d.error(self.span(), "an integer is expected")),
+            _ => Err(d.error(Code::SettingValue, self.span(), "an integer is expected")),
         }
     }
 
@@ -112,13 +122,15 @@ impl Value {
             (ConstType::Enum(e), Value::Name { of, name }) if of.as_ref().is_none_or(|of| *of == e.name) => {
                 match e.position(&name.to_string()) {
                     Some(i) => Ok(Const::Variant(e.clone(), i)),
-                    None => Err(d.error(name.span(), e.no_variant(&name.to_string()))),
+                    None => Err(d.error(Code::UnknownConstant, name.span(), e.no_variant(&name.to_string()))),
                 }
             }
-            (ConstType::Int, _) => Err(
-                d.error(self.span(), format!("`{}` is a const parameter of type `usize`: give it an integer", of.name))
-            ),
-            (ty, _) => Err(d.error(self.span(), format!("`{}` is {ty}", of.name))),
+            (ConstType::Int, _) => Err(d.error(
+                Code::ConstValue,
+                self.span(),
+                format!("`{}` is a const parameter of type `usize`: give it an integer", of.name),
+            )),
+            (ty, _) => Err(d.error(Code::ConstValue, self.span(), format!("`{}` is {ty}", of.name))),
         }
     }
 }

@@ -7,7 +7,7 @@ pub mod returns;
 pub mod structs;
 pub mod types;
 
-use crate::diag::{Diagnostics, Result, Span};
+use crate::diag::{Code, Diagnostics, Result, Span};
 use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
 use crate::front::parse::attr::Attr;
 use crate::front::parse::constants::{const_param, enumeration};
@@ -42,7 +42,7 @@ impl<'d> NoCfg<'d> {
 impl<'a> Visit<'a> for NoCfg<'_> {
     fn visit_attribute(&mut self, a: &'a syn::Attribute) {
         if ["cfg", "cfg_attr"].iter().any(|c| a.path().is_ident(c)) {
-            self.1 = Err(self.0.error(Span::of(a), "a kernel and its module have no `cfg` inside: put it on the whole module, or on a kernel that stands alone"));
+            self.1 = Err(self.0.error(Code::CfgInside, Span::of(a), "a kernel and its module have no `cfg` inside: put it on the whole module, or on a kernel that stands alone"));
         }
     }
 }
@@ -133,7 +133,7 @@ pub fn kernels(
                 1 << optional,
                 configs.len()
             );
-            return Err(d.error(k.name.span(), why));
+            return Err(d.error(Code::TooManyInstances, k.name.span(), why));
         }
         let mut item = item.clone();
         if !k.docs.is_empty() {
@@ -169,19 +169,22 @@ fn signature(sig: &syn::Signature, scope: &Scope, d: &Diagnostics) -> Result<(Ve
         (sig.abi.as_ref().map(|t| t.span()), "extern"),
     ] {
         if let Some(span) = there {
-            return Err(d.error(span, format!("a tile kernel cannot be `{what}`")));
+            return Err(d.error(Code::Signature, span, format!("a tile kernel cannot be `{what}`")));
         }
     }
     if let syn::ReturnType::Type(_, ty) = &sig.output {
         return Err(d.error(
+            Code::ReturnValue,
             Span::of(ty),
             "a tile kernel returns nothing: write results through `&mut [T]` or `ViewMut<T, R>`",
         ));
     }
     if let Some(w) = &sig.generics.where_clause {
-        return Err(
-            d.error(Span::of(w), "no where clause: the `types(..)` list in the attribute bounds a type parameter")
-        );
+        return Err(d.error(
+            Code::Signature,
+            Span::of(w),
+            "no where clause: the `types(..)` list in the attribute bounds a type parameter",
+        ));
     }
     let (mut types, mut consts) = (vec![], vec![]);
     for g in &sig.generics.params {
@@ -189,7 +192,11 @@ fn signature(sig: &syn::Signature, scope: &Scope, d: &Diagnostics) -> Result<(Ve
             syn::GenericParam::Type(t) => types.push(t.ident.clone()),
             syn::GenericParam::Const(c) => consts.push(const_param(c, true, scope, d)?),
             syn::GenericParam::Lifetime(l) => {
-                return Err(d.error(Span::of(l), "a kernel needs no lifetimes: its slices live as long as the launch"));
+                return Err(d.error(
+                    Code::Signature,
+                    Span::of(l),
+                    "a kernel needs no lifetimes: its slices live as long as the launch",
+                ));
             }
         }
     }
@@ -203,10 +210,11 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
     for input in &sig.inputs {
         match param(input, d) {
             Ok(p) if params.iter().any(|q| q.name == p.name) => {
-                failed = Some(d.error(p.name.span(), format!("parameter `{}` is named twice", p.name)))
+                failed = Some(d.error(Code::Signature, p.name.span(), format!("parameter `{}` is named twice", p.name)))
             }
             Ok(p) if matches!(p.kind, ParamKind::Ptr { .. }) && sig.unsafety.is_none() => {
                 failed = Some(d.error(
+                    Code::NeedsUnsafe,
                     Span::of(input),
                     "a raw pointer can reach any memory: make the kernel an `unsafe fn`, or take `&[T]`",
                 ));
@@ -217,6 +225,7 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
     }
     if let Some(p) = params.iter().filter(|p| p.is_optional).nth(MAX_OPTIONAL) {
         failed = Some(d.error(
+            Code::TooManyInstances,
             p.name.span(),
             format!(
                 "a kernel has at most {MAX_OPTIONAL} optional parameters: it is built for each combination of them, which \
@@ -236,7 +245,7 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
         let why = format!(
             "a kernel takes {MAX_BUFFERS} arrays and {MAX_SLOTS} words at most, here are {arrays} and {slots}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
         );
-        return Err(d.error(sig.ident.span(), why));
+        return Err(d.error(Code::TooManyWords, sig.ident.span(), why));
     }
     Ok(params)
 }
@@ -247,6 +256,7 @@ fn pdl(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
         match params.iter().find(|p| p.name == *name).map(|p| p.kind) {
             Some(ParamKind::Slice { mutable: false } | ParamKind::View { mutable: false, .. }) => {}
             Some(_) => return Err(d.error(
+                Code::PdlReadOnly,
                 name.span(),
                 format!(
                     "`pdl` names arrays that the kernel only reads, `&[T]` or `View<T, R>`; `{name}` is no such array"
@@ -254,6 +264,7 @@ fn pdl(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
             )),
             None => {
                 return Err(d.error(
+                    Code::UnknownInAttribute,
                     name.span(),
                     format!("the kernel has no parameter `{name}`: `pdl` names arrays that it only reads"),
                 ));
@@ -317,7 +328,7 @@ fn helper(f: &syn::ItemFn, scope: &Scope, d: &Diagnostics) -> Result<Helper> {
     let mut params = vec![];
     for input in &f.sig.inputs {
         let syn::FnArg::Typed(p) = input else {
-            return Err(d.error(Span::of(input), "a helper is a plain function: no `self`"));
+            return Err(d.error(Code::Signature, Span::of(input), "a helper is a plain function: no `self`"));
         };
         params.push(HelperParam { pattern: body::pattern(&p.pat, d)?, ty: param_type(&p.ty, d)? });
     }
@@ -334,10 +345,10 @@ const ALLOWED: &str = "a kernel takes `&[T]`, `&mut [T]`, `View<T, R>`, `ViewMut
 
 fn param(input: &syn::FnArg, d: &Diagnostics) -> Result<Param> {
     let syn::FnArg::Typed(p) = input else {
-        return Err(d.error(Span::of(input), "a kernel is a plain function: no `self`"));
+        return Err(d.error(Code::Signature, Span::of(input), "a kernel is a plain function: no `self`"));
     };
     let syn::Pat::Ident(name) = &*p.pat else {
-        return Err(d.error(Span::of(&p.pat), "a kernel's parameter is a plain name"));
+        return Err(d.error(Code::Signature, Span::of(&p.pat), "a kernel's parameter is a plain name"));
     };
     let optional = option_of(&p.ty);
     let (kind, elem) = param_kind(optional.unwrap_or(&p.ty), d)?;
@@ -349,7 +360,13 @@ fn param_kind(ty: &syn::Type, d: &Diagnostics) -> Result<(ParamKind, TypeName)> 
     Ok(match ty {
         syn::Type::Reference(r) => match &*r.elem {
             syn::Type::Slice(s) => (ParamKind::Slice { mutable: r.mutability.is_some() }, type_name(&s.elem, d)?),
-            other => return Err(d.error(Span::of(other), format!("a reference parameter is a slice; {ALLOWED}"))),
+            other => {
+                return Err(d.error(
+                    Code::ParameterType,
+                    Span::of(other),
+                    format!("a reference parameter is a slice; {ALLOWED}"),
+                ));
+            }
         },
         syn::Type::Ptr(r) => (ParamKind::Ptr { mutable: r.mutability.is_some() }, type_name(&r.elem, d)?),
         syn::Type::Path(path) => {
@@ -364,19 +381,24 @@ fn param_kind(ty: &syn::Type, d: &Diagnostics) -> Result<(ParamKind, TypeName)> 
                     ] = args[..]
                     else {
                         return Err(d.error(
+                            Code::ParameterType,
                             Span::of(a),
                             format!("a view is `View<T, R>` with an element type and a rank from 1 to {MAX_RANK}"),
                         ));
                     };
                     let rank = r.base10_parse::<usize>().map_err(|e| d.syn(e))?;
                     if !(1..=MAX_RANK).contains(&rank) {
-                        return Err(d.error(r.span(), format!("a view has a rank from 1 to {MAX_RANK}")));
+                        return Err(d.error(
+                            Code::ParameterType,
+                            r.span(),
+                            format!("a view has a rank from 1 to {MAX_RANK}"),
+                        ));
                     }
                     (ParamKind::View { rank, mutable: last.ident == "ViewMut" }, type_name(t, d)?)
                 }
-                _ => return Err(d.error(Span::of(ty), ALLOWED)),
+                _ => return Err(d.error(Code::ParameterType, Span::of(ty), ALLOWED)),
             }
         }
-        ty => return Err(d.error(Span::of(ty), ALLOWED)),
+        ty => return Err(d.error(Code::ParameterType, Span::of(ty), ALLOWED)),
     })
 }

@@ -1,7 +1,7 @@
 //! `return` of helpers and closures, which are inlined: a block with an early `return` becomes one whose value is what
 //! it returns. What follows `if c { return a; }` is its `else`.
 
-use crate::diag::{Diagnostics, Reported, Result, Span};
+use crate::diag::{Code, Diagnostics, Reported, Result, Span};
 use crate::front::ast::{Arm, Block, Expr, ExprKind, Said, Stmt};
 
 /// The body of a helper or a closure without `return`. `said` is the type that it says that it returns.
@@ -127,6 +127,7 @@ impl Returns<'_> {
     fn after(&self, e: Expr, rest: &Block) -> Result<Block> {
         match (&e.kind, found(&e)) {
         (ExprKind::Block(inner), Some(at)) if inner.stmts.iter().any(|s| !matches!(s, Stmt::Expr(_))) => Err(self.d.error(
+            Code::ReturnPlace,
             at,
             "this `return` stands in a branch that declares variables and may go on: end the branch with `return`, or \
              write the rest of the function in an `else`",
@@ -217,6 +218,7 @@ fn of_expr(e: Expr) -> Block {
 
 fn misplaced(at: Span, d: &Diagnostics) -> Reported {
     d.error(
+        Code::ReturnPlace,
         at,
         "a `return` of a helper or a closure stands in a block, in branches of `if` and `match`, not in a loop or inside of \
          an operation: a loop assigns to a variable, and leaves with `break`",

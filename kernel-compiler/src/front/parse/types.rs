@@ -1,6 +1,6 @@
 //! Types as a kernel writes them.
 
-use crate::diag::{Diagnostics, Reported, Result, Span};
+use crate::diag::{Code, Diagnostics, Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{ClosureType, ParamType, Said, Scope, TypeName};
 use crate::front::suggest;
@@ -41,7 +41,7 @@ pub fn param_type(ty: &syn::Type, d: &Diagnostics) -> Result<ParamType> {
             args: args.inputs.iter().map(|t| said(t, d)).collect(),
             returns: output.map(|t| said(t, d)),
         })),
-        None => Err(d.error(Span::of(ty), CLOSURE)),
+        None => Err(d.error(Code::ParameterType, Span::of(ty), CLOSURE)),
     }
 }
 
@@ -62,7 +62,11 @@ fn closure_type(bound: &syn::TypeParamBound) -> Option<(&syn::ParenthesizedGener
 /// The name of a helper's type parameter, which stands for an element type.
 pub fn helper_type_param(t: &syn::TypeParam, d: &Diagnostics) -> Result<String> {
     match t.bounds.iter().find_map(closure_type) {
-        Some(_) => Err(d.error(Span::of(t), format!("a type parameter of a helper is an element type; {CLOSURE}"))),
+        Some(_) => Err(d.error(
+            Code::ParameterType,
+            Span::of(t),
+            format!("a type parameter of a helper is an element type; {CLOSURE}"),
+        )),
         None => Ok(t.ident.to_string()),
     }
 }
@@ -100,11 +104,14 @@ pub fn type_name(ty: &syn::Type, d: &Diagnostics) -> Result<TypeName> {
         }
         _ => {
             let cure = match ty {
-                syn::Type::Path(p) => p.path.segments.last().and_then(|s| suggest::owner(&s.ident)).map(String::from),
+                syn::Type::Path(p) => p.path.segments.last().and_then(|s| suggest::owner(&s.ident)),
                 _ => None,
             };
-            let why = || format!("expected an element type: {}, or a type parameter", DType::NAMES);
-            Err(d.error(Span::of(ty), cure.unwrap_or_else(why)))
+            let (code, why) = match cure {
+                Some(cure) => (Code::NoHeap, cure.to_string()),
+                None => (Code::UnknownType, format!("expected an element type: {}, or a type parameter", DType::NAMES)),
+            };
+            Err(d.error(code, Span::of(ty), why))
         }
     }
 }
@@ -130,5 +137,5 @@ pub fn unknown_type(t: &TypeName, d: &Diagnostics) -> Reported {
         Some(ours) => format!("write `{ours}`"),
         None => format!("a tile holds {}, or a type parameter listed in `types(..)`", DType::NAMES),
     };
-    d.error(t.span, format!("unknown element type `{}`: {cure}", t.name))
+    d.error(Code::UnknownType, t.span, format!("unknown element type `{}`: {cure}", t.name))
 }

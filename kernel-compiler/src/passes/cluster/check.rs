@@ -2,6 +2,7 @@
 //! others do.
 
 use super::dims::{Dims, Refused};
+use crate::diag::Code;
 use crate::ir::walk::{uses, values, walk, written};
 use crate::ir::{Array, Atomic, Func, MAX_REGISTERS, Op, StmtKind, Value, padded_elements};
 use std::collections::{BTreeMap, HashSet};
@@ -16,6 +17,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
     let kept = dims.whole.iter().chain(&dims.reduced).find(|(d, _)| parted.contains(&dims.find(*d)));
     if let Some((_, by)) = kept {
         return Err((
+            Code::ClusterWhole,
             "here the rows of a product are reduced, reshaped, multiplied over or used as columns",
             Some(f.span(*by)),
         ));
@@ -26,23 +28,23 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
             StmtKind::Let(v) => {
                 let here = Some(f.span(*v));
                 if matches!(f.op(*v), Op::Atomic { .. }) {
-                    return Err(("an atomic would be made by every thread block", here));
+                    return Err((Code::ClusterAtomic, "an atomic would be made by every thread block", here));
                 }
                 if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.array())) {
-                    return Err(("what one thread block stores another may read", here));
+                    return Err((Code::ClusterMemory, "what one thread block stores another may read", here));
                 }
                 if count(f, dims, parted, *v) > 1 {
-                    return Err(("rows and columns of a tile would both be shared out", here));
+                    return Err((Code::ClusterSharing, "rows and columns of a tile would both be shared out", here));
                 }
                 let of = |d: usize| f.shape(*v)[d];
                 if (0..f.shape(*v).len())
                     .any(|d| of(d) > 1 && of(d) % f.ctas as usize != 0 && parted.contains(&dims.class(*v, d)))
                 {
-                    return Err(("a product has too few rows", here));
+                    return Err((Code::ClusterProduct, "a product has too few rows", here));
                 }
             }
             StmtKind::Store { value, span, .. } if count(f, dims, parted, *value) != 1 => {
-                return Err(("every thread block would store the same", Some(*span)));
+                return Err((Code::ClusterMemory, "every thread block would store the same", Some(*span)));
             }
             _ => {}
         }
@@ -54,7 +56,11 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
 pub(super) fn sizes(f: &Func) -> Result<(), Refused> {
     let threads = f.warps as usize * 32;
     match values(&f.body).find(|&v| padded_elements(f.shape(v)) > MAX_REGISTERS * threads) {
-        Some(v) => Err(("this tile is not shared out: it takes too many registers of each thread", Some(f.span(v)))),
+        Some(v) => Err((
+            Code::ClusterSharing,
+            "this tile is not shared out: it takes too many registers of each thread",
+            Some(f.span(v)),
+        )),
         None => Ok(()),
     }
 }
@@ -81,7 +87,11 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
             StmtKind::Let(v) => {
                 let here = f.span(*v);
                 if count(f, dims, parted, *v) > 1 {
-                    return Err(("two dimensions of a tile would both be shared out", Some(here)));
+                    return Err((
+                        Code::ClusterSharing,
+                        "two dimensions of a tile would both be shared out",
+                        Some(here),
+                    ));
                 }
                 match f.op(*v) {
                     Op::Load { place, .. } => _ = note(place.array(), Kind::Read, *v, here),
@@ -93,12 +103,16 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                         };
                         if !note(place.array(), kind, *v, here) {
                             if uses[v.0 as usize] > 0 {
-                                return Err(("one thread block alone would know what the atomic gives", Some(here)));
+                                return Err((
+                                    Code::ClusterAtomic,
+                                    "one thread block alone would know what the atomic gives",
+                                    Some(here),
+                                ));
                             }
                             if !relaxed {
                                 let why = "one thread block makes this atomic, which would order what the others do: \
                                     add `.relaxed()` if it need not";
-                                return Err((why, Some(here)));
+                                return Err((Code::ClusterAtomic, why, Some(here)));
                             }
                         }
                     }
@@ -112,7 +126,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
     for accesses in arrays.values() {
         let mixed = accesses.iter().any(|a| a.0 != accesses[0].0);
         if let Some((.., span)) = accesses.iter().find(|(_, is_parted, _)| mixed && !is_parted) {
-            return Err(("what one thread block stores another may read", Some(*span)));
+            return Err((Code::ClusterMemory, "what one thread block stores another may read", Some(*span)));
         }
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! The dimensions of a function's tiles, by what they are dimensions of.
 
+use crate::diag::Code;
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};
 use proc_macro2::Span;
 
-/// Why a program cannot be partitioned, and the place that keeps it from that; none if the program lacks something.
-pub(super) type Refused = (&'static str, Option<Span>);
+/// Why a program cannot be partitioned, by which rule, and the place that keeps it from that; none if the program lacks something.
+pub(super) type Refused = (Code, &'static str, Option<Span>);
 
 /// The dimensions of tiles, those that are the same rows or columns in one class.
 pub(super) struct Dims {
@@ -103,7 +104,7 @@ impl Dims {
             }
             Op::Dot { a, b, acc, .. } => {
                 if f.shape(v).len() != 2 {
-                    return Err(("products of batches are not shared out", here));
+                    return Err((Code::ClusterProduct, "products of batches are not shared out", here));
                 }
                 self.same(f, *acc, v);
                 self.join(self.dim(*a, 0), self.dim(v, 0));

@@ -10,6 +10,7 @@ mod check;
 mod dims;
 mod exchange;
 
+use crate::diag::Code;
 use crate::dtype::DType;
 use crate::ir::walk::{dots, values};
 use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value};
@@ -22,10 +23,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Makes the function of one block of `f.ctas`. It is an error if the CTAs would have to exchange more than operands of
 /// products and results of reductions.
 pub fn run(f: &mut Func) -> Result<Changed, Missed> {
+    checked(f).map_err(|(_, missed)| missed)
+}
+
+/// The same, with the rule of the language that is not kept.
+pub fn checked(f: &mut Func) -> Result<Changed, (Code, Missed)> {
     if f.ctas == 1 {
         return Ok(Changed::No);
     }
-    let missed = |(why, span)| Missed { what: "partitioned over a cluster", why: Cow::Borrowed(why), span };
+    let missed =
+        |(code, why, span)| (code, Missed { what: "partitioned over a cluster", why: Cow::Borrowed(why), span });
     *f = partition(f).map_err(missed)?;
     Ok(Changed::Yes)
 }
@@ -64,14 +71,16 @@ fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
     }
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|&(_, size)| Reverse(size));
-    let Some(&(first, _)) = classes.first() else { return Err(("it has no tile that could be shared out", None)) };
+    let Some(&(first, _)) = classes.first() else {
+        return Err((Code::ClusterSharing, "it has no tile that could be shared out", None));
+    };
     let whole = |class: usize| dims.whole.iter().find(|(d, _)| dims.find(*d) == class);
     let enough = |extent: usize| extent.is_multiple_of(f.ctas as usize);
     let found = classes.iter().find(|&&(class, (_, extent))| whole(class).is_none() && enough(extent));
     let why = "here elements are scanned, sorted, gathered, counted or reshaped along the widest dimension";
     found.map(|&(class, _)| class).ok_or_else(|| match whole(first) {
-        Some((_, by)) => (why, Some(f.span(*by))),
-        None => ("no dimension of its tiles is a multiple of the number of thread blocks", None),
+        Some((_, by)) => (Code::ClusterWhole, why, Some(f.span(*by))),
+        None => (Code::ClusterSharing, "no dimension of its tiles is a multiple of the number of thread blocks", None),
     })
 }
 
