@@ -425,9 +425,9 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
             line: 0,
             types: "",
             params: &[
-                ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
-                ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, slot: 2 },
-                ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 3 },
+                ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, first_word: 0 },
+                ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, first_word: 2 },
+                ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, first_word: 3 },
             ],
             is_unsafe: true,
             pdl: false,

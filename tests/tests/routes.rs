@@ -38,15 +38,15 @@ unsafe impl Executor for Recorder {
     fn launch_as(&self, call: Call<'_>, _: LaunchOptions) -> Result<()> {
         let views = call.desc().params.iter().filter_map(|p| match p.kind {
             ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
-                Some(call.slots()[p.slot + 1..][..rank].iter().map(u64::to_string).collect::<Vec<_>>().join("x"))
+                Some(call.words()[p.first_word + 1..][..rank].iter().map(u64::to_string).collect::<Vec<_>>().join("x"))
             }
             _ => None,
         });
         let views: Vec<String> = views.collect();
         let workspace = call.desc().params.iter().find(|p| p.name == "workspace");
-        let splits = call.desc().params.iter().find(|p| p.name == "splits").map_or(1, |p| call.slots()[p.slot]);
+        let splits = call.desc().params.iter().find(|p| p.name == "splits").map_or(1, |p| call.words()[p.first_word]);
         let splits = if splits > 1 { format!(" in {splits} parts") } else { String::new() };
-        let scheduler = match workspace.is_some_and(|p| call.slots()[p.slot + 1] > 0) {
+        let scheduler = match workspace.is_some_and(|p| call.words()[p.first_word + 1] > 0) {
             true => " with a workspace",
             false => "",
         };

@@ -156,11 +156,11 @@ pub struct AxisAnalysis {
 }
 
 impl AxisAnalysis {
-    /// The one value that a slot may have.
-    pub fn known(&self, slot: usize) -> Option<u64> {
+    /// The one value that an argument word may have.
+    pub fn known(&self, word: usize) -> Option<u64> {
         self.guards
             .iter()
-            .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_slot() == Some(slot)).then_some(n) } else { None })
+            .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_word() == Some(word)).then_some(n) } else { None })
     }
 
     pub fn info(&self, f: &Func, v: Value) -> AxisInfo {
@@ -304,13 +304,13 @@ impl Context<'_> {
         }
         match self.f.op(v) {
             Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(LARGEST, *n as u64)),
-            Op::Slot { slot } => {
+            Op::Word { word } => {
                 let of = |r: &Guard| match r.test {
                     Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
                     Test::Equal(n) => Congruence::new(LARGEST, n),
                     _ => Congruence::UNKNOWN,
                 };
-                let known = self.guards.iter().filter(|r| r.of.as_slot() == Some(*slot)).map(of);
+                let known = self.guards.iter().filter(|r| r.of.as_word() == Some(*word)).map(of);
                 AxisInfo::uniform(shape, known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN))
             }
             Op::Arange { start } => {

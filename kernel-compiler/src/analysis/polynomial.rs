@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub enum Factor {
     /// Of an element, in that dimension of the tile: 0, 1, ..
     Lane(usize),
-    Slot(usize),
+    Word(usize),
     Program(u32),
     Programs(u32),
     /// A scalar that the program computes.
@@ -25,8 +25,8 @@ impl Factor {
         if let Factor::Lane(d) = self { Some(d) } else { None }
     }
 
-    pub fn slot(self) -> Option<usize> {
-        if let Factor::Slot(s) = self { Some(s) } else { None }
+    pub fn word(self) -> Option<usize> {
+        if let Factor::Word(w) = self { Some(w) } else { None }
     }
 
     pub fn wrapped(self) -> Option<Value> {
@@ -34,8 +34,8 @@ impl Factor {
     }
 }
 
-/// A tile of consecutive indices from a multiple of its length on, modulo a slot. Where that is a multiple of the
-/// length too, so are they from the remainder on.
+/// A tile of consecutive indices from a multiple of its length on, modulo an argument word. Where that is a multiple of
+/// the length too, so are they from the remainder on.
 #[derive(Clone, Debug)]
 pub struct Wrap {
     pub begin: Polynomial,
@@ -112,10 +112,10 @@ impl Polynomial {
         Polynomial::default().plus(self.0.iter().map(each))
     }
 
-    /// With a slot that is 1.
-    pub fn with_one(&self, slot: usize) -> Polynomial {
+    /// With an argument word that is 1.
+    pub fn with_one(&self, word: usize) -> Polynomial {
         let each =
-            |(t, n): (&Vec<Factor>, &i128)| (t.iter().copied().filter(|&a| a != Factor::Slot(slot)).collect(), *n);
+            |(t, n): (&Vec<Factor>, &i128)| (t.iter().copied().filter(|&a| a != Factor::Word(word)).collect(), *n);
         Polynomial::default().plus(self.0.iter().map(each))
     }
 
@@ -131,13 +131,13 @@ impl Polynomial {
     }
 
     pub fn of(n: &Number) -> Polynomial {
-        Polynomial([(n.slots.iter().map(|&s| Factor::Slot(s)).collect(), i128::from(n.times))].into())
+        Polynomial([(n.words.iter().map(|&w| Factor::Word(w)).collect(), i128::from(n.times))].into())
     }
 
     /// What the launcher knows, if it is.
     pub fn number(&self) -> Option<Number> {
         let (t, n) = self.0.iter().next().filter(|_| self.0.len() == 1)?;
-        Some(Number { times: u64::try_from(*n).ok()?, slots: t.iter().map(|a| a.slot()).collect::<Option<_>>()? })
+        Some(Number { times: u64::try_from(*n).ok()?, words: t.iter().map(|a| a.word()).collect::<Option<_>>()? })
     }
 
     /// Of an index that counts one up from lane to lane of one dimension: which, and where it begins.
@@ -270,7 +270,7 @@ impl<'a> Polynomials<'a> {
         match *f.op(v) {
             // With its sign: what is added beyond all numbers is subtracted.
             Op::Int(n) => Some(Polynomial::constant(i128::from(n as u64 as i64))),
-            Op::Slot { slot } => Some(Polynomial::factor(Factor::Slot(slot))),
+            Op::Word { word } => Some(Polynomial::factor(Factor::Word(word))),
             Op::ProgramId(axis) => Some(Polynomial::factor(Factor::Program(axis))),
             Op::NumPrograms(axis) => Some(Polynomial::factor(Factor::Programs(axis))),
             Op::Arange { start } if f.shape(v)[0] == 1 => Some(Polynomial::constant(start)),
@@ -288,8 +288,8 @@ impl<'a> Polynomials<'a> {
                 }
             })),
             // An argument that is no negative number, which is asked for where it matters.
-            Op::Cast(x) if matches!(f.op(x), Op::Slot { .. }) && f.ty(x).dtype.is_int() => {
-                if let Op::Slot { slot } = *f.op(x) { Some(Polynomial::factor(Factor::Slot(slot))) } else { None }
+            Op::Cast(x) if matches!(f.op(x), Op::Word { .. }) && f.ty(x).dtype.is_int() => {
+                if let Op::Word { word } = *f.op(x) { Some(Polynomial::factor(Factor::Word(word))) } else { None }
             }
             Op::Binary(Binary::Add, a, b) => Some(self.of(a)?.add(&self.of(b)?)),
             Op::Binary(Binary::Sub, a, b) => Some(if planted!("polynomial-sub-adds") {
@@ -310,7 +310,7 @@ impl<'a> Polynomials<'a> {
 
     fn wrapped(&self, v: Value, index: Value, extent: Value) -> Option<Polynomial> {
         let (d, begin) = self.of(index)?.lane()?;
-        let (extent, length) = (self.of(extent)?.number()?.as_slot()?, self.f.shape(index)[d]);
+        let (extent, length) = (self.of(extent)?.number()?.as_word()?, self.f.shape(index)[d]);
         if !length.is_power_of_two() || begin.0.values().any(|n| n % length as i128 != 0) {
             return None;
         }

@@ -17,18 +17,18 @@ pub struct SingleTile {
 
 /// The dimensions of which a function masks one tile that begins at 0, and masks no other.
 pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
-    // By slot: the largest tile and its place; none where another tile begins elsewhere.
+    // By argument word: the largest tile and its place; none where another tile begins elsewhere.
     let mut tiles: BTreeMap<usize, Option<(i128, Span)>> = BTreeMap::new();
     for s in walk(&f.body) {
         let StmtKind::Let(v) = s.kind else { continue };
         let Op::Binary(Binary::Lt, index, limit) = *f.op(v) else { continue };
-        let Op::Slot { slot } = *f.op(spread(f, limit)) else { continue };
+        let Op::Word { word } = *f.op(spread(f, limit)) else { continue };
         if f.ty(v).is_scalar() {
             continue;
         }
         let found = begins_at_zero(f, index).map(|extent| (extent, f.span(v)));
         tiles
-            .entry(slot)
+            .entry(word)
             .and_modify(|known| {
                 *known = match (*known, found) {
                     (Some(a), Some(b)) => Some(if a.0 >= b.0 { a } else { b }),
@@ -37,8 +37,8 @@ pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
             })
             .or_insert(found);
     }
-    let of = |(slot, tile): (usize, Option<(i128, Span)>)| {
-        let ((holds, span), extent) = (tile?, extent(f, slot)?);
+    let of = |(word, tile): (usize, Option<(i128, Span)>)| {
+        let ((holds, span), extent) = (tile?, extent(f, word)?);
         Some(SingleTile { extent, holds, span })
     };
     tiles.into_iter().filter_map(of).collect()
@@ -72,16 +72,16 @@ fn begins_at_zero(f: &Func, v: Value) -> Option<i128> {
     }
 }
 
-/// The extent that a slot holds: of a view, or an integer.
-fn extent(f: &Func, slot: usize) -> Option<String> {
-    let holds = |p: &&Param| (p.slot..p.slot + p.kind.slots()).contains(&slot);
+/// The extent that an argument word holds: of a view, or an integer.
+fn extent(f: &Func, word: usize) -> Option<String> {
+    let holds = |p: &&Param| (p.first_word..p.first_word + p.kind.words()).contains(&word);
     let p = f.params.iter().find(holds)?;
     match p.kind {
         ParamKind::Scalar => Some(p.name.clone()),
-        ParamKind::View { rank, .. } if slot > p.slot && slot <= p.slot + rank => {
-            Some(format!("{}.dim({})", p.name, slot - p.slot - 1))
+        ParamKind::View { rank, .. } if word > p.first_word && word <= p.first_word + rank => {
+            Some(format!("{}.dim({})", p.name, word - p.first_word - 1))
         }
-        ParamKind::Slice { .. } if slot > p.slot => Some(format!("{}.len()", p.name)),
+        ParamKind::Slice { .. } if word > p.first_word => Some(format!("{}.len()", p.name)),
         _ => None,
     }
 }

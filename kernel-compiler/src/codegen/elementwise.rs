@@ -305,14 +305,14 @@ impl Codegen<'_> {
             Op::Int(n) => Expr::typed(*n, t),
             Op::Float(x) => float_literal(*x, t),
             Op::Bool(b) => (*b).into(),
-            Op::Slot { slot }
+            Op::Word { word }
                 if t == DType::U64
-                    && let Some(n) = self.a.known(*slot) =>
+                    && let Some(n) = self.a.known(*word) =>
             {
                 Expr::typed(n, t)
             }
-            Op::Slot { slot } if t == DType::U64 => Name::Arg(*slot).into(),
-            Op::Slot { slot } => call!(Function::FromBits64(t); Name::Arg(*slot)),
+            Op::Word { word } if t == DType::U64 => Name::Arg(*word).into(),
+            Op::Word { word } => call!(Function::FromBits64(t); Name::Arg(*word)),
             Op::ProgramId(axis) => call!(if cluster { Device::ClusterId } else { Device::ProgramId }; *axis),
             Op::NumPrograms(axis) => call!(if cluster { Device::NumClusters } else { Device::NumPrograms }; *axis),
             Op::ClusterCtaRank => call!(Device::ClusterRank;),

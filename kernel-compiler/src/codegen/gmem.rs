@@ -174,7 +174,7 @@ impl Codegen<'_> {
     /// The address of the first element, where all threads have the same; of a shared array its offset.
     pub(super) fn first(&self, place: &Address) -> Expr {
         match place.base {
-            Base::Slice(param) | Base::Raw(param) => Name::Arg(self.f.params[param].slot).into(),
+            Base::Slice(param) | Base::Raw(param) => Name::Arg(self.f.params[param].first_word).into(),
             Base::Shared(array) => Expr::typed(self.shared_begin(array) as i128, DType::U64),
             Base::Pointer { address, .. } => address.into(),
         }
@@ -183,7 +183,7 @@ impl Codegen<'_> {
     /// The number of elements, where accesses end there.
     fn end(&self, place: &Address) -> Option<Expr> {
         match place.base {
-            Base::Slice(param) => Some(Name::Arg(self.f.params[param].slot + 1).into()),
+            Base::Slice(param) => Some(Name::Arg(self.f.params[param].first_word + 1).into()),
             Base::Shared(_) if planted!("shared-array-bound-dropped") => None,
             Base::Shared(array) => Some(Expr::typed(self.f.shared[array].len as i128, DType::U64)),
             Base::Raw(_) | Base::Pointer { .. } => None,

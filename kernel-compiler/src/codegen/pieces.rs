@@ -7,7 +7,7 @@ use crate::thread_ir::{BinaryOp, Body, Device, Expr, Function, Generic, Literal,
 
 /// What the launcher knows, in a kernel.
 pub fn number(n: &Number) -> Expr {
-    let mut words = n.slots.iter().map(|s| Expr::from(Name::Arg(*s)));
+    let mut words = n.words.iter().map(|w| Expr::from(Name::Arg(*w)));
     let first = match (n.times, words.next()) {
         (1, Some(first)) => first,
         (times, first) => {

@@ -172,7 +172,7 @@ impl Codegen<'_> {
             }
             match *f.op(v) {
                 Op::Int(n) if n >= 0 => {}
-                Op::Slot { .. } if !f.ty(v).dtype.is_signed() => {}
+                Op::Word { .. } if !f.ty(v).dtype.is_signed() => {}
                 Op::ProgramId(_) | Op::NumPrograms(_) | Op::ClusterCtaRank | Op::Arange { .. } => {}
                 Op::Cast(x) if matches!(f.ty(x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool) => {}
                 Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => todo.push(x),
@@ -215,6 +215,6 @@ impl Codegen<'_> {
 
     /// Whether two scalars are one.
     fn equal(&self, a: Value, b: Value) -> bool {
-        a == b || matches!((self.f.op(a), self.f.op(b)), (Op::Slot { slot: a }, Op::Slot { slot: b }) if a == b)
+        a == b || matches!((self.f.op(a), self.f.op(b)), (Op::Word { word: a }, Op::Word { word: b }) if a == b)
     }
 }

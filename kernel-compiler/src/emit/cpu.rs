@@ -431,13 +431,13 @@ impl Writer<'_> {
 
     fn scalar(&self, v: Value, op: &Op) -> Expr {
         let t = self.f.ty(v).dtype;
-        let word = |slot: usize| Expr::from(Name::Words).element(slot);
+        let argument = |word: usize| Expr::from(Name::Words).element(word);
         match op {
             Op::Int(n) => number(*n, Some(t)),
             Op::Float(x) => float_literal(*x, t),
             Op::Bool(b) => (*b).into(),
-            Op::Slot { slot } if t == DType::U64 => word(*slot),
-            Op::Slot { slot } => call!(Function::FromBits64(t); word(*slot)),
+            Op::Word { word } if t == DType::U64 => argument(*word),
+            Op::Word { word } => call!(Function::FromBits64(t); argument(*word)),
             Op::ProgramId(axis) => Expr::from(Name::ProgramId).element(*axis),
             Op::NumPrograms(axis) => Expr::from(Name::Grid).element(*axis),
             Op::ReadVar(var) => Name::Var(*var).into(),
@@ -477,7 +477,7 @@ impl Writer<'_> {
     fn address(&self, place: &Address) -> Expr {
         let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
         let first = match place.base {
-            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].slot),
+            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].first_word),
             Base::Shared(array) => call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref()),
             Base::Pointer { address, .. } => self.at(address, Local::I),
         };
@@ -487,7 +487,7 @@ impl Writer<'_> {
     fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
         let inside = match place.base {
             Base::Slice(param) => {
-                let len = Expr::from(Name::Words).element(self.f.params[param].slot + 1);
+                let len = Expr::from(Name::Words).element(self.f.params[param].first_word + 1);
                 Some(self.index(place).less(len).group())
             }
             Base::Shared(array) => {

@@ -118,11 +118,11 @@ pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard>
         let (param, size) = (&f.params[m.param], f.params[m.param].dtype.size() as u64);
         let mut add = |of: &Number, test: Test| {
             let r = Guard { of: of.clone(), test };
-            if !of.slots.is_empty() && !known.contains(&r) {
+            if !of.words.is_empty() && !known.contains(&r) {
                 known.push(r);
             }
         };
-        add(&Number::slot(param.slot), Test::Multiple(16));
+        add(&Number::word(param.first_word), Test::Multiple(16));
         m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, i32::MAX as u64)));
         let (last, others) = m.dims.split_last().expect("a dimension");
         others.iter().for_each(|d| {

@@ -33,9 +33,9 @@ const WORTH_SHARING: Duration = Duration::from_micros(20);
 /// started by then do not run.
 ///
 /// # Safety
-/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these slots on this
-/// grid.
-pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
+/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these argument words
+/// on this grid.
+pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
     if grid.contains(&0) {
         return;
     }
@@ -51,8 +51,8 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
         let program =
             Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
         let around = FAILED.replace(&failed);
-        // SAFETY: the caller vouches for the code with these slots, in every program of the grid.
-        let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, slots) }));
+        // SAFETY: the caller vouches for the code with these argument words, in every program of the grid.
+        let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, words) }));
         FAILED.set(around);
         if let Err(panic) = ran {
             // The first: others may fail because they wait for it.
@@ -102,7 +102,7 @@ pub fn has_avx2_fma() -> bool {
     return false;
 }
 
-/// Calls `$body(program, slots)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
+/// Calls `$body(program, words)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
 /// and for others.
 ///
 /// # Safety
@@ -110,22 +110,22 @@ pub fn has_avx2_fma() -> bool {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! cpu_dispatch {
-    ($body:path, $program:expr, $slots:expr) => {{
+    ($body:path, $program:expr, $words:expr) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn vectorised(program: &$crate::cpu::Program, slots: &[u64]) {
+        unsafe fn vectorised(program: &$crate::cpu::Program, words: &[u64]) {
             // SAFETY: the caller's contract is the body's, and the processor has the features.
-            unsafe { $body(program, slots) }
+            unsafe { $body(program, words) }
         }
-        unsafe fn plain(program: &$crate::cpu::Program, slots: &[u64]) {
+        unsafe fn plain(program: &$crate::cpu::Program, words: &[u64]) {
             // SAFETY: the caller's contract is the body's.
-            unsafe { $body(program, slots) }
+            unsafe { $body(program, words) }
         }
         #[cfg(target_arch = "x86_64")]
         let f = if $crate::cpu::has_avx2_fma() { vectorised as $crate::CpuFn } else { plain as $crate::CpuFn };
         #[cfg(not(target_arch = "x86_64"))]
         let f = plain as $crate::CpuFn;
-        f($program, $slots)
+        f($program, $words)
     }};
 }
 

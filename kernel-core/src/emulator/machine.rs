@@ -128,17 +128,17 @@ impl Machine {
     }
 
     /// Runs every program of the grid.
-    pub fn run(mut self, slots: &[u64]) -> Result<Report, Failure> {
+    pub fn run(mut self, words: &[u64]) -> Result<Report, Failure> {
         assert!(CURRENT.get().is_null(), "a launch inside a launch");
         let machine = &raw mut self;
         CURRENT.set(machine);
         let _installed = Installed;
-        let (slots, Program { name, run, .. }): (*const [u64], _) = (slots, self.code);
+        let (words, Program { name, run, .. }): (*const [u64], _) = (words, self.code);
         let body = move |thread: u32, suspend: *const Suspend| {
             with(|m| m.suspends[thread as usize] = suspend);
-            // SAFETY: the caller of `launch` vouches for the code with these slots, which outlive the fibers: `run`
-            // drops them before it returns.
-            unsafe { run(&*slots) };
+            // SAFETY: the caller of `launch` vouches for the code with these argument words, which outlive the fibers:
+            // `run` drops them before it returns.
+            unsafe { run(&*words) };
             with(|m| {
                 m.finish_work();
                 m.end_thread();

@@ -57,7 +57,7 @@ pub const MAX_CLUSTER_THREADS: u32 = 4096;
 pub struct Program {
     /// The kernel's name.
     pub name: &'static str,
-    /// One thread of one program, given the slots.
+    /// One thread of one program, given the argument words.
     pub run: unsafe fn(&[u64]),
     /// Registers of a thread as it begins, of which warpgroups may hand some to each other; 0 if they may not.
     pub registers: u32,
@@ -103,17 +103,17 @@ impl Shape {
 /// Runs the programs of a launch, and stops at the first thing found wrong. What they stored until then stays stored.
 ///
 /// # Safety
-/// `program` is lowered code for these slots. Each region is memory that it may read, and write if mutable, and that
-/// nobody else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
+/// `program` is lowered code for these argument words. Each region is memory that it may read, and write if mutable,
+/// and that nobody else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
 pub unsafe fn launch(
     program: Program,
     shape: Shape,
-    slots: &[u64],
+    words: &[u64],
     regions: &[Region],
     options: &Options,
 ) -> Result<Report, Failure> {
     match shape.invalid(options) {
         Some(message) => Err(Failure::launch(message, options)),
-        None => machine::Machine::new(program, shape, regions, options).run(slots),
+        None => machine::Machine::new(program, shape, regions, options).run(words),
     }
 }

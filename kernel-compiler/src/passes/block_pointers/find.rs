@@ -29,7 +29,7 @@ impl Found {
     /// Tensor maps clip what they store at 16 bytes, and the launcher does not look at constants.
     pub fn can_be_stored(&self, f: &Func, place: &Address) -> bool {
         let last = &self.dims[self.dims.len() - 1].extent;
-        !last.slots.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
+        !last.words.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
     }
 }
 
@@ -57,10 +57,10 @@ pub fn find(
     let mut begins = Origins::new(f, sums);
     let index = sums.of(index).ok_or(INDEX)?;
     let strides = strides(&index).ok_or(INDEX)?;
-    let (unit, slot) = neighbours(&strides, flipped)
+    let (unit, word) = neighbours(&strides, flipped)
         .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
     // From here on that stride is 1.
-    let known = |s: &Polynomial| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
+    let known = |s: &Polynomial| if let Some(word) = word { s.with_one(word) } else { s.clone() };
     let rows = 1 - unit;
     let stride = known(&Polynomial::of(&strides[rows]))
         .number()
@@ -88,7 +88,7 @@ pub fn find(
         match begins.wrap(begin) {
             // All of the tile is inside, or none of it wraps around.
             Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
-                extents[d] = Some(Number::slot(w.extent))
+                extents[d] = Some(Number::word(w.extent))
             }
             Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
             // Without a limit an index below the first one is in memory, too.
@@ -108,12 +108,12 @@ pub fn find(
     let order = if planted!("block-pointer-extents-swapped") { [rows, unit] } else { [unit, rows] };
     let [columns, rows] = order.map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
     let mut guards: Vec<Guard> =
-        slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.guards).collect();
+        word.map(|w| Guard::word(w, Test::Equal(1))).into_iter().chain(begins.guards).collect();
     if let Base::Slice(param) = place.base {
         if !limited || !at.before.is_empty() {
             return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
         }
-        let asked = inside(&rows, &columns, &stride, f.params[param].slot + 1);
+        let asked = inside(&rows, &columns, &stride, f.params[param].first_word + 1);
         let asked = asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?;
         guards.extend(asked.into_iter().filter(|_| !planted!("block-pointer-slice-length-not-asked")));
     }
@@ -124,17 +124,17 @@ pub fn find(
         .unzip();
     dims.extend([
         Dim { extent: rows, stride },
-        Dim { extent: columns, stride: slot.map_or(Number::constant(1), Number::slot) },
+        Dim { extent: columns, stride: word.map_or(Number::constant(1), Number::word) },
     ]);
     at_dims.extend([at.row, at.column]);
     if dims.len() > MAX_RANK {
         return Err("its array has more than five dimensions");
     }
-    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), guards })
+    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: word.is_some(), guards })
 }
 
-/// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that
-/// open.
+/// The dimension whose elements are neighbours; with the argument word that has to be 1 for it, where the strides leave
+/// that open.
 fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
     let one = Number::constant(1);
     match [strides[0] == one, strides[1] == one] {
@@ -142,14 +142,14 @@ fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usi
         [true, _] => Some((0, None)),
         _ => {
             let d = if flipped { 0 } else { 1 };
-            Some((d, Some(strides[d].as_slot()?)))
+            Some((d, Some(strides[d].as_word()?)))
         }
     }
 }
 
-/// Whether a tensor map takes it; of slots the launcher sees to that.
+/// Whether a tensor map takes it; of argument words the launcher sees to that.
 fn is_stride(stride: &Number, size: u64) -> bool {
-    !stride.slots.is_empty()
+    !stride.words.is_empty()
         || stride.times.checked_mul(size).is_some_and(|bytes| bytes.is_multiple_of(16) && bytes < 1 << 40)
 }
 
@@ -181,9 +181,9 @@ struct Origin {
 
 impl Origin {
     /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what
-    /// has no slots along the columns, unless their mask knows nothing of it, or it is more than a tile's width; all
-    /// else, such as a batch's number times its stride, moves along a dimension of its own. `masks` have where those of
-    /// rows and columns begin.
+    /// has no argument words along the columns, unless their mask knows nothing of it, or it is more than a tile's
+    /// width; all else, such as a batch's number times its stride, moves along a dimension of its own. `masks` have
+    /// where those of rows and columns begin.
     fn of(
         sums: &Polynomials,
         index: &Polynomial,
@@ -198,24 +198,24 @@ impl Origin {
             mask.0.get(t) == Some(&n) || matches!(t, [Factor::Scalar(v)] if sums.end(*v).is_some())
         };
         for (t, &n) in index.0.iter().filter(|(t, _)| t.iter().all(|a| a.lane().is_none())) {
-            let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
-            let others: Vec<Factor> = t.iter().copied().filter(|a| a.slot().is_none()).collect();
+            let words: Vec<usize> = t.iter().filter_map(|a| a.word()).collect();
+            let others: Vec<Factor> = t.iter().copied().filter(|a| a.word().is_none()).collect();
             let term = |t: Vec<Factor>, n: i128| Polynomial([(t, n)].into());
             let times = i128::from(stride.times);
-            if let Some(rest) = without(t, &stride.slots).filter(|_| n % times == 0) {
-                let free = rest.iter().all(|a| a.slot().is_none());
+            if let Some(rest) = without(t, &stride.words).filter(|_| n % times == 0) {
+                let free = rest.iter().all(|a| a.word().is_none());
                 if others.is_empty() || row.map_or(free, |mask| belongs(mask, &rest, n / times)) {
                     at.row = at.row.add(&term(rest, n / times));
                     continue;
                 }
             } else if others.is_empty()
-                || slots.is_empty()
+                || words.is_empty()
                     && (n.unsigned_abs() <= width as u128 || column.is_some_and(|mask| belongs(mask, t, n)))
             {
                 at.column = at.column.add(&term(t.clone(), n));
                 continue;
             }
-            let stride = Number { times: u64::try_from(n).ok()?, slots };
+            let stride = Number { times: u64::try_from(n).ok()?, words };
             if !is_stride(&stride, size) {
                 return None;
             }
@@ -229,11 +229,11 @@ impl Origin {
     }
 }
 
-/// The factors that are left without these slots; none if not all of them are there.
-fn without(t: &[Factor], slots: &[usize]) -> Option<Vec<Factor>> {
+/// The factors that are left without these argument words; none if not all of them are there.
+fn without(t: &[Factor], words: &[usize]) -> Option<Vec<Factor>> {
     let mut rest = t.to_vec();
-    for &s in slots {
-        rest.remove(rest.iter().position(|&a| a == Factor::Slot(s))?);
+    for &w in words {
+        rest.remove(rest.iter().position(|&a| a == Factor::Word(w))?);
     }
     Some(rest)
 }
@@ -278,7 +278,7 @@ fn compared(f: &Func, sums: &Polynomials, mask: Option<Value>) -> Option<Vec<(Po
 fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: &mut Origins) -> Option<Number> {
     let ahead = at.sub(&limit.begin);
     let extent =
-        limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
+        limit.end.add(&ahead).number().filter(|n| !n.words.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
     // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is
     // beyond all numbers.
     let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Polynomial::of(&extent));
@@ -324,12 +324,12 @@ fn parts(f: &Func, sums: &Polynomials, v: Value) -> Option<(Polynomial, i128)> {
     Some((more.sub(&Polynomial::constant(of - 1)), of))
 }
 
-/// What makes all of a matrix lie in a slice, of which the length is in a slot.
+/// What makes all of a matrix lie in a slice, of which the length is in an argument word.
 fn inside(rows: &Number, columns: &Number, stride: &Number, len: usize) -> Option<Vec<Guard>> {
-    let narrow = match (columns == stride, stride.as_slot()) {
+    let narrow = match (columns == stride, stride.as_word()) {
         (true, _) => vec![],
-        (false, Some(slot)) => vec![Guard { of: columns.clone(), test: Test::AtMost(slot) }],
-        (false, None) if stride.slots.is_empty() => {
+        (false, Some(word)) => vec![Guard { of: columns.clone(), test: Test::AtMost(word) }],
+        (false, None) if stride.words.is_empty() => {
             vec![Guard { of: columns.clone(), test: Test::Within(0, stride.times) }]
         }
         _ => return None,

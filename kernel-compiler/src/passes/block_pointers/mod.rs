@@ -118,7 +118,7 @@ impl Rewrite {
                     let (v, span) = (*v, self.f.values[v.0 as usize].span);
                     out.push(s);
                     let begin = self.number(&w.begin, span, &mut out);
-                    let extent = self.scalar(Op::Slot { slot: w.extent }, span, &mut out);
+                    let extent = self.scalar(Op::Word { word: w.extent }, span, &mut out);
                     let begin = self.scalar(Op::Binary(Binary::Rem, begin, extent), span, &mut out);
                     self.begins.insert(v, begin);
                     continue;
@@ -205,7 +205,7 @@ impl Rewrite {
     fn factor(&mut self, a: Factor, span: Span, out: &mut Vec<Stmt>) -> Value {
         match a {
             Factor::Lane(_) => unreachable!("no part of where a tile begins"),
-            Factor::Slot(slot) => self.scalar(Op::Slot { slot }, span, out),
+            Factor::Word(word) => self.scalar(Op::Word { word }, span, out),
             Factor::Program(axis) => self.scalar(Op::ProgramId(axis), span, out),
             Factor::Programs(axis) => self.scalar(Op::NumPrograms(axis), span, out),
             Factor::Scalar(v) => v,
