@@ -94,8 +94,8 @@ pub enum BindError {
     },
 }
 
-/// Arrays that a call keeps in place; with more it allocates.
-const BUFFERS_IN_PLACE: usize = 12;
+/// The number of arrays up to which a call allocates nothing.
+const INLINE_BUFFERS: usize = 12;
 
 /// A kernel with its arguments bound: cheap, typed, not yet checked against a device. A runtime launches it.
 ///
@@ -127,7 +127,7 @@ const BUFFERS_IN_PLACE: usize = 12;
 pub struct Call<'a> {
     desc: &'static KernelDesc,
     words: SmallVec<[u64; INLINE_ARGUMENT_WORDS]>,
-    buffers: SmallVec<[BufferUse; BUFFERS_IN_PLACE]>,
+    buffers: SmallVec<[BufferUse; INLINE_BUFFERS]>,
     params_bound: usize,
     /// The first mistake; nothing is bound after it.
     mistake: Option<BindError>,

@@ -20,7 +20,8 @@ pub struct Congruence {
     pub rem: u64,
 }
 
-const LARGEST: u64 = 1 << 62;
+/// The modulus of a number that is known.
+const MAX_MODULUS: u64 = 1 << 62;
 
 impl Congruence {
     const UNKNOWN: Congruence = Congruence { modulus: 1, rem: 0 };
@@ -44,19 +45,19 @@ impl Congruence {
 
     fn mul(self, o: Self) -> Self {
         let scaled = |a: Self, k: Self| {
-            let modulus = a.modulus.saturating_mul(k.divisor()).min(LARGEST);
+            let modulus = a.modulus.saturating_mul(k.divisor()).min(MAX_MODULUS);
             Self::new(modulus, a.rem.wrapping_mul(k.rem))
         };
         match (self.modulus, o.modulus) {
-            (_, LARGEST) => scaled(self, o),
-            (LARGEST, _) => scaled(o, self),
-            _ => Self::new(self.divisor().saturating_mul(o.divisor()).min(LARGEST), 0),
+            (_, MAX_MODULUS) => scaled(self, o),
+            (MAX_MODULUS, _) => scaled(o, self),
+            _ => Self::new(self.divisor().saturating_mul(o.divisor()).min(MAX_MODULUS), 0),
         }
     }
 
     fn meet(self, o: Self) -> Self {
         let difference = self.rem ^ o.rem;
-        let agree = if difference == 0 { LARGEST } else { 1 << difference.trailing_zeros() };
+        let agree = if difference == 0 { MAX_MODULUS } else { 1 << difference.trailing_zeros() };
         Self::new(self.modulus.min(o.modulus).min(agree), self.rem)
     }
 
@@ -303,11 +304,11 @@ impl Context<'_> {
             };
         }
         match self.f.op(v) {
-            Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(LARGEST, *n as u64)),
+            Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, *n as u64)),
             Op::Word { word } => {
                 let of = |r: &Guard| match r.test {
                     Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
-                    Test::Equal(n) => Congruence::new(LARGEST, n),
+                    Test::Equal(n) => Congruence::new(MAX_MODULUS, n),
                     _ => Congruence::UNKNOWN,
                 };
                 let known = self.guards.iter().filter(|r| r.of.as_word() == Some(*word)).map(of);
@@ -315,7 +316,7 @@ impl Context<'_> {
             }
             Op::Arange { start } => {
                 let n = shape[0].next_power_of_two() as u64;
-                let divisibility = Congruence::new(if n == 1 { LARGEST } else { n }, *start as u64);
+                let divisibility = Congruence::new(if n == 1 { MAX_MODULUS } else { n }, *start as u64);
                 let element = if n == 1 { divisibility } else { Congruence::UNKNOWN };
                 AxisInfo {
                     dims: vec![DimInfo { contiguity: n, reverse_contiguity: 1, constancy: 1, divisibility }],
@@ -326,14 +327,14 @@ impl Context<'_> {
             Op::ReadVar(var) => self.vars[var.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(rank)),
             Op::Cast(x) if self.f.ty(*x).dtype.is_int() => self.get(*x),
             Op::Unary(Unary::Neg, x) => {
-                self.subtract(&AxisInfo::uniform(shape, Congruence::new(LARGEST, 0)), &self.get(*x))
+                self.subtract(&AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, 0)), &self.get(*x))
             }
             Op::Binary(Binary::Add, a, b) => self.add(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Sub, a, b) => self.subtract(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Mul, a, b) => self.multiply(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Shl, a, b) => match self.constant(*b) {
                 Some(k) if k < 62 && (k as usize) < 8 * self.f.ty(v).dtype.size() => {
-                    self.multiply(&self.get(*a), &AxisInfo::uniform(shape, Congruence::new(LARGEST, 1 << k)))
+                    self.multiply(&self.get(*a), &AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, 1 << k)))
                 }
                 _ => constancy(&[*a, *b]),
             },
@@ -373,7 +374,7 @@ impl Context<'_> {
 
     fn constant(&self, v: Value) -> Option<u64> {
         let c = self.get(v).element;
-        (c.modulus == LARGEST).then_some(c.rem)
+        (c.modulus == MAX_MODULUS).then_some(c.rem)
     }
 
     fn add(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
@@ -400,7 +401,7 @@ impl Context<'_> {
             let n = b.contiguity.max(b.reverse_contiguity);
             let highest = b
                 .divisibility
-                .add(Congruence::new(LARGEST, if planted!("axis-info-lowest-of-descending") { 0 } else { n - 1 }));
+                .add(Congruence::new(MAX_MODULUS, if planted!("axis-info-lowest-of-descending") { 0 } else { n - 1 }));
             DimInfo {
                 contiguity: b.reverse_contiguity,
                 reverse_contiguity: b.contiguity,
@@ -412,7 +413,7 @@ impl Context<'_> {
     }
 
     fn multiply(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
-        let one = Congruence::new(LARGEST, 1);
+        let one = Congruence::new(MAX_MODULUS, 1);
         if b.element == one {
             return a.clone();
         }

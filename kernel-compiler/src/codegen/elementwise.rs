@@ -99,8 +99,9 @@ impl Codegen<'_> {
     /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes
     /// few comparisons to say instead of one and a choice an element.
     fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
-        const MANY: usize = 16;
-        let compares = self.layouts.is_accumulator(v) && l.regs() >= MANY && !matches!(self.f.op(mask), Op::Splat(_));
+        const MIN_REGISTERS: usize = 16;
+        let compares =
+            self.layouts.is_accumulator(v) && l.regs() >= MIN_REGISTERS && !matches!(self.f.op(mask), Op::Splat(_));
         if compares { self.mask(mask, l) } else { None }
     }
 

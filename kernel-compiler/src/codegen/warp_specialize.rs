@@ -202,14 +202,14 @@ fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
     p.circular_buffers.iter().map(of).collect()
 }
 
-/// Registers of a producer's and a consumer's thread, where there are not enough for all to have the most.
+/// Registers of a producer thread and of a consumer thread, where all threads together cannot have `MAX_REGISTERS` each.
 fn registers(consumers: u32, threads: u32, blocks: u32, circular_buffers: usize) -> Option<(u32, u32)> {
     const REGISTERS: u32 = 65536;
-    const MOST: u32 = 255;
+    const MAX_REGISTERS: u32 = 255;
     // Below this the producer's scalars spill: its stage in every circular buffer, and the loops that fill them.
     let producer = if circular_buffers > 2 { 56 } else { 40 };
     let at_start = REGISTERS / (threads * blocks) / 8 * 8;
-    if at_start >= MOST - 7 {
+    if at_start >= MAX_REGISTERS - 7 {
         return None;
     }
     let consumer = ((at_start * threads).checked_sub(producer * PRODUCERS)? / consumers / 8 * 8).min(240);

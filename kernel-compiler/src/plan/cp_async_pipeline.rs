@@ -21,17 +21,19 @@ use crate::plan::wgmma_cp_async;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-/// Shared memory that every multiprocessor since sm_80 has for a program, and that of sm_80 for those who ask for more
-/// stages.
-const ROOM: usize = 99 << 10;
-const MOST: usize = 163 << 10;
-const STAGES: usize = 3;
-/// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles
-/// repeat.
+/// The shared memory that a program can have on every device since sm_80.
+const MIN_SHARED_BYTES: usize = 99 << 10;
+/// The shared memory of a program on sm_80. Kernels that set `stages` may use it.
+const SM80_SHARED_BYTES: usize = 163 << 10;
+/// The number of stages where the kernel sets none.
+const DEFAULT_STAGES: usize = 3;
+/// The shared memory of a program on sm_90a, which has `wgmma`.
 pub const MAX_WGMMA_SHARED_BYTES: usize = 227 << 10;
-const STAGES_OF_GROUPS: usize = 4;
-const ALIGN_OF_GROUPS: usize = 1024;
-/// The banks' width: where stages and their tiles begin.
+/// The default for `wgmma`: one more stage, since a stage is read while the next one is waited for.
+const DEFAULT_WGMMA_STAGES: usize = 4;
+/// The alignment of stages for `wgmma`: the swizzle repeats after so many bytes.
+const WGMMA_ALIGN: usize = 1024;
+/// The alignment of other stages and of their tiles: the width of the banks.
 const ALIGN: usize = 128;
 
 /// The work that a load is kept from.
@@ -79,9 +81,9 @@ impl CpAsyncBuffer {
         1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-late-stage-overwritten"))
     }
 
-    fn fitting(&self, room: (usize, usize)) -> usize {
-        let room = if self.stages.1 { room.1 } else { room.0 };
-        self.stages.0.min(room / self.bytes)
+    fn fitting(&self, bytes: (usize, usize)) -> usize {
+        let bytes = if self.stages.1 { bytes.1 } else { bytes.0 };
+        self.stages.0.min(bytes / self.bytes)
     }
 }
 
@@ -100,16 +102,21 @@ pub struct CopiedTile {
     pub smem_tile: Option<SwizzledSmemTile>,
 }
 
-/// Shared memory for circular buffers beside scratch buffers: by default, and at most.
-fn room(f: &Func, scratch_bytes: usize, groups: bool) -> (usize, usize) {
+/// The bytes of shared memory that circular buffers may use beside scratch buffers: by default, and where the kernel
+/// sets `stages`.
+fn circular_buffer_bytes(f: &Func, scratch_bytes: usize, groups: bool) -> (usize, usize) {
     let of = |bytes: usize| {
         (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(groups)))
     };
-    if groups { (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES)) } else { (of(ROOM), of(MOST)) }
+    if groups {
+        (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES))
+    } else {
+        (of(MIN_SHARED_BYTES), of(SM80_SHARED_BYTES))
+    }
 }
 
 fn align(groups: bool) -> usize {
-    if groups { ALIGN_OF_GROUPS } else { ALIGN }
+    if groups { WGMMA_ALIGN } else { ALIGN }
 }
 
 /// With `products` of warpgroups there is a plan only if all operands of these are copied ahead. `missed` gets the
@@ -184,7 +191,7 @@ fn buffer_of_loop(
     let (index, groups) = (all.buffers.len(), all.by_wgmma());
     let deferred_wait =
         wgmma_cp_async::deferred_wait(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
-    let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
+    let usual = if groups { DEFAULT_WGMMA_STAGES } else { DEFAULT_STAGES };
     let mut buffer = CpAsyncBuffer {
         index,
         bytes: 0,
@@ -248,7 +255,7 @@ fn buffer_of_loop(
     if tiles.is_empty() {
         return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
     }
-    if buffer.fitting(room(f, SharedArray::places(&f.shared).1, groups)) <= buffer.read() {
+    if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, groups)) <= buffer.read() {
         let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
@@ -374,7 +381,7 @@ impl CpAsyncPipeline {
         let groups = self.by_wgmma();
         let start = scratch_bytes.next_multiple_of(align(groups));
         // Circular buffers of loops that follow each other have the same bytes.
-        let stages = |r: &CpAsyncBuffer| r.fitting(room(f, scratch_bytes, groups)).max(1 + r.read());
+        let stages = |r: &CpAsyncBuffer| r.fitting(circular_buffer_bytes(f, scratch_bytes, groups)).max(1 + r.read());
         let place = |r: &CpAsyncBuffer| BufferPlace { buffer: r.index, start, bytes: r.bytes, stages: stages(r) };
         let mut places: Vec<BufferPlace> = self.buffers.values().map(place).collect();
         places.sort_by_key(|p| p.buffer);

@@ -25,8 +25,8 @@ pub struct Program {
     pub numbers: &'static [u64],
 }
 
-/// Less work than this is done before another thread has woken up.
-const WORTH_SHARING: Duration = Duration::from_micros(20);
+/// A launch that takes less time runs on one thread: another one would not wake up in time.
+const MIN_PARALLEL_TIME: Duration = Duration::from_micros(20);
 
 /// Runs `code` for every program of the grid, in no particular order: on the threads of the rayon pool that the caller
 /// is in, else on those of this process. If one panics, so does this, with the same payload; programs that have not
@@ -63,7 +63,7 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
     let start = Instant::now();
     run(0);
     let estimate = start.elapsed().saturating_mul(u32::try_from(total - 1).unwrap_or(u32::MAX));
-    if estimate < WORTH_SHARING {
+    if estimate < MIN_PARALLEL_TIME {
         (1..total).for_each(run);
     } else {
         threads::with(|threads| match threads {

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use super::report::SharedSite;
 
-/// Instructions of one warp between two barriers that are kept; later ones are not counted.
-const KEPT: usize = 1 << 16;
+/// The most instructions of one warp between two barriers. Later ones are not counted.
+const MAX_INSTRUCTIONS: usize = 1 << 16;
 const BANKS: u32 = 32;
 
 /// An access within its call, as lanes agree on it.
@@ -100,7 +100,7 @@ impl Banks {
             // The first lane to come here, or one that went another way before.
             _ => match warp.index.entry(key) {
                 Entry::Occupied(at) => *at.get(),
-                Entry::Vacant(_) if warp.instructions.len() == KEPT => return,
+                Entry::Vacant(_) if warp.instructions.len() == MAX_INSTRUCTIONS => return,
                 Entry::Vacant(new) => {
                     warp.instructions.push(Instruction { key, lanes: 0, bytes: bytes as u8, offsets: [0; 32] });
                     *new.insert(warp.instructions.len() - 1)

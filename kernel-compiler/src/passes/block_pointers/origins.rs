@@ -7,8 +7,8 @@ use crate::ir::walk::assigned;
 use crate::ir::{Binary, Func, Guard, Op, Test, Value};
 use std::collections::HashSet;
 
-/// Of an argument word that is the number of a row or a column.
-const LARGEST: u64 = 1 << 30;
+/// The largest term of an offset, in rows or columns.
+const MAX_TERM: u64 = 1 << 30;
 
 /// The largest number of a type with signs.
 fn most(t: DType) -> u64 {
@@ -73,7 +73,7 @@ impl<'a> Origins<'a> {
 
     fn term(&mut self, t: &[Factor], n: i128) -> bool {
         let words: Vec<usize> = t.iter().filter_map(|a| a.word()).collect();
-        let largest = (LARGEST as i128 / n) as u64;
+        let largest = (MAX_TERM as i128 / n) as u64;
         match words[..] {
             [] if t.is_empty() && largest == 0 => return false,
             [] => {}
