@@ -132,11 +132,11 @@ fn agree(name: &str, found: String) {
 
 #[test]
 fn plans_of_products() {
-    agree("routes_f16", products::<f16>(|p| p));
-    agree("routes_f32", products::<f32>(|p| p.precision(Precision::F32)));
-    agree("routes_tf32", products::<f32>(|p| p.precision(Precision::Tf32)));
-    agree("routes_i8", products::<i8>(|p| p));
-    agree("routes_f8", products::<f8e4m3>(|p| p));
+    agree("plans_f16", products::<f16>(|p| p));
+    agree("plans_f32", products::<f32>(|p| p.precision(Precision::F32)));
+    agree("plans_tf32", products::<f32>(|p| p.precision(Precision::Tf32)));
+    agree("plans_i8", products::<i8>(|p| p));
+    agree("plans_f8", products::<f8e4m3>(|p| p));
     assert_eq!(products::<f32>(|p| p), products::<f32>(|p| p.precision(Precision::F32)));
 }
 
@@ -156,7 +156,7 @@ fn plans_of_scaled_and_quantised_products() {
             writeln!(out, "matmul_int8 {m}x{n}x{k} zeros {zero_a} {zero_b}: {}", on.taken()).expect("text");
         }
     }
-    agree("routes_scaled", out);
+    agree("plans_scaled", out);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn of_batches() {
             writeln!(out, "f32 {batch} of {m}x{n}x{k} gap {gap}: {}", on.taken()).expect("text");
         }
     }
-    agree("routes_batches", out);
+    agree("plans_batches", out);
 }
 
 #[test]
@@ -210,5 +210,5 @@ fn of_attention() {
                 .expect("text");
         }
     }
-    agree("routes_attention", out);
+    agree("plans_attention", out);
 }
