@@ -47,7 +47,7 @@ pub(crate) fn launch(
 ) -> Result<()> {
     let desc = call.desc();
     let Some(emulated) = variant.emulated else {
-        return Err(Error::NotEmulated { kernel: desc.name, config: config.id });
+        return Err(Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None });
     };
     LAUNCHED.with_borrow_mut(|l| {
         if let Some(list) = l.as_mut().filter(|list| !list.iter().any(|v| core::ptr::eq(*v, variant))) {

@@ -297,9 +297,22 @@ impl Runtime {
     /// The variant and the grid of a configuration that takes these arguments; else why it does not.
     #[inline]
     fn taken(&self, desc: &KernelDesc, config: &'static ConfigDesc, words: &[u64]) -> Result<(usize, [u64; 3])> {
-        let variant = self.0.variant(config, words).ok_or_else(|| self.0.refusal(desc, config, words))?;
+        let variant = self.0.variant(config, words).ok_or_else(|| self.refusal(desc, config, words))?;
         let grid = self.grid(config, words);
         self.check_grid(config, grid, desc).map(|()| (variant, grid))
+    }
+
+    /// Why a configuration has no variant for these arguments, and on the emulated SM which other one has.
+    #[cold]
+    fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, words: &[u64]) -> Error {
+        let mut why = self.0.refusal(desc, config, words);
+        if let Error::NotEmulated { emulated, .. } = &mut why {
+            let takes = |c: &&'static ConfigDesc| {
+                self.0.variant(c, words).is_some() && self.check_grid(c, self.grid(c, words), desc).is_ok()
+            };
+            *emulated = desc.configs.iter().find(takes).map(|c| c.id);
+        }
+        why
     }
 
     /// That this backend takes a grid.

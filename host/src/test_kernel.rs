@@ -1,8 +1,8 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
 use tilewright_core::{
-    Call, ConfigDesc, CpuCode, DType, DeviceId, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc, ParamKind,
-    Pointees, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
+    Call, ConfigDesc, CpuCode, DType, DeviceId, Emulated, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc,
+    ParamKind, Pointees, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
 };
 
 const PARAMS: &[ParamDesc] = &[
@@ -102,6 +102,28 @@ pub(crate) static COPY: KernelDesc =
             bundle: None,
         })
     };
+
+/// As [`COPY`], with code for the emulated SM in its second configuration alone. That code does nothing.
+pub(crate) static EMULATED_IN_PART: KernelDesc = {
+    /// # Safety
+    /// None.
+    unsafe fn nothing(_: &[u64]) {}
+    const EMULATED: VariantDesc = VariantDesc {
+        emulated: Some(Emulated { run: nothing, threads: 32, shared_bytes: 0, ctas: 1, registers: 0, pdl: None }),
+        guards: &[aligned(&[0])],
+        ..VARIANTS[1]
+    };
+    // SAFETY: as of `COPY`; the code for the emulated SM touches nothing.
+    unsafe {
+        KernelDesc::new(KernelParts {
+            configs: &[
+                config("BLOCK=16", grid::<16>, copy::<16>),
+                ConfigDesc { variants: &[EMULATED], ..config("BLOCK=64", grid::<64>, copy::<64>) },
+            ],
+            ..*COPY.parts()
+        })
+    }
+};
 
 fn upwards(c: &GridCtx) -> [u64; 3] {
     [1, c.words[1].div_ceil(16), 1]

@@ -63,7 +63,7 @@ impl Inner {
         desc.configs.iter().enumerate().find_map(with).unwrap_or(Kind::NONE)
     }
 
-    /// Why a configuration has no variant for these arguments here.
+    /// Why a configuration has no variant for these arguments here. The launcher adds the configuration that has.
     #[cold]
     pub(crate) fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, words: &[u64]) -> Error {
         let refused =
@@ -76,7 +76,7 @@ impl Inner {
         let why = match general.and_then(|v| v.guards.iter().find(|g| !g.satisfied_by(words))) {
             Some(r) => requirement(desc, *r, words),
             None if matches!(self.backend, Backend::Emulator(_)) => {
-                return Error::NotEmulated { kernel: desc.name, config: config.id };
+                return Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
             }
             None => {
                 let mut targets: Vec<_> = config.variants.iter().filter_map(|v| v.only).collect();
