@@ -189,6 +189,23 @@ pub struct KernelParts {
 pub struct KernelDesc(KernelParts);
 
 impl KernelDesc {
+    /// What stands for the descriptors of a kernel with mistakes. The expansion of such a kernel reports them, so that
+    /// no program has it.
+    #[doc(hidden)]
+    pub const FAULTY: &'static KernelDesc = &KernelDesc(KernelParts {
+        name: "",
+        file: "",
+        line: 0,
+        types: "",
+        params: &[],
+        is_unsafe: true,
+        pdl: false,
+        tf32: false,
+        pointees: Pointees::None,
+        configs: &[],
+        bundle: None,
+    });
+
     /// A descriptor of these facts, which the expansion of `#[tile_kernel]` makes.
     ///
     /// # Safety

@@ -23,7 +23,7 @@ use tilewright_types::limits::{MAX_ARGUMENT_WORDS, MAX_BUFFERS, MAX_RANK};
 /// A kernel is built for each combination of the optional parameters that a call has.
 const MAX_OPTIONAL: usize = 4;
 /// Of a kernel with optional parameters: its types, its combinations of arguments and its configurations, multiplied.
-const MAX_INSTANCES: usize = 512;
+pub(crate) const MAX_INSTANCES: usize = 512;
 
 /// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and
 /// for all targets alike.
