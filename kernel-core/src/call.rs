@@ -32,7 +32,7 @@ pub struct BufferUse {
     pub mutable: bool,
 }
 
-/// The error of a call whose arguments are not those that its kernel takes.
+/// The error of a call whose arguments do not fit the parameters of its kernel.
 ///
 /// # Examples
 /// ```

@@ -144,7 +144,7 @@ pub struct KernelParts {
     /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability
     /// 9.0 on.
     pub pdl: bool,
-    /// Whether it multiplies f32 in tf32, so that what its configurations leave differs by as much as f16 would.
+    /// Whether it multiplies f32 in tf32, so that the results of its configurations differ by as much as those of f16.
     pub tf32: bool,
     /// The use of memory that is no argument.
     pub pointees: Pointees,
@@ -189,8 +189,8 @@ pub struct KernelParts {
 pub struct KernelDesc(KernelParts);
 
 impl KernelDesc {
-    /// What stands for the descriptors of a kernel with mistakes. The expansion of such a kernel reports them, so that
-    /// no program has it.
+    /// The descriptor that a kernel with mistakes gets. The expansion of such a kernel is an error, so that no program
+    /// contains it.
     #[doc(hidden)]
     pub const FAULTY: &'static KernelDesc = &KernelDesc(KernelParts {
         name: "",

@@ -66,8 +66,8 @@ impl Congruence {
     }
 }
 
-/// What is known along one dimension, as in Triton's `AxisInfo`. Contiguity and constancy are sizes of aligned groups
-/// of elements, powers of two.
+/// The facts of one dimension, as in Triton's `AxisInfo`. Contiguity and constancy are sizes of aligned groups of
+/// elements, powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DimInfo {
     /// In each group every element is one more than the one before.
@@ -136,15 +136,15 @@ impl AxisInfo {
     }
 }
 
-/// What the launcher vouches for.
+/// The guards that the launcher checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assume {
     Nothing,
     /// The last stride of every view is 1.
     Rows,
-    /// That, and addresses and sizes that make words.
+    /// Also: addresses and sizes are multiples of 4 bytes.
     Words,
-    /// That, and addresses and sizes that make vectors.
+    /// Also: addresses and sizes are multiples of 16 bytes.
     Vectors,
 }
 
@@ -177,12 +177,13 @@ impl AxisAnalysis {
         order
     }
 
-    /// Elements of `bytes` that one aligned access may move along `dim`, and whether their addresses descend.
+    /// The number of elements of `bytes` that one aligned access may have along `dim`, and whether their addresses
+    /// descend.
     pub fn vector(&self, f: &Func, index: Value, dim: usize, bytes: usize) -> (usize, bool) {
         self.vector_of(f, index, dim, self.widest / bytes)
     }
 
-    /// The same of at most so many elements.
+    /// The same, limited to a number of elements.
     fn vector_of(&self, f: &Func, index: Value, dim: usize, most: usize) -> (usize, bool) {
         let a = self.info(f, index).dims[dim];
         let descending = a.reverse_contiguity > a.contiguity;
@@ -197,8 +198,8 @@ impl AxisAnalysis {
         (n as usize, descending && n > 1)
     }
 
-    /// The same of an access. A tile of pointers has elements at any addresses. Code looks at an address of which no
-    /// alignment is known.
+    /// The same for an access. The elements of a tile of pointers have unrelated addresses. If the alignment of an
+    /// address is not known, the code tests it.
     pub fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
         let size = f.dtype_at(place).size();
         // A shared array begins aligned in every variant.
@@ -228,10 +229,10 @@ impl AxisAnalysis {
     }
 }
 
-/// What follows from requirements. `widest`: bytes of the widest access that these allow.
+/// The facts that follow from guards. `widest`: the bytes of the widest access that they allow.
 pub fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
     let mut cx = Context { f, guards: &guards, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
-    // Variables in loops: again until nothing is learnt. Every round loses a factor of two somewhere.
+    // Variables of loops need a fixed point. Every round lowers some fact by a factor of two.
     for _ in 0..64 {
         let before = cx.vars.clone();
         cx.block(&f.body);
@@ -338,7 +339,7 @@ impl Context<'_> {
                 }
                 _ => constancy(&[*a, *b]),
             },
-            // Those of negative numbers turn around at zero.
+            // The order of quotients of negative numbers changes at zero.
             Op::Binary(Binary::Div | Binary::Rem, a, b) if self.f.ty(v).dtype.is_signed() => constancy(&[*a, *b]),
             Op::Binary(op @ (Binary::Div | Binary::Rem), a, b) => match self.constant(*b) {
                 Some(k) if k.is_power_of_two() => self.by_power_of_two(*op, &self.get(*a), k),
@@ -396,7 +397,7 @@ impl Context<'_> {
     }
 
     fn subtract(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
-        // A negated run goes the other way: its lowest element is the one that was highest.
+        // Negation reverses a run: its lowest element is the one that was highest.
         let dims = b.dims.iter().map(|b| {
             let n = b.contiguity.max(b.reverse_contiguity);
             let highest = b

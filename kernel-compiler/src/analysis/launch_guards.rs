@@ -1,5 +1,5 @@
-//! What the `aligned` and `words` variants ask of their arguments: addresses, sizes and strides that make vectors, or
-//! words. The launcher looks at every call.
+//! The guards of the `aligned` and `words` variants: addresses, sizes and strides are multiples of 16 bytes, or of 4
+//! bytes. The launcher checks them at every call.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
@@ -7,12 +7,12 @@ use crate::ir::walk::{assigned, walk};
 use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What makes accesses of so many bytes. `learn` tells what follows from some requirements.
+/// The guards with which accesses have `bytes` bytes. `learn` gives the facts that follow from guards.
 pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
     let places = places(f);
     let elements = |p: &Address| (bytes / f.dtype_at(p).size()).max(1) as u64;
     let aligned = Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 });
-    // Code looks at an address that it computes.
+    // The code tests an address that the kernel computes.
     let addresses = places.iter().filter_map(|p| Some((f.params[p.param()?].first_word, aligned)));
     // Only what moves the addresses of tiles matters: a scalar access is never a vector.
     let mut sizes = BTreeMap::<usize, u64>::new();
@@ -24,15 +24,15 @@ pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAn
     }
     let sizes = sizes.into_iter().filter(|&(_, by)| by > 1);
     let sizes = sizes.map(|(s, by)| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
-    // What is asked for already, such as another stride to be 1.
+    // The guards of the function, such as another stride that is 1.
     let fixed =
         f.guards.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_word()?, r.test)));
     let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).chain(fixed).collect();
     let list =
         |all: &BTreeMap<usize, Test>| all.iter().map(|(&word, &test)| Guard::word(word, test)).collect::<Vec<_>>();
     let a = learn(list(&all));
-    // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1,
-    // if any is.
+    // A matrix that is contiguous in no known dimension has arguments for all its strides: the last of them is 1, if
+    // any is.
     let apart = |p: &Address| {
         f.shape(p.index).len() > 1
             && a.info(f, p.index).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
@@ -50,30 +50,30 @@ pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAn
     list(&all)
 }
 
-/// The last stride of a view: 1 where a view is an array in memory, and then its last dimension makes vectors.
+/// The last stride of a view. It is 1 where the view is an array in memory: then the last dimension is contiguous.
 fn is_last_stride(f: &Func, word: usize) -> bool {
     f.params.iter().any(|p| matches!(p.kind, ParamKind::View { rank, .. } if word == p.first_word + 2 * rank))
 }
 
-/// Argument words that reach the indices of tiles.
+/// The argument words that indices of tiles are computed from.
 struct Walk<'a> {
     f: &'a Func,
     seen: BTreeSet<(Value, bool, bool)>,
     words: BTreeSet<usize>,
-    /// What index tiles are multiplied with, and whether all of these are the last index of a matrix whose elements lie
-    /// apart.
+    /// The argument words that index tiles are multiplied by, and whether each of them is the stride of the last
+    /// dimension of a matrix that is contiguous in no known dimension.
     scale: BTreeMap<usize, bool>,
 }
 
 impl<'a> Walk<'a> {
-    /// Of the index of an access.
+    /// The words of the index of an access.
     fn of(f: &'a Func, p: &Address, apart: bool) -> Walk<'a> {
         let mut walk = Walk { f, seen: BTreeSet::new(), words: BTreeSet::new(), scale: BTreeMap::new() };
         walk.index(p.index, true, apart);
         walk
     }
 
-    /// `last`: of an index that may change along the last dimension.
+    /// `last`: the index may change along the last dimension.
     fn index(&mut self, v: Value, last: bool, apart: bool) {
         let f = self.f;
         let last = last && f.shape(v).last() != Some(&1);
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
             | Op::Fma(..) => {
                 f.op(v).operands().into_iter().for_each(|o| self.index(o, last, apart));
             }
-            // What wraps around at a multiple of a vector divides none.
+            // An index that wraps around at a multiple of a vector divides no vector.
             Op::Binary(Binary::Rem, a, b) if last => [*a, *b].into_iter().for_each(|o| self.index(o, last, apart)),
             Op::LoopVar => loop_bounds(&f.body, v).into_iter().for_each(|o| self.index(o, last, apart)),
             Op::ReadVar(var) => assigned(&f.body, *var).into_iter().for_each(|o| self.index(o, last, apart)),
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The argument word that a number, or a tile of one number, is.
+/// The argument word of a scalar, or of a tile whose elements are all that word.
 fn word_of(f: &Func, v: Value) -> Option<usize> {
     match f.op(v) {
         Op::Word { word } if f.ty(v).dtype.is_int() => Some(*word),
@@ -135,7 +135,7 @@ fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
         .collect()
 }
 
-/// Accesses to memory of the launch.
+/// The accesses to global memory.
 fn places(f: &Func) -> Vec<Address> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { place, .. } => Some(place.clone()),

@@ -1,21 +1,22 @@
-//! A dimension of an argument that one tile is to hold: `arange(BLOCK) < n`, and nothing that goes on behind the tile.
+//! Dimensions of arguments that must fit in one tile: the mask is `arange(BLOCK) < n`, and no loop covers the elements
+//! behind the tile.
 
 use crate::ir::walk::walk;
 use crate::ir::{Binary, Func, Op, Param, ParamKind, StmtKind, Value};
 use proc_macro2::Span;
 use std::collections::BTreeMap;
 
-/// A dimension of which elements behind the tile are never looked at.
+/// A dimension whose elements behind the tile are never accessed.
 pub struct SingleTile {
-    /// As a condition writes it: `n`, `x.dim(1)`.
+    /// The extent as source text: `n`, `x.dim(1)`.
     pub extent: String,
-    /// Elements that the tile holds.
+    /// The extent of the tile.
     pub holds: i128,
-    /// The place of the tile, or of the comparison.
+    /// The span of the tile or of the comparison.
     pub span: Span,
 }
 
-/// The dimensions of which a function masks one tile that begins at 0, and masks no other.
+/// The dimensions for which every masked tile of a function begins at 0.
 pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
     // By argument word: the largest tile and its place; none where another tile begins elsewhere.
     let mut tiles: BTreeMap<usize, Option<(i128, Span)>> = BTreeMap::new();
@@ -44,7 +45,7 @@ pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
     tiles.into_iter().filter_map(of).collect()
 }
 
-/// What is spread to a tile.
+/// The scalar that is broadcast to a tile.
 fn spread(f: &Func, mut v: Value) -> Value {
     while let Op::Splat(x) | Op::Broadcast(x) | Op::Expand(x, _) | Op::Cast(x) = *f.op(v) {
         v = x;
@@ -52,7 +53,7 @@ fn spread(f: &Func, mut v: Value) -> Value {
     v
 }
 
-/// The numbers of a tile of indices that counts from 0.
+/// The length of a tile of indices that counts from 0.
 fn begins_at_zero(f: &Func, v: Value) -> Option<i128> {
     let v = spread(f, v);
     match *f.op(v) {

@@ -16,10 +16,10 @@ const CLASSES: usize = 20;
 /// Free blocks of one class that a thread keeps.
 const MAX_FREE_BLOCKS: usize = 16;
 
-/// What a program panics with where a tile does not fit into memory; `launch` unwinds with it.
+/// The payload of the panic of a program whose tile does not fit into memory. `launch` unwinds with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// What was asked for.
+    /// The size of the allocation.
     pub bytes: u64,
 }
 
@@ -29,11 +29,11 @@ struct Pool {
 }
 
 impl Pool {
-    /// Gives everything back that is kept.
+    /// Frees all kept blocks.
     fn clear(&mut self) {
         for class in 0..CLASSES {
             for &p in &self.free[class][..std::mem::take(&mut self.count[class])] {
-                // SAFETY: `release` put it there, from an allocation of this class. Nobody has it now.
+                // SAFETY: `release` put it there, from an allocation of this class. It is not in use.
                 unsafe { dealloc(p, layout(class)) };
             }
         }
@@ -79,7 +79,7 @@ fn acquire(bytes: usize) -> NonNull<u8> {
     })
 }
 
-/// The same, once what this thread keeps has been given back. There is no panic hook to be run where memory is short.
+/// Allocates after all blocks that this thread keeps were freed. It fails without the panic hook, which may allocate.
 #[cold]
 fn acquire_cleared(class: usize) -> NonNull<u8> {
     // SAFETY: as in `acquire`.
@@ -110,7 +110,7 @@ fn release(p: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Room for elements, which may be uninitialised and are never dropped.
+/// Memory for elements, which may be uninitialised and are never dropped.
 pub struct Buffer<T> {
     start: NonNull<T>,
     len: usize,

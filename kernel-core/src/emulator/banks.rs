@@ -16,7 +16,7 @@ const BANKS: u32 = 32;
 /// An access within its call, as lanes agree on it.
 #[derive(Clone, Copy)]
 pub struct Access {
-    /// Index of the line and direction.
+    /// The index of the line and direction in `sites`.
     slot: u16,
     /// How many calls of that line this thread made before.
     call: u32,
@@ -114,7 +114,8 @@ impl Banks {
         warp.next[lane] = at + 1;
     }
 
-    /// Counts what the warps of these threads did since the last time: all lanes have come to a barrier or to the end.
+    /// Counts the accesses of the warps of these threads since the last call: all lanes have come to a barrier or to
+    /// the end.
     pub fn flush(&mut self, threads: Range<u32>) {
         for warp in &mut self.warps[threads.start as usize / 32..threads.end.div_ceil(32) as usize] {
             for i in warp.instructions.drain(..) {

@@ -4,9 +4,9 @@ use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, Test, Value};
 use crate::passes::block_pointers::origins::Origins;
 
-/// An extent that nothing is beyond: of what no mask limits.
+/// The extent of a dimension that no mask limits.
 pub const UNLIMITED: u64 = (1 << 31) - 128;
-/// Dimensions of an array that tensor maps take.
+/// The most dimensions of a tensor map.
 const MAX_RANK: usize = 5;
 
 const INDEX: &str =
@@ -18,30 +18,31 @@ const NEGATIVE: &str = "an index that no mask limits may be negative: cast signe
 pub struct Found {
     pub dims: Vec<Dim>,
     pub at: Vec<Polynomial>,
-    /// The tile's first dimension is the array's last one.
+    /// Whether the first dimension of the tile is the contiguous one of the array.
     pub across: bool,
-    /// Which dimension's elements are neighbours was left open by the strides.
+    /// Whether the strides left open which dimension is contiguous.
     pub chosen: bool,
     pub guards: Vec<Guard>,
 }
 
 impl Found {
-    /// Tensor maps clip what they store at 16 bytes, and the launcher does not look at constants.
+    /// Whether a tensor map can store to the array. The hardware clips rows at multiples of 16 bytes, and the launcher
+    /// does not check constants.
     pub fn can_be_stored(&self, f: &Func, place: &Address) -> bool {
         let last = &self.dims[self.dims.len() - 1].extent;
         !last.words.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
     }
 }
 
-/// What a mask says of one dimension: `begin + lane < end`.
+/// The condition of a mask for one dimension: `begin + lane < end`.
 struct Limit {
     dim: usize,
     begin: Polynomial,
     end: Polynomial,
 }
 
-/// The block pointer of an access to a matrix. `flipped`: the first dimension's elements are neighbours, where the
-/// strides leave that open.
+/// The block pointer of an access to a matrix. `flipped`: the first dimension is contiguous, where the strides leave
+/// that open.
 pub fn find(
     f: &Func,
     sums: &Polynomials,
@@ -59,7 +60,7 @@ pub fn find(
     let strides = strides(&index).ok_or(INDEX)?;
     let (unit, word) = neighbours(&strides, flipped)
         .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
-    // From here on that stride is 1.
+    // From here on the stride of the contiguous dimension is 1.
     let known = |s: &Polynomial| if let Some(word) = word { s.with_one(word) } else { s.clone() };
     let rows = 1 - unit;
     let stride = known(&Polynomial::of(&strides[rows]))
@@ -86,12 +87,12 @@ pub fn find(
     }
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
         match begins.wrap(begin) {
-            // All of the tile is inside, or none of it wraps around.
+            // The tile is inside of the extent, or it does not wrap around.
             Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
                 extents[d] = Some(Number::word(w.extent))
             }
             Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
-            // Without a limit an index below the first one is in memory, too.
+            // Without a limit an index below the first row or column is an element too.
             None if extents[d].is_none()
                 && !begins.counts_up(begin)
                 && !planted!("block-pointer-begins-below-zero") =>
@@ -133,8 +134,7 @@ pub fn find(
     Ok(Found { dims, at: at_dims, across: unit == 0, chosen: word.is_some(), guards })
 }
 
-/// The dimension whose elements are neighbours; with the argument word that has to be 1 for it, where the strides leave
-/// that open.
+/// The contiguous dimension, and the argument word that must be 1 for it, where the strides leave that open.
 fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
     let one = Number::constant(1);
     match [strides[0] == one, strides[1] == one] {
@@ -147,13 +147,13 @@ fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usi
     }
 }
 
-/// Whether a tensor map takes it; of argument words the launcher sees to that.
+/// Whether a tensor map takes a stride. The launcher checks strides that are argument words.
 fn is_stride(stride: &Number, size: u64) -> bool {
     !stride.words.is_empty()
         || stride.times.checked_mul(size).is_some_and(|bytes| bytes.is_multiple_of(16) && bytes < 1 << 40)
 }
 
-/// Elements from one index to the next, in either dimension.
+/// The strides of both dimensions in elements.
 fn strides(index: &Polynomial) -> Option<[Number; 2]> {
     let mut strides = [None, None];
     for (t, n) in &index.0 {
@@ -171,19 +171,19 @@ fn strides(index: &Polynomial) -> Option<[Number; 2]> {
     Some([rows?, columns?])
 }
 
-/// Where a tile begins.
+/// The offsets of a tile.
 struct Origin {
     row: Polynomial,
     column: Polynomial,
-    /// In dimensions beyond these, with their strides.
+    /// The offsets in further dimensions, with their strides.
     before: Vec<(Number, Polynomial)>,
 }
 
 impl Origin {
-    /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what
-    /// has no argument words along the columns, unless their mask knows nothing of it, or it is more than a tile's
-    /// width; all else, such as a batch's number times its stride, moves along a dimension of its own. `masks` have
-    /// where those of rows and columns begin.
+    /// The offsets of an index whose columns are contiguous. A term that is a multiple of the stride of the rows is an
+    /// offset of rows. A constant is an offset of columns, and so is a term without argument words that is in the mask
+    /// of the columns or does not exceed the width of the tile. Every other term, such as the number of a batch times
+    /// its stride, gets a dimension of its own. `[row, column]` are the offsets in the masks of rows and columns.
     fn of(
         sums: &Polynomials,
         index: &Polynomial,
@@ -193,7 +193,7 @@ impl Origin {
         size: u64,
     ) -> Option<Origin> {
         let mut at = Origin { row: Polynomial::default(), column: Polynomial::default(), before: vec![] };
-        // Part of what the mask compares, or counted by a loop, of which the mask has what is left.
+        // The mask has the term, or the term is counted by a loop whose remaining count is in the mask.
         let belongs = |mask: &Polynomial, t: &[Factor], n: i128| {
             mask.0.get(t) == Some(&n) || matches!(t, [Factor::Scalar(v)] if sums.end(*v).is_some())
         };
@@ -229,7 +229,7 @@ impl Origin {
     }
 }
 
-/// The factors that are left without these argument words; none if not all of them are there.
+/// The factors without these argument words; none if one of the words is no factor.
 fn without(t: &[Factor], words: &[usize]) -> Option<Vec<Factor>> {
     let mut rest = t.to_vec();
     for &w in words {
@@ -238,10 +238,10 @@ fn without(t: &[Factor], words: &[usize]) -> Option<Vec<Factor>> {
     Some(rest)
 }
 
-/// The comparisons that a mask is made of, each as an index and what it is below.
+/// The comparisons of a mask, each as an index and its limit.
 fn compared(f: &Func, sums: &Polynomials, mask: Option<Value>) -> Option<Vec<(Polynomial, Polynomial)>> {
     let Some(mask) = mask else { return Some(vec![]) };
-    // Lanes of a comparison, seen from the mask.
+    // The lanes of a comparison in the dimensions of the mask.
     fn collect(
         f: &Func,
         sums: &Polynomials,
@@ -274,7 +274,7 @@ fn compared(f: &Func, sums: &Polynomials, mask: Option<Value>) -> Option<Vec<(Po
     Some(out)
 }
 
-/// The extent of a dimension by a mask, of a tile that begins at `at`.
+/// The extent of a dimension according to a mask, for a tile that begins at `at`.
 fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: &mut Origins) -> Option<Number> {
     let ahead = at.sub(&limit.begin);
     let extent =
@@ -288,7 +288,7 @@ fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: 
     .then_some(extent)
 }
 
-/// Whether what a loop has counted is never beyond an extent that the loop ends at.
+/// Whether the count of a loop never exceeds the extent at which the loop ends.
 fn reaches(f: &Func, sums: &Polynomials, counted: &Polynomial, extent: &Polynomial) -> bool {
     let Some((t, &by)) = counted.0.iter().next().filter(|_| counted.0.len() == 1) else { return false };
     let [Factor::Scalar(iv)] = t[..] else { return false };
@@ -299,13 +299,13 @@ fn reaches(f: &Func, sums: &Polynomials, counted: &Polynomial, extent: &Polynomi
     }
 }
 
-/// Whether a number is an extent, or the smaller one of that and another.
+/// Whether a number is an extent, or the minimum of the extent and another number.
 fn at_most(f: &Func, sums: &Polynomials, v: Value, extent: &Polynomial) -> bool {
     sums.of(v).as_ref() == Some(extent)
         || matches!(*f.op(v), Op::Binary(Binary::Min, a, b) if at_most(f, sums, a, extent) || at_most(f, sums, b, extent))
 }
 
-/// `cdiv(n, of)`: in parts of so many, how many there are.
+/// The operands of `cdiv(n, of)`, if a value is one.
 fn parts(f: &Func, sums: &Polynomials, v: Value) -> Option<(Polynomial, i128)> {
     let divided = |v: Value, op: Binary| match *f.op(v) {
         Op::Binary(o, a, b) if o == op => Some((sums.of(a)?, sums.of(b)?.as_constant().filter(|&n| n > 0)?)),
@@ -324,7 +324,7 @@ fn parts(f: &Func, sums: &Polynomials, v: Value) -> Option<(Polynomial, i128)> {
     Some((more.sub(&Polynomial::constant(of - 1)), of))
 }
 
-/// What makes all of a matrix lie in a slice, of which the length is in an argument word.
+/// The guards with which a matrix is within a slice, whose length is an argument word.
 fn inside(rows: &Number, columns: &Number, stride: &Number, len: usize) -> Option<Vec<Guard>> {
     let narrow = match (columns == stride, stride.as_word()) {
         (true, _) => vec![],

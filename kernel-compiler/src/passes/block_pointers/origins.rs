@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// The largest term of an offset, in rows or columns.
 const MAX_TERM: u64 = 1 << 30;
 
-/// The largest number of a type with signs.
+/// The largest number of a signed type.
 fn most(t: DType) -> u64 {
     (1 << (8 * t.size() - 1)) - 1
 }
@@ -34,7 +34,7 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// Arguments with signs are no negative numbers: as argument words these have no sign.
+    /// Asks that signed arguments are not negative: argument words have no sign.
     pub fn signs(&mut self, sums: &[&Polynomial]) {
         let mut todo: Vec<Polynomial> = sums.iter().map(|s| (*s).clone()).collect();
         while let Some(sum) = todo.pop() {
@@ -57,7 +57,7 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// How a tile wraps around that begins so, if it does, and whether it begins there and nowhere else.
+    /// How a tile with this offset wraps around, if it does, and whether the offset has no other term.
     pub fn wrap(&mut self, begin: &Polynomial) -> Option<(Wrap, bool)> {
         let tile = begin.factors().find_map(Factor::wrapped)?;
         let w = self.sums.wrap(tile);
@@ -66,7 +66,7 @@ impl<'a> Origins<'a> {
         Some((w, *begin == Polynomial::factor(Factor::Wrapped(tile))))
     }
 
-    /// Whether a begin is no negative number; what that asks of argument words is noted.
+    /// Whether an offset is not negative. The guards for argument words are noted.
     pub fn counts_up(&mut self, begin: &Polynomial) -> bool {
         begin.counts_up() && begin.0.iter().all(|(t, &n)| self.term(t, n))
     }
@@ -87,11 +87,11 @@ impl<'a> Origins<'a> {
         })
     }
 
-    /// Whether a number is made without subtraction and signs, or is no larger than one that is.
+    /// Whether a number is computed without subtraction and signed numbers, or is at most such a number.
     fn scalar(&mut self, v: Value, seen: &mut HashSet<Value>) -> bool {
         let f = self.f;
         if !seen.insert(v) {
-            // A variable that is made of itself grows.
+            // A variable that is computed from itself grows.
             return true;
         }
         match *f.op(v) {

@@ -1,17 +1,17 @@
-//! What keeps a function from being partitioned. What every CTA does on its own must be its own, or the same as the
-//! others do.
+//! The reasons why a function cannot be partitioned. An effect of a CTA must belong to its part, or be the same in all
+//! CTAs.
 
 use super::dims::{Dims, Refused};
 use crate::ir::walk::{uses, values, walk, written};
 use crate::ir::{Array, Atomic, Func, MAX_REGISTERS, Op, StmtKind, Value, padded_elements};
 use std::collections::{BTreeMap, HashSet};
 
-/// Dimensions of a value that are parted.
+/// The partitioned dimensions of a value.
 fn count(f: &Func, dims: &Dims, parted: &HashSet<usize>, v: Value) -> usize {
     (0..f.shape(v).len()).filter(|&d| parted.contains(&dims.class(v, d))).count()
 }
 
-/// Of a function whose CTAs share out the rows of products.
+/// Checks a function in which the rows of products are partitioned.
 pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
     let kept = dims.whole.iter().chain(&dims.reduced).find(|(d, _)| parted.contains(&dims.find(*d)));
     if let Some((_, by)) = kept {
@@ -32,7 +32,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
                     return Err(("what one thread block stores another may read", here));
                 }
                 if count(f, dims, parted, *v) > 1 {
-                    return Err(("rows and columns of a tile would both be shared out", here));
+                    return Err(("rows and columns of a tile would both be partitioned", here));
                 }
                 let of = |d: usize| f.shape(*v)[d];
                 if (0..f.shape(*v).len())
@@ -50,16 +50,16 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
     Ok(())
 }
 
-/// Of the function of one CTA.
+/// Checks the function of one CTA.
 pub(super) fn sizes(f: &Func) -> Result<(), Refused> {
     let threads = f.warps as usize * 32;
     match values(&f.body).find(|&v| padded_elements(f.shape(v)) > MAX_REGISTERS * threads) {
-        Some(v) => Err(("this tile is not shared out: it takes too many registers of each thread", Some(f.span(v)))),
+        Some(v) => Err(("this tile is not partitioned: it takes too many registers of each thread", Some(f.span(v)))),
         None => Ok(()),
     }
 }
 
-/// What a function does to an array.
+/// The accesses of a function to an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -67,7 +67,7 @@ enum Kind {
     Update,
 }
 
-/// Of a function whose CTAs share out another dimension. What is not parted is done by the first of them alone.
+/// Checks a function in which another dimension is partitioned. The first CTA alone stores tiles that are not.
 pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
     let uses = uses(f);
     let mut arrays = BTreeMap::<Array, Vec<(Kind, bool, proc_macro2::Span)>>::new();
@@ -81,7 +81,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
             StmtKind::Let(v) => {
                 let here = f.span(*v);
                 if count(f, dims, parted, *v) > 1 {
-                    return Err(("two dimensions of a tile would both be shared out", Some(here)));
+                    return Err(("two dimensions of a tile would both be partitioned", Some(here)));
                 }
                 match f.op(*v) {
                     Op::Load { place, .. } => _ = note(place.array(), Kind::Read, *v, here),
