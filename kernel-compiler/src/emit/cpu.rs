@@ -1,4 +1,4 @@
-//! The CPU meaning of an instance: what one program does to whole tiles, as loops that LLVM vectorises.
+//! The CPU function of an instance: the operations of one program on whole tiles, as loops that LLVM vectorises.
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
@@ -139,7 +139,7 @@ impl Writer<'_> {
                 self.line(call!(function; [t]; self.shape(*value), number(run, None), of_i(addr), of_i(ok), of_i(val)));
             }
             StmtKind::Clear { array, .. } => {
-                // Zeros, in memory of their own: nobody sees what the array held before.
+                // Zeros, in new memory: no program sees the earlier contents of the array.
                 let bytes = number(f.shared[*array].bytes(), None);
                 self.line(Stmt::bind(Name::SharedArray(*array), call!(Cpu::SharedArray; bytes)));
             }
@@ -368,7 +368,7 @@ impl Writer<'_> {
         call!(Cpu::Each; self.shape(values[0]), of_i(Expr::Tuple(elements))).by_ref()
     }
 
-    /// A value by what a function gives: the value itself, or, of several tiles, all results together.
+    /// Defines a value as the result of a function; of an operation on several tiles, as all results together.
     fn results(&mut self, v: Value, count: usize, given: Expr) {
         if count > 1 {
             self.line(Stmt::bind(Name::Results(v), given));

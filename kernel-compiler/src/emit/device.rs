@@ -18,7 +18,7 @@ pub struct DeviceUnit {
     pub entries: Vec<EntryMeta>,
 }
 
-/// What a launch must know of an entry.
+/// The facts of an entry that a launch needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryMeta {
     pub name: String,

@@ -16,8 +16,8 @@ pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Re
     Ok(format!("[{}]", extents.join(", ")))
 }
 
-/// The body of `fn(&GridCtx) -> bool` for what a configuration requires of its arguments, and its text; none where it
-/// requires nothing.
+/// The body of `fn(&GridCtx) -> bool` for the conditions of a configuration on its arguments, and their text; none
+/// where it has no conditions.
 pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
     let cx = Grid { k, choice, config, names: vec![], d };
     let (mut code, mut texts) = (vec![], vec![]);
@@ -32,7 +32,7 @@ pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) 
     Ok((!code.is_empty()).then(|| (code.join(" && "), texts.join(" && "))))
 }
 
-/// Reports the mistakes in what a kernel's first instance has for a grid and requires.
+/// Reports the mistakes in the grid and the conditions of a kernel's first instance.
 pub fn check(k: &Kernel, choice: &Choice, d: &Diagnostics) {
     if let Some(config) = k.configs.first() {
         let (_, _) = (body(k, choice, config, d), condition(k, choice, config, d));

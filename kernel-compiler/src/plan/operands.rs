@@ -85,7 +85,7 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         (DType::F32, Precision::Tf32) => {}
         // In the variants for TMA the pass `tf32x3` has decomposed them.
         (DType::F32, Precision::Tf32x3) => {
-            return Err(missed("the operands of `.tf32x3()` are taken apart, where all threads copy".into()));
+            return Err(missed("`.tf32x3()` uses `wgmma` only where TMA copies the operands".into()));
         }
         (DType::F32, Precision::Ieee) => {
             return Err(missed("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it".into()));

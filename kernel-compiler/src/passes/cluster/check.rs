@@ -29,7 +29,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
                     return Err(("an atomic would be made by every thread block", here));
                 }
                 if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.array())) {
-                    return Err(("what one thread block stores another may read", here));
+                    return Err(("a thread block may read elements that another one stores", here));
                 }
                 if count(f, dims, parted, *v) > 1 {
                     return Err(("rows and columns of a tile would both be partitioned", here));
@@ -93,11 +93,11 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                         };
                         if !note(place.array(), kind, *v, here) {
                             if uses[v.0 as usize] > 0 {
-                                return Err(("one thread block alone would know what the atomic gives", Some(here)));
+                                return Err(("only one thread block would have the result of the atomic", Some(here)));
                             }
                             if !relaxed {
-                                let why = "one thread block makes this atomic, which would order what the others do: \
-                                    add `.relaxed()` if it need not";
+                                let why = "one thread block executes this atomic, which would have to order the accesses \
+                                    of the others: add `.relaxed()` if it need not";
                                 return Err((why, Some(here)));
                             }
                         }
@@ -112,7 +112,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
     for accesses in arrays.values() {
         let mixed = accesses.iter().any(|a| a.0 != accesses[0].0);
         if let Some((.., span)) = accesses.iter().find(|(_, is_parted, _)| mixed && !is_parted) {
-            return Err(("what one thread block stores another may read", Some(*span)));
+            return Err(("a thread block may read elements that another one stores", Some(*span)));
         }
     }
     Ok(())
