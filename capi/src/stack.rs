@@ -4,10 +4,10 @@ use corosensei::stack::DefaultStack;
 use std::cell::{Cell, RefCell};
 use std::io;
 
-/// What a call is sure to have: kernels on the CPU keep arrays on the stack, and the driver may compile.
-const NEEDED: usize = 1 << 20;
-/// A stack of this library's. It is mapped as it is touched.
-const OWN: usize = 8 << 20;
+/// The least stack that a call runs on: kernels on the CPU keep arrays there, and the driver may compile.
+const MIN_STACK_BYTES: usize = 1 << 20;
+/// The size of a stack that this library makes. Its pages are mapped as they are touched.
+const STACK_BYTES: usize = 8 << 20;
 
 thread_local! {
     /// Where the thread's stack begins and ends; zeros until it was asked for.
@@ -17,11 +17,11 @@ thread_local! {
 
 /// Runs `f`, which does not panic. Errors: there is no memory for a stack; `f` was not run then.
 pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> Result<R, String> {
-    if left().is_some_and(|bytes| bytes >= NEEDED) {
+    if left().is_some_and(|bytes| bytes >= MIN_STACK_BYTES) {
         return Ok(f());
     }
     let kept = STACK.try_with(|s| s.borrow_mut().take()).ok().flatten();
-    let mut stack = kept.map_or_else(|| DefaultStack::new(OWN), Ok).map_err(|e| no_stack(&e))?;
+    let mut stack = kept.map_or_else(|| DefaultStack::new(STACK_BYTES), Ok).map_err(|e| no_stack(&e))?;
     let result = corosensei::on_stack(&mut stack, f);
     let _ = STACK.try_with(|s| *s.borrow_mut() = Some(stack));
     Ok(result)
@@ -31,7 +31,7 @@ pub(crate) fn with_room<R>(f: impl FnOnce() -> R) -> Result<R, String> {
 fn no_stack(e: &io::Error) -> String {
     let has = left().map_or("an unknown rest of its stack".into(), |bytes| format!("{bytes} bytes of stack"));
     format!(
-        "the calling thread has {has} left, a call needs {NEEDED}, and a stack of {OWN} bytes cannot be mapped ({e}): \
+        "the calling thread has {has} left, a call needs {MIN_STACK_BYTES}, and a stack of {STACK_BYTES} bytes cannot be mapped ({e}): \
          give the thread a larger stack, or free memory"
     )
 }

@@ -103,8 +103,8 @@ impl Sort {
     }
 }
 
-/// Up to so many elements are sorted by one program.
-const FEW: usize = 4096;
+/// The most elements that one program sorts.
+const MAX_SINGLE_PROGRAM: usize = 4096;
 
 /// `y` = the greatest elements of `x`, as many as it has places, in descending order. NaN is greater than all numbers,
 /// and 0 is greater than -0.
@@ -136,7 +136,7 @@ pub fn top_k_selection<'a>(on: &impl Queue, x: impl AsSlice<'a, f32>, y: impl As
     on.launch(k::count_second_digits(&candidates, &mut counts, k))?;
     on.launch(k::count_third_digits(&candidates, &mut counts, k))?;
     on.launch(k::select(&candidates, &mut selected, &mut counts, k))?;
-    if k <= FEW {
+    if k <= MAX_SINGLE_PROGRAM {
         return on.launch(k::sort_few_descending(&selected, y));
     }
     let mut s = Sort::new(on, k)?;

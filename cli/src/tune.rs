@@ -33,8 +33,8 @@ pub struct Args {
     backend: Backend,
 }
 
-/// What the shipped configurations may lose against those found here.
-const MAY_LOSE: f64 = 0.02;
+/// The time that shipped configurations may lose to the tuned ones, as a part of it.
+const MAX_LOSS: f64 = 0.02;
 
 /// Results are kept in the cache (see `tile doctor`); launches use them from then on.
 pub fn main(args: Args) -> Result<bool> {
@@ -67,7 +67,7 @@ pub fn main(args: Args) -> Result<bool> {
             let reports = tune(&rt, op, &Setup::plain(dtype, size, 1))?;
             bar.suspend(|| reports.iter().for_each(|(kernel, report)| print(&lines, kernel, size, report)));
             let loses = |(kernel, report): &(&'static KernelDesc, Report)| {
-                Some((label(kernel), report.shipped_loses().filter(|l| *l > MAY_LOSE)?))
+                Some((label(kernel), report.shipped_loses().filter(|l| *l > MAX_LOSS)?))
             };
             slow.extend(reports.iter().filter_map(loses).map(|(kernel, l)| {
                 format!(

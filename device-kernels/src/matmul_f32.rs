@@ -162,7 +162,7 @@ pub mod f32_products {
 
     /// From this depth on, truncation by tensor cores over CHUNK of the depth is less than the rounding of the whole
     /// sum.
-    const LONG: usize = 1024;
+    const MIN_CHUNKED_K: usize = 1024;
 
     /// 3xTF32 of operands that [`tf32_decompose`](fn@tf32_decompose) has decomposed: the product of the low parts is
     /// left out. Tensor cores sum CHUNK of the depth; chunks are added in f32, since tensor cores truncate low bits.
@@ -189,7 +189,7 @@ pub mod f32_products {
         let depth = a_high.dim(1);
         for_each_tile::<{ Scheduler::Persistent }, GROUP>(tiles, |i, j| {
             let (r, s) = (i * BM, j * BN);
-            let chunk = if depth < LONG { BK } else { CHUNK };
+            let chunk = if depth < MIN_CHUNKED_K { BK } else { CHUNK };
             let mut acc = zeros::<f32>([BM, BN]);
             for start in range(0, depth, chunk) {
                 let mut part = zeros::<f32>([BM, BN]);

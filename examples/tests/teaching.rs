@@ -369,7 +369,7 @@ fn products_of_views() {
                 let mut out = Buffer::<f16>::zeros(rt, m * (n + gap)).unwrap();
                 let z = out.as_slice_mut_arg().strided([m, n], [n + gap, 1]).unwrap();
                 let call = matmul_views(x.view([m, k]).unwrap(), y.view([k, n]).unwrap(), z);
-                assert_eq!(by_maps.variant(call.slots(), |_| true), variant, "{m} {n} {k}");
+                assert_eq!(by_maps.variant(call.words(), |_| true), variant, "{m} {n} {k}");
                 let options = LaunchOptions { config: config.map(|c| c.id), ..Default::default() };
                 match rt.launch_with(rt.stream(), call, &options) {
                     Err(Error::CannotLaunch { why, .. }) => {

@@ -25,17 +25,18 @@ pub fn main() -> tilewright_runtime::Result<()> {
 
     for (name, stream) in [("default stream", rt.stream()), ("own stream", &own)] {
         let function = bare(k.bundle.expect("a bundle"), "add_64");
-        let mut slots = [x.addr(), 64, y.addr(), 64];
+        let mut words = [x.addr(), 64, y.addr(), 64];
         let mut ways: Vec<(&str, Box<dyn FnMut() -> tilewright_runtime::Result<()> + '_>)> = Vec::new();
         let raw = stream.as_raw();
         ways.push((
             "bare cuLaunchKernel",
             Box::new(move || {
                 let mut params = [core::ptr::null_mut(); 4];
-                for (p, s) in params.iter_mut().zip(&mut slots) {
+                for (p, s) in params.iter_mut().zip(&mut words) {
                     *p = (s as *mut u64).cast();
                 }
-                // SAFETY: the kernel's parameters are the four slots, of buffers that outlive the stream's work.
+                // SAFETY: the kernel's parameters are the four argument words, of buffers that outlive the stream's
+                // work.
                 let code = unsafe {
                     sys::cuLaunchKernel(
                         function,

@@ -47,7 +47,7 @@ pub(crate) fn launch(
 ) -> Result<()> {
     let desc = call.desc();
     let Some(emulated) = variant.emulated else {
-        return Err(Error::NotEmulated { kernel: desc.name, config: config.id });
+        return Err(Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None });
     };
     LAUNCHED.with_borrow_mut(|l| {
         if let Some(list) = l.as_mut().filter(|list| !list.iter().any(|v| core::ptr::eq(*v, variant))) {
@@ -57,12 +57,12 @@ pub(crate) fn launch(
     let regions = regions(stream, call, emulated.pdl.unwrap_or_default());
     let program =
         Program { name: desc.name, run: emulated.run, registers: emulated.registers, pdl: emulated.pdl.is_some() };
-    let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.slots())).collect::<Result<Vec<_>>>()?;
-    let slots: Vec<u64> =
-        call.slots().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
+    let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.words())).collect::<Result<Vec<_>>>()?;
+    let words: Vec<u64> =
+        call.words().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
     let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
-    // SAFETY: the code is that of these slots, and the call vouches for the memory they name.
-    let ran = unsafe { emulator::launch(program, shape, &slots, &regions, options) };
+    // SAFETY: the code is that of these argument words, and the call vouches for the memory they name.
+    let ran = unsafe { emulator::launch(program, shape, &words, &regions, options) };
     match ran {
         Ok(report) => {
             // A line that cannot be written is lost.
@@ -104,8 +104,8 @@ pub(crate) fn check_grid(
     Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why })
 }
 
-fn tensor_map(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Result<TensorMap> {
-    let g = Geometry::of(desc, map, slots).ok_or_else(|| malformed(desc))?;
+fn tensor_map(desc: &KernelDesc, map: &MapDesc, words: &[u64]) -> Result<TensorMap> {
+    let g = Geometry::of(desc, map, words).ok_or_else(|| malformed(desc))?;
     Ok(TensorMap::new(
         g.base,
         g.dtype.size() as u32,
@@ -131,7 +131,7 @@ fn regions(stream: &Stream, call: &Call, pdl: &[u8]) -> Vec<Region> {
     all.iter()
         .map(|b| {
             let param = desc.params.get(b.param as usize);
-            let raw = param.is_some_and(|p| p.kind.slots() == 1);
+            let raw = param.is_some_and(|p| p.kind.words() == 1);
             // An output that is allowed to be an input makes that memory writable.
             let same = |o: &&tilewright_core::BufferUse| o.start == b.start && o.bytes == b.bytes;
             Region {

@@ -218,14 +218,16 @@ pub enum Error {
 
     /// The configuration was not compiled for the emulated SM.
     #[error(
-        "{kernel}: configuration {config} has no code for the emulated SM: write `emulate = all` in its attribute \
-         and build with the feature `emulator` of tilewright, or choose another configuration"
+        "{kernel}: configuration {config} has no code for the emulated SM: {}write `emulate = all` in its attribute \
+         and build with the feature `emulator` of tilewright", choose_text(*emulated)
     )]
     NotEmulated {
         /// The kernel that was to be launched.
         kernel: &'static str,
         /// The id of the configuration.
         config: &'static str,
+        /// The id of another configuration, which has such code and takes the arguments.
+        emulated: Option<&'static str>,
     },
 
     /// The device or the arguments do not allow the configuration.
@@ -386,6 +388,10 @@ fn describe(device: DeviceId) -> String {
 
 fn free_text(free: Option<u64>) -> String {
     free.map_or(String::new(), |f| format!(", {f} free"))
+}
+
+fn choose_text(config: Option<&str>) -> String {
+    config.map_or(String::new(), |c| format!("choose configuration {c}, which has, or "))
 }
 
 fn meant_text(meant: &str) -> String {

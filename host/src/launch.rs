@@ -16,7 +16,7 @@ use core::ffi::c_void;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tilewright_core::{Call, ConfigDesc, DeviceId, KernelDesc, SLOTS_IN_PLACE, cpu};
+use tilewright_core::{Call, ConfigDesc, DeviceId, INLINE_ARGUMENT_WORDS, KernelDesc, cpu};
 
 /// Options of a launch.
 ///
@@ -250,7 +250,7 @@ impl Runtime {
     /// The plan for a checked call, made if need be, by measuring where that is allowed; `None` where there is nothing
     /// to do. On the GPU the context must be current.
     fn ready(&self, stream: &Stream, call: &Call, options: &LaunchOptions, measure: bool) -> Result<Option<Ready>> {
-        let (desc, slots) = (call.desc(), call.slots());
+        let (desc, words) = (call.desc(), call.words());
         let Some(default) = desc.configs.first() else {
             return Err(Error::UnknownConfig {
                 kernel: desc.name.into(),
@@ -265,8 +265,8 @@ impl Runtime {
         let key = PlanKey {
             desc: core::ptr::from_ref(desc) as usize,
             forced: forced.map_or(0, |i| i as u32 + 1),
-            kind: self.0.kind(desc, slots),
-            buckets: key::buckets(desc, slots),
+            kind: self.0.kind(desc, words),
+            buckets: key::buckets(desc, words),
         };
         let known = self.0.plans.get(&key);
         // Else the tuner may have been on the stream just now.
@@ -274,18 +274,18 @@ impl Runtime {
         let mut plan = match known {
             Some(plan) => plan,
             // Nothing to do: not worth loading code or tuning.
-            None if self.grid(default, slots).contains(&0) => return Ok(None),
+            None if self.grid(default, words).contains(&0) => return Ok(None),
             None => {
                 let (config, lasting) = self.select(stream, call, &key, forced, measure)?;
                 let plan = Arc::new(Plan::new(&desc.configs[config]));
                 if lasting { self.0.plans.insert(key.clone(), plan) } else { plan }
             }
         };
-        let (variant, grid) = match self.taken(desc, plan.config, slots) {
+        let (variant, grid) = match self.taken(desc, plan.config, words) {
             Ok(taken) => taken,
             Err(e) => {
                 plan = self.stand_in(call, &key, e)?;
-                self.taken(desc, plan.config, slots)?
+                self.taken(desc, plan.config, words)?
             }
         };
         if !check::grid(desc, grid)? {
@@ -296,10 +296,23 @@ impl Runtime {
 
     /// The variant and the grid of a configuration that takes these arguments; else why it does not.
     #[inline]
-    fn taken(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Result<(usize, [u64; 3])> {
-        let variant = self.0.variant(config, slots).ok_or_else(|| self.0.refusal(desc, config, slots))?;
-        let grid = self.grid(config, slots);
+    fn taken(&self, desc: &KernelDesc, config: &'static ConfigDesc, words: &[u64]) -> Result<(usize, [u64; 3])> {
+        let variant = self.0.variant(config, words).ok_or_else(|| self.refusal(desc, config, words))?;
+        let grid = self.grid(config, words);
         self.check_grid(config, grid, desc).map(|()| (variant, grid))
+    }
+
+    /// Why a configuration has no variant for these arguments, and on the emulated SM which other one has.
+    #[cold]
+    fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, words: &[u64]) -> Error {
+        let mut why = self.0.refusal(desc, config, words);
+        if let Error::NotEmulated { emulated, .. } = &mut why {
+            let takes = |c: &&'static ConfigDesc| {
+                self.0.variant(c, words).is_some() && self.check_grid(c, self.grid(c, words), desc).is_ok()
+            };
+            *emulated = desc.configs.iter().find(takes).map(|c| c.id);
+        }
+        why
     }
 
     /// That this backend takes a grid.
@@ -315,8 +328,8 @@ impl Runtime {
     /// The plan for a call that a known plan's configuration does not take, although it takes others of that key.
     #[cold]
     fn stand_in(&self, call: &Call, key: &PlanKey, why: Error) -> Result<Arc<Plan>> {
-        let (desc, slots) = (call.desc(), call.slots());
-        let takes = |c: &'static ConfigDesc| self.taken(desc, c, slots).is_ok();
+        let (desc, words) = (call.desc(), call.words());
+        let takes = |c: &'static ConfigDesc| self.taken(desc, c, words).is_ok();
         let first =
             desc.configs.iter().position(takes).filter(|_| !(1..=desc.configs.len() as u32).contains(&key.forced));
         let first = first.ok_or(why)?;
@@ -340,24 +353,24 @@ impl Runtime {
         let function = plan.function(cuda, &self.0.device, call.desc(), variant)?;
         // Of thread blocks, too, there are no more than that.
         check::grid(call.desc(), [grid[0].saturating_mul(u64::from(function.ctas)), grid[1], grid[2]])?;
-        let maps = tensor_map::encode(cuda, call.desc(), plan.config, function.maps, call.slots())?;
+        let maps = tensor_map::encode(cuda, call.desc(), plan.config, function.maps, call.words())?;
         Ok(Ready { plan, variant, grid, pdl: false, function: Some(function), maps })
     }
 
     #[inline]
-    pub(crate) fn grid(&self, config: &ConfigDesc, slots: &[u64]) -> [u64; 3] {
-        (config.grid)(&self.0.grid_ctx(slots))
+    pub(crate) fn grid(&self, config: &ConfigDesc, words: &[u64]) -> [u64; 3] {
+        (config.grid)(&self.0.grid_ctx(words))
     }
 
     /// Whether a configuration can run these arguments; loads its code.
     pub(crate) fn can_run(&self, call: &Call, config: &'static ConfigDesc) -> Result<()> {
-        let (variant, grid) = self.taken(call.desc(), config, call.slots())?;
+        let (variant, grid) = self.taken(call.desc(), config, call.words())?;
         self.with_code(call, Arc::new(Plan::new(config)), variant, grid).map(|_| ())
     }
 
     /// Launches a configuration as it is. On the GPU the context must be current.
     pub(crate) fn launch_config(&self, stream: &Stream, call: &Call, plan: &Arc<Plan>) -> Result<()> {
-        let (variant, grid) = self.taken(call.desc(), plan.config, call.slots())?;
+        let (variant, grid) = self.taken(call.desc(), plan.config, call.words())?;
         if !check::grid(call.desc(), grid)? {
             return Ok(());
         }
@@ -385,9 +398,9 @@ impl Runtime {
                 emulate::launch(stream, call, config, &config.variants[variant], grid, options)
             }
             _ => {
-                // SAFETY: the slots are those of this kernel, by `Call`, and the memory of its arguments was checked to
-                // be here: the call borrows it, or is of an `unsafe fn` whose caller vouches for it.
-                unsafe { cpu::launch(config.cpu, grid, call.slots()) };
+                // SAFETY: the argument words are those of this kernel, by `Call`, and the memory of its arguments was
+                // checked to be here: the call borrows it, or is of an `unsafe fn` whose caller vouches for it.
+                unsafe { cpu::launch(config.cpu, grid, call.words()) };
                 Ok(())
             }
         };
@@ -412,15 +425,14 @@ impl Ready {
         let Some(f) = self.function else { return Err(Error::StreamMismatch) };
         cuda.takes_work("launching on the default stream", stream.raw.0)?;
         stream.behind_allocations()?;
-        let slots = call.slots();
-        let words = slots.iter().map(|s| core::ptr::from_ref(s).cast_mut().cast());
+        let words = call.words().iter().map(|s| core::ptr::from_ref(s).cast_mut().cast());
         let maps = self.maps.iter().map(|m| core::ptr::from_ref(m).cast_mut().cast());
-        let mut params: SmallVec<[*mut c_void; SLOTS_IN_PLACE + MAX_MAPS]> = words.chain(maps).collect();
+        let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
-        // SAFETY: by `KernelDesc::new` the entry's parameters are the slots and the maps, which live until the call
-        // returns. The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer waits
-        // for the stream.
+        // SAFETY: by `KernelDesc::new` the entry's parameters are the argument words and the maps, which live until the
+        // call returns. The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer
+        // waits for the stream.
         let code = unsafe {
             match self.pdl && f.pdl {
                 false => (cuda.api.launch_kernel)(

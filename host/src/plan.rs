@@ -30,7 +30,7 @@ pub(crate) struct Function {
     pub ctas: u32,
     /// Whether it may begin while the launch before it ends.
     pub pdl: bool,
-    /// What it takes after the slots.
+    /// What it takes after the argument words.
     pub maps: &'static [MapDesc],
 }
 

@@ -30,7 +30,7 @@ pub fn runs(rt: &Runtime, variant: &VariantDesc) -> bool {
 /// emulated SM, which has the first one that was built for it.
 pub fn first_config(rt: &Runtime, call: &Call) -> Option<&'static str> {
     let desc = call.desc();
-    let first = || desc.configs.get(rt.0.first_that_takes(desc, call.slots())).map(|c| c.id);
+    let first = || desc.configs.get(rt.0.first_that_takes(desc, call.words())).map(|c| c.id);
     (rt.kind() != BackendKind::Emulator).then(first).flatten()
 }
 

@@ -420,8 +420,8 @@ impl Runtime {
         self.0.extensions.get()
     }
 
-    /// The tuning results, on this device, of all kernels that this runtime has launched and of all operations that
-    /// chose a route: JSON, a file for `host/defaults`.
+    /// The tuning results, on this device, of all kernels that this runtime has launched and of all operations that it
+    /// has measured plans of: JSON, a file for `host/defaults`.
     ///
     /// # Examples
     /// ```

@@ -207,8 +207,8 @@ struct Block {
 }
 
 /// Free blocks beyond these are given back.
-const KEPT_BYTES: u64 = 256 << 20;
-const KEPT_BLOCKS: usize = 32;
+const MAX_FREE_BYTES: u64 = 256 << 20;
+const MAX_FREE_BLOCKS: usize = 32;
 
 impl Blocks {
     fn lease(&self, stream: &Stream, bytes: u64, zeroed: bool) -> Result<u64> {
@@ -261,7 +261,7 @@ impl Blocks {
     fn trim(&self, stream: &Stream, coming: u64) {
         let mut all = self.lock();
         let mut kept: u64 = all.iter().map(|b| b.bytes).fold(coming, u64::saturating_add);
-        while kept > KEPT_BYTES || all.len() >= KEPT_BLOCKS {
+        while kept > MAX_FREE_BYTES || all.len() >= MAX_FREE_BLOCKS {
             let Some(i) = all.iter().position(|b| !b.leased) else { return };
             let block = all.swap_remove(i);
             kept = kept.saturating_sub(block.bytes);

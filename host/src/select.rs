@@ -55,7 +55,7 @@ impl Runtime {
             return Ok((i, true));
         }
         if desc.deterministic {
-            let i = self.0.first_that_takes(desc, call.slots());
+            let i = self.0.first_that_takes(desc, call.words());
             if self.kind() != BackendKind::Emulator {
                 self.can_run(call, &desc.configs[i])?;
             }
@@ -65,8 +65,8 @@ impl Runtime {
         if self.kind() == BackendKind::Emulator {
             // The first that was built for it and whose grid it takes. Where there is none, a configuration with such a
             // grid says that it was not built: the grid of another one is not what is wrong.
-            let built = |c: &&'static ConfigDesc| self.0.variant(c, call.slots()).is_some();
-            let takes = |c: &&'static ConfigDesc| self.check_grid(c, self.grid(c, call.slots()), desc).is_ok();
+            let built = |c: &&'static ConfigDesc| self.0.variant(c, call.words()).is_some();
+            let takes = |c: &&'static ConfigDesc| self.check_grid(c, self.grid(c, call.words()), desc).is_ok();
             let find = |of: &dyn Fn(&&'static ConfigDesc) -> bool| desc.configs.iter().position(|c| of(&c));
             let chosen = find(&|c| built(c) && takes(c)).or_else(|| find(&takes)).or_else(|| find(&built));
             return Ok((chosen.unwrap_or(0), true));
@@ -108,7 +108,7 @@ impl Runtime {
         );
         let fits = self.one_that_fits(call, config)?;
         // Another of these sizes may fit the grid.
-        lasting &= fits == config || crate::check::grid(desc, self.grid(&desc.configs[config], call.slots())).is_ok();
+        lasting &= fits == config || crate::check::grid(desc, self.grid(&desc.configs[config], call.words())).is_ok();
         Ok((fits, lasting))
     }
 
@@ -155,7 +155,7 @@ impl Runtime {
         call.check()?;
         let file = self.file_of(call)?;
         if call.desc().deterministic {
-            let i = self.0.first_that_takes(call.desc(), call.slots());
+            let i = self.0.first_that_takes(call.desc(), call.words());
             return Ok((call.desc().configs[i].id, Source::Default));
         }
         let (i, source) = self.look_up(call, &file).unwrap_or_else(|| self.guess(call, &file));
@@ -167,7 +167,7 @@ impl Runtime {
         if desc.configs.is_empty() {
             return Err(Error::Tuning { what: desc.name.into(), why: "it has no configuration".into() });
         }
-        Ok(File::of(call, &key::buckets(desc, call.slots()), self.0.kind(desc, call.slots())))
+        Ok(File::of(call, &key::buckets(desc, call.words()), self.0.kind(desc, call.words())))
     }
 
     fn look_up(&self, call: &Call, file: &File) -> Option<(usize, Source)> {
@@ -213,7 +213,7 @@ impl Runtime {
                 let other = other.ok_or(e.clone())?;
                 // That a configuration takes some arguments alone is no defect.
                 let defect = !matches!(e, Error::GridTooLarge { .. })
-                    && self.0.variant(&desc.configs[config], call.slots()).is_some();
+                    && self.0.variant(&desc.configs[config], call.words()).is_some();
                 match defect {
                     false => {
                         tracing::debug!(reason = %e, instead = desc.configs[other].id, "taking another configuration")

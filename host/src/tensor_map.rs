@@ -1,4 +1,4 @@
-//! Tensor maps: what a kernel takes after its slots to copy boxes of its arrays in one step each.
+//! Tensor maps: what a kernel takes after its argument words to copy boxes of its arrays in one step each.
 
 use crate::error::Error;
 use tilewright_core::{DType, KernelDesc, MapDesc, ParamKind};
@@ -24,19 +24,19 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Of an array as the slots have it; `None` where the descriptor is none of 1 to 5 dimensions, or not of these
-    /// slots.
-    pub(crate) fn of(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Option<Geometry> {
+    /// Of an array as the argument words have it; `None` where the descriptor is none of 1 to 5 dimensions, or not of
+    /// these argument words.
+    pub(crate) fn of(desc: &KernelDesc, map: &MapDesc, words: &[u64]) -> Option<Geometry> {
         let (param, rank) = (desc.params.get(map.param)?, map.dims.len());
-        let all = map.dims.iter().flat_map(|d| [&d.extent, &d.stride]).flat_map(|n| n.slots).chain([&param.slot]);
-        if !(1..=MAX_RANK).contains(&rank) || all.max()? >= &slots.len() || param.kind == ParamKind::Scalar {
+        let all = map.dims.iter().flat_map(|d| [&d.extent, &d.stride]).flat_map(|n| n.words).chain([&param.first_word]);
+        if !(1..=MAX_RANK).contains(&rank) || all.max()? >= &words.len() || param.kind == ParamKind::Scalar {
             return None;
         }
         let size = param.dtype.size() as u64;
         let mut g = Geometry {
             name: param.name,
             dtype: param.dtype,
-            base: slots[param.slot],
+            base: words[param.first_word],
             rank,
             dims: [1; MAX_RANK],
             strides: [0; MAX_RANK - 1],
@@ -44,10 +44,10 @@ impl Geometry {
             swizzle: map.swizzle,
         };
         for (d, dim) in map.dims.iter().rev().enumerate() {
-            g.dims[d] = dim.extent.of(slots);
+            g.dims[d] = dim.extent.of(words);
             g.extents[d] = dim.boxed;
             if d > 0 {
-                g.strides[d - 1] = dim.stride.of(slots).wrapping_mul(size);
+                g.strides[d - 1] = dim.stride.of(words).wrapping_mul(size);
             }
         }
         Some(g)
@@ -75,8 +75,8 @@ mod tests {
     #[test]
     fn the_fastest_dimension_comes_first() {
         const PARAMS: &[ParamDesc] = &[
-            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 0 },
-            ParamDesc { name: "a", kind: ParamKind::View { rank: 3 }, dtype: DType::BF16, slot: 1 },
+            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, first_word: 0 },
+            ParamDesc { name: "a", kind: ParamKind::View { rank: 3 }, dtype: DType::BF16, first_word: 1 },
         ];
         // SAFETY: it has no code.
         let desc = unsafe {
@@ -95,25 +95,25 @@ mod tests {
                 bundle: None,
             })
         };
-        let slots = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
+        let words = [9, 0x1000, 2, 30, 64, 4096, 128, 1];
         const fn dim(extent: &'static [usize], stride: &'static [usize], boxed: u32) -> MapDim {
             MapDim { extent: Number::product(extent), stride: Number::product(stride), boxed }
         }
         const DIMS: &[MapDim] = &[dim(&[2], &[5], 1), dim(&[3], &[6], 16), dim(&[4], &[7], 64)];
         let map = MapDesc { param: 1, dims: DIMS, swizzle: 128 };
-        let g = Geometry::of(&desc, &map, &slots).unwrap();
+        let g = Geometry::of(&desc, &map, &words).unwrap();
         assert_eq!((g.base, g.rank, g.dims[..3].to_vec()), (0x1000, 3, vec![64, 30, 2]));
         assert_eq!((g.strides[..2].to_vec(), g.extents[..3].to_vec()), (vec![256, 8192], vec![64, 16, 1]));
         assert!(g.starts_at_lines());
         let with = |at: usize, value: u64| {
-            let mut slots = slots;
-            slots[at] = value;
-            Geometry::of(&desc, &map, &slots).expect("it has three dimensions")
+            let mut words = words;
+            words[at] = value;
+            Geometry::of(&desc, &map, &words).expect("it has three dimensions")
         };
         assert!(!with(1, 0x1040).starts_at_lines(), "it begins within a line");
         assert!(!with(6, 136).starts_at_lines(), "its second row begins within a line");
-        assert_eq!(Geometry::of(&desc, &MapDesc { param: 0, ..map }, &slots), None);
-        assert_eq!(Geometry::of(&desc, &MapDesc { dims: &[], ..map }, &slots), None);
-        assert_eq!(Geometry::of(&desc, &map, &slots[..5]), None);
+        assert_eq!(Geometry::of(&desc, &MapDesc { param: 0, ..map }, &words), None);
+        assert_eq!(Geometry::of(&desc, &MapDesc { dims: &[], ..map }, &words), None);
+        assert_eq!(Geometry::of(&desc, &map, &words[..5]), None);
     }
 }

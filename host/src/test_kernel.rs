@@ -1,17 +1,17 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
 use tilewright_core::{
-    Call, ConfigDesc, CpuCode, DType, DeviceId, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc, ParamKind,
-    Pointees, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
+    Call, ConfigDesc, CpuCode, DType, DeviceId, Emulated, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc,
+    ParamKind, Pointees, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
 };
 
 const PARAMS: &[ParamDesc] = &[
-    ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
-    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 2 },
+    ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, first_word: 0 },
+    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, first_word: 2 },
 ];
 
-const fn aligned(slot: &'static [usize]) -> Guard {
-    Guard { of: Number::product(slot), test: Test::Multiple(16) }
+const fn aligned(word: &'static [usize]) -> Guard {
+    Guard { of: Number::product(word), test: Test::Multiple(16) }
 }
 
 const VARIANTS: &[VariantDesc] = &[
@@ -36,11 +36,11 @@ const VARIANTS: &[VariantDesc] = &[
 ];
 
 fn grid<const BLOCK: u64>(c: &GridCtx) -> [u64; 3] {
-    [c.slots[1].div_ceil(BLOCK), 1, 1]
+    [c.words[1].div_ceil(BLOCK), 1, 1]
 }
 
 /// # Safety
-/// The slots are a slice of f32 that may be read and one that may be written.
+/// The argument words are a slice of f32 that may be read and one that may be written.
 unsafe fn copy<const BLOCK: u64>(p: &cpu::Program, s: &[u64]) {
     let (x, y) = (s[0] as *const f32, s[2] as *mut f32);
     for i in p.id[0] * BLOCK..((p.id[0] + 1) * BLOCK).min(s[1]).min(s[3]) {
@@ -104,8 +104,30 @@ pub(crate) static COPY: KernelDesc =
         })
     };
 
+/// As [`COPY`], with code for the emulated SM in its second configuration alone. That code does nothing.
+pub(crate) static EMULATED_IN_PART: KernelDesc = {
+    /// # Safety
+    /// None.
+    unsafe fn nothing(_: &[u64]) {}
+    const EMULATED: VariantDesc = VariantDesc {
+        emulated: Some(Emulated { run: nothing, threads: 32, shared_bytes: 0, ctas: 1, registers: 0, pdl: None }),
+        guards: &[aligned(&[0])],
+        ..VARIANTS[1]
+    };
+    // SAFETY: as of `COPY`; the code for the emulated SM touches nothing.
+    unsafe {
+        KernelDesc::new(KernelParts {
+            configs: &[
+                config("BLOCK=16", grid::<16>, copy::<16>),
+                ConfigDesc { variants: &[EMULATED], ..config("BLOCK=64", grid::<64>, copy::<64>) },
+            ],
+            ..*COPY.parts()
+        })
+    }
+};
+
 fn upwards(c: &GridCtx) -> [u64; 3] {
-    [1, c.slots[1].div_ceil(16), 1]
+    [1, c.words[1].div_ceil(16), 1]
 }
 
 /// # Safety

@@ -1,7 +1,7 @@
 //! The runtime end to end, without a GPU, on a hand-made kernel.
 
 use crate::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use crate::test_kernel::{COPY, copy_call, copy_of, temp_dir};
+use crate::test_kernel::{COPY, EMULATED_IN_PART, copy_call, copy_of, temp_dir};
 use crate::{
     Autotune, Buffer, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Outcome, Output, Runtime, Source,
     Stream, Tunable, cuda_status,
@@ -197,7 +197,28 @@ fn the_emulator_needs_emulated_code() {
     let rt = Runtime::emulator(1);
     let mut y = [0.0f32; 2];
     let e = rt.launch(copy_of(&[1.0, 2.0][..], &mut y[..])).unwrap_err();
-    assert!(matches!(e, Error::NotEmulated { kernel: "copy", .. }), "{e}");
+    assert!(matches!(e, Error::NotEmulated { kernel: "copy", emulated: None, .. }), "{e}");
+}
+
+/// The configuration that a message names runs these arguments.
+#[test]
+fn a_configuration_that_was_not_emulated_names_one_that_was() {
+    let rt = Runtime::emulator_with(tilewright_core::emulator::Options { max_programs: 8, ..Default::default() });
+    let run = |from: usize, n: usize, config: &'static str| {
+        let (x, mut y) = (Buffer::from_slice(&rt, &[0.0f32; 1025]).unwrap(), Buffer::zeros(&rt, n).unwrap());
+        let call = Call::new(&EMULATED_IN_PART).slice::<f32>(x.slice(from..from + n).expect("it is inside"));
+        let call = call.slice_mut::<f32>((&mut y).as_slice_mut_arg());
+        rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })
+    };
+    run(0, 128, "BLOCK=64").expect("2 programs of 64");
+    let error = run(0, 128, "BLOCK=16").expect_err("it was not emulated");
+    assert!(matches!(error, Error::NotEmulated { config: "BLOCK=16", emulated: Some("BLOCK=64"), .. }), "{error}");
+    assert!(error.to_string().contains("choose configuration BLOCK=64"), "{error}");
+    // The other configuration takes no unaligned address, and no more than 8 programs.
+    for (from, n) in [(1, 128), (0, 1024)] {
+        let error = run(from, n, "BLOCK=16").expect_err("it was not emulated");
+        assert!(matches!(error, Error::NotEmulated { config: "BLOCK=16", emulated: None, .. }), "{error}");
+    }
 }
 
 #[test]
@@ -425,9 +446,9 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
             line: 0,
             types: "",
             params: &[
-                ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
-                ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, slot: 2 },
-                ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 3 },
+                ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, first_word: 0 },
+                ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, first_word: 2 },
+                ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, first_word: 3 },
             ],
             is_unsafe: true,
             pdl: false,

@@ -25,31 +25,31 @@ impl Kind {
 impl Inner {
     /// The variant of a configuration that these arguments take; `None` where it cannot run them here.
     #[inline]
-    pub(crate) fn variant(&self, config: &ConfigDesc, slots: &[u64]) -> Option<usize> {
-        if !config.satisfied_by(&self.grid_ctx(slots)) {
+    pub(crate) fn variant(&self, config: &ConfigDesc, words: &[u64]) -> Option<usize> {
+        if !config.satisfied_by(&self.grid_ctx(words)) {
             return None;
         }
         match self.backend {
             // Its one function takes all arguments; which variant a device would run still tells them apart.
-            Backend::Cpu => Some(config.variant(slots, |_| true).unwrap_or(0)),
-            _ => config.variant(slots, |v| self.runs(v)),
+            Backend::Cpu => Some(config.variant(words, |_| true).unwrap_or(0)),
+            _ => config.variant(words, |v| self.runs(v)),
         }
     }
 
     /// The configuration of a kernel that is `deterministic`: the first that takes these arguments on a device like this
     /// one, whether or not it was built for the emulator. The first of all where none does.
-    pub(crate) fn first_that_takes(&self, desc: &KernelDesc, slots: &[u64]) -> usize {
+    pub(crate) fn first_that_takes(&self, desc: &KernelDesc, words: &[u64]) -> usize {
         let takes = |c: &ConfigDesc| match self.backend {
-            Backend::Emulator(_) => c.satisfied_by(&self.grid_ctx(slots)) && c.variant(slots, |_| true).is_some(),
-            _ => self.variant(c, slots).is_some(),
+            Backend::Emulator(_) => c.satisfied_by(&self.grid_ctx(words)) && c.variant(words, |_| true).is_some(),
+            _ => self.variant(c, words).is_some(),
         };
         desc.configs.iter().position(takes).unwrap_or(0)
     }
 
     /// What grids and conditions of configurations may depend on.
     #[inline]
-    pub(crate) fn grid_ctx<'a>(&self, slots: &'a [u64]) -> GridCtx<'a> {
-        GridCtx { slots, num_sms: u64::from(self.device.num_sms) }
+    pub(crate) fn grid_ctx<'a>(&self, words: &'a [u64]) -> GridCtx<'a> {
+        GridCtx { words, num_sms: u64::from(self.device.num_sms) }
     }
 
     #[inline]
@@ -67,26 +67,26 @@ impl Inner {
     /// What a plan and a tuning result depend on beside sizes. Cheap: it looks no further than the first configuration
     /// that can run. One of a later configuration's variants may still not take another call of the same kind.
     #[inline]
-    pub(crate) fn kind(&self, desc: &KernelDesc, slots: &[u64]) -> Kind {
+    pub(crate) fn kind(&self, desc: &KernelDesc, words: &[u64]) -> Kind {
         let with =
-            |(c, config): (usize, &ConfigDesc)| Some(Kind((c as u32) << 8 | self.variant(config, slots)? as u32));
+            |(c, config): (usize, &ConfigDesc)| Some(Kind((c as u32) << 8 | self.variant(config, words)? as u32));
         desc.configs.iter().enumerate().find_map(with).unwrap_or(Kind::NONE)
     }
 
-    /// Why a configuration has no variant for these arguments here.
+    /// Why a configuration has no variant for these arguments here. The launcher adds the configuration that has.
     #[cold]
-    pub(crate) fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, slots: &[u64]) -> Error {
+    pub(crate) fn refusal(&self, desc: &KernelDesc, config: &'static ConfigDesc, words: &[u64]) -> Error {
         let refused =
             |why| Error::CannotLaunch { kernel: desc.name, config: config.id, device: self.device.name.clone(), why };
-        if let Some(c) = config.requires.filter(|c| !(c.holds)(&self.grid_ctx(slots))) {
+        if let Some(c) = config.requires.filter(|c| !(c.holds)(&self.grid_ctx(words))) {
             return refused(format!("it requires `{}`", c.text));
         }
         // The last one asks for the least.
         let general = config.variants.iter().rfind(|v| self.runs(v));
-        let why = match general.and_then(|v| v.guards.iter().find(|g| !g.satisfied_by(slots))) {
-            Some(r) => requirement(desc, *r, slots),
+        let why = match general.and_then(|v| v.guards.iter().find(|g| !g.satisfied_by(words))) {
+            Some(r) => requirement(desc, *r, words),
             None if matches!(self.backend, Backend::Emulator(_)) => {
-                return Error::NotEmulated { kernel: desc.name, config: config.id };
+                return Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
             }
             None => {
                 let mut targets: Vec<_> = config.variants.iter().filter_map(|v| v.only).collect();
@@ -99,21 +99,21 @@ impl Inner {
 }
 
 /// ``stride 0 of `a` is 4099 and must be a multiple of 8``.
-fn requirement(desc: &KernelDesc, r: Guard, slots: &[u64]) -> String {
+fn requirement(desc: &KernelDesc, r: Guard, words: &[u64]) -> String {
     let must = match r.test {
         Test::Multiple(by) => format!("be a multiple of {by}"),
         Test::Equal(to) => format!("be {to}"),
         Test::Within(lo, hi) => format!("lie between {lo} and {hi}"),
-        Test::AtMost(slot) => format!("be at most {}, {}", slot_name(desc, slot), slots[slot]),
+        Test::AtMost(word) => format!("be at most {}, {}", word_name(desc, word), words[word]),
     };
     let constant = (r.of.times != 1).then(|| r.of.times.to_string());
-    let name: Vec<String> = constant.into_iter().chain(r.of.slots.iter().map(|&s| slot_name(desc, s))).collect();
-    format!("{} is {} and must {must}", name.join(" times "), r.of.of(slots))
+    let name: Vec<String> = constant.into_iter().chain(r.of.words.iter().map(|&w| word_name(desc, w))).collect();
+    format!("{} is {} and must {must}", name.join(" times "), r.of.of(words))
 }
 
-fn slot_name(desc: &KernelDesc, slot: usize) -> String {
-    let Some(p) = desc.params.iter().rfind(|p| p.slot <= slot) else { return format!("slot {slot}") };
-    let what = match (p.kind, slot - p.slot) {
+fn word_name(desc: &KernelDesc, word: usize) -> String {
+    let Some(p) = desc.params.iter().rfind(|p| p.first_word <= word) else { return format!("argument word {word}") };
+    let what = match (p.kind, word - p.first_word) {
         (ParamKind::Scalar, _) => return format!("`{}`", p.name),
         (_, 0) => "the address".into(),
         (ParamKind::View { rank } | ParamKind::ViewMut { rank }, i) if i <= rank => format!("extent {}", i - 1),
@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn requirements_name_what_is_wrong() {
         const PARAMS: &[ParamDesc] = &[
-            ParamDesc { name: "a", kind: ParamKind::View { rank: 2 }, dtype: DType::F16, slot: 0 },
-            ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F16, slot: 5 },
-            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, slot: 7 },
+            ParamDesc { name: "a", kind: ParamKind::View { rank: 2 }, dtype: DType::F16, first_word: 0 },
+            ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F16, first_word: 5 },
+            ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, first_word: 7 },
         ];
         // SAFETY: it has no code.
         let desc = unsafe {
@@ -152,7 +152,7 @@ mod tests {
                 bundle: None,
             })
         };
-        let names: Vec<_> = (0..8).map(|s| slot_name(&desc, s)).collect();
+        let names: Vec<_> = (0..8).map(|w| word_name(&desc, w)).collect();
         assert_eq!(
             names,
             [
@@ -166,8 +166,8 @@ mod tests {
                 "`n`"
             ]
         );
-        let slots = [0, 20, 30, 4099, 2, 0, 50, 0];
-        let text = |slots_of, test| requirement(&desc, Guard { of: Number::product(slots_of), test }, &slots);
+        let words = [0, 20, 30, 4099, 2, 0, 50, 0];
+        let text = |words_of, test| requirement(&desc, Guard { of: Number::product(words_of), test }, &words);
         assert_eq!(text(&[3], Test::Multiple(8)), "stride 0 of `a` is 4099 and must be a multiple of 8");
         assert_eq!(text(&[4], Test::Equal(1)), "stride 1 of `a` is 2 and must be 1");
         assert_eq!(text(&[7], Test::Within(1, 9)), "`n` is 0 and must lie between 1 and 9");

@@ -15,8 +15,8 @@ use std::path::Path;
 
 /// Changed copies in a test that is told no number.
 const CASES: u64 = 2000;
-/// An input may grow to this.
-const LARGEST: usize = 1 << 16;
+/// The largest input.
+const MAX_BYTES: usize = 1 << 16;
 /// What readers of numbers get wrong: the ends of ranges, and lengths that overflow when something is added.
 const NUMBERS: [u64; 12] = [
     0,
@@ -103,7 +103,7 @@ fn changed(files: &[(String, Vec<u8>)], rng: &mut Rng) -> Vec<u8> {
                 bytes.splice(at..at, other[from..to].iter().copied());
             }
         }
-        bytes.truncate(LARGEST);
+        bytes.truncate(MAX_BYTES);
     }
     bytes
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime};
 
 use tilewright_cache_dir::{CacheDir, digest};
 
-/// What has not been used for this long is removed.
-const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Entries that were not used for this time are removed.
+const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The folders whose contents can be made again.
 const PRODUCTS: [&str; 4] = ["sysroot", "tilewright-core", "ptx", "cubin"];
@@ -170,7 +170,7 @@ impl Cache {
         for kind in PRODUCTS {
             for entry in fs::read_dir(self.root().join(kind)).into_iter().flatten().flatten() {
                 let path = entry.path();
-                if age(&path).is_some_and(|a| a > KEPT_FOR) {
+                if age(&path).is_some_and(|a| a > MAX_AGE) {
                     let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
                     let _ = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
                 }
@@ -294,7 +294,7 @@ mod tests {
         c.put("ptx", &old, b"").unwrap();
         c.put("ptx", &new, b"").unwrap();
         let f = File::open(c.root().join(Cache::path("ptx", &old))).unwrap();
-        f.set_modified(SystemTime::now() - 2 * KEPT_FOR).unwrap();
+        f.set_modified(SystemTime::now() - 2 * MAX_AGE).unwrap();
         c.prune();
         assert!(c.get("ptx", &old).is_none() && c.get("ptx", &new).is_some());
         fs::remove_dir_all(c.root()).unwrap();

@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::cache::Cache;
 
 /// The first release that `kernel-build` is tested with.
-const OLDEST: (u32, u32) = (1, 95);
+const MIN_RELEASE: (u32, u32) = (1, 95);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolchain {
@@ -136,7 +136,7 @@ fn probe(origin: Origin, rustc: &Path, root: Option<&Path>) -> Result<Toolchain,
     let ask = |args: &[&str]| output(Command::new(rustc).args(args).envs(env.iter().cloned()));
     let version = ask(&["-vV"])?;
     let sysroot = ask(&["--print", "sysroot"])?;
-    if release(&version).is_none_or(|r| r < OLDEST) {
+    if release(&version).is_none_or(|r| r < MIN_RELEASE) {
         return Err(Reject::TooOld(version.lines().next().unwrap_or("").into()));
     }
     let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");

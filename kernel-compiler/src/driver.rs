@@ -26,7 +26,7 @@ use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
 
-/// A point in the compiler's way at which its work can be looked at.
+/// A stage after which the compiler can stop and show its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The attribute and the body as they are parsed.
@@ -48,7 +48,7 @@ pub enum Stage {
     Layout,
     /// The decisions about copies, waits and stores.
     Plan,
-    /// The thread-level nodes, with what they do and what they take of the machine.
+    /// The thread-level nodes, with their effects and the resources that they use.
     ThreadIr,
     /// The thread-level Rust that is compiled for the device.
     Rust,
@@ -178,7 +178,7 @@ fn after(stage: Stage, f: &mut Func, observer: &mut dyn Observer) {
     observer.stage(stage, &|| print::print(f));
 }
 
-/// What warpgroups make of the products of a function.
+/// The products of a function as `wgmma` computes them.
 pub fn by_warpgroups(f: &Func, variant: Variant) -> swap_ab::Products {
     match variant.mma {
         MmaPath::MmaSync => HashMap::new(),
@@ -383,9 +383,9 @@ fn generate(
     Ok(lowered)
 }
 
-/// The variants of an instance, the best first: by `wgmma`, where all products can have their operands as it takes
-/// them, and by `mma.sync`; each with the launcher's checks on alignment if they buy anything, and without. `mma.sync` of
-/// small elements has checks on alignment to words between the two.
+/// The variants of an instance, the best first: by `wgmma`, where it can take the operands of all products, and by
+/// `mma.sync`. Each has one form with guards for alignment, if these gain anything, and one without. `mma.sync` of
+/// elements of 1 or 2 bytes has a form with guards for 4 bytes between the two.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
     let lowered = |f: &Func, mma: MmaPath, width: Width| {
         let v = Variant { width, mma };
@@ -460,7 +460,7 @@ impl Observer for Remarks {
     }
 }
 
-/// The loads that a product's operands are, or are made of.
+/// The loads that the operands of a product are, or are computed from.
 fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
     let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
     [a, b].into_iter().flat_map(|v| loaded(f, v))

@@ -124,7 +124,7 @@ fn within_module(i: syn::Item, facade: &syn::Path, lang: &TokenStream, is_librar
 /// scope already.
 fn kernel_of(attr: TokenStream, f: Function, module: Option<(&syn::Path, &TokenStream)>) -> TokenStream {
     let (attr, f) = match map::kernel(&attr, &f.item.sig, &f.body) {
-        Some((attr, sig, body)) => (attr, Function { item: syn::ItemFn { sig, ..f.item }, body }),
+        Some(map::Parts { attr, sig, body, .. }) => (attr, Function { item: syn::ItemFn { sig, ..f.item }, body }),
         None => (attr, f),
     };
     let facade = parse::facade_of(attr.clone()).or(module.map(|(facade, _)| facade.clone()));

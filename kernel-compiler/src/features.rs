@@ -48,7 +48,7 @@ pub fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     for m in &lowered.maps {
         let p = &f.params[m.param];
         let direction = if m.stores { "store to" } else { "load from" };
-        let kind = if p.kind.slots() > 2 { "view" } else { "pointer" };
+        let kind = if p.kind.words() > 2 { "view" } else { "pointer" };
         let t = p.dtype.name();
         out.insert(format!("{way}: tensor map: {direction} a {kind}, swizzle {}, {t}", m.swizzle));
     }

@@ -1,4 +1,4 @@
-//! Reasons: what the compiler could not do well, why, and where in the kernel.
+//! Missed optimizations: what the compiler did not do, the reason, and the place in the kernel.
 
 use proc_macro2::Span;
 use std::borrow::Cow;

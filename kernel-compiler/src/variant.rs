@@ -1,4 +1,4 @@
-//! The variants of an instance: what is assumed of its arguments, and how its products are made.
+//! The variants of an instance: the guards of its arguments, and the instructions of its products.
 
 use crate::analysis::axis_info::Assume;
 pub use tilewright_types::Width;
@@ -11,7 +11,7 @@ pub struct Variant {
     pub mma: MmaPath,
 }
 
-/// How products are made, and who copies for them.
+/// The instructions of products, and the copies of their operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MmaPath {
     /// `mma.sync` or multiply-adds, on every target.
@@ -22,8 +22,8 @@ pub enum MmaPath {
     WgmmaTma(Transposed),
 }
 
-/// Of which operands of products, where strides alone do not tell, the first dimension's elements are neighbours: else
-/// the last one's.
+/// The operands of products whose first dimension is contiguous, where the strides leave that open. In the others the
+/// last dimension is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transposed {
     pub a: bool,
@@ -43,7 +43,7 @@ impl Transposed {
 pub const TMA_TARGET: &str = "sm_90a";
 
 impl Variant {
-    /// What the launcher vouches for.
+    /// The guards that the launcher checks.
     pub fn assume(self) -> Assume {
         match (self.width, self.mma) {
             (Width::Vectors, _) => Assume::Vectors,
@@ -53,7 +53,7 @@ impl Variant {
         }
     }
 
-    /// The only target that it is for, of a program of so many thread blocks: clusters are of the same target.
+    /// The only target of the variant for a program of `ctas` thread blocks. Clusters need the same target.
     pub fn only(self, ctas: u32) -> Option<&'static str> {
         (self.mma != MmaPath::MmaSync || ctas > 1).then_some(TMA_TARGET)
     }

@@ -184,20 +184,20 @@ fn data_is_unknown() {
 
 #[test]
 fn what_the_launcher_checks() {
-    // x: slots 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
+    // x: argument words 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
     let guards = |types: &str, body: &str| analyse(&kernel(types, body), Assume::Vectors).guards;
-    let address = |slot| Guard::slot(slot, Test::Multiple(16));
+    let address = |word| Guard::word(word, Test::Multiple(16));
     let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
     assert_eq!(guards("f32", f32s), [address(0), address(2)]);
     let row = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < n);";
-    assert_eq!(guards("f32", row), [address(0), address(2), Guard::slot(8, Test::Multiple(4))], "n moves no address");
-    assert_eq!(guards("f16", row), [address(0), address(2), Guard::slot(8, Test::Multiple(8))]);
+    assert_eq!(guards("f32", row), [address(0), address(2), Guard::word(8, Test::Multiple(4))], "n moves no address");
+    assert_eq!(guards("f16", row), [address(0), address(2), Guard::word(8, Test::Multiple(8))]);
     assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
     // Words of 4 bytes ask for less, and make accesses of 4 bytes.
     let f = kernel("f16", row);
     let words = analyse(&f, Assume::Words);
-    let address = |slot| Guard::slot(slot, Test::Multiple(4));
-    assert_eq!(words.guards, [address(0), address(2), Guard::slot(8, Test::Multiple(2))]);
+    let address = |word| Guard::word(word, Test::Multiple(4));
+    assert_eq!(words.guards, [address(0), address(2), Guard::word(8, Test::Multiple(2))]);
     assert_eq!(words.vector(&f, indices(&f)[0], 0, 2), (2, false));
     // No access is wider, whatever is known of an index, and nothing is asked for elements of 4 bytes but their own.
     let f = kernel("f32", row);
@@ -221,8 +221,8 @@ fn what_the_launcher_checks_of_arrays_of_several_types() {
     );
     let of = |assume| analyse(&f, assume).guards;
     let all = |address, p: Option<u64>, q: Option<u64>| -> Vec<Guard> {
-        let size = |slot, by: Option<u64>| by.map(|by| Guard::slot(slot, Test::Multiple(by)));
-        let addresses = [0, 2].map(|slot| Some(Guard::slot(slot, Test::Multiple(address))));
+        let size = |word, by: Option<u64>| by.map(|by| Guard::word(word, Test::Multiple(by)));
+        let addresses = [0, 2].map(|word| Some(Guard::word(word, Test::Multiple(address))));
         addresses.into_iter().chain([size(4, p), size(5, q)]).flatten().collect()
     };
     assert_eq!(of(Assume::Vectors), all(16, Some(16), Some(4)));
@@ -232,8 +232,8 @@ fn what_the_launcher_checks_of_arrays_of_several_types() {
 /// What is asked of a scalar argument.
 fn asked(body: &str, name: &str) -> Option<Test> {
     let f = kernel("f32", body);
-    let slot = f.params.iter().find(|p| p.name == name).expect("a parameter").slot;
-    analyse(&f, Assume::Vectors).guards.iter().find(|r| r.of.as_slot() == Some(slot)).map(|r| r.test)
+    let word = f.params.iter().find(|p| p.name == name).expect("a parameter").first_word;
+    analyse(&f, Assume::Vectors).guards.iter().find(|r| r.of.as_word() == Some(word)).map(|r| r.test)
 }
 
 #[test]

@@ -23,15 +23,15 @@ fn looped(begin: &str, load: &str) -> Func {
     ))
 }
 
-/// Names of slots, as in the kernel above.
+/// Names of argument words, as in the kernel above.
 fn number(n: &Number) -> String {
     const NAMES: [&str; 11] = ["a", "x", "len", "out", "m", "n", "k", "s", "t", "batch", "short"];
     let constant = match n.times {
-        1 if !n.slots.is_empty() => None,
+        1 if !n.words.is_empty() => None,
         n if n == (1 << 31) - 128 => Some("any".into()),
         n => Some(n.to_string()),
     };
-    constant.into_iter().chain(n.slots.iter().map(|&s| NAMES[s].to_string())).collect::<Vec<_>>().join("·")
+    constant.into_iter().chain(n.words.iter().map(|&w| NAMES[w].to_string())).collect::<Vec<_>>().join("·")
 }
 
 fn text(w: &BlockPointer) -> String {
@@ -57,7 +57,7 @@ fn found(f: &Func, transposed: Transposed) -> (Option<String>, Vec<String>) {
             Test::Multiple(n) => format!("{of} % {n}"),
             Test::Equal(n) => format!("{of} = {n}"),
             Test::Within(lo, hi) => format!("{lo} <= {of} <= {hi}"),
-            Test::AtMost(slot) => format!("{of} <= {}", number(&Number::slot(slot))),
+            Test::AtMost(word) => format!("{of} <= {}", number(&Number::word(word))),
         }
     });
     (windows.last(), asks.collect())
@@ -132,7 +132,7 @@ fn negative_begins() {
     assert_eq!(
         block_pointer("", small),
         (Some("m/s k/1".into()), vec!["0 <= short <= 2147483647".into()]),
-        "it has no sign as a slot"
+        "it has no sign as an argument word"
     );
     // What is left of a depth is no number beyond all numbers.
     let back = "let back = j - 8; let mut p = a.add(rows.expand(1) * s + back.expand(0));";

@@ -218,6 +218,6 @@ fn the_next_power_of_two_is_a_constant() {
     let (code, text) = tilewright_compiler::emit::grid::condition(&k[0].ast, &i.choice, i.config, &d)
         .expect("no mistake")
         .expect("a condition");
-    assert_eq!(code, "(128u64 == u64::checked_next_power_of_two(g.slots[1]).unwrap_or(u64::MAX))");
+    assert_eq!(code, "(128u64 == u64::checked_next_power_of_two(g.words[1]).unwrap_or(u64::MAX))");
     assert_eq!(text, "BLOCK == next_power_of_two(x.len())");
 }

@@ -13,7 +13,7 @@ fn kernel(attr: &str, params: &str, body: &str) -> Kernel {
 
 const BOTH: &str = "types(T = [f32, f16]), grid = [cdiv(x.len(), 64)]";
 
-/// What is left out has no slots and no code.
+/// What is left out has no argument words and no code.
 #[test]
 fn an_absent_parameter_leaves_no_code() {
     let add = |params: &str, body: &str| {
@@ -76,10 +76,10 @@ fn a_grid_and_conditions_ask_what_is_there() {
         kernels("", &text).remove(0)
     };
     let k = attr("if let Some(b) = bias { b.len() } else { match n { Some(n) => n, None => x.len() } }", "x.len() > 0");
-    // The slots of `x` are 0 and 1; then come those that are there.
-    let slot = |n: usize| format!("[g.slots[{n}], 1u64, 1u64]");
-    let n = "[(g.slots[2] as u64 as u64), 1u64, 1u64]".to_string();
-    assert_eq!(grids(&k), [slot(1), n, slot(3), slot(4)]);
+    // The argument words of `x` are 0 and 1; then come those that are there.
+    let word = |n: usize| format!("[g.words[{n}], 1u64, 1u64]");
+    let n = "[(g.words[2] as u64 as u64), 1u64, 1u64]".to_string();
+    assert_eq!(grids(&k), [word(1), n, word(3), word(4)]);
     let k = attr(
         "if n.is_some() { 2 } else { 3 }",
         "bias.is_none() || if let Some(b) = bias { b.len() >= x.len() } else { true }",
@@ -91,7 +91,7 @@ fn a_grid_and_conditions_ask_what_is_there() {
         .iter()
         .map(|i| grid::condition(&k.ast, &i.choice, i.config, &d).expect("no mistake").map(|(code, _)| code))
         .collect();
-    let asked = |slot: usize| Some(format!("(g.slots[{slot}] >= g.slots[1])"));
+    let asked = |word: usize| Some(format!("(g.words[{word}] >= g.words[1])"));
     assert_eq!(conditions, [None, None, asked(3), asked(4)]);
 }
 

@@ -93,7 +93,7 @@ fn a_grid_depends_on_a_variant() {
     assert_eq!(firsts("if BIAS { 3 } else { n }"), [true; 3]);
     let both = of("if SCHEDULER == Scheduler::Grid && !BIAS || n > 2 { 3 } else { n }");
     // The constants decide the first half.
-    assert!(both[0].starts_with("[(if (g.slots[2] as u64 as u64) > 2u64 {"), "{}", both[0]);
+    assert!(both[0].starts_with("[(if (g.words[2] as u64 as u64) > 2u64 {"), "{}", both[0]);
     assert_eq!(both[0], both[1]);
     let matched =
         of("match SCHEDULER { Scheduler::Grid => 5, Scheduler::Persistent | Scheduler::StreamK => num_sms() }");

@@ -69,23 +69,23 @@ fn every_kernel_is_printed_and_parsed_to_the_same_code() {
 
 /// Every kind of statement, operation and option that there is.
 const ALL: &str = "func warps=4 blocks_per_sm=2 stages=3 ctas=2 pdl=[x, view] {
-  param x: slice f32  // s0, s1
-  param y: slice mut i32  // s2, s3
-  param view: view 2 f16  // s4, s5, s6, s7, s8
-  param out: view mut 2 f32  // s9, s10, s11, s12, s13
-  param p: ptr mut f32  // s14
-  param n: scalar i32  // s15
-  guard s5 % 16
-  guard s8 == 1
-  guard s15 in 0..=2147483647
-  guard 2*s5*s7 <= s1
+  param x: slice f32  // w0, w1
+  param y: slice mut i32  // w2, w3
+  param view: view 2 f16  // w4, w5, w6, w7, w8
+  param out: view mut 2 f32  // w9, w10, w11, w12, w13
+  param p: ptr mut f32  // w14
+  param n: scalar i32  // w15
+  guard w5 % 16
+  guard w8 == 1
+  guard w15 in 0..=2147483647
+  guard 2*w5*w7 <= w1
   var m0: f32[16, 8] acc
   var m1: u64 \"of the iteration before\"
   shared others: f32 512
   v0: u64 = program_id 0
   v1: u64 = num_programs 2
   v2: u64 = cluster_cta_rank
-  v3: i32 = slot 15
+  v3: i32 = word 15
   v4: i32 = int -5
   v5: f32 = float -1e-30
   v6: f32 = float inf
@@ -98,7 +98,7 @@ const ALL: &str = "func warps=4 blocks_per_sm=2 stages=3 ctas=2 pdl=[x, view] {
   v13: u64[256] = reshape v12
   v14: u64[16, 16] = permute v12 [1, 0]
   v15: bool[16, 16] = lt v12, v14
-  v16: f16[16, 16] = load *view[v12] mask v15 evict_last block [s5/s7, s6/s8] at [v0, v1]
+  v16: f16[16, 16] = load *view[v12] mask v15 evict_last block [w5/w7, w6/w8] at [v0, v1]
   v17: f32[256] = load x[v13] no_l1
   v18: f32[256] = splat v5
   v19: f32[256] = load x[v13] other v18 evict_first
@@ -140,7 +140,7 @@ const ALL: &str = "func warps=4 blocks_per_sm=2 stages=3 ctas=2 pdl=[x, view] {
   loop {
     break
   }
-  store *out[v42], v45 evict_first block [s10/s12, s11/s13] at [v0, v1]
+  store *out[v42], v45 evict_first block [w10/w12, w11/w13] at [v0, v1]
   v54: bool[16, 8] = lt v42, v42
   v55: f32[16, 8] = atomic_add *p[v42], v45 mask v54 relaxed
   v56: i32 = atomic_cas y[v0], v4, v29
@@ -170,7 +170,7 @@ fn mistakes_are_told_with_their_place_and_what_is_expected() {
         ("v0: u64[4 = int 1", "line 3, column 13: expected `,`, found `=`"),
         ("v0: u64 = itn 1", "line 3, column 13: no operation is called `itn`"),
         ("v0: u64 = int one", "line 3, column 17: expected an integer, found `one`"),
-        ("v0: u64 = slot -1", "line 3, column 18: expected a slot, found `-1`"),
+        ("v0: u64 = word -1", "line 3, column 18: expected an argument word, found `-1`"),
         ("v0: u64 = int 1 2", "line 3, column 19: expected the end of the line, found `2`"),
         ("v0: f32 = load y[v1]", "line 3, column 18: no parameter is called `y`"),
         ("v0: f32 = load x[m1]", "line 3, column 20: expected a value, as in `v0`, found `m1`"),
@@ -209,7 +209,7 @@ fn numbers_of_values_may_have_gaps() {
 #[test]
 fn lines_of_the_source_are_kept() {
     let text = "func warps=1 {
-  param x: slice mut u64  // s0, s1
+  param x: slice mut u64  // w0, w1
   v0: u64 = program_id 0 loc(12)
   for v1: u64 in v0..v0 step v0 loc(3) {
     assert v2 \"\" loc(7)

@@ -294,13 +294,13 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
 
     /// The same memory, to be read while this is borrowed.
     pub fn as_view(&self) -> ViewArg<'_, T, R> {
-        // SAFETY: nobody writes there while this is borrowed.
+        // SAFETY: nothing writes there while this is borrowed.
         unsafe { self.aliased() }
     }
 }
 
 impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
-    /// The same elements as an array, if they lie row-major without gaps.
+    /// The same elements as an array, if they are row-major without gaps.
     pub fn as_contiguous(self) -> Option<SliceArg<'a, T>> {
         let len = self.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
         let array = SliceArg { ptr: self.ptr, len, device: self.device, borrow: PhantomData };

@@ -1,4 +1,4 @@
-//! The compiled form of one kernel: one PTX per entry and target, with what a launch needs to know.
+//! The compiled form of one kernel: one PTX per entry and target, with the facts that a launch needs.
 //!
 //! `kernel-build` writes a bundle per kernel ([`BundleData::to_bytes`]), the macro embeds it, the host reads it
 //! ([`Bundle::parse`]). Parsing copies nothing and looks at the table alone; an image is decompressed and checked when

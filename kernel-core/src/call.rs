@@ -1,18 +1,18 @@
 //! A kernel with its arguments bound.
 //!
-//! Arguments travel as 64-bit *slots*, little-endian, in parameter order: a slice is (address, length), a view of
-//! rank R is (address, R extents, R strides in elements), a raw pointer is (address), a scalar its own bits.
+//! Arguments travel as 64-bit *argument words*, little-endian, in parameter order: a slice is (address, length), a view
+//! of rank R is (address, R extents, R strides in elements), a raw pointer is (address), a scalar its own bits.
 //!
-//! Each argument is compared with the kernel's parameter when it is bound, so slots always have the layout that the
-//! kernel's code takes. The function that `#[tile_kernel]` makes binds correctly by construction; a call that is put
-//! together by hand may not, and then holds a [`BindError`] that every launch returns.
+//! Each argument is compared with the kernel's parameter when it is bound, so argument words always have the layout
+//! that the kernel's code takes. The function that `#[tile_kernel]` makes binds correctly by construction; a call that
+//! is put together by hand may not, and then holds a [`BindError`] that every launch returns.
 
 use core::marker::PhantomData;
 
 use crate::args::{DeviceId, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
 use smallvec::SmallVec;
-use tilewright_types::limits::SLOTS_IN_PLACE;
+use tilewright_types::limits::INLINE_ARGUMENT_WORDS;
 
 /// The memory of one argument of a call, for the checks before a launch and for the bounds of the emulator. [`Call`]
 /// has an example.
@@ -32,7 +32,7 @@ pub struct BufferUse {
     pub mutable: bool,
 }
 
-/// The error of a call whose arguments are not those that its kernel takes.
+/// The error of a call whose arguments do not fit the parameters of its kernel.
 ///
 /// # Examples
 /// ```
@@ -94,8 +94,8 @@ pub enum BindError {
     },
 }
 
-/// Arrays that a call keeps in place; with more it allocates.
-const BUFFERS_IN_PLACE: usize = 12;
+/// The number of arrays up to which a call allocates nothing.
+const INLINE_BUFFERS: usize = 12;
 
 /// A kernel with its arguments bound: cheap, typed, not yet checked against a device. A runtime launches it.
 ///
@@ -109,7 +109,7 @@ const BUFFERS_IN_PLACE: usize = 12;
 /// fn bind<'a>(kernel: &'static KernelDesc, x: &'a [f32], y: &'a mut [f32]) -> Result<Call<'a>, BindError> {
 ///     let call = Call::new(kernel).slice(x.as_slice_arg()).slice_mut(y.as_slice_mut_arg()).scalar(2.0f32);
 ///     call.check()?;
-///     assert_eq!((call.slots().len(), call.buffers().len()), (5, 2));
+///     assert_eq!((call.words().len(), call.buffers().len()), (5, 2));
 ///     assert!(call.buffers()[1].mutable);
 ///     Ok(call)
 /// }
@@ -126,8 +126,8 @@ const BUFFERS_IN_PLACE: usize = 12;
 #[must_use = "a call does nothing until a runtime launches it"]
 pub struct Call<'a> {
     desc: &'static KernelDesc,
-    slots: SmallVec<[u64; SLOTS_IN_PLACE]>,
-    buffers: SmallVec<[BufferUse; BUFFERS_IN_PLACE]>,
+    words: SmallVec<[u64; INLINE_ARGUMENT_WORDS]>,
+    buffers: SmallVec<[BufferUse; INLINE_BUFFERS]>,
     params_bound: usize,
     /// The first mistake; nothing is bound after it.
     mistake: Option<BindError>,
@@ -155,16 +155,16 @@ impl<'a> Call<'a> {
 
     #[inline]
     fn of(desc: &'static KernelDesc, mistake: Option<BindError>) -> Self {
-        let (slots, buffers) = (SmallVec::new_const(), SmallVec::new_const());
-        Call { desc, slots, buffers, params_bound: 0, mistake, borrow: PhantomData }
+        let (words, buffers) = (SmallVec::new_const(), SmallVec::new_const());
+        Call { desc, words, buffers, params_bound: 0, mistake, borrow: PhantomData }
     }
 
     /// The same arguments once more, while this call waits.
     pub fn reborrow(&mut self) -> Call<'_> {
-        let (slots, buffers) = (self.slots.clone(), self.buffers.clone());
+        let (words, buffers) = (self.words.clone(), self.buffers.clone());
         Call {
             desc: self.desc,
-            slots,
+            words,
             buffers,
             params_bound: self.params_bound,
             mistake: self.mistake,
@@ -177,8 +177,8 @@ impl<'a> Call<'a> {
         self.desc
     }
 
-    /// That every parameter has an argument of its type. A backend asks before it uses the slots. Errors: the first
-    /// mistake.
+    /// That every parameter has an argument of its type. A backend asks before it uses the argument words. Errors: the
+    /// first mistake.
     #[inline]
     pub fn check(&self) -> Result<(), BindError> {
         if self.mistake.is_none() && self.params_bound == self.desc.params.len() {
@@ -197,8 +197,8 @@ impl<'a> Call<'a> {
     }
 
     /// The argument words bound so far.
-    pub fn slots(&self) -> &[u64] {
-        &self.slots
+    pub fn words(&self) -> &[u64] {
+        &self.words
     }
 
     /// The memory of the arguments bound so far.
@@ -229,7 +229,7 @@ impl<'a> Call<'a> {
 
     #[inline]
     fn push(&mut self, v: u64) {
-        self.slots.push(v);
+        self.words.push(v);
     }
 
     #[inline]
@@ -300,7 +300,7 @@ impl<'a> Call<'a> {
     /// [`AsSize::as_size`](crate::AsSize::as_size) has it.
     #[inline]
     pub fn scalar<T: Element>(mut self, v: T) -> Self {
-        const { assert!(size_of::<T>() <= size_of::<u64>(), "a scalar fits a slot") };
+        const { assert!(size_of::<T>() <= size_of::<u64>(), "a scalar fits a word") };
         if self.takes::<T>(ParamKind::Scalar) {
             let mut bits = 0u64;
             // SAFETY: both are at least as long as T, by the assertion above, and T has no padding, by `Element`.

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
+use tilewright_types::limits::{MAX_ARGUMENT_WORDS, MAX_BUFFERS};
 use tilewright_types::{DType, Width};
 
 /// A Rust type that a buffer may hold: kernels read and write its values as those of [`Element::DTYPE`].
@@ -50,7 +50,7 @@ elements! { f32 => F32, f64 => F64, half::f16 => F16, half::bf16 => BF16, i8 => 
 isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool,
 crate::scalar::F8E4M3 => F8E4M3, crate::scalar::F8E5M2 => F8E5M2 }
 
-/// The code of one program on the CPU; its arguments are slots. [`CpuCode`] has an example.
+/// The code of one program on the CPU; its arguments are argument words. [`CpuCode`] has an example.
 pub type CpuFn = unsafe fn(&crate::cpu::Program, &[u64]);
 
 /// The code of one instance for the CPU.
@@ -148,7 +148,7 @@ pub struct KernelParts {
     /// Whether equal arguments give results of equal bits. It runs in the first configuration that takes the arguments,
     /// and is not tuned.
     pub deterministic: bool,
-    /// Whether it multiplies f32 in tf32, so that what its configurations leave differs by as much as f16 would.
+    /// Whether it multiplies f32 in tf32, so that the results of its configurations differ by as much as those of f16.
     pub tf32: bool,
     /// The use of memory that is no argument.
     pub pointees: Pointees,
@@ -193,12 +193,30 @@ pub struct KernelParts {
 pub struct KernelDesc(KernelParts);
 
 impl KernelDesc {
+    /// The descriptor that a kernel with mistakes gets. The expansion of such a kernel is an error, so that no program
+    /// contains it.
+    #[doc(hidden)]
+    pub const FAULTY: &'static KernelDesc = &KernelDesc(KernelParts {
+        name: "",
+        file: "",
+        line: 0,
+        types: "",
+        params: &[],
+        is_unsafe: true,
+        pdl: false,
+        deterministic: false,
+        tf32: false,
+        pointees: Pointees::None,
+        configs: &[],
+        bundle: None,
+    });
+
     /// A descriptor of these facts, which the expansion of `#[tile_kernel]` makes.
     ///
     /// # Safety
     /// The functions of `configs` ([`CpuCode::run`], [`Emulated::run`]) and the entries of `bundle` are code of one
-    /// kernel, which takes its arguments as the slots that `params` describes. For every [`Call`](crate::Call) that
-    /// binds them, and that the launcher's checks of addresses let pass, this code:
+    /// kernel, which takes its arguments as the argument words that `params` describes. For every [`Call`](crate::Call)
+    /// that binds them, and that the launcher's checks of addresses let pass, this code:
     /// - reads nothing but the elements of its arguments, and writes nothing but those of its mutable ones, in every
     ///   variant whose `requires` hold, on the grid of its configuration, with the tensor maps of the variant;
     /// - writes only valid values of the arguments' dtypes.
@@ -207,25 +225,25 @@ impl KernelDesc {
     /// other memory as `pointees` says.
     ///
     /// # Panics
-    /// The slots of `params` do not follow each other from 0 on, there are more than [`MAX_SLOTS`] of them or more than
-    /// [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes or makes a pointer. In a constant
-    /// this is a compile error.
+    /// The argument words of `params` do not follow each other from 0 on, there are more than [`MAX_ARGUMENT_WORDS`] of
+    /// them or more than [`MAX_BUFFERS`] arrays and pointers, or a kernel that is not `is_unsafe` takes or makes a
+    /// pointer. In a constant this is a compile error.
     pub const unsafe fn new(parts: KernelParts) -> KernelDesc {
         assert!(
             parts.is_unsafe || matches!(parts.pointees, Pointees::None),
             "a kernel that makes pointers of addresses is an `unsafe fn`"
         );
-        let (mut i, mut slots, mut buffers) = (0, 0, 0);
+        let (mut i, mut words, mut buffers) = (0, 0, 0);
         while i < parts.params.len() {
-            let ParamDesc { kind, slot, .. } = parts.params[i];
-            assert!(slot == slots, "the slots of a kernel's parameters follow each other");
+            let ParamDesc { kind, first_word, .. } = parts.params[i];
+            assert!(first_word == words, "the argument words of a kernel's parameters follow each other");
             let is_pointer = matches!(kind, ParamKind::Ptr | ParamKind::PtrMut);
             assert!(parts.is_unsafe || !is_pointer, "a kernel that takes a pointer is an `unsafe fn`");
-            slots += kind.slots();
+            words += kind.words();
             buffers += !matches!(kind, ParamKind::Scalar) as usize;
             i += 1;
         }
-        assert!(slots <= MAX_SLOTS && buffers <= MAX_BUFFERS, "a kernel has too many parameters");
+        assert!(words <= MAX_ARGUMENT_WORDS && buffers <= MAX_BUFFERS, "a kernel has too many parameters");
         KernelDesc(parts)
     }
 
@@ -250,7 +268,7 @@ impl Deref for KernelDesc {
 /// ```
 /// use tilewright_core::ParamKind;
 ///
-/// assert_eq!((ParamKind::Slice.slots(), ParamKind::ViewMut { rank: 2 }.slots()), (2, 5));
+/// assert_eq!((ParamKind::Slice.words(), ParamKind::ViewMut { rank: 2 }.words()), (2, 5));
 /// assert!(ParamKind::ViewMut { rank: 2 }.is_mut());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,7 +297,7 @@ pub enum ParamKind {
 
 impl ParamKind {
     /// The number of argument words.
-    pub const fn slots(self) -> usize {
+    pub const fn words(self) -> usize {
         match self {
             ParamKind::Slice | ParamKind::SliceMut => 2,
             ParamKind::View { rank } | ParamKind::ViewMut { rank } => 1 + 2 * rank,
@@ -332,7 +350,7 @@ impl fmt::Display for ParamType {
 /// ```
 /// use tilewright_core::{DType, ParamDesc, ParamKind};
 ///
-/// let x = ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 };
+/// let x = ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, first_word: 0 };
 /// assert_eq!(x.ty().to_string(), "&[f32]");
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -344,7 +362,7 @@ pub struct ParamDesc {
     /// The type of the elements, or of the scalar.
     pub dtype: DType,
     /// The position of its first argument word.
-    pub slot: usize,
+    pub first_word: usize,
 }
 
 impl ParamDesc {
@@ -361,8 +379,8 @@ impl ParamDesc {
 /// use tilewright_core::{Condition, ConfigDesc, GridCtx};
 ///
 /// /// The number of programs of a launch with these argument words.
-/// fn programs(config: &ConfigDesc, slots: &[u64]) -> u64 {
-///     (config.grid)(&GridCtx { slots, num_sms: 132 }).iter().product()
+/// fn programs(config: &ConfigDesc, words: &[u64]) -> u64 {
+///     (config.grid)(&GridCtx { words, num_sms: 132 }).iter().product()
 /// }
 ///
 /// /// The condition of the attribute's `requires`, as it is written.
@@ -419,7 +437,7 @@ pub struct Condition {
 #[derive(Clone, Copy, Debug)]
 pub struct GridCtx<'a> {
     /// The argument words.
-    pub slots: &'a [u64],
+    pub words: &'a [u64],
     /// Multiprocessors of the device; on the CPU, worker threads.
     pub num_sms: u64,
 }
@@ -443,9 +461,9 @@ pub fn cdiv(a: u64, b: u64) -> u64 {
 /// ```
 /// use tilewright_core::{Emulated, Guard, MapDesc, MapDim, Number, Test, VariantDesc, Width};
 ///
-/// // Code for an address, slot 0, that is a multiple of 16.
+/// // Code for an address, argument word 0, that is a multiple of 16.
 /// const GUARDS: &[Guard] = &[Guard { of: Number::product(&[0]), test: Test::Multiple(16) }];
-/// // TMA copies boxes of 64 elements of parameter 0, whose length is slot 1.
+/// // TMA copies boxes of 64 elements of parameter 0, whose length is argument word 1.
 /// const MAP: MapDesc = MapDesc {
 ///     param: 0,
 ///     dims: &[MapDim { extent: Number::product(&[1]), stride: Number::product(&[]), boxed: 64 }],
@@ -473,7 +491,7 @@ pub struct VariantDesc {
     pub width: Width,
     /// The conditions on argument words.
     pub guards: &'static [Guard],
-    /// Tensor maps that the entry takes after its slots.
+    /// Tensor maps that the entry takes after its argument words.
     pub maps: &'static [MapDesc],
     /// The lowered code compiled for the host; present for a covering subset of the instances by default.
     pub emulated: Option<Emulated>,
@@ -485,8 +503,8 @@ pub struct VariantDesc {
 
 impl VariantDesc {
     /// Whether these argument words satisfy all guards.
-    pub fn satisfied_by(&self, slots: &[u64]) -> bool {
-        self.guards.iter().all(|g| g.satisfied_by(slots))
+    pub fn satisfied_by(&self, words: &[u64]) -> bool {
+        self.guards.iter().all(|g| g.satisfied_by(words))
     }
 }
 
@@ -521,7 +539,7 @@ pub struct MapDim {
 /// The code of a variant for the emulated SM. [`VariantDesc`] has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Emulated {
-    /// One thread of one program, given the slots and then the addresses of the tensor maps; runs only inside
+    /// One thread of one program, given the argument words and then the addresses of the tensor maps; runs only inside
     /// `emulator::launch`.
     pub run: unsafe fn(&[u64]),
     /// Threads of a thread block.
@@ -545,7 +563,7 @@ impl ConfigDesc {
 
     /// The index of the variant to launch for these arguments: the first for which `runs` holds and whose guards they
     /// satisfy.
-    pub fn variant(&self, slots: &[u64], runs: impl Fn(&VariantDesc) -> bool) -> Option<usize> {
-        self.variants.iter().position(|v| runs(v) && v.satisfied_by(slots))
+    pub fn variant(&self, words: &[u64], runs: impl Fn(&VariantDesc) -> bool) -> Option<usize> {
+        self.variants.iter().position(|v| runs(v) && v.satisfied_by(words))
     }
 }

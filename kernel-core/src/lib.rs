@@ -1,6 +1,6 @@
-//! What a tile kernel may say and what it means: dtypes and kernel descriptors, the meaning of every scalar
-//! operation ([`scalar`]), the CPU backend ([`cpu`]), the device library that lowered code calls (`device`) and
-//! the emulated SM that runs lowered code on the host (`emulator`). The last two need the feature `emulator`.
+//! The runtime side of tile kernels: dtypes and kernel descriptors, the meaning of every scalar operation
+//! ([`scalar`]), the CPU backend ([`cpu`]), the device library that lowered code calls (`device`) and the emulated
+//! SM that runs lowered code on the host (`emulator`). The last two need the feature `emulator`.
 //!
 //! `kernel-build` compiles this crate for `nvptx64-nvidia-cuda` with bare `rustc`, where it is `no_std` and has no
 //! dependencies: only [`scalar`] and `device` exist there.
@@ -33,7 +33,7 @@ pub mod desc;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
 pub mod emulator;
 
-// Device code is compiled anew when this file changes, so what only the host has is listed in a file of its own.
+// Device code is compiled again when this file changes, so the names of the host are listed in another file.
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]

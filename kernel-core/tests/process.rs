@@ -33,15 +33,15 @@ unsafe impl GlobalAlloc for Limited {
 static ALLOCATOR: Limited = Limited;
 
 /// Long enough for each program that other threads are given some.
-unsafe fn slow(program: &Program, slots: &[u64]) {
+unsafe fn slow(program: &Program, words: &[u64]) {
     std::thread::sleep(Duration::from_millis(1));
     // SAFETY: the launches below give the address of a counter.
-    unsafe { &*(slots[0] as *const AtomicU32) }.fetch_add(program.id[0] as u32, Relaxed);
+    unsafe { &*(words[0] as *const AtomicU32) }.fetch_add(program.id[0] as u32, Relaxed);
 }
 
 fn sum(programs: u64) -> u32 {
     let counter = AtomicU32::new(0);
-    // SAFETY: the slot is what the code asks for.
+    // SAFETY: the argument word is what the code asks for.
     unsafe { cpu::launch(CpuCode::alone(slow), [programs, 1, 1], &[&raw const counter as u64]) };
     counter.load(Relaxed)
 }
@@ -111,13 +111,13 @@ fn a_child_hangs_that_was_forked_beside_other_launches() {
 const LONG: usize = 1 << 21;
 
 /// The sum of a tile of 8 MiB, which a second and a third one are made for.
-unsafe fn long_tile(program: &Program, slots: &[u64]) {
+unsafe fn long_tile(program: &Program, words: &[u64]) {
     // SAFETY: the launches below give so many elements, and room for a result of each program.
     unsafe {
-        let x = load::<f32>(&[LONG], LONG, |i| slots[0] + 4 * i as u64, |_| true, |_| 0.0);
+        let x = load::<f32>(&[LONG], LONG, |i| words[0] + 4 * i as u64, |_| true, |_| 0.0);
         let doubled = each(&[LONG], |i| x.at(i) * 2.0);
         let sum = reduce_all(&doubled, |a, b| a + b);
-        store(&[1], 1, |_| slots[1] + 4 * program.id[0], |_| true, |_| sum);
+        store(&[1], 1, |_| words[1] + 4 * program.id[0], |_| true, |_| sum);
     }
 }
 
@@ -126,9 +126,9 @@ fn a_tile_without_memory_ends_the_process() {
     let x = vec![1f32; LONG];
     let mut sums = [0f32; 9];
     let mut run = || {
-        let slots = [x.as_ptr() as u64, sums.as_mut_ptr() as u64];
-        // SAFETY: the slots are what the code asks for.
-        let ran = catch_unwind(|| unsafe { cpu::launch(CpuCode::alone(long_tile), [9, 1, 1], &slots) });
+        let words = [x.as_ptr() as u64, sums.as_mut_ptr() as u64];
+        // SAFETY: the argument words are what the code asks for.
+        let ran = catch_unwind(|| unsafe { cpu::launch(CpuCode::alone(long_tile), [9, 1, 1], &words) });
         (ran, sums)
     };
     LARGEST.store(1 << 20, Relaxed);

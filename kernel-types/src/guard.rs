@@ -14,9 +14,9 @@ use core::fmt;
 /// use tilewright_types::Number;
 ///
 /// // Twice the product of words 1 and 2.
-/// let n = Number::constant(2).times(&Number::slot(1)).and_then(|n| n.times(&Number::slot(2))).expect("no overflow");
-/// assert_eq!((n.of(&[9, 3, 4]), format!("{n:?}").as_str()), (24, "2·s1·s2"));
-/// assert_eq!((n.as_slot(), Number::slot(1).as_slot()), (None, Some(1)));
+/// let n = Number::constant(2).times(&Number::word(1)).and_then(|n| n.times(&Number::word(2))).expect("no overflow");
+/// assert_eq!((n.of(&[9, 3, 4]), format!("{n:?}").as_str()), (24, "2·w1·w2"));
+/// assert_eq!((n.as_word(), Number::word(1).as_word()), (None, Some(1)));
 /// assert_eq!(Number::product(&[1, 2]).of(&[9, 3, 4]), 12);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,37 +24,37 @@ pub struct Number<S> {
     /// The constant.
     pub times: u64,
     /// The positions of the words.
-    pub slots: S,
+    pub words: S,
 }
 
 impl Number<&'static [usize]> {
     /// The product of the argument words at these positions.
-    pub const fn product(slots: &'static [usize]) -> Self {
-        Number { times: 1, slots }
+    pub const fn product(words: &'static [usize]) -> Self {
+        Number { times: 1, words }
     }
 }
 
 impl Number<Vec<usize>> {
     /// The argument word at a position.
-    pub fn slot(slot: usize) -> Self {
-        Number { times: 1, slots: vec![slot] }
+    pub fn word(word: usize) -> Self {
+        Number { times: 1, words: vec![word] }
     }
 
     /// A number that is the same for all launches.
     pub fn constant(n: u64) -> Self {
-        Number { times: n, slots: vec![] }
+        Number { times: n, words: vec![] }
     }
 
     /// The product of two numbers; none where its constant overflows.
     pub fn times(&self, o: &Self) -> Option<Self> {
-        let mut slots = [self.slots.as_slice(), &o.slots].concat();
-        slots.sort_unstable();
-        Some(Number { times: self.times.checked_mul(o.times)?, slots })
+        let mut words = [self.words.as_slice(), &o.words].concat();
+        words.sort_unstable();
+        Some(Number { times: self.times.checked_mul(o.times)?, words })
     }
 
     /// The position of the argument word that it is, if it is one.
-    pub fn as_slot(&self) -> Option<usize> {
-        if let (1, &[slot]) = (self.times, &self.slots[..]) { Some(slot) } else { None }
+    pub fn as_word(&self) -> Option<usize> {
+        if let (1, &[word]) = (self.times, &self.words[..]) { Some(word) } else { None }
     }
 }
 
@@ -65,20 +65,20 @@ impl<S: AsRef<[usize]>> Number<S> {
     /// A position is not below the number of words.
     #[inline]
     pub fn of(&self, words: &[u64]) -> u64 {
-        self.slots.as_ref().iter().fold(self.times, |n, &s| n.saturating_mul(words[s]))
+        self.words.as_ref().iter().fold(self.times, |n, &w| n.saturating_mul(words[w]))
     }
 }
 
-/// `2·s3·s4`.
+/// `2·w3·w4`.
 impl<S: AsRef<[usize]>> fmt::Debug for Number<S> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let slots = self.slots.as_ref();
-        let constant = self.times != 1 || slots.is_empty();
+        let words = self.words.as_ref();
+        let constant = self.times != 1 || words.is_empty();
         if constant {
             write!(f, "{}", self.times)?;
         }
-        for (i, s) in slots.iter().enumerate() {
-            write!(f, "{}s{s}", if constant || i > 0 { "·" } else { "" })?;
+        for (i, w) in words.iter().enumerate() {
+            write!(f, "{}w{w}", if constant || i > 0 { "·" } else { "" })?;
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ pub enum Test {
 /// use tilewright_types::{Guard, Test};
 ///
 /// // Word 0, an address, is a multiple of 16.
-/// let aligned = Guard::slot(0, Test::Multiple(16));
+/// let aligned = Guard::word(0, Test::Multiple(16));
 /// assert!(aligned.satisfied_by(&[4096]) && !aligned.satisfied_by(&[4100]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,8 +123,8 @@ impl<S: AsRef<[usize]>> fmt::Debug for Guard<S> {
 
 impl Guard<Vec<usize>> {
     /// A test of the argument word at a position.
-    pub fn slot(slot: usize, test: Test) -> Self {
-        Guard { of: Number::slot(slot), test }
+    pub fn word(word: usize, test: Test) -> Self {
+        Guard { of: Number::word(word), test }
     }
 }
 
@@ -140,7 +140,7 @@ impl<S: AsRef<[usize]>> Guard<S> {
             Test::Multiple(by) => n.is_multiple_of(by),
             Test::Equal(to) => n == to,
             Test::Within(lo, hi) => lo <= n && n <= hi,
-            Test::AtMost(slot) => n <= words[slot],
+            Test::AtMost(word) => n <= words[word],
         }
     }
 }
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn guards_are_compared_with_a_product_of_words() {
-        let of = Number { times: 2, slots: [0, 2] };
+        let of = Number { times: 2, words: [0, 2] };
         let words = [3, 100, 4, u64::MAX];
-        assert_eq!((of.of(&words), Number { times: 2, slots: [0, 3] }.of(&words)), (24, u64::MAX));
+        assert_eq!((of.of(&words), Number { times: 2, words: [0, 3] }.of(&words)), (24, u64::MAX));
         let satisfied = |test| Guard { of, test }.satisfied_by(&words);
         assert!(satisfied(Test::Multiple(8)) && !satisfied(Test::Multiple(16)));
         assert!(satisfied(Test::Equal(24)) && !satisfied(Test::Equal(25)));
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn products_are_printed_with_their_words() {
-        let text = |times, slots: &[usize]| format!("{:?}", Number { times, slots });
-        assert_eq!([text(1, &[3]), text(2, &[3, 4]), text(7, &[])], ["s3", "2·s3·s4", "7"]);
-        assert_eq!([text(1, &[]), text(1, &[0, 1])], ["1", "s0·s1"]);
+        let text = |times, words: &[usize]| format!("{:?}", Number { times, words });
+        assert_eq!([text(1, &[3]), text(2, &[3, 4]), text(7, &[])], ["w3", "2·w3·w4", "7"]);
+        assert_eq!([text(1, &[]), text(1, &[0, 1])], ["1", "w0·w1"]);
     }
 }

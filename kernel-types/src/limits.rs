@@ -2,9 +2,9 @@
 
 /// The greatest number of argument words of a kernel. A slice takes 2, a view of rank R takes 1 + 2 R, a pointer or a
 /// scalar 1.
-pub const MAX_SLOTS: usize = 128;
+pub const MAX_ARGUMENT_WORDS: usize = 128;
 /// The number of argument words up to which a call allocates nothing.
-pub const SLOTS_IN_PLACE: usize = 40;
+pub const INLINE_ARGUMENT_WORDS: usize = 40;
 /// The greatest number of dimensions of a tile. Views have three at most.
 pub const MAX_RANK: usize = 5;
 /// The greatest number of slices, views and pointers of a kernel.

@@ -37,27 +37,27 @@ pub(crate) struct Loaded {
 pub(crate) struct Run {
     config: &'static ConfigDesc,
     grid: [u64; 3],
-    slots: Vec<u64>,
+    words: Vec<u64>,
 }
 
 impl Run {
     /// `false` where an assertion failed.
     pub fn go(&self) -> bool {
         // SAFETY: the words are those of this kernel, and the accesses were found to be the device's memory.
-        let run = || unsafe { cpu::launch(self.config.cpu, self.grid, &self.slots) };
+        let run = || unsafe { cpu::launch(self.config.cpu, self.grid, &self.words) };
         catch_unwind(AssertUnwindSafe(run)).is_ok()
     }
 }
 
 impl Kernel {
-    fn slots(&self) -> usize {
-        self.desc.params.last().map_or(0, |p| p.slot + p.kind.slots())
+    fn words(&self) -> usize {
+        self.desc.params.last().map_or(0, |p| p.first_word + p.kind.words())
     }
 
     /// Bytes of each parameter that a launch passes.
     fn passed(&self) -> Vec<usize> {
         let maps = self.variant.maps.iter().map(|_| size_of::<Words>());
-        core::iter::repeat_n(size_of::<u64>(), self.slots()).chain(maps).collect()
+        core::iter::repeat_n(size_of::<u64>(), self.words()).chain(maps).collect()
     }
 
     /// The parameters that the kernel reads before it waits for the launch in front. It is known of kernels that were
@@ -143,13 +143,13 @@ impl State {
             self.report(Kind::Call, format!("{name}: launched with {given} parameters of {count}"));
             return Err(1);
         }
-        let (words, maps) = pointers.split_at(kernel.slots());
+        let (in_words, maps) = pointers.split_at(kernel.words());
         // SAFETY: each of these points to a parameter of eight bytes.
-        let slots: Vec<u64> = words.iter().map(|p| unsafe { p.cast::<u64>().read_unaligned() }).collect();
+        let words: Vec<u64> = in_words.iter().map(|p| unsafe { p.cast::<u64>().read_unaligned() }).collect();
         for (p, map) in maps.iter().zip(kernel.variant.maps) {
             // SAFETY: each of these points to a parameter of 128 bytes.
             let given = Map::read(&unsafe { p.cast::<Words>().read_unaligned() });
-            let wanted = Map::wanted(kernel.desc, map, &slots);
+            let wanted = Map::wanted(kernel.desc, map, &words);
             if !(*p as usize).is_multiple_of(64) {
                 self.report(Kind::Call, format!("{name}: a tensor map is not aligned to 64 bytes"));
             }
@@ -158,39 +158,39 @@ impl State {
                 self.report(Kind::Call, format!("{name}: the tensor map of `{of}` is {given:?}, not {wanted:?}"));
             }
         }
-        let accesses = self.accesses(&kernel, &slots);
+        let accesses = self.accesses(&kernel, &words);
         let early = asked.programmatic.then(|| {
             let reads = kernel
                 .early_params()
                 .iter()
-                .map(|&i| Access { write: false, ..self.access(&kernel, i.into(), &slots) });
+                .map(|&i| Access { write: false, ..self.access(&kernel, i.into(), &words) });
             reads.collect()
         });
         if asked.programmatic && !signature.waits {
             self.report(Kind::Call, format!("{name}: launched so that it may begin early, and its code does not wait"));
         }
         let grid = [x / kernel.ctas.max(1), y, z].map(u64::from);
-        let work = Work::Launch(Run { config: kernel.config, grid, slots });
+        let work = Work::Launch(Run { config: kernel.config, grid, words });
         self.put(asked.stream, Task { work, accesses, early, what: name.into() })
     }
 
     /// What a launch reads and writes, by its parameters.
-    fn accesses(&mut self, kernel: &Kernel, slots: &[u64]) -> Vec<Access> {
+    fn accesses(&mut self, kernel: &Kernel, words: &[u64]) -> Vec<Access> {
         let params = kernel.desc.params.iter().enumerate();
         let arrays: Vec<usize> = params.filter(|(_, p)| p.kind != ParamKind::Scalar).map(|(i, _)| i).collect();
-        arrays.into_iter().map(|i| self.access(kernel, i, slots)).collect()
+        arrays.into_iter().map(|i| self.access(kernel, i, words)).collect()
     }
 
     /// What a launch touches of one parameter. Through a raw pointer: to the end of its memory.
-    fn access(&mut self, kernel: &Kernel, param: usize, slots: &[u64]) -> Access {
+    fn access(&mut self, kernel: &Kernel, param: usize, words: &[u64]) -> Access {
         let p = &kernel.desc.params[param];
-        let (start, size) = (slots[p.slot], p.dtype.size() as u64);
+        let (start, size) = (words[p.first_word], p.dtype.size() as u64);
         let elements = match p.kind {
             ParamKind::Scalar => 0,
-            ParamKind::Slice | ParamKind::SliceMut => slots[p.slot + 1],
+            ParamKind::Slice | ParamKind::SliceMut => words[p.first_word + 1],
             ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
-                let dims = &slots[p.slot + 1..][..rank];
-                let strides = &slots[p.slot + 1 + rank..][..rank];
+                let dims = &words[p.first_word + 1..][..rank];
+                let strides = &words[p.first_word + 1 + rank..][..rank];
                 let last = dims.iter().zip(strides).map(|(d, s)| d.saturating_sub(1) * s).sum::<u64>();
                 if dims.contains(&0) { 0 } else { last + 1 }
             }

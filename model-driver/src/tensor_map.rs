@@ -116,15 +116,15 @@ impl Map {
     }
 
     /// The map that a kernel takes for these words of arguments.
-    pub fn wanted(desc: &KernelDesc, map: &MapDesc, slots: &[u64]) -> Map {
+    pub fn wanted(desc: &KernelDesc, map: &MapDesc, words: &[u64]) -> Map {
         let param = &desc.params[map.param];
         let size = param.dtype.size() as u64;
         let fastest_first = || map.dims.iter().rev();
         Map {
-            base: slots[param.slot],
+            base: words[param.first_word],
             element_bytes: size,
-            dims: fastest_first().map(|d| d.extent.of(slots)).collect(),
-            strides: fastest_first().skip(1).map(|d| d.stride.of(slots) * size).collect(),
+            dims: fastest_first().map(|d| d.extent.of(words)).collect(),
+            strides: fastest_first().skip(1).map(|d| d.stride.of(words) * size).collect(),
             boxed: fastest_first().map(|d| d.boxed).collect(),
             swizzle: map.swizzle,
         }

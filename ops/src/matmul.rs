@@ -83,7 +83,7 @@ impl Epilogue {
 /// - partial sums of programs that share a tile, where tiles do not fill the device in whole waves,
 /// - a result of few columns before it is transposed.
 ///
-/// For some sizes the faster of several plans is measured once, where the tuner may measure.
+/// For some sizes the fastest of several plans is measured once, where the tuner may measure.
 ///
 /// # Examples
 /// ```

@@ -5,21 +5,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A replaced word, and the field's.
-const REPLACED: [(&str, &str); 24] = [
+const REPLACED: [(&str, &str); 27] = [
     ("Alike", "SameArch"),
     ("ForeignMut", "ExternalSliceMut"),
     ("Homes", "LayoutAssignment"),
     ("LEAST", "MIN"),
     ("LEAST_SAMPLES", "MIN_SAMPLES"),
+    ("MAX_SLOTS", "MAX_ARGUMENT_WORDS"),
     ("ONCE", "EVICT_FIRST"),
+    ("SLOTS_IN_PLACE", "INLINE_ARGUMENT_WORDS"),
     ("STAY", "PERSISTENT"),
     ("Stamp", "Epoch"),
     ("Touch", "AccessKind"),
     ("Trouble", "RaceKind"),
     ("WideKernel", "MixedInputKernel"),
+    ("as_slot", "as_word"),
     ("attention_few", "attention_split_kv"),
-    ("attention_few_64", "attention_split_kv_64"),
     ("attention_few_128", "attention_split_kv_128"),
+    ("attention_few_64", "attention_split_kv_64"),
     ("box_store", "tma_store"),
     ("choose_among", "select_among"),
     ("matmul_f32_mixed", "matmul_f32_3xtf32"),

@@ -120,7 +120,7 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
         cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
     };
     let compiler = run(&["tilewright-compiler"])?;
-    // The operations that are launched, the plans of other devices, the headers of the C library, hashes of the PTX,
+    // The plans of operations, those of other devices, the headers of the C library, hashes of the PTX,
     // and the pictures.
     let rest = !all
         || run(&[
@@ -128,7 +128,7 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
             "--test",
             "operations",
             "--",
-            "routes",
+            "plans::",
             "devices",
             "header",
             "ptx::hashes",

@@ -9,8 +9,8 @@ use tilewright_runtime::tilewright_core::{
 use tilewright_runtime::{AsSliceMut, AsView, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
-    ParamDesc { name: "x", kind: ParamKind::View { rank: 2 }, dtype: DType::F32, slot: 0 },
-    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 5 },
+    ParamDesc { name: "x", kind: ParamKind::View { rank: 2 }, dtype: DType::F32, first_word: 0 },
+    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, first_word: 5 },
 ];
 
 const fn require(of: &'static [usize], test: Test) -> Guard {
@@ -48,7 +48,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
 }];
 
 /// # Safety
-/// The slots are a view of f32 that may be read and a slice that may be written.
+/// The argument words are a view of f32 that may be read and a slice that may be written.
 unsafe fn on_cpu(p: &cpu::Program, s: &[u64]) {
     let &[x, rows, cols, pitch, step, y, len] = s else { return };
     let (last_row, last_col) = (rows.min(8 * p.id[1] + 8), cols.min(32 * p.id[0] + 32));
@@ -64,7 +64,7 @@ unsafe fn on_cpu(p: &cpu::Program, s: &[u64]) {
 }
 
 fn grid(c: &GridCtx) -> [u64; 3] {
-    [c.slots[2].div_ceil(32), c.slots[1].div_ceil(8), 1]
+    [c.words[2].div_ceil(32), c.words[1].div_ceil(8), 1]
 }
 
 const PTX: &str = ".version 8.0\n.target sm_90a\n.address_size 64\n

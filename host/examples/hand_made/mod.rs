@@ -10,8 +10,8 @@ use tilewright_runtime::tilewright_core::{
 use tilewright_runtime::{AsSlice, AsSliceMut, Call, DType, KernelDesc};
 
 const PARAMS: &[ParamDesc] = &[
-    ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, slot: 0 },
-    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, slot: 2 },
+    ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, first_word: 0 },
+    ParamDesc { name: "y", kind: ParamKind::SliceMut, dtype: DType::F32, first_word: 2 },
 ];
 
 /// One element a thread; one thread a program in the last two, which no device can launch or which are wrong.
@@ -48,11 +48,11 @@ const fn config(
 }
 
 fn grid<const THREADS: u64>(c: &GridCtx) -> [u64; 3] {
-    [c.slots[1].div_ceil(THREADS), 1, 1]
+    [c.words[1].div_ceil(THREADS), 1, 1]
 }
 
 /// # Safety
-/// The slots are a slice of f32 that may be read and one that may be written.
+/// The argument words are a slice of f32 that may be read and one that may be written.
 unsafe fn on_cpu<const ADD: u32>(p: &cpu::Program, s: &[u64]) {
     if p.id[0] == 0 {
         for i in 0..s[1].min(s[3]) as usize {

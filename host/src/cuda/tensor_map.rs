@@ -38,7 +38,7 @@ pub(crate) fn encode(
     desc: &'static KernelDesc,
     config: &ConfigDesc,
     maps: &[MapDesc],
-    slots: &[u64],
+    words: &[u64],
 ) -> Result<Box<[TensorMap]>> {
     if maps.is_empty() {
         return Ok(Box::default());
@@ -47,7 +47,7 @@ pub(crate) fn encode(
         return Err(malformed(desc));
     }
     let one = |m| {
-        Geometry::of(desc, m, slots).ok_or_else(|| malformed(desc)).and_then(|g| encode_one(cuda, desc, config, &g))
+        Geometry::of(desc, m, words).ok_or_else(|| malformed(desc)).and_then(|g| encode_one(cuda, desc, config, &g))
     };
     maps.iter().map(one).collect()
 }

@@ -11,10 +11,10 @@ use crate::variant::Kind;
 use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
 use smallvec::{SmallVec, smallvec};
-use tilewright_core::{DType, KernelDesc, ParamKind, SLOTS_IN_PLACE};
+use tilewright_core::{DType, INLINE_ARGUMENT_WORDS, KernelDesc, ParamKind};
 
-/// One byte a slot, 0 for slots that do not count.
-pub(crate) type Buckets = SmallVec<[u8; SLOTS_IN_PLACE]>;
+/// One byte for each argument word, 0 for words that do not count.
+pub(crate) type Buckets = SmallVec<[u8; INLINE_ARGUMENT_WORDS]>;
 
 #[inline]
 pub(crate) const fn bucket(v: u64) -> u8 {
@@ -56,18 +56,18 @@ pub const fn in_sectors(stride: u64, size: usize) -> bool {
 }
 
 #[inline]
-pub(crate) fn buckets(desc: &KernelDesc, slots: &[u64]) -> Buckets {
-    let mut out: Buckets = smallvec![0; slots.len()];
+pub(crate) fn buckets(desc: &KernelDesc, words: &[u64]) -> Buckets {
+    let mut out: Buckets = smallvec![0; words.len()];
     for p in desc.params {
         match p.kind {
-            ParamKind::Slice | ParamKind::SliceMut => out[p.slot + 1] = bucket(slots[p.slot + 1]),
+            ParamKind::Slice | ParamKind::SliceMut => out[p.first_word + 1] = bucket(words[p.first_word + 1]),
             ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
-                for extent in p.slot + 1..p.slot + 1 + rank {
-                    out[extent] = extent_bucket(slots[extent]);
-                    out[extent + rank] = stride_bucket(slots[extent + rank], p.dtype.size());
+                for extent in p.first_word + 1..p.first_word + 1 + rank {
+                    out[extent] = extent_bucket(words[extent]);
+                    out[extent + rank] = stride_bucket(words[extent + rank], p.dtype.size());
                 }
             }
-            ParamKind::Scalar if !is_float(p.dtype) => out[p.slot] = bucket(slots[p.slot]),
+            ParamKind::Scalar if !is_float(p.dtype) => out[p.first_word] = bucket(words[p.first_word]),
             _ => {}
         }
     }
@@ -91,11 +91,11 @@ pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, kind: Kind) -> Str
         let list =
             |from: usize, n: usize| buckets[from..from + n].iter().map(u8::to_string).collect::<Vec<_>>().join("x");
         let _ = match p.kind {
-            ParamKind::Slice | ParamKind::SliceMut => write!(s, "{}:{} ", p.name, buckets[p.slot + 1]),
+            ParamKind::Slice | ParamKind::SliceMut => write!(s, "{}:{} ", p.name, buckets[p.first_word + 1]),
             ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
-                write!(s, "{}:{}/{} ", p.name, list(p.slot + 1, rank), list(p.slot + 1 + rank, rank))
+                write!(s, "{}:{}/{} ", p.name, list(p.first_word + 1, rank), list(p.first_word + 1 + rank, rank))
             }
-            ParamKind::Scalar if !is_float(p.dtype) => write!(s, "{}:{} ", p.name, buckets[p.slot]),
+            ParamKind::Scalar if !is_float(p.dtype) => write!(s, "{}:{} ", p.name, buckets[p.first_word]),
             _ => Ok(()),
         };
     }

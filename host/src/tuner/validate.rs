@@ -81,15 +81,16 @@ fn usual(dtype: DType, b: &[u8]) -> f64 {
 /// Byte ranges that stand for an output of `bytes` bytes: all of it, or, where that is too long to read back for every
 /// configuration, pieces spread over it with both ends.
 pub(crate) fn sample(bytes: u64) -> Vec<(u64, u64)> {
-    const ALL: u64 = 256 << 20;
-    const PIECE: u64 = 1 << 20;
+    const MAX_WHOLE_BYTES: u64 = 256 << 20;
+    const PIECE_BYTES: u64 = 1 << 20;
     const PIECES: u64 = 128;
-    if bytes <= ALL {
+    if bytes <= MAX_WHOLE_BYTES {
         return vec![(0, bytes)];
     }
-    let last = bytes - PIECE;
-    let mut pieces: Vec<_> =
-        (0..PIECES - 1).map(|i| ((last as u128 * i as u128 / (PIECES - 1) as u128) as u64 / 64 * 64, PIECE)).collect();
+    let last = bytes - PIECE_BYTES;
+    let mut pieces: Vec<_> = (0..PIECES - 1)
+        .map(|i| ((last as u128 * i as u128 / (PIECES - 1) as u128) as u64 / 64 * 64, PIECE_BYTES))
+        .collect();
     // The end, whatever it is a multiple of: elements are at most 8 bytes, and outputs whole elements.
     pieces.push((last / 64 * 64, bytes - last / 64 * 64));
     pieces

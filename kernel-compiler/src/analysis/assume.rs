@@ -1,4 +1,4 @@
-//! Axis info under what the launcher vouches for.
+//! Axis info under the guards that the launcher checks.
 
 use crate::analysis::axis_info::{Assume, AxisAnalysis, VECTOR_BYTES, WORD_BYTES, learn};
 use crate::analysis::launch_guards::requirements;

@@ -20,7 +20,8 @@ pub struct Congruence {
     pub rem: u64,
 }
 
-const LARGEST: u64 = 1 << 62;
+/// The modulus of a number that is known.
+const MAX_MODULUS: u64 = 1 << 62;
 
 impl Congruence {
     const UNKNOWN: Congruence = Congruence { modulus: 1, rem: 0 };
@@ -44,19 +45,19 @@ impl Congruence {
 
     fn mul(self, o: Self) -> Self {
         let scaled = |a: Self, k: Self| {
-            let modulus = a.modulus.saturating_mul(k.divisor()).min(LARGEST);
+            let modulus = a.modulus.saturating_mul(k.divisor()).min(MAX_MODULUS);
             Self::new(modulus, a.rem.wrapping_mul(k.rem))
         };
         match (self.modulus, o.modulus) {
-            (_, LARGEST) => scaled(self, o),
-            (LARGEST, _) => scaled(o, self),
-            _ => Self::new(self.divisor().saturating_mul(o.divisor()).min(LARGEST), 0),
+            (_, MAX_MODULUS) => scaled(self, o),
+            (MAX_MODULUS, _) => scaled(o, self),
+            _ => Self::new(self.divisor().saturating_mul(o.divisor()).min(MAX_MODULUS), 0),
         }
     }
 
     fn meet(self, o: Self) -> Self {
         let difference = self.rem ^ o.rem;
-        let agree = if difference == 0 { LARGEST } else { 1 << difference.trailing_zeros() };
+        let agree = if difference == 0 { MAX_MODULUS } else { 1 << difference.trailing_zeros() };
         Self::new(self.modulus.min(o.modulus).min(agree), self.rem)
     }
 
@@ -65,8 +66,8 @@ impl Congruence {
     }
 }
 
-/// What is known along one dimension, as in Triton's `AxisInfo`. Contiguity and constancy are sizes of aligned groups
-/// of elements, powers of two.
+/// The facts of one dimension, as in Triton's `AxisInfo`. Contiguity and constancy are sizes of aligned groups of
+/// elements, powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DimInfo {
     /// In each group every element is one more than the one before.
@@ -135,15 +136,15 @@ impl AxisInfo {
     }
 }
 
-/// What the launcher vouches for.
+/// The guards that the launcher checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assume {
     Nothing,
     /// The last stride of every view is 1.
     Rows,
-    /// That, and addresses and sizes that make words.
+    /// Also: addresses and sizes are multiples of 4 bytes.
     Words,
-    /// That, and addresses and sizes that make vectors.
+    /// Also: addresses and sizes are multiples of 16 bytes.
     Vectors,
 }
 
@@ -156,11 +157,11 @@ pub struct AxisAnalysis {
 }
 
 impl AxisAnalysis {
-    /// The one value that a slot may have.
-    pub fn known(&self, slot: usize) -> Option<u64> {
+    /// The one value that an argument word may have.
+    pub fn known(&self, word: usize) -> Option<u64> {
         self.guards
             .iter()
-            .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_slot() == Some(slot)).then_some(n) } else { None })
+            .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_word() == Some(word)).then_some(n) } else { None })
     }
 
     pub fn info(&self, f: &Func, v: Value) -> AxisInfo {
@@ -176,12 +177,13 @@ impl AxisAnalysis {
         order
     }
 
-    /// Elements of `bytes` that one aligned access may move along `dim`, and whether their addresses descend.
+    /// The number of elements of `bytes` that one aligned access may have along `dim`, and whether their addresses
+    /// descend.
     pub fn vector(&self, f: &Func, index: Value, dim: usize, bytes: usize) -> (usize, bool) {
         self.vector_of(f, index, dim, self.widest / bytes)
     }
 
-    /// The same of at most so many elements.
+    /// The same, limited to a number of elements.
     fn vector_of(&self, f: &Func, index: Value, dim: usize, most: usize) -> (usize, bool) {
         let a = self.info(f, index).dims[dim];
         let descending = a.reverse_contiguity > a.contiguity;
@@ -196,8 +198,8 @@ impl AxisAnalysis {
         (n as usize, descending && n > 1)
     }
 
-    /// The same of an access. A tile of pointers has elements at any addresses. Code looks at an address of which no
-    /// alignment is known.
+    /// The same for an access. The elements of a tile of pointers have unrelated addresses. If the alignment of an
+    /// address is not known, the code tests it.
     pub fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
         let size = f.dtype_at(place).size();
         // A shared array begins aligned in every variant.
@@ -227,10 +229,10 @@ impl AxisAnalysis {
     }
 }
 
-/// What follows from requirements. `widest`: bytes of the widest access that these allow.
+/// The facts that follow from guards. `widest`: the bytes of the widest access that they allow.
 pub fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
     let mut cx = Context { f, guards: &guards, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
-    // Variables in loops: again until nothing is learnt. Every round loses a factor of two somewhere.
+    // Variables of loops need a fixed point. Every round lowers some fact by a factor of two.
     for _ in 0..64 {
         let before = cx.vars.clone();
         cx.block(&f.body);
@@ -303,19 +305,19 @@ impl Context<'_> {
             };
         }
         match self.f.op(v) {
-            Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(LARGEST, *n as u64)),
-            Op::Slot { slot } => {
+            Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, *n as u64)),
+            Op::Word { word } => {
                 let of = |r: &Guard| match r.test {
                     Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
-                    Test::Equal(n) => Congruence::new(LARGEST, n),
+                    Test::Equal(n) => Congruence::new(MAX_MODULUS, n),
                     _ => Congruence::UNKNOWN,
                 };
-                let known = self.guards.iter().filter(|r| r.of.as_slot() == Some(*slot)).map(of);
+                let known = self.guards.iter().filter(|r| r.of.as_word() == Some(*word)).map(of);
                 AxisInfo::uniform(shape, known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN))
             }
             Op::Arange { start } => {
                 let n = shape[0].next_power_of_two() as u64;
-                let divisibility = Congruence::new(if n == 1 { LARGEST } else { n }, *start as u64);
+                let divisibility = Congruence::new(if n == 1 { MAX_MODULUS } else { n }, *start as u64);
                 let element = if n == 1 { divisibility } else { Congruence::UNKNOWN };
                 AxisInfo {
                     dims: vec![DimInfo { contiguity: n, reverse_contiguity: 1, constancy: 1, divisibility }],
@@ -326,18 +328,18 @@ impl Context<'_> {
             Op::ReadVar(var) => self.vars[var.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(rank)),
             Op::Cast(x) if self.f.ty(*x).dtype.is_int() => self.get(*x),
             Op::Unary(Unary::Neg, x) => {
-                self.subtract(&AxisInfo::uniform(shape, Congruence::new(LARGEST, 0)), &self.get(*x))
+                self.subtract(&AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, 0)), &self.get(*x))
             }
             Op::Binary(Binary::Add, a, b) => self.add(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Sub, a, b) => self.subtract(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Mul, a, b) => self.multiply(&self.get(*a), &self.get(*b)),
             Op::Binary(Binary::Shl, a, b) => match self.constant(*b) {
                 Some(k) if k < 62 && (k as usize) < 8 * self.f.ty(v).dtype.size() => {
-                    self.multiply(&self.get(*a), &AxisInfo::uniform(shape, Congruence::new(LARGEST, 1 << k)))
+                    self.multiply(&self.get(*a), &AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, 1 << k)))
                 }
                 _ => constancy(&[*a, *b]),
             },
-            // Those of negative numbers turn around at zero.
+            // The order of quotients of negative numbers changes at zero.
             Op::Binary(Binary::Div | Binary::Rem, a, b) if self.f.ty(v).dtype.is_signed() => constancy(&[*a, *b]),
             Op::Binary(op @ (Binary::Div | Binary::Rem), a, b) => match self.constant(*b) {
                 Some(k) if k.is_power_of_two() => self.by_power_of_two(*op, &self.get(*a), k),
@@ -373,7 +375,7 @@ impl Context<'_> {
 
     fn constant(&self, v: Value) -> Option<u64> {
         let c = self.get(v).element;
-        (c.modulus == LARGEST).then_some(c.rem)
+        (c.modulus == MAX_MODULUS).then_some(c.rem)
     }
 
     fn add(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
@@ -395,12 +397,12 @@ impl Context<'_> {
     }
 
     fn subtract(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
-        // A negated run goes the other way: its lowest element is the one that was highest.
+        // Negation reverses a run: its lowest element is the one that was highest.
         let dims = b.dims.iter().map(|b| {
             let n = b.contiguity.max(b.reverse_contiguity);
             let highest = b
                 .divisibility
-                .add(Congruence::new(LARGEST, if planted!("axis-info-lowest-of-descending") { 0 } else { n - 1 }));
+                .add(Congruence::new(MAX_MODULUS, if planted!("axis-info-lowest-of-descending") { 0 } else { n - 1 }));
             DimInfo {
                 contiguity: b.reverse_contiguity,
                 reverse_contiguity: b.contiguity,
@@ -412,7 +414,7 @@ impl Context<'_> {
     }
 
     fn multiply(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
-        let one = Congruence::new(LARGEST, 1);
+        let one = Congruence::new(MAX_MODULUS, 1);
         if b.element == one {
             return a.clone();
         }

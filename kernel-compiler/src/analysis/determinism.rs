@@ -153,7 +153,7 @@ impl<'a> NumPrograms<'a> {
         let f = self.f;
         let same = |a: Value, b: Value| match (f.op(a), f.op(b)) {
             (Op::Int(a), Op::Int(b)) => a == b,
-            (Op::Slot { slot: a }, Op::Slot { slot: b }) => a == b,
+            (Op::Word { word: a }, Op::Word { word: b }) => a == b,
             _ => a == b && !self.values.contains(&a),
         };
         let axes = |id: Value, count: Value| matches!((f.op(id), f.op(count)), (Op::ProgramId(a), Op::NumPrograms(b)) if a == b);

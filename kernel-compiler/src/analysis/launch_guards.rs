@@ -1,5 +1,5 @@
-//! What the `aligned` and `words` variants ask of their arguments: addresses, sizes and strides that make vectors, or
-//! words. The launcher looks at every call.
+//! The guards of the `aligned` and `words` variants: addresses, sizes and strides are multiples of 16 bytes, or of 4
+//! bytes. The launcher checks them at every call.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
@@ -7,73 +7,73 @@ use crate::ir::walk::{assigned, walk};
 use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What makes accesses of so many bytes. `learn` tells what follows from some requirements.
+/// The guards with which accesses have `bytes` bytes. `learn` gives the facts that follow from guards.
 pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
     let places = places(f);
     let elements = |p: &Address| (bytes / f.dtype_at(p).size()).max(1) as u64;
     let aligned = Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 });
-    // Code looks at an address that it computes.
-    let addresses = places.iter().filter_map(|p| Some((f.params[p.param()?].slot, aligned)));
+    // The code tests an address that the kernel computes.
+    let addresses = places.iter().filter_map(|p| Some((f.params[p.param()?].first_word, aligned)));
     // Only what moves the addresses of tiles matters: a scalar access is never a vector.
     let mut sizes = BTreeMap::<usize, u64>::new();
     for p in places.iter().filter(|p| !f.shape(p.index).is_empty()) {
-        for slot in Walk::of(f, p, false).slots {
-            let by = sizes.entry(slot).or_insert(1);
+        for word in Walk::of(f, p, false).words {
+            let by = sizes.entry(word).or_insert(1);
             *by = elements(p).max(*by);
         }
     }
     let sizes = sizes.into_iter().filter(|&(_, by)| by > 1);
     let sizes = sizes.map(|(s, by)| (s, if is_last_stride(f, s) { Test::Equal(1) } else { Test::Multiple(by) }));
-    // What is asked for already, such as another stride to be 1.
+    // The guards of the function, such as another stride that is 1.
     let fixed =
-        f.guards.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_slot()?, r.test)));
+        f.guards.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_word()?, r.test)));
     let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).chain(fixed).collect();
     let list =
-        |all: &BTreeMap<usize, Test>| all.iter().map(|(&slot, &test)| Guard::slot(slot, test)).collect::<Vec<_>>();
+        |all: &BTreeMap<usize, Test>| all.iter().map(|(&word, &test)| Guard::word(word, test)).collect::<Vec<_>>();
     let a = learn(list(&all));
-    // A matrix whose elements are neighbours in no dimension has numbers for all its strides: the last of these is 1,
-    // if any is.
+    // A matrix that is contiguous in no known dimension has arguments for all its strides: the last of them is 1, if
+    // any is.
     let apart = |p: &Address| {
         f.shape(p.index).len() > 1
             && a.info(f, p.index).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
     };
     let mut scale = BTreeMap::<usize, (bool, u64)>::new();
     for p in &places {
-        for (slot, alone) in Walk::of(f, p, apart(p)).scale {
-            let (all_alone, by) = scale.entry(slot).or_insert((true, 1));
+        for (word, alone) in Walk::of(f, p, apart(p)).scale {
+            let (all_alone, by) = scale.entry(word).or_insert((true, 1));
             (*all_alone, *by) = (*all_alone && alone, elements(p).max(*by));
         }
     }
-    for (slot, _) in scale.into_iter().filter(|&(_, (alone, by))| alone && by > 1) {
-        all.insert(slot, Test::Equal(1));
+    for (word, _) in scale.into_iter().filter(|&(_, (alone, by))| alone && by > 1) {
+        all.insert(word, Test::Equal(1));
     }
     list(&all)
 }
 
-/// The last stride of a view: 1 where a view is an array in memory, and then its last dimension makes vectors.
-fn is_last_stride(f: &Func, slot: usize) -> bool {
-    f.params.iter().any(|p| matches!(p.kind, ParamKind::View { rank, .. } if slot == p.slot + 2 * rank))
+/// The last stride of a view. It is 1 where the view is an array in memory: then the last dimension is contiguous.
+fn is_last_stride(f: &Func, word: usize) -> bool {
+    f.params.iter().any(|p| matches!(p.kind, ParamKind::View { rank, .. } if word == p.first_word + 2 * rank))
 }
 
-/// Slots that reach the indices of tiles.
+/// The argument words that indices of tiles are computed from.
 struct Walk<'a> {
     f: &'a Func,
     seen: BTreeSet<(Value, bool, bool)>,
-    slots: BTreeSet<usize>,
-    /// What index tiles are multiplied with, and whether all of these are the last index of a matrix whose elements lie
-    /// apart.
+    words: BTreeSet<usize>,
+    /// The argument words that index tiles are multiplied by, and whether each of them is the stride of the last
+    /// dimension of a matrix that is contiguous in no known dimension.
     scale: BTreeMap<usize, bool>,
 }
 
 impl<'a> Walk<'a> {
-    /// Of the index of an access.
+    /// The words of the index of an access.
     fn of(f: &'a Func, p: &Address, apart: bool) -> Walk<'a> {
-        let mut walk = Walk { f, seen: BTreeSet::new(), slots: BTreeSet::new(), scale: BTreeMap::new() };
+        let mut walk = Walk { f, seen: BTreeSet::new(), words: BTreeSet::new(), scale: BTreeMap::new() };
         walk.index(p.index, true, apart);
         walk
     }
 
-    /// `last`: of an index that may change along the last dimension.
+    /// `last`: the index may change along the last dimension.
     fn index(&mut self, v: Value, last: bool, apart: bool) {
         let f = self.f;
         let last = last && f.shape(v).last() != Some(&1);
@@ -81,16 +81,16 @@ impl<'a> Walk<'a> {
             return;
         }
         match f.op(v) {
-            Op::Slot { slot } if f.ty(v).dtype.is_int() => {
-                self.slots.insert(*slot);
+            Op::Word { word } if f.ty(v).dtype.is_int() => {
+                self.words.insert(*word);
             }
             Op::Binary(Binary::Mul, a, b) => {
                 let only_last = last && f.shape(v).iter().rev().skip(1).all(|&e| e == 1);
                 for (tile, by) in [(*a, *b), (*b, *a)] {
-                    if let Some(slot) =
-                        slot_of(f, by).filter(|_| !f.shape(tile).is_empty() && !matches!(f.op(tile), Op::Splat(_)))
+                    if let Some(word) =
+                        word_of(f, by).filter(|_| !f.shape(tile).is_empty() && !matches!(f.op(tile), Op::Splat(_)))
                     {
-                        *self.scale.entry(slot).or_insert(true) &= only_last && apart;
+                        *self.scale.entry(word).or_insert(true) &= only_last && apart;
                     }
                 }
                 [*a, *b].into_iter().for_each(|o| self.index(o, last, apart));
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
             | Op::Fma(..) => {
                 f.op(v).operands().into_iter().for_each(|o| self.index(o, last, apart));
             }
-            // What wraps around at a multiple of a vector divides none.
+            // An index that wraps around at a multiple of a vector divides no vector.
             Op::Binary(Binary::Rem, a, b) if last => [*a, *b].into_iter().for_each(|o| self.index(o, last, apart)),
             Op::LoopVar => loop_bounds(&f.body, v).into_iter().for_each(|o| self.index(o, last, apart)),
             Op::ReadVar(var) => assigned(&f.body, *var).into_iter().for_each(|o| self.index(o, last, apart)),
@@ -113,11 +113,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The slot that a number, or a tile of one number, is.
-fn slot_of(f: &Func, v: Value) -> Option<usize> {
+/// The argument word of a scalar, or of a tile whose elements are all that word.
+fn word_of(f: &Func, v: Value) -> Option<usize> {
     match f.op(v) {
-        Op::Slot { slot } if f.ty(v).dtype.is_int() => Some(*slot),
-        Op::Splat(x) | Op::Cast(x) => slot_of(f, *x),
+        Op::Word { word } if f.ty(v).dtype.is_int() => Some(*word),
+        Op::Splat(x) | Op::Cast(x) => word_of(f, *x),
         _ => None,
     }
 }
@@ -135,7 +135,7 @@ fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
         .collect()
 }
 
-/// Accesses to memory of the launch.
+/// The accesses to global memory.
 fn places(f: &Func) -> Vec<Address> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { place, .. } => Some(place.clone()),

@@ -1,4 +1,4 @@
-//! Indices as sums of products: what a number or a tile of numbers is made of, modulo 2^64, as indices are computed.
+//! Indices as polynomials: a scalar or a tile of integers as a sum of products, modulo 2^64, as indices are computed.
 
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, values};
@@ -6,17 +6,17 @@ use crate::ir::{Binary, Func, Number, Op, Stmt, StmtKind, Value, Var};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What is not taken apart.
+/// A factor that is not decomposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Factor {
-    /// Of an element, in that dimension of the tile: 0, 1, ..
+    /// The index of an element in a dimension of the tile: 0, 1, ..
     Lane(usize),
-    Slot(usize),
+    Word(usize),
     Program(u32),
     Programs(u32),
     /// A scalar that the program computes.
     Scalar(Value),
-    /// Where a tile of indices that wraps around at an extent begins: see [`Wrap`].
+    /// The first index of a tile of indices that wraps around at an extent: see [`Wrap`].
     Wrapped(Value),
 }
 
@@ -25,8 +25,8 @@ impl Factor {
         if let Factor::Lane(d) = self { Some(d) } else { None }
     }
 
-    pub fn slot(self) -> Option<usize> {
-        if let Factor::Slot(s) = self { Some(s) } else { None }
+    pub fn word(self) -> Option<usize> {
+        if let Factor::Word(w) = self { Some(w) } else { None }
     }
 
     pub fn wrapped(self) -> Option<Value> {
@@ -34,8 +34,8 @@ impl Factor {
     }
 }
 
-/// A tile of consecutive indices from a multiple of its length on, modulo a slot. Where that is a multiple of the
-/// length too, so are they from the remainder on.
+/// A tile of consecutive indices from a multiple of its length on, modulo an argument word. Where that is a multiple of
+/// the length too, so are they from the remainder on.
 #[derive(Clone, Debug)]
 pub struct Wrap {
     pub begin: Polynomial,
@@ -43,11 +43,11 @@ pub struct Wrap {
     pub length: usize,
 }
 
-/// Products, each of factors in order and a constant other than 0.
+/// The terms: for each ordered list of factors a constant other than 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Polynomial(pub BTreeMap<Vec<Factor>, i128>);
 
-/// More products than this say nothing any more.
+/// The most terms. Longer sums are given up.
 const MAX_TERMS: usize = 32;
 
 impl Polynomial {
@@ -78,7 +78,7 @@ impl Polynomial {
         self.clone().plus(o.0.iter().map(|(t, n)| (t.clone(), -n)))
     }
 
-    /// None where it gets too long, or its constants too large.
+    /// None where the product has too many terms or too large constants.
     pub fn mul(&self, o: &Polynomial) -> Option<Polynomial> {
         let mut out = Polynomial::default();
         for (a, n) in &self.0 {
@@ -91,18 +91,18 @@ impl Polynomial {
         (out.0.len() <= MAX_TERMS).then_some(out)
     }
 
-    /// By a constant that divides all of it.
+    /// Divides by a constant that divides all terms.
     fn divided(&self, by: i128) -> Option<Polynomial> {
         let each = |(t, n): (&Vec<Factor>, &i128)| (n % by == 0).then(|| (t.clone(), n / by));
         Some(Polynomial(self.0.iter().map(each).collect::<Option<_>>()?))
     }
 
-    /// With the lanes of other dimensions.
+    /// Renames the dimensions of lanes.
     pub fn at_lanes(&self, dims: &[usize]) -> Polynomial {
         self.mapped(|a| if let Factor::Lane(d) = a { Factor::Lane(dims[d]) } else { a })
     }
 
-    /// Each atom as something else.
+    /// Replaces each factor.
     fn mapped(&self, of: impl Fn(Factor) -> Factor) -> Polynomial {
         let each = |(t, n): (&Vec<Factor>, &i128)| {
             let mut t: Vec<Factor> = t.iter().map(|&a| of(a)).collect();
@@ -112,10 +112,10 @@ impl Polynomial {
         Polynomial::default().plus(self.0.iter().map(each))
     }
 
-    /// With a slot that is 1.
-    pub fn with_one(&self, slot: usize) -> Polynomial {
+    /// The polynomial if this argument word is 1.
+    pub fn with_one(&self, word: usize) -> Polynomial {
         let each =
-            |(t, n): (&Vec<Factor>, &i128)| (t.iter().copied().filter(|&a| a != Factor::Slot(slot)).collect(), *n);
+            |(t, n): (&Vec<Factor>, &i128)| (t.iter().copied().filter(|&a| a != Factor::Word(word)).collect(), *n);
         Polynomial::default().plus(self.0.iter().map(each))
     }
 
@@ -131,16 +131,16 @@ impl Polynomial {
     }
 
     pub fn of(n: &Number) -> Polynomial {
-        Polynomial([(n.slots.iter().map(|&s| Factor::Slot(s)).collect(), i128::from(n.times))].into())
+        Polynomial([(n.words.iter().map(|&w| Factor::Word(w)).collect(), i128::from(n.times))].into())
     }
 
-    /// What the launcher knows, if it is.
+    /// The number that the launcher knows, if the polynomial is one.
     pub fn number(&self) -> Option<Number> {
         let (t, n) = self.0.iter().next().filter(|_| self.0.len() == 1)?;
-        Some(Number { times: u64::try_from(*n).ok()?, slots: t.iter().map(|a| a.slot()).collect::<Option<_>>()? })
+        Some(Number { times: u64::try_from(*n).ok()?, words: t.iter().map(|a| a.word()).collect::<Option<_>>()? })
     }
 
-    /// Of an index that counts one up from lane to lane of one dimension: which, and where it begins.
+    /// The dimension and the begin of an index that increases by 1 from lane to lane of one dimension.
     pub fn lane(&self) -> Option<(usize, Polynomial)> {
         let mut lanes = self.0.iter().filter(|(t, _)| t.iter().any(|a| a.lane().is_some()));
         let (Some((t, 1)), None) = (lanes.next(), lanes.next()) else { return None };
@@ -148,20 +148,20 @@ impl Polynomial {
         Some((d, self.sub(&Polynomial::factor(Factor::Lane(d)))))
     }
 
-    /// Whether nothing is subtracted; atoms may still be negative numbers that have wrapped around.
+    /// Whether no term is subtracted. Factors may still be negative numbers that have wrapped around.
     pub fn counts_up(&self) -> bool {
         self.0.values().all(|&n| n > 0)
     }
 }
 
-/// A number that a loop adds to, once in each of its iterations.
+/// A variable to which a loop adds once in each iteration.
 struct Counter {
     before: Value,
     step: Value,
     iv: Value,
-    /// What reads it before the step of an iteration.
+    /// The reads of the variable before the step of an iteration.
     reads: HashSet<Value>,
-    /// What the loop computes.
+    /// The values that the loop computes.
     inside: HashSet<Value>,
 }
 
@@ -172,10 +172,10 @@ struct Loop {
     step: Value,
 }
 
-/// The sums of a function's values.
+/// The polynomials of a function's values.
 pub struct Polynomials<'a> {
     f: &'a Func,
-    /// By their variables.
+    /// By variable.
     loops: HashMap<Value, Loop>,
     counters: HashMap<Var, Counter>,
     memo: RefCell<HashMap<Value, Option<Polynomial>>>,
@@ -215,7 +215,7 @@ impl<'a> Polynomials<'a> {
         }
     }
 
-    /// The variables that are given a number before a loop, and that it adds something to.
+    /// The variables that have a value before a loop, and to which the loop adds a number.
     fn counters(&mut self, before: &[Stmt], iv: Value, body: &[Stmt]) {
         let f = self.f;
         for (j, s) in body.iter().enumerate() {
@@ -236,22 +236,22 @@ impl<'a> Polynomials<'a> {
         }
     }
 
-    /// How a tile wraps around that a sum names.
+    /// How a tile wraps around, by its number in polynomials.
     pub fn wrap(&self, tile: Value) -> Wrap {
         self.wraps.borrow()[&tile].clone()
     }
 
-    /// Where the loop of a variable ends.
+    /// The end of the loop of a variable.
     pub fn end(&self, iv: Value) -> Option<Value> {
         self.loops.get(&iv).map(|l| l.hi)
     }
 
-    /// The sum of an index; none of another value, or of one that is none.
+    /// The polynomial of an index; none where a value has none.
     pub fn of(&self, v: Value) -> Option<Polynomial> {
         if let Some(known) = self.memo.borrow().get(&v) {
             return known.clone();
         }
-        // What depends on itself, by a variable, is none while it is looked at.
+        // A value that depends on itself, by a variable, has none while it is being computed.
         self.memo.borrow_mut().insert(v, None);
         let scalar = self.f.ty(v).is_scalar() && self.f.ty(v).dtype == DType::U64;
         let sum = self
@@ -268,9 +268,9 @@ impl<'a> Polynomials<'a> {
             return None;
         }
         match *f.op(v) {
-            // With its sign: what is added beyond all numbers is subtracted.
+            // The constant is signed: an addition that wraps around is a subtraction.
             Op::Int(n) => Some(Polynomial::constant(i128::from(n as u64 as i64))),
-            Op::Slot { slot } => Some(Polynomial::factor(Factor::Slot(slot))),
+            Op::Word { word } => Some(Polynomial::factor(Factor::Word(word))),
             Op::ProgramId(axis) => Some(Polynomial::factor(Factor::Program(axis))),
             Op::NumPrograms(axis) => Some(Polynomial::factor(Factor::Programs(axis))),
             Op::Arange { start } if f.shape(v)[0] == 1 => Some(Polynomial::constant(start)),
@@ -287,9 +287,9 @@ impl<'a> Polynomials<'a> {
                     a
                 }
             })),
-            // An argument that is no negative number, which is asked for where it matters.
-            Op::Cast(x) if matches!(f.op(x), Op::Slot { .. }) && f.ty(x).dtype.is_int() => {
-                if let Op::Slot { slot } = *f.op(x) { Some(Polynomial::factor(Factor::Slot(slot))) } else { None }
+            // The argument must not be negative. Users of this form add a guard where it matters.
+            Op::Cast(x) if matches!(f.op(x), Op::Word { .. }) && f.ty(x).dtype.is_int() => {
+                if let Op::Word { word } = *f.op(x) { Some(Polynomial::factor(Factor::Word(word))) } else { None }
             }
             Op::Binary(Binary::Add, a, b) => Some(self.of(a)?.add(&self.of(b)?)),
             Op::Binary(Binary::Sub, a, b) => Some(if planted!("polynomial-sub-adds") {
@@ -310,7 +310,7 @@ impl<'a> Polynomials<'a> {
 
     fn wrapped(&self, v: Value, index: Value, extent: Value) -> Option<Polynomial> {
         let (d, begin) = self.of(index)?.lane()?;
-        let (extent, length) = (self.of(extent)?.number()?.as_slot()?, self.f.shape(index)[d]);
+        let (extent, length) = (self.of(extent)?.number()?.as_word()?, self.f.shape(index)[d]);
         if !length.is_power_of_two() || begin.0.values().any(|n| n % length as i128 != 0) {
             return None;
         }

@@ -1,34 +1,35 @@
-//! A dimension of an argument that one tile is to hold: `arange(BLOCK) < n`, and nothing that goes on behind the tile.
+//! Dimensions of arguments that must fit in one tile: the mask is `arange(BLOCK) < n`, and no loop covers the elements
+//! behind the tile.
 
 use crate::ir::walk::walk;
 use crate::ir::{Binary, Func, Op, Param, ParamKind, StmtKind, Value};
 use proc_macro2::Span;
 use std::collections::BTreeMap;
 
-/// A dimension of which elements behind the tile are never looked at.
+/// A dimension whose elements behind the tile are never accessed.
 pub struct SingleTile {
-    /// As a condition writes it: `n`, `x.dim(1)`.
+    /// The extent as source text: `n`, `x.dim(1)`.
     pub extent: String,
-    /// Elements that the tile holds.
+    /// The extent of the tile.
     pub holds: i128,
-    /// The place of the tile, or of the comparison.
+    /// The span of the tile or of the comparison.
     pub span: Span,
 }
 
-/// The dimensions of which a function masks one tile that begins at 0, and masks no other.
+/// The dimensions for which every masked tile of a function begins at 0.
 pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
-    // By slot: the largest tile and its place; none where another tile begins elsewhere.
+    // By argument word: the largest tile and its place; none where another tile begins elsewhere.
     let mut tiles: BTreeMap<usize, Option<(i128, Span)>> = BTreeMap::new();
     for s in walk(&f.body) {
         let StmtKind::Let(v) = s.kind else { continue };
         let Op::Binary(Binary::Lt, index, limit) = *f.op(v) else { continue };
-        let Op::Slot { slot } = *f.op(spread(f, limit)) else { continue };
+        let Op::Word { word } = *f.op(spread(f, limit)) else { continue };
         if f.ty(v).is_scalar() {
             continue;
         }
         let found = begins_at_zero(f, index).map(|extent| (extent, f.span(v)));
         tiles
-            .entry(slot)
+            .entry(word)
             .and_modify(|known| {
                 *known = match (*known, found) {
                     (Some(a), Some(b)) => Some(if a.0 >= b.0 { a } else { b }),
@@ -37,14 +38,14 @@ pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
             })
             .or_insert(found);
     }
-    let of = |(slot, tile): (usize, Option<(i128, Span)>)| {
-        let ((holds, span), extent) = (tile?, extent(f, slot)?);
+    let of = |(word, tile): (usize, Option<(i128, Span)>)| {
+        let ((holds, span), extent) = (tile?, extent(f, word)?);
         Some(SingleTile { extent, holds, span })
     };
     tiles.into_iter().filter_map(of).collect()
 }
 
-/// What is spread to a tile.
+/// The scalar that is broadcast to a tile.
 fn spread(f: &Func, mut v: Value) -> Value {
     while let Op::Splat(x) | Op::Broadcast(x) | Op::Expand(x, _) | Op::Cast(x) = *f.op(v) {
         v = x;
@@ -52,7 +53,7 @@ fn spread(f: &Func, mut v: Value) -> Value {
     v
 }
 
-/// The numbers of a tile of indices that counts from 0.
+/// The length of a tile of indices that counts from 0.
 fn begins_at_zero(f: &Func, v: Value) -> Option<i128> {
     let v = spread(f, v);
     match *f.op(v) {
@@ -72,16 +73,16 @@ fn begins_at_zero(f: &Func, v: Value) -> Option<i128> {
     }
 }
 
-/// The extent that a slot holds: of a view, or an integer.
-fn extent(f: &Func, slot: usize) -> Option<String> {
-    let holds = |p: &&Param| (p.slot..p.slot + p.kind.slots()).contains(&slot);
+/// The extent that an argument word holds: of a view, or an integer.
+fn extent(f: &Func, word: usize) -> Option<String> {
+    let holds = |p: &&Param| (p.first_word..p.first_word + p.kind.words()).contains(&word);
     let p = f.params.iter().find(holds)?;
     match p.kind {
         ParamKind::Scalar => Some(p.name.clone()),
-        ParamKind::View { rank, .. } if slot > p.slot && slot <= p.slot + rank => {
-            Some(format!("{}.dim({})", p.name, slot - p.slot - 1))
+        ParamKind::View { rank, .. } if word > p.first_word && word <= p.first_word + rank => {
+            Some(format!("{}.dim({})", p.name, word - p.first_word - 1))
         }
-        ParamKind::Slice { .. } if slot > p.slot => Some(format!("{}.len()", p.name)),
+        ParamKind::Slice { .. } if word > p.first_word => Some(format!("{}.len()", p.name)),
         _ => None,
     }
 }

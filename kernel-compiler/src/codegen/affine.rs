@@ -4,11 +4,11 @@ use crate::thread_ir::Name;
 
 #[derive(Clone, Debug)]
 pub struct Affine {
-    /// A u64 of the thread.
+    /// A u64 that each thread computes.
     pub base: Name,
-    /// By register.
+    /// The constant of each register.
     pub consts: Vec<i64>,
-    /// A u64 scalar and, by register, how often it is added.
+    /// A u64 scalar, and its factor in each register.
     pub strides: Vec<(Name, Vec<i64>)>,
 }
 

@@ -1,20 +1,21 @@
 //! Shared-memory allocation and barrier placement.
 //!
-//! A scratch buffer is stored to, awaited at a barrier, and loaded from; a step between may update it. Its store needs
-//! another barrier before it where some thread may still load from the same bytes. Each scratch buffer has bytes of its
-//! own while they last, so that straight code needs none. Barriers also order the accesses to an array that the program
-//! both reads and writes, except where one thread reaches the same element.
+//! Threads store to a scratch buffer, wait at a barrier, and load from it; a step between may update it. The store
+//! needs another barrier before it where some thread may still load from the same bytes. Scratch buffers get distinct
+//! bytes as long as there are enough, so that straight code needs no such barrier. Barriers also order the accesses to
+//! an array that the program both reads and writes, except where the same thread accesses the same element.
 
 use crate::ir::Array;
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, AccessKind, Device, Expr, Node, Stmt, call};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Beyond this many bytes all scratch buffers are one: occupancy is worth more than a barrier.
+/// The most bytes of distinct scratch buffers. Beyond it they share their bytes: occupancy is worth more than a
+/// barrier.
 const OWN_BYTES: usize = 16 << 10;
 
-/// Scratch buffers lie behind the first `before` bytes of shared memory. The number of bytes that all take together.
-/// In a cluster the threads of all blocks reach the same arrays.
+/// Places the scratch buffers behind the first `before` bytes of shared memory. Returns the number of bytes of all
+/// scratch buffers. In a cluster the threads of all CTAs access the same arrays.
 pub fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, usize) {
     let (mut sizes, mut kinds) = (vec![], BTreeMap::<Array, BTreeSet<AccessKind>>::new());
     walk(&nodes, &mut |n| match n {
@@ -34,12 +35,12 @@ pub fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, u
     (nodes, before + bytes.next_multiple_of(16))
 }
 
-/// All threads of the cluster wait for each other.
+/// A barrier of all threads of the cluster.
 pub fn cluster_barrier(site: u32) -> Node {
     call!(Device::ClusterSync; site).into()
 }
 
-/// All threads that run the program do: those of a block, or of the cluster.
+/// A barrier of all threads that run the program: those of a thread block, or of the cluster.
 pub fn program_barrier(cluster: bool, site: u32) -> Node {
     if cluster { cluster_barrier(site) } else { Node::Barrier { site } }
 }
@@ -50,19 +51,19 @@ fn is_cluster_barrier(n: &Node) -> bool {
     stmts.iter().any(waits)
 }
 
-/// What threads may have done since the last barrier on some way here.
+/// The accesses that threads may have made since the last barrier, on some path to this place.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct State {
     /// Scratch buffers that were loaded from.
     loaded: BTreeSet<usize>,
-    /// Accesses: array, what is done, key (none: made in an earlier round of a loop).
+    /// Accesses: array, kind, and key (none for an access of an earlier iteration of a loop).
     accesses: BTreeSet<(Array, AccessKind, Option<(u32, u64)>)>,
-    /// No way leads here.
+    /// No path leads here.
     dead: bool,
 }
 
 impl State {
-    /// Of a block, or of the cluster: the blocks of a cluster reach the same arrays.
+    /// A barrier of a thread block, or of the cluster (`of_all`): the CTAs of a cluster access the same arrays.
     fn barrier(&mut self, of_all: bool) {
         self.loaded.clear();
         if of_all {
@@ -82,7 +83,7 @@ impl State {
         self.accesses.extend(o.accesses.iter().copied());
     }
 
-    /// As seen from the next round of a loop, where keys name other elements.
+    /// The state in the next iteration of a loop, where keys name other elements.
     fn from_earlier_iteration(&self) -> State {
         State { accesses: self.accesses.iter().map(|&(array, act, _)| (array, act, None)).collect(), ..self.clone() }
     }
@@ -97,9 +98,9 @@ struct Scheduler {
     cluster: bool,
     before: usize,
     next: usize,
-    /// Arrays to which different things are done.
+    /// The arrays with accesses of different kinds.
     mixed: BTreeSet<Array>,
-    /// States at the `break`s and `continue`s of the loops around, innermost last.
+    /// The states at the `break`s and `continue`s of the loops around, innermost last.
     exits: Vec<(State, State)>,
 }
 
@@ -184,7 +185,7 @@ impl Scheduler {
         }
     }
 
-    /// Around again with what a round leaves behind, until that is nothing new.
+    /// Places the barriers of a loop. Its body is repeated with the state at its end, up to a fixed point.
     fn looped(&mut self, body: Vec<Node>, state: &mut State) -> Node {
         let first = self.next;
         let mut entry = state.clone();

@@ -1,4 +1,4 @@
-//! Exchanges between the thread blocks (CTAs) of a cluster, through their shared memory.
+//! Exchanges between the CTAs of a cluster through distributed shared memory.
 
 use crate::codegen::barriers::{cluster_barrier, program_barrier};
 use crate::codegen::context::{Codegen, Regs};
@@ -11,7 +11,7 @@ use crate::ir::{Op, Value};
 use crate::thread_ir::{Device, Expr, Local, Name, Stmt, Ty, call};
 
 impl Codegen<'_> {
-    /// No CTA may store to the memory of another before that has begun.
+    /// A barrier before the first exchange: a CTA may store to the memory of another one only after that has begun.
     pub(super) fn begin_cluster(&mut self) {
         let f = self.f;
         let exchanges = values(&f.body).any(|v| matches!(f.op(v), Op::ClusterGather { .. }));
@@ -20,7 +20,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A barrier of the program: of all its thread blocks.
+    /// A barrier of all CTAs of the program.
     pub(super) fn barrier(&mut self, site: u32) {
         let of_cluster = self.f.ctas > 1 && matches!(self.role, Role::Whole);
         self.node(program_barrier(of_cluster, site));
@@ -36,7 +36,7 @@ impl Codegen<'_> {
         let bytes = f.shared[array].len / ctas * dtype.size();
         let first = self.bind(Ty::U32, Expr::from(begin) + (rank().group() * bytes).group());
         let store = if f.ty(value).is_scalar() {
-            // Of the threads, which all have it, each stores to the CTA of its number.
+            // All threads have the element. Each stores it to the CTA whose rank is the number of the thread.
             call!(
                 Device::ClusterStore; [dtype, 1usize];
                 any(Name::Tid), any(first), any(Expr::from(Name::Tid).less(ctas)), any(value), site
@@ -66,7 +66,7 @@ impl Codegen<'_> {
             of_r(Expr::from(begin) + offset.at(Local::R)), any(true), site
         );
         self.line(Stmt::define(v, Ty::array(dtype, layout.regs()), load));
-        // No CTA stores the parts of the next time before all have loaded these.
+        // All CTAs load the parts before any CTA stores parts again.
         if repeats && !planted!("cluster-gather-overwrites") {
             self.node(cluster_barrier(site));
         }

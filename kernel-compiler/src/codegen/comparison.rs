@@ -5,24 +5,24 @@ use crate::thread_ir::{Expr, Name};
 /// The comparison `index < limit`.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// A constant of each register.
+    /// The constant of each register.
     pub index: Expr,
-    /// The largest of them.
+    /// The largest constant.
     pub most: u32,
     pub limit: Name,
 }
 
-/// What is known of a comparison of indices beside itself.
+/// Conditions that a comparison of indices can be replaced with.
 pub enum Comparison {
     One(Limit),
-    /// Several limits, and whether all elements of the thread are inside, in as few comparisons as there are limits.
+    /// Several limits, and the condition that all elements of the thread are inside: one comparison for each limit.
     Several {
         whole: Expr,
     },
 }
 
 impl Comparison {
-    /// Whether all elements of the thread are inside.
+    /// The condition that all elements of the thread are inside.
     pub fn whole(&self) -> Expr {
         match self {
             Comparison::One(x) => Expr::from(x.most).less(x.limit).group(),

@@ -1,4 +1,4 @@
-//! The state of code generation, and what every part of it writes with.
+//! The state of code generation, and the functions with which all of it writes code.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen::affine::Affine;
@@ -14,13 +14,12 @@ use crate::plan::warp_specialized::{FusedStore, TensorMap};
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
 
-/// Whether a variable keeps its elements two by two: values that live across branches are not packed again by anyone
-/// else.
+/// Whether a variable has two elements in each 32-bit register: LLVM does not pack values that live across branches.
 pub(super) fn paired(t: crate::dtype::DType, layout_of_value: &Layout) -> bool {
     t.size() == 2 && layout_of_value.pairs().is_some()
 }
 
-/// A tile at hand: the element in any register, by [`Expr::Register`].
+/// The registers of a tile: the element in any of them, by [`Expr::Register`].
 #[derive(Clone, Debug)]
 pub(super) struct Regs(pub(super) Expr);
 
@@ -43,37 +42,37 @@ pub(super) struct Codegen<'a> {
     pub(super) one_warp: &'a OneWarpLoops,
     /// Whether one warp runs the code under construction.
     pub(super) in_one_warp: bool,
-    /// What consumers compute by pieces of a store.
+    /// The stores whose values consumers compute by pieces.
     pub(super) fused: &'a [FusedStore],
     pub(super) role: Role<'a>,
     pub(super) sites: bool,
-    /// Code under construction, innermost block last.
+    /// The code under construction, innermost block last.
     pub(super) blocks: Vec<Vec<Node>>,
-    /// What is at hand in which layout, by block.
+    /// The registers of values in their layouts, by block.
     pub(super) memo: Vec<HashMap<(Value, Layout), Regs>>,
-    /// The results of an operation on several tiles, but for the first.
+    /// The results of operations on several tiles, without the first results.
     pub(super) results: HashMap<(Value, usize), (Layout, Regs)>,
     pub(super) affine_memo: Vec<HashMap<(Value, Layout), Option<Affine>>>,
-    /// Comparisons of indices with limits.
+    /// The comparisons of indices with limits.
     pub(super) comparisons: HashMap<Expr, Comparison>,
-    /// Layouts whose thread part is computed up front.
+    /// The layouts whose thread part is computed at the beginning.
     pub(super) thread_layouts: Vec<Layout>,
-    /// Tables of constants.
+    /// The tables of constants.
     pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,
     pub(super) uses: Vec<u32>,
     /// Whether any access is wider than an element.
     pub(super) vectors: bool,
-    /// Whether stores may go by tensor maps.
+    /// Whether TMA may store tiles.
     pub(super) tma_stores: bool,
     pub(super) maps: Vec<TensorMap>,
-    /// Shared memory for such stores.
+    /// The bytes of shared memory for such stores.
     pub(super) staging: usize,
-    /// What one thread has of a relaxed atomic and the others do not know yet.
+    /// The results of relaxed atomics that one thread has and has not yet given to the others.
     pub(super) pending: Vec<(Value, Node)>,
-    /// Of the loop that is being lowered.
+    /// The deferred wait of the current loop.
     pub(super) deferred_wait: Option<InFlight>,
-    /// Variables of which a copy, some iterations ahead, is meant.
+    /// The variables that stand for their copies, which are some iterations ahead.
     pub(super) advanced: BTreeSet<Var>,
 }
 
@@ -128,12 +127,12 @@ impl Codegen<'_> {
         Name::Table(i)
     }
 
-    /// The same of `u32`.
+    /// A table of `u32`.
     pub(super) fn word_table(&mut self, values: impl IntoIterator<Item = u32>) -> Name {
         self.const_table(Ty::U32, values.into_iter().map(u64::from).collect())
     }
 
-    /// The tables as items, one a line.
+    /// The tables as items, one on each line.
     pub(super) fn consts(&mut self) -> Vec<Vec<Const>> {
         let item = |(i, (ty, values))| vec![Const { name: Name::Table(i), value: ConstValue::Table(ty, values) }];
         std::mem::take(&mut self.tables).into_iter().enumerate().map(item).collect()
@@ -149,7 +148,7 @@ impl Codegen<'_> {
         Name::ThreadPart(i)
     }
 
-    /// Code of a nested block; what becomes at hand in it is forgotten after it.
+    /// The code of a nested block. The registers of values that it computes are not used after it.
     pub(super) fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<Node> {
         self.blocks.push(vec![]);
         self.memo.push(HashMap::new());

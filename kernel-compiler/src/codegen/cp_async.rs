@@ -1,4 +1,5 @@
-//! Loops with copies ahead (see [`cp_async_pipeline`](crate::plan::cp_async_pipeline)): copies into a stage, and operands out of it.
+//! Loops with pipelined copies (see [`cp_async_pipeline`](crate::plan::cp_async_pipeline)): the copies to a stage, and
+//! the loads of operands from it.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, done, of_r, thread_part};
@@ -10,7 +11,7 @@ use crate::plan::cp_async_pipeline::{CopiedTile, CpAsyncBuffer};
 use crate::plan::smem_operand::{fetch, flat, source};
 use crate::thread_ir::{BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure};
 
-/// The copies of one iteration: what comes before its products, and what after them.
+/// The copies of one iteration: the code before its products, and the code after them.
 struct Copies {
     start: Vec<Node>,
     finish: Vec<Node>,
@@ -57,7 +58,7 @@ impl Codegen<'_> {
             if cx.cp_async.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
                 cx.line(call!(Device::ProxyFence; site));
             }
-            // What was copied is there for all, and the stage of the iteration before has been read.
+            // All threads see the copied tiles, and all have read the stage of the iteration before.
             if !planted!("cp-async-without-barrier") {
                 cx.node(Node::Barrier { site });
             }
@@ -75,7 +76,7 @@ impl Codegen<'_> {
             let m = self.var(deferred_wait.var);
             self.line(Stmt::assign(m, done(m, 0, self.cp_async.products[&deferred_wait.product].tiling.n, site)));
         }
-        // Others use the memory next.
+        // Other values use the shared memory next.
         if buffer.asynchronous && !planted!("cp-async-left-in-flight") {
             self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
@@ -105,14 +106,15 @@ impl Codegen<'_> {
         self.advanced.clear();
         start.push(Node::Block { body: block });
         if buffer.asynchronous {
-            // In every iteration, so that the number of groups tells the stage.
+            // In every iteration, so that the number of groups identifies the stage.
             start.push(call!(Device::CpAsyncCommit; 0).into());
         }
         finish.push(Node::Line(next(BufferPart::Write, buffer.index)));
         Copies { start, finish }
     }
 
-    /// By asynchronous copies, or through registers where these cannot be: then the stores come after the products.
+    /// Copies a tile by `cp.async`, or through registers where `cp.async` cannot copy it: then the stores come after
+    /// the products.
     fn copy_ahead(&mut self, v: Value, start: &mut Vec<Node>, finish: &mut Vec<Node>) {
         let f = self.f;
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
@@ -126,7 +128,7 @@ impl Codegen<'_> {
         let (threads, slots): (Vec<u32>, Vec<u32>) =
             (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
         let to = of_r(self.stage_offset(BufferPart::Write, tile, &threads, &slots, |flat| flat).at(Local::R));
-        // Of threads with the same elements one copies.
+        // One of the threads that have the same elements copies them.
         let copies = layout.free_mask().threads;
         let copies = if planted!("cp-async-by-all-copies") { 0 } else { copies };
         let act = acts(copies);
@@ -146,8 +148,9 @@ impl Codegen<'_> {
         finish.push(call!(Device::SharedStore; [t, n, vec]; to, any(act), element, site).into());
     }
 
-    /// Offset in shared memory, from `base`, of any slot: `place` has the offsets of elements, as bases over the bits
-    /// of their flat index. The constants that no bit of the thread reaches are added, to end up in instructions.
+    /// The offset in shared memory, from `base`, of each register of an access. `slots` has the parts of flat indices
+    /// that registers give, `place` the offsets of elements as bases over the bits of the flat index. Constants in bits
+    /// that the thread's number does not change are added, so that they become offsets of instructions.
     pub(super) fn shared_place(
         &mut self,
         base: Expr,
@@ -182,7 +185,7 @@ impl Codegen<'_> {
         self.shared_place(base, &tile.place, threads, slots, element)
     }
 
-    /// A closure that fetches fragments of an operand, of product `p` of a batch, and whether these are
+    /// A closure that loads the fragments of an operand, of product `p` of a batch, and whether the fragments are
     /// K-major.
     pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
         let (f, cp_async, site) = (self.f, self.cp_async, self.site(self.f.values[d.0 as usize].span));
@@ -217,7 +220,7 @@ impl Codegen<'_> {
         (fragments, fetch.k_major)
     }
 
-    /// The operand in the instructions' own layout, in an array.
+    /// The operand in the layout of the instructions, in an array.
     fn from_registers(&mut self, operand: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
         let t = self.f.ty(operand).dtype;
         let layout = if side == Side::A { &w.a } else { &w.b };
@@ -254,12 +257,12 @@ impl Codegen<'_> {
     }
 }
 
-/// Where product `p` of a batch begins, of so many things of all products; none where there is one product.
+/// The first register or place of product `p` of a batch, if all products have `of`; none where there is one product.
 fn product(w: &Warps, of: usize) -> Option<Expr> {
     (w.products > 1).then(|| Local::P * (of / w.products))
 }
 
-/// The sum of these.
+/// `first + then`.
 fn from(first: &Option<Expr>, then: Expr) -> Expr {
     match first {
         Some(first) => first.clone() + then,
@@ -267,7 +270,7 @@ fn from(first: &Option<Expr>, then: Expr) -> Expr {
     }
 }
 
-/// To the next stage of the circular buffer.
+/// The step to the next stage of the circular buffer.
 fn next(at: BufferPart, n: usize) -> Vec<Stmt> {
     let (at, of_buffer) = (Name::CircularBuffer(at, n), |of: BufferPart| Name::CircularBuffer(of, n));
     let end = of_buffer(BufferPart::Start) + of_buffer(BufferPart::Stages) * of_buffer(BufferPart::Bytes);

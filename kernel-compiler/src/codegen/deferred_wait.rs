@@ -9,7 +9,7 @@ use crate::plan::warp_specialized::Pipeline;
 use crate::thread_ir::{BufferPart, Device, Expr, Name, Stmt, Ty, call};
 
 impl Codegen<'_> {
-    /// The loop `s`, if its products are waited for in the next iteration; whether it has been lowered.
+    /// Lowers the loop `s` if its products are waited for in the next iteration. Returns whether it does.
     pub(super) fn deferred_loop(&mut self, s: &ir::Stmt, body: &[ir::Stmt]) -> bool {
         let Role::Consumer(p) = self.role else { return false };
         let Some(&deferred_wait) = p.deferred_waits.get(&s.id) else { return false };
@@ -27,7 +27,7 @@ impl Codegen<'_> {
         true
     }
 
-    /// After the last product of an iteration.
+    /// The code after the last product of an iteration.
     pub(super) fn release_deferred(&mut self, p: &Pipeline, c: usize) {
         self.lines(vec![
             call!(Device::WgmmaWaitPrevious; 0).into(),
@@ -37,25 +37,25 @@ impl Codegen<'_> {
         ]);
     }
 
-    /// The buffers of the iteration before, if there was one.
+    /// The release of the buffers of the previous iteration, if there was one.
     fn give_back(&self, p: &Pipeline, c: usize) -> Stmt {
         let used = if planted!("deferred-release-of-current-stage") { BufferPart::Stage } else { BufferPart::Used };
         let (stage, when) = (Name::CircularBuffer(used, c), Expr::from(Name::CircularBuffer(BufferPart::InFlight, c)));
         warp_specialize::empty(c, p.circular_buffers[c].copiers, stage, Some(when)).into()
     }
 
-    /// Whether a product is waited for where it stands.
+    /// Whether the wait for a product follows it immediately.
     pub(super) fn ends_at_once(&self, v: Value) -> bool {
         let deferred_wait = self.deferred_wait.is_some_and(|l| l.product == v);
         !deferred_wait && !self.is_chained(v) && !self.is_deferred(v)
     }
 
-    /// Whether its wait stands further down.
+    /// Whether its wait comes later.
     pub(super) fn is_deferred(&self, v: Value) -> bool {
         self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v))
     }
 
-    /// Whether the next product goes on where this one ends.
+    /// Whether the next product adds to the accumulators of this one without a wait in between.
     pub(super) fn is_chained(&self, v: Value) -> bool {
         self.role.pipeline().is_some_and(|p| p.chained.contains(&v))
     }

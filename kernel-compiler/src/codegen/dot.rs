@@ -25,12 +25,13 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether a variable is an accumulator whose zeros are never written: [`Name::FreshVar`] says that it holds them.
+    /// Whether a variable is an accumulator whose zeros are not written to registers: [`Name::FreshVar`] is true while
+    /// it is zero.
     pub(super) fn is_fresh(&self, var: Var) -> bool {
         matches!(self.role, Role::Consumer(p) if p.fresh.contains(&var))
     }
 
-    /// Before such a variable is read: by products as it is, for all else with its zeros.
+    /// The code before a read of such a variable. Products read it as it is; for other uses the zeros are written.
     pub(super) fn read_fresh(&mut self, v: Value, var: Var) {
         let (f, fresh) = (self.f, Expr::from(Name::FreshVar(var)));
         let dots = self
@@ -49,7 +50,7 @@ impl Codegen<'_> {
         self.line(Stmt::bind(Name::AddsTo(v), if planted!("wgmma-adds-to-unset") { true.into() } else { !fresh }));
     }
 
-    /// The accumulator's registers in an array of their own.
+    /// The registers of the accumulator in an array.
     fn accumulator(&mut self, v: Value, layout: &Layout) -> Name {
         let Op::Dot { acc, .. } = *self.f.op(v) else { unreachable!("a dot") };
         self.array(acc, layout)
@@ -64,7 +65,7 @@ impl Codegen<'_> {
         self.line(Stmt::define(v, Ty::array(self.f.ty(v).dtype, layout.regs()), call));
     }
 
-    /// A product's sums are in registers of its name.
+    /// The result of a product is in the array with its name.
     pub(super) fn landed(&mut self, v: Value, layout: Layout) {
         let regs = Regs::of(v);
         let layout_of_value = self.layouts.of(v).clone();
@@ -79,7 +80,7 @@ impl Codegen<'_> {
         self.at_hand(v, layout_of_value, converted);
     }
 
-    /// By warpgroups, from shared memory, or with A in registers.
+    /// A product by `wgmma`, with operands in shared memory, or with A in registers.
     fn wgmma(&mut self, v: Value, p: Product) {
         let f = self.f;
         let Op::Dot { a, acc: before, .. } = *f.op(v) else { unreachable!("a dot") };
@@ -88,7 +89,7 @@ impl Codegen<'_> {
         let layout = g.accumulator(f.shape(v));
         let ([m, n], [_, k]) = (matrices(f.shape(v)).1, matrices(f.shape(a)).1);
         let steps = k / depth(dtype);
-        // Which part is this warpgroup's.
+        // The part of this warpgroup.
         let group = |of: usize, above: usize| match of {
             1 => 0.into(),
             of => (((Name::Tid >> 7).group() / above).group() & (of - 1)).group(),
@@ -115,7 +116,7 @@ impl Codegen<'_> {
             }
             _ => (self.accumulator(v, &layout).into(), true.into()),
         };
-        // Registers of A are written before each product.
+        // A in registers is written before each product.
         let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
         let first = first && !planted!("wgmma-without-fence");
         let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
@@ -144,7 +145,7 @@ impl Codegen<'_> {
         let call = Expr::Call(Call { function: function.into(), generics, args });
         self.begun(v, &layout, call);
         if fetched && self.ends_at_once(v) {
-            // Tensor cores are at it meanwhile.
+            // The tensor cores compute it meanwhile.
             self.threads_have_read();
             self.line(Stmt::bind(v, done(v, 0, g.n, site)));
         }
@@ -153,7 +154,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The matrix in shared memory that an operand is, where it begins, and whether it is K-major.
+    /// The swizzled tile of an operand in shared memory, its address, and whether it is K-major.
     fn matrix(&self, o: Operand) -> (SwizzledSmemTile, Expr, bool) {
         let p = || self.role.pipeline().expect("a pipeline");
         match o {
@@ -172,7 +173,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The address of block `m`, step `k` of an operand, for the part of the warpgroup, and its matrix descriptor.
+    /// The address of block `m`, step `k` in the warpgroup's part of an operand, and its matrix descriptor.
     fn placed(&self, o: Operand, part: &WarpgroupTile, block: usize, size: usize) -> (Expr, Expr) {
         let (smem_tile, base, k_major) = self.matrix(o);
         let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
@@ -200,7 +201,8 @@ impl Codegen<'_> {
         call!(Device::Words; [t, 4u32]; closure([Local::E], element))
     }
 
-    /// The same of one that is MN-major in shared memory: word `i` of this thread's fragment, one by one.
+    /// The four words of a left operand that is MN-major in shared memory, loaded one by one: word `i` of this thread's
+    /// fragment.
     fn fetched(&mut self, o: Operand, size: usize, part: &WarpgroupTile, site: u32) -> Expr {
         let (smem_tile, base, _) = self.matrix(o);
         let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
@@ -216,7 +218,7 @@ impl Codegen<'_> {
         call!(Device::SharedLoad; [DType::U32, 4u32, 1u32]; closure([Local::I], at), any(true), site)
     }
 
-    /// Computed right operands go to shared memory, for all warpgroups: once they are done with what was there.
+    /// Writes computed right operands to shared memory for all warpgroups, after all have used its previous contents.
     pub(super) fn write_matrices(&mut self, p: &Pipeline, matrices: &[usize]) {
         let f = self.f;
         let site = self.site(f.span(p.written[matrices[0]].operand));
@@ -231,7 +233,7 @@ impl Codegen<'_> {
         self.node(Node::Barrier { site });
     }
 
-    /// The store of an operand's elements that this thread has, which are at hand when it is made.
+    /// The store of this thread's elements of an operand. They are computed before it.
     fn matrix_store(&mut self, w: WrittenOperand, matrix: usize, site: u32) -> Stmt {
         let (f, b) = (self.f, w.operand);
         let (t, size) = (f.ty(b).dtype, f.ty(b).dtype.size());
@@ -247,7 +249,7 @@ impl Codegen<'_> {
         call!(Device::SharedStore; [t, n, vec]; at, any(ok), regs, site).into()
     }
 
-    /// A tile that was copied, in a layout: loaded from its buffer.
+    /// The registers of a copied tile in a layout, loaded from its buffer.
     pub(super) fn take_copied(&mut self, v: Value, (operand_group, buffer): (usize, usize), l: &Layout) -> Regs {
         let (t, size, site) =
             (self.f.ty(v).dtype, self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
@@ -266,7 +268,7 @@ impl Codegen<'_> {
         Regs::of(self.bind(Ty::array(t, l.regs()), loaded))
     }
 
-    /// By each warp for itself, or each thread.
+    /// A product by `mma.sync`, each warp on its own, or by multiply-adds of each thread.
     fn by_warps(&mut self, v: Value) {
         let f = self.f;
         let Op::Dot { a, precision, .. } = *f.op(v) else { unreachable!("a dot") };
@@ -276,7 +278,7 @@ impl Codegen<'_> {
         let acc = Expr::from(self.accumulator(v, &w.acc));
         let ((a, a_deep), (b, b_deep)) = (self.fragments(v, Side::A, unit, &w), self.fragments(v, Side::B, unit, &w));
         let (rows, cols, steps) = (w.row_blocks, w.col_blocks, w.steps);
-        // A batch's products take their part of the accumulator each.
+        // Each product of a batch has its own registers of the accumulator.
         let (all, acc) = if w.products == 1 { (None, acc) } else { (Some(acc), Local::Acc.into()) };
         let call = match unit {
             Unit::Fma => {
@@ -304,26 +306,26 @@ impl Codegen<'_> {
     }
 }
 
-/// The part that a warpgroup has of an operand.
+/// The part of an operand that a warpgroup takes.
 struct WarpgroupTile {
-    /// The first of its rows or columns.
+    /// The first row or column.
     first: Expr,
-    /// The first of its products of a batch, where several warpgroups share it.
+    /// The first product of a batch, where the warpgroups partition the batch.
     of_batch: Option<Expr>,
-    /// Its products, and those of all warpgroups.
+    /// The number of its products, and of the products of all warpgroups.
     products: usize,
     matrices: usize,
-    /// Blocks of a product.
+    /// The number of blocks of a product.
     blocks: usize,
 }
 
 impl WarpgroupTile {
-    /// The number of a block in its product.
+    /// The position of a block in its product.
     fn block(&self, all: Expr) -> Expr {
         if self.products == 1 { all } else { (all % self.blocks).group() }
     }
 
-    /// Where the matrix of a block's product begins, of matrices one below the other.
+    /// The address of the matrix of a block's product. The matrices are below each other.
     fn matrix(&self, base: Expr, smem_tile: &SwizzledSmemTile, block: Expr) -> Expr {
         let bytes = smem_tile.box_bytes() / self.matrices;
         let own = (self.products > 1).then(|| (block / self.blocks).group());
@@ -335,7 +337,7 @@ impl WarpgroupTile {
     }
 }
 
-/// Rows of a step: the depth of one instruction for elements of this size.
+/// The rows of a step: K of one instruction for elements of this size.
 fn depth_rows(size: usize) -> usize {
     32 / size
 }

@@ -22,7 +22,7 @@ impl Codegen<'_> {
         regs
     }
 
-    /// The same in an array of their own, by its name.
+    /// The registers of a tile in a layout, in an array with the returned name.
     pub(super) fn array(&mut self, v: Value, l: &Layout) -> Name {
         let regs = self.demand(v, l);
         self.bind(Ty::array(self.f.ty(v).dtype, l.regs()), each(regs.at(Local::R)))
@@ -74,8 +74,7 @@ impl Codegen<'_> {
                 let [chosen, other] = [chosen, other].map(|o| self.demand(o, l).at(Local::R));
                 let args = vec![mask.each.at(Local::R), chosen.clone(), other];
                 let each_of = each(elementwise(f.op(v), f.ty(v).dtype, None, args));
-                // LLVM would choose for each element after all if the other arm did nothing that must not be done in
-                // vain.
+                // LLVM would turn the branch into a select for each element if the other arm had no side effect.
                 let kept = Stmt::Expr(call!(Device::Opaque; true));
                 Expr::If {
                     cond: Box::new(mask.all),
@@ -96,11 +95,12 @@ impl Codegen<'_> {
         Regs::of(name)
     }
 
-    /// The mask of a choice among many sums, if it compares indices: most blocks are inside of all limits, which takes
-    /// few comparisons to say instead of one and a choice an element.
+    /// The mask of a `where_` on an accumulator, if it compares indices. Most blocks are within all limits: a few
+    /// comparisons then replace a comparison and a select for each element.
     fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
-        const MANY: usize = 16;
-        let compares = self.layouts.is_accumulator(v) && l.regs() >= MANY && !matches!(self.f.op(mask), Op::Splat(_));
+        const MIN_REGISTERS: usize = 16;
+        let compares =
+            self.layouts.is_accumulator(v) && l.regs() >= MIN_REGISTERS && !matches!(self.f.op(mask), Op::Splat(_));
         if compares { self.mask(mask, l) } else { None }
     }
 
@@ -109,8 +109,8 @@ impl Codegen<'_> {
         let (f, to) = (self.f, self.f.ty(v).dtype);
         let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
         match (f.op(v), from) {
-            // Casts of accumulators, since a thread has many, and of bytes, since a slow unit converts single bytes.
-            // Elsewhere memory is the limit, and pairs gain nothing.
+            // Pairs are cast together in accumulators, of which a thread has many elements, and for bytes, since single
+            // bytes are converted by a slow unit. Other kernels are limited by memory, and pairs gain nothing.
             (Op::Cast(_), Some(from))
                 if (self.layouts.is_accumulator(v) || from.size() == 1)
                     && to.is_float()
@@ -167,7 +167,7 @@ impl Codegen<'_> {
         if dim == 0 { shifted } else { (shifted & ((1u32 << l.dims()[dim]) - 1)).group() }
     }
 
-    /// Whether a register holds an element and no padding; nothing where all do.
+    /// Whether a register holds an element and no padding; none where all registers do.
     pub(super) fn valid(&mut self, l: &Layout, shape: &[usize]) -> Option<Regs> {
         let tests: Vec<Expr> = (0..shape.len())
             .filter(|&d| !shape[d].is_power_of_two() && !planted!("padding-is-valid"))
@@ -176,7 +176,7 @@ impl Codegen<'_> {
         (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))
     }
 
-    /// Whether a register is the one copy of an element that acts in stores and atomics; nothing where all do.
+    /// Whether a register is the one copy of an element that stores and atomics use; none where all registers are.
     pub(super) fn once(&mut self, l: &Layout, shape: &[usize]) -> Option<Regs> {
         let free = l.free_mask();
         let mut tests = vec![];
@@ -190,7 +190,7 @@ impl Codegen<'_> {
         (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))
     }
 
-    /// Some layout a value is to be had in without a scratch buffer.
+    /// A layout in which a value is available without a scratch buffer.
     pub(super) fn any_layout(&self, v: Value) -> Layout {
         let f = self.f;
         if !self.layouts.is_cheap(v) {
@@ -257,7 +257,7 @@ impl Codegen<'_> {
         Regs(Expr::from(name).element(place))
     }
 
-    /// Tiles through shared memory side by side, in one scratch buffer.
+    /// Converts several tiles through one scratch buffer.
     pub(super) fn through_shared(&mut self, tiles: &[(Regs, DType)], s: &Shared, site: u32) -> Vec<Regs> {
         let (mut store, mut load, mut out, mut base) = (vec![], vec![], vec![], 0);
         for (regs, dtype) in tiles {
@@ -283,13 +283,13 @@ impl Codegen<'_> {
         out
     }
 
-    /// Byte offset of slot `r` in shared memory.
+    /// The byte offset of slot `r` of an access in shared memory.
     fn shared_offset(&mut self, a: &Access, base: usize) -> Expr {
         let offset = self.linear_offset(&a.threads, a.offsets.iter().copied());
         (Expr::Scratch(Scratch::Unplaced) + base).group() + offset
     }
 
-    /// The thread's part of an offset, and the one in register `r` of these.
+    /// The sum of the thread's part of an offset and the part of register `r`.
     pub(super) fn linear_offset(&mut self, threads: &[u32], registers: impl IntoIterator<Item = u32>) -> Expr {
         let table = Expr::from(self.word_table(registers));
         (thread_part(threads).group() ^ table.element(Local::R)).group()
@@ -305,14 +305,14 @@ impl Codegen<'_> {
             Op::Int(n) => Expr::typed(*n, t),
             Op::Float(x) => float_literal(*x, t),
             Op::Bool(b) => (*b).into(),
-            Op::Slot { slot }
+            Op::Word { word }
                 if t == DType::U64
-                    && let Some(n) = self.a.known(*slot) =>
+                    && let Some(n) = self.a.known(*word) =>
             {
                 Expr::typed(n, t)
             }
-            Op::Slot { slot } if t == DType::U64 => Name::Arg(*slot).into(),
-            Op::Slot { slot } => call!(Function::FromBits64(t); Name::Arg(*slot)),
+            Op::Word { word } if t == DType::U64 => Name::Arg(*word).into(),
+            Op::Word { word } => call!(Function::FromBits64(t); Name::Arg(*word)),
             Op::ProgramId(axis) => call!(if cluster { Device::ClusterId } else { Device::ProgramId }; *axis),
             Op::NumPrograms(axis) => call!(if cluster { Device::NumClusters } else { Device::NumPrograms }; *axis),
             Op::ClusterCtaRank => call!(Device::ClusterRank;),

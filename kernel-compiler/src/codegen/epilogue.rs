@@ -7,14 +7,14 @@ use crate::layout::linear::Layout;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Body, Device, Expr, Local, Name, Stmt, Ty, call};
 
-/// What a chunk of a store is made of: registers `first..first + len` of its value, to go to `buffer`.
+/// A chunk of a store: registers `first..first + len` of its value, which are written to `buffer`.
 pub(super) struct Piece<'a> {
     pub fused: Option<&'a FusedStore>,
     pub layout: &'a Layout,
     pub first: usize,
     pub len: usize,
     pub buffer: &'a Expr,
-    /// Of a lane in the buffer, see `tma_store`.
+    /// The offset of the lane in the buffer, see `tma_store`.
     pub at: Name,
 }
 
@@ -65,12 +65,12 @@ impl Codegen<'_> {
         Regs::of(name)
     }
 
-    /// Whether a statement's value is computed by pieces, where a store asks for it.
+    /// Whether the value of a statement is computed by pieces, where a store uses it.
     pub(super) fn by_pieces(&self, v: Value) -> bool {
         self.fused.iter().any(|x| x.values.contains(&v))
     }
 
-    /// The tile whose place a store's chunks take, and its operand group.
+    /// The copied tile whose buffer the chunks of a store use, and its operand group.
     pub(super) fn copied_tile(&self, fused: Option<&FusedStore>) -> Option<(Value, usize)> {
         let p = self.role.pipeline()?;
         fused?.loads.iter().find_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group)))

@@ -11,19 +11,19 @@ use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The bits of a thread's number that are its lane's.
+/// The bits of the thread's number that are the lane.
 const LANES: u32 = (1 << LANE_BITS) - 1;
 
-/// How the registers of a thread meet memory.
+/// The accesses of a thread to memory, by register.
 #[derive(Clone)]
 pub(super) struct Plan {
-    /// Elements of one access.
+    /// The elements of one access.
     pub vec: usize,
     pub descending: bool,
     pub addr: Expr,
-    /// Every access of the thread is inside.
+    /// Whether all accesses of the thread are allowed.
     pub full: Expr,
-    /// The access of register `r` is allowed.
+    /// Whether the access of register `r` is allowed.
     pub ok: Expr,
 }
 
@@ -106,8 +106,8 @@ impl Codegen<'_> {
         self.access(place, Some(&layout), true, site, vec![store.into()]);
     }
 
-    /// An access as planned. Where the kernel computes the address, and nothing is known of it, its elements go one by
-    /// one if it turns out not to be aligned.
+    /// An access as planned. If the kernel computes the address and its alignment is not known, the code tests the
+    /// alignment and accesses the elements one by one where it is too low.
     fn by_vectors(&self, place: &Address, plan: Plan, access: impl Fn(Plan) -> Expr) -> Expr {
         let (vec, size) = (plan.vec, self.f.dtype_at(place).size());
         match place.base {
@@ -132,7 +132,7 @@ impl Codegen<'_> {
         if self.layouts.is_cheap(value) {
             return best;
         }
-        // Shape operations are read through: the layout of their operand decides.
+        // A shape operation has no layout preference of its own: the layout of its operand decides.
         let layout_of_value = self.layouts.of(value).clone();
         let order = self.a.order(f, index);
         let run = |l: &Layout| l.contiguous(order[0]);
@@ -142,8 +142,8 @@ impl Codegen<'_> {
             && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
             && let Some(widened) = layout_of_value.widened(order[0], vec)
         {
-            // The instructions' own layout is near enough to memory's: a few shuffles away. Accumulators of `wgmma` are
-            // too many for the shuffles that rows of single elements, or of words, take.
+            // A few shuffles convert the layout of the instructions to one with vectors. Stores of single elements or
+            // words would take more shuffles, too many for the accumulators of `wgmma`.
             let by_wgmma = self.role.pipeline().is_some() || self.cp_async.by_wgmma();
             let narrow = vec == 1 || vec * size <= WORD_BYTES;
             return if narrow && !by_wgmma { widened.coalesced(order[0], vec) } else { widened };
@@ -151,7 +151,7 @@ impl Codegen<'_> {
         if let Op::Permute(x, perm) = f.op(value)
             && self.layouts.is_accumulator(*x)
         {
-            // Transposed accumulators: lanes follow the rows of memory, as many as fill its units.
+            // Transposed accumulators: consecutive lanes are along a row of memory and fill its sectors.
             let transposed = self.layouts.of(*x).permute(perm).layout;
             if self.whole_sectors(&transposed, order[0], f.ty(value).dtype.size()) {
                 return transposed;
@@ -162,8 +162,8 @@ impl Codegen<'_> {
         if suits { layout_of_value } else { best }
     }
 
-    /// An access by the threads of a layout, or of a scalar. What several threads have copies of one of them stores, or
-    /// all load for themselves: then it is not the same thread that reaches the same element.
+    /// An access by the threads of a layout, or of a scalar. Several threads may have copies of an element: one of them
+    /// stores it (`once`), but all load it. Then a load and a store of the element are by different threads.
     pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
         let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
@@ -171,26 +171,26 @@ impl Codegen<'_> {
         self.node(Node::access(stmts, place.array(), key, site));
     }
 
-    /// The address of the first element, where all threads have the same; of a shared array its offset.
+    /// The address of the first element, where it is the same for all threads. For a shared array it is the offset.
     pub(super) fn first(&self, place: &Address) -> Expr {
         match place.base {
-            Base::Slice(param) | Base::Raw(param) => Name::Arg(self.f.params[param].slot).into(),
+            Base::Slice(param) | Base::Raw(param) => Name::Arg(self.f.params[param].first_word).into(),
             Base::Shared(array) => Expr::typed(self.shared_begin(array) as i128, DType::U64),
             Base::Pointer { address, .. } => address.into(),
         }
     }
 
-    /// The number of elements, where accesses end there.
+    /// The number of elements, if accesses beyond it are dropped.
     fn end(&self, place: &Address) -> Option<Expr> {
         match place.base {
-            Base::Slice(param) => Some(Name::Arg(self.f.params[param].slot + 1).into()),
+            Base::Slice(param) => Some(Name::Arg(self.f.params[param].first_word + 1).into()),
             Base::Shared(_) if planted!("shared-array-bound-dropped") => None,
             Base::Shared(array) => Some(Expr::typed(self.f.shared[array].len as i128, DType::U64)),
             Base::Raw(_) | Base::Pointer { .. } => None,
         }
     }
 
-    /// Byte address of an element.
+    /// The address of an element in bytes.
     fn address(&self, place: &Address, first: Expr, index: Expr) -> Expr {
         let index = self.as_u64(place.index, index);
         first.wrapping_add(index.group().wrapping_mul(self.f.dtype_at(place).size()))
@@ -199,12 +199,12 @@ impl Codegen<'_> {
     fn as_u64(&self, v: Value, index: Expr) -> Expr {
         match self.f.ty(v).dtype {
             DType::U64 => index,
-            // A negative index becomes a huge one: outside of every slice.
+            // A negative index becomes a large one, beyond the end of every slice.
             d => call!(Function::Cast; [d, DType::U64]; index),
         }
     }
 
-    /// Whether the lanes of a warp fill units of 32 bytes along a dimension.
+    /// Whether the lanes of a warp fill whole sectors of 32 bytes along a dimension.
     fn whole_sectors(&self, l: &Layout, dim: usize, size: usize) -> bool {
         let low: u32 = l.dims()[dim + 1..].iter().sum();
         (0..(32 / size).trailing_zeros()).all(|bit| l.lane_bases().contains(&(1 << (low + bit))))
@@ -252,7 +252,7 @@ impl Codegen<'_> {
             }
             (Some(end), None) => Some(Regs(self.as_u64(index, regs.0.clone()).less(end).group())),
         };
-        // The mask goes with the bounds if it says no more of an access than of its farthest element.
+        // The mask joins the bounds if its value for the farthest element of an access holds for all elements of it.
         let ascends =
             affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
         let joined = mask.as_ref().zip(bound.as_ref()).filter(|_| ascends).and_then(|(m, b)| self.both(m, b));
@@ -275,7 +275,7 @@ impl Codegen<'_> {
         let full = if vec == 1 {
             false.into()
         } else {
-            // Of a group the last element is the farthest, the first if addresses descend.
+            // The farthest element of an access is the last one, or the first one if addresses descend.
             let first = Local::G * vec;
             let far = if descending || planted!("vector-bound-of-first") { first } else { first + (vec - 1) };
             let mut tests = vec![];
@@ -313,12 +313,13 @@ impl Codegen<'_> {
             let args = [of_r(addr), of_r(ok)].into_iter().chain(values).chain(order).chain([site.into()]).collect();
             Expr::Call(Call { function: function.into(), generics, args })
         };
-        // Barriers order what the program does in its shared memory.
+        // Barriers order the accesses of the program to its shared memory.
         let relaxed = relaxed || is_shared || planted!("atomic-is-relaxed");
         let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
         let used = self.uses[v.0 as usize] > 0;
         if f.ty(v).is_scalar() {
-            // One thread acts for the program; all its threads' earlier writes are before it, all later reads after.
+            // One thread executes the atomic for the program. Earlier writes of all threads precede it, later reads of
+            // all threads follow it.
             let addr = self.address(&place, self.first(&place), place.index.into());
             let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(&place, mask));
             let act = call(1, addr, ok, values.into_iter().map(Expr::from).collect());
@@ -357,7 +358,7 @@ impl Codegen<'_> {
         let free = layout.free_mask();
         let copies = if self.in_one_warp { free.threads & LANES } else { free.threads };
         if used && (copies != 0 || free.regs != 0) {
-            // Only one copy acted: the others learn the old value from it.
+            // One copy executed the atomic. It gives the old value to the others.
             regs = self.broadcast_copies(&regs, f.ty(v).dtype, &layout, site);
         }
         if after {
@@ -366,7 +367,8 @@ impl Codegen<'_> {
         self.at_hand(v, layout, regs);
     }
 
-    /// What an earlier atomic gave one thread, all learn when a statement takes it: until then nobody waits for memory.
+    /// Gives the results of earlier atomics, which one thread has, to all threads if the statement uses them. Until
+    /// then no thread waits for memory.
     pub(super) fn flush(&mut self, s: &ir::Stmt) {
         if self.pending.is_empty() {
             return;

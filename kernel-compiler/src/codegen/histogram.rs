@@ -22,7 +22,7 @@ impl Codegen<'_> {
         };
         let mask = mask.map(|m| self.demand(m, &layout));
 
-        // One copy of each element counts, and no padding.
+        // One copy of each element is counted, and padding is not.
         let once = if planted!("histogram-counts-copies") { None } else { self.once(&layout, f.shape(value)) };
         let from = f.ty(value).dtype;
         let inside = call!(Function::Cast; [from, DType::U64]; index.clone()).less(bins).group();
@@ -31,7 +31,7 @@ impl Codegen<'_> {
         let counts = all_of(conditions, BinaryOp::And);
 
         let scratch = || Expr::Scratch(Scratch::Unplaced);
-        // An index that does not count has its address among the counters, too.
+        // An index that is not counted also gets the address of a counter.
         let limit = bins.next_power_of_two() - 1;
         let place = ((call!(Function::Cast; [from, DType::U32]; index) & limit).group() * bytes).group();
         let result = self.layouts.of(v).clone();

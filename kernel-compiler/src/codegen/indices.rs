@@ -1,6 +1,6 @@
-//! Index tiles as `base + constant of the register (+ constant × scalar)`, so that a thread does the arithmetic once
-//! and its registers differ by constants: they fold into the offsets of accesses, equal addresses become equal values
-//! that LLVM merges, and comparisons of indices are of 32 bits and with constants ([`predicates`](super::predicates)).
+//! Index tiles in affine form: `base + constant of the register (+ constant × scalar)`. A thread computes the base
+//! once. The constants become the offsets of accesses, LLVM merges equal addresses, and comparisons of indices become
+//! 32-bit comparisons with constants ([`predicates`](super::predicates)).
 
 use crate::codegen::affine::Affine;
 use crate::codegen::context::{Codegen, Regs};
@@ -81,7 +81,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// What a shape operation has its elements from, in which layout and in which of its registers.
+    /// The operand of a shape operation, its layout, and the register of it for each register of the result.
     pub(super) fn operand_of_shape(&self, v: Value, l: &Layout) -> Option<(Value, Derived)> {
         let f = self.f;
         match f.op(v) {
@@ -93,7 +93,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The scalar that a tile repeats.
+    /// The scalar that all elements of a tile are.
     fn factor(&self, v: Value) -> Option<Value> {
         match self.f.op(v) {
             Op::Splat(s) => Some(*s),
@@ -101,7 +101,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// The value of any register from its affine form, each part times `scale`.
+    /// The value of any register from the affine form, times `scale`.
     pub(super) fn affine_regs(&mut self, base: Name, a: &Affine, scale: usize) -> Regs {
         let scale = scale as i64;
         let table = |cx: &mut Self, v: &[i64]| {

@@ -1,8 +1,8 @@
-//! Code generation: tile IR with its [plan](crate::plan) → thread-level code as a small structured program, whose
-//! exchanges between threads [`barriers`] then gives shared memory and barriers.
+//! Code generation: tile IR and its [plan](crate::plan) become thread-level code, a small structured program. Then
+//! [`barriers`] allocates shared memory for its exchanges between threads, and places barriers.
 //!
-//! A tile is an array of the registers of one thread. Values with a layout of their own are computed where the kernel
-//! defines them; cheap ones on demand, in the layout that asks.
+//! A tile is an array of the registers of one thread. Values that have a layout are computed where the kernel defines
+//! them. Cheap values are computed at their uses, in the layout of each use.
 
 mod affine;
 pub mod barriers;
@@ -46,7 +46,7 @@ use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
 use crate::variant::{Variant, Width};
 use std::collections::{BTreeSet, HashMap};
 
-/// The code of a function as it is planned. With `sites`, steps carry the kernel's source line for the emulator.
+/// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
 pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
     let Plan { axis_info: a, layouts: assignment, fused, pipeline, cp_async, one_warp } = plan;
     let lower = |role: Role| {
@@ -107,7 +107,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
     };
     let Some(p) = pipeline else {
         let whole = lower(Role::Whole);
-        // By warps it needs less.
+        // Code for warps alone needs less.
         if cp_async.by_wgmma() && whole.shared_bytes > cp_async_pipeline::MAX_WGMMA_SHARED_BYTES {
             return Err(Missed::new(
                 "multiplied by wgmma",

@@ -1,4 +1,4 @@
-//! Loops that one warp runs, and what the others learn from it.
+//! Loops that one warp runs, and the exchange of their results with the other warps.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::any;
@@ -6,11 +6,11 @@ use crate::ir::{self, StmtKind, Value, Var};
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
 
-/// Bytes of the scratch buffer that a scalar takes.
+/// The bytes of a scalar in the scratch buffer.
 const SCALAR_BYTES: usize = 8;
 
 impl Codegen<'_> {
-    /// A loop of the first warp. All warps run it where its code makes them wait for each other.
+    /// A loop that the first warp runs. If the code of the loop has barriers of all warps, all warps run it.
     pub(super) fn one_warp_loop(&mut self, s: &ir::Stmt, results: &[Var]) {
         if self.in_one_warp || !self.lies_in_one_warp(s) {
             return self.loops(s);
@@ -19,14 +19,14 @@ impl Codegen<'_> {
         let nodes = self.nested(|cx| cx.loops(s));
         self.in_one_warp = false;
         let Some(accesses) = accesses(&nodes) else { return self.loops(s) };
-        // What other threads did to these arrays is done before the loop.
+        // Earlier accesses of other threads to these arrays precede the loop.
         for access in accesses {
             self.node(Node::Access { stmts: vec![], access });
         }
         let is_other = call!(Device::Opaque; Expr::from(Name::Tid).not_less(32));
         self.node(Node::If { cond: is_other, then: vec![], other: without_accesses(nodes) });
         if results.is_empty() {
-            // No other warp goes on before the loop has ended.
+            // All other warps wait for the end of the loop.
             return self.node(Node::Barrier { site: 0 });
         }
         if planted!("one-warp-keeps-its-results") {
@@ -50,8 +50,8 @@ impl Codegen<'_> {
 }
 
 impl Codegen<'_> {
-    /// Whether every warp has all elements of the tiles of a loop, as far as they have a layout: other operations may
-    /// have given them theirs.
+    /// Whether every warp has all elements of the tiles of a loop. A tile with a layout may have got it from an
+    /// operation outside of the loop.
     fn lies_in_one_warp(&self, s: &ir::Stmt) -> bool {
         let f = self.f;
         let of_value = |v: Value| f.ty(v).is_scalar() || self.layouts.is_cheap(v) || self.layouts.of(v).is_repeated();
@@ -64,15 +64,15 @@ impl Codegen<'_> {
     }
 }
 
-/// The accesses of nodes, if all threads of a warp may make them in any order and wait for no other warp: one for each
-/// array, to which nothing else is done.
+/// The accesses of nodes, one for each array; none if a node is a barrier or exchanges data with other warps, or if an
+/// array has accesses of different kinds.
 fn accesses(nodes: &[Node]) -> Option<Vec<Access>> {
     let (mut waits, mut found) = (false, Vec::<Access>::new());
     walk(nodes, &mut |n| match n {
         Node::Barrier { .. } | Node::Scratch { .. } => waits = true,
         Node::Access { access, .. } => match found.iter().find(|a| a.array == access.array) {
             Some(other) => waits |= other.kind != access.kind,
-            // Of no certain element.
+            // The key stands for any element.
             None => found.push(Access { key: (u32::MAX, 0), ..access.clone() }),
         },
         _ => {}

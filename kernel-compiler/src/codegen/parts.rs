@@ -1,4 +1,4 @@
-//! Tiles that are joined, parts of tiles, and elements at other places along an axis.
+//! Concatenations of tiles, parts of tiles, and gathers along an axis.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, each, linear, of_r};
@@ -7,7 +7,7 @@ use crate::ir::{Op, Value};
 use crate::layout::linear::{Holders, Layout};
 use crate::thread_ir::{Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
 
-/// Shuffles of a thread that cost no more than a way through shared memory.
+/// The most shuffles of a thread that cost no more than an exchange through shared memory.
 const MAX_SHUFFLES: usize = 16;
 
 impl Codegen<'_> {
@@ -27,7 +27,7 @@ impl Codegen<'_> {
         let mut regs = self.demand(value, &layout);
         let sliced = match layout.slice(axis, extent, start) {
             Ok(sliced) => sliced,
-            // With more parts than two, a thread loads its elements of one, instead of all parts of which it keeps one.
+            // With more than two parts a thread loads its elements of one part, instead of converting all parts.
             Err(c) if layout.shape()[axis] > 2 * extent => {
                 let shape = layout.shape();
                 let first = layout.flat(&unit(layout.rank(), axis)) as usize * start * dtype.size();
@@ -45,7 +45,7 @@ impl Codegen<'_> {
         self.define_results(v, &sliced.layout, vec![Regs(regs.at(at))], site);
     }
 
-    /// Through shared memory, or by shuffles: the indices are those of a thread's own.
+    /// A gather through shared memory or by shuffles. Each thread has the indices of its own elements.
     pub(super) fn gather(&mut self, v: Value) {
         let f = self.f;
         let Op::Gather { value, index, axis } = *f.op(v) else { unreachable!("a gather") };
@@ -59,7 +59,7 @@ impl Codegen<'_> {
 
         let others = layout.across(axis, &source.shape());
         let unit = source.flat(&unit(source.rank(), axis)) as usize;
-        // What is outside is not loaded, and its address is within the tile.
+        // An element at an index outside of the tile is not loaded; its address is within the tile.
         let limit = extent.next_power_of_two() - 1;
         let place = call!(Function::Cast; [index_type, DType::U32]; index.at(Local::R));
         let along = |unit: usize| ((place & limit).group() * unit).group();
@@ -79,8 +79,8 @@ impl Codegen<'_> {
         self.define_results(v, &layout, vec![gathered], site);
     }
 
-    /// The elements at flat indices, each from the lane of the warp that has it: in one of a few registers, of which
-    /// every one is asked for.
+    /// The elements at flat indices, each by a shuffle from the lane that has it. The register of the element in that
+    /// lane is not known, so every candidate is shuffled and one is selected.
     fn from_lanes(
         &mut self,
         regs: &Regs,
@@ -96,7 +96,7 @@ impl Codegen<'_> {
             let one = call!(Device::Shuffle; regs.at(register), lane.clone(), site);
             found.push(Expr::from(self.bind(Ty::array(dtype, count), each(one))).element(Local::R));
         }
-        // Of pairs that differ in a bit of the register's number, then of pairs of these.
+        // Selects between registers that differ in one bit of their number, bit by bit.
         for bit in holders.choices.iter().filter(|_| !planted!("gather-from-the-first-register")) {
             let is_first = linear(&flat, bit).equals(0);
             found =
@@ -106,8 +106,8 @@ impl Codegen<'_> {
         Regs::of(self.bind(Ty::array(dtype, count), each(gathered)))
     }
 
-    /// Stores a tile to shared memory in row-major order, and loads a thread's elements: for register `r` the byte offset,
-    /// whether it is loaded, and how many registers there are.
+    /// Stores a tile to shared memory in row-major order and loads elements of it: for register `r` the one at byte
+    /// `offset`, if `inside`, into `count` registers.
     fn from_row_major(
         &mut self,
         regs: &Regs,
@@ -135,7 +135,7 @@ impl Codegen<'_> {
         Regs::of(name)
     }
 
-    /// Byte offset of the flat index in register `r` of these, in row-major order.
+    /// The byte offset of the flat index in register `r`, in row-major order.
     pub(super) fn byte_offset(&mut self, layout: &Layout, registers: &[usize], bytes: usize) -> Expr {
         let scaled = |flat: u32| flat * bytes as u32;
         let threads: Vec<u32> = layout.thread_bases().into_iter().map(scaled).collect();
@@ -148,7 +148,7 @@ pub(super) fn all(layout: &Layout) -> Vec<usize> {
     (0..layout.regs()).collect()
 }
 
-/// Coordinates one step along an axis.
+/// The distance of flat indices that one step along an axis makes.
 fn unit(rank: usize, axis: usize) -> Vec<usize> {
     (0..rank).map(|d| usize::from(d == axis)).collect()
 }

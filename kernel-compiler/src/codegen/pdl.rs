@@ -1,5 +1,5 @@
-//! Launches that begin while the one before them ends (`pdl = [..]`): what a kernel does until that has ended, and
-//! where it waits.
+//! Programmatic dependent launch (`pdl = [..]`): a kernel begins before the previous launch has ended, and waits for
+//! its end at one place.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
@@ -7,8 +7,8 @@ use crate::plan::pdl::first_that_waits;
 use crate::thread_ir::{Device, call};
 
 impl Codegen<'_> {
-    /// The kernel's body. The roles of a specialised program, which do not all come by every statement, wait as they
-    /// begin.
+    /// The kernel's body. Not every role of a warp-specialized program runs every statement, so each role waits at its
+    /// beginning.
     pub(super) fn body(&mut self) {
         let f = self.f;
         let at = f.pdl.as_ref().map(|pdl| if matches!(self.role, Role::Whole) { first_that_waits(f, pdl) } else { 0 });

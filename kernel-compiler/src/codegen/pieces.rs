@@ -1,13 +1,13 @@
-//! Expressions that several parts of codegen write.
+//! Expressions that several modules of codegen use.
 
 use crate::dtype::DType;
 use crate::ir::{Atomic, Func, Meaning, Number, Op, Value};
 use crate::layout::linear::{Term, terms};
 use crate::thread_ir::{BinaryOp, Body, Device, Expr, Function, Generic, Literal, Local, Name, Stmt, call, closure};
 
-/// What the launcher knows, in a kernel.
+/// A number that the launcher knows, as an expression of argument words.
 pub fn number(n: &Number) -> Expr {
-    let mut words = n.slots.iter().map(|s| Expr::from(Name::Arg(*s)));
+    let mut words = n.words.iter().map(|w| Expr::from(Name::Arg(*w)));
     let first = match (n.times, words.next()) {
         (1, Some(first)) => first,
         (times, first) => {
@@ -33,18 +33,17 @@ pub fn each(body: impl Into<Expr>) -> Expr {
     call!(Device::Each; of_r(body))
 }
 
-/// An offset into shared memory, which is computed as an address is, in 64 bits.
+/// An offset into shared memory. It is computed in 64 bits, as an address is.
 pub fn offset(addr: Expr) -> Expr {
     call!(Function::Cast; [DType::U64, DType::U32]; addr)
 }
 
-/// All of these conditions: by `&` where they are cheap, by `&&` where the later ones are worth skipping.
+/// The conjunction of conditions: by `&` if they are cheap, by `&&` if the later ones cost more than a branch.
 pub fn all_of(conditions: impl IntoIterator<Item = Expr>, operator: BinaryOp) -> Expr {
     conditions.into_iter().reduce(|all, c| all.binary(operator, c)).unwrap_or(true.into())
 }
 
-/// Whether a thread is the one that acts of those that hold the same elements: they differ in these bits of their
-/// number.
+/// Whether this thread is the first of those that hold the same elements. Their numbers differ in the bits `copies`.
 pub fn acts(copies: u32) -> Expr {
     if copies == 0 { true.into() } else { (Name::Tid & copies).equals(0) }
 }
@@ -81,7 +80,7 @@ pub fn nan(dtype: DType) -> Expr {
     call!(Function::Cast; [DType::F32, dtype]; float_literal(f64::NAN, DType::F32))
 }
 
-/// For an atomic: the number of its operation, if its function takes one, and closures for its values.
+/// The number of an atomic operation, if its function takes one, and closures for its values.
 pub fn atomic(op: Atomic, dtype: DType, values: Vec<Expr>, i: Local) -> (Option<Generic>, Vec<Expr>) {
     let closures = values.into_iter().map(|v| closure([i], v)).collect();
     match op {
@@ -116,7 +115,7 @@ pub fn done(sums: impl Into<Expr>, later: usize, columns: usize, site: u32) -> E
     call!(Device::WgmmaDone; [Generic::Inferred, Generic::Inferred, later, columns]; sums.into(), site)
 }
 
-/// A message, without what would end it.
+/// A message without zero bytes, which would end it.
 pub fn message(text: &str) -> Expr {
     Expr::Literal(Literal::CText(text.replace('\0', "")))
 }

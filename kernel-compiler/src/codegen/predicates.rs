@@ -1,5 +1,5 @@
-//! Masks: comparisons of index tiles, which become 32-bit comparisons of each register with a constant; a scalar,
-//! computed once, says how many indices from the first on are inside.
+//! Masks: comparisons of index tiles. A scalar, computed once, is the number of indices below the limit, counted from
+//! the first index. Each register then compares its constant with that scalar in 32 bits.
 
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::{Comparison, Limit};
@@ -11,20 +11,20 @@ use crate::layout::linear::Layout;
 use crate::thread_ir::{Device, Expr, Function, Literal, Local, Method, Ty, call, closure};
 use std::collections::HashSet;
 
-/// What a mask allows: all elements of a thread, in as many comparisons as it is written with, and each.
+/// A mask: the condition that it allows all elements of a thread, one comparison for each in the source, and the
+/// condition for each element.
 pub struct Mask {
     pub all: Expr,
     pub each: Regs,
 }
 
-/// Whether registers are only constants after the first index, and those have room in 32 bits.
+/// Whether an affine form has no scalar, and its constants fit in 32 bits.
 fn is_near(a: &Affine) -> bool {
     a.strides.is_empty() && a.consts.iter().all(|c| (0..1 << 30).contains(c))
 }
 
 impl Codegen<'_> {
-    /// `index < end` for any register where the index counts up from a base that did not wrap: a comparison with a
-    /// constant.
+    /// `index < end` for any register, as a comparison with a constant. The index must not wrap around.
     pub(super) fn below(&mut self, index: Value, a: &Affine, end: Expr) -> Option<Regs> {
         if !is_near(a) || !self.counts_up(index) {
             return None;
@@ -32,7 +32,7 @@ impl Codegen<'_> {
         Some(self.less(a, end))
     }
 
-    /// The same of an index of which that is known.
+    /// `index < end` for an index that is known not to wrap around.
     fn less(&mut self, a: &Affine, end: Expr) -> Regs {
         let limit = self.bind(Ty::U32, call!(Device::Limit; end, a.base));
         let most = *a.consts.iter().max().expect("a register") as u32;
@@ -49,13 +49,13 @@ impl Codegen<'_> {
         regs
     }
 
-    /// The same comparisons with another limit.
+    /// The comparisons with another limit.
     fn with_limit(&mut self, x: Limit, limit: Expr) -> Regs {
         let limit = self.bind(Ty::U32, limit);
         self.limited(Limit { limit, ..x })
     }
 
-    /// Both of two conditions: where they compare the same constants, with the lower limit.
+    /// The conjunction of two comparisons, if both compare the same constants: the comparison with the lower limit.
     pub(super) fn both(&mut self, a: &Regs, b: &Regs) -> Option<Regs> {
         let (x, y) = (self.comparisons.get(&a.0)?.limit()?.clone(), self.comparisons.get(&b.0)?.limit()?.clone());
         let lower = match planted!("mask-joined-by-larger-limit") {
@@ -65,7 +65,7 @@ impl Codegen<'_> {
         (x.index == y.index).then(|| self.with_limit(x, lower))
     }
 
-    /// A mask of comparisons with constants, of which no more is computed than is asked for; none where it is another.
+    /// A mask that is made of comparisons with constants; none where it is not.
     pub(super) fn mask(&mut self, mask: Value, l: &Layout) -> Option<Mask> {
         if let Some((x, source)) = self.operand_of_shape(mask, l) {
             let Mask { all, each } = self.mask(x, &source.layout)?;
@@ -85,8 +85,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// A comparison of an index with a scalar, another index or what few registers differ in, as
-    /// [`below`](Self::below); or of all, by a scalar, instead.
+    /// A comparison of an index with a scalar, with another index, or with a value that differs between few registers,
+    /// as [`below`](Self::below). A scalar may make it true for all elements.
     pub(super) fn compare(&mut self, v: Value, l: &Layout) -> Option<Regs> {
         let (index, end, or_equal) = match *self.f.op(v) {
             Op::Binary(Binary::Lt, a, b) => (a, b, 0),
@@ -107,7 +107,7 @@ impl Codegen<'_> {
         let Some(b) = self.affine(end, l).filter(|b| is_near(b) && (b.is_uniform() || self.counts_up(end))) else {
             return self.of_few(&a, end, or_equal, l);
         };
-        // What differs between registers goes to one side, without going below zero there.
+        // The constants of both sides are combined on one side, where they do not become negative.
         let more = b.consts.iter().zip(&a.consts).map(|(b, a)| b - a).max().expect("a register").max(0);
         a.consts = a.consts.iter().zip(&b.consts).map(|(a, b)| a - b + more).collect();
         let end = match more + or_equal {
@@ -117,7 +117,7 @@ impl Codegen<'_> {
         Some(self.less(&a, end.into()))
     }
 
-    /// The same with a limit that is no index and differs between few registers, for example from row to row.
+    /// A comparison with a limit that is no index and differs between few registers, for example from row to row.
     fn of_few(&mut self, a: &Affine, end: Value, or_equal: i64, l: &Layout) -> Option<Regs> {
         let (mut end, mut source) = self.operand_of_shape(end, l)?;
         while let Some((x, next)) = self.operand_of_shape(end, &source.layout) {
@@ -135,7 +135,7 @@ impl Codegen<'_> {
         let of = self.table(&source.regs);
         let index = Expr::from(self.word_table(a.consts.iter().map(|&c| c as u32)));
         let each = Regs(index.element(Expr::Register).less(limits.clone().element(of)).group());
-        // The greatest index that each limit is for.
+        // The greatest constant that is compared with each limit.
         let most = (0..regs).map(|i| {
             let those = source.regs.iter().zip(&a.consts).filter(|(of, _)| **of == i);
             those.map(|(_, c)| *c).max().unwrap_or(0) as u32
@@ -147,7 +147,7 @@ impl Codegen<'_> {
         Some(each)
     }
 
-    /// A comparison that a scalar overrules.
+    /// A comparison, or a scalar that makes it true for all elements.
     fn or_all(&mut self, all: Value, mask: Value, l: &Layout) -> Option<Regs> {
         let Op::Splat(all) = *self.f.op(all) else { return None };
         let each = self.compare(mask, l)?;
@@ -162,7 +162,8 @@ impl Codegen<'_> {
         Some(self.with_limit(x, limit))
     }
 
-    /// Made without signs, or subtraction but of what is no more: it wraps only where sums beyond 2^63 are claimed.
+    /// Whether an index is computed without signed numbers, and only subtracts numbers that are not larger. Then it
+    /// wraps around only if a sum exceeds 2^63.
     fn counts_up(&self, v: Value) -> bool {
         let f = self.f;
         let (mut todo, mut seen) = (vec![v], HashSet::new());
@@ -172,7 +173,7 @@ impl Codegen<'_> {
             }
             match *f.op(v) {
                 Op::Int(n) if n >= 0 => {}
-                Op::Slot { .. } if !f.ty(v).dtype.is_signed() => {}
+                Op::Word { .. } if !f.ty(v).dtype.is_signed() => {}
                 Op::ProgramId(_) | Op::NumPrograms(_) | Op::ClusterCtaRank | Op::Arange { .. } => {}
                 Op::Cast(x) if matches!(f.ty(x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool) => {}
                 Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => todo.push(x),
@@ -213,8 +214,8 @@ impl Codegen<'_> {
         true
     }
 
-    /// Whether two scalars are one.
+    /// Whether two scalars are equal: the same value or the same argument word.
     fn equal(&self, a: Value, b: Value) -> bool {
-        a == b || matches!((self.f.op(a), self.f.op(b)), (Op::Slot { slot: a }, Op::Slot { slot: b }) if a == b)
+        a == b || matches!((self.f.op(a), self.f.op(b)), (Op::Word { word: a }, Op::Word { word: b }) if a == b)
     }
 }

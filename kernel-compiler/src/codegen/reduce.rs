@@ -7,7 +7,7 @@ use crate::ir::{Binary, Combine, Op, Value};
 use crate::layout::linear::{Across, Conversion, Layout, Reduction, plan};
 use crate::thread_ir::{Body, Closure, Device, Expr, Function, Local, Name, Stmt, Ty, call, closure};
 
-/// What is reduced together: a value, or a value with its index.
+/// An item of a reduction: a value, or a value with its index.
 pub(super) struct Items {
     pub(super) regs: Vec<Regs>,
     pub(super) types: Vec<DType>,
@@ -36,8 +36,8 @@ impl Codegen<'_> {
         let (items, combine) = match f.op(v) {
             Op::ArgReduce { largest, .. } => {
                 let index = Regs(self.coordinate(&layout, axis).cast(DType::I32).group());
-                // Padding comes after all elements, with the worst value: of floats NaN, which loses to any number,
-                // whichever comes first.
+                // Padding comes after all elements, with a value that loses every comparison: for floats NaN, which
+                // loses to any number in either order.
                 let worst = match (dtype.is_float(), *largest) {
                     (true, _) => nan(dtype),
                     (false, true) => call!(Function::Lowest; [dtype];),
@@ -48,11 +48,12 @@ impl Codegen<'_> {
                 (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined)
             }
             Op::Reduce { combine, .. } => {
-                // Of a closure no identity is known: `infer` has made sure that there is no padding.
+                // A closure has no known identity. `infer` refuses padding there.
                 if let Combine::Binary(op) = combine {
                     let identity = match op {
                         _ if planted!("reduce-padding-is-zero") => Expr::zero(dtype),
-                        // Either gives the number where the other is NaN: NaN alone is in no result.
+                        // `max` and `min` return the number if one operand is NaN, so that padding by NaN is in no
+                        // result.
                         Binary::Max | Binary::Min if dtype.is_float() => nan(dtype),
                         Binary::Max | Binary::MaxNan => call!(Function::Lowest; [dtype];),
                         Binary::Min | Binary::MinNan => call!(Function::Highest; [dtype];),
@@ -72,7 +73,7 @@ impl Codegen<'_> {
         self.define_results(v, &reduction.result, out, site);
     }
 
-    /// What a closure of two tuples gives: the elements of all tiles, combined.
+    /// The result of a closure for two tuples: the combined elements of all tiles.
     pub(super) fn combination(&self, combine: &Combine) -> Expr {
         match combine {
             Combine::Binary(op) => Expr::Tuple(vec![call!(*op; field(Local::A, 0), field(Local::B, 0))]),
@@ -123,12 +124,12 @@ impl Codegen<'_> {
         let (n, per) = (red.groups.len(), red.groups.first().map_or(1, Vec::len));
         let folded =
             |len: usize, item: Expr| each(call!(Device::Fold; [&ty, len]; closure([Local::K], item), fold.clone()));
-        // In the thread.
+        // Within the thread.
         let order: Vec<usize> = red.groups.iter().flatten().copied().collect();
         let register = self.table(&order).at((Local::R * per + Local::K).group());
         let first = folded(per, tuple(&items.regs, &register));
         let mut name = self.bind(Ty::array(ty.clone(), n), first);
-        // In the warp.
+        // Within the warp.
         for mask in red.lanes.iter().skip(usize::from(planted!("reduce-skips-a-lane-bit"))) {
             let own = Expr::from(name).element(Local::R);
             let other = (0..items.types.len()).map(|i| call!(Device::ShuffleXor; own.clone().field(i), *mask, site));
@@ -138,7 +139,7 @@ impl Codegen<'_> {
         let parts = |name: Name| (0..items.types.len()).map(move |i| Regs(Regs::of(name).0.field(i)));
         let partial: Vec<Regs> = parts(name).collect();
         let Some(across) = &red.across else { return Items { regs: partial, types: items.types } };
-        // Across warps: more registers, of which each result combines its own.
+        // Across warps: each result combines several registers.
         let gathered = self.gathered(&Items { regs: partial, types: items.types.clone() }, across, site);
         let all = self.fresh();
         let item = tuple(&gathered, &(Local::R + Local::K * n).group());
@@ -146,7 +147,7 @@ impl Codegen<'_> {
         Items { regs: parts(all).collect(), types: items.types.clone() }
     }
 
-    /// The items of all warps that differ along the axis, side by side in the registers of every thread.
+    /// The items of all warps along the axis, in the registers of every thread.
     pub(super) fn gathered(&mut self, items: &Items, across: &Across, site: u32) -> Vec<Regs> {
         let (partial, gathered) = (&across.partial, &across.gathered);
         let same_size = items.types.iter().all(|t| t.size() == items.types[0].size());
@@ -165,7 +166,7 @@ fn field(of: Local, i: usize) -> Expr {
     Expr::from(of).field(i)
 }
 
-/// Of two values with their indices the one that comes first by value, then by index. No integer is unequal to itself.
+/// The first of two values with their indices, by value and then by index. For integers the test for NaN is false.
 fn better(largest: bool) -> Expr {
     let (a, b, x, y) = (Local::A, Local::B, || Expr::from(Local::X), || Expr::from(Local::Y));
     let is_nan = |of: Local| call!(Binary::Ne; field(of, 0), field(of, 0));

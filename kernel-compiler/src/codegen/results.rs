@@ -1,5 +1,5 @@
-//! The values of operations that have a layout of their own: reductions, scans, sorts, and parts of tiles. There is one,
-//! or one for each of several tiles.
+//! The results of operations that choose the layout of their result: reductions, scans, sorts, and parts of tiles.
+//! An operation on several tiles has one result for each.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::each;

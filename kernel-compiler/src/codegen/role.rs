@@ -2,10 +2,10 @@
 
 use crate::plan::warp_specialized::Pipeline;
 
-/// Which part of a specialised program is being lowered.
+/// The part of a warp-specialized program that is being lowered.
 #[derive(Clone, Copy)]
 pub(super) enum Role<'a> {
-    /// All of a program that is not specialised.
+    /// All of a program that is not warp-specialized.
     Whole,
     Producer(&'a Pipeline),
     Consumer(&'a Pipeline),

@@ -1,7 +1,7 @@
 //! Scans, level by level: totals from the lowest bits of the axis up, then prefixes from the highest down.
 //!
 //! A level of registers combines its items in the thread, one of lanes by shuffles, one of warps through shared memory.
-//! What comes before an item is a [`Maybe`](tilewright_core::device::Maybe): nothing comes before the first.
+//! The prefix of an item is a [`Maybe`](tilewright_core::device::Maybe): the first item has none.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::each;
@@ -11,10 +11,10 @@ use crate::ir::{Op, Value};
 use crate::layout::linear::{Across, LANE_BITS, Layout, Level, Scan};
 use crate::thread_ir::{Closure, Device, Expr, Generic, Local, Name, Ty, call, closure};
 
-/// Totals of all warps that a thread has in registers.
+/// The most totals of warps that a thread has in registers.
 const MAX_GATHERED: usize = 64;
 
-/// What all levels of a scan share.
+/// The facts that all levels of a scan share.
 struct Scanned {
     types: Vec<DType>,
     /// Combines two elements of all tiles.
@@ -47,13 +47,13 @@ impl Scanned {
     }
 }
 
-/// A level as it is computed: its items, and what comes before each of them in the level.
+/// A level during the scan: its items, and the prefix of each item within the level.
 struct Step<'a> {
     level: &'a Level,
-    /// How many items there are, and any of them.
+    /// The number of items, and an expression for any of them.
     count: usize,
     items: Regs,
-    /// Of lanes and warps: pairs of what comes before an item, and the total.
+    /// For lanes and warps: pairs of the prefix of an item and the total.
     pairs: Option<Name>,
 }
 
@@ -67,7 +67,7 @@ impl Codegen<'_> {
         let mut regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, &layout)).collect();
         let along = layout.along(*axis);
         let blocked = along.scan(*axis).expect("a blocked layout can be scanned");
-        // A layout of its own where registers would not hold the totals of all warps.
+        // Another layout, where the totals of all warps would not fit in registers.
         let fits = |scan: &Scan| scan.gathered() <= MAX_GATHERED.max(blocked.gathered());
         let scan = layout.scan(*axis).filter(fits).unwrap_or_else(|| {
             let each = regs.iter().zip(&types);
@@ -95,7 +95,7 @@ impl Codegen<'_> {
         self.define_results(v, &layout, results, site);
     }
 
-    /// For any register what comes before it, and what comes up to it.
+    /// For any register the exclusive and the inclusive prefix.
     fn scanned(&mut self, s: &Scanned, scan: &Scan, layout: &Layout, regs: &[Regs], valid: Option<Regs>) -> Regs {
         let at = self.table(&scan.items);
         let one = |x: &Regs| x.at(at.clone());
@@ -120,7 +120,8 @@ impl Codegen<'_> {
             count = level.totals(count);
             items = totals.unwrap_or(items);
         }
-        // From the highest level down: what comes before an item is what comes before its total, then the level's own.
+        // From the highest level down: the prefix of an item is the prefix of its total, combined with the prefix
+        // within the level.
         let mut before: Option<Regs> = None;
         for (i, step) in steps.iter().enumerate().rev() {
             match (step.level, step.pairs) {
@@ -147,7 +148,7 @@ impl Codegen<'_> {
                 }
             }
         }
-        // Without a level of registers at the bottom, each item is combined with what comes before it.
+        // Without a level of registers at the bottom, each item is combined with its prefix.
         let pair = match before {
             Some(b) => {
                 let upto = call!(Device::ScanThen; b.at(Local::R), lowest.at(Local::R), s.fold.clone());
@@ -178,7 +179,7 @@ impl Codegen<'_> {
         self.bind(Ty::array(s.maybe(), count / len), totals)
     }
 
-    /// By the place in `order`: what comes before an item, and what comes up to it.
+    /// By the position in `order`: the exclusive and the inclusive prefix of an item.
     fn prefixes(&mut self, s: &Scanned, step: &Step, order: &[usize], len: usize, before: Option<&Regs>) -> Name {
         let item = step.items.at(self.table(order)).at(Local::K);
         let before = match before {
@@ -213,7 +214,7 @@ impl Codegen<'_> {
             self.gathered(&parts, across, s.site).iter().map(|regs| regs.at(Local::K)).collect();
         let flag = if s.some { true.into() } else { gathered.pop().expect("the flags come last") };
         let part = Expr::Tuple(vec![flag, Expr::Tuple(gathered)]);
-        // The warp's place along the axis.
+        // The position of the warp along the axis.
         let bit = |(i, bit): (usize, &usize)| {
             let own = (Name::Tid >> (LANE_BITS + bit) & 1).group();
             if i == 0 { own } else { (own << i).group() }

@@ -9,17 +9,17 @@ use crate::layout::linear::Layout;
 use crate::thread_ir::{Device, Expr, Local, Name, Node, Stmt, Ty, call};
 
 impl Codegen<'_> {
-    /// Where a shared array begins in the program's shared memory.
+    /// The offset of a shared array in the shared memory of the program.
     pub(super) fn shared_begin(&self, array: usize) -> usize {
         let begin = SharedArray::places(&self.f.shared).0[array];
         if planted!("shared-arrays-overlap") { 0 } else { begin }
     }
 
-    /// All elements become zero: words of 16 bytes, which the threads share out.
+    /// Sets all elements to zero. The threads partition the array by units of 16 bytes.
     pub(super) fn clear(&mut self, array: usize, site: u32) {
         let (words, threads) = (self.f.shared[array].bytes() / 16, self.f.warps as usize * 32);
         let (rounds, begin) = (words.div_ceil(threads), self.shared_begin(array));
-        // Element `r` of a thread: the four words of 32 bits of each of its rounds.
+        // Register `r` of a thread: four words of 32 bits in each round.
         let r = || Expr::from(Local::R).cast(DType::U32).group();
         let word = || (r() / 4 * threads).group() + Name::Tid;
         let at = Expr::from(begin) + word().group() * 16 + r() % 4 * 4;
@@ -31,7 +31,7 @@ impl Codegen<'_> {
         self.node(Node::clear(vec![store.into()], array, site));
     }
 
-    /// The registers of a load as planned, and the steps that give them.
+    /// The registers of a load as planned, and the statements that load them.
     pub(super) fn shared_load(
         &mut self,
         p: Plan,
@@ -69,7 +69,7 @@ impl Codegen<'_> {
     }
 }
 
-/// Elements of one access: those in descending order go one by one.
+/// The elements of one access: one where addresses descend.
 fn width(p: &Plan) -> usize {
     if p.descending { 1 } else { p.vec }
 }

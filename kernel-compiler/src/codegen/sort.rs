@@ -1,9 +1,9 @@
 //! Sorting along an axis by a bitonic network.
 //!
-//! Elements whose indices differ in one bit are compared. That bit stands for registers, lanes or warps: the partner is in
-//! another register, in another lane of the warp, or in shared memory. The lowest bits are compared most often, so the
-//! layout has them in registers. Where only the first elements are kept, runs of so many are ordered, and of two runs
-//! beside each other the first ones go on.
+//! Elements whose indices differ in one bit are compared. The bit belongs to registers, lanes or warps: the partner is
+//! in another register, in another lane of the warp, or in another warp, by way of shared memory. The lowest bits are
+//! compared most often, so the layout has them in registers. Where only the first `k` elements are kept, runs of `k`
+//! elements are sorted, and of two adjacent runs the first `k` elements are kept.
 
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{any, each, of_r};
@@ -12,13 +12,13 @@ use crate::ir::{Binary, Op, Value};
 use crate::layout::linear::{Bit, LANE_BITS};
 use crate::thread_ir::{Device, Expr, Local, Name, Node, Scratch, Stmt, Ty, call};
 
-/// A sort under way.
+/// The state of a sort.
 struct Network<'a> {
-    /// What the bits of the index along the axis stand for, the lowest first.
+    /// The meaning of each bit of the index along the axis, the lowest first: a register, a lane or a warp.
     bits: Vec<Bit>,
     tiles: Vec<Regs>,
     types: &'a [DType],
-    /// Registers of a thread.
+    /// The number of registers of a thread.
     count: usize,
     descending: bool,
     site: u32,
@@ -42,7 +42,7 @@ impl Codegen<'_> {
         for stage in 0..kept {
             self.merged(&mut network, stage, stage + 1);
         }
-        // Of two runs beside each other, which are ordered in turns, the first ones are a run again, in some order.
+        // Of two adjacent runs in opposite orders, the first elements form a bitonic run.
         while network.bits.len() > kept {
             self.first_of_both(&mut network, kept);
             if kept > 0 {
@@ -52,8 +52,8 @@ impl Codegen<'_> {
         self.define_results(v, &layout.first(*axis, f.shape(v)[*axis]), network.tiles, site);
     }
 
-    /// Orders runs of `2 << last` elements, whose halves are ordered in turns: upwards and downwards by bit `turns` of the
-    /// index, and all as asked for where there is no such bit.
+    /// Sorts runs of `2 << last` elements whose halves have opposite orders. Bit `turns` of the index selects ascending
+    /// or descending order; where there is no such bit, all runs get the order of the result.
     fn merged(&mut self, network: &mut Network, last: usize, turns: usize) {
         let turns = network.bits.get(turns).map(|&b| value_of(b));
         for step in (0..=last).rev() {
@@ -63,18 +63,18 @@ impl Codegen<'_> {
             let takes_greater = either.equals(u32::from(!network.descending));
             let own = self.own(network);
             let others = self.partners(network, &own, bit);
-            // Both of a pair say the same: of equal keys none moves.
+            // Both threads of a pair decide the same: equal keys stay.
             network.tiles = self.chosen(network, &own, &others, takes_greater, false.into());
         }
     }
 
-    /// Of each two elements that differ in a bit of the index the one that comes first. The bit is gone then.
+    /// Keeps the first of each two elements whose indices differ in a bit. The bit is then removed.
     fn first_of_both(&mut self, network: &mut Network, at: usize) {
         let bit = network.bits.remove(at);
         let own = self.own(network);
         let (own, others) = match bit {
             Bit::Register(i) => {
-                // Registers without the bit, and with it.
+                // The registers with the bit 0, and those with 1.
                 let without: Vec<usize> = (0..network.count).filter(|r| r >> i & 1 == 0).collect();
                 network.count /= 2;
                 for b in &mut network.bits {
@@ -94,7 +94,7 @@ impl Codegen<'_> {
                 (own, others)
             }
         };
-        // Both threads of a pair have the result: of equal keys the lower one's.
+        // Both threads of a pair get the result: for equal keys the element of the lower thread.
         let takes_equal = match bit {
             Bit::Register(_) => false.into(),
             _ => value_of(bit).equals(1),
@@ -102,13 +102,13 @@ impl Codegen<'_> {
         network.tiles = self.chosen(network, &own, &others, network.descending.into(), takes_equal);
     }
 
-    /// The tiles in arrays of their own.
+    /// The registers of the tiles, in arrays.
     fn own(&mut self, network: &Network) -> Vec<Regs> {
         let array = |(x, &t): (&Regs, &DType)| Regs::of(self.bind(Ty::array(t, network.count), each(x.at(Local::R))));
         network.tiles.iter().zip(network.types).map(array).collect()
     }
 
-    /// The elements whose indices differ in a bit.
+    /// The partner elements, whose indices differ in a bit.
     fn partners(&mut self, network: &Network, own: &[Regs], bit: Bit) -> Vec<Regs> {
         match bit {
             Bit::Register(i) => own.iter().map(|x| Regs(x.at((Expr::Register ^ (1usize << i)).group()))).collect(),
@@ -120,7 +120,8 @@ impl Codegen<'_> {
         }
     }
 
-    /// The greater of each two elements, or the lesser, by the first tile; of equal ones the other where `takes_equal`.
+    /// The greater of each two elements, or the lesser, by the first tile; for equal keys the other one if
+    /// `takes_equal`.
     fn chosen(
         &mut self,
         network: &Network,
@@ -152,15 +153,15 @@ impl Codegen<'_> {
         own.iter().zip(&others).map(pick).collect()
     }
 
-    /// The same registers of the thread whose number differs in these bits: tile by tile, so that one takes all the
-    /// memory that there is.
+    /// The same registers of the thread whose number differs in these bits. Tiles are exchanged one after another, so
+    /// that each may use all of the scratch memory.
     fn of_warp(&mut self, tiles: &[Regs], network: &Network, mask: usize) -> Vec<Regs> {
         let (count, site) = (network.count, network.site);
         let threads = self.f.warps as usize * 32;
         let mut out = vec![];
         for (regs, &t) in tiles.iter().zip(network.types) {
             let size = t.size();
-            // Register by register, so that neighbouring lanes have neighbouring banks.
+            // The index of the register is the outer one, so that consecutive lanes access consecutive banks.
             let table = self.word_table((0..count).map(|r| (r * threads * size) as u32));
             let offset = |tid: Expr| {
                 let register = Expr::from(table).element(Local::R);

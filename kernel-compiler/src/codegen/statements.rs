@@ -163,7 +163,7 @@ impl Codegen<'_> {
                 let layout_of_value = self.layouts.of(v).clone();
                 self.demand(v, &layout_of_value);
             }
-            // Shape operations and index arithmetic: when somebody asks.
+            // Shape operations and index arithmetic are computed at their uses.
             _ => {}
         }
     }
@@ -197,7 +197,7 @@ impl Codegen<'_> {
         self.for_each(&layout, Expr::If { cond: Box::new(once), then: print, other: None });
     }
 
-    /// Something for each register of a layout.
+    /// An array with a value for each register of a layout.
     fn for_each(&mut self, layout: &Layout, does: Expr) {
         self.line(call!(Device::Each; [Ty::Tuple(vec![]), layout.regs()]; closure([Local::R], does)));
     }

@@ -1,6 +1,6 @@
-//! Stores of accumulators to a block pointer: a warpgroup's part goes through shared memory in chunks of 64 rows
-//! and 128 bytes. Where tensor maps take the array they are copied out while the next one, or the next tile, is
-//! computed, clipped at the array's ends by the hardware; else by the warps, neighbouring lanes to neighbouring
+//! Stores of accumulators to a block pointer. The part of a warpgroup goes through shared memory in chunks of 64 rows
+//! and 128 bytes. Where the array has a tensor map, TMA stores a chunk while the next chunk or the next tile is
+//! computed, and clips it at the ends of the array. Otherwise the warps store it, consecutive lanes to consecutive
 //! elements.
 
 use crate::codegen::context::Codegen;
@@ -16,12 +16,12 @@ use crate::plan::tma_store::{ROW, is_read_again, matrix, part, tiling};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
 use crate::thread_ir::{BinaryOp, Device, Expr, Generic, Literal, Local, Name, Stmt, Ty, call};
 
-/// Bytes of a chunk, and chunks of a warpgroup.
+/// The bytes of a chunk, and the number of staging chunks of a warpgroup.
 const CHUNK: usize = ROW * GROUP_ROWS;
 const CHUNKS: usize = 2;
 
 impl Codegen<'_> {
-    /// Whether a statement is such a store, and has been made.
+    /// Generates the code of a statement that is such a store. Returns whether it is one.
     pub(super) fn tma_store(&mut self, s: &ir::Stmt) -> bool {
         let f = self.f;
         let StmtKind::Store { place, value, block_pointer: Some(block_pointer), hint, span, .. } = &s.kind else {
@@ -33,13 +33,13 @@ impl Codegen<'_> {
         let size = dtype.size();
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        // Nobody waits for stores by TMA but what tells others (see `told`).
+        // The program waits for stores by TMA only before it signals other programs (see `told`).
         let by_tma = self.tma_stores && !is_read_again(f, place.array());
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
         let fused = fused.iter().find(|x| x.store == s.id);
         let copied = self.copied_tile(fused);
-        // Computed here, after the products: before them registers are rare.
+        // Computed here, after the products, which leave few registers.
         let (at, lane) = (self.fresh(), self.fresh());
         self.line(Stmt::define(lane, Ty::U32, call!(Device::OpaqueWord; Name::Tid)));
         self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, by_tma)));
@@ -58,7 +58,7 @@ impl Codegen<'_> {
         if copied.is_none() {
             self.staging = groups * CHUNKS * CHUNK;
         }
-        // What no piece computes is at hand before the first.
+        // Values that no piece computes are computed before the first piece.
         if fused.is_none() {
             self.demand(value, &layout);
         }
@@ -73,8 +73,8 @@ impl Codegen<'_> {
                 }
             };
             if copied.is_none() {
-                // Who had this buffer has been read; of another store's chunks, be they copied out or not, any may have
-                // been there.
+                // The previous chunk of this buffer must have been read. If it belongs to another store, it may be any
+                // chunk, so that all reads are waited for.
                 let read = if q == 0 && self.tma_stores { 0 } else { CHUNKS - 1 };
                 let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
                 let read = (by_tma || read == 0).then(|| wait_read(read));
@@ -107,13 +107,13 @@ impl Codegen<'_> {
             }
         }
         if copied.is_some() {
-            // Then the tile's place is given back, by one thread for all, to copies (see `release`).
+            // Then one thread releases the buffer of the tile for copies (see `release`).
             self.lines(if by_tma { vec![wait_read(0)] } else { vec![fence(), barrier()] });
         }
         true
     }
 
-    /// Before others are told what this program has stored.
+    /// The code before this program signals other programs that its stores are done.
     pub(super) fn told(&mut self, site: u32) {
         let f = self.f;
         let copies = |s: &ir::Stmt| match &s.kind {
@@ -129,7 +129,7 @@ impl Codegen<'_> {
         }
     }
 
-    /// A thread's words to its chunk.
+    /// Writes the words of a thread to its chunk.
     fn put_chunk(&mut self, dtype: DType, words: Name, buffer: &Expr, at: Name, site: u32) {
         let word = |i: Expr| Expr::from(words).element(i);
         if dtype.size() == 2 {
@@ -174,8 +174,8 @@ impl Codegen<'_> {
         ));
     }
 
-    /// A warp takes 16 rows of the chunk; its lanes stand beside each other, with 16 bytes each where what they take
-    /// begins at multiples of these.
+    /// Stores a chunk by threads. A warp takes 16 rows; consecutive lanes store consecutive elements, 16 bytes each
+    /// where the addresses are multiples of 16 bytes.
     fn write_out(
         &mut self,
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
@@ -191,12 +191,12 @@ impl Codegen<'_> {
         let most = 16 / size;
         let vec =
             if self.a.vector_at(self.f, place, self.f.shape(index).len() - 1) == (most, false) { most } else { 1 };
-        // Rows and columns that the lanes take at a time, and where in them a lane is.
+        // The rows and columns that the lanes of a warp store at a time, and the position of a lane in them.
         let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
         let (in_rows, in_columns): (Expr, Expr) =
             if vec > 1 { ((lane >> 3 & 3).group(), (lane & 7).group() * vec) } else { (0.into(), (lane & 31).group()) };
-        // Kernels that announce their stores keep more values, and store in rounds: the addresses of all rows would
-        // take the registers of elements that are not stored yet.
+        // Kernels that signal other programs have more live values, and store in rounds: the addresses of all rows
+        // would take the registers of elements that are not stored yet.
         let tells = crate::ir::walk::walk(&self.f.body)
             .any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
         let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });
@@ -261,7 +261,7 @@ impl Codegen<'_> {
         let once = vec![Stmt::bind(v, loaded), store.into()];
         let stmts = match round {
             None => once,
-            // LLVM would lay out what it can count.
+            // The count is opaque, or LLVM would unroll the loop.
             Some(from) => {
                 let next = Stmt::Update(BinaryOp::Add, from, (ROWS / rounds).into());
                 let cond = Expr::from(from).less(call!(Device::OpaqueWord; ROWS));
@@ -273,30 +273,30 @@ impl Codegen<'_> {
     }
 }
 
-/// The offset of a thread's words in a chunk: rows are swizzled as the map says, which leaves the banks of a warp
-/// apart.
+/// The offset of a thread's words in a chunk. Rows are swizzled as the tensor map says, so that the lanes of a warp
+/// access distinct banks.
 fn place_of_words(lane: Name, size: usize, by_tma: bool) -> Expr {
     let bits = |shift: u32, mask: u32| {
         if shift == 0 { (lane & mask).group() } else { ((lane >> shift).group() & mask).group() }
     };
     let of_warp = || bits(5, 3) * 2048;
-    // A quad's row, and the pair of words of a lane in it.
+    // The row of a quad, and the pair of words of a lane in it.
     let quad = |swizzled: Expr| of_warp() + bits(2, 7) * 128 + (swizzled.group() << 4).group() + bits(0, 1) * 8;
     match size {
-        // Of 2-byte elements matrices of 8 by 8 are stored: a lane has the address of a row, upper and lower ones take
-        // turns.
+        // `stmatrix` stores matrices of 8 by 8 elements of 2 bytes: each lane gives the address of a row, alternately
+        // of the upper and the lower matrices.
         2 => {
             let swizzled = (bits(0, 7) ^ bits(4, 1)).group() << 4;
             of_warp() + bits(3, 1) * 1024 + bits(0, 7) * 128 + swizzled.group()
         }
-        // Of words a quad has 32 bytes of a row: rows that follow each other are to leave its banks, which the maps'
-        // swizzle does not see to.
+        // A quad has 32 bytes of a row of words. Consecutive rows must use other banks, which the swizzle of the map
+        // does not achieve.
         _ if !by_tma => quad(bits(2, 3) << 1 ^ bits(1, 1)),
         _ => quad(bits(2, 7) ^ bits(1, 1)),
     }
 }
 
-/// The part of a warpgroup, in chunks by rows, then by columns.
+/// The part of a warpgroup. Its chunks are ordered by rows, then by columns.
 struct WarpgroupTile {
     rows: usize,
     cols: usize,
@@ -306,7 +306,7 @@ struct WarpgroupTile {
 }
 
 impl WarpgroupTile {
-    /// The offset of a chunk in a tile of that shape, in boxes side by side.
+    /// The offset of a chunk in a tile of this shape, whose boxes are next to each other.
     fn in_tile(&self, tile: Name, shape: &[usize], q: usize, size: usize) -> Expr {
         let (m, c) = (q / self.chunks, q % self.chunks);
         let row = self.row.clone() * self.rows + m * GROUP_ROWS;
@@ -314,7 +314,7 @@ impl WarpgroupTile {
         tile + row.group() * ROW + col.group() * (shape[0] * ROW)
     }
 
-    /// Where a chunk begins in the array.
+    /// The coordinates of a chunk in the array.
     fn origin(&self, at: &[Value], q: usize, size: usize) -> Vec<Expr> {
         let (m, c) = (q / self.chunks, q % self.chunks);
         let [before @ .., rows, cols] = at else { unreachable!("a matrix") };

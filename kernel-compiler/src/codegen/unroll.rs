@@ -1,8 +1,8 @@
-//! Loops over a range: in rounds of one iteration, or of several where the kernel asks for them.
+//! Loops over a range, unrolled where the kernel says so.
 //!
-//! An iteration takes its step before its body, so that `continue` needs nothing: `i` is that of the next one. The ways
-//! differ in where it is asked whether there is a next one, and not in which iterations there are: the two roles of a
-//! specialised program may go different ways and still meet in every copy.
+//! An iteration adds the step before its body, so that `continue` needs no code: `i` is the number of the next
+//! iteration. The forms of a loop differ in the places of the tests for its end, and run the same iterations. So the
+//! producer and the consumers of a warp-specialized program may have different forms and still agree on every copy.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
@@ -11,7 +11,7 @@ use crate::ir::{self, Binary, Func, Op, StmtKind, Value};
 use crate::thread_ir::{Expr, Method, Name, Node, Stmt, Ty, call, walk::rewritten};
 
 impl Codegen<'_> {
-    /// The loop `s`, of which `inner` lowers an iteration, as often as it is laid out.
+    /// Lowers the loop `s`. `inner` lowers an iteration, and is called once for each unrolled copy.
     pub(super) fn unroll(&mut self, s: &ir::Stmt, inner: impl Fn(&mut Self)) {
         let StmtKind::For { iv, lo, hi, step, options, .. } = &s.kind else { unreachable!("a loop over a range") };
         let (f, i, dtype) = (self.f, Name::Next(*iv), self.f.ty(*iv).dtype);
@@ -25,7 +25,7 @@ impl Codegen<'_> {
         };
         let done = Node::break_if(Expr::from(i).not_less(*hi));
         let one_by_one = |body: Vec<Node>| Node::Loop { body: [vec![done.clone()], body].concat() };
-        // The producer's iterations are a few scalars and copies: a row of them gains nothing.
+        // An iteration of the producer is a few scalars and copies, and gains nothing from unrolling.
         let n = if let Role::Producer(_) = self.role { 1 } else { options.unroll.max(1) as usize };
         if n == 1 {
             let body = iteration(self);
@@ -57,7 +57,7 @@ impl Codegen<'_> {
         if all {
             return copies.into_iter().for_each(|c| self.node(place(c)));
         }
-        // Rounds for as long as their last iteration is one of the loop's; the rest goes one by one.
+        // A round runs as long as its last iteration is one of the loop. The remaining iterations run one by one.
         let unsigned = Ty::from(unsigned(dtype));
         let n = n - usize::from(planted!("unroll-one-iteration-too-many"));
         let (reach, hi) = (Name::Reach(*iv), || Expr::from(*hi));
@@ -74,7 +74,7 @@ impl Codegen<'_> {
     }
 }
 
-/// How many iterations there are, where that is known.
+/// The number of iterations, where it is known.
 fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
     let (Op::Int(lo), Op::Int(hi), Op::Int(step), dtype) = (f.op(lo), f.op(hi), f.op(step), f.ty(lo).dtype) else {
         return None;
@@ -83,16 +83,16 @@ fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
         return Some(0);
     }
     let n = (*step > 0).then(|| (hi - lo + step - 1) / step)?;
-    // Where the last step wraps, the loop goes on.
+    // If the last step wraps around, the loop goes on.
     dtype.holds(lo + n * step).then_some(n)
 }
 
-/// A copy's accesses reach other elements than those of other copies.
+/// Gives the accesses of a copy other keys than those of the other copies, since they access other elements.
 fn apart(nodes: Vec<Node>, copy: u64) -> Vec<Node> {
     let copy = if planted!("unroll-copies-share-keys") { 0 } else { copy };
     rewritten(nodes, &mut |mut n| {
         if let Node::Access { access, .. } = &mut n {
-            // Odd and large: copies of copies have keys of their own too.
+            // The factor is odd and large, so that copies of copies have distinct keys too.
             access.key.1 = access.key.1.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(copy);
         }
         vec![n]
@@ -105,7 +105,7 @@ enum Jump {
     Continue,
 }
 
-/// Whether nodes leave the loop that they stand in, or its iteration.
+/// Whether nodes leave the loop around them, or its iteration.
 fn jumps(nodes: &[Node], jump: Jump) -> bool {
     nodes.iter().any(|n| match n {
         Node::Break => jump == Jump::Break,
@@ -116,7 +116,8 @@ fn jumps(nodes: &[Node], jump: Jump) -> bool {
     })
 }
 
-/// An iteration in a loop of its own, where both ways out lead to the next one; before `break`, `none` leaves none.
+/// An iteration in a loop of its own, so that `continue` and `break` lead to the next copy; before a `break`, `none`
+/// makes sure that no further iteration runs.
 fn once(nodes: Vec<Node>, none: &Node) -> Vec<Node> {
     let each = |n: Node| match n {
         Node::Break => vec![none.clone(), Node::Break],

@@ -1,5 +1,5 @@
-//! A program in two roles: the producer's and the consumers' code around the same operand groups (see
-//! [`tma_pipeline`](crate::plan::tma_pipeline)).
+//! A warp-specialized program: the code of the producer and of the consumers, which have the operand groups in common
+//! (see [`tma_pipeline`](crate::plan::tma_pipeline)).
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
@@ -12,17 +12,17 @@ use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
 };
 
-/// Dynamic shared memory of a multiprocessor, what each program costs beside its own, and the most one program may
-/// have.
+/// The shared memory of a multiprocessor, the bytes that the system reserves for each thread block, and the most
+/// shared memory of a thread block.
 const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
 pub(super) const MAX_SHARED_BYTES: usize = 227 << 10;
 const MAX_STAGES: usize = 12;
 const WARPGROUP: u32 = 128;
-/// A warpgroup copies, though one thread is enough: registers are handed over by warpgroups.
+/// The threads of the producer. One thread copies, but registers are reassigned by warpgroups.
 const PRODUCERS: u32 = WARPGROUP;
 
-/// Puts the roles of a specialised program together.
+/// Combines the roles of a warp-specialized program.
 pub(super) fn specialize(
     f: &Func,
     p: &Pipeline,
@@ -67,7 +67,7 @@ pub(super) fn specialize(
     let ready = (!planted!("mbarriers-not-ready")).then(|| call!(Device::MbarriersReady; 0).into());
     let init = init.chain(ready).collect();
     let fetch = (0..maps.len()).map(|m| call!(Device::PrefetchMap; Name::Map(m)).into()).collect();
-    // Where threads store what they have computed, addresses take the registers.
+    // Where threads store their results, the addresses take these registers.
     let stores = maps.iter().any(|m| m.stores);
     let (both, producer, consumer) = if stores { common(producer, consumer) } else { (vec![], producer, consumer) };
     let is_thread = |n: u32| Expr::from(Name::Tid).equals(n);
@@ -96,7 +96,7 @@ pub(super) fn specialize(
         other: vec![],
     };
     let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
-    // Shared memory must last until it was read, and until no other block copies into it or arrives at its barriers.
+    // A CTA must not end before its shared memory was read, or while other CTAs copy to it or arrive at its mbarriers.
     let read: Vec<Stmt> = if stores && !planted!("tma-store-source-ends-early") {
         vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
     } else {
@@ -111,19 +111,19 @@ pub(super) fn specialize(
     (consts, body, at, threads)
 }
 
-/// A constant in bytes, or a number of stages.
+/// A constant: a number of bytes or of stages.
 pub(super) fn word(name: Name, value: usize) -> Const {
     Const { name, value: ConstValue::Word(value) }
 }
 
-/// What the code of a circular buffer goes by.
+/// The names of the constants of a circular buffer.
 pub(super) fn buffer_consts(circular_buffer: usize, start: usize, bytes: usize, stages: usize) -> Vec<Const> {
     [(BufferPart::Start, start), (BufferPart::Bytes, bytes), (BufferPart::Stages, stages)]
         .map(|(of, value)| word(Name::CircularBuffer(of, circular_buffer), value))
         .to_vec()
 }
 
-/// The mbarriers of all stages of a circular buffer. `arrivals` arrivals give a stage back.
+/// Initializes the mbarriers of all stages of a circular buffer. A stage is released by `arrivals` arrivals.
 fn init_mbarriers(circular_buffer: usize, arrivals: u32) -> [Stmt; 2] {
     let s = Name::from(Local::S);
     let init = |of: BufferPart, arrivals: u32| {
@@ -142,13 +142,13 @@ fn mbarrier(of: BufferPart, circular_buffer: usize, stage: Name) -> Expr {
     Name::CircularBuffer(of, circular_buffer) + Expr::from(8) * stage
 }
 
-/// A warpgroup's threads wait for each other.
+/// A barrier of the threads of a warpgroup.
 pub(super) fn warpgroup_barrier(site: u32) -> Expr {
     call!(Device::GroupBarrier; Expr::from(2) + (Name::Tid >> 7).group(), WARPGROUP, site)
 }
 
-/// The scalars that both roles begin with, and what is left of them: computed while barriers are initialised, they are
-/// not in the way of the first copy.
+/// The scalars at the beginning of both roles, and the remaining code of the roles. They are computed while mbarriers
+/// are initialized, so that they do not delay the first copy.
 fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
     let definition = |n: &Node| match n {
         Node::Line(stmts) | Node::Access { stmts, .. } => match stmts.first() {
@@ -158,8 +158,7 @@ fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Ve
         _ => None,
     };
     let declaration = |n: &Node| matches!(definition(n), Some((Name::Var(_) | Name::FreshVar(_), true, _)));
-    // Values of their own, up to the first statement that is none: what they are made of is among them, and variables
-    // are not written yet.
+    // The scalars up to the first other statement. Their operands are among them, and no variable is assigned before.
     let value = |n: &&Node| matches!(definition(n), Some((Name::Value(_), false, true)));
     let first =
         |nodes: &[Node]| nodes.iter().skip_while(|n| declaration(n)).take_while(value).cloned().collect::<Vec<_>>();
@@ -170,8 +169,8 @@ fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Ve
     (both, producer, consumer)
 }
 
-/// A warpgroup releases a stage of a circular buffer; `when` comes before the choice of its thread. `ctas` are those
-/// who copy into it: each is told by a thread of its own.
+/// The release of a stage of a circular buffer by a warpgroup. `when` is tested before the thread is selected. `ctas`
+/// CTAs copy to the stage: a thread of its own arrives at the mbarrier of each.
 pub(super) fn empty(circular_buffer: usize, ctas: u32, stage: Name, when: Option<Expr>) -> Expr {
     let at = mbarrier(BufferPart::Empty, circular_buffer, stage);
     let in_group = Name::Tid % WARPGROUP;
@@ -185,7 +184,7 @@ pub(super) fn empty(circular_buffer: usize, ctas: u32, stage: Name, when: Option
     }
 }
 
-/// As many as fit, the same number for all that repeat.
+/// The numbers of stages: as many as fit, equal for all circular buffers in loops that do not set a number.
 fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
     let fixed = |r: &&CircularBuffer| !r.repeats || r.stages > 0;
     let once: usize = p.circular_buffers.iter().filter(fixed).map(|r| r.bytes * r.stages.max(1) as usize).sum();
@@ -202,21 +201,22 @@ fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
     p.circular_buffers.iter().map(of).collect()
 }
 
-/// Registers of a producer's and a consumer's thread, where there are not enough for all to have the most.
+/// Registers of a producer thread and of a consumer thread, where all threads together cannot have `MAX_REGISTERS` each.
 fn registers(consumers: u32, threads: u32, blocks: u32, circular_buffers: usize) -> Option<(u32, u32)> {
     const REGISTERS: u32 = 65536;
-    const MOST: u32 = 255;
-    // Below this the producer's scalars spill: its stage in every circular buffer, and the loops that fill them.
+    const MAX_REGISTERS: u32 = 255;
+    // With fewer registers the scalars of the producer would spill: the stage and the phase of every circular buffer,
+    // and the loops that fill them.
     let producer = if circular_buffers > 2 { 56 } else { 40 };
     let at_start = REGISTERS / (threads * blocks) / 8 * 8;
-    if at_start >= MOST - 7 {
+    if at_start >= MAX_REGISTERS - 7 {
         return None;
     }
     let consumer = ((at_start * threads).checked_sub(producer * PRODUCERS)? / consumers / 8 * 8).min(240);
     (consumer > at_start).then_some((producer, consumer))
 }
 
-/// Barriers of the consumers leave the producer out; `leave` comes before they end.
+/// Replaces barriers in the code of the consumers by barriers without the producer, and puts `leave` before returns.
 fn among(nodes: Vec<Node>, threads: u32, leave: &[Stmt]) -> Vec<Node> {
     rewritten(nodes, &mut |n| match n {
         Node::Barrier { site } => vec![call!(Device::GroupBarrier; 1, threads, site).into()],
@@ -226,7 +226,7 @@ fn among(nodes: Vec<Node>, threads: u32, leave: &[Stmt]) -> Vec<Node> {
 }
 
 impl Codegen<'_> {
-    /// A statement of the producer.
+    /// Lowers a statement of the producer.
     pub(super) fn produce(&mut self, s: &ir::Stmt, p: &Pipeline) {
         if !p.keeps(s) {
             return;
@@ -272,7 +272,7 @@ impl Codegen<'_> {
             if i > 0 {
                 plus(last, (i * step).into());
             }
-            // Of what all need each block copies its part.
+            // Each CTA copies its part of a tile that all CTAs need.
             if let Some(share) = b.multicast {
                 let (d, elements, bytes) = match share {
                     Multicast::Boxes => (last, boxes * step, boxes * b.tile.box_bytes()),
@@ -315,13 +315,13 @@ impl Codegen<'_> {
         ]);
     }
 
-    /// The operand group and the buffer of a load that a consumer finds copied.
+    /// The operand group and the buffer of a load, if a consumer reads a copied tile there.
     pub(super) fn copied(&self, v: Value) -> Option<(usize, usize)> {
         let Role::Consumer(p) = self.role else { return None };
         p.loads.get(&v).copied()
     }
 
-    /// In the consumers, the last load of an operand group is a wait for the group.
+    /// In the consumers the last load of an operand group becomes a wait for the group.
     pub(super) fn arrived(&mut self, v: Value, operand_group: usize, c: &OperandGroup) {
         let last = c.buffers.last().expect("an operand group has loads");
         if last.load != v {
@@ -341,14 +341,14 @@ impl Codegen<'_> {
         }
     }
 
-    /// After the last use of an operand group.
+    /// The code after the last use of an operand group.
     pub(super) fn release(&mut self, p: &Pipeline, operand_group: usize) {
         let OperandGroup { circular_buffer, by_threads, meets, ref fetched, .. } = p.operand_groups[operand_group];
         if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
             self.threads_have_read();
         } else if !meets && !planted!("release-without-meeting") {
-            // Or a stage would be given back, and filled again, while some of them still wait for it: they would miss
-            // that phase.
+            // Without this a stage could be released and filled again while some threads still wait for it. They would
+            // miss a phase.
             self.line(warpgroup_barrier(0));
         }
         let is_deferred = |of: InFlight| {
@@ -366,15 +366,15 @@ impl Codegen<'_> {
         self.advance(circular_buffer);
     }
 
-    /// Before one thread of a warpgroup gives back, for all of them, what they loaded. Without a fence a copy may
-    /// overwrite what loads, though begun before it, have not read yet.
+    /// The code before one thread of a warpgroup releases a stage from which all of its threads loaded. Without a fence
+    /// a later copy may overwrite elements that earlier loads have not read yet.
     pub(super) fn threads_have_read(&mut self) {
         let fence = (!planted!("release-without-proxy-fence")).then(|| call!(Device::ProxyFence; 0).into());
         self.lines(fence.into_iter().chain([warpgroup_barrier(0).into()]).collect());
     }
 }
 
-/// Where the current stage of a circular buffer begins.
+/// The offset of the current stage of a circular buffer.
 fn stage_start(circular_buffer: usize) -> Expr {
     Name::CircularBuffer(BufferPart::Start, circular_buffer)
         + Name::CircularBuffer(BufferPart::Stage, circular_buffer)

@@ -1,4 +1,4 @@
-//! Waits of consumers for products, and the release of buffers after them.
+//! The waits of consumers for products, and the release of buffers after them.
 
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::done;
@@ -7,7 +7,7 @@ use crate::plan::warp_specialized::{Pipeline, Step};
 use crate::thread_ir::Stmt;
 
 impl Codegen<'_> {
-    /// What a consumer does after a statement.
+    /// The steps of a consumer after a statement.
     pub(super) fn after(&mut self, s: &ir::Stmt, p: &Pipeline) {
         for step in p.waits.after.get(&s.id).into_iter().flatten() {
             match *step {

@@ -1,4 +1,4 @@
-//! The CPU meaning of an instance: what one program does to whole tiles, as loops that LLVM vectorises.
+//! The CPU function of an instance: the operations of one program on whole tiles, as loops that LLVM vectorises.
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
@@ -139,7 +139,7 @@ impl Writer<'_> {
                 self.line(call!(function; [t]; self.shape(*value), number(run, None), of_i(addr), of_i(ok), of_i(val)));
             }
             StmtKind::Clear { array, .. } => {
-                // Zeros, in memory of their own: nobody sees what the array held before.
+                // Zeros, in new memory: no program sees the earlier contents of the array.
                 let bytes = number(f.shared[*array].bytes(), None);
                 self.line(Stmt::bind(Name::SharedArray(*array), call!(Cpu::SharedArray; bytes)));
             }
@@ -368,7 +368,7 @@ impl Writer<'_> {
         call!(Cpu::Each; self.shape(values[0]), of_i(Expr::Tuple(elements))).by_ref()
     }
 
-    /// A value by what a function gives: the value itself, or, of several tiles, all results together.
+    /// Defines a value as the result of a function; of an operation on several tiles, as all results together.
     fn results(&mut self, v: Value, count: usize, given: Expr) {
         if count > 1 {
             self.line(Stmt::bind(Name::Results(v), given));
@@ -431,13 +431,13 @@ impl Writer<'_> {
 
     fn scalar(&self, v: Value, op: &Op) -> Expr {
         let t = self.f.ty(v).dtype;
-        let word = |slot: usize| Expr::from(Name::Words).element(slot);
+        let argument = |word: usize| Expr::from(Name::Words).element(word);
         match op {
             Op::Int(n) => number(*n, Some(t)),
             Op::Float(x) => float_literal(*x, t),
             Op::Bool(b) => (*b).into(),
-            Op::Slot { slot } if t == DType::U64 => word(*slot),
-            Op::Slot { slot } => call!(Function::FromBits64(t); word(*slot)),
+            Op::Word { word } if t == DType::U64 => argument(*word),
+            Op::Word { word } => call!(Function::FromBits64(t); argument(*word)),
             Op::ProgramId(axis) => Expr::from(Name::ProgramId).element(*axis),
             Op::NumPrograms(axis) => Expr::from(Name::Grid).element(*axis),
             Op::ReadVar(var) => Name::Var(*var).into(),
@@ -477,7 +477,7 @@ impl Writer<'_> {
     fn address(&self, place: &Address) -> Expr {
         let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
         let first = match place.base {
-            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].slot),
+            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].first_word),
             Base::Shared(array) => call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref()),
             Base::Pointer { address, .. } => self.at(address, Local::I),
         };
@@ -487,7 +487,7 @@ impl Writer<'_> {
     fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
         let inside = match place.base {
             Base::Slice(param) => {
-                let len = Expr::from(Name::Words).element(self.f.params[param].slot + 1);
+                let len = Expr::from(Name::Words).element(self.f.params[param].first_word + 1);
                 Some(self.index(place).less(len).group())
             }
             Base::Shared(array) => {

@@ -18,7 +18,7 @@ pub struct DeviceUnit {
     pub entries: Vec<EntryMeta>,
 }
 
-/// What a launch must know of an entry.
+/// The facts of an entry that a launch needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryMeta {
     pub name: String,
@@ -28,7 +28,8 @@ pub struct EntryMeta {
     pub min_blocks: u32,
     /// Thread blocks of a program: one, or a cluster of them.
     pub ctas: u32,
-    /// Tensor maps after the slots: parameters `<name>_map_<i>` of 128 bytes, which are to be added to the PTX.
+    /// Tensor maps after the argument words: parameters `<name>_map_<i>` of 128 bytes, which are to be added to the
+    /// PTX.
     pub maps: u32,
 }
 
@@ -49,7 +50,7 @@ pub struct EntryCode {
     pub variant: Variant,
     pub lowered: Lowered,
     /// Argument words.
-    slots: usize,
+    words: usize,
     blocks_per_sm: u32,
     ctas: u32,
 }
@@ -59,12 +60,12 @@ pub fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
     let mut out = vec![];
     for i in k.instances() {
         let func = driver::instance(k, &i.choice, i.config, d)?;
-        let slots: usize = func.params.iter().map(|p| p.kind.slots()).sum();
+        let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
         out.extend(driver::variants(&func, i.config, false).into_iter().map(|(variant, lowered)| EntryCode {
             name: entry_name(&k.name, &i.choice, i.config, variant),
             variant,
             lowered,
-            slots,
+            words,
             blocks_per_sm: i.config.blocks_per_sm,
             ctas: i.config.ctas,
         }));
@@ -82,8 +83,8 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         entries: vec![],
     };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
-    for EntryCode { name, variant, lowered, slots, blocks_per_sm, ctas } in entries(k, d)? {
-        let params = (0..slots).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
+    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries(k, d)? {
+        let params = (0..words).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         let by_wgmma = variant.mma != MmaPath::MmaSync;
         let unit = &mut out[usize::from(variant.only(ctas).is_some())];
         let maps: String = (0..lowered.maps.len())

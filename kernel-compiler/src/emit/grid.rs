@@ -16,8 +16,8 @@ pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Re
     Ok(format!("[{}]", extents.join(", ")))
 }
 
-/// The body of `fn(&GridCtx) -> bool` for what a configuration requires of its arguments, and its text; none where it
-/// requires nothing.
+/// The body of `fn(&GridCtx) -> bool` for the conditions of a configuration on its arguments, and their text; none
+/// where it has no conditions.
 pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
     let cx = Grid { k, choice, config, names: vec![], d };
     let (mut code, mut texts) = (vec![], vec![]);
@@ -32,7 +32,7 @@ pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) 
     Ok((!code.is_empty()).then(|| (code.join(" && "), texts.join(" && "))))
 }
 
-/// Reports the mistakes in what a kernel's first instance has for a grid and requires.
+/// Reports the mistakes in the grid and the conditions of a kernel's first instance.
 pub fn check(k: &Kernel, choice: &Choice, d: &Diagnostics) {
     if let Some(config) = k.configs.first() {
         let (_, _) = (body(k, choice, config, d), condition(k, choice, config, d));
@@ -124,12 +124,12 @@ impl<'a> Grid<'a> {
                 }
                 ("min", [a, b]) => format!("u64::min({}, {})", self.expr(a)?, self.expr(b)?),
                 ("max", [a, b]) => format!("u64::max({}, {})", self.expr(a)?, self.expr(b)?),
-                ("len", [x]) => self.slot(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,
+                ("len", [x]) => self.word(x, |k| matches!(k, ParamKind::Slice { .. }).then_some(1))?,
                 ("dim", [x, axis]) => {
                     let ExprKind::Int(axis, _) = axis.kind else {
                         return Err(d.error(Code::GridExpression, axis.span, "an axis is a literal"));
                     };
-                    self.slot(x, |k| {
+                    self.word(x, |k| {
                         matches!(k, ParamKind::View { rank, .. } if axis >= 0 && axis < rank as i128)
                             .then_some(1 + axis as usize)
                     })?
@@ -287,18 +287,18 @@ impl<'a> Grid<'a> {
         let Some(p) = self.param(n).filter(|p| p.kind == ParamKind::Scalar) else {
             return Err(self.d.error(Code::UnknownName, e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));
         };
-        let slot = self.first_slot(p, e)?;
+        let word = self.first_word(p, e)?;
         match crate::dtype::DType::parse(&p.elem.name) {
             Some(t) if t.is_int() && t.is_signed() => {
-                Ok(format!("u64::try_from(g.slots[{slot}] as {}).unwrap_or(0)", t.name()))
+                Ok(format!("u64::try_from(g.words[{word}] as {}).unwrap_or(0)", t.name()))
             }
-            Some(t) if t.is_int() => Ok(format!("(g.slots[{slot}] as {} as u64)", t.name())),
+            Some(t) if t.is_int() => Ok(format!("(g.words[{word}] as {} as u64)", t.name())),
             _ => Err(self.d.error(Code::GridExpression, e.span, format!("`{n}` is no integer: {ALLOWED}"))),
         }
     }
 
     /// The first argument word of a parameter that is named somewhere.
-    fn first_slot(&self, p: &Param, at: &Expr) -> Result<usize> {
+    fn first_word(&self, p: &Param, at: &Expr) -> Result<usize> {
         if self.optional(at).is_some() {
             return Err(self.d.error(
                 Code::OptionalValue,
@@ -307,14 +307,14 @@ impl<'a> Grid<'a> {
             ));
         }
         let before = self.k.params.iter().take_while(|q| q.name != p.name);
-        Ok(before.filter(|q| self.choice.has(q)).map(|q| q.kind.slots()).sum())
+        Ok(before.filter(|q| self.choice.has(q)).map(|q| q.kind.words()).sum())
     }
 
-    fn slot(&self, x: &Expr, offset: impl Fn(ParamKind) -> Option<usize>) -> Result<String> {
+    fn word(&self, x: &Expr, offset: impl Fn(ParamKind) -> Option<usize>) -> Result<String> {
         let ExprKind::Name(n) = &x.kind else { return Err(self.d.error(Code::GridExpression, x.span, ALLOWED)) };
         let found = self.param(n).and_then(|p| Some((p, offset(p.kind)?)));
         match found {
-            Some((p, offset)) => Ok(format!("g.slots[{}]", self.first_slot(p, x)? + offset)),
+            Some((p, offset)) => Ok(format!("g.words[{}]", self.first_word(p, x)? + offset)),
             None => Err(self.d.error(Code::GridExpression, x.span, format!("`{n}` has no such extent: {ALLOWED}"))),
         }
     }

@@ -10,7 +10,7 @@ pub mod numbers;
 use crate::front::ast::{Choice, Config};
 use crate::variant::Variant;
 
-/// `BLOCK=1024,warps=4`: what tuning results and `--config` name a configuration by.
+/// `BLOCK=1024,warps=4`: the name of a configuration in tuning results and for `--config`.
 pub fn config_id(c: &Config) -> String {
     let named = c.consts.iter().filter(|(n, _)| !c.defaults.contains(n));
     let mut parts: Vec<String> = named.map(|(n, v)| format!("{n}={v}")).collect();

@@ -1,6 +1,6 @@
-//! Numbers in CPU functions. Configurations whose functions are the same but for them (the extents of blocks, say)
-//! share one function, which finds them in `p.numbers`: a kernel's functions would else be most of what its crate takes
-//! to compile.
+//! Numbers in CPU functions. Configurations whose functions differ in numbers alone, such as the extents of blocks,
+//! share one function, which reads the numbers from `p.numbers`. Otherwise the functions of kernels would take most of
+//! the compile time of a crate.
 
 use crate::dtype::DType;
 use crate::thread_ir::print;
@@ -8,7 +8,7 @@ use crate::thread_ir::walk::{exprs, mapped};
 use crate::thread_ir::{Expr, Literal, Name, Node, Stmt, Ty};
 use std::collections::HashMap;
 
-/// Functions, and what each configuration takes.
+/// The functions, and the function and the numbers of each configuration.
 #[derive(Debug, PartialEq)]
 pub struct Shared {
     /// Bodies, as Rust.
@@ -45,7 +45,7 @@ impl Number {
     }
 }
 
-/// Configurations by what their bodies have in common.
+/// Groups configurations whose bodies differ in numbers alone.
 pub fn share(bodies: &[Vec<Node>]) -> Shared {
     let mut groups: Vec<Vec<usize>> = vec![];
     let mut known: HashMap<Vec<Node>, usize> = HashMap::new();
@@ -73,8 +73,8 @@ pub fn share(bodies: &[Vec<Node>]) -> Shared {
     out
 }
 
-/// The body for all members, and what it finds in `p.numbers`: a column is a number of each. What all agree on stays a
-/// literal, and what always changes together is one number.
+/// The body for all members, and its numbers in `p.numbers`: a column has one number of each member. Numbers that are
+/// equal in all members stay literals, and numbers that always change together are one.
 fn function(members: &[&[Node]]) -> (String, Vec<Vec<Number>>) {
     let numbers = |body: &[Node]| {
         let mut out = vec![];

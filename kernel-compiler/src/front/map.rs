@@ -10,11 +10,25 @@ pub const MAP: &str = "map";
 const OUT: &str = "out";
 
 /// A kernel: its attribute, its signature and its body with the braces.
-pub type Parts = (TokenStream, syn::Signature, TokenStream);
+pub struct Parts {
+    pub attr: TokenStream,
+    pub sig: syn::Signature,
+    pub body: TokenStream,
+    /// A parameter that the function itself calls `out`, which is a mistake.
+    pub taken: Option<Ident>,
+}
+
+/// A kernel's function before it is parsed.
+pub struct Rewritten {
+    pub attr: TokenStream,
+    pub item: syn::ItemFn,
+    /// As [`Parts::taken`].
+    pub taken: Option<Ident>,
+}
 
 /// The kernel of `#[tile_kernel(map, ..)] fn f(x: Tile<T>, a: f32) -> Tile<U> body`. It takes `x` as `&[T]`, `a` as it
 /// is and, last, `out` as `&mut [U]`. `None` is a function that is a kernel already, one without such a result, one
-/// with a parameter `out` or `mut`, and an attribute with a `grid` or `requires` of its own.
+/// with a parameter that is `mut`, and an attribute with a `grid` or `requires` of its own.
 pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> Option<Parts> {
     let settings = settings(attr);
     let is_map = |s: &[TokenTree]| matches!(s, [TokenTree::Ident(i)] if i == MAP);
@@ -27,12 +41,15 @@ pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> O
 
     let mut sig = sig.clone();
     sig.output = syn::ReturnType::Default;
-    let mut elements = vec![];
+    let (mut elements, mut taken) = (vec![], None);
     for input in &mut sig.inputs {
         let syn::FnArg::Typed(p) = input else { return None };
         let syn::Pat::Ident(name) = &*p.pat else { return None };
-        if name.ident == OUT || name.mutability.is_some() {
+        if name.mutability.is_some() {
             return None;
+        }
+        if name.ident == OUT {
+            taken = Some(name.ident.clone());
         }
         let Some(of) = element(&p.ty) else { continue };
         elements.push((name.ident.clone(), p.ty.clone()));
@@ -57,17 +74,22 @@ pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> O
         let __at = program_id(0) * BLOCK + arange(BLOCK);
         store(#out, __at, __of(#(load(#names, __at)),*));
     } };
-    Some((attr, sig, body))
+    Some(Parts { attr, sig, body, taken })
 }
 
 /// [`kernel`] of a whole function.
-pub fn rewritten(attr: TokenStream, item: syn::ItemFn) -> (TokenStream, syn::ItemFn) {
+pub fn rewritten(attr: TokenStream, item: syn::ItemFn) -> Rewritten {
     let block = &item.block;
     let parts = kernel(&attr, &item.sig, &quote_spanned!(item.sig.ident.span()=> #block));
-    match parts.and_then(|(attr, sig, body)| Some((attr, sig, syn::parse2(body).ok()?))) {
-        Some((attr, sig, block)) => (attr, syn::ItemFn { sig, block, ..item }),
-        None => (attr, item),
+    match parts.and_then(|p| Some((syn::parse2(p.body).ok()?, p.attr, p.sig, p.taken))) {
+        Some((block, attr, sig, taken)) => Rewritten { attr, item: syn::ItemFn { sig, block, ..item }, taken },
+        None => Rewritten { attr, item, taken: None },
     }
+}
+
+/// The message for a parameter that has the name of the result.
+pub fn name_is_taken() -> String {
+    format!("`{OUT}` is the name of the result of a function with `{MAP}`: give this parameter another name")
 }
 
 /// What stands between the commas of an attribute.
@@ -100,7 +122,7 @@ mod tests {
     use quote::ToTokens;
 
     fn of(attr: &str, function: &str) -> (String, String) {
-        let (attr, item) = rewritten(attr.parse().unwrap(), syn::parse_str(function).unwrap());
+        let Rewritten { attr, item, .. } = rewritten(attr.parse().unwrap(), syn::parse_str(function).unwrap());
         (tokens(&attr.to_string()), tokens(&item.to_token_stream().to_string()))
     }
 

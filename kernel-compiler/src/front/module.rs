@@ -1,13 +1,13 @@
 //! Finding kernels' functions: a single `#[tile_kernel]` function, a `#[tile_module]`, or all of a source file.
 
-use crate::diag::{Diagnostics, Reported, Result};
+use crate::diag::{Code, Diagnostics, Reported, Result};
 use crate::front::ast::{self, Scope};
 use crate::front::instance::{Kernel, fingerprint, lines};
 use crate::front::library::{self, Libraries};
 use crate::front::map;
 use crate::front::parse;
 use crate::front::source::{KERNEL, Source, Uses, default_facade, take_attribute, walk};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,14 +25,16 @@ pub struct Found {
     pub standard: TokenStream,
     /// The crate that the expansion names, if the function's own attribute does not say it.
     pub facade: syn::Path,
+    /// As [`map::Parts::taken`].
+    taken: Option<Ident>,
 }
 
 impl Found {
     /// A function that stands alone.
     pub fn alone(attr: TokenStream, item: syn::ItemFn) -> Found {
-        let (attr, item) = map::rewritten(attr, item);
+        let map::Rewritten { attr, item, taken } = map::rewritten(attr, item);
         let (context, standard) = (TokenStream::new(), TokenStream::new());
-        Found { attr, item, scope: Ok(Rc::default()), context, standard, facade: default_facade() }
+        Found { attr, item, scope: Ok(Rc::default()), context, standard, facade: default_facade(), taken }
     }
 
     /// The kernels that it is written for, if they have no mistakes that a parser finds.
@@ -43,6 +45,9 @@ impl Found {
 
     /// The same with those whose bodies have mistakes. These do not infer, if what has them is taken.
     pub fn parse_all(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
+        if let Some(name) = &self.taken {
+            return Err(d.error(Code::MapForm, name.span(), map::name_is_taken()));
+        }
         // Attributes mean nothing to a kernel, and some the build script alone sees: a `cfg` that holds is taken off
         // before the macro is called.
         let bare = syn::ItemFn { attrs: vec![], ..self.item.clone() };
@@ -89,7 +94,7 @@ pub fn module(
     let standard = library::standard(&uses.standard);
     let scope = || {
         let mut no_cfg = parse::NoCfg::new(d);
-        kernels.iter().for_each(|(_, f)| no_cfg.visit_item_fn(f));
+        kernels.iter().for_each(|k: &map::Rewritten| no_cfg.visit_item_fn(&k.item));
         all().filter(|i| is_used(i)).for_each(|i| no_cfg.visit_item(i));
         no_cfg.done()?;
         parse::scope(all(), standard.iter(), d).map(Rc::new)
@@ -98,9 +103,9 @@ pub fn module(
     let context: TokenStream = all().filter(|i| is_used(i)).map(ToTokens::to_token_stream).collect();
     let standard: TokenStream = standard.iter().map(ToTokens::to_token_stream).collect();
     let facade = uses.facade();
-    let found = |(attr, item)| {
+    let found = |map::Rewritten { attr, item, taken }| {
         let (scope, context, standard, facade) = (scope.clone(), context.clone(), standard.clone(), facade.clone());
-        Found { attr, item, scope, context, standard, facade }
+        Found { attr, item, scope, context, standard, facade, taken }
     };
     (kernels.into_iter().map(found).collect(), items)
 }

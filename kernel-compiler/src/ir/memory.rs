@@ -131,7 +131,7 @@ impl fmt::Debug for Dim {
     }
 }
 
-/// A number that the launcher knows: a constant times some slots.
+/// A number that the launcher knows: a constant times some argument words.
 pub type Number = tilewright_types::Number<Vec<usize>>;
 /// The launcher's check of a number before it takes a variant.
 pub type Guard = tilewright_types::Guard<Vec<usize>>;

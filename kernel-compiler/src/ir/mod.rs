@@ -133,8 +133,8 @@ pub struct Param {
     pub name: String,
     pub kind: crate::front::ast::ParamKind,
     pub dtype: DType,
-    /// Its first slot.
-    pub slot: usize,
+    /// Its first argument word.
+    pub first_word: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ pub enum ParamKind {
 }
 
 impl ParamKind {
-    pub fn slots(self) -> usize {
+    pub fn words(self) -> usize {
         match self {
             ParamKind::Slice { .. } => 2,
             ParamKind::View { rank, .. } => 1 + 2 * rank,

@@ -10,9 +10,9 @@ pub enum Op {
     Int(i128),
     Float(f64),
     Bool(bool),
-    /// Bits of a scalar parameter, length of a slice, extent or stride of a view: one slot.
-    Slot {
-        slot: usize,
+    /// Bits of a scalar parameter, length of a slice, extent or stride of a view: one argument word.
+    Word {
+        word: usize,
     },
     ProgramId(u32),
     NumPrograms(u32),
@@ -236,7 +236,7 @@ macro_rules! operands {
             Op::Int(_)
             | Op::Float(_)
             | Op::Bool(_)
-            | Op::Slot { .. }
+            | Op::Word { .. }
             | Op::ProgramId(_)
             | Op::NumPrograms(_)
             | Op::ClusterCtaRank

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! func warps=4 pdl=[x] {
-//!   param x: slice f32  // s0, s1
-//!   param y: slice mut f32  // s2, s3
-//!   param n: scalar u64  // s4
-//!   guard s4 % 4
+//!   param x: slice f32  // w0, w1
+//!   param y: slice mut f32  // w2, w3
+//!   param n: scalar u64  // w4
+//!   guard w4 % 4
 //!   var m0: f32[64] acc
 //!   shared counts: u32 256
 //!   v0: u64 = program_id 0
-//!   v1: u64 = slot 4
+//!   v1: u64 = word 4
 //!   v2: f32[64] = load x[v3] mask v4 other v5
 //!   for v6: u64 in v0..v1 step v7 stages=3 {
 //!     m0 = v2
@@ -18,10 +18,10 @@
 //! }
 //! ```
 //!
-//! The slots of parameters follow from their kinds; the comment behind a parameter names them, as guards do. `x[v3]` is
-//! an element of a slice or of a shared array, and `*x[v3]` one that no bounds are checked for. `pdl` names the
-//! parameters that may be read before the launch before has ended. The name of a variable that is no identifier stands
-//! in quotes. A line ends with `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
+//! The argument words of parameters follow from their kinds; the comment behind a parameter names them, as guards do.
+//! `x[v3]` is an element of a slice or of a shared array, and `*x[v3]` one that no bounds are checked for. `pdl` names
+//! the parameters that may be read before the launch before has ended. The name of a variable that is no identifier
+//! stands in quotes. A line ends with `loc(12)`, its place in the kernel's source, only where [`located`] prints it.
 
 use super::{
     Address, Base, Block, BlockPointer, Combine, Func, Guard, Hint, LoopOptions, Meaning, Number, Op, ParamKind,
@@ -93,8 +93,8 @@ impl Printer<'_> {
                 ParamKind::Ptr { .. } => format!("ptr{mutable}"),
                 ParamKind::Scalar => "scalar".into(),
             };
-            let slots: Vec<String> = (p.slot..p.slot + p.kind.slots()).map(|s| format!("s{s}")).collect();
-            self.line(format!("param {}: {kind} {}  // {}", p.name, p.dtype.name(), slots.join(", ")));
+            let words: Vec<String> = (p.first_word..p.first_word + p.kind.words()).map(|w| format!("w{w}")).collect();
+            self.line(format!("param {}: {kind} {}  // {}", p.name, p.dtype.name(), words.join(", ")));
         }
         for g in &f.guards {
             self.line(format!("guard {}", guard(g)));
@@ -195,21 +195,21 @@ fn is_word(name: &str) -> bool {
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// As in `s1 % 16`: the launcher's check of a product of slots.
+/// As in `w1 % 16`: the launcher's check of a product of argument words.
 fn guard(g: &Guard) -> String {
     let of = number(&g.of);
     match g.test {
         Test::Multiple(n) => format!("{of} % {n}"),
         Test::Equal(n) => format!("{of} == {n}"),
         Test::Within(lo, hi) => format!("{of} in {lo}..={hi}"),
-        Test::AtMost(slot) => format!("{of} <= s{slot}"),
+        Test::AtMost(word) => format!("{of} <= w{word}"),
     }
 }
 
-/// As in `4*s1*s3`.
+/// As in `4*w1*w3`.
 fn number(n: &Number) -> String {
-    let constant = (n.times != 1 || n.slots.is_empty()).then(|| n.times.to_string());
-    constant.into_iter().chain(n.slots.iter().map(|s| format!("s{s}"))).collect::<Vec<_>>().join("*")
+    let constant = (n.times != 1 || n.words.is_empty()).then(|| n.times.to_string());
+    constant.into_iter().chain(n.words.iter().map(|w| format!("w{w}"))).collect::<Vec<_>>().join("*")
 }
 
 fn address(f: &Func, place: &Address) -> String {
@@ -255,7 +255,7 @@ fn op(f: &Func, op: &Op) -> String {
         Op::Int(n) => format!("int {n}"),
         Op::Float(x) => format!("float {x:?}"),
         Op::Bool(b) => format!("bool {b}"),
-        Op::Slot { slot } => format!("slot {slot}"),
+        Op::Word { word } => format!("word {word}"),
         Op::ProgramId(axis) => format!("program_id {axis}"),
         Op::NumPrograms(axis) => format!("num_programs {axis}"),
         Op::ClusterCtaRank => "cluster_cta_rank".into(),

@@ -1,9 +1,9 @@
 //! Layout assignment: the layout of every tile, i.e. which register of which lane and warp has which element.
 //!
-//! Values that are joined by elementwise work share one layout, chosen by the memory accesses among them: vectors of 16
-//! bytes along the contiguous dimension, neighbouring lanes beside each other. Index arithmetic on `arange` and
-//! constants is *cheap*: it has no layout, and is computed anew in the layout of each use. Shape operations have no
-//! layout of their own either: they are read through. Where a use needs another layout, code generation converts.
+//! Values that elementwise operations connect have one layout. The memory accesses among them choose it: vectors of 16
+//! bytes along the contiguous dimension, then consecutive lanes. Index arithmetic on `arange` and constants is *cheap*:
+//! it has no layout, and is computed in the layout of each use. Shape operations have no layout of their own either:
+//! their result follows from the layout of the operand. Where a use needs another layout, code generation converts.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::walk;
@@ -24,12 +24,12 @@ pub struct LayoutAssignment {
 }
 
 impl LayoutAssignment {
-    /// Pure index arithmetic, computed where and as it is needed.
+    /// Index arithmetic, which is computed at its uses.
     pub fn is_cheap(&self, v: Value) -> bool {
         self.cheap[v.0 as usize]
     }
 
-    /// Lies as the instructions of a product have their result.
+    /// Whether the layout is that of a product's result.
     pub fn is_accumulator(&self, v: Value) -> bool {
         self.accumulators.contains(&self.component[v.0 as usize])
     }
@@ -51,13 +51,13 @@ pub fn preferred(f: &Func, a: &AxisAnalysis, place: &Address) -> Layout {
     Layout::blocked(&padded(f.shape(place.index)), &order, vec, f.warps as usize)
 }
 
-/// The dimension that neighbouring lanes, or registers, follow.
+/// The dimension of consecutive registers, or of consecutive lanes.
 pub fn fastest(l: &Layout) -> Option<usize> {
     let first = l.lane_bases().iter().chain(l.reg_bases()).copied().find(|&b| b != 0)?;
     (0..l.rank()).find(|&d| l.coord(first, d) != 0)
 }
 
-/// `products` are those that warpgroups make.
+/// `products` are computed by `wgmma`.
 pub fn assign(
     f: &Func,
     a: &AxisAnalysis,
@@ -86,7 +86,7 @@ pub fn assign(
         component,
         accumulators: HashSet::new(),
     };
-    // Accumulators have the layout of their instructions; everything joined to them follows.
+    // Accumulators have the layout of their instructions, and so have all values of their component.
     for &d in &cx.dots {
         let c = assignment.component[d.0 as usize];
         assignment.accumulators.insert(c);
@@ -109,7 +109,7 @@ pub fn assign(
             cx.derived(*v, &mut assignment);
         }
     }
-    // What nothing anchors: variables that only hold constants and index arithmetic.
+    // Components without a layout: variables that only hold constants and index arithmetic.
     for (i, var) in f.vars.iter().enumerate() {
         let c = assignment.component[f.values.len() + i];
         if !var.ty.is_scalar() && assignment.layouts[c].is_none() {
@@ -125,7 +125,7 @@ pub fn assign(
     assignment
 }
 
-/// A memory access that has a say in the layout of a component.
+/// A memory access that may choose the layout of a component.
 struct Anchor {
     component: usize,
     order: Vec<usize>,
@@ -140,7 +140,7 @@ struct Assign<'a> {
     parent: Vec<usize>,
     anchors: Vec<Anchor>,
     dots: Vec<Value>,
-    /// Components that one warp works on: every warp has all of their elements.
+    /// The components of loops that one warp runs: every warp has all of their elements.
     in_one_warp: HashSet<usize>,
 }
 
@@ -220,7 +220,7 @@ impl Assign<'_> {
                     self.anchor(i, place, true);
                 }
             }
-            // The operands lie alike, the result as its users want it.
+            // The operands have the same layout, and the result has the layout that its uses want.
             Op::Histogram { .. } => {
                 let operands: Vec<Value> = op.operands().into_iter().filter(|&o| self.has_layout(o)).collect();
                 for pair in operands.windows(2) {
@@ -248,7 +248,7 @@ impl Assign<'_> {
         }
     }
 
-    /// Components with memory accesses: loads decide the order, the widest access in that order the vector.
+    /// Components with memory accesses: loads choose the order, and the widest access in that order chooses the vector.
     fn anchored(&mut self, assignment: &mut LayoutAssignment) {
         let anchors = std::mem::take(&mut self.anchors);
         let shape_of = |c: usize| match c < self.f.values.len() {
@@ -262,14 +262,14 @@ impl Assign<'_> {
             }
             let mine: Vec<&Anchor> = anchors.iter().filter(|a| assignment.component[a.component] == c).collect();
             let lead = mine.iter().max_by_key(|a| (a.is_load, a.vec)).expect("this one");
-            // The first of the widest, not the last.
+            // The first of the widest accesses, not the last.
             let lead = mine.iter().find(|a| (a.is_load, a.vec) == (lead.is_load, lead.vec)).expect("the lead");
             let vec = mine.iter().filter(|a| a.order == lead.order).map(|a| a.vec).max().expect("the lead");
             assignment.layouts[c] = Some(self.blocked(c, &shape_of(anchor.component), &lead.order, vec));
         }
     }
 
-    /// A component without accesses takes the layout that its first value has for free.
+    /// A component without accesses gets the layout that its first value has without a conversion.
     fn derived(&mut self, v: Value, assignment: &mut LayoutAssignment) {
         if self.f.ty(v).is_scalar()
             || assignment.is_cheap(v)

@@ -4,12 +4,12 @@ pub mod assign;
 pub mod linear;
 pub mod swizzled_smem;
 
-/// Extents of the padded tile: powers of two.
+/// The extents of the padded tile: powers of two.
 pub fn padded(shape: &[usize]) -> Vec<usize> {
     shape.iter().map(|e| e.next_power_of_two()).collect()
 }
 
-/// Whether a tile has all that its padded one has.
+/// Whether a tile has no padding.
 pub fn is_padded(shape: &[usize]) -> bool {
     shape.iter().all(|e| e.is_power_of_two())
 }

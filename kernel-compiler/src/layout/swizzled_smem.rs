@@ -1,9 +1,9 @@
 //! A matrix in shared memory as TMA writes it and `wgmma` reads it.
 
-/// Swizzled rows are at most this long.
+/// The most bytes of a swizzled row.
 pub const ROW_BYTES: usize = 128;
 
-/// A matrix in shared memory: boxes side by side, each of all rows and of `row_bytes` of the columns, swizzled.
+/// A swizzled matrix in shared memory: boxes next to each other, each with all rows and `row_bytes` of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwizzledSmemTile {
     pub rows: usize,
@@ -26,13 +26,13 @@ impl SwizzledSmemTile {
         self.box_bytes() * self.count
     }
 
-    /// Whether a matrix descriptor of `wgmma` can say it: swizzles repeat after eight rows, and boxes are equally far
-    /// apart.
+    /// Whether a matrix descriptor of `wgmma` can describe the tile: swizzles repeat after eight rows, and the
+    /// distances of boxes are equal.
     pub fn is_regular(&self) -> bool {
         self.rows.is_multiple_of(8) && self.row_bytes >= 32
     }
 
-    /// Whether so many bytes along M or N are whole boxes: an instruction takes no part of one.
+    /// Whether `bytes` along M or N are whole boxes, since an instruction takes whole boxes.
     pub fn is_whole(&self, bytes: usize) -> bool {
         bytes.is_multiple_of(self.row_bytes)
     }
@@ -43,7 +43,7 @@ impl SwizzledSmemTile {
         let in_row = std::iter::successors(Some(size as u32), |b| Some(b * 2)).take_while(|&b| b < row);
         let boxes = std::iter::successors(Some(self.box_bytes() as u32), |b| Some(b * 2)).take_while(|&b| b < all);
         let rows = std::iter::successors(Some(row), |b| Some(b * 2)).take_while(|&b| b < self.box_bytes() as u32);
-        // Vectors of 16 bytes change places by the number of their 128 bytes.
+        // Vectors of 16 bytes are permuted by the number of their 128-byte row.
         in_row
             .chain(boxes)
             .chain(rows)

@@ -1,34 +1,35 @@
-//! How the threads of a warp take an operand of a product from shared memory, fragment by fragment.
+//! How the threads of a warp load an operand of a product from shared memory, fragment by fragment.
 
 use super::mma_sync::{Unit, Warps};
 use crate::layout::linear::Layout;
 
-/// Depth of the chunks in which multiply-adds go through their operands.
+/// The depth of a chunk of operands of multiply-adds.
 const CHUNK: usize = 4;
-/// Elements that a thread has side by side along M or N.
+/// The consecutive elements of a thread along M or N.
 const ACROSS: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchPath {
-    /// Four matrices of 8 rows and 16 bytes by `ldmatrix`; a row is of the memory's, not of the operand's where
-    /// transposed.
+    /// Four matrices of 8 rows of 16 bytes by `ldmatrix`. A row is one of memory, which is a column of the operand if
+    /// `transposed`.
     Matrix { transposed: bool },
-    /// So many elements at once.
+    /// Vectors of `vec` elements.
     Elements { vec: usize },
 }
 
-/// Places are flat indices of the operand `[M, K]` or `[K, N]`, or of a batch of such; that of a slot is the xor of the
-/// thread's and the slot's.
+/// The loads of an operand. A *slot* is an access of a fragment, or an element of it. Flat indices are those of the
+/// operand `[M, K]` or `[K, N]`, or of a batch of operands. The index of a slot is the xor of the thread's part and the
+/// slot's part.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     pub path: FetchPath,
-    /// By the bits of the thread's number.
+    /// The thread's part, as bases of the bits of the thread's number.
     pub threads: Vec<u32>,
-    /// By product of the batch, by fragment, then by access or element of it.
+    /// The slots' parts, ordered by the product of a batch, then by the fragment.
     pub slots: Vec<u32>,
-    /// Slots of a fragment.
+    /// The number of slots of a fragment.
     pub per: usize,
-    /// Elements along K are together.
+    /// Whether elements along K are consecutive in a fragment.
     pub k_major: bool,
 }
 
@@ -38,26 +39,26 @@ pub enum Side {
     B,
 }
 
-/// Depth of a chunk of multiply-adds.
+/// The depth of a chunk of multiply-adds.
 pub fn chunk(w: &Warps) -> usize {
     w.steps.min(CHUNK)
 }
 
 impl Fetch {
-    /// Of an operand of elements of `size` bytes that is K-major or MN-major.
+    /// The loads of an operand of elements of `size` bytes that is K-major or MN-major.
     pub fn new(unit: Unit, w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let one = match unit {
             Unit::Fma => Fetch::singles(w, side, size, k_major),
             _ if k_major || size == 2 => Fetch::matrices(w, side, size, k_major),
             _ => Fetch::elements(w, side, size),
         };
-        // The same of each product of a batch.
+        // The same loads for each product of a batch.
         let operand = if side == Side::A { &w.a } else { &w.b };
         let first = |p: usize| operand.reg_index(p * (operand.regs() / w.products));
         Fetch { slots: (0..w.products).flat_map(|p| one.slots.iter().map(move |s| s ^ first(p))).collect(), ..one }
     }
 
-    /// Where the operand's coordinates along M or N and along K have their lowest bits, and its threads.
+    /// The lowest bits of the coordinates along M or N and along K in the flat index, and the threads' part.
     fn sides(w: &Warps, side: Side) -> (u32, u32, Vec<u32>, usize) {
         let low = |l: &Layout| *l.dims().last().expect("a matrix");
         match side {
@@ -99,7 +100,7 @@ impl Fetch {
         Fetch { path: FetchPath::Elements { vec: 1 }, threads, slots, per: 4 * per_word, k_major: false }
     }
 
-    /// Chunks for multiply-adds; what is together in memory is together in a chunk.
+    /// Chunks for multiply-adds. Elements that are consecutive in memory are consecutive in a chunk.
     fn singles(w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let (.., threads, blocks) = Fetch::sides(w, side);
         let deep = chunk(w);
@@ -118,7 +119,7 @@ impl Fetch {
         Fetch { path: FetchPath::Elements { vec }, threads, slots, per: blocks * deep, k_major }
     }
 
-    /// Bytes of one access.
+    /// The bytes of one access.
     pub fn bytes(&self, size: usize) -> usize {
         match self.path {
             FetchPath::Matrix { .. } => 16,

@@ -1,4 +1,4 @@
-//! Products of warps that work for themselves, by `mma.sync` or by multiply-adds.
+//! Products by `mma.sync` or by multiply-adds, which each warp computes on its own.
 
 use crate::dtype::DType;
 use crate::ir::{Func, Op, Precision, Value, matrices};
@@ -6,38 +6,39 @@ use crate::layout::linear::Layout;
 use crate::layout::padded;
 use crate::mma::{bits, depth, left_operand};
 
-/// The instructions that make a product, where it is not warpgroups that do.
+/// The instructions of a product that is not computed by `wgmma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Each warp for itself, operands in registers.
+    /// `mma.sync`: each warp on its own, with operands in registers.
     Mma,
-    /// No tensor core: multiply-adds in f32.
+    /// Multiply-adds in f32, without tensor cores.
     Fma,
 }
 
-/// How warps that work for themselves share a product: accumulator and operands of `mma`, or of multiply-adds.
+/// The partition of a product among warps: the layouts of the accumulator and of the operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warps {
     pub acc: Layout,
     pub a: Layout,
     pub b: Layout,
-    /// Instructions along the rows and the columns of a warp's part, and along K.
+    /// The number of instructions along the rows and the columns of a warp's part, and along K.
     pub row_blocks: usize,
     pub col_blocks: usize,
     pub steps: usize,
-    /// Products of a batch that a warp, or a thread, has one after another; the highest bits of the registers tell them
-    /// apart.
+    /// The products of a batch that a warp, or a thread, computes one after another. The highest bits of the register
+    /// are the number of the product.
     pub products: usize,
 }
 
 impl Warps {
-    /// The product of `[m, k]` and `[k, n]`, padded, by m16n8 instructions; none where the tile is smaller than one.
+    /// The product of `[m, k]` and `[k, n]`, padded, by m16n8 instructions; none where the tile is smaller than one
+    /// instruction.
     pub fn mma(m: usize, n: usize, k: usize, dtype: DType, warps: usize) -> Option<Warps> {
         let (deep, n) = (depth(dtype), n.next_power_of_two());
         if !m.is_power_of_two() || !k.is_power_of_two() || m < 16 || n < 8 || k < deep {
             return None;
         }
-        // As square a part as may be: the operands of a warp are then the fewest.
+        // The part is as square as possible, so that a warp has the fewest operands.
         let (mut part_m, mut part_n, mut left) = (m, n, warps);
         while left > 1 && (part_m > 16 || part_n > 8) {
             if part_m > 16 && (part_m >= part_n || part_n == 8) {
@@ -74,14 +75,14 @@ impl Warps {
         Some(Warps { acc, a, b, row_blocks: part_m / 16, col_blocks: part_n / 8, steps: k / deep, products: 1 })
     }
 
-    /// The same by multiply-adds of single elements: every thread has a part as square as may be.
+    /// The product by multiply-adds of single elements: the part of every thread is as square as possible.
     pub fn fma(m: usize, n: usize, k: usize, warps: usize) -> Warps {
         let shape = padded(&[m, n, k]);
         let (mb, nb, kb) = (bits(shape[0]), bits(shape[1]), bits(shape[2]));
         let threads = 5 + bits(warps);
         let (mut of_m, mut of_n) = (0, 0);
         for _ in 0..threads {
-            // Lanes where the most elements are left; none, and they repeat each other.
+            // Lanes go along the dimension with the most elements left. Without any left, lanes have copies.
             if mb - of_m >= nb - of_n && of_m < mb {
                 of_m += 1
             } else if of_n < nb {
@@ -90,7 +91,7 @@ impl Warps {
         }
         let (pm, pn) = (mb - of_m, nb - of_n);
         let rows = |low: u32| (pm..mb).map(move |i| 1u32 << (low + i)).collect::<Vec<_>>();
-        // Columns in fours, neighbouring lanes beside each other: vectors without bank conflicts.
+        // Columns in groups of four, consecutive lanes next to each other: vectors without bank conflicts.
         let (near, far) = (pn.min(2), nb - pn.saturating_sub(2));
         let cols = (near..far).map(|i| 1u32 << i).collect::<Vec<_>>();
         let col_regs = || (0..near).chain(far..nb).map(|i| 1u32 << i);
@@ -118,8 +119,8 @@ impl Warps {
         Warps { acc, a, b, row_blocks: 1 << pm, col_blocks: 1 << pn, steps: 1 << kb, products: 1 }
     }
 
-    /// The same for each index of a batch: `over` times as many warps share the products, threads that would repeat
-    /// others take some, and the rest is left to registers.
+    /// The partition of a batch: `over` times as many warps partition the products, threads that would have copies take
+    /// other products, and the remaining products are in further registers.
     fn batched(&self, batch: usize, over: usize) -> Warps {
         let idle: Vec<usize> = (0..).zip(self.acc.thread_bases()).filter(|&(_, b)| b == 0).map(|(i, _)| i).collect();
         let with = |l: &Layout| {
@@ -145,7 +146,7 @@ impl Warps {
 pub fn warps(f: &Func, dot: Value) -> (Unit, Warps) {
     let Op::Dot { a, b, precision, .. } = f.op(dot) else { unreachable!("a dot") };
     let ((batch, [m, k]), (_, [_, n])) = (matrices(f.shape(*a)), matrices(f.shape(*b)));
-    // Warps with products of their own read no operand twice.
+    // Warps with different products read no operand twice.
     let over = batch.iter().fold(1, |_, &b| b.min(f.warps as usize));
     let (dtype, warps) = (f.ty(*a).dtype, f.warps as usize / over);
     let tensor = match dtype {

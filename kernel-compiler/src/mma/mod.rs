@@ -1,4 +1,4 @@
-//! Tensor-core instructions: the layouts of their operands and results, and how a tile's product is made of them.
+//! Tensor-core instructions: the layouts of their operands and results, and the partition of products into them.
 
 pub mod fragments;
 pub mod mma_sync;
@@ -13,9 +13,9 @@ pub fn depth(dtype: DType) -> usize {
     32 / dtype.size()
 }
 
-/// A left operand `[m, k]` in the registers of instructions that take 16 rows a warp: `blocks` are the bits of the
-/// row's number that tell a warp's blocks apart, `warps` those that tell warps apart, of which there are as many times
-/// two as `copies` says.
+/// A left operand `[m, k]` in the registers of instructions with 16 rows for each warp. Of the bits of the row's
+/// number, `blocks` are the number of a block of a warp, and `warps` the number of a warp. `copies` further bits of the
+/// warp's number are replicated.
 pub fn left_operand(
     shape: &[usize],
     size: usize,

@@ -1,22 +1,23 @@
-//! `wgmma`: how the warpgroups share a product.
+//! `wgmma`: how the warpgroups partition a product.
 
 use super::{bits, left_operand};
 use crate::ir::matrices;
 use crate::layout::linear::Layout;
 use crate::layout::padded;
 
-/// How the warpgroups share a product `[m, n]`, or those of a batch `[b, m, n]`, and the instructions of one of them.
+/// How the warpgroups partition a product `[m, n]`, or the products of a batch `[b, m, n]`, and the instructions of a
+/// warpgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgmmaTiling {
-    /// Warpgroups along a batch, and the products that each has of it, one after another.
+    /// The number of warpgroups along a batch, and of the products that each computes, one after another.
     pub batch: usize,
     pub products: usize,
-    /// Warpgroups along the rows and along the columns.
+    /// The number of warpgroups along the rows and along the columns.
     pub rows: usize,
     pub cols: usize,
-    /// Columns of one instruction; its rows are 64.
+    /// The columns of one instruction; its rows are 64.
     pub n: usize,
-    /// Instructions along the rows and along the columns of a warpgroup's part.
+    /// The number of instructions along the rows and along the columns of a warpgroup's part.
     pub row_blocks: usize,
     pub col_blocks: usize,
 }
@@ -25,8 +26,9 @@ pub const GROUP_ROWS: usize = 64;
 const MAX_COLUMNS: usize = 256;
 
 impl WgmmaTiling {
-    /// None where the tile is too small for the instructions of these warps. Columns that are three times a power of
-    /// two are one instruction's. Warpgroups take whole products of a batch before they share one.
+    /// None where the tile is too small for the instructions of these warps. A tile whose columns are three times a
+    /// power of two has one instruction along them. Warpgroups take whole products of a batch before they partition
+    /// one.
     pub fn new(shape: &[usize], warps: usize) -> Option<WgmmaTiling> {
         if !matches!(shape.len(), 2 | 3) {
             return None;
@@ -60,13 +62,13 @@ impl WgmmaTiling {
         self.batch * self.products
     }
 
-    /// Registers of a thread's accumulators.
+    /// The number of registers of a thread's accumulators.
     pub fn registers(&self) -> usize {
         self.products * self.row_blocks * self.col_blocks * self.n.next_power_of_two() / 2
     }
 
-    /// The accumulators of `[m, n]`, or of a batch of them: registers in the order in which the instructions name
-    /// them. Those of columns that only the padded tile has come last.
+    /// The layout of the accumulators of `[m, n]`, or of a batch: registers are in the order of the instructions. Those
+    /// of the padding's columns come last.
     pub fn accumulator(&self, shape: &[usize]) -> Layout {
         let shape = &padded(shape)[..];
         let (of_batch, matrix) = matrices(shape);
@@ -83,15 +85,15 @@ impl WgmmaTiling {
         self.batched(of_batch, Layout::new(&matrix, regs, lanes, warps))
     }
 
-    /// The left operand `[m, k]`, or those of a batch, in registers: those of an instruction together, steps of the
-    /// K before blocks of rows.
+    /// The layout of the left operand `[m, k]`, or of a batch, in registers: the registers of an instruction are
+    /// consecutive, then come the steps of K, then the blocks of rows.
     pub fn left(&self, shape: &[usize], size: usize) -> Layout {
         let (of_batch, matrix) = matrices(shape);
         let (m, part_m) = (bits(matrix[0]), bits(matrix[0] / self.rows));
         self.batched(of_batch, left_operand(&matrix, size, 6..part_m, (4..6).chain(part_m..m), bits(self.cols)))
     }
 
-    /// The layout of one product's matrix, for each of a batch: a warpgroup's products follow each other in its
+    /// The layout of a batch, from the layout of one product: the products of a warpgroup are consecutive in its
     /// registers.
     fn batched(&self, of_batch: &[usize], matrix: Layout) -> Layout {
         let of = |products: std::ops::Range<u32>| products.map(|i| 1u32 << (matrix.bits() + i));

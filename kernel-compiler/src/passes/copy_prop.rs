@@ -1,6 +1,7 @@
-//! Reads of a variable right after it was assigned are reads of the value; assignments that nobody reads go.
+//! Copy propagation: a read of a variable after its assignment becomes the assigned value. Assignments that are never
+//! read are removed.
 //!
-//! `acc = dot(..); acc = dot(.., acc)` is then one chain of products, without a stop in a variable between them.
+//! `acc = dot(..); acc = dot(.., acc)` becomes one chain of products, without a variable between them.
 
 use crate::ir::walk::{reads, walk};
 use crate::ir::{Func, Op, Stmt, StmtKind, Value, Var};
@@ -19,13 +20,13 @@ pub fn run(f: &mut Func) {
     f.body = body;
 }
 
-/// Removes assignments to variables that nobody reads.
+/// Removes assignments to variables that are never read.
 fn unread(stmts: &mut Vec<Stmt>, read: &HashSet<Var>) {
     stmts.retain(|s| !matches!(&s.kind, StmtKind::Assign(var, _) if !read.contains(var)));
     stmts.iter_mut().flat_map(Stmt::blocks_mut).for_each(|b| unread(b, read));
 }
 
-/// `known` is what variables hold here, `alias` what stands for a value.
+/// `known` has the values of variables at this place, `alias` the replacements of values.
 fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alias: &mut HashMap<Value, Value>) {
     for s in stmts {
         s.uses_mut().into_iter().for_each(|v| *v = *alias.get(v).unwrap_or(v));
@@ -52,7 +53,7 @@ fn block(f: &mut Func, stmts: &mut [Stmt], known: &mut HashMap<Var, Value>, alia
                 forget(other, known);
             }
             StmtKind::For { body, .. } | StmtKind::Loop { body } => {
-                // A round begins with what the one before left.
+                // An iteration begins with the assignments of the previous one.
                 if !planted!("copy-prop-keeps-loop-carried") {
                     forget(body, known);
                 }
@@ -71,14 +72,14 @@ fn forget(stmts: &[Stmt], known: &mut HashMap<Var, Value>) {
     }
 }
 
-/// Removes assignments that another one in the same block follows, with no read and no way out between them.
+/// Removes assignments that another assignment in the same block overwrites, with no read and no exit between them.
 fn overwritten(f: &Func, stmts: &mut Vec<Stmt>) {
     let reads = |s: &Stmt, var: Var| reads(f, std::slice::from_ref(s)).any(|r| r == var);
     let leaves = |s: &Stmt| {
         walk(std::slice::from_ref(s))
             .any(|s| matches!(&s.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Return))
     };
-    // From the end: reads that an assignment was kept for are still there.
+    // From the end, so that the reads for which an assignment is kept are known.
     for i in (0..stmts.len()).rev() {
         let StmtKind::Assign(var, _) = stmts[i].kind else {
             stmts[i].blocks_mut().into_iter().for_each(|b| overwritten(f, b));

@@ -1,4 +1,4 @@
-//! Drops values that nothing uses.
+//! Dead code elimination: removes unused values.
 
 use crate::ir::{Func, Stmt, StmtKind, Value};
 

@@ -1,19 +1,20 @@
-//! Index tiles that a loop moves along, as in `pointers += step`, are what they were before it plus a number that
-//! grows: index arithmetic, of which a thread keeps a base and not every element, and whose runs are known.
+//! Induction variables that are index tiles, as in `pointers += step`. They become the tile before the loop plus a
+//! scalar that grows. This is index arithmetic: a thread keeps a base instead of every element, and contiguity is
+//! known.
 
 use crate::ir::walk::{assigned, reads};
 use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 
 pub fn run(f: &mut Func) {
     let mut body = std::mem::take(&mut f.body);
-    // What is read elsewhere is looked for in all of it.
+    // Reads anywhere in the function count.
     let mut all = vec![0; f.vars.len()];
     reads(f, &body).for_each(|var| all[var.0 as usize] += 1);
     block(f, &mut body, &all);
     f.body = body;
 }
 
-/// `all_reads` has as many as there are of each variable in all of the function.
+/// `all_reads` has the number of reads of each variable in the whole function.
 fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
     let mut out = Vec::with_capacity(stmts.len());
     for mut s in std::mem::take(stmts) {
@@ -47,13 +48,13 @@ fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
     *stmts = out;
 }
 
-/// Whether all that happens to a tile of integers in a loop is that a number is added, once.
+/// Whether a loop changes a tile of integers by one addition of a number and by nothing else.
 fn moves(f: &Func, body: &[Stmt], var: Var) -> bool {
     let ty = &f.vars[var.0 as usize].ty;
     !ty.is_scalar() && ty.dtype.is_int() && assigned(body, var).len() == 1 && steps(f, body, var)
 }
 
-/// Whether the assignment adds to what was read in the same block: then every time something else.
+/// Whether the assignment adds to a value that was read in the same block, so that every iteration adds once.
 fn steps(f: &Func, stmts: &[Stmt], var: Var) -> bool {
     stmts.iter().enumerate().any(|(i, s)| match &s.kind {
         StmtKind::Assign(to, v) if *to == var => step(f, *v, var)
@@ -64,7 +65,7 @@ fn steps(f: &Func, stmts: &[Stmt], var: Var) -> bool {
     })
 }
 
-/// What a variable is read as, and the number that is added to it.
+/// The read of a variable, and the number that is added to it.
 fn step(f: &Func, v: Value, var: Var) -> Option<(Value, Value)> {
     let Op::Binary(Binary::Add, a, b) = *f.op(v) else { return None };
     let of = |read: Value, by: Value| match (f.op(read), f.op(by)) {
@@ -74,7 +75,7 @@ fn step(f: &Func, v: Value, var: Var) -> Option<(Value, Value)> {
     of(a, b).or_else(|| of(b, a))
 }
 
-/// A number that is 0 before the loop.
+/// A scalar variable that is 0 before the loop.
 fn begin(f: &mut Func, var: Var, out: &mut Vec<Stmt>, body: &[Stmt]) -> (Var, Type, proc_macro2::Span) {
     let info = &f.vars[var.0 as usize];
     let (ty, name) = (info.ty.clone(), format!("{} moved by", info.name));
@@ -86,7 +87,7 @@ fn begin(f: &mut Func, var: Var, out: &mut Vec<Stmt>, body: &[Stmt]) -> (Var, Ty
     (by, ty, span)
 }
 
-/// Where the tile is by now.
+/// The tile at this place.
 fn moved(f: &mut Func, var: Var, by: Var, (ty, span): (&Type, proc_macro2::Span), out: &mut Vec<Stmt>) -> Value {
     let op = moved_op(f, var, by, (ty, span), out);
     f.push(op, ty.clone(), span, out)
@@ -101,7 +102,7 @@ fn moved_op(f: &mut Func, var: Var, by: Var, (ty, span): (&Type, proc_macro2::Sp
 
 fn rewrite(f: &mut Func, stmts: &mut Vec<Stmt>, var: Var, by: Var) {
     let mut out = Vec::with_capacity(stmts.len());
-    // What the assignment reads is a sum once the read before it has been rewritten.
+    // The operand of the assignment is a sum after the read before it was rewritten.
     let steps: Vec<Option<Value>> = stmts
         .iter()
         .map(|s| {

@@ -1,6 +1,6 @@
-//! Loops with a product of what another one gives, as those of attention: the second product of an iteration is made in
-//! the next one, behind the first of that. Tensor cores then have both at once, and multiply the one while what is
-//! between them is computed of the other; as written each would wait for the other.
+//! Loops in which a product takes the result of another product, such as attention. The second product of an iteration
+//! moves to the next iteration, behind the first product there. Both are then in flight together: one runs while the
+//! code between them is computed from the other. As written, each waits for the other.
 //!
 //! `for i { s = dot(..i..); p = f(s); acc = g(acc); acc = dot(p, v(i), acc) }` becomes, where the loop runs at all,
 //! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) } acc = dot(p, v(last), acc)`.
@@ -11,10 +11,11 @@ use crate::ir::{Binary, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var,
 use crate::missed::{Changed, Missed};
 use std::collections::{HashMap, HashSet};
 
-/// 32-bit registers of a thread for both products' results and what lives between them; beyond it they spill.
+/// The most 32-bit registers of a thread for the results of both products and the tiles that are live between them.
+/// With more, registers spill.
 const MAX_REGISTERS: usize = 176;
 
-/// Pipelines the loops of this kind.
+/// Pipelines such loops.
 pub fn run(f: &mut Func) -> Result<Changed, Missed> {
     let mut cx = PipelineDots { f: f.clone(), pipelined: false };
     let body = std::mem::take(&mut cx.f.body);
@@ -31,16 +32,16 @@ struct PipelineDots {
     pipelined: bool,
 }
 
-/// A loop that can be rotated.
+/// A loop that can be pipelined.
 struct Plan {
     first: Value,
     second: Value,
     left: Value,
-    /// The variable that the second product adds to, and what it adds to.
+    /// The variable that the second product adds to, and its value at that place.
     sums: (Var, Value),
-    /// What only the second product needs, in the order of the body.
+    /// The values that only the second product needs.
     alone: HashSet<Value>,
-    /// What its right operand is made of, of what the body computes, in that order.
+    /// The values of the body that its right operand is computed from, in the order of the body.
     right: Vec<Value>,
 }
 
@@ -72,7 +73,7 @@ impl PipelineDots {
     ) {
         self.pipelined = true;
         let span = self.f.values[plan.second.0 as usize].span;
-        // What an iteration leaves to the next one: its number, the left operand, and the scalars that it has read.
+        // An iteration passes to the next one: its number, the left operand, and the scalars that it has read.
         let read: Vec<Value> = plan.right.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(_))).collect();
         let left: Vec<(Value, Var)> = [iv, plan.left].into_iter().chain(read).map(|v| (v, self.variable(v))).collect();
         let (sums, scaled) = plan.sums;
@@ -147,7 +148,7 @@ impl PipelineDots {
         out
     }
 
-    /// A statement with values of its own.
+    /// A copy of a statement with new values.
     fn copied(&mut self, s: &Stmt, map: &mut HashMap<Value, Value>) -> Stmt {
         match &s.kind {
             StmtKind::Let(v) => {
@@ -170,17 +171,17 @@ impl PipelineDots {
     }
 }
 
-/// A loop's body that does nothing but compute, once an iteration.
+/// The body of a loop that has no side effects and no branches.
 struct Body<'a> {
     f: &'a Func,
     stmts: &'a [Stmt],
-    /// What it computes, in order.
+    /// Its values, in order.
     values: Vec<Value>,
     inside: HashSet<Value>,
 }
 
 impl<'a> Body<'a> {
-    /// None where others see something of it, or some of it is done at times only.
+    /// None where a statement has a side effect or is conditional.
     fn new(f: &'a Func, stmts: &'a [Stmt]) -> Option<Body<'a>> {
         let simple = |s: &Stmt| match &s.kind {
             StmtKind::Let(v) => {
@@ -199,7 +200,7 @@ impl<'a> Body<'a> {
         let f = self.f;
         let [first, second] = dots(f, self.stmts).collect::<Vec<_>>()[..] else { return None };
         let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
-        // It is by the left operand that the second product takes what the first one gives.
+        // The second product takes the result of the first one by its left operand.
         if !self.inside.contains(&a) || !self.made_of(a).contains(&first) || !self.fits([first, a, second]) {
             return None;
         }
@@ -208,7 +209,7 @@ impl<'a> Body<'a> {
         Some(Plan { first, second, left: a, sums: (sums, acc), alone, right })
     }
 
-    /// A value and what it is made of, of what the body computes.
+    /// A value and the values of the body that it is computed from.
     fn made_of(&self, v: Value) -> HashSet<Value> {
         let (mut todo, mut seen) = (vec![v], HashSet::new());
         while let Some(v) = todo.pop() {
@@ -219,15 +220,15 @@ impl<'a> Body<'a> {
         seen
     }
 
-    /// Whether these tiles fit the registers at the same time.
+    /// Whether these tiles fit in the registers at the same time.
     fn fits(&self, tiles: [Value; 3]) -> bool {
         let threads = self.f.warps as usize * 32;
         let registers = |v: Value| self.f.shape(v).iter().product::<usize>() * self.f.ty(v).dtype.size() / 4 / threads;
         tiles.into_iter().map(registers).sum::<usize>() <= MAX_REGISTERS
     }
 
-    /// The variable that the second product adds to, if that is nobody else's: it is read for `acc` alone, behind the
-    /// first product, and given nothing but the product, which is given to nothing else.
+    /// The variable that the second product adds to, if nothing else uses it: its only read is `acc`, behind the first
+    /// product, its only assignment is the product, and the product has no other use.
     fn sums(&self, first: Value, second: Value, acc: Value) -> Option<Var> {
         let given: Vec<Var> = self
             .stmts
@@ -248,8 +249,8 @@ impl<'a> Body<'a> {
         (read_once && used_once && assigned(self.stmts, var).len() == 1).then_some(var)
     }
 
-    /// What the right operand is made of, in order: a load, by indices, and nothing that takes work, or an earlier
-    /// iteration's tile. With the second product, and what of this nobody else takes.
+    /// The values that the right operand is computed from, in order, if they are a load and indices, or a tile of an
+    /// earlier iteration. Also the second product and those of the values that nothing else uses.
     fn right(&self, second: Value, operand: Value) -> Option<(Vec<Value>, HashSet<Value>)> {
         let f = self.f;
         let is_load = |v: &Value| matches!(f.op(*v), Op::Load { .. });
@@ -266,7 +267,7 @@ impl<'a> Body<'a> {
         };
         let all = self.made_of(operand);
         let right: Vec<Value> = self.values.iter().copied().filter(|v| all.contains(v)).collect();
-        // What variables hold is kept from one iteration to the next.
+        // The values of variables are kept from one iteration to the next.
         let mut alone = HashSet::from([second]);
         for &v in right.iter().rev().filter(|v| !matches!(f.op(**v), Op::ReadVar(_))) {
             if !self
@@ -277,7 +278,7 @@ impl<'a> Body<'a> {
                 alone.insert(v);
             }
         }
-        // What is loaded for both products stays where it is.
+        // A load for both products stays at its place.
         let loads_alone = right.iter().any(is_load) && right.iter().filter(|v| is_load(v)).all(|v| alone.contains(v));
         (right.iter().all(cheap) && loads_alone).then_some((right, alone))
     }

@@ -12,16 +12,16 @@ use crate::missed::{Changed, Missed};
 use crate::passes::dce;
 use std::collections::{HashMap, HashSet};
 
-/// For each product what it costs that threads write its right operand to shared memory, 0 where it is copied, or why
-/// warpgroups cannot make the product.
+/// For each product the cost of writing its right operand to shared memory, which is 0 where the operand is copied, or
+/// the reason why `wgmma` cannot compute the product.
 pub type Products = HashMap<Value, Result<usize, Missed>>;
 
-/// 32-bit registers of a thread for the sums and a computed left operand; beyond it they spill.
+/// The most 32-bit registers of a thread for the sums and a computed left operand. With more, registers spill.
 const MAX_REGISTERS: usize = 176;
 
-/// Swaps the operands of the products that are better swapped, as `judge` says of the function before and after. It is
-/// an error if warpgroups cannot make a product as it is written, and swapped its computed left operand would go
-/// through shared memory: then nothing is swapped.
+/// Swaps the operands of the products for which `judge` prefers the swapped function. It is an error if `wgmma` cannot
+/// compute a product as it is written, and its swapped form has a computed operand that goes through shared memory:
+/// then nothing is swapped.
 pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, Missed> {
     let mut judged = judge(f);
     let mut out = f.clone();
@@ -50,7 +50,7 @@ pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, M
     Ok(changed)
 }
 
-/// The function with these products swapped, and what warpgroups make of it, if they can make them so.
+/// The function with these products swapped, and the judgement of it, if `wgmma` can compute the swapped products.
 fn swapped(
     f: &Func,
     sums: &Sums,
@@ -65,7 +65,7 @@ fn swapped(
     if new.values().any(|d| judged[d].is_err()) {
         return Ok(None);
     }
-    // Where both operands are computed one is written either way.
+    // If both operands are computed, one of them is written in either form.
     let loses = |old: Value, new: Value| match (&before[&old], &judged[&new]) {
         (_, Ok(0) | Err(_)) => false,
         (Ok(before), Ok(after)) => after >= before,
@@ -82,7 +82,7 @@ fn is_tile(f: &Func, v: Value) -> bool {
     f.shape(v).len() == 2
 }
 
-/// Whether its transpose has the same type: a planted defect is no error of types then.
+/// Whether the transpose of a tile has the same type, so that a planted defect is no type error.
 fn is_square(f: &Func, v: Value) -> bool {
     is_tile(f, v) && f.shape(v)[0] == f.shape(v)[1]
 }
@@ -91,7 +91,7 @@ fn is_transposition(op: &Op) -> Option<Value> {
     if let Op::Permute(x, perm) = op { (perm[..] == [1, 0]).then_some(*x) } else { None }
 }
 
-/// Products that are swapped together, and what has their sums: values and variables that are computed transposed.
+/// Products that are swapped together, and the values and variables with their sums, which are computed transposed.
 struct Sums {
     dots: HashSet<Value>,
     values: HashSet<Value>,
@@ -113,7 +113,8 @@ impl Sums {
         if let Op::ReadVar(var) = f.op(acc) { Some(*var) } else { None }
     }
 
-    /// Adds what is computed of sums by element, and the products that are joined with it. Whether there was any.
+    /// Adds the values that are computed elementwise from sums, and the products on the same accumulators. Returns
+    /// whether there was any.
     fn grow(&mut self, f: &Func) -> bool {
         let before = (self.dots.len(), self.values.len(), self.vars.len());
         for s in walk(&f.body) {
@@ -152,7 +153,7 @@ impl Sums {
         before != (self.dots.len(), self.values.len(), self.vars.len())
     }
 
-    /// The products that a value is computed of by element.
+    /// The products that a value is computed from elementwise.
     fn join(&mut self, f: &Func, v: Value) {
         if self.values.contains(&v) || !is_tile(f, v) {
             return;
@@ -164,8 +165,8 @@ impl Sums {
         }
     }
 
-    /// Takes out what is computed of a tile that would have to be transposed for it. The variables in `accumulators`
-    /// stay. Whether there was any.
+    /// Removes the values that are computed from a tile which would have to be transposed for them. The variables in
+    /// `accumulators` stay. Returns whether there was any.
     fn shrink(&mut self, f: &Func, accumulators: &HashSet<Var>) -> bool {
         let mut cheap = HashMap::new();
         let fits = |sums: &Sums, v: &Value, cheap: &mut _| sums.values.contains(v) || is_cheap(f, *v, cheap);
@@ -191,20 +192,20 @@ impl Sums {
         !out.is_empty() || !vars.is_empty()
     }
 
-    /// Whether products that warpgroups make either way are better swapped: the registers hold the sums beside the
+    /// Whether products that `wgmma` can compute in both forms are better swapped: the registers hold the sums and the
     /// computed operand, and no loop has to transpose sums.
     fn gain(&self, f: &Func) -> bool {
         self.dots.iter().all(|&d| self.registers(f, d) <= MAX_REGISTERS && !self.leave_in_a_loop(f, &f.body, d))
     }
 
-    /// Of a swapped product: its sums, and its left operand in registers.
+    /// The registers of a swapped product: its sums, and its left operand.
     fn registers(&self, f: &Func, dot: Value) -> usize {
         let Op::Dot { b, .. } = *f.op(dot) else { unreachable!("a dot") };
         let of = |v: Value| f.shape(v).iter().product::<usize>() * f.ty(v).dtype.size() / 4;
         (of(dot) + of(b)) / (f.warps as usize * 32)
     }
 
-    /// Whether the innermost loop around a product takes the sums for anything but elementwise work.
+    /// Whether the innermost loop around a product uses the sums other than elementwise.
     fn leave_in_a_loop(&self, f: &Func, stmts: &[Stmt], dot: Value) -> bool {
         let around = |s: &&Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(s.kind, StmtKind::Let(v) if v == dot));
         let Some(s) = stmts.iter().find(around) else { return false };
@@ -213,7 +214,7 @@ impl Sums {
         inner || is_loop && !holds_a_loop_around(s, dot) && walk(std::slice::from_ref(s)).any(|s| self.leave(f, s))
     }
 
-    /// Whether a statement takes sums, and what it makes of them is none.
+    /// Whether a statement uses sums, and its result is no elementwise function of them.
     fn leave(&self, f: &Func, s: &Stmt) -> bool {
         let keeps = match &s.kind {
             StmtKind::Let(v) => self.values.contains(v),
@@ -224,7 +225,7 @@ impl Sums {
     }
 }
 
-/// Whether a loop that stands in a statement has the product in it.
+/// Whether a loop within a statement contains the product.
 fn holds_a_loop_around(s: &Stmt, dot: Value) -> bool {
     let has = |s: &Stmt| walk(std::slice::from_ref(s)).any(|s| matches!(s.kind, StmtKind::Let(v) if v == dot));
     let is_loop = |s: &&Stmt| matches!(s.kind, StmtKind::For { .. } | StmtKind::Loop { .. });
@@ -248,12 +249,12 @@ fn is_cheap(f: &Func, v: Value, known: &mut HashMap<Value, bool>) -> bool {
     is
 }
 
-/// How a value that has no sums is transposed.
+/// How a value that is computed from no sums is transposed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// It is the transpose of this value.
     Of(Value),
-    /// As it is computed, of transposed operands.
+    /// It is computed from transposed operands.
     Computed,
     Permuted,
 }
@@ -272,10 +273,10 @@ fn form(f: &Func, v: Value) -> Form {
 struct Swap<'a> {
     f: Func,
     sums: &'a Sums,
-    /// Values without sums of which the transpose is asked for.
+    /// The values without sums whose transposes are used.
     asked: HashSet<Value>,
     transposed: HashMap<Value, Value>,
-    /// What stands for values that are transposes of sums.
+    /// The replacements of values that are transposes of sums.
     alias: HashMap<Value, Value>,
 }
 
@@ -327,7 +328,7 @@ impl<'a> Swap<'a> {
                     continue;
                 }
                 StmtKind::Assign(var, v) if self.sums.vars.contains(var) => *v = self.transposed[v],
-                // The index is a transposition, too: both cancel.
+                // The value is a transposition of sums: two transpositions cancel.
                 StmtKind::Store { place, value, mask, block_pointer: None, .. }
                     if self.sums.values.contains(value)
                         && place.base.address().is_none_or(|a| self.f.ty(a).is_scalar())
@@ -383,7 +384,7 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// Computes the transpose of a value, of the transposes of its operands.
+    /// Computes the transpose of a value from the transposes of its operands.
     fn computed(&mut self, v: Value, out: &mut Vec<Stmt>) {
         let mut op = self.f.op(v).clone();
         op.operands_mut().into_iter().filter(|o| is_tile(&self.f, **o)).for_each(|o| *o = self.transposed[o]);

@@ -1,9 +1,9 @@
 //! Products in 3xTF32 as three products in TF32, of high and low parts of their operands: `low·high + high·low +
 //! high·high`, the small ones first, in one chain on the same accumulators.
 //!
-//! The pass is for `wgmma` alone: `mma.sync` splits operands in registers, where it has them anyway. Here parts are
-//! tiles like any other computed operand. An operand is split once for all of its products, in the block that defines
-//! it, before the first of them.
+//! The pass is for `wgmma` alone: code for `mma.sync` splits operands in registers, where they are in any case. Here
+//! the high and the low part are computed operands. An operand is split once for all of its products, in the block that
+//! defines it, before the first of them.
 
 use crate::dtype::DType;
 use crate::ir::walk::dots;
@@ -36,7 +36,7 @@ struct HighLow {
 
 struct Decompose<'a> {
     f: &'a mut Func,
-    /// The parts of each operand that is split already.
+    /// The parts of operands that were already split.
     parts: HashMap<Value, HighLow>,
 }
 
@@ -45,7 +45,7 @@ impl Decompose<'_> {
         let (mut out, mut defined) = (vec![], HashSet::new());
         let operands: Vec<Vec<Value>> = stmts.iter().map(|s| self.operands(s)).collect();
         for (i, mut s) in stmts.into_iter().enumerate() {
-            // Those of later products, too, so that nothing stands between products that follow each other.
+            // The operands of later products are also split here, so that nothing is between consecutive products.
             let later = if operands[i].is_empty() { &[] } else { &operands[i..] };
             for &operand in later.iter().flatten() {
                 if defined.contains(&operand) && !self.parts.contains_key(&operand) {
@@ -67,7 +67,7 @@ impl Decompose<'_> {
         out
     }
 
-    /// The operands of such products in a statement.
+    /// The operands of products in 3xTF32 in a statement.
     fn operands(&self, s: &Stmt) -> Vec<Value> {
         let of = |d: Value| match *self.f.op(d) {
             Op::Dot { a, b, precision: Precision::Tf32x3, .. } => vec![a, b],
@@ -76,7 +76,7 @@ impl Decompose<'_> {
         dots(self.f, std::slice::from_ref(s)).flat_map(of).collect()
     }
 
-    /// Two products before the one that remains.
+    /// The two products before the original one.
     fn product(&mut self, dot: Value, out: &mut Vec<Stmt>) {
         let Op::Dot { a, b, acc, .. } = *self.f.op(dot) else { unreachable!("a dot") };
         let (a, b) = (self.parts[&a], self.parts[&b]);
@@ -123,7 +123,7 @@ impl Decompose<'_> {
         self.f.push(Op::Bitcast(cut), Type::tile(DType::F32, shape), span, out)
     }
 
-    /// A word in every element of a tile of the shape of `like`.
+    /// A tile of the shape of `like` whose elements are all `word`.
     fn words(&mut self, word: u32, like: Value, out: &mut Vec<Stmt>) -> Value {
         let (span, shape) = (self.f.span(like), self.f.shape(like).to_vec());
         let scalar = self.f.push(Op::Int(word.into()), Type::scalar(DType::U32), span, out);

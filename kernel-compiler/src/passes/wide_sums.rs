@@ -1,6 +1,6 @@
-//! Products whose accumulator is f16 are summed in f32: what one product leaves for the next stays f32, in a variable
-//! too, and every other use of a sum sees it rounded. Tensor cores that sum in f16 round after each instruction, and are
-//! no faster on data-center devices since sm_80.
+//! Products whose accumulator is f16 are summed in f32. The sum that one product passes to the next is f32, also in a
+//! variable, and every other use of a sum sees it rounded. Tensor cores that sum in f16 round after each instruction,
+//! and are no faster on data-center devices since sm_80.
 
 use crate::dtype::DType;
 use crate::ir::walk::{behind, walk};
@@ -18,7 +18,7 @@ pub fn run(f: &mut Func) {
     f.body = body;
 }
 
-/// The variables of f16 that are given a sum, or another one of them.
+/// The variables of f16 that are assigned a sum or another such variable.
 fn carried(f: &Func) -> HashSet<Var> {
     let mut variables = HashSet::new();
     loop {
@@ -41,9 +41,9 @@ fn carried(f: &Func) -> HashSet<Var> {
 
 struct WideSums<'a> {
     f: &'a mut Func,
-    /// They hold sums, and are f32 now.
+    /// The variables that hold sums, which are now f32.
     variables: HashSet<Var>,
-    /// What a value of f16 was rounded from.
+    /// The value of f32 from which a value of f16 was rounded.
     wide: HashMap<Value, Value>,
 }
 
@@ -64,7 +64,7 @@ impl WideSums<'_> {
         *stmts = out;
     }
 
-    /// Of a value of f16 that comes of a sum: the same of f32 before it, which it rounds.
+    /// The value of f32 from which a value of f16 is rounded, if it is computed from a sum.
     fn rewrite(&mut self, v: Value, out: &mut Vec<Stmt>) {
         let (ty, span) = (self.f.ty(v).clone(), self.f.span(v));
         if ty.dtype != DType::F16 {
@@ -91,7 +91,7 @@ impl WideSums<'_> {
             return wide;
         }
         let ty = Type { dtype: DType::F32, ..self.f.ty(v).clone() };
-        // Accumulators that start as zeros are known by that.
+        // Later passes find accumulators that start as zeros by this value.
         if let Op::Splat(number) = *self.f.op(v)
             && let Op::Float(x) = *self.f.op(number)
             && x == 0.0

@@ -21,17 +21,19 @@ use crate::plan::wgmma_cp_async;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-/// Shared memory that every multiprocessor since sm_80 has for a program, and that of sm_80 for those who ask for more
-/// stages.
-const ROOM: usize = 99 << 10;
-const MOST: usize = 163 << 10;
-const STAGES: usize = 3;
-/// The same for warpgroups, on sm_90a: a stage more, that is read while the next one is waited for, and as swizzles
-/// repeat.
+/// The shared memory that a program can have on every device since sm_80.
+const MIN_SHARED_BYTES: usize = 99 << 10;
+/// The shared memory of a program on sm_80. Kernels that set `stages` may use it.
+const SM80_SHARED_BYTES: usize = 163 << 10;
+/// The number of stages where the kernel sets none.
+const DEFAULT_STAGES: usize = 3;
+/// The shared memory of a program on sm_90a, which has `wgmma`.
 pub const MAX_WGMMA_SHARED_BYTES: usize = 227 << 10;
-const STAGES_OF_GROUPS: usize = 4;
-const ALIGN_OF_GROUPS: usize = 1024;
-/// The banks' width: where stages and their tiles begin.
+/// The default for `wgmma`: one more stage, since a stage is read while the next one is waited for.
+const DEFAULT_WGMMA_STAGES: usize = 4;
+/// The alignment of stages for `wgmma`: the swizzle repeats after so many bytes.
+const WGMMA_ALIGN: usize = 1024;
+/// The alignment of other stages and of their tiles: the width of the banks.
 const ALIGN: usize = 128;
 
 /// The work that a load is kept from.
@@ -42,30 +44,30 @@ pub struct CpAsyncPipeline {
     /// By loop.
     pub buffers: HashMap<StmtId, CpAsyncBuffer>,
     pub tiles: HashMap<Value, CopiedTile>,
-    /// Those that warpgroups make of such tiles: all of the function's or none.
+    /// The products by `wgmma` that take such tiles: all products of the function, or none.
     pub products: HashMap<Value, Product>,
 }
 
 /// The stages of a loop.
 pub struct CpAsyncBuffer {
-    /// Names its constants.
+    /// The number in the names of its constants.
     pub index: usize,
-    /// Bytes of a stage.
+    /// The bytes of a stage.
     pub bytes: usize,
-    /// As many as are wanted, and whether the kernel says so.
+    /// The number of stages that is wanted, and whether the kernel sets it.
     stages: (usize, bool),
     /// Any of the copies is asynchronous.
     pub asynchronous: bool,
     /// The product that is waited for in the next iteration: its stage is read until then.
     pub deferred_wait: Option<InFlight>,
-    /// What the body computes that the copies need.
+    /// The values of the body that the copies need.
     needed: HashSet<Value>,
-    /// The same of variables that the body changes.
+    /// The variables that the body changes and the copies need.
     pub vars: BTreeSet<Var>,
 }
 
 impl CpAsyncBuffer {
-    /// Whether a statement of the body is for the copies.
+    /// Whether the copies need a statement of the body.
     pub fn keeps(&self, s: &Stmt) -> bool {
         match &s.kind {
             StmtKind::Let(v) => self.needed.contains(v),
@@ -74,46 +76,51 @@ impl CpAsyncBuffer {
         }
     }
 
-    /// Stages that are being read, or are to be read next.
+    /// The number of stages that are being read or are read next.
     pub fn read(&self) -> usize {
         1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-late-stage-overwritten"))
     }
 
-    fn fitting(&self, room: (usize, usize)) -> usize {
-        let room = if self.stages.1 { room.1 } else { room.0 };
-        self.stages.0.min(room / self.bytes)
+    fn fitting(&self, bytes: (usize, usize)) -> usize {
+        let bytes = if self.stages.1 { bytes.1 } else { bytes.0 };
+        self.stages.0.min(bytes / self.bytes)
     }
 }
 
 /// A load's tile in a stage.
 pub struct CopiedTile {
     pub buffer: usize,
-    /// The dimension of neighbours.
+    /// The contiguous dimension.
     pub fast: usize,
-    /// In the stage.
+    /// The byte offset in the stage.
     pub offset: usize,
     /// Byte offset of an element, as bases over the bits of its flat index.
     pub place: Vec<u32>,
-    /// Elements of one asynchronous copy; none where registers are between.
+    /// Elements of one asynchronous copy; none where the copy goes through registers.
     pub vec: Option<usize>,
     /// Its tile as `wgmma` takes it.
     pub smem_tile: Option<SwizzledSmemTile>,
 }
 
-/// Shared memory for circular buffers beside scratch buffers: by default, and at most.
-fn room(f: &Func, scratch_bytes: usize, groups: bool) -> (usize, usize) {
+/// The bytes of shared memory that circular buffers may use beside scratch buffers: by default, and where the kernel
+/// sets `stages`.
+fn circular_buffer_bytes(f: &Func, scratch_bytes: usize, groups: bool) -> (usize, usize) {
     let of = |bytes: usize| {
         (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(groups)))
     };
-    if groups { (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES)) } else { (of(ROOM), of(MOST)) }
+    if groups {
+        (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES))
+    } else {
+        (of(MIN_SHARED_BYTES), of(SM80_SHARED_BYTES))
+    }
 }
 
 fn align(groups: bool) -> usize {
-    if groups { ALIGN_OF_GROUPS } else { ALIGN }
+    if groups { WGMMA_ALIGN } else { ALIGN }
 }
 
-/// With `products` of warpgroups there is a plan only if all operands of these are copied ahead. `missed` gets the
-/// loads that feed products in loops and are not.
+/// With `products` of warpgroups there is a plan only if all their operands are copied in advance. `missed` gets the
+/// loads that feed products in loops and are not copied in advance.
 pub fn plan(
     f: &Func,
     a: &AxisAnalysis,
@@ -184,7 +191,7 @@ fn buffer_of_loop(
     let (index, groups) = (all.buffers.len(), all.by_wgmma());
     let deferred_wait =
         wgmma_cp_async::deferred_wait(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
-    let usual = if groups { STAGES_OF_GROUPS } else { STAGES };
+    let usual = if groups { DEFAULT_WGMMA_STAGES } else { DEFAULT_STAGES };
     let mut buffer = CpAsyncBuffer {
         index,
         bytes: 0,
@@ -213,7 +220,7 @@ fn buffer_of_loop(
         let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
         let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
         let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
-        // Fragments have their neighbours in a matrix, not across a batch.
+        // The contiguous elements of a fragment are in one matrix, not in several of a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
             continue;
         }
@@ -248,14 +255,15 @@ fn buffer_of_loop(
     if tiles.is_empty() {
         return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
     }
-    if buffer.fitting(room(f, SharedArray::places(&f.shared).1, groups)) <= buffer.read() {
+    if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, groups)) <= buffer.read() {
         let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     Ok((buffer, tiles))
 }
 
-/// Whether `cp.async` can copy a load's tile: of a matrix, or of a batch, that nobody writes, zero where it is masked.
+/// Whether `cp.async` can copy the tile of a load: a tile of a matrix or of a batch, which the kernel does not write,
+/// with zeros where it is masked.
 fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
     let Op::Load { place, other, .. } = f.op(v) else { return Err("it is computed") };
     let shape = f.shape(v);
@@ -276,7 +284,7 @@ fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> R
     }
 }
 
-/// The products that a load is an operand of; none if it is used by anything else.
+/// The products that take a load as an operand; none if anything else uses the load.
 fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
     let mut carriers = HashSet::from([load]);
     let mut dots = vec![];
@@ -336,7 +344,7 @@ impl<'a> Slice<'a> {
         Slice { f, inside, assigned }
     }
 
-    /// What says where a load reads; none where that is not known in advance.
+    /// The values that a load's addresses and mask are computed from; none where they are not known in advance.
     fn of(&self, load: Value) -> Option<(HashSet<Value>, BTreeSet<Var>)> {
         let (f, mut needed, mut vars) = (self.f, HashSet::new(), BTreeSet::new());
         let Op::Load { place, mask, .. } = f.op(load) else { unreachable!("a load") };
@@ -364,17 +372,17 @@ impl<'a> Slice<'a> {
 }
 
 impl CpAsyncPipeline {
-    /// Whether warpgroups multiply what is copied.
+    /// Whether the copied tiles are operands of `wgmma`.
     pub fn by_wgmma(&self) -> bool {
         !self.products.is_empty()
     }
 
-    /// The offsets of the buffers, and all bytes of shared memory. Scratch buffers come first.
+    /// The offsets of the buffers, and the bytes of all shared memory. Scratch buffers come first.
     pub fn places(&self, f: &Func, scratch_bytes: usize) -> (Vec<BufferPlace>, usize) {
         let groups = self.by_wgmma();
         let start = scratch_bytes.next_multiple_of(align(groups));
-        // Circular buffers of loops that follow each other have the same bytes.
-        let stages = |r: &CpAsyncBuffer| r.fitting(room(f, scratch_bytes, groups)).max(1 + r.read());
+        // Circular buffers of consecutive loops share their bytes.
+        let stages = |r: &CpAsyncBuffer| r.fitting(circular_buffer_bytes(f, scratch_bytes, groups)).max(1 + r.read());
         let place = |r: &CpAsyncBuffer| BufferPlace { buffer: r.index, start, bytes: r.bytes, stages: stages(r) };
         let mut places: Vec<BufferPlace> = self.buffers.values().map(place).collect();
         places.sort_by_key(|p| p.buffer);
@@ -388,7 +396,7 @@ impl CpAsyncPipeline {
 pub struct BufferPlace {
     pub buffer: usize,
     pub start: usize,
-    /// Of a stage.
+    /// The bytes of a stage.
     pub bytes: usize,
     pub stages: usize,
 }

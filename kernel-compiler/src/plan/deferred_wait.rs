@@ -29,7 +29,7 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Deferr
     let (Some((last, operand_groups)), None) = (released.next(), released.next()) else { return None };
     let StmtKind::Let(product) = &last.kind else { return None };
     let [operand_group] = operand_groups[..] else { return None };
-    // With one buffer the next operands would never come.
+    // With one stage the producer would wait for the release of the operands that it is to replace: a deadlock.
     let stages = p.circular_buffer_of(operand_group).stages;
     let buffers = if stages == 0 { f.stages } else { stages };
     let c = &p.operand_groups[operand_group];
@@ -45,7 +45,7 @@ fn of_loop(f: &Func, p: &Pipeline, uses: &[u32], body: &[Stmt]) -> Option<Deferr
         .iter()
         .filter_map(|s| if let StmtKind::Let(v) = &s.kind { p.dots.contains_key(v).then_some(*v) } else { None })
         .collect();
-    // What an iteration computes for its products must not be needed any more when the next one does.
+    // Operands that an iteration computes must not be in use when the next iteration computes its own.
     if dots.iter().any(|d| p.dots[d].is_computed()) {
         return None;
     }
@@ -59,11 +59,11 @@ fn accumulator(f: &Func, dot: Value) -> Value {
     if let Op::Dot { acc, .. } = f.op(dot) { *acc } else { unreachable!("a dot") }
 }
 
-/// The last of an iteration's products, of which each adds to the one before, if it does nothing else with them.
+/// The last product of an iteration whose products form one chain, if the iteration uses their sums for nothing else.
 pub fn in_flight(f: &Func, uses: &[u32], body: &[Stmt], dots: &[Value]) -> Option<InFlight> {
     let (first, product) = (accumulator(f, *dots.first()?), *dots.last()?);
     let Op::ReadVar(var) = *f.op(first) else { return None };
-    // Nothing else in an iteration touches what is in flight.
+    // Nothing else in an iteration uses the accumulators of a product in flight.
     let mut flying: HashSet<Value> = dots.iter().copied().collect();
     flying.insert(first);
     let alone = flying.iter().all(|v| uses[v.0 as usize] == 1);

@@ -1,6 +1,6 @@
-//! Epilogues that load. A tile of a view that is joined with accumulators before their store is not loaded as a whole
-//! beside the accumulators, but by pieces of the store. TMA copies the first such tile to the store's staging buffer
-//! where its view allows it.
+//! Epilogues that load. A tile of a view that is combined with accumulators before their store is loaded piece by
+//! piece, as the store goes on: registers for the whole tile beside the accumulators are not needed. TMA copies the
+//! first such tile to the store's staging buffer where its view allows it.
 
 use super::operands;
 use super::tma_store::{matrix, part};
@@ -10,7 +10,7 @@ use crate::ir::{Address, Array, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::missed::Missed;
 use std::collections::HashSet;
 
-/// All stores of accumulators, joined with tiles of views that are only read.
+/// All stores of accumulators that are combined with tiles of views which the kernel only reads.
 pub fn fused(f: &Func) -> Vec<FusedStore> {
     let (uses, written, mut out) = (uses(f), written(f), vec![]);
     let copied = operands::sources(f).map(|s| operands::loads(f, &s, true)).unwrap_or_default();
@@ -46,7 +46,7 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
                 .filter_map(|s| if let StmtKind::Let(v) = &s.kind { cx.values.contains(v).then_some(*v) } else { None })
                 .filter(|&v| matches!(f.op(v), Op::Load { .. }))
                 .collect();
-            // Nothing between may leave the block, or what was copied would not be used.
+            // Nothing between the two may leave the block, or a copied tile would not be used.
             let first = stmts.iter().position(|s| matches!(&s.kind, StmtKind::Let(v) if loads.contains(v)));
             let straight =
                 first.is_some_and(|first| stmts[first..at].iter().all(|s| matches!(&s.kind, StmtKind::Let(_))));
@@ -58,7 +58,7 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
     out
 }
 
-/// Whether threads that load a fused tile themselves have no registers left for its addresses.
+/// Whether the addresses of a fused tile take too many registers where threads load it.
 pub fn crowded(f: &Func, fused: &[FusedStore]) -> bool {
     const ACCUMULATORS: usize = 128;
     let many = |x: &FusedStore| {
@@ -101,7 +101,8 @@ struct Collect<'a> {
     f: &'a Func,
     uses: &'a [u32],
     written: &'a HashSet<Array>,
-    /// Tiles that are in a buffer, for products, until what takes them last: not until the store.
+    /// Tiles that are in a buffer for products. The buffer is released after their last use, which may be before the
+    /// store.
     copied: &'a HashSet<Value>,
     /// Variables that hold products.
     products: &'a HashSet<Var>,

@@ -25,15 +25,15 @@ use one_warp::OneWarpLoops;
 use std::fmt;
 use warp_specialized::{FusedStore, Pipeline};
 
-/// All that is decided about a function before code is generated.
+/// All decisions about a function that precede code generation.
 pub struct Plan {
     pub axis_info: AxisAnalysis,
     pub layouts: LayoutAssignment,
-    /// Stores that compute their value piece by piece.
+    /// The stores that compute their value piece by piece.
     pub fused: Vec<FusedStore>,
-    /// Of a warp-specialized program.
+    /// The plan of a warp-specialized program.
     pub pipeline: Option<Pipeline>,
-    /// Of any other.
+    /// The plan of any other program.
     pub cp_async: CpAsyncPipeline,
     pub one_warp: OneWarpLoops,
 }

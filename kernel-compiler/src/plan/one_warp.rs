@@ -1,19 +1,19 @@
-//! Loops that one warp runs for the whole program, such as a search for a word that another program stores. Every warp
-//! could run them alike, but each would ask memory for the same words.
+//! Loops that one warp runs for the whole program, such as a search for a word that another program stores. If every
+//! warp ran them, each warp would load the same words.
 
 use crate::ir::walk::{reads, uses, walk};
 use crate::ir::{Array, Base, Func, Op, Stmt, StmtId, StmtKind, Type, Value, Var, padded_elements};
 use std::collections::{HashMap, HashSet};
 
-/// Elements of a tile that one warp is given.
+/// The most elements of a tile in a loop of one warp.
 const MAX_ELEMENTS: usize = 256;
 
 /// The loops that one warp runs.
 #[derive(Default)]
 pub struct OneWarpLoops {
-    /// The scalar variables that all threads learn after each.
+    /// The scalar variables that all threads get after each loop.
     pub results: HashMap<StmtId, Vec<Var>>,
-    /// Tiles that they define, and variables that they assign.
+    /// The tiles that these loops define, and the variables that they assign.
     pub values: HashSet<Value>,
     pub vars: HashSet<Var>,
 }
@@ -50,15 +50,15 @@ fn arrays_of_atomics(f: &Func) -> HashSet<Array> {
     &atomics - &others
 }
 
-/// What a loop does.
+/// The effects of a loop.
 struct Work {
     values: Vec<Value>,
     vars: Vec<Var>,
     results: Vec<Var>,
 }
 
-/// The work of a loop that one warp can run: its tiles are small, all that it does to memory is relaxed atomics, and all
-/// that it leaves are scalars. Without an atomic that gives something nothing is gained.
+/// The effects of a loop that one warp can run: its tiles are small, it accesses memory by relaxed atomics alone, and
+/// its results are scalars. A loop without an atomic that returns a value gains nothing.
 fn work(f: &Func, by_atomics: &HashSet<Array>, uses: &[u32], s: &Stmt) -> Option<Work> {
     let body = std::slice::from_ref(s);
     let small = |ty: &Type| padded_elements(&ty.shape) <= MAX_ELEMENTS;

@@ -1,5 +1,5 @@
-//! Where warpgroups find the operands of a product: in tiles of views that were copied ahead, or computed by
-//! themselves.
+//! The operands of products by `wgmma`: tiles of views that are copied to shared memory in advance, or tiles that the
+//! warpgroups compute.
 
 use crate::dtype::DType;
 use crate::ir::walk::{dots, loaded, walk, written};
@@ -13,16 +13,16 @@ use crate::plan::smem_operand::squeezed;
 use crate::plan::warp_specialized::WrittenOperand;
 use std::collections::{HashMap, HashSet};
 
-/// Of a box, in each dimension.
+/// The largest extent of a TMA box, in each dimension.
 pub const MAX_BOX: usize = 256;
 
-/// Registers of a thread for the sums of a product.
+/// The most registers of a thread for the accumulators of a product.
 const MAX_ACCUMULATORS: usize = 128;
 
-/// An operand before it has a place.
+/// An operand that has no buffer or registers yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A view's tile, and whether it is K-major.
+    /// A tile of a view, and whether it is K-major.
     Copied {
         load: Value,
         k_major: bool,
@@ -43,7 +43,7 @@ pub struct Sources {
     pub tiling: WgmmaTiling,
 }
 
-/// The operands of all products of a function, if `wgmma` can make all of them.
+/// The operands of all products of a function, if `wgmma` can compute all of the products.
 pub fn sources(f: &Func) -> Result<HashMap<Value, Sources>, Missed> {
     of_all(f, |d| of_product(f, d))
 }
@@ -54,12 +54,12 @@ pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<Ha
     if all.is_empty() { Err(Missed::new(WGMMA, "there is no `dot`")) } else { Ok(all) }
 }
 
-/// The work that a product or an operand is kept from.
+/// The optimizations that a product or an operand can miss.
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
 
-/// The tiles of views that products take from shared memory; with `all` also those that their computed operands are
-/// made of.
+/// The tiles of views that products take from shared memory; with `all` also the tiles that their computed operands
+/// are computed from.
 pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {
     let mut out = HashSet::new();
     for (&d, s) in sources {
@@ -75,7 +75,7 @@ pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<
     out
 }
 
-/// How warpgroups share a product, if its type and its extents are for them.
+/// How warpgroups partition a product, if `wgmma` takes its type and its extents.
 pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     let Op::Dot { a, precision, .. } = *f.op(dot) else { unreachable!("a dot") };
     let missed = |why: String| Missed::new(WGMMA, why).at(f.span(dot));
@@ -83,9 +83,9 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     match (dtype, precision) {
         (DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2, _) => {}
         (DType::F32, Precision::Tf32) => {}
-        // Of TMA's variants they are taken apart before.
+        // In the variants for TMA the pass `tf32x3` has decomposed them.
         (DType::F32, Precision::Tf32x3) => {
-            return Err(missed("the operands of `.tf32x3()` are taken apart, where all threads copy".into()));
+            return Err(missed("`.tf32x3()` uses `wgmma` only where TMA copies the operands".into()));
         }
         (DType::F32, Precision::Ieee) => {
             return Err(missed("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it".into()));
@@ -109,7 +109,7 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     Ok(tiling)
 }
 
-/// The operands of one product, if `wgmma` can make it.
+/// The operands of one product, if `wgmma` can compute it.
 pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     let Op::Dot { a, b, .. } = *f.op(dot) else { unreachable!("a dot") };
     let (dtype, tiling) = (f.ty(a).dtype, tiling(f, dot)?);
@@ -132,7 +132,7 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     };
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
-        // Threads would write what only the padded tile has.
+        // Threads would write the padding of the tile.
         false if is_padded(f.shape(v)) => Ok(Source::Computed),
         false => {
             let why = format!("a computed operand {:?} has extents that are no powers of two", f.shape(v));
@@ -143,10 +143,10 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     Ok(Sources { a, b, tiling })
 }
 
-/// How a computed right operand `[K, N]`, or those of a batch, one below the other, are written to shared memory.
+/// How a computed right operand `[K, N]` is written to shared memory. The matrices of a batch are below each other.
 pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOperand {
     let (size, [k, n]) = (f.ty(operand).dtype.size(), matrices(f.shape(operand)).1);
-    // Threads store vectors where they have neighbours of a row.
+    // Threads store vectors where they have consecutive elements of a row.
     let copied_k_major = is_transposed(f, operand, &mut HashSet::new()) == Some(true);
     let k_major = size != 2 || tiling.n * size < ROW_BYTES || copied_k_major;
     let all = tiling.matrices();
@@ -154,15 +154,14 @@ pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOper
     WrittenOperand { operand, tile, k_major }
 }
 
-/// What it costs that threads write a computed right operand to shared memory, in elements. Words and bytes that are
-/// MN-major are written one by one, others four at a time.
+/// The cost of writing a computed right operand to shared memory, in elements. MN-major elements of 4 bytes and of 1
+/// byte are written one by one, others four at a time.
 pub fn writing_cost(f: &Func, operand: Value) -> usize {
     let by_vectors = f.ty(operand).dtype.size() == 2 || is_transposed(f, operand, &mut HashSet::new()) == Some(true);
     f.shape(operand).iter().product::<usize>() * if by_vectors { 1 } else { 4 }
 }
 
-/// Whether the matrices of what a tile is computed of are copied as their transposes; none where nothing of it is
-/// copied.
+/// Whether the tiles that a tile is computed from are copied as transposed matrices; none where none of them is copied.
 fn is_transposed(f: &Func, v: Value, seen: &mut HashSet<Value>) -> Option<bool> {
     if !seen.insert(v) {
         return None;
@@ -176,7 +175,7 @@ fn is_transposed(f: &Func, v: Value, seen: &mut HashSet<Value>) -> Option<bool> 
     }
 }
 
-/// The view's tile behind shape operations, and whether it is transposed.
+/// The tile of a view from which shape operations make an operand, and whether they transpose it.
 fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
     match f.op(v) {
         Op::Load { .. } => copyable(f, v).map(|()| (v, false)),
@@ -211,26 +210,26 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     Ok(())
 }
 
-/// How many matrices a tile of the last two or three dimensions of an array is, and the extents of these.
+/// The number of matrices of a tile of rank 2 or 3, and their extents.
 fn matrices_of(shape: &[usize]) -> Option<[usize; 3]> {
     let [outer @ .., rows, cols] = shape else { return None };
     let (batch, outer) = outer.split_last().unwrap_or((&1, &[]));
     (outer.iter().all(|&e| e == 1) && *rows > 1 && *cols > 1).then_some([*batch, *rows, *cols])
 }
 
-/// The swizzled tile of each matrix of a tile that is copied.
+/// The swizzled tile of each matrix of a copied tile.
 fn tile(f: &Func, load: Value) -> SwizzledSmemTile {
     let [.., rows, cols] = *f.shape(load) else { unreachable!("a matrix") };
     SwizzledSmemTile::new(rows, cols, f.ty(load).dtype.size())
 }
 
-/// The swizzled tile of a tile that is copied: the matrices of a batch one below the other.
+/// The swizzled tile of a copied tile. The matrices of a batch are below each other.
 pub fn smem_tile(f: &Func, load: Value) -> SwizzledSmemTile {
     let [batch, rows, cols] = matrices_of(f.shape(load)).expect("a tile that can be copied");
     SwizzledSmemTile::new(batch * rows, cols, f.ty(load).dtype.size())
 }
 
-/// The tiles that a computed operand is made of.
+/// The tiles that a computed operand is computed from.
 fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Value>) {
     if !seen.insert(v) {
         return;
@@ -243,9 +242,9 @@ fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Valu
     }
 }
 
-/// Which statements take something from which tiles: renaming elements is not yet taking them.
+/// The uses of tiles by statements. An operation that only renames elements, such as a transposition, is no use.
 pub struct Taken {
-    /// The tile behind each value that only renames its elements.
+    /// The tile of each value that only renames its elements.
     behind: HashMap<Value, Value>,
 }
 
@@ -263,7 +262,7 @@ impl Taken {
         Taken { behind }
     }
 
-    /// The tiles that a statement, or one in it, takes elements of.
+    /// The tiles whose elements a statement or a statement within it uses.
     pub fn by<'a>(&'a self, f: &'a Func, s: &'a Stmt) -> impl Iterator<Item = Value> + 'a {
         walk(std::slice::from_ref(s))
             .flat_map(move |s| self.operands(f, s))
@@ -277,7 +276,7 @@ impl Taken {
         }
     }
 
-    /// Tiles that some thread takes elements of itself, beside those that `wgmma` takes from shared memory.
+    /// The tiles whose elements threads load from shared memory, other than operands of `wgmma`.
     pub fn by_threads(&self, f: &Func, sources: &HashMap<Value, Sources>) -> HashSet<Value> {
         let from_shared =
             |d: &Value| sources.get(d).into_iter().flat_map(|s| [s.a.load(), s.b.load()]).flatten().collect::<Vec<_>>();

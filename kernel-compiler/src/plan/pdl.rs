@@ -1,11 +1,11 @@
-//! Programmatic dependent launch: how far a kernel goes before the launch in front of it has ended.
+//! Programmatic dependent launch: the place in a kernel where it waits for the end of the previous launch.
 
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, Stmt, StmtKind};
 
-/// The first statement of the body that has to wait for the launch before: it reads what that may have written, writes
-/// what it may read, or ends the program. A launch must not end before the one it follows, so somebody waits in any
-/// case.
+/// The first statement of the body that must wait for the previous launch: it reads memory that the launch may have
+/// written, writes memory that the launch may read, or ends the program. A launch must not end before the previous one,
+/// so every program waits.
 pub fn first_that_waits(f: &Func, pdl: &[usize]) -> usize {
     let goes_ahead = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) => match f.op(*v) {

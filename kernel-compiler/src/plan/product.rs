@@ -1,25 +1,25 @@
-//! Where the operands of a product of warpgroups are.
+//! The operands of a product by `wgmma`, with their places.
 
 use crate::dtype::DType;
 use crate::ir::{Value, Var};
 use crate::mma::wgmma::WgmmaTiling;
 
-/// Where an operand of a product is. `k_major`: its contiguous dimension is the one that is summed over.
+/// The place of an operand of a product. `k_major`: the contiguous dimension is K.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand {
     /// TMA copies it to a buffer of an operand group.
     Buffer { operand_group: usize, buffer: usize, k_major: bool },
-    /// All threads copy a load's tile by `cp.async`.
+    /// All threads copy the tile of a load by `cp.async`.
     Copied { load: Value, k_major: bool },
-    /// Computed, in the registers of the instructions: A alone.
+    /// Computed, and passed to the instructions in registers. This is for A alone.
     Registers,
     /// Computed, and written to a matrix in shared memory.
     Written { matrix: usize, k_major: bool },
 }
 
 impl Operand {
-    /// `wgmma` takes MN-major operands from shared memory only where elements have two bytes. Others, of A, go through
-    /// registers.
+    /// `wgmma` takes MN-major operands from shared memory only if their elements have two bytes. An A of other elements
+    /// goes through registers.
     pub fn through_registers(&self, dtype: DType) -> bool {
         matches!(self, Operand::Registers) || self.is_mn_major() && dtype.size() == 4
     }
@@ -39,7 +39,7 @@ impl Operand {
     }
 }
 
-/// A product that warpgroups make.
+/// A product by `wgmma`.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
     pub tiling: WgmmaTiling,
@@ -48,14 +48,14 @@ pub struct Product {
 }
 
 impl Product {
-    /// Whether the warpgroup computes any operand itself, so that the product must be done before the next one is
+    /// Whether the warpgroup computes any operand, so that the product must have ended before the next operand is
     /// computed.
     pub fn is_computed(&self) -> bool {
         self.a.is_computed() || self.b.is_computed()
     }
 }
 
-/// A product that goes on from one iteration of a loop to the next, and the variable of its accumulators.
+/// A product that is in flight from one iteration of a loop to the next, and the variable of its accumulators.
 #[derive(Clone, Copy, Debug)]
 pub struct InFlight {
     pub product: Value,

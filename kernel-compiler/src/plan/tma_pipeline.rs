@@ -1,8 +1,8 @@
-//! Makes the plan of a [warp-specialized](super::warp_specialized) program: block pointers that feed products are
-//! copied by TMA, by a producer of their own.
+//! Makes the plan of a [warp-specialized](super::warp_specialized) program: a producer warp copies block pointers that
+//! feed products by TMA.
 //!
-//! The plan does not depend on the kernel's algorithm. The producer runs ahead by as many stages as there are, over the
-//! ends of loops too.
+//! The plan does not depend on the kernel's algorithm. The producer is ahead of the consumers by up to all stages of a
+//! circular buffer, also across the ends of loops.
 
 use crate::ir::walk::{dots, uses, walk};
 use crate::ir::{BlockPointer, Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var};
@@ -18,14 +18,14 @@ use crate::plan::warp_specialized::{
 use crate::plan::{copy_order, deferred_wait, operands, wgmma_waits, written_operand};
 use std::collections::{HashMap, HashSet};
 
-/// As many as the launcher has room for.
+/// The most tensor maps of a kernel, a limit of the launcher.
 pub const MAX_MAPS: usize = 8;
 
-/// Swizzles repeat after eight rows of 128 bytes.
+/// The alignment of a swizzled tile: swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 
-/// The plan for a function. At least one of its products takes an operand from a block pointer, or an operand that is
-/// computed of one.
+/// The plan for a function. At least one of its products takes a block pointer, or an operand that is computed from
+/// one.
 ///
 /// One tile that a `fused` store loads may be copied to the store's staging buffer. The consumers load such tiles, and
 /// tiles of computed operands, themselves where the producer cannot compute their addresses.
@@ -61,7 +61,7 @@ fn planned(
     b.block(f, &f.body, &loads, &taken, None)?;
     let by_threads = taken.by_threads(f, sources);
     if by_threads.iter().any(|&l| !is_padded(f.shape(l))) {
-        // They would take what only the padded tile has.
+        // They would use the padding of the tile.
         let why = "threads take elements of an operand's tile whose extents are no powers of two";
         return Err(Missed::new(TMA, why));
     }
@@ -77,7 +77,7 @@ fn planned(
         }
     }
     for (d, product) in &b.p.dots {
-        // `wgmma` cannot take it from shared memory.
+        // `wgmma` cannot read it from shared memory.
         if let (&Op::Dot { a, .. }, &Operand::Buffer { operand_group, .. }) = (f.op(*d), &product.a)
             && product.a.through_registers(f.ty(a).dtype)
         {
@@ -112,17 +112,18 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     accumulators.filter(|&var| starts(var)).collect()
 }
 
-/// What tensor maps ask of the arrays, beside what is asked already; what they ask of constants is seen to.
+/// The guards that tensor maps need, and those that the function has already. Dimensions that are constants need none:
+/// they were checked when the block pointer was found.
 pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard> {
     for m in maps {
         let (param, size) = (&f.params[m.param], f.params[m.param].dtype.size() as u64);
         let mut add = |of: &Number, test: Test| {
             let r = Guard { of: of.clone(), test };
-            if !of.slots.is_empty() && !known.contains(&r) {
+            if !of.words.is_empty() && !known.contains(&r) {
                 known.push(r);
             }
         };
-        add(&Number::slot(param.slot), Test::Multiple(16));
+        add(&Number::word(param.first_word), Test::Multiple(16));
         m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, i32::MAX as u64)));
         let (last, others) = m.dims.split_last().expect("a dimension");
         others.iter().for_each(|d| {
@@ -138,7 +139,7 @@ pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard>
     known
 }
 
-/// How the thread blocks share the copies of a tile, if it is the same for all of them.
+/// How the CTAs of a cluster partition the copy of a tile, if the tile is the same for all of them.
 fn multicast(f: &Func, load: Value, tile: &SwizzledSmemTile) -> Option<Multicast> {
     let (ctas, Op::Load { block_pointer: Some(block_pointer), .. }) = (f.ctas as usize, f.op(load)) else {
         return None;
@@ -155,14 +156,14 @@ fn multicast(f: &Func, load: Value, tile: &SwizzledSmemTile) -> Option<Multicast
 /// A plan under construction.
 struct Builder {
     p: Pipeline,
-    /// The statements around the block that is being looked at.
+    /// The statements around the current block.
     around: Lifetime,
-    /// How many blocks there were.
+    /// The number of blocks so far.
     blocks: usize,
 }
 
 impl Builder {
-    /// Operand groups of a block. Each must be released on every way.
+    /// The operand groups of a block. Each must be released on every path.
     fn block(
         &mut self,
         f: &Func,
@@ -173,8 +174,8 @@ impl Builder {
     ) -> Result<(), Missed> {
         self.blocks += 1;
         let block = self.blocks;
-        // The operand group that loads still join, and the statement where it began. It ends where something is taken
-        // from it, or the block branches.
+        // The operand group that further loads join, and the statement where it began. It ends at the first use of one
+        // of its tiles, or where the block branches.
         let mut open: Option<(usize, usize)> = None;
         let mut operand_groups = vec![];
         for (i, s) in stmts.iter().enumerate() {
@@ -244,8 +245,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Whether a loop uses either the tiles of an operand group or another one, and not both. Then each has a group of
-    /// its own, and is released on its own.
+    /// Whether a loop stands between the last use of a load's tile and the last use of the other tiles of an operand
+    /// group. Then the load gets a group of its own, so that each is released after its own last use.
     fn outlives(&self, f: &Func, stmts: &[Stmt], taken: &Taken, operand_group: usize, load: Value) -> bool {
         let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| taken.by(f, s).any(of)).unwrap_or(0);
         let (mine, other) =
@@ -255,8 +256,8 @@ impl Builder {
             .any(|s| matches!(&s.kind, StmtKind::For { .. } | StmtKind::Loop { .. }))
     }
 
-    /// Gives an operand group its circular buffer: that of another one which is never in use at the same time, if it
-    /// fits.
+    /// Gives an operand group its circular buffer: one that fits and whose groups are never in use at the same time, or
+    /// a new one.
     fn circular_buffer(&mut self, f: &Func, operand_group: usize, repeats: bool, stages: u32) {
         let buffers = &self.p.operand_groups[operand_group].buffers;
         let last = buffers.last().expect("an operand group has loads");
@@ -280,7 +281,7 @@ impl Builder {
         self.p.operand_groups[operand_group].circular_buffer = circular_buffer;
     }
 
-    /// Gives the operands of a product their places.
+    /// Assigns the operands of a product to buffers and registers.
     fn product(&mut self, f: &Func, dot: Value, sources: &Sources) {
         let Op::Dot { b, .. } = *f.op(dot) else { unreachable!("a dot") };
         let copied = |load: Value, k_major: bool| {
@@ -305,7 +306,7 @@ impl Builder {
         self.p.dots.insert(dot, Product { tiling: sources.tiling, a, b });
     }
 
-    /// Finds products that follow each other on the same accumulators, with no buffer given back between them.
+    /// Finds consecutive products on the same accumulators, with no release of a buffer between them.
     fn chains(&mut self, f: &Func, stmts: &[Stmt]) {
         let uses = uses(f);
         let mut open: Option<Value> = None;
@@ -318,7 +319,7 @@ impl Builder {
                     }
                     open = Some(*d);
                 }
-                // Scalars, and loads that are waited for.
+                // Scalars, and loads whose copies have arrived.
                 StmtKind::Let(v) if self.p.loads.contains_key(v) || f.op(*v).is_view() => {}
                 StmtKind::Let(v) if f.op(*v).operands().into_iter().chain([*v]).all(|v| f.ty(v).is_scalar()) => {}
                 StmtKind::If { then, other, .. } => {
@@ -338,8 +339,8 @@ impl Builder {
         }
     }
 
-    /// The first tile that an epilogue loads is copied to the buffer of the store's chunks. The buffer is released when
-    /// the chunks have been stored.
+    /// The first tile that an epilogue loads is copied to the staging buffer of the store. The buffer is released when
+    /// its chunks have been stored.
     fn epilogue(&mut self, f: &Func, x: &FusedStore) {
         let value = x.value;
         let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
@@ -347,7 +348,7 @@ impl Builder {
         let Some(load) = x.loads.iter().copied().find(same).filter(|_| shape[0] <= MAX_BOX && size == 2) else {
             return;
         };
-        // By barriers between the pieces.
+        // Barriers between the pieces order them.
         self.p.operand_groups.push(OperandGroup { meets: true, ..OperandGroup::default() });
         let operand_group = self.p.operand_groups.len() - 1;
         self.add(f, operand_group, load);
@@ -379,7 +380,8 @@ impl Builder {
         c.buffers.push(b);
     }
 
-    /// The values that the producer computes to say what is copied, and when. They must not depend on data.
+    /// The values that the producer computes: the coordinates of copies, and the conditions of control flow around
+    /// them. They must not depend on loaded data.
     fn slice(&mut self, f: &Func) -> Result<(), Missed> {
         let mut todo: Vec<Value> = self
             .p
@@ -437,8 +439,8 @@ impl Builder {
     }
 }
 
-/// Whether two things never last at the same time. In one block they do even if they take turns: a stage is given back
-/// when the next one is under way.
+/// Whether two operand groups are never in use at the same time. Groups of one block always are, also one after the
+/// other: a stage is released when the next one is being filled.
 fn apart(a: &Lifetime, b: &Lifetime) -> bool {
     let parts = a.iter().zip(b).position(|(x, y)| x != y);
     let Some(at) = parts else { return false };

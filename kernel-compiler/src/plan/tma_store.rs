@@ -1,4 +1,4 @@
-//! Which stores of accumulators go through shared memory, and how the warpgroups share them.
+//! The stores of accumulators that go through shared memory, and how the warpgroups partition them.
 
 use crate::ir::walk::walk;
 use crate::ir::{Array, Func, Op, Stmt, StmtKind, Value};
@@ -6,11 +6,11 @@ use crate::layout::assign::LayoutAssignment;
 use crate::missed::Missed;
 use crate::mma::wgmma::WgmmaTiling;
 
-/// Bytes of a row of a chunk.
+/// The bytes of a row of a chunk.
 pub const ROW: usize = 128;
 
-/// The matrix that a store's value is, be it as one of a batch: of 2-byte elements, for those of 4 bytes fill whole
-/// sectors without.
+/// The matrix that a store stores, also a matrix of a batch. Its elements have 2 bytes: threads that store accumulators
+/// of 4 bytes fill whole sectors without shared memory.
 pub fn matrix(f: &Func, value: Value) -> Value {
     match f.op(value) {
         Op::Reshape(x)
@@ -23,8 +23,8 @@ pub fn matrix(f: &Func, value: Value) -> Value {
     }
 }
 
-/// The tiling of a matrix that is stored so, if its shape and its elements allow that. Accumulators of this shape have
-/// it.
+/// The partition of a matrix that is stored through shared memory, if its shape and its elements allow that.
+/// Accumulators of this shape have it.
 pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
     let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
     let [_, n] = *shape else { return None };
@@ -32,7 +32,7 @@ pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
     (matches!(size, 2 | 4) && (n / g.cols * size).is_multiple_of(ROW)).then_some(g)
 }
 
-/// The tiling of a matrix that is stored through shared memory, or why threads store its registers.
+/// The partition of a matrix that is stored through shared memory, or why threads store their registers.
 pub fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<WgmmaTiling, &'static str> {
     let value = matrix(f, value);
     let shape = f.shape(value);
@@ -49,7 +49,7 @@ pub fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<Wgmm
     }
 }
 
-/// Whether a program may load again what it stores to an array. Then it must not store by TMA.
+/// Whether a program may load elements that it has stored to an array. Then it must not store by TMA.
 pub fn is_read_again(f: &Func, array: Array) -> bool {
     let reads = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) => {
@@ -60,7 +60,7 @@ pub fn is_read_again(f: &Func, array: Array) -> bool {
     walk(&f.body).any(reads)
 }
 
-/// The stores of matrices that a program for TMA makes by threads.
+/// The stores of matrices that threads make in a program for TMA.
 pub fn missed(f: &Func, layouts: &LayoutAssignment) -> Vec<Missed> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { place, value, block_pointer: Some(_), span, .. }

@@ -1,4 +1,4 @@
-//! Accesses by threads that are narrower than 16 bytes, and why.
+//! Accesses of threads that are narrower than 16 bytes, with the reasons.
 
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::ir::walk::walk;
@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 const VECTORIZED: &str = "vectorized to 16 bytes";
 
-/// The tile accesses that threads make one by one, though a tile has enough elements for vectors. `copied` are loads
-/// that others copy.
+/// The tile accesses that threads make element by element, though the tile has enough elements for vectors. `copied`
+/// are loads that TMA or `cp.async` copies.
 pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
     let of = |place: &Address, span: Span, verb: &str| {
         let index = place.index;

@@ -1,9 +1,9 @@
 //! The plan of a warp-specialized program, as data. [`tma_pipeline`](super::tma_pipeline) makes it.
 //!
-//! The *producer* runs the part of the program that says what is copied: control flow and scalars, and the copies. The *consumers*
-//! run the whole program, with each of these loads replaced by a wait. Loads that are used together make an *operand
-//! group*. Its *circular buffer* has stages with a tile for each of them and two barriers, `full` and `empty`. The
-//! producer is as far ahead as there are stages, over the ends of loops too.
+//! The *producer* runs the copies, and the control flow and scalars that they depend on. The *consumers* run the whole
+//! program, with each of these loads replaced by a wait. Loads that are used together form an *operand group*. Its
+//! *circular buffer* has stages, each with a tile for every load of the group and two barriers, `full` and `empty`. The
+//! producer is ahead by up to all stages, also across the ends of loops.
 
 use super::product::{InFlight, Product};
 use crate::ir::walk::walk;
@@ -17,19 +17,19 @@ use std::fmt;
 pub struct Buffer {
     pub load: Value,
     pub map: usize,
-    /// In its stage.
+    /// The byte offset in its stage.
     pub offset: usize,
     pub tile: SwizzledSmemTile,
-    /// The tile is the same for all thread blocks of a cluster: each copies a part of it, to all of them.
+    /// The tile is the same for all CTAs of a cluster: each copies a part of it to all of them.
     pub multicast: Option<Multicast>,
 }
 
-/// The part of a tile that a thread block copies for all.
+/// The part of a tile that a CTA copies to all CTAs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Multicast {
-    /// Some of its boxes.
+    /// Some boxes of the tile.
     Boxes,
-    /// Some rows of each.
+    /// Some rows of each box.
     Rows,
 }
 
@@ -42,39 +42,39 @@ pub struct WrittenOperand {
     pub k_major: bool,
 }
 
-/// Tiles that are copied and used together.
+/// Tiles that are copied together and used together.
 #[derive(Clone, Debug, Default)]
 pub struct OperandGroup {
     pub buffers: Vec<Buffer>,
     /// The buffers in the order in which they are copied.
     pub order: Vec<usize>,
-    /// Threads take elements from it, beside the products.
+    /// Threads load elements from it, other than operands of `wgmma`.
     pub by_threads: bool,
-    /// The products for which threads fetch it word by word.
+    /// The products for which threads load an operand from it word by word.
     pub fetched: Vec<Value>,
-    /// A warpgroup's threads meet between their wait for it and its end, in a product of it that no branch or loop
-    /// leaves out.
+    /// The threads of a warpgroup synchronize between their wait for it and its release: a product that takes it is
+    /// executed on every path.
     pub meets: bool,
     pub circular_buffer: usize,
 }
 
-/// Stages in shared memory, each for all tiles of an operand group. Groups of loops that follow each other share one.
+/// Stages in shared memory, each for all tiles of an operand group. Groups of consecutive loops share one buffer.
 #[derive(Clone, Debug)]
 pub struct CircularBuffer {
-    /// Of a stage.
+    /// The bytes of a stage.
     pub bytes: usize,
-    /// Any of its groups is in a loop.
+    /// Whether any of its groups is in a loop.
     pub repeats: bool,
-    /// Stages that its loop asks for; 0 for as many as the function has, or as fit.
+    /// The number of stages that its loop sets; 0 for the number that the function sets, or that fits.
     pub stages: u32,
-    /// Thread blocks that copy into a stage.
+    /// The number of CTAs that copy into a stage.
     pub copiers: u32,
-    /// When its groups are in use.
+    /// The ranges of the program in which its groups are in use.
     pub lifetimes: Vec<Lifetime>,
 }
 
-/// When a buffer is in use: in each block around it, outermost first, the number of the block, and from which of its
-/// statements to which. In all but the last these two are the same.
+/// The range of the program in which a buffer is in use. For each block around it, outermost first: the number of the
+/// block, and the first and the last statement. In all blocks but the last the two are the same.
 pub type Lifetime = Vec<(usize, usize, usize)>;
 
 /// As `tilewright_core::MapDesc`.
@@ -82,15 +82,15 @@ pub type Lifetime = Vec<(usize, usize, usize)>;
 pub struct TensorMap {
     pub param: usize,
     pub dims: Vec<Dim>,
-    /// Of a box.
+    /// The extents of a box.
     pub extents: Vec<usize>,
     pub swizzle: usize,
-    /// Tiles are stored to the array.
+    /// Whether tiles are stored to the array.
     pub stores: bool,
 }
 
 impl TensorMap {
-    /// Its number among others, which it may be one of already.
+    /// Its position in `maps`. It is added if it is not there.
     pub fn among(self, maps: &mut Vec<TensorMap>) -> usize {
         maps.iter().position(|m| *m == self).unwrap_or_else(|| {
             maps.push(self);
@@ -99,19 +99,19 @@ impl TensorMap {
     }
 }
 
-/// Extents of a box that is a matrix of an array of `rank` dimensions.
+/// The extents of a box that is one matrix of an array of `rank` dimensions.
 pub fn of_matrix(rank: usize, rows: usize, cols: usize) -> Vec<usize> {
     (2..rank).map(|_| 1).chain([rows, cols]).collect()
 }
 
-/// The same of as many matrices of the third dimension from the end as there are.
+/// The extents of a box that is several matrices: the third dimension from the end counts them.
 pub fn of_batch(rank: usize, batch: usize, rows: usize, cols: usize) -> Vec<usize> {
     let mut extents = of_matrix(rank, rows, cols);
     extents.iter_mut().rev().nth(2).into_iter().for_each(|e| *e = batch);
     extents
 }
 
-/// A loop whose products are waited for in the next iteration, and the operand group that they take.
+/// A loop whose products are waited for in the next iteration, and their operand group.
 #[derive(Clone, Copy, Debug)]
 pub struct DeferredWait {
     pub of: InFlight,
@@ -123,28 +123,28 @@ pub struct DeferredWait {
 pub enum Step {
     /// A product is waited for, while `later` products that were begun after it go on. Then it is assigned.
     Wait { product: Value, later: usize, to: Option<Var> },
-    /// The stage of an operand group is given back.
+    /// The stage of an operand group is released.
     Release(usize),
 }
 
-/// When consumers wait for products and give stages back.
+/// The places where consumers wait for products and release stages.
 #[derive(Debug, Default)]
 pub struct Waits {
     pub after: HashMap<StmtId, Vec<Step>>,
-    /// Products that go on when the next statement begins.
+    /// The products that are in flight when the next statement begins.
     pub deferred: HashSet<Value>,
-    /// Assignments of such, which come with the wait.
+    /// The assignments of such products, which follow their waits.
     pub postponed: HashSet<StmtId>,
 }
 
-/// A store, and the values that are computed for it alone.
+/// A store, and the values that only it uses.
 #[derive(Clone, Debug)]
 pub struct FusedStore {
     pub store: StmtId,
-    /// The matrix that it stores.
+    /// The stored matrix.
     pub value: Value,
     pub values: HashSet<Value>,
-    /// Tiles of arrays among them, in the order of their loads.
+    /// The loads among these values, in order.
     pub loads: Vec<Value>,
 }
 
@@ -155,24 +155,24 @@ pub struct Pipeline {
     pub circular_buffers: Vec<CircularBuffer>,
     pub maps: Vec<TensorMap>,
     pub dots: HashMap<Value, Product>,
-    /// Operand group and buffer of a load.
+    /// The operand group and the buffer of each load.
     pub loads: HashMap<Value, (usize, usize)>,
-    /// Buffers of its operand group that the producer copies at the place of a load.
+    /// For each load, the buffers that the producer copies at its place.
     pub copies: HashMap<Value, Vec<usize>>,
-    /// Right operands that are computed.
+    /// The computed right operands.
     pub written: Vec<WrittenOperand>,
-    /// Those of them that are written to shared memory before a statement.
+    /// For a statement, the computed right operands that are written to shared memory before it.
     pub writes: HashMap<StmtId, Vec<usize>>,
-    /// Operand groups that are not used any more after a statement.
+    /// For a statement, the operand groups whose last use it is.
     pub release: HashMap<StmtId, Vec<usize>>,
     pub waits: Waits,
-    /// Products whose accumulators go straight into the next product.
+    /// The products whose accumulators are those of the next product.
     pub chained: HashSet<Value>,
-    /// Accumulators that start as zeros: their first product takes the place of what is in them.
+    /// Accumulators that start as zeros: their first product overwrites them.
     pub fresh: HashSet<Var>,
-    /// Loops whose products are waited for in the next iteration.
+    /// The loops whose products are waited for in the next iteration.
     pub deferred_waits: HashMap<StmtId, DeferredWait>,
-    /// Values that the producer computes.
+    /// The values that the producer computes.
     pub needed: HashSet<Value>,
     pub needed_vars: HashSet<Var>,
 }
@@ -183,7 +183,7 @@ impl Pipeline {
         &self.circular_buffers[self.operand_groups[operand_group].circular_buffer]
     }
 
-    /// Whether a statement, in a block that the producer runs, is for the producer too.
+    /// Whether the producer runs a statement of a block that it enters.
     pub fn keeps(&self, s: &Stmt) -> bool {
         match &s.kind {
             StmtKind::Let(v) => self.needed.contains(v) || self.loads.contains_key(v),
@@ -202,7 +202,7 @@ impl Pipeline {
     }
 }
 
-/// Whether a statement may leave the block that it stands in; it is inside of `loops` loops of that block.
+/// Whether a statement may leave its block. It is inside of `loops` loops of that block.
 pub fn leaves(s: &Stmt, loops: usize) -> bool {
     match &s.kind {
         StmtKind::Break | StmtKind::Continue => loops == 0,

@@ -14,12 +14,12 @@ use crate::plan::product::{InFlight, Operand, Product};
 use crate::plan::smem_operand::{fast, source};
 use std::collections::HashMap;
 
-/// The products of a function, whose operands are all loads that can be copied to swizzled tiles.
+/// The products of a function, if all their operands are loads that can be copied to swizzled tiles.
 pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, Missed> {
     operands::of_all(f, |d| product(f, a, d))
 }
 
-/// One of them.
+/// One product.
 pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
     let tiling = operands::tiling(f, dot)?;
     if f.shape(dot).len() == 3 {
@@ -59,7 +59,7 @@ fn smem_tile(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTil
     tile.is_regular().then_some((tile, fast))
 }
 
-/// The same with the byte offsets of elements, as bases over the bits of their flat index.
+/// The swizzled tile, and the byte offsets of elements as bases over the bits of their flat index.
 pub fn placed(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, Vec<u32>)> {
     let (tile, fast) = smem_tile(f, a, load)?;
     let mut place = tile.place(f.ty(load).dtype.size());
@@ -69,7 +69,7 @@ pub fn placed(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTi
     Some((tile, place))
 }
 
-/// The product that a loop waits for in the next iteration: the loop does nothing else with its accumulators.
+/// The product that a loop waits for in the next iteration. The loop uses its accumulators for nothing else.
 pub fn deferred_wait(
     f: &Func,
     products: &HashMap<Value, Product>,

@@ -1,6 +1,6 @@
-//! When consumers wait for products and give buffers back: where somebody takes what a product made, so that what the
-//! kernel does in between is done meanwhile. The next block's scores are multiplied while the last one's weights are,
-//! and the weights are computed while both are, if the kernel is written so.
+//! The places where consumers wait for products and release buffers. A wait comes before the first use of a product's
+//! result, so that the statements in between overlap the product. In attention the product of the next scores then
+//! overlaps the product of the last weights, and both overlap the computation of weights, if the kernel is written so.
 
 use super::operands::Taken;
 use super::product::Operand;
@@ -10,7 +10,7 @@ use crate::ir::walk::behind;
 use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value, Var};
 use std::collections::{HashMap, HashSet};
 
-/// `release` says after which statements operand groups are not used any more.
+/// `release` has the statements that use an operand group last.
 pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> Waits {
     let products: HashSet<Value> = p.dots.keys().copied().collect();
     let mut cx = Plan { f, p, release, taken: Taken::new(f, &products), out: Waits::default() };
@@ -18,14 +18,14 @@ pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> Wa
     cx.out
 }
 
-/// A product that nothing is chained to, in a block.
+/// The last product of a chain, in a block.
 struct End {
     product: Value,
-    /// Its statement.
+    /// The position of its statement.
     begun: usize,
-    /// The statement that its wait follows.
+    /// The position of the statement after which it is waited for.
     waited: usize,
-    /// Its assignment.
+    /// The position of its assignment.
     assigned: Option<(usize, Var)>,
 }
 
@@ -80,7 +80,7 @@ impl Plan<'_> {
             }
         });
         let mut ends: Vec<End> = ends.map(|(i, d)| self.end(stmts, i, d)).collect();
-        // What a product takes from registers must not be written while another goes on: `ptxas` would wait for each
+        // Operands in registers must not be written while another product is in flight: `ptxas` would wait for each
         // instruction.
         for e in &mut ends {
             let later = (e.begun + 1..stmts.len())
@@ -88,7 +88,7 @@ impl Plan<'_> {
             let written = later.filter_map(|i| self.written(stmts, e.begun, i)).min();
             e.waited = e.waited.min(written.map_or(stmts.len(), |i| i - 1));
         }
-        // They end in the order in which they begin.
+        // Products end in the order in which they begin.
         for n in (1..ends.len()).rev() {
             ends[n - 1].waited = ends[n - 1].waited.min(ends[n].waited);
         }
@@ -105,8 +105,8 @@ impl Plan<'_> {
             (StmtKind::Assign(to, _), Some((_, var))) => *to == var,
             _ => false,
         };
-        // A left operand that is a variable's value must not meet the next one, of which the variable gets the
-        // registers.
+        // A product whose left operand is the value of a variable is waited for before the next value of the variable
+        // is computed: both have the same registers.
         let Op::Dot { a, .. } = *f.op(product) else { unreachable!("a dot") };
         let left = match f.op(behind(f, a)) {
             Op::ReadVar(var) if matches!(self.p.dots[&product].a, Operand::Registers) => Some(*var),
@@ -131,7 +131,7 @@ impl Plan<'_> {
                     | StmtKind::Continue
                     | StmtKind::Return
             );
-            // Before it is assigned, the variable is the one before.
+            // Before the assignment the variable has its previous value.
             let touched = assigned.is_some_and(|(at, _)| i > at) && touches(s);
             branches || touched || assigned.is_none_or(|(at, _)| at != i) && self.taken.by(f, s).any(|v| v == product)
         };
@@ -149,7 +149,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The first statement after `from` that writes what a product takes from registers.
+    /// The first statement after `from` that writes an operand in registers.
     fn written(&self, stmts: &[Stmt], from: usize, product: usize) -> Option<usize> {
         let (f, StmtKind::Let(d)) = (self.f, &stmts[product].kind) else { unreachable!("a product") };
         let Op::Dot { a, acc, .. } = *f.op(*d) else { unreachable!("a dot") };
@@ -167,7 +167,7 @@ impl Plan<'_> {
             let v = behind(f, v);
             match f.op(v) {
                 _ if f.is_zeros(v) => None,
-                // Nobody has them before.
+                // Their registers are written at the product itself.
                 Op::Splat(_) | Op::Arange { .. } => Some(product),
                 _ => (from + 1..product).find(|&i| by(v, &stmts[i])),
             }
@@ -175,7 +175,7 @@ impl Plan<'_> {
         left.into_iter().chain([acc]).filter_map(writes).min()
     }
 
-    /// What takes a while: not index tiles, nor what is asked of them.
+    /// Whether a value takes time to compute. Index tiles and comparisons of them do not.
     fn is_work(&self, v: Value) -> bool {
         let (op, ty) = (self.f.op(v), self.f.ty(v));
         !ty.is_scalar()
@@ -183,7 +183,7 @@ impl Plan<'_> {
             && (op.is_elementwise() || op.crosses_threads() || matches!(op, Op::Dot { .. }))
     }
 
-    /// Whether a chain of products, of which this is the last, takes operands from an operand group.
+    /// Whether a product of the chain that ends with this one takes an operand from an operand group.
     fn takes_from(&self, product: Value, operand_group: usize) -> bool {
         let Op::Dot { acc, .. } = *self.f.op(product) else { unreachable!("a dot") };
         let p = self.p.dots[&product];

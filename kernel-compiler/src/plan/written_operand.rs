@@ -1,6 +1,6 @@
-//! When computed right operands go to shared memory: once for all products that take them, before the first of these.
-//! Operands of a chain of products go there together, before its first product, so that no barrier stands within the
-//! chain.
+//! The places where computed right operands are written to shared memory. An operand is written once for all its
+//! products, before the first of them. The operands of a chain of products are written together, before its first
+//! product, so that no barrier is within the chain.
 
 use super::product::Operand;
 use super::warp_specialized::Pipeline;
@@ -9,7 +9,7 @@ use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::missed::Missed;
 use std::collections::HashMap;
 
-/// Says before which statements the matrices of a pipeline are written.
+/// Fills in the statements before which the matrices of a pipeline are written.
 pub fn plan(f: &Func, p: &mut Pipeline) {
     let mut writes: HashMap<StmtId, Vec<usize>> = HashMap::new();
     let all = if planted!("written-operand-first-alone") { 1 } else { usize::MAX };
@@ -29,15 +29,14 @@ fn before(f: &Func, p: &Pipeline, stmts: &[Stmt], operand: Value, matrix: usize)
     let takes = |d: Value| matches!(p.dots[&d].b, Operand::Written { matrix: m, .. } if m == matrix);
     let first = stmts.iter().position(|s| dots(f, std::slice::from_ref(s)).any(takes))?;
     let start = chain_start(f, p, stmts, first);
-    // A copied tile whose elements are only renamed may arrive within the chain.
+    // A tile that is computed from a copied tile by renaming elements may arrive within the chain.
     let is_copied = p.loads.contains_key(&behind(f, operand));
     let at = if start > defined && !is_copied { start } else { first };
     let at = if planted!("written-operand-after-its-product") { (first + 1).min(stmts.len() - 1) } else { at };
     Some(stmts[at].id)
 }
 
-/// The first product of the chain that the product of a statement belongs to; the statement itself where it has no
-/// product of its own.
+/// The first product of the chain of a statement's product; the statement itself where it is no product.
 fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
     let StmtKind::Let(v) = stmts[at].kind else { return at };
     let Op::Dot { acc, .. } = *f.op(v) else { return at };
@@ -48,7 +47,7 @@ fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
     }
 }
 
-/// The computed operands that are not multiplied from registers.
+/// The computed operands that are written to shared memory instead of being multiplied from registers.
 pub fn missed(f: &Func, p: &Pipeline) -> Vec<Missed> {
     let why = "it is a computed right operand: threads write it to shared memory, between two barriers";
     p.written.iter().map(|w| Missed::new("multiplied from registers", why).at(f.span(w.operand))).collect()

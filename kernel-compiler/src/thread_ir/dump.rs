@@ -1,4 +1,4 @@
-//! A lowered program for readers: a statement a line, behind it what its calls do.
+//! A lowered program for readers: one statement on each line, followed by the effects of its calls.
 
 use super::expr::{Expr, Stmt};
 use super::function::{Counted, Effect};
@@ -6,7 +6,7 @@ use super::node::Lowered;
 use super::print::{Form, nodes, pad};
 use std::fmt::{self, Write};
 
-/// The program, with what it takes of the machine.
+/// The program, with the resources that it uses.
 pub fn dump(l: &Lowered) -> String {
     let mut out = String::new();
     program(l, &mut out).expect("a string takes all");

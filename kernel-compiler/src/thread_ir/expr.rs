@@ -8,7 +8,7 @@ use crate::ir::{Atomic, Precision};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {
     Scalar(DType),
-    /// What tables of register numbers hold.
+    /// The type of elements of tables of register numbers.
     Usize,
     Array(Box<Ty>, usize),
     Tuple(Vec<Ty>),
@@ -115,7 +115,7 @@ pub enum BinaryOp {
     Lt,
     Gt,
     Ge,
-    /// `&&` and `||`: what is right of them is skipped where it can be.
+    /// `&&` and `||`, which skip the right operand where they can.
     AndThen,
     OrElse,
 }
@@ -142,7 +142,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// What the call does: of an atomic, which loads, stores or updates, what its operation does.
+    /// The effect of the call. An atomic loads, stores or updates, as its operation does.
     pub fn effect(&self) -> Effect {
         let Function::Device(device) = self.function else { return Effect::None };
         match (device.effect(), self.generics.get(2)) {
@@ -180,7 +180,7 @@ pub struct Asm {
     /// The types of all results, and which one is taken.
     pub results: Vec<DType>,
     pub index: usize,
-    /// What the meaning calls the operands.
+    /// The operands, with their names in the meaning.
     pub operands: Vec<(Name, DType, Expr)>,
     pub meaning: Body,
 }

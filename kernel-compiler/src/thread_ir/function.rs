@@ -1,9 +1,9 @@
-//! The functions that thread-level code calls, and what each does beside giving a value: the one table that features,
-//! the verifier and the order of accesses read.
+//! The functions that thread-level code calls, and their effects beside the result: the table of features, of the
+//! verifier and of the order of accesses.
 
 use crate::ir::{Binary, Unary};
 
-/// What a call does.
+/// The effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It gives a value.

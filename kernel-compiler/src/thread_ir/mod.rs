@@ -2,7 +2,7 @@
 //! [`mod@print`] makes text of them, and no pass reads that text.
 //!
 //! A [`Node`] is a step with control flow, an access to global memory or a scratch buffer. Its statements ([`Stmt`])
-//! and expressions ([`Expr`]) are those of Rust, and [`Function`] says what a call does. [`verify`] states the
+//! and expressions ([`Expr`]) are those of Rust, and [`Function`] has the effects of calls. [`verify`] states the
 //! invariants.
 
 /// Conversions of one type into another: `x: From => Into = value;`.

@@ -1,4 +1,4 @@
-//! Names of thread-level code. A name says what it stands for; [`print`](super::print) says how it is spelled.
+//! Names of thread-level code, by their meaning. [`print`](super::print) spells them.
 
 use crate::ir::{Value, Var};
 
@@ -16,7 +16,7 @@ pub enum Name {
     FreshVar(Var),
     /// Whether a product adds to the accumulator that it reads.
     AddsTo(Value),
-    /// What an atomic gave the thread that made it.
+    /// The result of an atomic, in the thread that executed it.
     Old(Value),
     /// The next value of a loop variable.
     Next(Value),
@@ -38,7 +38,7 @@ pub enum Name {
     Arg(usize),
     /// A tensor map.
     Map(usize),
-    /// The tile of a buffer of an operand group, in the stage at hand.
+    /// The tile of a buffer of an operand group, in the current stage.
     Buffer {
         operand_group: usize,
         buffer: usize,
@@ -74,7 +74,7 @@ pub enum BufferPart {
     /// Constants: where its mbarriers are.
     Full,
     Empty,
-    /// The stage at hand, and the parity of the rounds.
+    /// The current stage, and the parity of its phase.
     Stage,
     Phase,
     /// The offsets of the stages that are read and written.

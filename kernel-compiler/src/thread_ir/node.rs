@@ -51,7 +51,7 @@ impl Node {
         Node::Access { stmts, access }
     }
 
-    /// An access to an array; what it does is what the call in it does that reaches the array's memory.
+    /// An access to an array. Its kind is the effect of the call in it that accesses the array's memory.
     pub fn access(stmts: Vec<Stmt>, array: Array, key: (u32, u64), site: u32) -> Node {
         let of = |effect: Effect| match array {
             Array::Shared(_) => AccessKind::of_shared(effect),
@@ -92,8 +92,8 @@ impl From<Expr> for Node {
     }
 }
 
-/// What an access does. Two of a kind need no order: stores to the same element have none, and what updates it does so
-/// at once.
+/// The kind of an access. Two accesses of one kind need no order: the language gives stores to the same element none,
+/// and updates are atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccessKind {
     Read,

@@ -56,7 +56,7 @@ impl Expr {
         self.mapped(&mut |e| matches!(e, Expr::Register).then(|| r.clone()))
     }
 
-    /// A copy, in which `with` has replaced expressions: what it gives none for is copied.
+    /// A copy in which `with` replaces expressions. Those for which it returns none are copied.
     pub fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
         if let Some(e) = with(self) {
             return e;
@@ -219,7 +219,7 @@ impl Lowered {
     }
 }
 
-/// A copy of nodes, in which `with` has replaced expressions: what it gives none for is copied.
+/// A copy of nodes in which `with` replaces expressions. Those for which it returns none are copied.
 pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Vec<Node> {
     let mut out = vec![];
     for n in nodes {
@@ -258,7 +258,7 @@ pub fn walk<'n>(nodes: &'n [Node], visit: &mut dyn FnMut(&'n Node)) {
     }
 }
 
-/// Nodes with others in the place of some, from the innermost on: what `with` makes of each.
+/// Replaces each node, from the innermost on, with the nodes that `with` makes of it.
 pub fn rewritten(nodes: Vec<Node>, with: &mut dyn FnMut(Node) -> Vec<Node>) -> Vec<Node> {
     let mut out = vec![];
     for n in nodes {

@@ -179,7 +179,7 @@ impl<'a> Cursor<'a> {
         core::str::from_utf8(self.bytes(n)?).map_err(|_| BundleError::Damaged { what: "a name is not text" })
     }
 
-    /// Grows with what is there, so that a wrong count cannot ask for all memory.
+    /// Grows with the entries that were read, so that a wrong count cannot allocate all memory.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, BundleError>) -> Result<Vec<T>, BundleError> {
         let n = self.len()?;
         let mut out = Vec::new();

@@ -1,14 +1,14 @@
-//! Calls that are put together by hand: each wrong binding is an error, and none reaches a slot.
+//! Calls that are put together by hand: each wrong binding is an error, and none reaches an argument word.
 
 use super::{BindError, Call};
 use crate::args::{AsSlice, AsSliceMut, DeviceId, RawArg};
 use crate::desc::{Element, KernelDesc, KernelParts, ParamDesc, ParamKind, ParamType, Pointees};
 use crate::{bf16, f8e4m3, f8e5m2, f16};
 use tilewright_types::DType;
-use tilewright_types::limits::{MAX_BUFFERS, MAX_SLOTS};
+use tilewright_types::limits::{MAX_ARGUMENT_WORDS, MAX_BUFFERS};
 
-const fn param(name: &'static str, kind: ParamKind, dtype: DType, slot: usize) -> ParamDesc {
-    ParamDesc { name, kind, dtype, slot }
+const fn param(name: &'static str, kind: ParamKind, dtype: DType, first_word: usize) -> ParamDesc {
+    ParamDesc { name, kind, dtype, first_word }
 }
 
 const fn parts(params: &'static [ParamDesc]) -> KernelParts {
@@ -53,7 +53,7 @@ fn not_x(call: Call<'_>, found: &str) {
     let error = call.check().unwrap_err();
     let BindError::Type { kernel: "k", param: "x", expected, found: is } = error else { panic!("{error:?}") };
     assert_eq!((expected.to_string().as_str(), is.to_string().as_str()), ("&[f32]", found));
-    assert_eq!((call.slots(), call.buffers().len()), (&[][..], 0));
+    assert_eq!((call.words(), call.buffers().len()), (&[][..], 0));
 }
 
 #[test]
@@ -105,19 +105,19 @@ fn every_parameter_is_bound_once() {
     missing(&call, "n");
     let mut call = call.scalar(9u64);
     assert_eq!(call.check(), Ok(()));
-    let bound = [x.as_ptr() as u64, 4, call.slots()[2], 8, v.as_ptr() as u64, 2, 3, 3, 1, 9];
-    assert_eq!(call.slots(), bound);
+    let bound = [x.as_ptr() as u64, 4, call.words()[2], 8, v.as_ptr() as u64, 2, 3, 3, 1, 9];
+    assert_eq!(call.words(), bound);
     let uses: Vec<_> = call.buffers().iter().map(|b| (b.param, b.bytes, b.mutable)).collect();
     assert_eq!(uses, [(0, 16, false), (1, 32, true), (2, 12, false)]);
     let again = call.reborrow();
-    assert_eq!((again.slots(), again.check()), (&bound[..], Ok(())));
-    // As many more as no slots are left for.
+    assert_eq!((again.words(), again.check()), (&bound[..], Ok(())));
+    // As many more as no argument words are left for.
     for i in 0..100u64 {
         call = call.scalar(i);
     }
     let text = call.check().unwrap_err().to_string();
     assert!(text.starts_with("k: 4 parameters, and an argument of type `u64` is bound after them"), "{text}");
-    assert_eq!(call.slots(), bound);
+    assert_eq!(call.words(), bound);
 }
 
 #[test]
@@ -125,10 +125,10 @@ fn an_unsafe_kernel_is_called_in_an_unsafe_block() {
     let p = RawArg::<f32>::within(0x1000, 64, DeviceId::Host);
     let refused = Call::new(&POINTERS).raw(p, false).raw(p, true);
     assert_eq!(refused.check(), Err(BindError::Unsafe { kernel: "k" }));
-    assert_eq!((refused.slots(), refused.buffers().len()), (&[][..], 0));
+    assert_eq!((refused.words(), refused.buffers().len()), (&[][..], 0));
     // SAFETY: never launched.
     let call = unsafe { Call::new_unsafe(&POINTERS) }.raw(p, false).raw(p.offset(4), true);
-    assert_eq!((call.check(), call.slots()), (Ok(()), &[0x1000, 0x1010][..]));
+    assert_eq!((call.check(), call.words()), (Ok(()), &[0x1000, 0x1010][..]));
     assert_eq!(call.buffers()[1].extent, Some(48));
 }
 
@@ -151,7 +151,7 @@ fn scalars_keep_their_bits() {
     let call = Call::new(&SCALARS).scalar(true).scalar(f8e4m3(0x81)).scalar(f8e5m2(0x7f)).scalar(bf16::NEG_ONE);
     let call = call.scalar(-1isize).scalar(-2i64).scalar(usize::MAX).scalar(-0.0f64);
     assert_eq!(call.check(), Ok(()));
-    assert_eq!(call.slots(), [1, 0x81, 0x7f, 0xbf80, u64::MAX, u64::MAX - 1, u64::MAX, 1 << 63]);
+    assert_eq!(call.words(), [1, 0x81, 0x7f, 0xbf80, u64::MAX, u64::MAX - 1, u64::MAX, 1 << 63]);
 }
 
 /// Each is a panic at run time, and an error of the compiler in a `static`.
@@ -162,7 +162,7 @@ fn descriptors_that_make_no_sense_are_refused() {
         let mut all = [param("x", ParamKind::Slice, DType::F32, 0); MORE];
         let mut i = 0;
         while i < MORE {
-            all[i].slot = 2 * i;
+            all[i].first_word = 2 * i;
             i += 1;
         }
         all
@@ -174,7 +174,7 @@ fn descriptors_that_make_no_sense_are_refused() {
             &[param("x", ParamKind::Slice, DType::F32, 0), param("n", ParamKind::Scalar, DType::U64, 1)],
         ),
         ("`unsafe fn`", &[param("p", ParamKind::PtrMut, DType::F32, 0)]),
-        ("too many", &[param("v", ParamKind::View { rank: MAX_SLOTS }, DType::F32, 0)]),
+        ("too many", &[param("v", ParamKind::View { rank: MAX_ARGUMENT_WORDS }, DType::F32, 0)]),
         ("too many", &SLICES),
     ];
     for (why, params) in REFUSED {

@@ -61,7 +61,7 @@ pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: 
         fn vectorised<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
             products(a, b, acc, precision)
         }
-        // SAFETY: the processor has what it needs.
+        // SAFETY: the processor has the features that the function needs.
         return unsafe { vectorised(a, b, acc, precision) };
     }
     products(a, b, acc, precision)
@@ -97,7 +97,7 @@ fn products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision:
     }
 }
 
-/// Of one matrix each, as a tile `[m, n]`.
+/// The product of one matrix each, as a tile `[m, n]`.
 #[inline(always)]
 fn product<T: Operand>([m, n, k]: [usize; 3], a: &[T], b: &[T], acc: &[T::Sum], precision: Precision) -> Tile<T::Sum> {
     let widen = |x: T| x.widen();
@@ -108,7 +108,7 @@ fn product<T: Operand>([m, n, k]: [usize; 3], a: &[T], b: &[T], acc: &[T::Sum], 
         Precision::Tf32 => add_product(&rows(a, high), &panels(b, n, high), acc, [m, n, k]),
         Precision::Tf32x3 => {
             let (a_high, b_high) = (rows(a, high), panels(b, n, high));
-            // The small products have a sum of their own: added to the large one they would lose what they are for.
+            // The small products have a sum of their own. Added to the large sum they would be rounded away.
             let zero = each(&[m, n], |_| T::Sum::default());
             let small = add_product(&rows(a, low), &b_high, zero.as_slice(), [m, n, k]);
             let small = add_product(&a_high, &panels(b, n, low), small.as_slice(), [m, n, k]);

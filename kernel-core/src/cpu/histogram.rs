@@ -3,7 +3,7 @@
 use super::Mem;
 use super::tile::{Tile, each};
 
-/// Of the bins of a tile of this shape, of rank 1, the sum of the weights of the `elements` that are in it and count.
+/// A tile of rank 1 with this shape: for each bin, the sum of the weights of the counted `elements` in it.
 /// Elements that are in none do not count.
 #[inline(always)]
 pub fn histogram<T: Mem>(

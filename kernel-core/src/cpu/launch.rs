@@ -25,17 +25,17 @@ pub struct Program {
     pub numbers: &'static [u64],
 }
 
-/// Less work than this is done before another thread has woken up.
-const WORTH_SHARING: Duration = Duration::from_micros(20);
+/// A launch that takes less time runs on one thread: another one would not wake up in time.
+const MIN_PARALLEL_TIME: Duration = Duration::from_micros(20);
 
 /// Runs `code` for every program of the grid, in no particular order: on the threads of the rayon pool that the caller
 /// is in, else on those of this process. If one panics, so does this, with the same payload; programs that have not
 /// started by then do not run.
 ///
 /// # Safety
-/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these slots on this
-/// grid.
-pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
+/// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these argument words
+/// on this grid.
+pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
     if grid.contains(&0) {
         return;
     }
@@ -51,8 +51,8 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
         let program =
             Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
         let around = FAILED.replace(&failed);
-        // SAFETY: the caller vouches for the code with these slots, in every program of the grid.
-        let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, slots) }));
+        // SAFETY: the caller vouches for the code with these argument words, in every program of the grid.
+        let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, words) }));
         FAILED.set(around);
         if let Err(panic) = ran {
             // The first: others may fail because they wait for it.
@@ -63,7 +63,7 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], slots: &[u64]) {
     let start = Instant::now();
     run(0);
     let estimate = start.elapsed().saturating_mul(u32::try_from(total - 1).unwrap_or(u32::MAX));
-    if estimate < WORTH_SHARING {
+    if estimate < MIN_PARALLEL_TIME {
         (1..total).for_each(run);
     } else {
         threads::with(|threads| match threads {
@@ -102,7 +102,7 @@ pub fn has_avx2_fma() -> bool {
     return false;
 }
 
-/// Calls `$body(program, slots)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
+/// Calls `$body(program, words)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
 /// and for others.
 ///
 /// # Safety
@@ -110,22 +110,22 @@ pub fn has_avx2_fma() -> bool {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! cpu_dispatch {
-    ($body:path, $program:expr, $slots:expr) => {{
+    ($body:path, $program:expr, $words:expr) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn vectorised(program: &$crate::cpu::Program, slots: &[u64]) {
+        unsafe fn vectorised(program: &$crate::cpu::Program, words: &[u64]) {
             // SAFETY: the caller's contract is the body's, and the processor has the features.
-            unsafe { $body(program, slots) }
+            unsafe { $body(program, words) }
         }
-        unsafe fn plain(program: &$crate::cpu::Program, slots: &[u64]) {
+        unsafe fn plain(program: &$crate::cpu::Program, words: &[u64]) {
             // SAFETY: the caller's contract is the body's.
-            unsafe { $body(program, slots) }
+            unsafe { $body(program, words) }
         }
         #[cfg(target_arch = "x86_64")]
         let f = if $crate::cpu::has_avx2_fma() { vectorised as $crate::CpuFn } else { plain as $crate::CpuFn };
         #[cfg(not(target_arch = "x86_64"))]
         let f = plain as $crate::CpuFn;
-        f($program, $slots)
+        f($program, $words)
     }};
 }
 

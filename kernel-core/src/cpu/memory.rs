@@ -14,8 +14,8 @@ use super::tile::{Tile, fill};
 use crate::scalar::atomic_op;
 use std::sync::atomic::Ordering;
 
-/// Runs shorter than this are not worth the check of the whole.
-const SHORTEST_RUN: usize = 4;
+/// The shortest run of elements whose masks are checked as a whole.
+const MIN_RUN: usize = 4;
 
 /// The elements at `addr(i)`, where `ok(i)`, else `other(i)`.
 ///
@@ -65,10 +65,10 @@ unsafe fn load_runs<T: Mem>(
     let shape = Shape::new(shape);
     let mut elements = Buffer::new(shape.elements());
     let out = elements.uninit();
-    let step = if run < SHORTEST_RUN { out.len().max(1) } else { run };
+    let step = if run < MIN_RUN { out.len().max(1) } else { run };
     for (k, out) in out.chunks_mut(step).enumerate() {
         let first = k * step;
-        if run >= SHORTEST_RUN && all(first, out.len()) {
+        if run >= MIN_RUN && all(first, out.len()) {
             // SAFETY: all elements of the run are readable, at consecutive addresses; `out` is the tile's own.
             unsafe { relaxed::load_run(out, addr(first)) };
         } else {
@@ -126,13 +126,13 @@ unsafe fn store_runs<T: Mem>(
     val: impl Fn(usize) -> T,
 ) {
     let n = Shape::new(shape).elements();
-    let step = if run < SHORTEST_RUN { n.max(1) } else { run }.min(n);
+    let step = if run < MIN_RUN { n.max(1) } else { run }.min(n);
     let mut aside = Buffer::new(step);
     let mut first = 0;
     while first < n {
         let out = &mut aside.uninit()[..step.min(n - first)];
         fill(out, |i| val(first + i));
-        if run >= SHORTEST_RUN && all(first, out.len()) {
+        if run >= MIN_RUN && all(first, out.len()) {
             // SAFETY: all elements of the run are writable, at consecutive addresses, and `fill` has written the values.
             unsafe { relaxed::store_run(addr(first), out) };
         } else {

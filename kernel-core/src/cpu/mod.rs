@@ -1,4 +1,4 @@
-//! The CPU backend: what one program does to whole tiles, programs spread over the cores.
+//! The CPU backend: the operations of one program on whole tiles, and the launch of programs on all cores.
 //!
 //! The code that the compiler emits calls these functions with closures over linear element indices. They are
 //! inlined, so that a tile expression becomes one loop that LLVM vectorises for the target features of the entry it is

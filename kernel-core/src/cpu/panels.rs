@@ -4,7 +4,7 @@
 /// Columns of a panel.
 pub const WIDTH: usize = 16;
 
-/// What the elements of operands are widened to, and sums are made of.
+/// The type to which operands are widened, and of the sums.
 pub trait Number: Copy + Default + Send + Sync + 'static {
     /// Adds `a·b` to `c`, each element in the order of `k`. `a` is `[m, k]`; `b` is `[k, WIDTH]` for every [`WIDTH`]
     /// columns, one panel after the other; `c` is `[m, WIDTH * panels]`.

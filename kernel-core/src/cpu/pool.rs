@@ -7,30 +7,33 @@ use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
 
-/// Of a cache line, and of any vector.
+/// The alignment of a cache line and of every vector.
 const ALIGN: usize = 64;
-const SMALLEST: usize = 8; // log2 of its bytes
-const CLASSES: usize = 20; // up to 128 MiB; larger ones are not kept
-const KEPT: usize = 16; // of one class, per thread
+/// The smallest class, as the logarithm of its bytes.
+const MIN_CLASS: usize = 8;
+/// Classes up to 128 MiB. Larger blocks are not kept.
+const CLASSES: usize = 20;
+/// Free blocks of one class that a thread keeps.
+const MAX_FREE_BLOCKS: usize = 16;
 
-/// What a program panics with where a tile does not fit into memory; `launch` unwinds with it.
+/// The payload of the panic of a program whose tile does not fit into memory. `launch` unwinds with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// What was asked for.
+    /// The size of the allocation.
     pub bytes: u64,
 }
 
 struct Pool {
-    free: [[*mut u8; KEPT]; CLASSES],
+    free: [[*mut u8; MAX_FREE_BLOCKS]; CLASSES],
     count: [usize; CLASSES],
 }
 
 impl Pool {
-    /// Gives everything back that is kept.
+    /// Frees all kept blocks.
     fn clear(&mut self) {
         for class in 0..CLASSES {
             for &p in &self.free[class][..std::mem::take(&mut self.count[class])] {
-                // SAFETY: `release` put it there, from an allocation of this class. Nobody has it now.
+                // SAFETY: `release` put it there, from an allocation of this class. It is not in use.
                 unsafe { dealloc(p, layout(class)) };
             }
         }
@@ -45,19 +48,19 @@ impl Drop for Pool {
 
 thread_local! {
     static POOL: UnsafeCell<Pool> =
-        const { UnsafeCell::new(Pool { free: [[std::ptr::null_mut(); KEPT]; CLASSES], count: [0; CLASSES] }) };
+        const { UnsafeCell::new(Pool { free: [[std::ptr::null_mut(); MAX_FREE_BLOCKS]; CLASSES], count: [0; CLASSES] }) };
 }
 
 /// # Panics
 /// There are no allocations of that size.
 fn class_of(bytes: usize) -> usize {
-    let size = bytes.max(1 << SMALLEST).checked_next_power_of_two().expect("tile too large");
-    size.trailing_zeros() as usize - SMALLEST
+    let size = bytes.max(1 << MIN_CLASS).checked_next_power_of_two().expect("tile too large");
+    size.trailing_zeros() as usize - MIN_CLASS
 }
 
 /// Of a class as [`class_of`] gives it, so that the shift is of less than the bits of a `usize`.
 fn layout(class: usize) -> Layout {
-    Layout::from_size_align(1 << (class + SMALLEST), ALIGN).expect("tile too large")
+    Layout::from_size_align(1 << (class + MIN_CLASS), ALIGN).expect("tile too large")
 }
 
 #[inline(never)]
@@ -76,7 +79,7 @@ fn acquire(bytes: usize) -> NonNull<u8> {
     })
 }
 
-/// The same, once what this thread keeps has been given back. There is no panic hook to be run where memory is short.
+/// Allocates after all blocks that this thread keeps were freed. It fails without the panic hook, which may allocate.
 #[cold]
 fn acquire_cleared(class: usize) -> NonNull<u8> {
     // SAFETY: as in `acquire`.
@@ -93,7 +96,7 @@ fn release(p: NonNull<u8>, bytes: usize) {
         // SAFETY: no reference to the pool outlives this closure, which calls nothing that could make another.
         let pool = unsafe { &mut *pool.get() };
         match pool.count.get_mut(class) {
-            Some(count) if *count < KEPT => {
+            Some(count) if *count < MAX_FREE_BLOCKS => {
                 pool.free[class][*count] = p.as_ptr();
                 *count += 1;
                 true
@@ -107,7 +110,7 @@ fn release(p: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Room for elements, which may be uninitialised and are never dropped.
+/// Memory for elements, which may be uninitialised and are never dropped.
 pub struct Buffer<T> {
     start: NonNull<T>,
     len: usize,

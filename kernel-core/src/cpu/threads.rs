@@ -7,7 +7,7 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::io;
 use std::num::NonZero;
 
-/// Of this process: a child of a fork has none of its parent's threads.
+/// The pool of this process. A child of a fork has none of its parent's threads.
 static POOL: PerProcess<Option<ThreadPool>> = PerProcess::new();
 
 /// How many threads programs are to run on: `RAYON_NUM_THREADS`, else as many as the process has processors. No thread

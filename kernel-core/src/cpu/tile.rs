@@ -1,4 +1,4 @@
-//! Tiles and what makes them from one another.
+//! Tiles, and the operations that make tiles from tiles.
 
 use super::Mem;
 use super::pool::Buffer;

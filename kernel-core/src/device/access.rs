@@ -15,7 +15,7 @@ const fn access_bytes<T: Mem, const V: usize>() -> usize {
     if V * T::BYTES > 16 { 16 } else { V * T::BYTES }
 }
 
-/// What the loops over groups rely on: registers are whole groups, and groups whole accesses.
+/// The condition of the loops over groups: registers are whole groups, and groups whole accesses.
 const fn check_groups<T: Mem, const R: usize, const V: usize>() {
     assert!(R.is_multiple_of(V), "registers come in whole groups");
     assert!(V.is_multiple_of(access_bytes::<T, V>() / T::BYTES), "a group is a whole number of accesses");

@@ -1,4 +1,4 @@
-//! Types that registers and memory hold, and how they lie in the words of an access.
+//! The types that registers and memory hold, and their layout in the words of an access.
 
 use crate::scalar::Scalar as Mem;
 
@@ -79,7 +79,7 @@ pub fn widen<T: Mem>(v: T) -> Wide {
     }
 }
 
-/// What atomic `OP` leaves in memory.
+/// The value that atomic `OP` stores.
 #[inline(always)]
 pub fn combine<T: Mem, const OP: u32>(old: T, v: T) -> T {
     use super::atomic;

@@ -1,4 +1,4 @@
-//! What lowered, thread-level code calls: one thread of a program, its registers, and the hardware steps it takes.
+//! The library of lowered, thread-level code: one thread of a program, its registers, and the hardware steps it takes.
 //!
 //! Two layers. [`hw`] holds the primitive steps, once as inline PTX and once as calls into the emulated SM; everything
 //! above it is generic and the same on both, so that the emulator runs the code that goes to PTX.
@@ -22,7 +22,7 @@ mod tensor;
 
 pub use crate::asm_of_elements as asm;
 use crate::scalar::Cast;
-/// What registers and memory hold.
+/// The types that registers and memory hold.
 pub use crate::scalar::Scalar as Mem;
 /// The operations of [`atomic()`].
 pub use crate::scalar::atomic_op as atomic;

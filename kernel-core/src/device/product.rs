@@ -168,7 +168,7 @@ fn by_parts<D: Mem, const RD: usize, const R: usize>(mut acc: [D; RD], f: impl F
     acc
 }
 
-/// The words of a fragment; `of_f32` is what an f32 becomes.
+/// The words of a fragment; `of_f32` converts an f32.
 #[inline(always)]
 fn round<A: Mem, const W: usize>(words: [u32; W], of_f32: impl Fn(u32) -> u32) -> [u32; W] {
     each(|w| if A::BYTES == 4 { of_f32(words[w]) } else { words[w] })
@@ -200,11 +200,11 @@ pub(super) fn nearest(bits: u32) -> u32 {
     if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
 }
 
-/// The nearest tf32 of what the nearest tf32 leaves.
+/// The nearest tf32 of the difference from the nearest tf32.
 #[inline(always)]
 fn rest(bits: u32) -> u32 {
     let (x, high) = (f32::from_bits(bits), f32::from_bits(nearest(bits)));
-    // What is infinite or no number has no rest.
+    // An infinity or NaN has no rest.
     if bits & 0x7F80_0000 == 0x7F80_0000 { 0 } else { nearest((x - high).to_bits()) }
 }
 

@@ -3,10 +3,10 @@
 
 use super::{Mem, each, hw, shuffle};
 
-/// A value, or none, such as what comes before the first element. The value of none is any.
+/// A value, or none, such as the prefix of the first element. If it is none, the value is arbitrary.
 pub type Maybe<T> = (bool, T);
 
-/// What lanes exchange: a tuple with a value for each tile of a scan.
+/// The values that lanes exchange: a tuple with a value for each tile of a scan.
 pub trait Exchange: Copy {
     /// The values of lane `lane % 32`. Every lane of the warp takes part.
     fn of_lane(self, lane: u32, site: u32) -> Self;

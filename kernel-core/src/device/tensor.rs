@@ -312,7 +312,7 @@ pub fn wgmma_done<D: Mem, const R: usize, const LATER: u32, const N: usize>(mut 
     acc
 }
 
-/// Registers of which nobody reads what is in them.
+/// Registers whose contents are never read.
 #[inline(always)]
 pub fn unset<T: Mem, const R: usize>() -> [T; R] {
     super::each(|_| T::from_bits64(hw::any_word() as u64))

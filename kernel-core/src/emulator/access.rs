@@ -8,10 +8,10 @@ use super::report::Kind;
 use super::shadow::AccessKind;
 use super::vector_clock::{Agent, Observer};
 
-/// So often a thread may load from an address by an atomic while nobody stores anything.
+/// The most atomic loads of a thread from one address without a store to memory.
 const MAX_LOADS: u32 = 1 << 16;
 
-/// A step whose accesses an agent makes, after what certain threads have done.
+/// A step whose accesses an agent makes, ordered after earlier steps of certain threads.
 pub struct Asynchronous {
     pub name: &'static str,
     pub now: Epoch,

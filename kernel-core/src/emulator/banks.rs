@@ -9,14 +9,14 @@ use std::ops::Range;
 
 use super::report::SharedSite;
 
-/// Instructions of one warp between two barriers that are kept; later ones are not counted.
-const KEPT: usize = 1 << 16;
+/// The most instructions of one warp between two barriers. Later ones are not counted.
+const MAX_INSTRUCTIONS: usize = 1 << 16;
 const BANKS: u32 = 32;
 
 /// An access within its call, as lanes agree on it.
 #[derive(Clone, Copy)]
 pub struct Access {
-    /// Index of the line and direction.
+    /// The index of the line and direction in `sites`.
     slot: u16,
     /// How many calls of that line this thread made before.
     call: u32,
@@ -100,7 +100,7 @@ impl Banks {
             // The first lane to come here, or one that went another way before.
             _ => match warp.index.entry(key) {
                 Entry::Occupied(at) => *at.get(),
-                Entry::Vacant(_) if warp.instructions.len() == KEPT => return,
+                Entry::Vacant(_) if warp.instructions.len() == MAX_INSTRUCTIONS => return,
                 Entry::Vacant(new) => {
                     warp.instructions.push(Instruction { key, lanes: 0, bytes: bytes as u8, offsets: [0; 32] });
                     *new.insert(warp.instructions.len() - 1)
@@ -114,7 +114,8 @@ impl Banks {
         warp.next[lane] = at + 1;
     }
 
-    /// Counts what the warps of these threads did since the last time: all lanes have come to a barrier or to the end.
+    /// Counts the accesses of the warps of these threads since the last call: all lanes have come to a barrier or to
+    /// the end.
     pub fn flush(&mut self, threads: Range<u32>) {
         for warp in &mut self.warps[threads.start as usize / 32..threads.end.div_ceil(32) as usize] {
             for i in warp.instructions.drain(..) {

@@ -12,7 +12,7 @@ use super::vector_clock::Actor;
 /// Threads go by their number in the cluster: those of CTA 0 come first. Warps never span CTAs.
 #[derive(Clone, Copy)]
 pub struct Cluster {
-    /// Of one CTA.
+    /// The state of one CTA.
     pub threads: u32,
     pub ctas: u32,
 }
@@ -38,14 +38,14 @@ impl Cluster {
         cta * self.threads..(cta + 1) * self.threads
     }
 
-    /// The warp or warpgroup (`size` threads) of a thread, or what there is of it.
+    /// The threads of the warp or warpgroup (`size` threads) of a thread, as far as the CTA has them.
     pub fn group_of(self, thread: u32, size: u32) -> Range<u32> {
         let cta = self.threads_of(self.cta_of(thread));
         let first = thread - (thread - cta.start) % size;
         first..(first + size).min(cta.end)
     }
 
-    /// What messages call a thread, or another unit of `size` threads, by one of its threads.
+    /// The name in messages of a thread, or of another unit of `size` threads, by one of its threads.
     pub fn name_of(self, thread: u32, size: u32) -> String {
         let number = thread % self.threads / size;
         if self.ctas == 1 { number.to_string() } else { format!("{number} of CTA {}", self.cta_of(thread)) }
@@ -81,7 +81,7 @@ impl Machine {
         SharedAddress { cta: self.rank, off }
     }
 
-    /// What messages call a thread.
+    /// The name of a thread in messages.
     pub fn name(&self, thread: u32) -> String {
         self.cluster.name(thread)
     }
@@ -127,7 +127,7 @@ impl Machine {
         cta < self.cluster.ctas
     }
 
-    /// Whether the current thread may reach into the shared memory of a CTA by an access that goes in this epoch.
+    /// Whether the current thread may access the shared memory of a CTA in this epoch.
     pub fn reach(&mut self, cta: u32, access: Epoch) -> bool {
         if cta == self.rank {
             return true;

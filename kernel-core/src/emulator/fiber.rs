@@ -92,7 +92,7 @@ impl Drop for Fibers {
     fn drop(&mut self) {
         for mut fiber in self.fibers.drain(..) {
             if cfg!(panic = "abort") {
-                // SAFETY: what is on the stack leaks; nothing outside refers to it.
+                // SAFETY: the values on the stack leak; nothing outside refers to them.
                 unsafe { fiber.force_reset() };
             } else {
                 fiber.force_unwind();

@@ -9,7 +9,7 @@ use super::report::Kind;
 use super::shadow::AccessKind;
 use super::vector_clock::Agent;
 
-/// The groups of one thread and one kind of operation: what it began since the last commit, and what it committed.
+/// The groups of one thread and one kind of operation: the operations since the last commit, and the committed groups.
 #[derive(Default)]
 pub struct Groups {
     /// The line of an operation that is not committed yet.
@@ -30,7 +30,7 @@ impl Groups {
         self.last = Some(now);
     }
 
-    /// Waits until at most `pending` groups are open: what began before the time returned is complete.
+    /// Waits until at most `pending` groups are open: operations that began before the returned time are complete.
     pub fn wait(&mut self, pending: u32) -> Option<u64> {
         let done = self.committed.len().saturating_sub(pending as usize);
         self.committed.drain(..done).next_back().map(|group| group.0)
@@ -89,7 +89,7 @@ impl Machine {
         }
     }
 
-    /// The current thread comes to its end: nothing of what it began may still run.
+    /// The current thread ends: none of its operations may still run.
     pub fn finish_work(&mut self) {
         let work = &self.tensor.threads[self.current as usize];
         let kinds = [("wgmma", &work.products), ("tma store", &work.stores), ("cp_async", &work.copies)];

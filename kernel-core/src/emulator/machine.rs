@@ -37,7 +37,7 @@ pub struct Machine {
     pub at_cluster_barrier: u32,
     pub reached: Reached,
     pub in_warp: Vec<u32>,
-    /// Each lane's word of a shuffle and the lane it wants; then what it gets.
+    /// Each lane's word of a shuffle and its source lane; then the word that it receives.
     words: Vec<(u32, u32)>,
     results: Vec<u32>,
     pub order: Order,
@@ -52,7 +52,7 @@ pub struct Machine {
     pub banks: Banks,
     pub report: Report,
     failure: Option<Failure>,
-    /// How often a thread has loaded from an address by an atomic since somebody wrote to memory.
+    /// The number of atomic loads of a thread from an address since the last write to memory.
     pub asked: HashMap<(u32, u64), u32>,
     random: Random,
 }
@@ -128,17 +128,17 @@ impl Machine {
     }
 
     /// Runs every program of the grid.
-    pub fn run(mut self, slots: &[u64]) -> Result<Report, Failure> {
+    pub fn run(mut self, words: &[u64]) -> Result<Report, Failure> {
         assert!(CURRENT.get().is_null(), "a launch inside a launch");
         let machine = &raw mut self;
         CURRENT.set(machine);
         let _installed = Installed;
-        let (slots, Program { name, run, .. }): (*const [u64], _) = (slots, self.code);
+        let (words, Program { name, run, .. }): (*const [u64], _) = (words, self.code);
         let body = move |thread: u32, suspend: *const Suspend| {
             with(|m| m.suspends[thread as usize] = suspend);
-            // SAFETY: the caller of `launch` vouches for the code with these slots, which outlive the fibers: `run`
-            // drops them before it returns.
-            unsafe { run(&*slots) };
+            // SAFETY: the caller of `launch` vouches for the code with these argument words, which outlive the fibers:
+            // `run` drops them before it returns.
+            unsafe { run(&*words) };
             with(|m| {
                 m.finish_work();
                 m.end_thread();
@@ -198,7 +198,7 @@ impl Machine {
         self.random.shuffle(&mut self.runnable[from..]);
     }
 
-    /// Takes a thread out of those that can go on.
+    /// Removes a thread from those that can continue.
     pub fn not_runnable(&mut self, thread: u32) {
         self.runnable.retain(|&t| t != thread);
     }
@@ -248,15 +248,15 @@ impl Machine {
         next
     }
 
-    /// Nobody can go on: the threads wait for others that will not come.
+    /// Reports a deadlock: no thread can continue.
     fn stuck(&mut self) {
         if self.stuck_at_registers() || self.stuck_at_mbarrier() {
             return;
         }
-        // The barrier of a cluster waits for somebody who waits at something else.
+        // A barrier of the cluster waits for a thread that waits for something else.
         let waits = |s: &State| !matches!(s, State::Finished | State::AtClusterBarrier { .. });
         let first = self.states.iter().position(waits).expect("somebody waits") as u32;
-        // Among those that wait, the step that most others do not share tells most. First of the same CTA.
+        // The most useful step to report is one that few waiting threads have in common, first of the same CTA.
         let here = self.states[first as usize];
         let own = self.cluster.threads_of(self.cluster.cta_of(first));
         let mut all = own.chain(0..self.cluster.size());

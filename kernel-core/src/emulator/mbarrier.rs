@@ -14,11 +14,11 @@ const MAX_COUNT: u32 = (1 << 20) - 1;
 
 pub struct Mbarrier {
     arrivals: u32,
-    /// Of the current phase: arrivals and bytes that are missing, and its parity.
+    /// The missing arrivals and bytes of the current phase, and its parity.
     pending: u32,
     bytes: i64,
     parity: u32,
-    /// What everybody who arrived so far knew, and what of it complete phases publish.
+    /// The joined clocks of the threads that arrived, and the part that complete phases publish.
     gathering: VectorClock,
     published: Rc<VectorClock>,
     initialised: Epoch,
@@ -32,12 +32,12 @@ pub struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// What is missing to complete the phase.
+    /// The arrivals and bytes that the phase still needs.
     fn missing(&self) -> String {
         format!("{} of {} arrivals and {} bytes are missing", self.pending, self.arrivals, self.bytes)
     }
 
-    /// At the end of a program: what of it still goes on, and on which line it began.
+    /// At the end of a program: the phase that is not complete or not waited for, and the line where it began.
     pub fn unwaited(&self) -> Option<(u32, String)> {
         if let Some(site) = self.loading.or(self.loaded) {
             return Some((site, "nobody has waited for this load by".into()));
@@ -81,7 +81,7 @@ impl Machine {
         true
     }
 
-    /// What the current thread initialised is seen by the asynchronous proxy.
+    /// The asynchronous proxy sees the mbarriers that the current thread initialised.
     pub fn mbarriers_ready(&mut self) {
         let current = self.current;
         self.order.proxy_fence(current);
@@ -202,7 +202,7 @@ impl Machine {
         self.complete_phase(at);
     }
 
-    /// Nobody can go on: tells of a thread that waits at an mbarrier, if there is one.
+    /// In a deadlock: reports a thread that waits at an mbarrier, if there is one.
     pub fn stuck_at_mbarrier(&mut self) -> bool {
         let waiting = |s: &State| matches!(s, State::AtMbarrier { .. });
         let Some(first) = self.states.iter().position(waiting) else { return false };

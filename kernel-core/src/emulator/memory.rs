@@ -6,7 +6,7 @@ use super::report::{Kind, Options, Region};
 use super::shadow::{AccessKind, Check, RaceKind, Shadow};
 use super::vector_clock::{Agent, Observer};
 
-/// What is wrong with an access, before the machine adds who and where.
+/// The failure of an access, before the machine adds the thread and the line.
 pub struct Fault {
     pub kind: Kind,
     pub message: String,
@@ -60,12 +60,12 @@ pub struct Request<'a> {
     pub kind: AccessKind,
     pub now: Epoch,
     pub by: &'a Observer,
-    /// What an asynchronous step is called.
+    /// The name of an asynchronous step.
     pub name: Option<&'static str>,
     /// By the asynchronous proxy.
     pub proxy: bool,
     pub bytes: usize,
-    /// What a store of a thread writes: races of equal values are benign.
+    /// The value of a store of a thread: races of equal values are benign.
     pub value: Option<u128>,
 }
 
@@ -144,7 +144,7 @@ impl Global {
         }
     }
 
-    /// Checks an access; what passes may be carried out.
+    /// Checks an access. An access that passes may be executed.
     #[inline]
     pub fn check(&mut self, addr: u64, r: &Request<'_>) -> Result<(), Fault> {
         if !addr.is_multiple_of(r.bytes as u64) {
@@ -193,7 +193,7 @@ impl Global {
         Err(Fault::new(kind, format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr))))
     }
 
-    /// Whether what lies there may be read before the launch in front has ended.
+    /// Whether memory at this address may be read before the previous launch has ended.
     pub fn is_early(&self, addr: u64) -> bool {
         let here = |g: &&Region| addr >= g.start && addr - g.start < g.bytes;
         let mut at = self.regions.iter().map(|(g, _)| g).filter(here).peekable();
@@ -259,7 +259,7 @@ pub unsafe fn write(p: *mut u8, bytes: usize, v: u128) {
     unsafe { p.copy_from_nonoverlapping(v[..bytes].as_ptr(), bytes) };
 }
 
-/// The dynamic shared memory of a CTA, of one program at a time. What a program leaves there stays, as on hardware.
+/// The dynamic shared memory of a CTA, of one program at a time. A later program finds its contents, as on hardware.
 pub struct Shared {
     cta: u32,
     data: Vec<u128>,

@@ -49,7 +49,7 @@ pub use tensor_map::TensorMap;
 pub const MAX_THREADS: u32 = 1024;
 /// CTAs of the largest cluster that every device with clusters takes.
 pub const MAX_CTAS: u32 = 8;
-/// Threads that can be told apart; hardware takes more.
+/// The most threads that the machine tells apart. Hardware takes more.
 pub const MAX_CLUSTER_THREADS: u32 = 4096;
 
 /// The code of a launch.
@@ -57,7 +57,7 @@ pub const MAX_CLUSTER_THREADS: u32 = 4096;
 pub struct Program {
     /// The kernel's name.
     pub name: &'static str,
-    /// One thread of one program, given the slots.
+    /// One thread of one program, given the argument words.
     pub run: unsafe fn(&[u64]),
     /// Registers of a thread as it begins, of which warpgroups may hand some to each other; 0 if they may not.
     pub registers: u32,
@@ -69,13 +69,13 @@ pub struct Program {
 /// How many threads a launch has, and of which shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Of one thread block ("CTA").
+    /// The threads of one thread block (CTA).
     pub threads: u32,
-    /// Of one CTA.
+    /// The bytes of shared memory of one CTA.
     pub shared_bytes: u32,
     /// Programs, each of them one cluster.
     pub grid: [u64; 3],
-    /// CTAs of each program; 1 for no cluster. They lie side by side along the first axis.
+    /// The CTAs of each program; 1 for no cluster. They are consecutive along the first axis.
     pub ctas: u32,
 }
 
@@ -100,20 +100,20 @@ impl Shape {
     }
 }
 
-/// Runs the programs of a launch, and stops at the first thing found wrong. What they stored until then stays stored.
+/// Runs the programs of a launch, and stops at the first failure. Stores until then keep their effect.
 ///
 /// # Safety
-/// `program` is lowered code for these slots. Each region is memory that it may read, and write if mutable, and that
-/// nobody else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
+/// `program` is lowered code for these argument words. Each region is memory that it may read, and write if mutable,
+/// and that nobody else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
 pub unsafe fn launch(
     program: Program,
     shape: Shape,
-    slots: &[u64],
+    words: &[u64],
     regions: &[Region],
     options: &Options,
 ) -> Result<Report, Failure> {
     match shape.invalid(options) {
         Some(message) => Err(Failure::launch(message, options)),
-        None => machine::Machine::new(program, shape, regions, options).run(slots),
+        None => machine::Machine::new(program, shape, regions, options).run(words),
     }
 }

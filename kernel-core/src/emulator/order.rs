@@ -1,4 +1,4 @@
-//! Which accesses of a launch are ordered (happen before one another), whatever the schedule.
+//! The happens-before order of the accesses of a launch, for every schedule.
 //!
 //! Programs run one after another, so a single clock that ticks at every synchronisation numbers all of them. That
 //! order means nothing by itself: accesses are ordered within a thread, by a barrier of their cluster, CTA or warp, by
@@ -67,7 +67,7 @@ impl Epoch {
     }
 }
 
-/// A point in a thread, and what it knew then.
+/// A point in a thread, and the events that happened before it.
 #[derive(Clone)]
 struct Point {
     thread: u32,
@@ -110,7 +110,7 @@ struct Acquire {
 pub struct Order {
     pub(super) cluster: Cluster,
     pub(super) now: u64,
-    /// Of the current program: its start, its last barrier, the last barrier of each CTA and of each warp.
+    /// The current program: its start, its last barrier, the last barrier of each CTA and of each warp.
     start: u64,
     pub(super) barrier: u64,
     pub(super) ctas: Vec<u64>,
@@ -119,11 +119,11 @@ pub struct Order {
     /// Of every program so far: its start and its acquires. The current one is last.
     starts: Vec<u64>,
     acquired: Vec<Vec<Acquire>>,
-    /// Of each thread: its last fence, and what it has read by relaxed atomics since.
+    /// For each thread: its last fence, and the releases that it has read by relaxed atomics since.
     fences: Vec<Option<Point>>,
     relaxed: Vec<Acquire>,
     locations: HashMap<u64, u32>,
-    /// What was released at each location, in order of time.
+    /// The releases at each location, in order of time.
     releases: Vec<Vec<Release>>,
 }
 
@@ -170,7 +170,7 @@ impl Order {
         self.clocks.pass_barrier(self.cluster.threads_of(cta));
     }
 
-    /// The threads of a cluster meet: all, or those that have not ended.
+    /// A barrier of the threads of a cluster: of all, or of those that have not ended.
     pub fn pass_cluster_barrier(&mut self, threads: &[u32]) {
         if threads.len() as u32 == self.cluster.size() {
             self.now += 1;
@@ -247,7 +247,7 @@ impl Order {
     pub fn atomic(&mut self, kind: AccessKind, thread: u32, addr: u64, relaxed: bool) {
         let fresh = self.releases.len() as u32;
         if kind == AccessKind::AtomicStore {
-            // Whoever sees it knows nothing of what others released here before.
+            // A thread that reads it does not acquire the releases of other threads before it.
             self.locations.insert(addr, fresh);
         }
         let location = *self.locations.entry(addr).or_insert(fresh);
@@ -266,7 +266,7 @@ impl Order {
         self.now += 1;
     }
 
-    /// Whether an earlier access is ordered before what `thread` does now.
+    /// Whether an earlier access is ordered before the current step of `thread`.
     #[inline]
     pub fn before(&self, s: Epoch, thread: u32) -> bool {
         self.before_by_barriers(s, thread) || self.before_by_atomics(s, thread)

@@ -29,7 +29,7 @@ mod unix {
     use std::sync::Once;
     use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-    /// What the handler must know of one launch. It reads nothing else: thread-local storage may allocate on first use.
+    /// The facts of one launch for the handler. It reads nothing else: thread-local storage may allocate on first use.
     struct Slot {
         taken: AtomicBool,
         /// The guard page of the fiber that runs.
@@ -39,7 +39,7 @@ mod unix {
         stack_bytes: AtomicUsize,
     }
 
-    /// Launches at a time; what is beyond goes without a message.
+    /// The launches that run at a time. Further launches get no message.
     static SLOTS: [Slot; 128] = [const {
         Slot {
             taken: AtomicBool::new(false),
@@ -52,7 +52,7 @@ mod unix {
 
     static PAGE: AtomicUsize = AtomicUsize::new(0);
     static INSTALL: Once = Once::new();
-    /// What handled the signals before.
+    /// The previous handlers of the signals.
     static mut BEFORE: [MaybeUninit<libc::sigaction>; 2] = [MaybeUninit::uninit(); 2];
     const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
@@ -197,7 +197,7 @@ mod unix {
         }
     }
 
-    /// A fault elsewhere is for who handled it before.
+    /// A fault elsewhere goes to the previous handler.
     fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         let which = usize::from(signal == libc::SIGBUS);
         // SAFETY: written by `install` before this handler was in place, and never again. A handler is called as it was

@@ -1,4 +1,4 @@
-//! Products of tensor cores on dense matrices, and how operands lie in the registers of a warp.
+//! Products of tensor cores on dense matrices, and the layouts of operands in the registers of a warp.
 
 use crate::device::Mem;
 use crate::scalar::{BF16, F8E4M3, F8E5M2, F16};

@@ -6,7 +6,7 @@ use super::tensor::WARPGROUP;
 
 /// The registers of a CTA's warpgroups.
 pub struct Pool {
-    /// Of a thread, by warpgroup.
+    /// The registers of a thread, by warpgroup.
     held: Vec<u32>,
     /// Given back and not taken yet.
     free: u32,
@@ -59,7 +59,7 @@ impl Machine {
         }
         pool.waiting.push((threads.start, n));
         self.hand_out();
-        // The current thread goes on by itself, not as one of those that were woken.
+        // The current thread continues without being woken.
         let goes_on = self.states[self.current as usize] == State::Running;
         if goes_on {
             self.not_runnable(self.current);
@@ -91,7 +91,7 @@ impl Machine {
         }
     }
 
-    /// Nobody can go on, and some wait for registers; whether that was it.
+    /// In a deadlock: whether threads wait for registers, which is then reported.
     pub fn stuck_at_registers(&mut self) -> bool {
         let waiting = |p: &Pool| p.waiting.first().map(|&(start, n)| (start, n, p.free));
         let Some((start, n, free)) = self.registers.iter().find_map(waiting) else { return false };

@@ -168,13 +168,13 @@ pub enum Kind {
     MissingProxyFence,
     /// Accumulators of a warpgroup's product are read or written before it is waited for.
     RegistersInFlight,
-    /// Asynchronous work that nobody waits for.
+    /// Asynchronous work without a wait for it.
     AsyncPending,
     /// An mbarrier that is not initialised, or that more threads arrive at than it expects.
     Mbarrier,
     /// A CTA reaches into the shared memory of one that may have ended.
     EndedCta,
-    /// A tensor map, a matrix descriptor or a step's place in the protocol is not what hardware takes.
+    /// Hardware does not take a tensor map, a matrix descriptor, or a step at this place of the protocol.
     Protocol,
     /// Threads that must take a step together do not, or wait for what does not come.
     Divergence,

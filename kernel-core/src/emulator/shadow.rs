@@ -1,9 +1,9 @@
-//! Who last touched each piece of memory: finds unordered accesses and reads of what nobody wrote.
+//! The last accesses to each piece of memory. They reveal unordered accesses, and reads of unwritten memory.
 
 use super::order::{Epoch, Order};
 use super::vector_clock::Observer;
 
-/// What an access does; atomics do not race with each other.
+/// The kind of an access. Atomics do not race with each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
     Read,
@@ -70,7 +70,7 @@ pub struct Check<'a> {
     pub by: &'a Observer,
     /// By the asynchronous proxy: what threads stored and it reads, or loaded and it writes, must be fenced.
     pub proxy: bool,
-    /// What happened earlier is past: another program's use of shared memory.
+    /// Forgets all accesses: another program used the shared memory before.
     pub since: u64,
     /// Oldest time at which a write makes memory initialised; `None` if it always is.
     pub written_since: Option<u64>,

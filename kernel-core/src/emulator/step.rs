@@ -1,4 +1,4 @@
-//! The hardware steps of a thread: what the device library calls on the host.
+//! The hardware steps of a thread, which the device library calls on the host.
 
 pub use super::banks::Access;
 use super::cluster::SharedAddress;

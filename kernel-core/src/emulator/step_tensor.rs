@@ -1,4 +1,4 @@
-//! Tensor steps of a thread, and those of asynchronous memory: what the device library calls on the host.
+//! The tensor steps of a thread and the steps of asynchronous memory, which the device library calls on the host.
 
 use super::cluster::SharedAddress;
 use super::machine::{Machine, suspend, with};
@@ -7,7 +7,7 @@ use super::tensor::Operands;
 pub use super::wgmma::Product;
 use crate::device::Mem;
 
-/// Takes a step after which the thread may have to wait, or to stop: then nobody resumes it.
+/// Takes a step after which the thread may have to wait or to stop. A thread that stops is not resumed.
 fn take(step: impl FnOnce(&mut Machine) -> bool) {
     if with(step) {
         suspend();

@@ -1,4 +1,4 @@
-//! What the machine keeps for tensor steps: mbarriers, groups of asynchronous work, operands of collective steps.
+//! The state of the machine for tensor steps: mbarriers, groups of asynchronous work, operands of collective steps.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Fences {
     pub accessed: u32,
 }
 
-/// What a thread brings to a step of tensor cores, and what it gets.
+/// The operands of a thread in a step of tensor cores, and its results.
 #[derive(Clone, Copy)]
 pub struct Operands {
     /// Accumulators of a warpgroup's product, on the thread's stack: one for each two of its `n` columns.
@@ -40,7 +40,7 @@ pub struct Operands {
     pub n: usize,
     /// Descriptors of its operands.
     pub descriptors: [u64; 2],
-    /// Whether what is in the accumulators counts.
+    /// Whether the product is added to the accumulators.
     pub add: bool,
     /// Fragments in registers.
     pub a: [u32; 4],
@@ -141,7 +141,7 @@ impl Machine {
         Some(lanes)
     }
 
-    /// Those who met go on; the current thread does already.
+    /// The threads of a collective step continue; the current thread does already.
     pub fn leave(&mut self, lanes: Range<u32>) {
         let current = self.current;
         lanes.clone().for_each(|t| self.states[t as usize] = State::Running);

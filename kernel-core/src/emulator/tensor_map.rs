@@ -1,9 +1,9 @@
 //! Tensor maps of the emulated SM: the fields that `cuTensorMapEncodeTiled` encodes, in the clear.
 
-/// What a map that was made here starts with.
+/// The first bytes of a map that was made here.
 const MARK: u64 = u64::from_le_bytes(*b"tilemap\0");
 
-/// How boxes of a tensor in global memory lie in shared memory. All dimensions are given fastest first.
+/// The layout of boxes of a tensor in shared memory. All dimensions are given fastest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct TensorMap {
@@ -93,7 +93,7 @@ impl TensorMap {
     }
 }
 
-/// Where a 16-byte piece lies in swizzled shared memory: hardware permutes by the address itself.
+/// The address of a 16-byte piece in swizzled shared memory: hardware permutes by the address itself.
 #[inline]
 pub fn swizzled(off: u32, swizzle: u32) -> u32 {
     off ^ match swizzle {

@@ -12,7 +12,7 @@ use super::vector_clock::Agent;
 struct Row {
     /// Its place in the box.
     off: u32,
-    /// The bytes of it that lie in the tensor, and the address of the first; none if all of it is outside.
+    /// The bytes of it that are inside of the tensor, and the address of the first; none if all of it is outside.
     inside: std::ops::Range<usize>,
     addr: u64,
 }
@@ -52,7 +52,7 @@ fn pieces(addr: u64, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 impl Machine {
-    /// The map, if a box at `off` in shared memory lies as hardware takes it.
+    /// The map, if a box at `off` in shared memory has the alignment that hardware requires.
     ///
     /// # Safety
     /// As [`TensorMap::at`].

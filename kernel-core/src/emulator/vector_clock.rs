@@ -58,7 +58,7 @@ impl VectorClock {
     }
 }
 
-/// What runs beside the threads. Each ends its work in the order in which it began it.
+/// The agents beside the threads. Each completes its work in the order in which it began.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Agent {
     /// Tensor loads that an mbarrier counts, whichever CTA issues them.
@@ -73,7 +73,7 @@ pub enum Agent {
     Copy { thread: u32 },
 }
 
-/// Agents of the whole launch and what is known of them and of threads.
+/// The agents of the whole launch, and the clocks of agents and threads.
 #[derive(Default)]
 pub struct Clocks {
     agents: Vec<Agent>,
@@ -81,7 +81,7 @@ pub struct Clocks {
     used: bool,
     /// By thread: its proxy fences.
     proxy_fences: Vec<Vec<u64>>,
-    /// By agent: what began before the first time was complete for its thread at the second.
+    /// By agent: work that began before the first time is complete for its thread at the second.
     completions: Vec<Vec<(u64, u64)>>,
 }
 
@@ -117,7 +117,7 @@ impl Clocks {
         let mut all = VectorClock::default();
         let mut last: Option<&Rc<VectorClock>> = None;
         for known in threads.filter_map(|t| self.of(t)) {
-            // Threads that met before often share what they know.
+            // Threads after a common barrier often share their clocks.
             if last.is_none_or(|last| !Rc::ptr_eq(last, known)) {
                 all.join(known);
             }
@@ -172,13 +172,13 @@ impl Order {
         (s.is_async()).then(|| self.clocks.agents[(s.thread() - ASYNC) as usize])
     }
 
-    /// A moment between what came before and what comes after.
+    /// A new moment, between all earlier and all later events.
     pub fn tick(&mut self) -> u64 {
         self.now += 1;
         self.now
     }
 
-    /// Adds what a thread has done and knows.
+    /// Adds the events of a thread and its clock.
     pub fn publish(&mut self, thread: u32, into: &mut VectorClock) {
         if let Some(known) = self.clocks.of(thread) {
             into.join(known);
@@ -195,7 +195,7 @@ impl Order {
         into.raise(thread, self.tick());
     }
 
-    /// A thread learns what was published.
+    /// A thread acquires a published clock.
     pub fn learn(&mut self, thread: u32, from: &Rc<VectorClock>) {
         match self.clocks.of(thread) {
             Some(known) if Rc::ptr_eq(known, from) => {}
@@ -222,7 +222,7 @@ impl Order {
         self.clocks.share(threads.iter().copied(), known);
     }
 
-    /// A thread has waited for what an agent began before a time.
+    /// A thread has waited for the work that an agent began before a time.
     pub fn complete(&mut self, thread: u32, agent: Actor, before: u64) {
         self.clocks.of_mut(thread).raise(agent, before);
         let now = self.tick();
@@ -261,7 +261,7 @@ impl Order {
 pub struct Observer {
     first: u32,
     count: u32,
-    /// What was found in order last: neighbouring words mostly have the same past.
+    /// The pair that was last found to be ordered: neighbouring words mostly have the same history.
     ordered: std::cell::Cell<Epoch>,
     fenced: std::cell::Cell<Epoch>,
 }
@@ -283,7 +283,7 @@ impl Observer {
         all
     }
 
-    /// As [`after`](Self::after), but for what atomics order.
+    /// As [`after`](Self::after), without the order by atomics.
     #[inline]
     pub fn after_barriers(&self, order: &Order, s: Epoch) -> bool {
         self.all(|t| order.before_by_barriers(s, t))

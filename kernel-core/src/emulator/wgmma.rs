@@ -16,7 +16,7 @@ pub struct Product {
     pub n: usize,
     /// Whether the left operand comes in registers.
     pub registers: bool,
-    /// Whether the operands lie with rows (left) or columns (right) side by side, instead of `k`.
+    /// Whether the operands are MN-major: consecutive elements are rows (left) or columns (right) instead of `k`.
     pub transposed: [bool; 2],
 }
 
@@ -44,7 +44,7 @@ impl Descriptor {
         Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), swizzle })
     }
 
-    /// Where 16 bytes lie whose first element has number `mn` (row or column) and `k`.
+    /// The address of 16 bytes whose first element has number `mn` (row or column) and `k`.
     fn chunk(&self, kind: Operand, mn: usize, k: usize, transposed: bool) -> u32 {
         let (m, k, per_chunk) = (mn as u32, k as u32, kind.per_chunk() as u32);
         let off = match (transposed, self.swizzle) {

@@ -33,7 +33,7 @@ pub struct F8E4M3(pub u8);
 #[repr(transparent)]
 pub struct F8E5M2(pub u8);
 
-/// How numbers lie in the bits.
+/// The format of the bits.
 struct Format {
     fraction: u32,
     bias: u32,

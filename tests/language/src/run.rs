@@ -27,6 +27,6 @@ pub fn with(config: &'static str) -> LaunchOptions<'static> {
 /// The end of the name of the first variant that takes the call.
 pub fn taken(call: &Call, config: &str) -> &'static str {
     let config = call.desc().configs.iter().find(|c| c.id == config).expect("it is one of them");
-    let variant = config.variants.iter().find(|v| v.satisfied_by(call.slots())).expect("one takes any");
+    let variant = config.variants.iter().find(|v| v.satisfied_by(call.words())).expect("one takes any");
     variant.entry.rsplit("__").next().expect("a name")
 }

@@ -1,4 +1,4 @@
-//! Programs without products that the thread blocks of a cluster share out: reductions of all, and what one block does.
+//! Programs without products that are partitioned over a cluster: reductions over all CTAs, and effects of one CTA.
 
 use tilewright::{AsSlice, AsSliceMut, tile_kernel};
 use tilewright_language_tests::run::{backends, seeds};
@@ -58,7 +58,7 @@ fn rows_of_any_width() {
     }
 }
 
-/// Mean and variance of columns, and the index of the first best one, of rows whose columns are shared out.
+/// Mean and variance of columns, and the index of the first best one, of rows whose columns are partitioned.
 #[tile_kernel(tune(warps = [2], ctas = [4], arch = [90]), grid = [1], emulate = all)]
 fn statistics(x: &[f32], means: &mut [f32], squares: &mut [f32], firsts: &mut [i32], lasts: &mut [i32]) {
     let (r, c) = (arange(4), arange(256));
@@ -107,7 +107,7 @@ fn pairs_and_indices_are_reduced() {
     }
 }
 
-/// What is not shared out is done once: a sum is stored, and added to what others add to. Elements are stored where
+/// What is not partitioned is done once: a sum is stored, and added to what others add to. Elements are stored where
 /// others load them, in an order of their own.
 #[tile_kernel(tune(warps = [2], ctas = [2], arch = [90]), grid = [x.len() / 512], emulate = all)]
 fn once(x: &mut [i32], sums: &mut [i32], total: &mut [i32], counts: &mut [u32], any: &mut [bool]) {
@@ -212,7 +212,7 @@ fn a_barrier_of_one_block_orders_nothing_between_blocks() {
     }
 }
 
-/// Rows that are shared out where the columns are scanned.
+/// Rows that are partitioned where the columns are scanned.
 #[tile_kernel(tune(warps = [1], ctas = [4], arch = [90]), grid = [1], emulate = all)]
 fn scanned(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {
     y.store([0, 0], cumsum(x.tile([0, 0], [8, 64]), 1));

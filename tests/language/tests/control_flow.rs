@@ -109,7 +109,7 @@ mod kernels {
 }
 use kernels::{jumps, numbers};
 
-const ROOM: usize = 64;
+const CAPACITY: usize = 64;
 
 fn jumps_on_the_host(n: u32) -> [u32; 3] {
     let mut seen = 0u32;
@@ -166,7 +166,7 @@ fn labels_returns_and_matches_mean_what_rust_means() {
 /// The numbers that a range has; of a longer one the first that there is no room for is the last.
 fn listed(lo: i128, hi: i128, step: i128) -> Vec<i128> {
     let (mut out, mut i) = (vec![], lo);
-    while out.len() <= ROOM && step != 0 && if step > 0 { i < hi } else { i > hi } {
+    while out.len() <= CAPACITY && step != 0 && if step > 0 { i < hi } else { i > hi } {
         out.push(i);
         i += step;
     }
@@ -196,12 +196,12 @@ macro_rules! check {
                 let way = config.value_of("WAY").expect("a constant");
                 let wanted = wanted(way);
                 // More numbers than there is room for are for the other ways.
-                if wanted.len() > ROOM {
+                if wanted.len() > CAPACITY {
                     continue;
                 }
                 for (name, rt) in [("CPU", tilewright::Runtime::cpu()), ("emulator", tilewright::Runtime::emulator(3))]
                 {
-                    let (mut y, mut count) = (vec![0 as $t; ROOM], [0u32]);
+                    let (mut y, mut count) = (vec![0 as $t; CAPACITY], [0u32]);
                     let options = tilewright::LaunchOptions { config: Some(config.id), ..Default::default() };
                     let call = numbers(&mut y, &mut count, lo as $t, hi as $t, step as $t);
                     rt.launch_with(rt.stream(), call, &options).expect("it runs");

@@ -309,7 +309,7 @@ fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {
     run(512, None).expect("8 programs of 64");
     for config in [None, Some("BLOCK=128,warps=1")] {
         let error = run(1024, config).expect_err("8 programs of 128, not emulated");
-        assert!(matches!(error, Error::NotEmulated { config: "BLOCK=128,warps=1", .. }), "{error}");
+        assert!(matches!(error, Error::NotEmulated { config: "BLOCK=128,warps=1", emulated: None, .. }), "{error}");
         assert!(!error.to_string().contains("grid"), "{error}");
     }
     let error = run(1024, Some("BLOCK=64,warps=1")).expect_err("16 programs");

@@ -149,7 +149,7 @@ where
     let mut c = Matrix::new([m, n], n + pad[2], 3, of);
     let call = product::<T>(view!(a), view!(b), view_mut!(c), k);
     if config.contains("arch=90") && ([m, n, k], pad) == ([64; 3], [0; 3]) {
-        // Columns that are no power of two are not shared out among warpgroups.
+        // Columns that are no power of two are not partitioned among warpgroups.
         let by_warps = config.contains("BM=64,BN=192") && config.contains("warps=8");
         assert_eq!(tilewright_language_tests::run::taken(&call, config) == "tma", !by_warps, "{config}");
     }

@@ -52,13 +52,13 @@ fn number<const BLOCK: usize, const FLAT: usize>(y: &mut [f32], n: usize) {
 fn sizes_are_passed_as_what_counts() {
     let mut y = [0.0f32; 4];
     let sizes = [
-        number(&mut y, 4usize).slots()[2],
-        number(&mut y, 4u64).slots()[2],
-        number(&mut y, 4u32).slots()[2],
-        number(&mut y, 4).slots()[2],
+        number(&mut y, 4usize).words()[2],
+        number(&mut y, 4u64).words()[2],
+        number(&mut y, 4u32).words()[2],
+        number(&mut y, 4).words()[2],
     ];
     assert_eq!(sizes, [4; 4]);
-    let wrong = std::panic::catch_unwind(|| number(&mut [0.0f32; 4], -1).slots()[2]).expect_err("no size");
+    let wrong = std::panic::catch_unwind(|| number(&mut [0.0f32; 4], -1).words()[2]).expect_err("no size");
     assert_eq!(wrong.downcast_ref::<String>().expect("a message"), "-1 is passed for a usize");
 }
 

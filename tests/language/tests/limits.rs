@@ -1,7 +1,7 @@
 //! A kernel of as many arrays and words as there may be.
 
 use tilewright::tile_kernel;
-use tilewright_core::{AsSlice, AsSliceMut, MAX_BUFFERS, MAX_SLOTS};
+use tilewright_core::{AsSlice, AsSliceMut, MAX_ARGUMENT_WORDS, MAX_BUFFERS};
 use tilewright_language_tests::everywhere::everywhere;
 
 /// 32 views of 3 words each, and 32 scalars: the last array is stored by the last words.
@@ -93,8 +93,8 @@ fn widest<const BLOCK: usize>(
 
 #[test]
 fn a_kernel_of_all_words() {
-    let params = || widest::DESCS[0].params.iter().map(|p| p.kind.slots());
-    assert_eq!((params().filter(|&n| n > 1).count(), params().sum::<usize>()), (MAX_BUFFERS, MAX_SLOTS));
+    let params = || widest::DESCS[0].params.iter().map(|p| p.kind.words());
+    assert_eq!((params().filter(|&n| n > 1).count(), params().sum::<usize>()), (MAX_BUFFERS, MAX_ARGUMENT_WORDS));
     let n = 100;
     let x: Vec<Vec<f32>> = (0..16).map(|k| (0..n).map(|i| (i * (k + 1)) as f32).collect()).collect();
     let a: Vec<f32> = (0..32).map(|k| k as f32 / 2.0).collect();

@@ -101,7 +101,7 @@ fn nothing_is_passed_for_what_is_not_there() {
         let mut y = [0.0f32; 8];
         let mut z = [f16::ZERO; 8];
         let none = linear(&ones, None, None::<&[f16]>, None, None::<tilewright_core::ViewMutArg<f32, 2>>, &mut z);
-        assert_eq!((none.slots().len(), none.desc().types), (4, "f16"));
+        assert_eq!((none.words().len(), none.desc().types), (4, "f16"));
         rt.launch(none).expect("it runs");
         assert_eq!(z, ones);
         // SAFETY: the pointer is valid for all elements that the mask leaves.

@@ -6,9 +6,9 @@ use tilewright_core::{AsSlice, AsSliceMut, Call, Element, GridCtx, f8e4m3, f8e5m
 
 fn run(call: Call) {
     let config = &call.desc().configs[0];
-    let grid = (config.grid)(&GridCtx { slots: call.slots(), num_sms: 4 });
-    // SAFETY: the slots are those of the call, whose buffers are borrowed.
-    unsafe { launch(config.cpu, grid, call.slots()) };
+    let grid = (config.grid)(&GridCtx { words: call.words(), num_sms: 4 });
+    // SAFETY: the argument words are those of the call, whose buffers are borrowed.
+    unsafe { launch(config.cpu, grid, call.words()) };
 }
 
 #[tile_kernel(grid = [rows * columns])]

@@ -36,7 +36,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("cluster-part-too-short", "a block's rows begin one row early for each block before it"),
             ("cluster-window-without-rank", "every block of a cluster copies and stores the first block's rows"),
             ("cluster-multicast-of-different-tiles", "operands that differ between blocks are multicast"),
-            ("cluster-every-block-stores", "every block of a cluster stores what is not shared out"),
+            ("cluster-every-block-stores", "every CTA of a cluster stores what is not partitioned"),
             ("cluster-reduces-alone", "a block of a cluster reduces its own part alone"),
         ],
     ),

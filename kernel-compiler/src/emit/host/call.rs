@@ -3,6 +3,7 @@
 use crate::dtype::DType;
 use crate::front::ast::{self, ParamKind};
 use crate::front::instance::Kernel;
+use crate::front::parse::MAX_INSTANCES;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -121,39 +122,44 @@ pub(super) fn trait_items(k: &Kernel) -> TokenStream {
 const MISTAKES: &str = "this kernel has no code: it has mistakes, or syntax that the kernel compiler does not know";
 
 /// What is emitted for a kernel with mistakes beside its errors: its function, and what callers may name of its module.
+/// Its descriptors are [`KernelDesc::FAULTY`](tilewright_core::KernelDesc::FAULTY), since constants of callers are
+/// evaluated although the crate has errors: a constant that panics would be one more error.
 pub fn stub(k: &Kernel) -> TokenStream {
     let (call, name, vis, facade) = (call(k), &k.ast.name, &k.ast.item.vis, &k.ast.facade);
     let implementations = k.choices().into_iter().filter(|c| c.present.iter().all(|(_, is)| *is)).map(|c| {
         let types = c.types.into_iter().map(|(_, t)| host_type(t, &quote! { __k }));
         quote! { impl Types for (#(#types,)*) {} }
     });
+    let (kernels, present) = (k.choices().len(), 1usize << k.ast.optional().count());
     quote! {
         #call
         #[allow(non_snake_case, unused, missing_docs)]
         #vis mod #name {
             use #facade::__private as __k;
             pub trait Types {
-                const DESC: &'static __k::KernelDesc = panic!(#MISTAKES);
-                const PRESENT: &'static [&'static __k::KernelDesc] = panic!(#MISTAKES);
+                const DESC: &'static __k::KernelDesc = __k::KernelDesc::FAULTY;
+                const PRESENT: &'static [&'static __k::KernelDesc] = &[__k::KernelDesc::FAULTY; #present];
             }
             #(#implementations)*
-            pub static DESCS: &[&__k::KernelDesc] = &[];
+            pub static DESCS: &[&__k::KernelDesc] = &[__k::KernelDesc::FAULTY; #kernels];
         }
     }
 }
 
-/// The same for a function of which no kernel can be made: it takes any arguments.
+/// The same for a function of which no kernel can be made: it takes any arguments. How many choices of types it has is
+/// not known, so that there are as many descriptors as a kernel can have.
 pub fn stub_of_function(item: &syn::ItemFn, name: &Ident, facade: &syn::Path) -> TokenStream {
     let (vis, unsafety) = (&item.vis, &item.sig.unsafety);
     let params = item.sig.inputs.iter().map(|_| quote! { _: impl Sized });
     quote! {
         #[allow(unused, clippy::too_many_arguments)]
-        #vis #unsafety fn #name<'__a>(#(#params),*) -> #facade::__private::Call<'__a> { const { panic!(#MISTAKES) } }
+        #vis #unsafety fn #name<'__a>(#(#params),*) -> #facade::__private::Call<'__a> { panic!(#MISTAKES) }
         #[allow(non_snake_case, unused, missing_docs)]
         #vis mod #name {
+            use #facade::__private as __k;
             pub trait Types {}
             impl<T> Types for T {}
-            pub static DESCS: &[&#facade::__private::KernelDesc] = &[];
+            pub static DESCS: &[&__k::KernelDesc] = &[__k::KernelDesc::FAULTY; #MAX_INSTANCES];
         }
     }
 }

@@ -239,7 +239,7 @@ fn implementations(k: &Kernel, keys: &[(Choice, Ident)]) -> TokenStream {
 
 fn param_descs(f: &Func) -> TokenStream {
     let each = f.params.iter().map(|p| {
-        let (name, slot, dtype) = (&p.name, p.slot, format_ident!("{}", format!("{:?}", p.dtype)));
+        let (name, first_word, dtype) = (&p.name, p.first_word, format_ident!("{}", format!("{:?}", p.dtype)));
         let kind = match p.kind {
             ParamKind::Slice { mutable: false } => quote! { Slice },
             ParamKind::Slice { mutable: true } => quote! { SliceMut },
@@ -249,14 +249,14 @@ fn param_descs(f: &Func) -> TokenStream {
             ParamKind::Ptr { mutable: true } => quote! { PtrMut },
             ParamKind::Scalar => quote! { Scalar },
         };
-        quote! { __k::ParamDesc { name: #name, kind: __k::ParamKind::#kind, dtype: __k::DType::#dtype, slot: #slot } }
+        quote! { __k::ParamDesc { name: #name, kind: __k::ParamKind::#kind, dtype: __k::DType::#dtype, first_word: #first_word } }
     });
     quote! { #(#each),* }
 }
 
 fn number(n: &Number) -> TokenStream {
-    let (times, slots) = (n.times, &n.slots);
-    quote! { __k::Number { times: #times, slots: &[#(#slots),*] } }
+    let (times, words) = (n.times, &n.words);
+    quote! { __k::Number { times: #times, words: &[#(#words),*] } }
 }
 
 /// The configuration's descriptor; its functions go to `code`.
@@ -291,13 +291,13 @@ fn instance(
                 Test::Multiple(by) => quote! { Multiple(#by) },
                 Test::Equal(to) => quote! { Equal(#to) },
                 Test::Within(lo, hi) => quote! { Within(#lo, #hi) },
-                Test::AtMost(slot) => quote! { AtMost(#slot) },
+                Test::AtMost(word) => quote! { AtMost(#word) },
             };
             quote! { __k::Guard { of: #of, test: __k::Test::#test } }
         });
         let emulation = if emulated {
             let name = format_ident!("lowered_{t}_{c}_{i}");
-            let count: usize = func.params.iter().map(|p| p.kind.slots()).sum();
+            let count: usize = func.params.iter().map(|p| p.kind.words()).sum();
             let words: String = (0..count)
                 .map(|i| format!("    let a{i}: u64 = a[{i}];\n"))
                 .chain((0..lowered.maps.len()).map(|m| format!("    let map{m}: u64 = a[{}];\n", count + m)))

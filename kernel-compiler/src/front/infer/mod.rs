@@ -163,7 +163,7 @@ impl<'a> Infer<'a> {
 
     fn kernel(&mut self) -> Result<()> {
         let kernel = self.kernel;
-        let mut slot = 0;
+        let mut first_word = 0;
         for p in &kernel.params {
             let (dtype, i) = (self.dtype(&p.elem)?, self.params.len());
             let name = p.name.to_string();
@@ -172,14 +172,16 @@ impl<'a> Infer<'a> {
                 continue;
             }
             let val = match p.kind {
-                ParamKind::Scalar => Val::Run(self.push(Op::Slot { slot }, Type::scalar(dtype), p.name.span().into())),
+                ParamKind::Scalar => {
+                    Val::Run(self.push(Op::Word { word: first_word }, Type::scalar(dtype), p.name.span().into()))
+                }
                 ParamKind::Ptr { .. } => Val::Ptr(Pointer { to: Base::Raw(i), offset: None }),
                 ParamKind::Slice { .. } | ParamKind::View { .. } => Val::Param(i),
             };
             let val = if p.is_optional { Val::Option(Some(Box::new(val))) } else { val };
             self.bind(&name, Binding::Val(val));
-            self.params.push(Param { name, kind: p.kind, dtype, slot });
-            slot += p.kind.slots();
+            self.params.push(Param { name, kind: p.kind, dtype, first_word });
+            first_word += p.kind.words();
         }
         self.block(&kernel.body)?;
         Ok(())

@@ -246,7 +246,7 @@ impl Infer<'_> {
                 StmtKind::Let(v)
                     if matches!(
                         self.values[v.0 as usize].op,
-                        Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. }
+                        Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Word { .. }
                     ) || self.values[v.0 as usize].op.is_elementwise() =>
                 {
                     body.push(*v)

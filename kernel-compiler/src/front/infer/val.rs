@@ -111,8 +111,8 @@ pub(super) struct View {
 
 #[derive(Clone, Debug)]
 pub(super) enum Extents {
-    /// Of a parameter: `rank` dimensions from a slot on, and as many strides behind them.
-    Slots {
+    /// Of a parameter: `rank` dimensions from an argument word on, and as many strides behind them.
+    Words {
         first: usize,
         rank: usize,
     },
@@ -125,7 +125,7 @@ pub(super) enum Extents {
 impl View {
     pub fn rank(&self) -> usize {
         match &self.extents {
-            Extents::Slots { rank, .. } => *rank,
+            Extents::Words { rank, .. } => *rank,
             Extents::Values { dims, .. } => dims.len(),
         }
     }

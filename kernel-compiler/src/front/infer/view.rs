@@ -15,7 +15,7 @@ impl Infer<'_> {
             Val::View(view) => Some(view.clone()),
             Val::Param(p) => match self.params[*p].kind {
                 ParamKind::View { rank, .. } => {
-                    let extents = Extents::Slots { first: self.params[*p].slot + 1, rank };
+                    let extents = Extents::Words { first: self.params[*p].first_word + 1, rank };
                     Some(Rc::new(View { pointer: Pointer { to: Base::Raw(*p), offset: None }, extents }))
                 }
                 _ => None,
@@ -76,9 +76,9 @@ impl Infer<'_> {
     /// The extent of a dimension, or its stride.
     fn view_extent(&mut self, view: &View, axis: usize, is_stride: bool, span: Span) -> Value {
         match &view.extents {
-            Extents::Slots { first, rank } => {
-                let slot = first + axis + if is_stride { *rank } else { 0 };
-                self.push(Op::Slot { slot }, Type::scalar(DType::U64), span)
+            Extents::Words { first, rank } => {
+                let word = first + axis + if is_stride { *rank } else { 0 };
+                self.push(Op::Word { word }, Type::scalar(DType::U64), span)
             }
             Extents::Values { dims, strides } => {
                 if is_stride {
@@ -100,9 +100,9 @@ impl Infer<'_> {
             let axis = self.axis(&axis, view.rank(), c.args[1].span)?;
             return Ok(Val::Run(self.view_extent(&view, axis, name == "stride", c.span)));
         }
-        let slot = match (&base, name, c.args.len()) {
+        let word = match (&base, name, c.args.len()) {
             (Val::Param(p), "len", 1) if matches!(self.params[*p].kind, ParamKind::Slice { .. }) => {
-                self.params[*p].slot + 1
+                self.params[*p].first_word + 1
             }
             (Val::Shared(array), "len", 1) => {
                 return Ok(Val::Int(self.shared[*array].len as i128, Some(DType::U64)));
@@ -126,7 +126,7 @@ impl Infer<'_> {
                 );
             }
         };
-        Ok(Val::Run(self.push(Op::Slot { slot }, Type::scalar(DType::U64), c.span)))
+        Ok(Val::Run(self.push(Op::Word { word }, Type::scalar(DType::U64), c.span)))
     }
 
     /// `v.tile([o..], [E..])` and `v.store([o..], t)`: element addresses and the clip that keeps them inside.
@@ -139,7 +139,7 @@ impl Infer<'_> {
         }
         if name == "store" && !self.is_mut(to) {
             let why = match view.extents {
-                Extents::Slots { .. } => format!("declare it as `mut {called}: ViewMut<{dtype}, {rank}>`"),
+                Extents::Words { .. } => format!("declare it as `mut {called}: ViewMut<{dtype}, {rank}>`"),
                 Extents::Values { .. } => format!("make it of a `*mut {dtype}`"),
             };
             return self.error(Code::NotWritable, c.args[0].span, format!("`{called}` cannot be written: {why}"));
@@ -205,8 +205,8 @@ impl Infer<'_> {
         let (index, mask) = (self.broadcast(index, &shape, span), self.broadcast(mask, &shape, span));
         let place = Address { base: to, index };
         let whole = match view.extents {
-            Extents::Slots { first, .. } => {
-                let number = |k: usize| Number::slot(first + k);
+            Extents::Words { first, .. } => {
+                let number = |k: usize| Number::word(first + k);
                 let dims = (0..rank).map(|d| Dim { extent: number(d), stride: number(rank + d) }).collect();
                 Some(BlockPointer { dims, at: starts })
             }

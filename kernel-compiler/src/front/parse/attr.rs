@@ -223,7 +223,7 @@ impl Parse for Item {
             MAP => Err(syn_error(
                 Code::MapForm,
                 key.span(),
-                "`map` is for a function of elements with a result, without a parameter `out` or `mut`, and makes its \
+                "`map` is for a function of elements with a result, without a parameter that is `mut`, and makes its \
                  `grid` and `requires`: fn f(x: Tile<f32>, a: f32) -> Tile<f32> { a * x }",
             )),
             "crate" => {

@@ -18,12 +18,12 @@ use proc_macro2::{Ident, TokenStream};
 use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use tilewright_types::limits::{MAX_BUFFERS, MAX_RANK, MAX_SLOTS};
+use tilewright_types::limits::{MAX_ARGUMENT_WORDS, MAX_BUFFERS, MAX_RANK};
 
 /// A kernel is built for each combination of the optional parameters that a call has.
 const MAX_OPTIONAL: usize = 4;
 /// Of a kernel with optional parameters: its types, its combinations of arguments and its configurations, multiplied.
-const MAX_INSTANCES: usize = 512;
+pub(crate) const MAX_INSTANCES: usize = 512;
 
 /// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and
 /// for all targets alike.
@@ -237,13 +237,13 @@ fn params(sig: &syn::Signature, d: &Diagnostics) -> Result<Vec<Param>> {
     if let Some(r) = failed {
         return Err(r);
     }
-    let (slots, arrays) = (
-        params.iter().map(|p| p.kind.slots()).sum::<usize>(),
+    let (words, arrays) = (
+        params.iter().map(|p| p.kind.words()).sum::<usize>(),
         params.iter().filter(|p| p.kind != ParamKind::Scalar).count(),
     );
-    if slots > MAX_SLOTS || arrays > MAX_BUFFERS {
+    if words > MAX_ARGUMENT_WORDS || arrays > MAX_BUFFERS {
         let why = format!(
-            "a kernel takes {MAX_BUFFERS} arrays and {MAX_SLOTS} words at most, here are {arrays} and {slots}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
+            "a kernel takes {MAX_BUFFERS} arrays and {MAX_ARGUMENT_WORDS} argument words at most, here are {arrays} and {words}: a view of rank R takes 1 + 2 R words, a slice 2, a pointer or a scalar 1"
         );
         return Err(d.error(Code::TooManyWords, sig.ident.span(), why));
     }

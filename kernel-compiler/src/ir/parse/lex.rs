@@ -26,7 +26,7 @@ impl std::error::Error for ParseError {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A keyword, an operation, a name, or a numbered value, variable or slot.
+    /// A keyword, an operation, a name, or a numbered value, variable or argument word.
     Word(String),
     /// Without a sign.
     Number(String),

@@ -294,8 +294,8 @@ impl Parser {
             _ => return self.error(at, format!("expected {kinds}, found `{kind}`")),
         };
         let dtype = self.dtype()?;
-        let slot = self.params.last().map_or(0, |p| p.slot + p.kind.slots());
-        self.params.push(Param { name, kind, dtype, slot });
+        let first_word = self.params.last().map_or(0, |p| p.first_word + p.kind.words());
+        self.params.push(Param { name, kind, dtype, first_word });
         Ok(())
     }
 
@@ -342,7 +342,7 @@ impl Parser {
         Ok(())
     }
 
-    /// As in `4*s1*s3`.
+    /// As in `4*w1*w3`.
     fn product(&mut self) -> Result<Number> {
         let mut n = Number::constant(1);
         if matches!(self.peek(), Token::Number(_)) {
@@ -352,7 +352,7 @@ impl Parser {
             }
         }
         loop {
-            n.slots.push(self.numbered('s', "a slot")? as usize);
+            n.words.push(self.numbered('w', "an argument word")? as usize);
             if !self.takes("*") {
                 return Ok(n);
             }
@@ -366,7 +366,7 @@ impl Parser {
         } else if self.takes("==") {
             Test::Equal(self.number("a number")?)
         } else if self.takes("<=") {
-            Test::AtMost(self.numbered('s', "a slot")? as usize)
+            Test::AtMost(self.numbered('w', "an argument word")? as usize)
         } else if self.takes_word("in") {
             let from = self.number("a number")?;
             self.mark("..=")?;

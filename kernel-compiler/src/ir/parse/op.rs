@@ -95,7 +95,7 @@ impl Parser {
             "int" => Op::Int(self.number("an integer")?),
             "float" => Op::Float(self.float()?),
             "bool" => Op::Bool(self.bool()?),
-            "slot" => Op::Slot { slot: self.number("a slot")? },
+            "word" => Op::Word { word: self.number("an argument word")? },
             "program_id" => Op::ProgramId(self.number("an axis")?),
             "num_programs" => Op::NumPrograms(self.number("an axis")?),
             "cluster_cta_rank" => Op::ClusterCtaRank,

@@ -14,7 +14,7 @@
 //! - Accesses go to arrays: stores and atomics to those that may be written, and bounds are checked of slices alone.
 //! - A block pointer has as many offsets as dimensions, at least as many as its tile. They are scalars of type `u64`,
 //!   and outside of the array there are zeros.
-//! - Slots are those of the parameters, in guards and block pointers too.
+//! - Argument words are those of the parameters, in guards and block pointers too.
 //! - The rank of a thread block in its cluster is asked for in a cluster alone.
 //! - Statements are numbered in the order of the function.
 
@@ -54,7 +54,7 @@ pub fn verify(f: &Func) -> Result<(), Invalid> {
     let nothing = vec![false; f.vars.len()];
     let mut v = Verifier {
         f,
-        slots: f.params.iter().map(|p| p.kind.slots()).sum(),
+        words: f.params.iter().map(|p| p.kind.words()).sum(),
         ever: vec![false; f.values.len()],
         defined: vec![false; f.values.len()],
         assigned: Some(nothing),
@@ -79,7 +79,7 @@ fn join(a: Assigned, b: Assigned) -> Assigned {
 struct Verifier<'a> {
     f: &'a Func,
     /// How many there are.
-    slots: usize,
+    words: usize,
     /// Values that some statement defines.
     ever: Vec<bool>,
     /// Values that are in reach.
@@ -104,10 +104,12 @@ impl Verifier<'_> {
         check(f.ctas.is_power_of_two() && f.ctas <= 8, || {
             format!("a cluster has 1, 2, 4 or 8 thread blocks, not {}", f.ctas)
         })?;
-        let mut slot = 0;
+        let mut first_word = 0;
         for p in &f.params {
-            check(p.slot == slot, || format!("parameter `{}` begins at slot {}, not {slot}", p.name, p.slot))?;
-            slot += p.kind.slots();
+            check(p.first_word == first_word, || {
+                format!("parameter `{}` begins at argument word {}, not {first_word}", p.name, p.first_word)
+            })?;
+            first_word += p.kind.words();
             if let ParamKind::View { rank, .. } = p.kind {
                 check((1..=MAX_RANK).contains(&rank), || format!("`{}` is a view of rank {rank}", p.name))?;
             }
@@ -119,21 +121,21 @@ impl Verifier<'_> {
             match g.test {
                 Test::Multiple(n) => check(n > 0, || "a guard asks for a multiple of 0".into())?,
                 Test::Within(lo, hi) => check(lo <= hi, || format!("a guard asks for {lo} to {hi}"))?,
-                Test::AtMost(slot) => self.slot(slot)?,
+                Test::AtMost(word) => self.word(word)?,
                 Test::Equal(_) => {}
             }
         }
         f.vars.iter().try_for_each(|v| self.is_type(&v.ty))
     }
 
-    fn slot(&self, slot: usize) -> Result<(), String> {
-        check(slot < self.slots, || format!("there is no slot {slot}: the parameters have {}", self.slots))
+    fn word(&self, word: usize) -> Result<(), String> {
+        check(word < self.words, || format!("there is no argument word {word}: the parameters have {}", self.words))
     }
 
-    /// A constant times slots of the parameters, in order: equal numbers are then written the same.
+    /// A constant times argument words of the parameters, in order: equal numbers are then written the same.
     fn number(&self, n: &Number) -> Result<(), String> {
-        n.slots.iter().try_for_each(|&s| self.slot(s))?;
-        check(n.slots.is_sorted(), || format!("the slots of {n:?} are not in order"))?;
+        n.words.iter().try_for_each(|&w| self.word(w))?;
+        check(n.words.is_sorted(), || format!("the argument words of {n:?} are not in order"))?;
         check(n.times > 0, || format!("{n:?} is no extent and no stride"))
     }
 
@@ -349,7 +351,7 @@ impl Verifier<'_> {
         })?;
         w.dims.iter().try_for_each(|d| self.number(&d.extent).and_then(|()| self.number(&d.stride)))?;
         let last = &w.dims[w.dims.len() - 1].stride;
-        check(!last.slots.is_empty() || last.times == 1, || {
+        check(!last.words.is_empty() || last.times == 1, || {
             format!("the last dimension of a block pointer has the stride {last:?}, not 1")
         })
     }

@@ -36,7 +36,7 @@ impl Verifier<'_> {
             }),
             Op::Float(_) => check(ty.is_scalar() && ty.dtype.is_float(), || format!("a float of type {ty}")),
             Op::Bool(_) => check(ty == Type::scalar(DType::Bool), || format!("a bool of type {ty}")),
-            Op::Slot { slot } => self.read_slot(*slot, &ty),
+            Op::Word { word } => self.read_word(*word, &ty),
             Op::ProgramId(axis) | Op::NumPrograms(axis) => {
                 check(*axis < 3, || format!("a grid has no axis {axis}"))?;
                 self.number_of_program(&ty)
@@ -252,12 +252,12 @@ impl Verifier<'_> {
         check(ty.is_scalar() && ty.dtype.is_int(), || format!("a number of a program of type {ty}"))
     }
 
-    /// A slot is a number; one of a scalar parameter has the bits of its type.
-    fn read_slot(&self, slot: usize, ty: &Type) -> Result<(), String> {
-        self.slot(slot)?;
-        let of_param = |p: &Param| p.slot == slot && p.kind == ParamKind::Scalar && p.dtype == ty.dtype;
+    /// An argument word is a number; one of a scalar parameter has the bits of its type.
+    fn read_word(&self, word: usize, ty: &Type) -> Result<(), String> {
+        self.word(word)?;
+        let of_param = |p: &Param| p.first_word == word && p.kind == ParamKind::Scalar && p.dtype == ty.dtype;
         let fits = ty.is_scalar() && (ty.dtype == DType::U64 || self.f.params.iter().any(of_param));
-        check(fits, || format!("slot {slot} is read as {ty}"))
+        check(fits, || format!("argument word {word} is read as {ty}"))
     }
 
     /// Extents that are not powers of two are padded, which only dimensions of 1 leave as it is.
@@ -325,7 +325,7 @@ impl Verifier<'_> {
             self.is_value(v)?;
             self.scalar(v, None)?;
             let op = self.f.op(v);
-            let constant = matches!(op, Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Slot { .. });
+            let constant = matches!(op, Op::Int(_) | Op::Float(_) | Op::Bool(_) | Op::Word { .. });
             check(constant || op.is_elementwise(), || format!("{v:?} is no arithmetic, in a closure"))?;
             self.op(v)?;
             self.define(v, &mut inner)?;

@@ -4,9 +4,9 @@ use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, Test, Value};
 use crate::passes::block_pointers::origins::Origins;
 
-/// An extent that nothing is beyond: of what no mask limits.
+/// The extent of a dimension that no mask limits.
 pub const UNLIMITED: u64 = (1 << 31) - 128;
-/// Dimensions of an array that tensor maps take.
+/// The most dimensions of a tensor map.
 const MAX_RANK: usize = 5;
 
 const INDEX: &str =
@@ -18,30 +18,31 @@ const NEGATIVE: &str = "an index that no mask limits may be negative: cast signe
 pub struct Found {
     pub dims: Vec<Dim>,
     pub at: Vec<Polynomial>,
-    /// The tile's first dimension is the array's last one.
+    /// Whether the first dimension of the tile is the contiguous one of the array.
     pub across: bool,
-    /// Which dimension's elements are neighbours was left open by the strides.
+    /// Whether the strides left open which dimension is contiguous.
     pub chosen: bool,
     pub guards: Vec<Guard>,
 }
 
 impl Found {
-    /// Tensor maps clip what they store at 16 bytes, and the launcher does not look at constants.
+    /// Whether a tensor map can store to the array. The hardware clips rows at multiples of 16 bytes, and the launcher
+    /// does not check constants.
     pub fn can_be_stored(&self, f: &Func, place: &Address) -> bool {
         let last = &self.dims[self.dims.len() - 1].extent;
-        !last.slots.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
+        !last.words.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
     }
 }
 
-/// What a mask says of one dimension: `begin + lane < end`.
+/// The condition of a mask for one dimension: `begin + lane < end`.
 struct Limit {
     dim: usize,
     begin: Polynomial,
     end: Polynomial,
 }
 
-/// The block pointer of an access to a matrix. `flipped`: the first dimension's elements are neighbours, where the
-/// strides leave that open.
+/// The block pointer of an access to a matrix. `flipped`: the first dimension is contiguous, where the strides leave
+/// that open.
 pub fn find(
     f: &Func,
     sums: &Polynomials,
@@ -57,10 +58,10 @@ pub fn find(
     let mut begins = Origins::new(f, sums);
     let index = sums.of(index).ok_or(INDEX)?;
     let strides = strides(&index).ok_or(INDEX)?;
-    let (unit, slot) = neighbours(&strides, flipped)
+    let (unit, word) = neighbours(&strides, flipped)
         .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
-    // From here on that stride is 1.
-    let known = |s: &Polynomial| if let Some(slot) = slot { s.with_one(slot) } else { s.clone() };
+    // From here on the stride of the contiguous dimension is 1.
+    let known = |s: &Polynomial| if let Some(word) = word { s.with_one(word) } else { s.clone() };
     let rows = 1 - unit;
     let stride = known(&Polynomial::of(&strides[rows]))
         .number()
@@ -86,12 +87,12 @@ pub fn find(
     }
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
         match begins.wrap(begin) {
-            // All of the tile is inside, or none of it wraps around.
+            // The tile is inside of the extent, or it does not wrap around.
             Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
-                extents[d] = Some(Number::slot(w.extent))
+                extents[d] = Some(Number::word(w.extent))
             }
             Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
-            // Without a limit an index below the first one is in memory, too.
+            // Without a limit an index below the first row or column is an element too.
             None if extents[d].is_none()
                 && !begins.counts_up(begin)
                 && !planted!("block-pointer-begins-below-zero") =>
@@ -108,12 +109,12 @@ pub fn find(
     let order = if planted!("block-pointer-extents-swapped") { [rows, unit] } else { [unit, rows] };
     let [columns, rows] = order.map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
     let mut guards: Vec<Guard> =
-        slot.map(|s| Guard::slot(s, Test::Equal(1))).into_iter().chain(begins.guards).collect();
+        word.map(|w| Guard::word(w, Test::Equal(1))).into_iter().chain(begins.guards).collect();
     if let Base::Slice(param) = place.base {
         if !limited || !at.before.is_empty() {
             return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
         }
-        let asked = inside(&rows, &columns, &stride, f.params[param].slot + 1);
+        let asked = inside(&rows, &columns, &stride, f.params[param].first_word + 1);
         let asked = asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?;
         guards.extend(asked.into_iter().filter(|_| !planted!("block-pointer-slice-length-not-asked")));
     }
@@ -124,17 +125,16 @@ pub fn find(
         .unzip();
     dims.extend([
         Dim { extent: rows, stride },
-        Dim { extent: columns, stride: slot.map_or(Number::constant(1), Number::slot) },
+        Dim { extent: columns, stride: word.map_or(Number::constant(1), Number::word) },
     ]);
     at_dims.extend([at.row, at.column]);
     if dims.len() > MAX_RANK {
         return Err("its array has more than five dimensions");
     }
-    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: slot.is_some(), guards })
+    Ok(Found { dims, at: at_dims, across: unit == 0, chosen: word.is_some(), guards })
 }
 
-/// The dimension whose elements are neighbours; with the slot that has to be 1 for it, where the strides leave that
-/// open.
+/// The contiguous dimension, and the argument word that must be 1 for it, where the strides leave that open.
 fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
     let one = Number::constant(1);
     match [strides[0] == one, strides[1] == one] {
@@ -142,18 +142,18 @@ fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usi
         [true, _] => Some((0, None)),
         _ => {
             let d = if flipped { 0 } else { 1 };
-            Some((d, Some(strides[d].as_slot()?)))
+            Some((d, Some(strides[d].as_word()?)))
         }
     }
 }
 
-/// Whether a tensor map takes it; of slots the launcher sees to that.
+/// Whether a tensor map takes a stride. The launcher checks strides that are argument words.
 fn is_stride(stride: &Number, size: u64) -> bool {
-    !stride.slots.is_empty()
+    !stride.words.is_empty()
         || stride.times.checked_mul(size).is_some_and(|bytes| bytes.is_multiple_of(16) && bytes < 1 << 40)
 }
 
-/// Elements from one index to the next, in either dimension.
+/// The strides of both dimensions in elements.
 fn strides(index: &Polynomial) -> Option<[Number; 2]> {
     let mut strides = [None, None];
     for (t, n) in &index.0 {
@@ -171,19 +171,19 @@ fn strides(index: &Polynomial) -> Option<[Number; 2]> {
     Some([rows?, columns?])
 }
 
-/// Where a tile begins.
+/// The offsets of a tile.
 struct Origin {
     row: Polynomial,
     column: Polynomial,
-    /// In dimensions beyond these, with their strides.
+    /// The offsets in further dimensions, with their strides.
     before: Vec<(Number, Polynomial)>,
 }
 
 impl Origin {
-    /// Of an index whose columns are neighbours. What is a multiple of the rows' stride moves along the rows, and what
-    /// has no slots along the columns, unless their mask knows nothing of it, or it is more than a tile's width; all
-    /// else, such as a batch's number times its stride, moves along a dimension of its own. `masks` have where those of
-    /// rows and columns begin.
+    /// The offsets of an index whose columns are contiguous. A term that is a multiple of the stride of the rows is an
+    /// offset of rows. A constant is an offset of columns, and so is a term without argument words that is in the mask
+    /// of the columns or does not exceed the width of the tile. Every other term, such as the number of a batch times
+    /// its stride, gets a dimension of its own. `[row, column]` are the offsets in the masks of rows and columns.
     fn of(
         sums: &Polynomials,
         index: &Polynomial,
@@ -193,29 +193,29 @@ impl Origin {
         size: u64,
     ) -> Option<Origin> {
         let mut at = Origin { row: Polynomial::default(), column: Polynomial::default(), before: vec![] };
-        // Part of what the mask compares, or counted by a loop, of which the mask has what is left.
+        // The mask has the term, or the term is counted by a loop whose remaining count is in the mask.
         let belongs = |mask: &Polynomial, t: &[Factor], n: i128| {
             mask.0.get(t) == Some(&n) || matches!(t, [Factor::Scalar(v)] if sums.end(*v).is_some())
         };
         for (t, &n) in index.0.iter().filter(|(t, _)| t.iter().all(|a| a.lane().is_none())) {
-            let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
-            let others: Vec<Factor> = t.iter().copied().filter(|a| a.slot().is_none()).collect();
+            let words: Vec<usize> = t.iter().filter_map(|a| a.word()).collect();
+            let others: Vec<Factor> = t.iter().copied().filter(|a| a.word().is_none()).collect();
             let term = |t: Vec<Factor>, n: i128| Polynomial([(t, n)].into());
             let times = i128::from(stride.times);
-            if let Some(rest) = without(t, &stride.slots).filter(|_| n % times == 0) {
-                let free = rest.iter().all(|a| a.slot().is_none());
+            if let Some(rest) = without(t, &stride.words).filter(|_| n % times == 0) {
+                let free = rest.iter().all(|a| a.word().is_none());
                 if others.is_empty() || row.map_or(free, |mask| belongs(mask, &rest, n / times)) {
                     at.row = at.row.add(&term(rest, n / times));
                     continue;
                 }
             } else if others.is_empty()
-                || slots.is_empty()
+                || words.is_empty()
                     && (n.unsigned_abs() <= width as u128 || column.is_some_and(|mask| belongs(mask, t, n)))
             {
                 at.column = at.column.add(&term(t.clone(), n));
                 continue;
             }
-            let stride = Number { times: u64::try_from(n).ok()?, slots };
+            let stride = Number { times: u64::try_from(n).ok()?, words };
             if !is_stride(&stride, size) {
                 return None;
             }
@@ -229,19 +229,19 @@ impl Origin {
     }
 }
 
-/// The factors that are left without these slots; none if not all of them are there.
-fn without(t: &[Factor], slots: &[usize]) -> Option<Vec<Factor>> {
+/// The factors without these argument words; none if one of the words is no factor.
+fn without(t: &[Factor], words: &[usize]) -> Option<Vec<Factor>> {
     let mut rest = t.to_vec();
-    for &s in slots {
-        rest.remove(rest.iter().position(|&a| a == Factor::Slot(s))?);
+    for &w in words {
+        rest.remove(rest.iter().position(|&a| a == Factor::Word(w))?);
     }
     Some(rest)
 }
 
-/// The comparisons that a mask is made of, each as an index and what it is below.
+/// The comparisons of a mask, each as an index and its limit.
 fn compared(f: &Func, sums: &Polynomials, mask: Option<Value>) -> Option<Vec<(Polynomial, Polynomial)>> {
     let Some(mask) = mask else { return Some(vec![]) };
-    // Lanes of a comparison, seen from the mask.
+    // The lanes of a comparison in the dimensions of the mask.
     fn collect(
         f: &Func,
         sums: &Polynomials,
@@ -274,11 +274,11 @@ fn compared(f: &Func, sums: &Polynomials, mask: Option<Value>) -> Option<Vec<(Po
     Some(out)
 }
 
-/// The extent of a dimension by a mask, of a tile that begins at `at`.
+/// The extent of a dimension according to a mask, for a tile that begins at `at`.
 fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: &mut Origins) -> Option<Number> {
     let ahead = at.sub(&limit.begin);
     let extent =
-        limit.end.add(&ahead).number().filter(|n| !n.slots.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
+        limit.end.add(&ahead).number().filter(|n| !n.words.is_empty() || (1..=i32::MAX as u64).contains(&n.times))?;
     // `begin + lane < extent - ahead` is `begin + ahead + lane < extent` unless the difference is negative, or a sum is
     // beyond all numbers.
     let counted = || ahead.counts_up() && reaches(f, sums, &ahead, &Polynomial::of(&extent));
@@ -288,7 +288,7 @@ fn extent(f: &Func, sums: &Polynomials, limit: &Limit, at: &Polynomial, begins: 
     .then_some(extent)
 }
 
-/// Whether what a loop has counted is never beyond an extent that the loop ends at.
+/// Whether the count of a loop never exceeds the extent at which the loop ends.
 fn reaches(f: &Func, sums: &Polynomials, counted: &Polynomial, extent: &Polynomial) -> bool {
     let Some((t, &by)) = counted.0.iter().next().filter(|_| counted.0.len() == 1) else { return false };
     let [Factor::Scalar(iv)] = t[..] else { return false };
@@ -299,13 +299,13 @@ fn reaches(f: &Func, sums: &Polynomials, counted: &Polynomial, extent: &Polynomi
     }
 }
 
-/// Whether a number is an extent, or the smaller one of that and another.
+/// Whether a number is an extent, or the minimum of the extent and another number.
 fn at_most(f: &Func, sums: &Polynomials, v: Value, extent: &Polynomial) -> bool {
     sums.of(v).as_ref() == Some(extent)
         || matches!(*f.op(v), Op::Binary(Binary::Min, a, b) if at_most(f, sums, a, extent) || at_most(f, sums, b, extent))
 }
 
-/// `cdiv(n, of)`: in parts of so many, how many there are.
+/// The operands of `cdiv(n, of)`, if a value is one.
 fn parts(f: &Func, sums: &Polynomials, v: Value) -> Option<(Polynomial, i128)> {
     let divided = |v: Value, op: Binary| match *f.op(v) {
         Op::Binary(o, a, b) if o == op => Some((sums.of(a)?, sums.of(b)?.as_constant().filter(|&n| n > 0)?)),
@@ -324,12 +324,12 @@ fn parts(f: &Func, sums: &Polynomials, v: Value) -> Option<(Polynomial, i128)> {
     Some((more.sub(&Polynomial::constant(of - 1)), of))
 }
 
-/// What makes all of a matrix lie in a slice, of which the length is in a slot.
+/// The guards with which a matrix is within a slice, whose length is an argument word.
 fn inside(rows: &Number, columns: &Number, stride: &Number, len: usize) -> Option<Vec<Guard>> {
-    let narrow = match (columns == stride, stride.as_slot()) {
+    let narrow = match (columns == stride, stride.as_word()) {
         (true, _) => vec![],
-        (false, Some(slot)) => vec![Guard { of: columns.clone(), test: Test::AtMost(slot) }],
-        (false, None) if stride.slots.is_empty() => {
+        (false, Some(word)) => vec![Guard { of: columns.clone(), test: Test::AtMost(word) }],
+        (false, None) if stride.words.is_empty() => {
             vec![Guard { of: columns.clone(), test: Test::Within(0, stride.times) }]
         }
         _ => return None,

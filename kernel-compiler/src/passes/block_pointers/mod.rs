@@ -21,7 +21,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 const BLOCK_POINTER: &str = "accessed by a block pointer";
 
-/// Finds the block pointers that there are. It is an error if no operand is `transposed` that should be.
+/// Finds the block pointers of a function. It is an error if `transposed` asks for the other order of an operand, and
+/// the strides of no such operand leave the order open.
 pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) -> Result<Changed, Missed> {
     let f = &*func;
     let sums = Polynomials::new(f);
@@ -102,10 +103,10 @@ fn operands(f: &Func) -> [HashSet<Value>; 2] {
 struct Rewrite {
     f: Func,
     loads: HashMap<Value, Found>,
-    /// In the order of the function's stores.
+    /// The block pointers of stores, in the order of the function.
     stores: std::vec::IntoIter<Option<Found>>,
     wraps: HashMap<Value, Wrap>,
-    /// Where tiles that wrap around begin.
+    /// The first indices of tiles that wrap around.
     begins: HashMap<Value, Value>,
 }
 
@@ -118,7 +119,7 @@ impl Rewrite {
                     let (v, span) = (*v, self.f.values[v.0 as usize].span);
                     out.push(s);
                     let begin = self.number(&w.begin, span, &mut out);
-                    let extent = self.scalar(Op::Slot { slot: w.extent }, span, &mut out);
+                    let extent = self.scalar(Op::Word { word: w.extent }, span, &mut out);
                     let begin = self.scalar(Op::Binary(Binary::Rem, begin, extent), span, &mut out);
                     self.begins.insert(v, begin);
                     continue;
@@ -160,7 +161,7 @@ impl Rewrite {
         let mask = mask.map(&mut transposed_tile);
         let place = Address { base: place.base, index };
         let shape = [ty.shape[1], ty.shape[0]];
-        // Zeros are what there is without.
+        // A block pointer loads zeros outside of the array in any case.
         let load = self.f.push(
             Op::Load { place, mask, other: None, hint, block_pointer },
             Type::tile(ty.dtype, shape),
@@ -175,10 +176,10 @@ impl Rewrite {
         BlockPointer { dims: found.dims, at }
     }
 
-    /// What a sum comes to.
+    /// The statements that compute a sum.
     fn number(&mut self, sum: &Polynomial, span: Span, out: &mut Vec<Stmt>) -> Value {
         let mut total = None;
-        // What is added comes first: no number on the way is negative.
+        // Positive terms come first, so that no partial sum is negative.
         let mut terms: Vec<_> = sum.0.iter().collect();
         terms.sort_by_key(|(_, n)| **n < 0);
         for (factors, &n) in terms {
@@ -205,7 +206,7 @@ impl Rewrite {
     fn factor(&mut self, a: Factor, span: Span, out: &mut Vec<Stmt>) -> Value {
         match a {
             Factor::Lane(_) => unreachable!("no part of where a tile begins"),
-            Factor::Slot(slot) => self.scalar(Op::Slot { slot }, span, out),
+            Factor::Word(word) => self.scalar(Op::Word { word }, span, out),
             Factor::Program(axis) => self.scalar(Op::ProgramId(axis), span, out),
             Factor::Programs(axis) => self.scalar(Op::NumPrograms(axis), span, out),
             Factor::Scalar(v) => v,

@@ -7,10 +7,10 @@ use crate::ir::walk::assigned;
 use crate::ir::{Binary, Func, Guard, Op, Test, Value};
 use std::collections::HashSet;
 
-/// Of a slot that is the number of a row or a column.
-const LARGEST: u64 = 1 << 30;
+/// The largest term of an offset, in rows or columns.
+const MAX_TERM: u64 = 1 << 30;
 
-/// The largest number of a type with signs.
+/// The largest number of a signed type.
 fn most(t: DType) -> u64 {
     (1 << (8 * t.size() - 1)) - 1
 }
@@ -27,25 +27,27 @@ impl<'a> Origins<'a> {
         Origins { f, sums, guards: vec![] }
     }
 
-    fn ask(&mut self, slot: usize, test: Test) {
-        let r = Guard::slot(slot, test);
+    fn ask(&mut self, word: usize, test: Test) {
+        let r = Guard::word(word, test);
         if !self.guards.contains(&r) {
             self.guards.push(r);
         }
     }
 
-    /// Arguments with signs are no negative numbers: as slots these have no sign.
+    /// Asks that signed arguments are not negative: argument words have no sign.
     pub fn signs(&mut self, sums: &[&Polynomial]) {
         let mut todo: Vec<Polynomial> = sums.iter().map(|s| (*s).clone()).collect();
         while let Some(sum) = todo.pop() {
             for a in sum.factors() {
                 match a {
-                    Factor::Slot(slot) => {
+                    Factor::Word(word) => {
                         let signed = self.f.params.iter().find(|p| {
-                            p.slot == slot && p.kind == crate::front::ast::ParamKind::Scalar && p.dtype.is_signed()
+                            p.first_word == word
+                                && p.kind == crate::front::ast::ParamKind::Scalar
+                                && p.dtype.is_signed()
                         });
                         if let Some(p) = signed.filter(|_| !planted!("block-pointer-sign-not-asked")) {
-                            self.ask(slot, Test::Within(0, most(p.dtype)));
+                            self.ask(word, Test::Within(0, most(p.dtype)));
                         }
                     }
                     Factor::Wrapped(tile) => todo.push(self.sums.wrap(tile).begin),
@@ -55,7 +57,7 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// How a tile wraps around that begins so, if it does, and whether it begins there and nowhere else.
+    /// How a tile with this offset wraps around, if it does, and whether the offset has no other term.
     pub fn wrap(&mut self, begin: &Polynomial) -> Option<(Wrap, bool)> {
         let tile = begin.factors().find_map(Factor::wrapped)?;
         let w = self.sums.wrap(tile);
@@ -64,39 +66,39 @@ impl<'a> Origins<'a> {
         Some((w, *begin == Polynomial::factor(Factor::Wrapped(tile))))
     }
 
-    /// Whether a begin is no negative number; what that asks of slots is noted.
+    /// Whether an offset is not negative. The guards for argument words are noted.
     pub fn counts_up(&mut self, begin: &Polynomial) -> bool {
         begin.counts_up() && begin.0.iter().all(|(t, &n)| self.term(t, n))
     }
 
     fn term(&mut self, t: &[Factor], n: i128) -> bool {
-        let slots: Vec<usize> = t.iter().filter_map(|a| a.slot()).collect();
-        let largest = (LARGEST as i128 / n) as u64;
-        match slots[..] {
+        let words: Vec<usize> = t.iter().filter_map(|a| a.word()).collect();
+        let largest = (MAX_TERM as i128 / n) as u64;
+        match words[..] {
             [] if t.is_empty() && largest == 0 => return false,
             [] => {}
-            [slot] => self.ask(slot, Test::Within(0, largest)),
+            [word] => self.ask(word, Test::Within(0, largest)),
             _ => return false,
         }
         t.iter().all(|a| match a {
             Factor::Scalar(v) => self.scalar(*v, &mut HashSet::new()),
-            Factor::Slot(_) | Factor::Program(_) | Factor::Programs(_) => true,
+            Factor::Word(_) | Factor::Program(_) | Factor::Programs(_) => true,
             Factor::Lane(_) | Factor::Wrapped(_) => false,
         })
     }
 
-    /// Whether a number is made without subtraction and signs, or is no larger than one that is.
+    /// Whether a number is computed without subtraction and signed numbers, or is at most such a number.
     fn scalar(&mut self, v: Value, seen: &mut HashSet<Value>) -> bool {
         let f = self.f;
         if !seen.insert(v) {
-            // A variable that is made of itself grows.
+            // A variable that is computed from itself grows.
             return true;
         }
         match *f.op(v) {
             Op::Int(n) => (0..1 << 31).contains(&n),
-            Op::Slot { slot } if f.ty(v).dtype.is_int() => {
+            Op::Word { word } if f.ty(v).dtype.is_int() => {
                 self.ask(
-                    slot,
+                    word,
                     Test::Within(0, if f.ty(v).dtype.is_signed() { most(f.ty(v).dtype) } else { i32::MAX as u64 }),
                 );
                 true
@@ -107,7 +109,7 @@ impl<'a> Origins<'a> {
             Op::Cast(x) => match f.ty(x).dtype {
                 DType::Bool | DType::U8 | DType::U16 | DType::U32 => true,
                 DType::U64 => self.scalar(x, seen),
-                t => t.is_int() && matches!(f.op(x), Op::Slot { .. }) && self.scalar(x, seen),
+                t => t.is_int() && matches!(f.op(x), Op::Word { .. }) && self.scalar(x, seen),
             },
             Op::Binary(Binary::Add | Binary::Mul | Binary::Shl | Binary::Max, a, b) => {
                 self.scalar(a, seen) && self.scalar(b, seen)

@@ -1,5 +1,5 @@
-//! What keeps a function from being partitioned. What every CTA does on its own must be its own, or the same as the
-//! others do.
+//! The reasons why a function cannot be partitioned. An effect of a CTA must belong to its part, or be the same in all
+//! CTAs.
 
 use super::dims::{Dims, Refused};
 use crate::diag::Code;
@@ -7,12 +7,12 @@ use crate::ir::walk::{uses, values, walk, written};
 use crate::ir::{Array, Atomic, Func, MAX_REGISTERS, Op, StmtKind, Value, padded_elements};
 use std::collections::{BTreeMap, HashSet};
 
-/// Dimensions of a value that are parted.
+/// The partitioned dimensions of a value.
 fn count(f: &Func, dims: &Dims, parted: &HashSet<usize>, v: Value) -> usize {
     (0..f.shape(v).len()).filter(|&d| parted.contains(&dims.class(v, d))).count()
 }
 
-/// Of a function whose CTAs share out the rows of products.
+/// Checks a function in which the rows of products are partitioned.
 pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
     let kept = dims.whole.iter().chain(&dims.reduced).find(|(d, _)| parted.contains(&dims.find(*d)));
     if let Some((_, by)) = kept {
@@ -31,10 +31,14 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
                     return Err((Code::ClusterAtomic, "an atomic would be made by every thread block", here));
                 }
                 if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.array())) {
-                    return Err((Code::ClusterMemory, "what one thread block stores another may read", here));
+                    return Err((
+                        Code::ClusterMemory,
+                        "a thread block may read elements that another one stores",
+                        here,
+                    ));
                 }
                 if count(f, dims, parted, *v) > 1 {
-                    return Err((Code::ClusterSharing, "rows and columns of a tile would both be shared out", here));
+                    return Err((Code::ClusterSharing, "rows and columns of a tile would both be partitioned", here));
                 }
                 let of = |d: usize| f.shape(*v)[d];
                 if (0..f.shape(*v).len())
@@ -52,20 +56,20 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
     Ok(())
 }
 
-/// Of the function of one CTA.
+/// Checks the function of one CTA.
 pub(super) fn sizes(f: &Func) -> Result<(), Refused> {
     let threads = f.warps as usize * 32;
     match values(&f.body).find(|&v| padded_elements(f.shape(v)) > MAX_REGISTERS * threads) {
         Some(v) => Err((
             Code::ClusterSharing,
-            "this tile is not shared out: it takes too many registers of each thread",
+            "this tile is not partitioned: it takes too many registers of each thread",
             Some(f.span(v)),
         )),
         None => Ok(()),
     }
 }
 
-/// What a function does to an array.
+/// The accesses of a function to an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -73,7 +77,7 @@ enum Kind {
     Update,
 }
 
-/// Of a function whose CTAs share out another dimension. What is not parted is done by the first of them alone.
+/// Checks a function in which another dimension is partitioned. The first CTA alone stores tiles that are not.
 pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> Result<(), Refused> {
     let uses = uses(f);
     let mut arrays = BTreeMap::<Array, Vec<(Kind, bool, proc_macro2::Span)>>::new();
@@ -89,7 +93,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                 if count(f, dims, parted, *v) > 1 {
                     return Err((
                         Code::ClusterSharing,
-                        "two dimensions of a tile would both be shared out",
+                        "two dimensions of a tile would both be partitioned",
                         Some(here),
                     ));
                 }
@@ -105,13 +109,13 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                             if uses[v.0 as usize] > 0 {
                                 return Err((
                                     Code::ClusterAtomic,
-                                    "one thread block alone would know what the atomic gives",
+                                    "only one thread block would have the result of the atomic",
                                     Some(here),
                                 ));
                             }
                             if !relaxed {
-                                let why = "one thread block makes this atomic, which would order what the others do: \
-                                    add `.relaxed()` if it need not";
+                                let why = "one thread block executes this atomic, which would have to order the accesses \
+                                    of the others: add `.relaxed()` if it need not";
                                 return Err((Code::ClusterAtomic, why, Some(here)));
                             }
                         }
@@ -126,7 +130,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
     for accesses in arrays.values() {
         let mixed = accesses.iter().any(|a| a.0 != accesses[0].0);
         if let Some((.., span)) = accesses.iter().find(|(_, is_parted, _)| mixed && !is_parted) {
-            return Err((Code::ClusterMemory, "what one thread block stores another may read", Some(*span)));
+            return Err((Code::ClusterMemory, "a thread block may read elements that another one stores", Some(*span)));
         }
     }
     Ok(())

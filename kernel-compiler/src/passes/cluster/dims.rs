@@ -1,22 +1,23 @@
-//! The dimensions of a function's tiles, by what they are dimensions of.
+//! The dimensions of a function's tiles, in classes of dimensions that must be partitioned alike.
 
 use crate::diag::Code;
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};
 use proc_macro2::Span;
 
-/// Why a program cannot be partitioned, by which rule, and the place that keeps it from that; none if the program lacks something.
+/// The rule that a program breaks, why it cannot be partitioned, and the place of the obstacle; none if the program lacks
+/// something.
 pub(super) type Refused = (Code, &'static str, Option<Span>);
 
-/// The dimensions of tiles, those that are the same rows or columns in one class.
+/// The dimensions of tiles. Dimensions with the same rows or columns are in one class.
 pub(super) struct Dims {
-    /// First dimension of each value, then of each variable.
+    /// The first dimension of each value, then of each variable.
     pub first: Vec<usize>,
     pub vars: usize,
     parent: Vec<usize>,
-    /// Dimensions that every CTA needs as a whole, and for what.
+    /// The dimensions that every CTA needs as a whole, with the reasons.
     pub whole: Vec<(usize, Value)>,
-    /// Dimensions that are reduced, and by what.
+    /// The dimensions that are reduced, with the reductions.
     pub reduced: Vec<(usize, Value)>,
 }
 
@@ -65,7 +66,7 @@ impl Dims {
         self.parent[a] = b;
     }
 
-    /// Tiles of one shape, element by element.
+    /// Unites the dimensions of tiles of one shape.
     fn same(&mut self, f: &Func, a: Value, b: Value) {
         (0..f.shape(a).len().min(f.shape(b).len())).for_each(|d| self.join(self.dim(a, d), self.dim(b, d)));
     }
@@ -104,7 +105,7 @@ impl Dims {
             }
             Op::Dot { a, b, acc, .. } => {
                 if f.shape(v).len() != 2 {
-                    return Err((Code::ClusterProduct, "products of batches are not shared out", here));
+                    return Err((Code::ClusterProduct, "products of batches are not partitioned", here));
                 }
                 self.same(f, *acc, v);
                 self.join(self.dim(*a, 0), self.dim(v, 0));

@@ -1,5 +1,5 @@
-//! Reductions over the dimension that CTAs share out. Each CTA reduces its part. All CTAs gather the results of all,
-//! and reduce these in the order of the ranks, so that each has the same result.
+//! Reductions over the partitioned dimension. Each CTA reduces its part. All CTAs gather the results of all CTAs and
+//! reduce them in the order of the ranks, so that each has the same result.
 
 use super::CtaPartition;
 use crate::dtype::DType;
@@ -7,13 +7,13 @@ use crate::ir::{Binary, Combine, Op, SharedArray, Stmt, Type, Value, padded_elem
 use std::collections::HashMap;
 
 impl CtaPartition {
-    /// The axis that a reduction is over, if CTAs share it out.
+    /// The axis of a reduction, if it is partitioned.
     pub(super) fn reduced(&self, v: Value) -> Option<usize> {
         let (values, axis) = self.f.op(v).reduced()?;
         (self.parted(values[0]) == Some(axis)).then_some(axis)
     }
 
-    /// Makes a value the reduction of all CTAs.
+    /// Makes a value the reduction over all CTAs.
     pub(super) fn reduce_all(&mut self, v: Value, axis: usize, out: &mut Vec<Stmt>) {
         let reduced = match self.f.op(v).clone() {
             Op::Reduce { values, combine, .. } => self.reduce(v, values, axis, combine, out),
@@ -50,7 +50,7 @@ impl CtaPartition {
         let (best, index) = (self.gather(best, v, out), self.gather(index, v, out));
         let gathered = self.f.ty(index).clone();
         let rank = self.define(Op::ArgReduce { value: best, axis: 0, largest }, ty.clone(), v, out);
-        // All other indices become zero, and the sum is that one.
+        // All other indices become zero, so that the sum is that index.
         let rank = if ty.is_scalar() {
             self.spread(rank, &gathered, v, out)
         } else {
@@ -75,7 +75,7 @@ impl CtaPartition {
         Op::Reduce { values: vec![kept], axis: 0, combine: Combine::Binary(Binary::Add) }
     }
 
-    /// The parts of all CTAs.
+    /// The gathered parts of all CTAs.
     fn gather(&mut self, part: Value, like: Value, out: &mut Vec<Stmt>) -> Value {
         let Type { dtype, shape } = self.f.ty(part).clone();
         let shape = [&[self.f.ctas as usize], &shape[..]].concat();
@@ -86,7 +86,7 @@ impl CtaPartition {
         self.define(gather, Type::tile(dtype, shape), like, out)
     }
 
-    /// A scalar in every element, or the scalar.
+    /// A tile whose elements are all a scalar, or the scalar itself.
     fn spread(&mut self, x: Value, ty: &Type, like: Value, out: &mut Vec<Stmt>) -> Value {
         if ty.is_scalar() { x } else { self.define(Op::Splat(x), ty.clone(), like, out) }
     }
@@ -96,7 +96,7 @@ impl CtaPartition {
         self.f.push(op, ty, span, out)
     }
 
-    /// The same, with values of its own.
+    /// A copy of the closure with new values.
     fn renamed(&mut self, combine: Combine) -> Combine {
         let Combine::Closure { a, b, body, results } = combine else { return combine };
         let mut names = HashMap::new();

@@ -2,9 +2,9 @@
 //! tiles: [`Op::ClusterCtaRank`] selects its part. Values that do not depend on the rank, such as the right operands of
 //! products, are the same in all CTAs.
 //!
-//! Of a function with products each CTA computes a part of the rows of every product, and the elementwise work, loads
-//! and stores that are joined to them. Of another function it computes a part of the widest dimension. CTAs reduce over
-//! that dimension together ([`exchange`]).
+//! In a function with products each CTA computes a part of the rows of every product, with the elementwise work, loads
+//! and stores of these rows. In another function it computes a part of the widest dimension. Reductions over that
+//! dimension combine the parts of all CTAs ([`exchange`]).
 
 mod check;
 mod dims;
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Makes the function of one block of `f.ctas`. It is an error if the CTAs would have to exchange more than operands of
+/// Makes the function of one of `f.ctas` CTAs. It is an error if the CTAs would have to exchange more than operands of
 /// products and results of reductions.
 pub fn run(f: &mut Func) -> Result<Changed, Missed> {
     checked(f).map_err(|(_, missed)| missed)
@@ -57,8 +57,8 @@ fn partition(f: &Func) -> Result<Func, Refused> {
     Ok(out.f)
 }
 
-/// The class of the dimension that CTAs share out where there are no products: that of the most elements, over all
-/// values.
+/// The class of the dimension that is partitioned where there are no products: the one with the most elements, over
+/// all values.
 fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
     let mut classes = BTreeMap::<usize, (usize, usize)>::new();
     for v in values(&f.body) {
@@ -72,7 +72,7 @@ fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|&(_, size)| Reverse(size));
     let Some(&(first, _)) = classes.first() else {
-        return Err((Code::ClusterSharing, "it has no tile that could be shared out", None));
+        return Err((Code::ClusterSharing, "it has no tile that could be partitioned", None));
     };
     let whole = |class: usize| dims.whole.iter().find(|(d, _)| dims.find(*d) == class);
     let enough = |extent: usize| extent.is_multiple_of(f.ctas as usize);
@@ -84,7 +84,7 @@ fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
     })
 }
 
-/// Whether a scalar is not the same in all blocks.
+/// Whether a scalar differs between CTAs.
 pub fn depends_on_rank(f: &Func, v: Value) -> bool {
     let (mut todo, mut seen) = (vec![v], HashSet::new());
     while let Some(v) = todo.pop() {
@@ -97,27 +97,27 @@ pub fn depends_on_rank(f: &Func, v: Value) -> bool {
 }
 
 struct CtaPartition {
-    /// With the original's body, and more and more values.
+    /// The new function. It has the body of the original, and gets further values.
     f: Func,
     dims: Dims,
     parted: HashSet<usize>,
-    /// First of a block's rows, by how many it has and as which type.
+    /// The first row of a CTA, by the number of its rows and the type.
     ranks: HashMap<(usize, DType), Value>,
-    /// Whether this is the first CTA, once it is asked for.
+    /// Whether this is the first CTA, if it was used.
     is_first: Option<Value>,
-    /// Statements that define these.
+    /// The statements that define these values.
     prologue: Vec<Stmt>,
-    /// Loops around the statement.
+    /// The number of loops around the statement.
     loops: usize,
 }
 
 impl CtaPartition {
-    /// The parted dimension of one of the original's values.
+    /// The partitioned dimension of a value of the original.
     fn parted(&self, v: Value) -> Option<usize> {
         (0..self.f.shape(v).len()).find(|&d| self.f.shape(v)[d] > 1 && self.parted.contains(&self.dims.class(v, d)))
     }
 
-    /// Where a block's part begins of so many rows.
+    /// The first row of a CTA's part of `rows` rows.
     fn start(&mut self, rows: usize, dtype: DType, like: Value) -> Value {
         let part = rows / self.f.ctas as usize;
         if let Some(&v) = self.ranks.get(&(part, dtype)) {
@@ -133,7 +133,7 @@ impl CtaPartition {
         start
     }
 
-    /// Whether this is the first CTA, which does what is not shared out.
+    /// Whether this is the first CTA, which stores what is not partitioned.
     fn is_first(&mut self, like: Value) -> Value {
         if let Some(v) = self.is_first {
             return v;
@@ -146,7 +146,7 @@ impl CtaPartition {
         *self.is_first.insert(is_first)
     }
 
-    /// The value that a statement stores, adds to memory or prints, which every CTA would do again.
+    /// The value that a statement stores, adds to memory or prints. Every CTA would repeat that.
     fn once(&self, s: &Stmt) -> Option<Value> {
         let v = match &s.kind {
             StmtKind::Store { value, .. } | StmtKind::Print { value, .. } => *value,
@@ -200,7 +200,7 @@ impl CtaPartition {
         out
     }
 
-    /// Its own numbers: the first ones, plus where the part begins.
+    /// The indices of a CTA: those of the first part, plus the first row of its own part.
     fn arange(&mut self, v: Value, out: &mut Vec<Stmt>) {
         let Some(d) = self.parted(v) else { return };
         let (dtype, rows) = (self.f.ty(v).dtype, self.f.shape(v)[d]);
@@ -225,7 +225,7 @@ impl CtaPartition {
         at[d] = self.f.push(Op::Binary(Binary::Add, at[d], start), Type::scalar(dtype), span, out);
     }
 
-    /// The original's tiles become one block's.
+    /// Replaces the tiles of the original by those of one CTA.
     fn shrink(&mut self) {
         let ctas = self.f.ctas as usize;
         let (values, vars) = (self.dims.vars, self.f.vars.len());

@@ -11,7 +11,8 @@ const BLOCK: usize = 4096;
 macro_rules! kernel {
     ($name:ident, $body:ident, |$start:ident, $s:ident| $e:expr) => {
         /// # Safety
-        /// The slots are the addresses of three arrays, of which the last is mutable, and how many elements each has.
+        /// The argument words are the addresses of three arrays, of which the last is mutable, and how many elements
+        /// each has.
         #[inline(always)]
         unsafe fn $body(program: &Program, $s: &[u64]) {
             let $start = program.id[0].wrapping_mul(BLOCK as u64);
@@ -19,14 +20,14 @@ macro_rules! kernel {
         }
         /// # Safety
         /// As of the body.
-        unsafe fn $name(program: &Program, slots: &[u64]) {
+        unsafe fn $name(program: &Program, words: &[u64]) {
             // SAFETY: the caller's contract.
-            unsafe { cpu_dispatch!($body, program, slots) }
+            unsafe { cpu_dispatch!($body, program, words) }
         }
     };
 }
 
-/// Slots: x, y, z, n. With `$load` and `$store`, elements computed by `$f`.
+/// Argument words: x, y, z, n. With `$load` and `$store`, elements computed by `$f`.
 macro_rules! elementwise {
     ($name:ident, $body:ident, $load:ident, $store:ident, $f:expr) => {
         kernel! { $name, $body, |start, s| {
@@ -63,7 +64,7 @@ kernel! { sum, sum_body, |start, s| {
 /// What one thread does without tiles.
 ///
 /// # Safety
-/// The slots are as of the kernels above.
+/// The argument words are as of the kernels above.
 unsafe fn plain_add(_: &Program, s: &[u64]) {
     let (x, y, z) = (s[0] as *const f32, s[1] as *const f32, s[2] as *mut f32);
     // SAFETY: `i` is less than the number of elements.
@@ -71,13 +72,13 @@ unsafe fn plain_add(_: &Program, s: &[u64]) {
 }
 
 /// # Safety
-/// The slots are as `f` takes them on that many programs.
-unsafe fn measure(name: &str, f: crate::CpuFn, slots: &[u64], programs: usize, bytes: f64) {
+/// The argument words are as `f` takes them on that many programs.
+unsafe fn measure(name: &str, f: crate::CpuFn, words: &[u64], programs: usize, bytes: f64) {
     let best = (0..7)
         .map(|_| {
             let start = Instant::now();
             // SAFETY: the caller's contract.
-            unsafe { launch(f, [programs as u64, 1, 1], slots) };
+            unsafe { launch(f, [programs as u64, 1, 1], words) };
             start.elapsed()
         })
         .min()
@@ -90,23 +91,23 @@ unsafe fn measure(name: &str, f: crate::CpuFn, slots: &[u64], programs: usize, b
 fn bandwidth() {
     let n = 25_000_000;
     let (x, y, mut z) = (vec![1f32; n], vec![2f32; n], vec![0f32; n]);
-    let slots = [x.as_ptr() as u64, y.as_ptr() as u64, z.as_mut_ptr() as u64, n as u64];
+    let words = [x.as_ptr() as u64, y.as_ptr() as u64, z.as_mut_ptr() as u64, n as u64];
     let (programs, bytes) = (n.div_ceil(BLOCK), n as f64 * 4.0);
     // SAFETY: three arrays of `n` elements, the last mutable; every program of the grids keeps below `n`.
     unsafe {
-        measure("vector add", add, &slots, programs, 3.0 * bytes);
+        measure("vector add", add, &words, programs, 3.0 * bytes);
         assert!(z.iter().all(|&v| v == 3.0));
-        measure("vector add, masks checked", add_masked, &slots, programs, 3.0 * bytes);
-        measure("sum", sum, &slots, programs, bytes);
-        measure("gelu", gelu, &slots, programs, 3.0 * bytes);
-        measure("vector add in a plain loop", plain_add, &slots, 1, 3.0 * bytes);
+        measure("vector add, masks checked", add_masked, &words, programs, 3.0 * bytes);
+        measure("sum", sum, &words, programs, bytes);
+        measure("gelu", gelu, &words, programs, 3.0 * bytes);
+        measure("vector add in a plain loop", plain_add, &words, 1, 3.0 * bytes);
     }
     let start = Instant::now();
     // SAFETY: as above.
-    (0..1000).for_each(|_| unsafe { launch(add, [1, 1, 1], &slots) });
+    (0..1000).for_each(|_| unsafe { launch(add, [1, 1, 1], &words) });
     println!("launch of one program: {:?}", start.elapsed() / 1000);
     let start = Instant::now();
     // SAFETY: as above.
-    (0..1000).for_each(|_| unsafe { launch(add, [16, 1, 1], &slots) });
+    (0..1000).for_each(|_| unsafe { launch(add, [16, 1, 1], &words) });
     println!("launch of 16 programs: {:?}", start.elapsed() / 1000);
 }

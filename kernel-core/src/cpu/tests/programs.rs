@@ -7,12 +7,12 @@ use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// # Safety
-/// The slot is the address of a counter for each program.
-unsafe fn count(program: &Program, slots: &[u64]) {
+/// The argument word is the address of a counter for each program.
+unsafe fn count(program: &Program, words: &[u64]) {
     let [x, y, z] = program.id;
     let i = x + program.grid[0] * (y + program.grid[1] * z);
     // SAFETY: the counter of program `i`.
-    let counter = unsafe { &*((slots[0] + 4 * i) as *const AtomicU32) };
+    let counter = unsafe { &*((words[0] + 4 * i) as *const AtomicU32) };
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -27,10 +27,10 @@ fn every_program_runs_once() {
 }
 
 /// # Safety
-/// The slot is the address of a counter.
-unsafe fn fail_at_1000(program: &Program, slots: &[u64]) {
+/// The argument word is the address of a counter.
+unsafe fn fail_at_1000(program: &Program, words: &[u64]) {
     // SAFETY: the counter.
-    unsafe { &*(slots[0] as *const AtomicU32) }.fetch_add(1, Ordering::Relaxed);
+    unsafe { &*(words[0] as *const AtomicU32) }.fetch_add(1, Ordering::Relaxed);
     if program.id[0] > 2 {
         std::thread::sleep(std::time::Duration::from_micros(1));
     }
@@ -40,16 +40,16 @@ unsafe fn fail_at_1000(program: &Program, slots: &[u64]) {
 #[test]
 fn a_failed_assertion_ends_the_launch() {
     let ran = AtomicU32::new(0);
-    let slots = [&raw const ran as u64];
+    let words = [&raw const ran as u64];
     let grid = [1 << 31, 1, 1];
-    // SAFETY: the slot is the counter's address.
-    let error = catch_unwind(|| unsafe { launch(fail_at_1000, grid, &slots) }).unwrap_err();
+    // SAFETY: the argument word is the counter's address.
+    let error = catch_unwind(|| unsafe { launch(fail_at_1000, grid, &words) }).unwrap_err();
     let failed = error.downcast_ref::<Assertion>().expect("what failed");
     assert_eq!(failed.to_string(), "line 42: assertion failed: one thousand [program (1000, 0, 0)]");
     assert!(ran.load(Ordering::Relaxed) < 1 << 24);
     // The pool lives on.
     // SAFETY: a counter for one program.
-    unsafe { launch(count, [1, 1, 1], &slots) };
+    unsafe { launch(count, [1, 1, 1], &words) };
 }
 
 #[test]
@@ -101,17 +101,17 @@ fn compare_and_swap() {
 }
 
 /// # Safety
-/// The slot is the address of four sums.
-unsafe fn add_up(program: &Program, slots: &[u64]) {
+/// The argument word is the address of four sums.
+unsafe fn add_up(program: &Program, words: &[u64]) {
     let x = program.id[0] as f32;
     // SAFETY: sum `i` of four.
-    unsafe { atomic::<f32, { atomic_op::ADD }>(&[4], |i| slots[0] + 4 * i as u64, |i| i != 2, |_| x) };
+    unsafe { atomic::<f32, { atomic_op::ADD }>(&[4], |i| words[0] + 4 * i as u64, |i| i != 2, |_| x) };
 }
 
 #[test]
 fn atomics_of_many_programs() {
     let mut sums = [0f32; 4];
-    // SAFETY: the slot is the address of the sums, which are mutable.
+    // SAFETY: the argument word is the address of the sums, which are mutable.
     unsafe { launch(add_up, [1000, 1, 1], &[sums.as_mut_ptr() as u64]) };
     assert_eq!(sums, [499_500.0, 499_500.0, 0.0, 499_500.0]);
 }
@@ -119,25 +119,25 @@ fn atomics_of_many_programs() {
 /// Each program leaves its number; the one that began last waits for all.
 ///
 /// # Safety
-/// The slots are the addresses of a counter, of a word for each program, and of a sum.
-unsafe fn wait_for_the_others(program: &Program, slots: &[u64]) {
-    let [ticket, words, sum] = *slots else { unreachable!() };
+/// The argument words are the addresses of a counter, of a flag for each program, and of a sum.
+unsafe fn wait_for_the_others(program: &Program, words: &[u64]) {
+    let [ticket, flags, sum] = *words else { unreachable!() };
     let n = program.grid[0];
-    // SAFETY: the counter, words of programs of the grid, the sum.
+    // SAFETY: the counter, flags of programs of the grid, the sum.
     unsafe {
         let order = atomic::<u64, { atomic_op::ADD }>(&[1], |_| ticket, |_| true, |_| 1).at(0);
         if order % 3 == 0 {
             std::thread::yield_now();
         }
-        atomic::<u64, { atomic_op::STORE }>(&[1], |_| words + 8 * program.id[0], |_| true, |_| program.id[0] + 1);
+        atomic::<u64, { atomic_op::STORE }>(&[1], |_| flags + 8 * program.id[0], |_| true, |_| program.id[0] + 1);
         for i in 0..if order == n - 1 { n } else { 0 } {
-            let word = loop {
-                let word = atomic::<u64, { atomic_op::LOAD }>(&[1], |_| words + 8 * i, |_| true, |_| 0).at(0);
-                if word != 0 {
-                    break word;
+            let flag = loop {
+                let flag = atomic::<u64, { atomic_op::LOAD }>(&[1], |_| flags + 8 * i, |_| true, |_| 0).at(0);
+                if flag != 0 {
+                    break flag;
                 }
             };
-            atomic::<u64, { atomic_op::ADD }>(&[1], |_| sum, |_| true, |_| word);
+            atomic::<u64, { atomic_op::ADD }>(&[1], |_| sum, |_| true, |_| flag);
         }
     }
 }
@@ -145,10 +145,10 @@ unsafe fn wait_for_the_others(program: &Program, slots: &[u64]) {
 #[test]
 fn a_program_may_wait_for_those_that_began_before_it() {
     for _ in 0..20 {
-        let (mut ticket, mut words, mut sum) = (0u64, vec![0u64; 500], 0u64);
-        let slots = [&raw mut ticket as u64, words.as_mut_ptr() as u64, &raw mut sum as u64];
-        // SAFETY: the addresses of a counter, of 500 words and of a sum, all mutable.
-        unsafe { launch(wait_for_the_others, [500, 1, 1], &slots) };
+        let (mut ticket, mut flags, mut sum) = (0u64, vec![0u64; 500], 0u64);
+        let words = [&raw mut ticket as u64, flags.as_mut_ptr() as u64, &raw mut sum as u64];
+        // SAFETY: the addresses of a counter, of 500 flags and of a sum, all mutable.
+        unsafe { launch(wait_for_the_others, [500, 1, 1], &words) };
         assert_eq!(sum, 500 * 501 / 2);
     }
 }
@@ -156,9 +156,9 @@ fn a_program_may_wait_for_those_that_began_before_it() {
 /// Each program stores its number to all elements, in a run and one by one, and looks at what others stored.
 ///
 /// # Safety
-/// The slots are the addresses of 100 elements of 2 bytes and of a counter.
-unsafe fn store_to_the_same(program: &Program, slots: &[u64]) {
-    let [shared, wrong] = *slots else { unreachable!() };
+/// The argument words are the addresses of 100 elements of 2 bytes and of a counter.
+unsafe fn store_to_the_same(program: &Program, words: &[u64]) {
+    let [shared, wrong] = *words else { unreachable!() };
     let (at, value) = (|i: usize| shared + 2 * i as u64, program.id[0] as u16 + 1);
     // SAFETY: 100 elements and the counter.
     unsafe {
@@ -176,7 +176,7 @@ unsafe fn store_to_the_same(program: &Program, slots: &[u64]) {
 #[test]
 fn programs_that_store_to_one_element_leave_the_value_of_one() {
     let (mut shared, mut wrong) = ([0u16; 100], 0u64);
-    let slots = [shared.as_mut_ptr() as u64, &raw mut wrong as u64];
+    let words = [shared.as_mut_ptr() as u64, &raw mut wrong as u64];
     let programs = if cfg!(miri) { 4 } else { 2000 };
     // Threads of the test's own: Miri does not take those of rayon.
     std::thread::scope(|scope| {
@@ -185,7 +185,7 @@ fn programs_that_store_to_one_element_leave_the_value_of_one() {
                 for x in (first..programs).step_by(2) {
                     let program = Program { id: [x, 0, 0], grid: [programs, 1, 1], numbers: &[] };
                     // SAFETY: the addresses of 100 elements and of a counter, all mutable.
-                    unsafe { store_to_the_same(&program, &slots) };
+                    unsafe { store_to_the_same(&program, &words) };
                 }
             });
         }
@@ -193,12 +193,12 @@ fn programs_that_store_to_one_element_leave_the_value_of_one() {
     assert!(wrong == 0 && shared[..99].iter().all(|v| (1..=programs as u16).contains(v)), "{shared:?}");
 }
 
-/// The last to begin waits for a word that the one which fails does not store.
+/// The last to begin waits for a flag that the one which fails does not store.
 ///
 /// # Safety
-/// The slots are the addresses of a counter and of a word.
-unsafe fn wait_for_one_that_fails(program: &Program, slots: &[u64]) {
-    let [ticket, word] = *slots else { unreachable!() };
+/// The argument words are the addresses of a counter and of a flag.
+unsafe fn wait_for_one_that_fails(program: &Program, words: &[u64]) {
+    let [ticket, flag] = *words else { unreachable!() };
     // SAFETY: the counter.
     let order = unsafe { atomic::<u64, { atomic_op::ADD }>(&[1], |_| ticket, |_| true, |_| 1).at(0) };
     // Long enough for the others to begin elsewhere.
@@ -208,8 +208,8 @@ unsafe fn wait_for_one_that_fails(program: &Program, slots: &[u64]) {
         panic!("it fails");
     }
     let begun = std::time::Instant::now();
-    // SAFETY: the word.
-    let stored = || unsafe { atomic::<u64, { atomic_op::LOAD }>(&[1], |_| word, |_| true, |_| 0).at(0) };
+    // SAFETY: the flag.
+    let stored = || unsafe { atomic::<u64, { atomic_op::LOAD }>(&[1], |_| flag, |_| true, |_| 0).at(0) };
     while order > 1 && stored() == 0 {
         assert!(begun.elapsed().as_secs() < 10, "program {program:?} waits for ever");
     }
@@ -218,30 +218,30 @@ unsafe fn wait_for_one_that_fails(program: &Program, slots: &[u64]) {
 #[test]
 fn nobody_waits_for_a_program_that_failed() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
-    let (mut ticket, mut word) = (0u64, 0u64);
-    let slots = [&raw mut ticket as u64, &raw mut word as u64];
+    let (mut ticket, mut flag) = (0u64, 0u64);
+    let words = [&raw mut ticket as u64, &raw mut flag as u64];
     let begun = std::time::Instant::now();
-    // SAFETY: the addresses of a counter and of a word, both mutable.
-    let run = || pool.install(|| unsafe { launch(wait_for_one_that_fails, [16, 1, 1], &slots) });
+    // SAFETY: the addresses of a counter and of a flag, both mutable.
+    let run = || pool.install(|| unsafe { launch(wait_for_one_that_fails, [16, 1, 1], &words) });
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("a program fails");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"it fails"));
     assert!(begun.elapsed().as_secs() < 10);
 }
 
 /// # Safety
-/// The slot is the address of four numbers.
+/// The argument word is the address of four numbers.
 #[inline(always)]
-unsafe fn dispatched(program: &Program, slots: &[u64]) {
+unsafe fn dispatched(program: &Program, words: &[u64]) {
     let t = each(&[4], |i| scalar::fma(i as f32, 2.0, program.id[0] as f32));
     // SAFETY: number `i` of four; the tile has as many elements.
-    unsafe { store(&[4], 4, |i| slots[0] + 4 * i as u64, |_| true, |i| t.at(i)) };
+    unsafe { store(&[4], 4, |i| words[0] + 4 * i as u64, |_| true, |i| t.at(i)) };
 }
 
 #[test]
 fn dispatch() {
     let mut out = [0f32; 4];
     let program = Program { id: [1, 0, 0], grid: [2, 1, 1], numbers: &[] };
-    // SAFETY: the slot is the address of four numbers.
+    // SAFETY: the argument word is the address of four numbers.
     unsafe { crate::cpu_dispatch!(dispatched, &program, &[out.as_mut_ptr() as u64]) };
     assert_eq!(out, [1.0, 3.0, 5.0, 7.0]);
 }

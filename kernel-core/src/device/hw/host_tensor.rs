@@ -19,7 +19,7 @@ pub fn mbarriers_ready(_site: u32) {
     step::mbarriers_ready()
 }
 
-/// Arrives, and lets the phase wait for so many more bytes.
+/// Arrives, and lets the phase wait for `bytes` more bytes.
 pub fn mbarrier_expect(bar: u32, bytes: u32, site: u32) {
     step::mbarrier_arrive(bar, Some(bytes), site)
 }
@@ -69,7 +69,7 @@ pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
     unsafe { step::tma_load_multicast(dst, map, &at, bar, ctas, site) }
 }
 
-/// Starts to store what of a box lies in the tensor.
+/// Starts to store the part of a box that is inside of the tensor.
 ///
 /// # Safety
 /// Where `ok`, as [`step::tma_store`].

@@ -1,4 +1,4 @@
-//! The primitive steps, for the target at hand.
+//! The primitive steps, for the target that is compiled.
 //!
 //! # Contract
 //! Lowered code alone calls these steps, from entries that are `unsafe fn`. On the host every step panics outside

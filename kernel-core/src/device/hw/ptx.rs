@@ -136,7 +136,7 @@ pub fn print(msg: &'static CStr, v: Wide, site: u32) {
     unsafe { vprintf(format.as_ptr(), (&raw const arguments).cast()) };
 }
 
-/// Nothing in device code should panic; what does is a bug in the compiler that wrote it.
+/// Device code does not panic. A panic is a bug in the compiler that wrote it.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // SAFETY: it ends the launch with an error.

@@ -11,7 +11,7 @@ use crate::device::Mem;
 use crate::device::mem::{Repr, combine, repr};
 use crate::scalar::atomic_op;
 
-/// Where an atomic goes: constants that decide which instruction it is.
+/// The memory of an atomic: constants that choose the instruction.
 #[derive(Clone, Copy, PartialEq)]
 enum To {
     Shared,
@@ -43,7 +43,7 @@ macro_rules! atom {
     }};
 }
 
-/// A load that sees what others store meanwhile.
+/// A load that sees concurrent stores of other threads.
 macro_rules! fresh {
     ($to:expr, $bits:literal, $reg:ident, $word:ty, $addr:expr) => {{
         let w: $word;
@@ -259,7 +259,7 @@ unsafe fn cas_word<T: Mem>(to: To, addr: u64, expected: u64, new: u64) -> u64 {
     }
 }
 
-/// Where a byte lies in its word; wider types fill theirs.
+/// The position of a byte in its word. Wider types fill theirs.
 #[inline(always)]
 fn byte_shift<T: Mem>(addr: u64) -> u32 {
     if T::BYTES == 1 { (addr as u32 & 3) * 8 } else { 0 }

@@ -217,7 +217,7 @@ impl Space for Global {
 }
 
 impl Shared {
-    /// Where an offset into dynamic shared memory lies in the shared window.
+    /// The address of an offset into dynamic shared memory in the shared window.
     #[inline(always)]
     pub fn address(off: u32) -> u64 {
         let base: u32;

@@ -1,4 +1,4 @@
-//! What sm_75 has not, by what it has: products of warps, and copies to shared memory.
+//! Steps that sm_75 lacks, by instructions that it has: products of warps, and copies to shared memory.
 
 use core::arch::asm;
 

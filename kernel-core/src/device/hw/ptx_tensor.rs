@@ -1,4 +1,4 @@
-//! Tensor cores, asynchronous copies and the barriers between them in PTX: what `host_tensor` emulates.
+//! Tensor cores, asynchronous copies and the barriers between them in PTX. `host_tensor` emulates these steps.
 
 use core::arch::asm;
 
@@ -6,7 +6,7 @@ use super::Shared;
 use crate::device::mem::{Repr, repr};
 use crate::device::{Mem, hint};
 
-/// Where an offset lies in the shared window.
+/// The address of an offset in the shared window.
 #[inline(always)]
 pub(super) fn shared(off: u32) -> u32 {
     Shared::address(off) as u32
@@ -129,7 +129,7 @@ pub fn prefetch_map(map: u64) {
     unsafe { asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack)) }
 }
 
-/// What `createpolicy.fractional` makes of all lines, for the L2 cache; 0 for nothing in particular.
+/// The policy of the L2 cache for all lines, as of `createpolicy.fractional`; 0 for no policy.
 pub(super) const fn policy(hint: u32) -> u64 {
     match hint {
         hint::EVICT_FIRST => 0x12F0_0000_0000_0000,

@@ -27,7 +27,8 @@ use super::{Failure, Kind, Options, Program, Region, Report, Shape, launch};
 
 type Run = unsafe fn(&[u64]);
 
-/// A launch: its shape and the memory that it may touch. The slots are the addresses of the buffers, then `scalars`.
+/// A launch: its shape and the memory that it may touch. The argument words are the addresses of the buffers, then
+/// `scalars`.
 struct Launch<'a> {
     threads: u32,
     shared: u32,
@@ -126,12 +127,12 @@ impl<'a> Launch<'a> {
             self.regions[i].pdl = true;
         }
         let program = Program { name: "a test", run, registers: self.registers, pdl: self.pdl.is_some() };
-        let slots: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
+        let words: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
         let shape =
             Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
         // SAFETY: the regions are buffers that the launch borrows, mutably where they are written, and all that the machine
-        // lets a kernel reach: none has an unknown extent. The tensor maps of the slots are of the tests' own.
-        unsafe { launch(program, shape, &slots, &self.regions, &self.options) }
+        // lets a kernel reach: none has an unknown extent. The tensor maps of the argument words are of the tests' own.
+        unsafe { launch(program, shape, &words, &self.regions, &self.options) }
     }
 
     #[track_caller]

@@ -11,6 +11,14 @@ fn no_grid<T, const B: usize>(x: &[T], y: &mut [T]) {
     store(y, arange(B), load(x, arange(B)));
 }
 
+#[tile_kernel(grid = [1])]
+fn of_a_number(a: f32) {
+    let b = a + true;
+}
+
+#[tile_kernel(tune(B = [64]))]
+fn of_nothing<const B: usize>() {}
+
 #[tile_module]
 mod kernels {
     struct Unused;
@@ -30,6 +38,10 @@ where
     let _ = scaled(x, y, 3u32, 2.0);
 }
 
+// Constants are evaluated although a kernel has a mistake.
+const OF_F16: &KernelDesc = scaled::DESCS[1];
+static WITHOUT_GRID: &KernelDesc = no_grid::DESCS[0];
+
 fn main() {
     let (x, mut y) = (vec![1.0f32; 64], vec![0.0f32; 64]);
     let _ = scaled(&x, &mut y, x.len(), 2.0);
@@ -37,5 +49,7 @@ fn main() {
     let _ = no_grid(&x, &mut y);
     let _ = kernels::unit(&mut y);
     generic(&x, &mut y);
+    let _ = of_a_number(1.0);
+    let _ = of_nothing();
     let _: &[&KernelDesc] = scaled::DESCS;
 }

@@ -38,15 +38,15 @@ unsafe impl Executor for Recorder {
     fn launch_as(&self, call: Call<'_>, _: LaunchOptions) -> Result<()> {
         let views = call.desc().params.iter().filter_map(|p| match p.kind {
             ParamKind::View { rank } | ParamKind::ViewMut { rank } => {
-                Some(call.slots()[p.slot + 1..][..rank].iter().map(u64::to_string).collect::<Vec<_>>().join("x"))
+                Some(call.words()[p.first_word + 1..][..rank].iter().map(u64::to_string).collect::<Vec<_>>().join("x"))
             }
             _ => None,
         });
         let views: Vec<String> = views.collect();
         let workspace = call.desc().params.iter().find(|p| p.name == "workspace");
-        let splits = call.desc().params.iter().find(|p| p.name == "splits").map_or(1, |p| call.slots()[p.slot]);
+        let splits = call.desc().params.iter().find(|p| p.name == "splits").map_or(1, |p| call.words()[p.first_word]);
         let splits = if splits > 1 { format!(" in {splits} parts") } else { String::new() };
-        let scheduler = match workspace.is_some_and(|p| call.slots()[p.slot + 1] > 0) {
+        let scheduler = match workspace.is_some_and(|p| call.words()[p.first_word + 1] > 0) {
             true => " with a workspace",
             false => "",
         };
@@ -132,11 +132,11 @@ fn agree(name: &str, found: String) {
 
 #[test]
 fn plans_of_products() {
-    agree("routes_f16", products::<f16>(|p| p));
-    agree("routes_f32", products::<f32>(|p| p.precision(Precision::F32)));
-    agree("routes_tf32", products::<f32>(|p| p.precision(Precision::Tf32)));
-    agree("routes_i8", products::<i8>(|p| p));
-    agree("routes_f8", products::<f8e4m3>(|p| p));
+    agree("plans_f16", products::<f16>(|p| p));
+    agree("plans_f32", products::<f32>(|p| p.precision(Precision::F32)));
+    agree("plans_tf32", products::<f32>(|p| p.precision(Precision::Tf32)));
+    agree("plans_i8", products::<i8>(|p| p));
+    agree("plans_f8", products::<f8e4m3>(|p| p));
     assert_eq!(products::<f32>(|p| p), products::<f32>(|p| p.precision(Precision::F32)));
 }
 
@@ -156,7 +156,7 @@ fn plans_of_scaled_and_quantised_products() {
             writeln!(out, "matmul_int8 {m}x{n}x{k} zeros {zero_a} {zero_b}: {}", on.taken()).expect("text");
         }
     }
-    agree("routes_scaled", out);
+    agree("plans_scaled", out);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn of_batches() {
             writeln!(out, "f32 {batch} of {m}x{n}x{k} gap {gap}: {}", on.taken()).expect("text");
         }
     }
-    agree("routes_batches", out);
+    agree("plans_batches", out);
 }
 
 #[test]
@@ -210,5 +210,5 @@ fn of_attention() {
                 .expect("text");
         }
     }
-    agree("routes_attention", out);
+    agree("plans_attention", out);
 }
