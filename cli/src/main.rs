@@ -11,6 +11,7 @@ mod kernel_code;
 mod list;
 mod measure;
 mod model;
+mod new;
 mod out;
 mod over;
 mod plan;
@@ -33,6 +34,8 @@ struct Cli {
 enum Command {
     /// What is here and what is missing: toolchains, driver, GPU, compiled kernels, caches
     Doctor(doctor::Args),
+    /// Make a crate with a kernel, tests on every backend, a benchmark and CI
+    New(new::Args),
     /// The operations, their kernels and configurations
     List(list::Args),
     /// Run one operation and check its result
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
     tilewright_runtime::warnings_to_stderr();
     let done = match command {
         Command::Doctor(a) => doctor::main(a),
+        Command::New(a) => new::main(a),
         Command::List(a) => list::main(a),
         Command::Run(a) => run::main(a),
         Command::Check(a) => check::main(a),
