@@ -124,7 +124,11 @@ impl Options {
     }
 
     fn finish(&self, mut report: Report, peers: &[Peers], earlier: Option<&Report>) -> Result<Finished> {
-        peers.iter().try_for_each(|p| report.add_peers(p))?;
+        let added = peers.iter().try_for_each(|p| report.add_peers(p));
+        // A run that was interrupted may have none of the points of the peers.
+        if report.complete {
+            added?;
+        }
         let mut text = if self.json { report.json() } else { report.text() };
         // Measurements are kept where they cannot be compared.
         if let Some(folder) = self.folder()? {

@@ -138,10 +138,10 @@ fn rules(rt: &Runtime, settings: &Settings) -> Vec<String> {
          result is not timed."
             .into(),
         format!(
-            "The lines of a point run in one process and in turn: {} rounds that do not count, then {}, each of which \
+            "The lines of a point run in one process and in turn: {} rounds of warm-up, then {}, each of which \
              begins with another line. A point that would take longer than {:.0} s has fewer rounds, but no fewer than \
              {MIN_TIMES}.",
-            settings.warmup,
+            settings.warmup + 1,
             settings.rounds,
             settings.limit.as_secs_f64()
         ),

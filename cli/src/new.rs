@@ -18,13 +18,14 @@ pub struct Args {
 const NAME: &str = "first";
 
 /// The files, by their paths in the crate.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("Cargo.toml", include_str!("../template/manifest.toml")),
     ("build.rs", include_str!("../template/build.rs")),
     ("src/lib.rs", include_str!("../template/lib.rs")),
     ("src/main.rs", include_str!("../template/main.rs")),
     ("tests/backends.rs", include_str!("../template/backends.rs")),
     ("benches/axpy.rs", include_str!("../template/bench.rs")),
+    ("rustfmt.toml", include_str!("../template/rustfmt.toml")),
     ("README.md", include_str!("../template/README.md")),
     (".gitignore", include_str!("../template/gitignore")),
     (".github/workflows/ci.yml", include_str!("../template/ci.yml")),

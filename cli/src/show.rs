@@ -109,11 +109,11 @@ fn why(code: &KernelCode, of_config: bool) -> Result<()> {
     let found = found.map_err(anyhow::Error::msg)?;
     let spills = if code.bundle.is_some() { spills(code)? } else { vec![] };
     for r in &found {
-        println!("{}", r.in_file(&code.place.display().to_string()));
+        outln!("{}", r.in_file(&code.place.display().to_string()));
     }
-    spills.iter().for_each(|s| println!("{s}"));
+    spills.iter().for_each(|s| outln!("{s}"));
     if found.is_empty() && spills.is_empty() {
-        println!("nothing was missed");
+        outln!("nothing was missed");
     }
     Ok(())
 }

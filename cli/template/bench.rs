@@ -18,7 +18,8 @@ fn kernel(rt: &Runtime, n: u64) -> Result<Case<'static>, Failure> {
     let z = Buffer::from_slice(rt, &vec![f32::NAN; x.len()])?;
     let state = (Buffer::from_slice(rt, &x)?, Buffer::from_slice(rt, &y)?, z);
     // One launch: the part that is timed.
-    let launch = |rt: &Runtime, (x, y, z): &mut (Buffer<f32>, Buffer<f32>, Buffer<f32>)| Ok(rt.launch(axpy(2.0, &*x, &*y, z))?);
+    let launch =
+        |rt: &Runtime, (x, y, z): &mut (Buffer<f32>, Buffer<f32>, Buffer<f32>)| Ok(rt.launch(axpy(2.0, &*x, &*y, z))?);
     Ok(Case::new(state, launch, move |(_, _, z)| Ok(Verdict::close(&z.to_vec()?, &expected, 1e-6))))
 }
 

@@ -58,12 +58,22 @@ pub struct Multiprocessor {
     pub registers: u32,
     /// Bytes of shared memory.
     pub shared_bytes: u32,
+    /// Shared memory of a block is allocated in units of so many bytes.
+    pub shared_unit: u32,
+    /// Bytes of shared memory that the driver keeps for each block.
+    pub reserved_shared_bytes: u32,
 }
 
 impl Multiprocessor {
     /// Of an H200.
-    pub(crate) const HOPPER: Multiprocessor =
-        Multiprocessor { threads: 2048, blocks: 32, registers: 65536, shared_bytes: 228 << 10 };
+    pub(crate) const HOPPER: Multiprocessor = Multiprocessor {
+        threads: 2048,
+        blocks: 32,
+        registers: 65536,
+        shared_bytes: 228 << 10,
+        shared_unit: 128,
+        reserved_shared_bytes: 1 << 10,
+    };
 }
 
 /// The limits of one program. Off the GPU they are those of an H200.

@@ -63,10 +63,14 @@ pub(crate) fn launch(
     let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
     // SAFETY: the code is that of these argument words, and the call vouches for the memory they name.
     let ran = unsafe { emulator::launch(program, shape, &words, &regions, options) };
+    let printed = match &ran {
+        Ok(report) => &report.printed,
+        Err(failure) => &failure.printed,
+    };
+    // A line that cannot be written is lost.
+    printed.iter().for_each(|line| _ = writeln!(std::io::stdout(), "{line}"));
     match ran {
-        Ok(report) => {
-            // A line that cannot be written is lost.
-            report.printed.iter().for_each(|line| _ = writeln!(std::io::stdout(), "{line}"));
+        Ok(_) => {
             call.buffers().iter().filter(|b| b.mutable).for_each(|b| stream.blocks().define(b.start));
             Ok(())
         }

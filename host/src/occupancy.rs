@@ -2,10 +2,10 @@
 
 use crate::device::Multiprocessor;
 
-/// Registers are given to a warp in pieces of so many.
-const REGISTERS_AT_A_TIME: u32 = 256;
-/// Shared memory that the driver keeps for each block.
-const RESERVED: u32 = 1 << 10;
+/// Registers of a warp are allocated in units of this size.
+const REGISTER_UNIT: u32 = 256;
+/// Each has its own part of the registers and of the warps.
+const SUB_PARTITIONS: u32 = 4;
 const WARP: u32 = 32;
 
 /// The resources of one thread block. [`Occupancy`] has an example.
@@ -70,17 +70,22 @@ impl Multiprocessor {
             (9, 0) | (10, 0) => (2048, 32, 228),
             _ => return None,
         };
-        Some(Multiprocessor { threads, blocks, registers: 65536, shared_bytes: shared_kib << 10 })
+        let [shared_unit, reserved_shared_bytes] = Multiprocessor::allocation(compute);
+        let shared_bytes = shared_kib << 10;
+        Some(Multiprocessor { threads, blocks, registers: 65536, shared_bytes, shared_unit, reserved_shared_bytes })
+    }
+
+    /// The unit in which a block's shared memory is allocated, and the bytes of it that the driver keeps.
+    pub(crate) fn allocation(compute: (u32, u32)) -> [u32; 2] {
+        if compute < (8, 0) { [256, 0] } else { [128, 1 << 10] }
     }
 
     /// How many blocks there are at a time, and what limits them.
     pub fn occupancy(&self, block: &BlockResources) -> Occupancy {
         let warps = block.threads.div_ceil(WARP).max(1);
-        let of_warp = block.registers.saturating_mul(WARP);
-        let of_warp = of_warp.checked_next_multiple_of(REGISTERS_AT_A_TIME).unwrap_or(u32::MAX).max(1);
         let room = [
-            (OccupancyLimit::Registers, self.registers / of_warp.saturating_mul(warps)),
-            (OccupancyLimit::SharedMemory, self.shared_bytes / block.shared_bytes.saturating_add(RESERVED)),
+            (OccupancyLimit::Registers, self.blocks_by_registers(block.registers, warps)),
+            (OccupancyLimit::SharedMemory, self.shared_bytes / self.allocated(block.shared_bytes)),
             (OccupancyLimit::Threads, self.threads / warps.saturating_mul(WARP)),
             (OccupancyLimit::Blocks, self.blocks),
         ];
@@ -95,6 +100,19 @@ impl Multiprocessor {
         }
     }
 
+    /// A warp has registers of one sub-partition.
+    fn blocks_by_registers(&self, registers: u32, warps: u32) -> u32 {
+        let of_warp = registers.saturating_mul(WARP).checked_next_multiple_of(REGISTER_UNIT);
+        let of_warp = of_warp.unwrap_or(u32::MAX).max(1);
+        (self.registers / SUB_PARTITIONS / of_warp).saturating_mul(SUB_PARTITIONS) / warps
+    }
+
+    /// Bytes of shared memory that a block takes.
+    fn allocated(&self, shared_bytes: u32) -> u32 {
+        let bytes = shared_bytes.saturating_add(self.reserved_shared_bytes);
+        bytes.checked_next_multiple_of(self.shared_unit).unwrap_or(u32::MAX).max(1)
+    }
+
     /// The most that each of so many blocks may take; registers are those of blocks with so many warps.
     fn most_for(&self, blocks: u32, warps: u32) -> Option<BlockResources> {
         let threads = self.threads / blocks / WARP * WARP;
@@ -102,8 +120,10 @@ impl Multiprocessor {
         if blocks > self.blocks || warps == 0 {
             return None;
         }
-        let of_warp = self.registers / blocks / warps / REGISTERS_AT_A_TIME * REGISTERS_AT_A_TIME;
-        let shared_bytes = (self.shared_bytes / blocks).checked_sub(RESERVED)?;
+        let of_partition = blocks.saturating_mul(warps).div_ceil(SUB_PARTITIONS);
+        let of_warp = self.registers / SUB_PARTITIONS / of_partition / REGISTER_UNIT * REGISTER_UNIT;
+        let shared_bytes = self.shared_bytes / blocks / self.shared_unit * self.shared_unit;
+        let shared_bytes = shared_bytes.checked_sub(self.reserved_shared_bytes)?;
         // No thread can name more.
         Some(BlockResources { threads, registers: (of_warp / WARP).min(255), shared_bytes })
     }
@@ -144,6 +164,32 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// Results of NVIDIA's occupancy calculation: threads, registers, shared bytes, blocks.
+    #[test]
+    fn as_nvidia_counts() {
+        for (compute, threads, registers, shared_bytes, blocks) in [
+            // Two warps of 1280 registers: 12 warps fit in a sub-partition of 16384.
+            ((9, 0), 64, 40, 0, 24),
+            ((9, 0), 288, 100, 0, 1),
+            ((9, 0), 256, 168, 0, 1),
+            ((9, 0), 256, 128, 0, 2),
+            ((9, 0), 128, 32, 0, 16),
+            // Two warps of 6400 registers fit in a sub-partition, and the block has nine.
+            ((9, 0), 288, 200, 0, 0),
+            ((9, 0), 64, 168, 0, 6),
+            ((9, 0), 128, 32, 45568, 5),
+            ((9, 0), 128, 32, 45570, 4),
+            ((9, 0), 128, 32, 227 << 10, 1),
+            ((8, 6), 128, 32, 99 << 10, 1),
+            ((7, 5), 128, 32, 64 << 10, 1),
+            ((7, 5), 128, 32, 32 << 10, 2),
+        ] {
+            let sm = Multiprocessor::of(compute).unwrap();
+            let o = sm.occupancy(&BlockResources { threads, registers, shared_bytes });
+            assert_eq!(o.blocks, blocks, "{compute:?} {threads} x {registers}, {shared_bytes}");
         }
     }
 

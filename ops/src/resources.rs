@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(of(128, 64, 100 << 10, &hopper), 2);
         assert_eq!(of(1024, 255, 227 << 10, &hopper), 1, "at least one, or it would not be built");
         assert_eq!(of(32, 16, 0, &hopper), 32);
-        let ada = Multiprocessor { threads: 1536, blocks: 24, registers: 65536, shared_bytes: 100 << 10 };
+        let ada = Multiprocessor::of((8, 9)).expect("it is known");
         assert_eq!((of(128, 32, 0, &ada), of(32, 16, 0, &ada)), (12, 24));
         assert_eq!(of(u32::MAX, u32::MAX, u32::MAX, &hopper), 1, "a damaged bundle");
     }

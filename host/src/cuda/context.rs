@@ -230,6 +230,8 @@ impl Cuda {
                     blocks: known(attr::SM_BLOCKS, Multiprocessor::HOPPER.blocks),
                     registers: known(attr::SM_REGISTERS, Multiprocessor::HOPPER.registers),
                     shared_bytes: known(attr::SM_SHARED_BYTES, Multiprocessor::HOPPER.shared_bytes),
+                    shared_unit: Multiprocessor::allocation(own)[0],
+                    reserved_shared_bytes: Multiprocessor::allocation(own)[1],
                 },
             };
             Ok((id, compute, compute != own, driver, Pool::new(api, device)?, info))

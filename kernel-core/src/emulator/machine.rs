@@ -164,7 +164,8 @@ impl Machine {
                 (*machine).finish_program();
                 (*machine).has_waited_for_launch();
                 if let Some(failure) = (*machine).failure.take() {
-                    return Err(failure);
+                    let printed = std::mem::take(&mut (*machine).report.printed);
+                    return Err(Failure { printed, ..failure });
                 }
                 (*machine).banks.flush(0..(*machine).cluster.size());
             }
@@ -350,7 +351,16 @@ impl Machine {
 
     pub fn fail_at(&mut self, kind: Kind, site: u32, other_site: Option<u32>, threads: Vec<u32>, message: String) {
         let (program, seed) = (self.program, self.options.seed);
-        self.failure.get_or_insert(Failure { kind, site, other_site, program, threads, message, seed });
+        self.failure.get_or_insert(Failure {
+            kind,
+            site,
+            other_site,
+            program,
+            threads,
+            message,
+            seed,
+            printed: vec![],
+        });
     }
 
     fn panicked(&mut self, panic: Box<dyn Any + Send>) {
@@ -384,6 +394,7 @@ impl Machine {
                     s.worst
                 ),
                 seed: self.options.seed,
+                printed: self.report.printed,
             }),
             _ => Ok(self.report),
         }

@@ -243,12 +243,23 @@ pub struct Failure {
     pub message: String,
     /// Runs the launch again in the same order.
     pub seed: u64,
+    /// The lines that the kernel printed before it.
+    pub printed: Vec<String>,
 }
 
 impl Failure {
     pub(super) fn launch(message: String, options: &Options) -> Self {
         let seed = options.seed;
-        Failure { kind: Kind::Launch, site: 0, other_site: None, program: [0; 3], threads: vec![], message, seed }
+        Failure {
+            kind: Kind::Launch,
+            site: 0,
+            other_site: None,
+            program: [0; 3],
+            threads: vec![],
+            message,
+            seed,
+            printed: vec![],
+        }
     }
 }
 

@@ -120,4 +120,6 @@ fn prints_and_assertions() {
     );
     let f = program(32, 0).scalar(9).fails(debugging, Kind::Assertion, 42);
     assert_eq!(f.to_string(), "line 42: assertion failed: thread 9: not this thread [program (0, 0, 0), seed 0]");
+    // Thread 3 has run before thread 9.
+    assert_eq!(f.printed, report.printed);
 }
