@@ -422,7 +422,7 @@ impl Ready {
     /// The launch itself. The context must be current.
     #[inline]
     fn enqueue(&self, cuda: &Cuda, stream: &CudaStream, call: &Call, device: &str) -> Result<()> {
-        let Some(f) = self.function else { return Err(Error::StreamMismatch) };
+        let Some(f) = self.function else { return Err(Error::StreamMismatch { what: "stream" }) };
         cuda.takes_work("launching on the default stream", stream.raw.0)?;
         stream.behind_allocations()?;
         let words = call.words().iter().map(|s| core::ptr::from_ref(s).cast_mut().cast());
@@ -506,7 +506,7 @@ fn launch_error(cuda: &Cuda, desc: &KernelDesc, config: &'static ConfigDesc, dev
 
 #[inline]
 fn cuda_stream<'s>(cuda: &Arc<Cuda>, stream: &'s Stream) -> Result<&'s CudaStream> {
-    stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, cuda)).ok_or(Error::StreamMismatch)
+    stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, cuda)).ok_or(Error::StreamMismatch { what: "stream" })
 }
 
 /// The index of a configuration by its id.

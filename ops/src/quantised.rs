@@ -47,8 +47,9 @@ pub struct Quantisation {
 /// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns,
 /// and the product before it is quantised.
 ///
-/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits;
-/// [`Error::InvalidArgument`] for scales that [`Quantisation::check`] refuses; otherwise as [`Matmul`](super::Matmul).
+/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`];
+/// [`Error::InvalidArgument`] where a sum may leave 32 bits, and for scales that [`Quantisation::check`] refuses;
+/// otherwise as [`Matmul`](super::Matmul).
 ///
 /// # Examples
 /// ```
@@ -82,7 +83,7 @@ pub fn matmul_int8<'a>(
             q.zero_b,
             q.max_depth()
         );
-        return Err(Error::Shape { what: WHAT, why });
+        return Err(Error::InvalidArgument { what: WHAT, why });
     }
     if !is_work(WHAT, e, &a, &b, &c)? {
         return Ok(());
@@ -302,7 +303,7 @@ mod tests {
                 let y = b.as_slice().as_slice_arg().view([k, 1]).unwrap();
                 match matmul_int8(&Runtime::cpu(), x, y, product, &q) {
                     Ok(()) => assert!(fits && c == [21], "{k}: {c:?}"),
-                    Err(e) => assert!(!fits && matches!(e, Error::Shape { .. }), "{k}: {e}"),
+                    Err(e) => assert!(!fits && matches!(e, Error::InvalidArgument { .. }), "{k}: {e}"),
                 }
             }
         }
