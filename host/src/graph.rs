@@ -120,7 +120,10 @@ impl Graph {
     /// [`Error::StreamMismatch`] for a stream of another runtime, [`Error::Unsupported`] for the default stream while a
     /// stream that waits for it is captured, and the driver's.
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
-        let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch { what: "graph" })?;
+        let s = stream
+            .as_cuda()
+            .filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda))
+            .ok_or(Error::StreamMismatch { what: "graph" })?;
         let _entered = self.cuda.enter()?;
         self.cuda.takes_work("replaying on the default stream", s.raw.0)?;
         s.behind_allocations()?;

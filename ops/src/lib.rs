@@ -61,7 +61,7 @@ mod tma;
 
 pub use crate::planner::fit::{FittedModel, Miss, Quality};
 pub use align_operand::{Bits, align_operand, align_operands};
-pub use attention::{Attend, attention};
+pub use attention::{Attend, Attention};
 pub use batched::{BatchMultiply, batched_matmul};
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
