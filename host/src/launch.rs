@@ -10,13 +10,12 @@ use crate::error::{Error, Result};
 use crate::plan::{Function, Plan, PlanKey};
 use crate::runtime::{Backend, Runtime};
 use crate::stream::{CudaStream, Stream};
-use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tilewright_core::{Call, ConfigDesc, DeviceId, INLINE_ARGUMENT_WORDS, KernelDesc, cpu};
+use tilewright_core::{Call, ConfigDesc, DeviceId, INLINE_ARGUMENT_WORDS, KernelDesc, MAX_TENSOR_MAPS, cpu};
 
 /// Options of a launch.
 ///
@@ -427,7 +426,7 @@ impl Ready {
         stream.behind_allocations()?;
         let words = call.words().iter().map(|s| core::ptr::from_ref(s).cast_mut().cast());
         let maps = self.maps.iter().map(|m| core::ptr::from_ref(m).cast_mut().cast());
-        let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_MAPS]> = words.chain(maps).collect();
+        let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_TENSOR_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
         // SAFETY: by `KernelDesc::new` the entry's parameters are the argument words and the maps, which live until the
