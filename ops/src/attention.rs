@@ -19,7 +19,7 @@ use tilewright_runtime::{BackendKind, Error, Result, Tunable, private};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 
-/// The element types of [`Attention`]: f16 and bf16. The example of `Attention` has one of them. The trait is sealed.
+/// The element types of [`Attention`]: f16 and bf16. The example of [`Attention`] has one. The trait is sealed.
 /// ```compile_fail,E0277
 /// struct Mine;
 /// impl tilewright_ops::Attend for Mine {}
