@@ -207,12 +207,12 @@ impl Point {
         extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
     }
 
-    /// What came of a line.
+    /// What came of a line; `None` where the point has none of this name.
     pub fn value(&self, line: &str) -> Option<&Outcome> {
         self.values.iter().find(|v| v.line == line).map(|v| &v.outcome)
     }
 
-    /// The times of a line that was measured.
+    /// The times of a line that was measured; `None` for other lines.
     pub fn times(&self, line: &str) -> Option<&Times> {
         match self.value(line) {
             Some(Outcome::Measured(times)) => Some(times),
