@@ -447,7 +447,7 @@ impl Ready {
                     params.as_mut_ptr(),
                     core::ptr::null_mut(),
                 ),
-                true => launch_early(cuda, &f, [x, y, z], stream, &mut params),
+                true => launch_pdl(cuda, &f, [x, y, z], stream, &mut params),
             }
         };
         if code != code::SUCCESS {
@@ -462,7 +462,7 @@ impl Ready {
 ///
 /// # Safety
 /// As of `cuLaunchKernel`.
-unsafe fn launch_early(
+unsafe fn launch_pdl(
     cuda: &Cuda,
     f: &Function,
     [x, y, z]: [u32; 3],

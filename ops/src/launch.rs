@@ -99,7 +99,7 @@ pub unsafe trait Executor {
     /// # Safety
     /// As of [`Pdl::allowed`].
     #[doc(hidden)]
-    unsafe fn launch_early(&self, call: Call<'_>) -> Result<()> {
+    unsafe fn launch_pdl(&self, call: Call<'_>) -> Result<()> {
         // SAFETY: the caller's contract.
         let pdl = unsafe { Pdl::allowed() };
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), pdl, ..Default::default() })
