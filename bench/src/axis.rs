@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How values lie on an axis.
+/// How values lie on an axis. [`Axis`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {

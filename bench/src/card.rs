@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tilewright_runtime::Device;
 
-/// The device of a run.
+/// The device of a run. [`Report`](crate::Report) has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceFacts {
@@ -23,7 +23,7 @@ pub struct DeviceFacts {
     pub ceilings: Vec<Ceiling>,
 }
 
-/// A limit of arithmetic.
+/// A limit of arithmetic. [`Report`](crate::Report) has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {

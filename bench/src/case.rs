@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use tilewright_runtime::{Buffer, Runtime};
 
-/// An error of a user's closure.
+/// An error of a user's closure. [`Skip`] has an example.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error by which a line says that it has no value at a point, as where a library does not take a size. Any other
@@ -22,7 +22,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[error("{0}")]
 pub struct Skip(pub String);
 
-/// Whether a result is right.
+/// Whether a result is right. [`Verdict::close`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is.
@@ -81,7 +81,7 @@ impl Verdict {
     }
 }
 
-/// What one launch moves and computes, for rates.
+/// What one launch moves and computes, for rates. [`Case`] has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Bytes of memory that must be read and written, each once; 0 where not known.

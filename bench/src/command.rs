@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tilewright_runtime::Runtime;
 
-/// Options of `tile bench`, and of the `main` of a benchmark.
+/// Options of `tile bench`, and of the `main` of a benchmark. [`main`] has an example of a command.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// Also write bench.json, bench.csv, bench.html and a figure of each sweep to this folder
@@ -64,7 +64,7 @@ fn seconds(text: &str) -> std::result::Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a number of seconds: it is as in 10 or 0.5"))
 }
 
-/// What a command ends with.
+/// What a command ends with. [`main`] has an example of a command.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// What it prints.

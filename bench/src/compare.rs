@@ -30,7 +30,7 @@ pub struct Comparison {
     missing: usize,
 }
 
-/// A line at a point, in both runs.
+/// A line at a point, in both runs. [`Comparison`] has an example.
 #[derive(Clone, Debug)]
 pub struct Compared {
     /// The name of the sweep.
@@ -49,7 +49,7 @@ pub struct Compared {
     pub change: Change,
 }
 
-/// What became of a line at a point.
+/// What became of a line at a point. [`Comparison`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The interval of the ratio lies below 1 by more than the tolerance.

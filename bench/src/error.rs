@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of this crate's functions.
+/// The result of this crate's functions. [`Error`] has an example.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What goes wrong in a benchmark as a whole. A line that fails at one point is an [`Outcome`](crate::Outcome) instead.

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What a GPU's gauges showed while a point was measured: the smallest value, the median, and the largest one.
+/// [`Report`](crate::Report) has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gauges {

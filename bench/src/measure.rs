@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use tilewright_runtime::{BackendKind, Runtime};
 
-/// How to measure.
+/// How to measure. [`Report`](crate::Report) has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     /// Rounds that are not counted, before each point.
@@ -34,7 +34,7 @@ impl Default for Settings<'_> {
     }
 }
 
-/// How far a measurement has come: the point that begins.
+/// How far a measurement has come: the point that begins. [`Report`](crate::Report) has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The name of the sweep.
@@ -51,7 +51,7 @@ pub struct Progress<'a> {
 /// shown as such and not timed.
 ///
 /// Errors: [`Error::Sweep`] for a declaration that cannot be measured, before anything is; [`Error::Emulator`]; those
-/// of the runtime outside of the lines.
+/// of the runtime outside of the lines. [`Report`](crate::Report) has an example.
 pub fn measure(
     rt: &Runtime,
     title: &str,

@@ -53,7 +53,7 @@ pub struct Report {
     pub sweeps: Vec<SweepReport>,
 }
 
-/// The points of one sweep.
+/// The points of one sweep. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepReport {
@@ -73,7 +73,7 @@ pub struct SweepReport {
     pub points: Vec<Point>,
 }
 
-/// A line of a sweep.
+/// A line of a sweep. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineFacts {
@@ -87,7 +87,7 @@ pub struct LineFacts {
     pub recorded: Option<Recorded>,
 }
 
-/// Where and with what a peer was recorded.
+/// Where and with what a peer was recorded. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
@@ -97,7 +97,7 @@ pub struct Recorded {
     pub source: String,
 }
 
-/// One value of x.
+/// One value of x. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
@@ -116,7 +116,7 @@ pub struct Point {
     pub values: Vec<Value>,
 }
 
-/// A line at a point.
+/// A line at a point. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// The name of the line.
@@ -126,7 +126,7 @@ pub struct Value {
     pub outcome: Outcome,
 }
 
-/// What came of a line at a point.
+/// What came of a line at a point. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
@@ -149,7 +149,7 @@ pub enum Outcome {
     },
 }
 
-/// The times of a line at a point.
+/// The times of a line at a point. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Samples")]
 pub struct Times {
@@ -207,12 +207,12 @@ impl Point {
         extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
     }
 
-    /// What came of a line.
+    /// What came of a line; `None` where the point has none of this name.
     pub fn value(&self, line: &str) -> Option<&Outcome> {
         self.values.iter().find(|v| v.line == line).map(|v| &v.outcome)
     }
 
-    /// The times of a line that was measured.
+    /// The times of a line that was measured; `None` for other lines.
     pub fn times(&self, line: &str) -> Option<&Times> {
         match self.value(line) {
             Some(Outcome::Measured(times)) => Some(times),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tilewright_runtime::Runtime;
 
-/// What the y axis of a figure shows.
+/// What the y axis of a figure shows. [`Metric::of`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "command", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]

@@ -24,6 +24,8 @@ document.title = "probe: " + points.length + " points; " + tip.textContent + "; 
 #[test]
 fn a_browser_shows_the_numbers_of_a_point() {
     let Some(chromium) = chromium() else {
+        let required = std::env::var_os("TILE_REQUIRE_CHROMIUM").is_some();
+        assert!(!required, "TILE_REQUIRE_CHROMIUM is set, but no Chromium in PATH starts, and CHROME names none");
         eprintln!("skipped: there is no Chromium in PATH, and CHROME names none");
         return;
     };

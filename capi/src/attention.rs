@@ -6,7 +6,7 @@ use crate::guard::{Failure, Result, enter};
 use crate::memory::{Array, flag, long, operand, volume};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use tilewright_core::{bf16, f16};
-use tilewright_ops::{self as ops, Attend};
+use tilewright_ops::{Attend, Attention};
 
 /// o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d. Each of
 /// shared serves heads / shared consecutive heads of q; d is 128 at most. With causal of 1 the last query sees all
@@ -87,6 +87,8 @@ unsafe fn typed<T: Attend>(
     at.run(n, |on, device| {
         let (q, o) = (q.input(device).view(q_dims)?, o.output(device).view(q_dims)?);
         let (k, v) = (k.input(device).view(k_dims)?, v.input(device).view(k_dims)?);
-        ops::attention::<T>(on, q, k, v, o, scale, causal)
+        let attention = Attention::<T>::new(q, k, v, o).scale(scale);
+        let attention = if causal { attention.causal() } else { attention };
+        attention.launch(on)
     })
 }

@@ -70,6 +70,7 @@ numbers! {
 pub(crate) fn code_of(error: &Error) -> c_int {
     match error {
         Error::Shape { .. }
+        | Error::OutOfRange { .. }
         | Error::InvalidArgument { .. }
         | Error::Arguments(_)
         | Error::View(_)
@@ -77,7 +78,7 @@ pub(crate) fn code_of(error: &Error) -> c_int {
         | Error::Misaligned { .. }
         | Error::TooLarge { .. }
         | Error::GridTooLarge { .. } => TILE_ERROR_ARGUMENT,
-        Error::StreamMismatch
+        Error::StreamMismatch { .. }
         | Error::DeviceMismatch { .. }
         | Error::ExternalMemory { .. }
         | Error::UnknownBackend { .. }

@@ -275,7 +275,9 @@ impl Sampler<'_> {
             let (q, k, v) = (of(heads * queries)?, of(shared * keys)?, of(shared * keys)?);
             let mut o = Buffer::<f16>::zeros(rt, heads * queries * d)?;
             let (all, few) = ([heads, queries, d], [shared, keys, d]);
-            ops::attention(on, q.view(all)?, k.view(few)?, v.view(few)?, o.view_mut(all)?, 0.1, causal)?;
+            let attention = ops::Attention::new(q.view(all)?, k.view(few)?, v.view(few)?, o.view_mut(all)?).scale(0.1);
+            let attention = if causal { attention.causal() } else { attention };
+            attention.launch(on)?;
             let mask = if causal { ", causal" } else { "" };
             Ok(format!("{heads}/{shared} heads, {queries} of {keys}, d {d}{mask}"))
         })

@@ -427,7 +427,8 @@ impl Operation {
         extents.sort_unstable();
         let of_one = &extents[usize::from(extents.len() > 2)..];
         if of_one.iter().try_fold(1u64, |a, &n| a.checked_mul(n.max(1))).is_none_or(|n| n > limit) {
-            return Err(Error::Shape { what: self.name, why: format!("{:?} is more than 2^40 elements", setup.size) });
+            let why = format!("{:?} is more than 2^40 elements", setup.size);
+            return Err(Error::InvalidArgument { what: self.name, why });
         }
         super::memory::check(self.axes, &setup.size, setup.dtype)?;
         (self.make)(rt, setup)

@@ -146,7 +146,7 @@ impl<T: Element> Buffer<T> {
         self.same_len("Buffer::copy_from_buffer", src.len)?;
         match (&self.memory.cuda, &src.memory.cuda) {
             _ if self.len == 0 => Ok(()),
-            (Some(cuda), Some(other)) if !Arc::ptr_eq(cuda, other) => Err(Error::StreamMismatch),
+            (Some(cuda), Some(other)) if !Arc::ptr_eq(cuda, other) => Err(Error::StreamMismatch { what: "buffer" }),
             (Some(cuda), Some(_)) => {
                 cuda.join_streams()?;
                 cuda.copy(self.memory.ptr, src.memory.ptr, self.bytes() as u64, DEFAULT_STREAM)
@@ -158,7 +158,7 @@ impl<T: Element> Buffer<T> {
                 };
                 Ok(())
             }
-            _ => Err(Error::StreamMismatch),
+            _ => Err(Error::StreamMismatch { what: "buffer" }),
         }
     }
 
@@ -178,23 +178,23 @@ impl<T: Element> Buffer<T> {
         }
     }
 
-    /// Part of the buffer. Errors: [`Error::Shape`] where the range leaves it.
+    /// Part of the buffer. Errors: [`Error::OutOfRange`] where the range leaves it.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<SliceArg<'_, T>> {
-        let (start, len) = self.range(range)?;
+        let (start, len) = self.range("Buffer::slice", range)?;
         // SAFETY: within the buffer, which is borrowed.
         Ok(unsafe { SliceArg::from_raw(self.at(start), len, self.device()) })
     }
 
-    /// Part of the buffer, to write. Errors: [`Error::Shape`] where the range leaves it.
+    /// Part of the buffer, to write. Errors: [`Error::OutOfRange`] where the range leaves it.
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMutArg<'_, T>> {
-        let (start, len) = self.range(range)?;
+        let (start, len) = self.range("Buffer::slice_mut", range)?;
         // SAFETY: within the buffer, which is borrowed mutably.
         Ok(unsafe { SliceMutArg::from_raw(self.at(start), len, self.device()) })
     }
 
-    /// Two parts that may be written at the same time. Errors: [`Error::Shape`] where `mid` is past the end.
+    /// Two parts that may be written at the same time. Errors: [`Error::OutOfRange`] where `mid` is past the end.
     pub fn split_at_mut(&mut self, mid: usize) -> Result<(SliceMutArg<'_, T>, SliceMutArg<'_, T>)> {
-        let (_, tail) = self.range(mid..)?;
+        let (_, tail) = self.range("Buffer::split_at_mut", mid..)?;
         // SAFETY: disjoint parts of a buffer that is borrowed mutably.
         unsafe {
             Ok((
@@ -238,24 +238,22 @@ impl<T: Element> Buffer<T> {
         self.memory.ptr + (index * size_of::<T>()) as u64
     }
 
-    fn range(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
+    fn range(&self, what: &'static str, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
         let start = match range.start_bound() {
-            Bound::Included(&i) => Some(i),
-            Bound::Excluded(&i) => i.checked_add(1),
-            Bound::Unbounded => Some(0),
+            Bound::Included(&i) => i,
+            Bound::Excluded(&i) => i.saturating_add(1),
+            Bound::Unbounded => 0,
         };
         let end = match range.end_bound() {
-            Bound::Included(&i) => i.checked_add(1),
-            Bound::Excluded(&i) => Some(i),
-            Bound::Unbounded => Some(self.len),
+            // No buffer has this many elements.
+            Bound::Included(&i) => i.saturating_add(1),
+            Bound::Excluded(&i) => i,
+            Bound::Unbounded => self.len,
         };
-        match (start, end) {
-            (Some(a), Some(b)) if a <= b && b <= self.len => Ok((a, b - a)),
-            _ => Err(Error::Shape {
-                what: "Buffer::slice",
-                why: format!("the range leaves a buffer of {} elements", self.len),
-            }),
+        if start <= end && end <= self.len {
+            return Ok((start, end - start));
         }
+        Err(Error::OutOfRange { what, start, end, len: self.len })
     }
 
     fn same_len(&self, what: &'static str, other: usize) -> Result<()> {

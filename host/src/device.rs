@@ -1,6 +1,6 @@
 //! The device of a runtime and its limits.
 
-use tilewright_core::DeviceId;
+use tilewright_core::{DeviceId, MAX_SHARED_BYTES_SM90};
 
 /// A device and its limits, of [`Runtime::device`](crate::Runtime::device).
 ///
@@ -99,7 +99,8 @@ pub struct Limits {
 
 impl Device {
     pub(crate) fn host(name: &str) -> Device {
-        let limits = Limits { threads: 1024, shared_bytes: 227 << 10, registers: 65536, l2_bytes: 0 };
+        let shared_bytes = MAX_SHARED_BYTES_SM90 as u32;
+        let limits = Limits { threads: 1024, shared_bytes, registers: 65536, l2_bytes: 0 };
         Device {
             name: name.into(),
             id: DeviceId::Host,

@@ -29,8 +29,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// let rt = Runtime::cpu();
 /// let x = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
 /// let e = x.slice(1..5).unwrap_err();
-/// assert!(matches!(e, Error::Shape { .. }) && !e.is_fatal());
-/// assert_eq!(e.to_string(), "Buffer::slice: shapes do not agree: the range leaves a buffer of 2 elements");
+/// assert!(matches!(e, Error::OutOfRange { start: 1, end: 5, len: 2, .. }) && !e.is_fatal());
+/// assert_eq!(e.to_string(), "Buffer::slice: 1..5 is not within a buffer of 2 elements: use a range within 0..2");
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, thiserror::Error)]
@@ -98,8 +98,11 @@ pub enum Error {
     },
 
     /// A stream, an event, a graph or a buffer is of another runtime.
-    #[error("the stream belongs to another runtime: create it with Stream::new on the runtime that launches")]
-    StreamMismatch,
+    #[error("the {what} belongs to another runtime: use the {what} of the runtime that this call is for")]
+    StreamMismatch {
+        /// `stream`, `event`, `graph`, `buffer` or `output`.
+        what: &'static str,
+    },
 
     /// An output shares memory with another argument. [`LaunchOptions`](crate::LaunchOptions) may allow an output that
     /// is an input.
@@ -152,7 +155,20 @@ pub enum Error {
         why: String,
     },
 
-    /// An argument that no shape makes right: a scale, a precision, a type.
+    /// A range is not within a buffer.
+    #[error("{what}: {start}..{end} is not within a buffer of {len} elements: use a range within 0..{len}")]
+    OutOfRange {
+        /// The function.
+        what: &'static str,
+        /// The first element of the range.
+        start: usize,
+        /// The element behind the range.
+        end: usize,
+        /// Elements of the buffer.
+        len: usize,
+    },
+
+    /// An argument is outside its limits: a scale, a precision, a type, or an extent that no kernel takes.
     #[error("{what}: {why}")]
     InvalidArgument {
         /// The operation.

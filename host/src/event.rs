@@ -92,7 +92,7 @@ impl Event {
                 *captured = capture;
                 Ok(())
             }
-            _ => Err(Error::StreamMismatch),
+            _ => Err(Error::StreamMismatch { what: "stream" }),
         }
     }
 
@@ -146,7 +146,7 @@ impl Event {
                 cuda.api.check("measuring time between events", code)?;
                 Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) * 1e-3))
             }
-            _ => Err(Error::StreamMismatch),
+            _ => Err(Error::StreamMismatch { what: "event" }),
         }
     }
 
@@ -159,7 +159,7 @@ impl Event {
                 // SAFETY: event and stream are alive, as these values are.
                 cuda.api.check("waiting for an event", unsafe { (cuda.api.stream_wait_event)(s.raw.0, raw.0, 0) })
             }
-            _ => Err(Error::StreamMismatch),
+            _ => Err(Error::StreamMismatch { what: "event" }),
         }
     }
 }

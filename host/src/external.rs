@@ -5,7 +5,7 @@ use crate::runtime::Runtime;
 use core::marker::PhantomData;
 use tilewright_core::{AsSlice, AsSliceMut, DeviceId, Element, SliceArg, SliceMutArg};
 
-/// Contiguous memory of another library, borrowed. Pass `&foreign` for `&[T]`.
+/// Contiguous memory of another library, borrowed. A kernel takes a reference to it for a `&[T]`.
 ///
 /// # Examples
 /// ```
@@ -33,7 +33,8 @@ pub struct ExternalSlice<'a, T> {
     borrow: PhantomData<&'a [T]>,
 }
 
-/// Contiguous memory of another library, borrowed to be written. Pass `&mut foreign` for `&mut [T]`.
+/// Contiguous memory of another library, borrowed to be written. A kernel takes `&mut` of it for
+/// a `&mut [T]`.
 ///
 /// # Examples
 /// ```

@@ -83,7 +83,7 @@ impl<'a> Recording<'a> {
     }
 
     fn finish(&mut self) -> Result<Recorded<'a>> {
-        let s = self.0.take().ok_or(Error::StreamMismatch)?;
+        let s = self.0.take().ok_or(Error::StreamMismatch { what: "stream" })?;
         let mut graph = core::ptr::null_mut();
         // SAFETY: a live stream that captures, and room for the handle.
         s.cuda.api.check("ending a capture", unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) })?;
@@ -120,7 +120,10 @@ impl Graph {
     /// [`Error::StreamMismatch`] for a stream of another runtime, [`Error::Unsupported`] for the default stream while a
     /// stream that waits for it is captured, and the driver's.
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
-        let s = stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda)).ok_or(Error::StreamMismatch)?;
+        let s = stream
+            .as_cuda()
+            .filter(|s| Arc::ptr_eq(&s.cuda, &self.cuda))
+            .ok_or(Error::StreamMismatch { what: "graph" })?;
         let _entered = self.cuda.enter()?;
         self.cuda.takes_work("replaying on the default stream", s.raw.0)?;
         s.behind_allocations()?;

@@ -10,13 +10,12 @@ use crate::error::{Error, Result};
 use crate::plan::{Function, Plan, PlanKey};
 use crate::runtime::{Backend, Runtime};
 use crate::stream::{CudaStream, Stream};
-use crate::tensor_map::MAX_MAPS;
 use crate::tuner::key;
 use core::ffi::c_void;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tilewright_core::{Call, ConfigDesc, DeviceId, INLINE_ARGUMENT_WORDS, KernelDesc, cpu};
+use tilewright_core::{Call, ConfigDesc, DeviceId, INLINE_ARGUMENT_WORDS, KernelDesc, MAX_TENSOR_MAPS, cpu};
 
 /// Options of a launch.
 ///
@@ -422,12 +421,12 @@ impl Ready {
     /// The launch itself. The context must be current.
     #[inline]
     fn enqueue(&self, cuda: &Cuda, stream: &CudaStream, call: &Call, device: &str) -> Result<()> {
-        let Some(f) = self.function else { return Err(Error::StreamMismatch) };
+        let Some(f) = self.function else { return Err(Error::StreamMismatch { what: "stream" }) };
         cuda.takes_work("launching on the default stream", stream.raw.0)?;
         stream.behind_allocations()?;
         let words = call.words().iter().map(|s| core::ptr::from_ref(s).cast_mut().cast());
         let maps = self.maps.iter().map(|m| core::ptr::from_ref(m).cast_mut().cast());
-        let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_MAPS]> = words.chain(maps).collect();
+        let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_TENSOR_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
         // SAFETY: by `KernelDesc::new` the entry's parameters are the argument words and the maps, which live until the
@@ -448,7 +447,7 @@ impl Ready {
                     params.as_mut_ptr(),
                     core::ptr::null_mut(),
                 ),
-                true => launch_early(cuda, &f, [x, y, z], stream, &mut params),
+                true => launch_pdl(cuda, &f, [x, y, z], stream, &mut params),
             }
         };
         if code != code::SUCCESS {
@@ -463,7 +462,7 @@ impl Ready {
 ///
 /// # Safety
 /// As of `cuLaunchKernel`.
-unsafe fn launch_early(
+unsafe fn launch_pdl(
     cuda: &Cuda,
     f: &Function,
     [x, y, z]: [u32; 3],
@@ -506,7 +505,7 @@ fn launch_error(cuda: &Cuda, desc: &KernelDesc, config: &'static ConfigDesc, dev
 
 #[inline]
 fn cuda_stream<'s>(cuda: &Arc<Cuda>, stream: &'s Stream) -> Result<&'s CudaStream> {
-    stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, cuda)).ok_or(Error::StreamMismatch)
+    stream.as_cuda().filter(|s| Arc::ptr_eq(&s.cuda, cuda)).ok_or(Error::StreamMismatch { what: "stream" })
 }
 
 /// The index of a configuration by its id.

@@ -101,7 +101,9 @@ impl Stream {
             _ if bytes == 0 => (64, Lease::Nothing),
             Some(s) if !s.raw.0.is_null() && self.is_capturing() => {
                 // A cached block would be shared with whatever runs beside the graph when it is replayed.
-                let Some(capture) = s.cuda.asks_for_capture(s.raw.0)? else { return Err(Error::StreamMismatch) };
+                let Some(capture) = s.cuda.asks_for_capture(s.raw.0)? else {
+                    return Err(Error::StreamMismatch { what: "stream" });
+                };
                 let ptr = s.cuda.alloc(bytes, s.raw.0)?;
                 if zeroed {
                     s.cuda.fill_zero(ptr, bytes, s.raw.0)?;

@@ -155,7 +155,7 @@ impl Stream {
         // SAFETY: a query of the caller's stream, which is valid.
         cuda.api.check("asking for the stream's context", unsafe { (cuda.api.stream_get_ctx)(raw, &mut context) })?;
         if context != cuda.context.0 {
-            return Err(Error::StreamMismatch);
+            return Err(Error::StreamMismatch { what: "stream" });
         }
         Ok(Self::cuda(cuda.clone(), raw, Owner::Foreign))
     }
@@ -389,7 +389,7 @@ impl Drop for CudaStream {
             // The stream may be gone already, where C code owns it: it is not named.
             (Owner::Foreign, Used::Never) => Ok(()),
             (Owner::Foreign, Used::Until(event)) => self.cuda.wait_default(event.0),
-            (Owner::Foreign, Used::Unknown) => Err(Error::StreamMismatch),
+            (Owner::Foreign, Used::Unknown) => Err(Error::StreamMismatch { what: "stream" }),
             // Where no event can be made, waiting orders as well.
             _ => {
                 let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));

@@ -1,12 +1,7 @@
 //! Tensor maps: what a kernel takes after its argument words to copy boxes of its arrays in one step each.
 
 use crate::error::Error;
-use tilewright_core::{DType, KernelDesc, MapDesc, ParamKind};
-
-/// Dimensions of the largest map.
-pub(crate) const MAX_RANK: usize = 5;
-/// Maps of one entry; the compiler makes no more.
-pub(crate) const MAX_MAPS: usize = 8;
+use tilewright_core::{DType, KernelDesc, MAX_TENSOR_MAP_RANK, MapDesc, ParamKind};
 
 /// One map's geometry, the fastest dimension first, as the hardware wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +11,10 @@ pub(crate) struct Geometry {
     pub dtype: DType,
     pub base: u64,
     pub rank: usize,
-    pub dims: [u64; MAX_RANK],
+    pub dims: [u64; MAX_TENSOR_MAP_RANK],
     /// Bytes from one index to the next, from the second dimension on: the first one's elements are neighbours.
-    pub strides: [u64; MAX_RANK - 1],
-    pub extents: [u32; MAX_RANK],
+    pub strides: [u64; MAX_TENSOR_MAP_RANK - 1],
+    pub extents: [u32; MAX_TENSOR_MAP_RANK],
     pub swizzle: u32,
 }
 
@@ -29,7 +24,7 @@ impl Geometry {
     pub(crate) fn of(desc: &KernelDesc, map: &MapDesc, words: &[u64]) -> Option<Geometry> {
         let (param, rank) = (desc.params.get(map.param)?, map.dims.len());
         let all = map.dims.iter().flat_map(|d| [&d.extent, &d.stride]).flat_map(|n| n.words).chain([&param.first_word]);
-        if !(1..=MAX_RANK).contains(&rank) || all.max()? >= &words.len() || param.kind == ParamKind::Scalar {
+        if !(1..=MAX_TENSOR_MAP_RANK).contains(&rank) || all.max()? >= &words.len() || param.kind == ParamKind::Scalar {
             return None;
         }
         let size = param.dtype.size() as u64;
@@ -38,9 +33,9 @@ impl Geometry {
             dtype: param.dtype,
             base: words[param.first_word],
             rank,
-            dims: [1; MAX_RANK],
-            strides: [0; MAX_RANK - 1],
-            extents: [1; MAX_RANK],
+            dims: [1; MAX_TENSOR_MAP_RANK],
+            strides: [0; MAX_TENSOR_MAP_RANK - 1],
+            extents: [1; MAX_TENSOR_MAP_RANK],
             swizzle: map.swizzle,
         };
         for (d, dim) in map.dims.iter().rev().enumerate() {

@@ -520,7 +520,7 @@ fn an_output_that_lives_elsewhere_is_not_measured() {
     // SAFETY: nobody uses it.
     let outputs = [unsafe { Output::new(&there) }];
     let chosen = rt.select_among(rt.stream(), &op, &outputs, |_| Ok(()));
-    assert!(matches!(chosen, Err(Error::StreamMismatch)), "{chosen:?}");
+    assert!(matches!(chosen, Err(Error::StreamMismatch { what: "output" })), "{chosen:?}");
 }
 
 /// Whatever a tensor of another framework says, importing it gives a tensor whose slices and views lie in its memory,

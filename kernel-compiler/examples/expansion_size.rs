@@ -10,7 +10,7 @@ use tilewright_compiler::emit::host;
 use tilewright_compiler::{Emulate, HostOptions, Libraries, Source, editor, host_file_name, host_files, module};
 
 /// The expansions of a file's kernels and modules for rust-analyzer.
-fn for_editor(text: &str) -> usize {
+pub fn for_editor(text: &str) -> usize {
     let bytes = |item: Item| {
         let (attrs, expand): (&[syn::Attribute], fn(_, _) -> _) = match &item {
             Item::Fn(f) => (&f.attrs, editor::kernel),

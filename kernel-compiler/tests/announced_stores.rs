@@ -24,12 +24,12 @@ fn text(after: &str) -> String {
 const STORE: &str = "y.store([0, 0], acc.to::<f16>());";
 
 #[test]
-fn copies_are_waited_for_before_others_are_told() {
+fn tma_stores_end_before_an_atomic_releases_them() {
     let of = |atomic: &str| {
         let text = text(&format!("{STORE} {atomic}"));
-        let (copy, told) =
+        let (copy, atomic) =
             (text.find("d::store_box::<").expect("it is copied out"), text.find("d::atomic::<").expect("an atomic"));
-        text.find("d::tma_store_wait(").map(|wait| copy < wait && wait < told)
+        text.find("d::tma_store_wait(").map(|wait| copy < wait && wait < atomic)
     };
     assert_eq!(of("atomic_add(count, 0, 1);"), Some(true));
     assert_eq!(of("atomic_store(count, 0, 1);"), Some(true));

@@ -9,6 +9,7 @@ mod block_pointers;
 mod common;
 mod control_flow;
 mod expansion;
+mod expansion_size;
 mod explain;
 mod filetests;
 mod lowered_code;

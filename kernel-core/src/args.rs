@@ -300,7 +300,7 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
 }
 
 impl<'a, T: Element, const R: usize> ViewArg<'a, T, R> {
-    /// The same elements as an array, if they are row-major without gaps.
+    /// The same elements as an array; `None` unless they are row-major without gaps.
     pub fn as_contiguous(self) -> Option<SliceArg<'a, T>> {
         let len = self.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
         let array = SliceArg { ptr: self.ptr, len, device: self.device, borrow: PhantomData };
@@ -374,7 +374,7 @@ impl<T> ViewArg<'_, T, 3> {
 }
 
 impl<T> ViewMutArg<'_, T, 3> {
-    /// Fewer, taller matrices: [`ViewArg::stacked`].
+    /// Fewer, taller matrices, and `None`, as of [`ViewArg::stacked`].
     pub fn stacked(self, n: usize) -> Option<Self> {
         self.0.stacked(n).map(ViewMutArg)
     }

@@ -78,7 +78,7 @@ pub enum BundleError {
     },
 }
 
-/// One entry compiled for one target, ready to load.
+/// One entry compiled for one target, ready to load. [`BundleData`] has an example.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
     /// The target, as in `sm_90a`.
@@ -93,6 +93,7 @@ pub struct Image<'a> {
 }
 
 /// The resources of one thread of an entry, as `ptxas` reports them.
+/// [`BundleData`] has an example of an image, which may have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Registers of 32 bits.

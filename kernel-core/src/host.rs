@@ -12,7 +12,9 @@ pub use crate::desc::{
 pub use crate::scalar::{F8E4M3 as f8e4m3, F8E5M2 as f8e5m2};
 pub use half::{bf16, f16};
 
-pub use tilewright_types::limits::{INLINE_ARGUMENT_WORDS, MAX_ARGUMENT_WORDS, MAX_BUFFERS};
+pub use tilewright_types::limits::{
+    INLINE_ARGUMENT_WORDS, MAX_ARGUMENT_WORDS, MAX_BUFFERS, MAX_SHARED_BYTES_SM90, MAX_TENSOR_MAP_RANK, MAX_TENSOR_MAPS,
+};
 pub use tilewright_types::{DType, Test, Width};
 
 /// The folder of this crate's sources: `kernel-build` compiles them for the device.

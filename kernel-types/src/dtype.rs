@@ -60,7 +60,7 @@ impl DType {
     pub const NAMES: &'static str =
         "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool, f8e4m3, f8e5m2";
 
-    /// The dtype of a name in kernel source; `None` for other names.
+    /// The dtype of a name in kernel source; `None` for other names, which may be names of something else there.
     pub fn parse(name: &str) -> Option<DType> {
         match name {
             "usize" => Some(U64),

@@ -5,7 +5,13 @@
 pub const MAX_ARGUMENT_WORDS: usize = 128;
 /// The number of argument words up to which a call allocates nothing.
 pub const INLINE_ARGUMENT_WORDS: usize = 40;
-/// The greatest number of dimensions of a tile. Views have three at most.
+/// The greatest number of dimensions of a tile and of a view.
 pub const MAX_RANK: usize = 5;
 /// The greatest number of slices, views and pointers of a kernel.
 pub const MAX_BUFFERS: usize = 32;
+/// The greatest number of tensor maps of a kernel. The launcher passes them behind the argument words.
+pub const MAX_TENSOR_MAPS: usize = 8;
+/// The greatest number of dimensions of a tensor map.
+pub const MAX_TENSOR_MAP_RANK: usize = 5;
+/// The greatest shared memory of a thread block on sm_90, in bytes.
+pub const MAX_SHARED_BYTES_SM90: usize = 227 << 10;

@@ -29,8 +29,8 @@ fn a_buffer_is_taken_in_another_context_of_its_device() {
     let s = Stream::new(&other).unwrap();
     let scratch = s.scratch::<f32>(9).unwrap();
     assert!(matches!(primary.launch(super::hand_made::call(k, &scratch, &mut y)), Err(Error::DeviceMismatch { .. })));
-    assert!(matches!(primary.launch_on(&s, call(k, &x, &mut y)), Err(Error::StreamMismatch)));
-    assert!(matches!(y.copy_from_buffer(&there), Err(Error::StreamMismatch)));
+    assert!(matches!(primary.launch_on(&s, call(k, &x, &mut y)), Err(Error::StreamMismatch { what: "stream" })));
+    assert!(matches!(y.copy_from_buffer(&there), Err(Error::StreamMismatch { what: "buffer" })));
     assert_eq!(launches(), before);
     // Of one context two runtimes take it.
     Runtime::cuda(0).unwrap().launch(call(k, &x, &mut y)).unwrap();

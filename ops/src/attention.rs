@@ -19,7 +19,7 @@ use tilewright_runtime::{BackendKind, Error, Result, Tunable, private};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 
-/// The element types of [`attention`]: f16 and bf16. The example of `attention` has one of them. The trait is sealed.
+/// The element types of [`Attention`]: f16 and bf16. The example of [`Attention`] has one. The trait is sealed.
 /// ```compile_fail,E0277
 /// struct Mine;
 /// impl tilewright_ops::Attend for Mine {}
@@ -111,13 +111,15 @@ const MIN_SCALE: f32 = 1e-30;
 /// size (see [`tilewright_runtime::Autotune`]). Queries of heads that share keys are then one block of rows, where `q`
 /// and `o` have one stride from row to row across these heads.
 ///
+/// Nothing is enqueued before [`Attention::launch`].
+///
 /// Shapes: `q` and `o` are `heads x queries x d`, `k` and `v` `shared x keys x d`, with `heads` a multiple of `shared`
-/// and `d` of 1 to 128. The heads of a batch follow each other in the first dimension. Errors: [`Error::Shape`];
-/// [`Error::InvalidArgument`] where `scale` is less than 1e-30 or no number; otherwise as [`Matmul`](super::Matmul).
+/// and `d` of 1 to 128. The heads of a batch follow each other in the first dimension.
 ///
 /// # Examples
 /// ```
-/// use tilewright::{Buffer, Runtime, f16, ops};
+/// use tilewright::ops::Attention;
+/// use tilewright::{Buffer, Runtime, f16};
 ///
 /// let rt = Runtime::cpu();
 /// let of = |v: [f32; 4]| Buffer::from_slice(&rt, &v.map(f16::from_f32));
@@ -125,103 +127,170 @@ const MIN_SCALE: f32 = 1e-30;
 /// let (q, k, v) = (of([1.0, 0.0, 0.0, 1.0])?, of([1.0; 4])?, of([1.0, 2.0, 3.0, 4.0])?);
 /// let mut o = Buffer::<f16>::zeros(&rt, 4)?;
 /// let dims = [1, 2, 2];
-/// ops::attention(&rt, q.view(dims)?, k.view(dims)?, v.view(dims)?, o.view_mut(dims)?, 0.7, true)?;
+/// Attention::new(q.view(dims)?, k.view(dims)?, v.view(dims)?, o.view_mut(dims)?).causal().launch(&rt)?;
 /// // The first query sees the first key alone; the second one sees both, with equal weights.
 /// assert_eq!(o.to_vec()?, [1.0, 2.0, 2.0, 3.0].map(f16::from_f32));
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn attention<'a, T: Attend>(
-    on: &impl Executor,
-    q: impl AsView<'a, T, 3>,
-    k: impl AsView<'a, T, 3>,
-    v: impl AsView<'a, T, 3>,
-    o: impl AsViewMut<'a, T, 3>,
-    scale: f32,
+#[must_use = "nothing is enqueued before `launch`"]
+pub struct Attention<'a, T: Attend> {
+    inputs: Inputs<'a, T>,
+    o: ViewMutArg<'a, T, 3>,
+    /// The factor of scores, where it was set.
+    scale: Option<f32>,
     causal: bool,
-) -> Result<()> {
-    let (q, k, v, o) = (q.as_view_arg(), k.as_view_arg(), v.as_view_arg(), o.as_view_mut_arg());
-    let ([heads, queries, d], [shared, keys, of_key], out) = (q.dims(), k.dims(), o.as_view().dims());
-    let error = |why: String| Err(Error::Shape { what: WHAT, why });
-    let text = |[h, n, d]: [usize; 3]| format!("{h} x {n} x {d}");
-    if k.dims() != v.dims() {
-        return error(format!("K is {} and V is {}: they must be equal", text(k.dims()), text(v.dims())));
-    }
-    if out != q.dims() {
-        return error(format!("O is {} and Q is {}: they must be equal", text(out), text(q.dims())));
-    }
-    if d != of_key || d > MAX_HEAD_DIM {
-        return error(format!(
-            "heads of {d} elements in Q and {of_key} in K: they must be equal, and {MAX_HEAD_DIM} at most"
-        ));
-    }
-    if heads != 0 && (shared == 0 || heads % shared != 0) {
-        return error(format!("{heads} heads of Q share {shared} of K: the one must be a multiple of the other"));
-    }
-    if !(scale >= MIN_SCALE && scale.is_finite()) {
-        let why = format!("scores are scaled with {scale}: that must be a number from {MIN_SCALE:e} on");
-        return Err(Error::InvalidArgument { what: WHAT, why });
-    }
-    for (name, other) in [("q", &q), ("k", &k), ("v", &v)] {
-        disjoint(WHAT, ("o", &o), (name, other))?;
-    }
-    if heads.saturating_mul(queries.div_ceil(BLOCK)) >= 1 << 31 {
-        return error(format!(
-            "{heads} heads of {queries} queries: fewer than 2^31 blocks of {BLOCK} queries are counted"
-        ));
-    }
-    if heads == 0 || queries == 0 || d == 0 {
-        return Ok(());
-    }
-    let of_k = decide::batch_size(on, shared);
-    // As many heads of Q for each of K.
-    let of_q = of_k.saturating_mul(heads / shared);
-    let shape = Shape { heads: of_q, shared: of_k, queries: decide::batch_size(on, queries), keys, d, causal };
-    let stacked = shape.stacked();
-    let stacks = q.stacked(stacked).is_some() && o.as_view().stacked(stacked).is_some();
-    let stacked = if stacks { stacked } else { 1 };
-    let tma = |n: usize| {
-        let of = |v: Option<ViewArg<T, 3>>| v.is_some_and(batch_takes_tma);
-        let (q, o) = (q.stacked(n), o.as_view().stacked(n));
-        let width = |v: Option<ViewArg<T, 3>>| v.map_or(Width::Elements, width_of_batch);
-        Tma {
-            loads: of(q) && batch_takes_tma(k) && batch_takes_tma(v),
-            stores: of(o),
-            width: width(q).min(width(o)).min(width_of_batch(k)).min(width_of_batch(v)),
+}
+
+impl<'a, T: Attend> Attention<'a, T> {
+    /// Every query sees every key. Scores are multiplied by `1 / sqrt(d)`.
+    pub fn new(
+        q: impl AsView<'a, T, 3>,
+        k: impl AsView<'a, T, 3>,
+        v: impl AsView<'a, T, 3>,
+        o: impl AsViewMut<'a, T, 3>,
+    ) -> Attention<'a, T> {
+        Attention {
+            inputs: [q.as_view_arg(), k.as_view_arg(), v.as_view_arg()],
+            o: o.as_view_mut_arg(),
+            scale: None,
+            causal: false,
         }
-    };
-    // Of split-KV heads are stacked.
-    let tma = [tma(1), tma(stacked)];
-    let bits = tma.iter().fold(0, |bits, t| bits << 4 | t.bits());
-    let question = Question {
-        op: WHAT,
-        types: T::DTYPE.name(),
-        version: version(),
-        sizes: [shape.heads, shape.queries, keys, shape.shared],
-        layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 12,
-    };
-    let [_, split_kv] = T::descs(shape.has_large_heads());
-    let candidates = |limits| plans::<T>(on, limits, shape, stacked, tma);
-    decide::run(on, &question, &o, candidates, |plan: &KernelPlan| {
-        // SAFETY: one launch has the result at a time.
-        let o = unsafe { decide::again(&o) };
-        if !plan.is_of(split_kv) {
-            return on.launch_as(T::call(shape.has_large_heads(), [q, k, v], o, scale, causal), plan.options());
+    }
+
+    /// The factor of scores, from 1e-30 on.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::Attention;
+    /// use tilewright::{Buffer, Runtime, f16};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let q = Buffer::from_slice(&rt, &[f16::ONE])?;
+    /// let k = Buffer::from_slice(&rt, &[3.0f32.ln(), 0.0].map(f16::from_f32))?;
+    /// let v = Buffer::from_slice(&rt, &[4.0, 0.0].map(f16::from_f32))?;
+    /// let mut o = Buffer::<f16>::zeros(&rt, 1)?;
+    /// let (q, keys) = (q.view([1, 1, 1])?, [1, 2, 1]);
+    /// Attention::new(q, k.view(keys)?, v.view(keys)?, o.view_mut([1, 1, 1])?).scale(2.0).launch(&rt)?;
+    /// // The weights are 9 / 10 and 1 / 10.
+    /// assert!((o.to_vec()?[0].to_f32() - 3.6).abs() < 0.01);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn scale(self, scale: f32) -> Self {
+        Attention { scale: Some(scale), ..self }
+    }
+
+    /// The last query sees all keys, the query before it all but the last, and so on.
+    pub fn causal(self) -> Self {
+        Attention { causal: true, ..self }
+    }
+
+    /// Enqueues the operation: on the default stream of a [`Runtime`](tilewright_runtime::Runtime), or where an
+    /// [`ExecOptions`](super::ExecOptions) says.
+    ///
+    /// # Errors
+    /// - [`Error::Shape`] where extents do not agree,
+    /// - [`Error::Alias`] where `o` shares memory with an input,
+    /// - [`Error::InvalidArgument`] for heads of more than 128 elements, for 2^31 blocks of 64 queries or more, and for
+    ///   a scale that is less than 1e-30 or no number,
+    /// - those of a launch.
+    ///
+    /// The first three are returned before anything is written.
+    pub fn launch(self, on: &impl Executor) -> Result<()> {
+        let scale = self.check()?;
+        let Attention { inputs: [q, k, v], o, causal, .. } = self;
+        let ([heads, queries, d], [shared, keys, _]) = (q.dims(), k.dims());
+        if heads == 0 || queries == 0 || d == 0 {
+            return Ok(());
         }
-        let mut workspace = Workspace::new(on)?;
-        let q = q.stacked(stacked).expect("it was asked for above");
-        let o = o.stacked(stacked).expect("it was asked for above");
-        // One query sees all keys.
-        let call = T::split_kv_call(
-            shape.has_large_heads(),
-            [q, k, v],
-            workspace.parts(),
-            o,
-            queries,
-            scale,
-            causal && queries > 1,
-        );
-        on.launch_as(call, plan.options())
-    })
+        let of_k = decide::batch_size(on, shared);
+        // As many heads of Q for each of K.
+        let of_q = of_k.saturating_mul(heads / shared);
+        let shape = Shape { heads: of_q, shared: of_k, queries: decide::batch_size(on, queries), keys, d, causal };
+        let stacked = shape.stacked();
+        let stacks = q.stacked(stacked).is_some() && o.as_view().stacked(stacked).is_some();
+        let stacked = if stacks { stacked } else { 1 };
+        let tma = |n: usize| {
+            let of = |v: Option<ViewArg<T, 3>>| v.is_some_and(batch_takes_tma);
+            let (q, o) = (q.stacked(n), o.as_view().stacked(n));
+            let width = |v: Option<ViewArg<T, 3>>| v.map_or(Width::Elements, width_of_batch);
+            Tma {
+                loads: of(q) && batch_takes_tma(k) && batch_takes_tma(v),
+                stores: of(o),
+                width: width(q).min(width(o)).min(width_of_batch(k)).min(width_of_batch(v)),
+            }
+        };
+        // Of split-KV heads are stacked.
+        let tma = [tma(1), tma(stacked)];
+        let bits = tma.iter().fold(0, |bits, t| bits << 4 | t.bits());
+        let question = Question {
+            op: WHAT,
+            types: T::DTYPE.name(),
+            version: version(),
+            sizes: [shape.heads, shape.queries, keys, shape.shared],
+            layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 12,
+        };
+        let [_, split_kv] = T::descs(shape.has_large_heads());
+        let candidates = |limits| plans::<T>(on, limits, shape, stacked, tma);
+        decide::run(on, &question, &o, candidates, |plan: &KernelPlan| {
+            // SAFETY: one launch has the result at a time.
+            let o = unsafe { decide::again(&o) };
+            if !plan.is_of(split_kv) {
+                return on.launch_as(T::call(shape.has_large_heads(), [q, k, v], o, scale, causal), plan.options());
+            }
+            let mut workspace = Workspace::new(on)?;
+            let q = q.stacked(stacked).expect("it was asked for above");
+            let o = o.stacked(stacked).expect("it was asked for above");
+            // One query sees all keys.
+            let call = T::split_kv_call(
+                shape.has_large_heads(),
+                [q, k, v],
+                workspace.parts(),
+                o,
+                queries,
+                scale,
+                causal && queries > 1,
+            );
+            on.launch_as(call, plan.options())
+        })
+    }
+
+    /// The factor of scores of arguments that are allowed.
+    fn check(&self) -> Result<f32> {
+        let Attention { inputs: [q, k, v], o, .. } = self;
+        let ([heads, queries, d], [shared, _, of_key], out) = (q.dims(), k.dims(), o.as_view().dims());
+        let shape = |why: String| Err(Error::Shape { what: WHAT, why });
+        let invalid = |why: String| Err(Error::InvalidArgument { what: WHAT, why });
+        let text = |[h, n, d]: [usize; 3]| format!("{h} x {n} x {d}");
+        if k.dims() != v.dims() {
+            return shape(format!("K is {} and V is {}: they must be equal", text(k.dims()), text(v.dims())));
+        }
+        if out != q.dims() {
+            return shape(format!("O is {} and Q is {}: they must be equal", text(out), text(q.dims())));
+        }
+        if d != of_key {
+            return shape(format!("heads of {d} elements in Q and {of_key} in K: they must be equal"));
+        }
+        if heads != 0 && (shared == 0 || heads % shared != 0) {
+            return shape(format!("{heads} heads of Q share {shared} of K: the one must be a multiple of the other"));
+        }
+        if d > MAX_HEAD_DIM {
+            return invalid(format!("heads have {d} elements: {MAX_HEAD_DIM} at most are allowed"));
+        }
+        // Heads without elements have no scores.
+        let scale = self.scale.unwrap_or_else(|| 1.0 / (d.max(1) as f32).sqrt());
+        if !(scale >= MIN_SCALE && scale.is_finite()) {
+            return invalid(format!("scores are scaled with {scale}: that must be a number from {MIN_SCALE:e} on"));
+        }
+        for (name, other) in [("q", q), ("k", k), ("v", v)] {
+            disjoint(WHAT, ("o", o), (name, other))?;
+        }
+        if heads.saturating_mul(queries.div_ceil(BLOCK)) >= 1 << 31 {
+            return invalid(format!(
+                "{heads} heads of {queries} queries: fewer than 2^31 blocks of {BLOCK} queries are counted"
+            ));
+        }
+        Ok(scale)
+    }
 }
 
 const WHAT: &str = "attention";
@@ -358,8 +427,8 @@ mod tests {
             let (dims, strides) = ([heads, queries, d], [head, row, 1]);
             let [k, v] = [&k, &v].map(|x| x.slice(..).unwrap().view([shared, keys, d]).unwrap());
             let result = (&mut o).as_slice_mut_arg().strided(dims, strides).unwrap();
-            attention::<f16>(&rt, q.slice(..).unwrap().strided(dims, strides).unwrap(), k, v, result, 0.5, true)
-                .unwrap();
+            let q = q.slice(..).unwrap().strided(dims, strides).unwrap();
+            Attention::<f16>::new(q, k, v, result).scale(0.5).causal().launch(&rt).unwrap();
             let all = o.to_vec().unwrap();
             (0..heads * queries * d).map(|e| all[place(e)]).collect()
         };
@@ -381,16 +450,9 @@ mod tests {
             k[..none].fill(f16::NAN);
             let (k, mut o) = (Buffer::from_slice(&rt, &k).unwrap(), Buffer::<f16>::zeros(&rt, 128).unwrap());
             let [k, v] = [&k, &v].map(|x| x.slice(..).unwrap().view([1, keys, d]).unwrap());
-            attention::<f16>(
-                &rt,
-                q.slice(..).unwrap().view([1, 1, d]).unwrap(),
-                k,
-                v,
-                (&mut o).as_slice_mut_arg().view([1, 1, d]).unwrap(),
-                0.5,
-                false,
-            )
-            .unwrap();
+            let q = q.slice(..).unwrap().view([1, 1, d]).unwrap();
+            let result = (&mut o).as_slice_mut_arg().view([1, 1, d]).unwrap();
+            Attention::<f16>::new(q, k, v, result).scale(0.5).launch(&rt).unwrap();
             assert!(o.to_vec().unwrap().iter().all(|x| x.is_nan()), "{none}");
         }
     }

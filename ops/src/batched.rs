@@ -14,8 +14,12 @@ use tilewright_kernels as k;
 use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
 use tilewright_runtime::{Error, Result};
 
-/// The element types of [`batched_matmul`]: f32, f16 and bf16. The example of `batched_matmul` has one of them. The trait
-/// is sealed.
+/// The element types of [`batched_matmul`]: f32, f16 and bf16. The example of [`batched_matmul`] has one of them. The
+/// trait is sealed.
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl tilewright_ops::BatchMultiply for Mine {}
+/// ```
 pub trait BatchMultiply: Multiply<Product = Self> + BatchKernel {}
 
 impl BatchMultiply for f32 {}

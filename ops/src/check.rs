@@ -21,6 +21,8 @@ pub(super) fn length(what: &'static str, name: &str, found: usize, wanted: usize
 
 /// The product of two extents.
 pub(super) fn area(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
-    rows.checked_mul(cols)
-        .ok_or_else(|| Error::Shape { what, why: format!("{rows} x {cols} elements are more than 64 bits count") })
+    rows.checked_mul(cols).ok_or_else(|| Error::InvalidArgument {
+        what,
+        why: format!("{rows} x {cols} elements are more than 64 bits count"),
+    })
 }

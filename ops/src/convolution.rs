@@ -8,6 +8,7 @@ use tilewright_runtime::{Error, Result};
 /// `y[o] = sum over k of x[o + k] * w[k]`: "valid", the kernel not flipped.
 ///
 /// Shapes: `y` has `x.len() - w.len() + 1` elements. With an empty `x` or `w` nothing is done.
+/// Errors: [`Error::InvalidArgument`] where `w` has more elements than `x`; otherwise as the other operations.
 ///
 /// # Examples
 /// ```
@@ -31,7 +32,7 @@ pub fn convolution_1d<'a>(
     }
     if w.len() > x.len() {
         let why = format!("the kernel has {} taps, more than the {} elements of the signal", w.len(), x.len());
-        return Err(Error::Shape { what: WHAT, why });
+        return Err(Error::InvalidArgument { what: WHAT, why });
     }
     check::length(WHAT, "y", y.len(), x.len() - w.len() + 1, "a valid convolution")?;
     // SAFETY: the lengths fit, as has just been checked.

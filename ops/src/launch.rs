@@ -99,7 +99,7 @@ pub unsafe trait Executor {
     /// # Safety
     /// As of [`Pdl::allowed`].
     #[doc(hidden)]
-    unsafe fn launch_early(&self, call: Call<'_>) -> Result<()> {
+    unsafe fn launch_pdl(&self, call: Call<'_>) -> Result<()> {
         // SAFETY: the caller's contract.
         let pdl = unsafe { Pdl::allowed() };
         self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), pdl, ..Default::default() })
@@ -240,7 +240,7 @@ impl<'a> ExecOptions<'a> {
 
     /// With `true` results have equal bits in every launch, and however large the batch is: a row of a product or of a
     /// softmax, a matrix of [`batched_matmul`](super::batched_matmul()), a query or a head of
-    /// [`attention`](super::attention()) does not depend on how many others there are.
+    /// [`Attention`](super::Attention) does not depend on how many others there are.
     ///
     /// Plans are predicted for one size of the batch. Nothing is measured, and programs do not share sums, so that small
     /// batches take longer. Strides and the alignment of addresses must stay the same.

@@ -22,8 +22,9 @@
 //! ```
 //!
 //! # Errors
-//! [`Error::Shape`](tilewright_runtime::Error::Shape) where lengths do not fit together, and what a launch may report:
-//! memory of another device, overlap of an output, no code for this device, out of memory. After an error nothing has
+//! [`Error::Shape`](tilewright_runtime::Error::Shape) where lengths do not fit together,
+//! [`Error::InvalidArgument`](tilewright_runtime::Error::InvalidArgument) for an argument outside its limits, and what a
+//! launch may report: memory of another device, overlap of an output, no code for this device, out of memory. After an error nothing has
 //! been enqueued, except where a later launch of an operation of several launches fails: then the output is
 //! unspecified.
 #![warn(missing_docs)]
@@ -60,7 +61,7 @@ mod tma;
 
 pub use crate::planner::fit::{FittedModel, Miss, Quality};
 pub use align_operand::{Bits, align_operand, align_operands};
-pub use attention::{Attend, attention};
+pub use attention::{Attend, Attention};
 pub use batched::{BatchMultiply, batched_matmul};
 pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};

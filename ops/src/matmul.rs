@@ -471,8 +471,8 @@ fn run_f32(on: &impl Executor, plan: &MatmulPlan, p: Product<f32>) -> Result<()>
         Orientation::TransposedInScratch => {
             let mut rows = ScratchMatrix::new(on, [p.e.n, p.e.m], 1)?;
             let Product { e, a, b, c, arithmetic } = p;
-            let turned = Product { e, a, b, c: rows.view_mut()?, arithmetic }.of_transpose();
-            run_f32(on, &MatmulPlan { orientation: Orientation::AsGiven, ..*plan }, turned)?;
+            let transposed = Product { e, a, b, c: rows.view_mut()?, arithmetic }.of_transpose();
+            run_f32(on, &MatmulPlan { orientation: Orientation::AsGiven, ..*plan }, transposed)?;
             f32_3xtf32::transpose(on, rows.view()?, c)
         }
         Orientation::AsGiven if plan.is_tf32x3() => {

@@ -47,8 +47,9 @@ pub struct Quantisation {
 /// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns,
 /// and the product before it is quantised.
 ///
-/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`], also where a sum may leave 32 bits;
-/// [`Error::InvalidArgument`] for scales that [`Quantisation::check`] refuses; otherwise as [`Matmul`](super::Matmul).
+/// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`];
+/// [`Error::InvalidArgument`] where a sum may leave 32 bits, and for scales that [`Quantisation::check`] refuses;
+/// otherwise as [`Matmul`](super::Matmul).
 ///
 /// # Examples
 /// ```
@@ -82,7 +83,7 @@ pub fn matmul_int8<'a>(
             q.zero_b,
             q.max_depth()
         );
-        return Err(Error::Shape { what: WHAT, why });
+        return Err(Error::InvalidArgument { what: WHAT, why });
     }
     if !is_work(WHAT, e, &a, &b, &c)? {
         return Ok(());
@@ -101,11 +102,11 @@ pub fn matmul_int8<'a>(
     let candidates = |limits: Limits| {
         let (target, mut out) = (Target::new(on, limits), vec![]);
         // Kernels of tiles take a B that is given transposed, and no other.
-        let (p, turned) = match b.transposed {
+        let (p, transpose_bytes) = match b.transposed {
             true => (problem, 0),
             false => (Problem { b: Layout::copied(true), ..problem }, e.n.saturating_mul(e.k).saturating_mul(2)),
         };
-        target.tiles(&mut out, &p, Orientation::AsGiven, &Kernels { area: e.m.saturating_mul(e.n) }, turned);
+        target.tiles(&mut out, &p, Orientation::AsGiven, &Kernels { area: e.m.saturating_mul(e.n) }, transpose_bytes);
         if let Some(kernel) = i8::mixed_input() {
             target.mixed_input(&mut out, &problem, kernel.desc, ones);
         }
@@ -135,8 +136,8 @@ fn run(
         MixedInput::of(on, kernel, &a, ones)?.multiply(on, &b, product.view_mut()?, 1.0, plan.options())?;
         return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
     };
-    let turned = (!b.transposed).then(|| AlignedOperand::<u8>::new(on, &b, true)).transpose()?;
-    let b = turned.as_ref().map_or(Ok(b), AlignedOperand::operand)?;
+    let transposed = (!b.transposed).then(|| AlignedOperand::<u8>::new(on, &b, true)).transpose()?;
+    let b = transposed.as_ref().map_or(Ok(b), AlignedOperand::operand)?;
     with_copies::<i8, u8>(on, copies, (a, b), |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
@@ -302,7 +303,7 @@ mod tests {
                 let y = b.as_slice().as_slice_arg().view([k, 1]).unwrap();
                 match matmul_int8(&Runtime::cpu(), x, y, product, &q) {
                     Ok(()) => assert!(fits && c == [21], "{k}: {c:?}"),
-                    Err(e) => assert!(!fits && matches!(e, Error::Shape { .. }), "{k}: {e}"),
+                    Err(e) => assert!(!fits && matches!(e, Error::InvalidArgument { .. }), "{k}: {e}"),
                 }
             }
         }

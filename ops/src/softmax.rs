@@ -43,7 +43,7 @@ pub fn softmax_1d<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSl
     on.launch(softmax_1d_partial(x, &mut maxima, &mut sums))?;
     // SAFETY: the launch in front reads `x` and writes maxima and sums, which this one reads after its wait, as it
     // stores after it.
-    unsafe { on.launch_early(softmax_1d_apply(x, &maxima, &sums, y)) }
+    unsafe { on.launch_pdl(softmax_1d_apply(x, &maxima, &sums, y)) }
 }
 
 /// Softmax of every row of a row-major, contiguous matrix of any width.

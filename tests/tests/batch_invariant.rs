@@ -112,7 +112,9 @@ fn heads_and_queries_of_attention() {
         let mut o = Buffer::<f16>::zeros(rt, heads * queries * d).unwrap();
         let (dims, of_keys) = ([heads, queries, d], [heads, keys, d]);
         let (q, k, v) = (q.view(dims).unwrap(), k.view(of_keys).unwrap(), v.view(of_keys).unwrap());
-        ops::attention(on, q, k, v, o.view_mut(dims).unwrap(), 0.5, causal).unwrap();
+        let attention = ops::Attention::new(q, k, v, o.view_mut(dims).unwrap()).scale(0.5);
+        let attention = if causal { attention.causal() } else { attention };
+        attention.launch(on).unwrap();
         o.to_vec().unwrap().into_iter().map(|x| u32::from(x.to_bits())).collect()
     };
     check("heads", 3 * d, |on, heads| run(on, [heads, 3], true));

@@ -2,6 +2,8 @@
 //! packages of the workspace that are built beside the kernels, and not after them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -18,15 +20,38 @@ const OTHER_LICENCES: [(&str, &str); 1] = [("cbindgen", "A test writes the C hea
 const TWICE: [(&str, &str); 1] =
     [("syn", "Derives of serde and thiserror take version 3. A derive that half depends on takes version 2, as ours.")];
 
+/// Crates of a user's program that do not say which compiler they need. `cargo +1.95 check --workspace` tries.
+const UNSTATED: [&str; 9] = [
+    "adler2",
+    "cudarc",
+    "lazy_static",
+    "matchers",
+    "miniz_oxide",
+    "scopeguard",
+    "siphasher",
+    "smallvec",
+    "zerocopy-derive",
+];
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// What cargo prints in the workspace.
+fn cargo(args: &[&str]) -> Vec<u8> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let out = Command::new(cargo).args(args).current_dir(ROOT).output().expect("cargo runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    out.stdout
+}
+
 /// The workspace as cargo sees it, for Linux, with these arguments.
 fn metadata(args: &[&str]) -> Value {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"]).args(args);
-    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let out = command.output().expect("cargo runs");
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    serde_json::from_slice(&out.stdout).expect("cargo prints JSON")
+    let of_linux = ["metadata", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"];
+    serde_json::from_slice(&cargo(&[&of_linux, args].concat())).expect("cargo prints JSON")
+}
+
+/// A version of Rust as numbers, as in `1.95`.
+fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').map(|n| n.parse().expect("a version is made of numbers")).collect()
 }
 
 fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {
@@ -111,9 +136,7 @@ fn little_waits_for_the_kernels() {
 #[test]
 fn packages_can_be_published() {
     let metadata = metadata(&["--all-features"]);
-    let version = |p: &Value| -> Vec<u32> {
-        text(p, "rust_version").split('.').map(|n| n.parse().expect("a version is made of numbers")).collect()
-    };
+    let version = |p: &Value| numbers(text(p, "rust_version"));
     let (own, others): (Vec<&Value>, Vec<&Value>) =
         list(&metadata, "packages").iter().partition(|p| p["source"].is_null());
     let published: Vec<&Value> = own.into_iter().filter(|p| p["publish"].is_null()).collect();
@@ -127,5 +150,53 @@ fn packages_can_be_published() {
     }
     for p in others.into_iter().filter(|p| !text(p, "rust_version").is_empty()) {
         assert!(version(p) <= stated, "{} needs Rust {}", text(p, "name"), text(p, "rust_version"));
+    }
+}
+
+/// The tests run with a compiler that is no older than the stated one.
+#[test]
+fn the_compiler_is_as_new_as_stated() {
+    let metadata = metadata(&["--no-deps"]);
+    let facade = list(&metadata, "packages").iter().find(|p| text(p, "name") == "tilewright").expect("the facade");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let out = Command::new(rustc).arg("--version").output().expect("rustc runs");
+    let version = String::from_utf8(out.stdout).expect("rustc prints text");
+    let version = version.split([' ', '-']).nth(1).expect("rustc prints its version");
+    assert!(numbers(version) >= numbers(text(facade, "rust_version")), "rustc {version}");
+}
+
+#[test]
+fn crates_without_a_stated_compiler_are_known() {
+    let metadata = metadata(&["--manifest-path", "tilewright/Cargo.toml"]);
+    let packages = packages(&metadata);
+    let of_program = with(&metadata, "tilewright", false).into_iter().map(|id| packages[id]);
+    let unstated = of_program.filter(|p| text(p, "rust_version").is_empty()).map(|p| text(p, "name"));
+    assert_eq!(unstated.collect::<BTreeSet<_>>(), BTreeSet::from(UNSTATED));
+}
+
+/// A program that asks for no features has no command line, no emulated SM, and no types of cudarc in its API.
+#[test]
+fn default_features_are_few() {
+    let tree = cargo(&["tree", "--package", "tilewright", "--edges", "normal,build", "--prefix", "none"]);
+    let tree = String::from_utf8(tree).expect("cargo prints text");
+    let names: BTreeSet<&str> = tree.lines().filter_map(|l| l.split(' ').next()).collect();
+    assert!(names.contains("tilewright-runtime"), "{names:?}");
+    for feature in ["clap", "corosensei", "tilewright-kernels", "tracing-subscriber"] {
+        assert!(!names.contains(feature), "{feature} is a dependency with the default features");
+    }
+    let metadata = metadata(&["--no-deps"]);
+    for package in list(&metadata, "packages").iter().filter(|p| text(p, "name") == "tilewright-runtime") {
+        assert_eq!(package["features"]["default"], serde_json::json!(["cuda"]));
+    }
+    let sources = Path::new(ROOT).join("host/src");
+    let lib = fs::read_to_string(sources.join("lib.rs")).expect("the runtime");
+    assert!(lib.contains("#[cfg(feature = \"cudarc\")]\nmod cudarc;"), "the module `cudarc` needs its feature");
+    // `cuda` is a private module. Other sources that name cudarc's items would show them.
+    for entry in fs::read_dir(sources).expect("the runtime") {
+        let path = entry.expect("an entry").path();
+        if path.is_file() && !path.ends_with("cudarc.rs") {
+            let text = fs::read_to_string(&path).expect("a source");
+            assert!(!text.contains("cudarc::"), "{} names items of cudarc", path.display());
+        }
     }
 }

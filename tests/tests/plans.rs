@@ -205,7 +205,9 @@ fn of_attention() {
         for causal in [false, true] {
             let (q, o) = (matrix::<f16, 3>(1, [heads, queries, d], 0), matrix_mut([heads, queries, d]));
             let (k, v) = (matrix::<f16, 3>(2, [shared, keys, d], 0), matrix::<f16, 3>(2, [shared, keys, d], 0));
-            ops::attention(&on, q, k, v, o, 0.1, causal).expect("nothing is launched");
+            let attention = ops::Attention::new(q, k, v, o).scale(0.1);
+            let attention = if causal { attention.causal() } else { attention };
+            attention.launch(&on).expect("nothing is launched");
             writeln!(out, "{heads}/{shared} heads, {queries} of {keys}, {d}, causal {causal}: {}", on.taken())
                 .expect("text");
         }

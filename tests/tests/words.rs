@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A replaced word, and the field's.
-const REPLACED: [(&str, &str); 27] = [
+const REPLACED: [(&str, &str); 28] = [
     ("Alike", "SameArch"),
     ("ForeignMut", "ExternalSliceMut"),
     ("Homes", "LayoutAssignment"),
@@ -25,6 +25,7 @@ const REPLACED: [(&str, &str); 27] = [
     ("attention_few_64", "attention_split_kv_64"),
     ("box_store", "tma_store"),
     ("choose_among", "select_among"),
+    ("launch_early", "launch_pdl"),
     ("matmul_f32_mixed", "matmul_f32_3xtf32"),
     ("matmul_f32_parts", "matmul_f32_3xtf32_presplit"),
     ("matmul_shared", "stream_k"),

@@ -51,6 +51,7 @@ fn stub<T>() -> T {
 /// The place of the program in the order in which programs begin, from 0. The first call of a kernel.
 ///
 /// A program takes its part of the work by this place where it looks back, not by `program_id(0)`.
+/// The [module](self) has an example.
 pub fn begin_order(counter: &mut [u32]) -> usize {
     let _ = counter;
     stub()
@@ -61,7 +62,8 @@ pub fn begin_order(counter: &mut [u32]) -> usize {
 ///
 /// `combine` is associative and need not be commutative; its first argument comes first. How values are grouped is
 /// open, so that sums of floats may differ in their last bits from launch to launch. Values have 32 or 64 bits. Each
-/// program of the grid calls it once. `words` has a word for each program, two for values of 64 bits.
+/// program of the grid calls it once. `words` has a word for each program, two for values of 64 bits. The
+/// [module](self) has an example.
 pub fn look_back<T>(
     words: &mut [u64],
     order: usize,
@@ -75,6 +77,7 @@ pub fn look_back<T>(
 }
 
 /// [`look_back`] of pairs of 32-bit values, as a linear recurrence has them. `words` has two words for each program.
+/// The [module](self) has an example of [`look_back`].
 pub fn look_back_pair<A, B>(
     words: &mut [u64],
     order: usize,
@@ -92,6 +95,34 @@ pub fn look_back_pair<A, B>(
 /// `combine` is associative and commutative, and gives `v` of `first` and `v`. The totals are combined by their
 /// programs' places in the grid, so the result does not depend on the order in which programs run. Values have 32 bits.
 /// Each program of the grid calls it once. `words` has a word for each program.
+///
+/// # Examples
+/// The largest element of an array:
+/// ```standalone_crate
+/// use tilewright::{Error, Runtime, tile_module};
+///
+/// #[tile_module(use tilewright::grid)]
+/// pub mod kernels {
+///     #[tile_kernel(
+///         tune(BLOCK = [1024]),
+///         requires = [words.len() >= cdiv(x.len(), BLOCK), y.len() == 1],
+///         grid = [cdiv(x.len(), BLOCK)],
+///     )]
+///     pub fn largest<const BLOCK: usize>(x: &[i32], y: &mut [i32], words: &mut [u64], counter: &mut [u32]) {
+///         let order = begin_order(counter);
+///         let t = load(x, order * BLOCK + arange(BLOCK));
+///         reduce_programs(words, order, max(t), 0, |a, b| max(a, b), |total| store(y, 0, total));
+///     }
+/// }
+///
+/// fn main() -> Result<(), Error> {
+///     let (x, mut y) = (Vec::from_iter(0..10_000), [0]);
+///     let (mut words, mut counter) = (vec![0; 10], vec![0]);
+///     Runtime::cpu().launch(kernels::largest(&x, &mut y, &mut words, &mut counter))?;
+///     assert_eq!(y, [9_999]);
+///     Ok(())
+/// }
+/// ```
 pub fn reduce_programs<T>(
     words: &mut [u64],
     order: usize,

@@ -11,10 +11,16 @@ const CASES: u64 = 300_000;
 /// Calls of the C library take longer: most run a kernel.
 const C_CASES: u64 = 30_000;
 
-/// What a step that cannot run here prints instead. The command that stands in for it succeeds.
-fn skipped(why: &str) -> Run {
-    println!("skipped: {why}");
-    command::cargo().args(["--version", "--quiet"])
+/// Why a step cannot run here.
+pub struct Skipped {
+    /// The tool that is missing.
+    pub why: &'static str,
+    /// The command that installs it.
+    pub how: &'static str,
+}
+
+fn skipped(why: &'static str, how: &'static str) -> Result<Run, Skipped> {
+    Err(Skipped { why, how })
 }
 
 fn hostile(package: &[&str], cases: u64, seed: u64) -> Run {
@@ -42,7 +48,7 @@ pub fn locks() -> Run {
 }
 
 /// Hover, completion and definitions in a rust-analyzer, which builds what the test's package depends on.
-pub fn editor() -> Run {
+pub fn editor() -> Result<Run, Skipped> {
     let has = Command::new("rust-analyzer")
         .arg("--version")
         .stdout(Stdio::null())
@@ -50,13 +56,13 @@ pub fn editor() -> Run {
         .status()
         .is_ok_and(|s| s.success());
     if !has {
-        return skipped("no rust-analyzer runs here: `rustup component add rust-analyzer` gives it");
+        return skipped("no rust-analyzer", "rustup component add rust-analyzer");
     }
-    command::cargo().args(["test", "-p", "tilewright-editor-tests", "--test", "rust_analyzer", "--", "--ignored"])
+    Ok(command::cargo().args(["test", "-p", "tilewright-editor-tests", "--test", "rust_analyzer", "--", "--ignored"]))
 }
 
 /// The pure parts of kernel-core under Miri.
-pub fn miri() -> Run {
+pub fn miri() -> Result<Run, Skipped> {
     let has = Command::new("cargo")
         .args(["+nightly", "miri", "--version"])
         .stdout(Stdio::null())
@@ -64,7 +70,7 @@ pub fn miri() -> Run {
         .status()
         .is_ok_and(|s| s.success());
     if !has {
-        return skipped("no toolchain with Miri: `rustup +nightly component add miri rust-src` gives it");
+        return skipped("no toolchain with Miri", "rustup +nightly component add miri rust-src");
     }
     let args = [
         "+nightly",
@@ -81,28 +87,40 @@ pub fn miri() -> Run {
     ];
     // Arguments of kernels are addresses as numbers.
     let flags = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
-    command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", flags)
+    Ok(command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", flags))
 }
 
 /// The tests of the C library with AddressSanitizer in the C program: it sees what the library writes beyond the
 /// program's heap and stack only through the allocator and the functions of libc that it replaces.
-pub fn address_sanitizer() -> Run {
+pub fn address_sanitizer() -> Result<Run, Skipped> {
     match libasan() {
         Some(_) => {
             let args = ["test", "-p", "tilewright-tests", "--test", "operations", "c_"];
-            command::cargo().args(args).env("TILE_C_SANITIZER", "address").env("ASAN_OPTIONS", "detect_leaks=0")
+            Ok(command::cargo().args(args).env("TILE_C_SANITIZER", "address").env("ASAN_OPTIONS", "detect_leaks=0"))
         }
-        None => skipped("gcc has no libasan: `apt-get install gcc libc6-dev libasan8` gives it"),
+        None => skipped("gcc has no libasan", "apt-get install gcc libc6-dev libasan8"),
     }
 }
 
 /// The book's pages, to `target/book`. The tests of documents check its snippets; mdBook reads its contents and
 /// includes.
-pub fn book() -> Run {
+pub fn book() -> Result<Run, Skipped> {
     if !command::exists("mdbook") {
-        return skipped("no mdbook on the PATH, so the book was not built: `cargo install mdbook` gives it");
+        return skipped("no mdbook", "cargo install mdbook");
     }
-    command::program("mdbook").args(["build", "docs"]).dir(&command::root())
+    Ok(command::program("mdbook").args(["build", "docs"]).dir(&command::root()))
+}
+
+/// The pages of benchmarks in a Chromium: one of the usual names, or of the environment variable `CHROME`. With
+/// `TILE_REQUIRE_CHROMIUM` a missing one is a failure.
+pub fn browser() -> Result<Run, Skipped> {
+    const REQUIRED: &str = "TILE_REQUIRE_CHROMIUM";
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell"];
+    let found = std::env::var_os("CHROME").is_some() || names.into_iter().any(command::exists);
+    if !found && std::env::var_os(REQUIRED).is_none() {
+        return skipped("no Chromium", "apt-get install chromium");
+    }
+    Ok(command::cargo().args(["test", "-p", "tilewright-bench", "--test", "browser"]).env(REQUIRED, "1"))
 }
 
 /// gcc's runtime of the sanitizer: a name without a folder is one that gcc does not find.

@@ -4,27 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use crate::command;
-
-/// The packages that are published, without `tilewright-`; the facade is called that alone.
-const PACKAGES: [&str; 13] = [
-    "types",
-    "core",
-    "compiler",
-    "macros",
-    "lang",
-    "build",
-    "cache-dir",
-    "kernels",
-    "runtime",
-    "ops",
-    "conformance",
-    "bench",
-    "cli",
-];
 
 /// The features that candle asks cudarc for. Features are unified over a program, so that ours must go with them.
 const FEATURES_OF_CANDLE: [&str; 10] = [
@@ -47,9 +32,8 @@ pub fn run() -> Result<ExitCode> {
     if out.exists() {
         fs::remove_dir_all(&out)?;
     }
-    let packages = PACKAGES.map(|p| format!("--package=tilewright-{p}"));
-    let packed = command::cargo().args(["package", "--no-verify", "--allow-dirty", "--quiet", "--package=tilewright"]);
-    let packed = packed.args(packages);
+    let packages = published()?.into_iter().map(|p| format!("--package={p}"));
+    let packed = command::cargo().args(["package", "--no-verify", "--allow-dirty", "--quiet"]).args(packages);
     ensure!(packed.succeeds()?, "cargo package failed");
     let consumer = out.join("consumer");
     write_consumer(&root, &consumer, &unpack(&out)?)?;
@@ -65,6 +49,17 @@ pub fn run() -> Result<ExitCode> {
     println!("the runtime compiles beside cudarc with the features that candle asks for");
     fs::remove_dir_all(&out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The names of the packages of the workspace that are published: all but those with `publish = false`.
+fn published() -> Result<Vec<String>> {
+    let metadata = command::cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
+    let metadata: Value = serde_json::from_str(&metadata.output(Duration::from_secs(60))?)?;
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    let published = packages.iter().filter(|p| p["publish"].is_null()).filter_map(|p| p["name"].as_str());
+    let published: Vec<String> = published.map(String::from).collect();
+    ensure!(!published.is_empty(), "no package of the workspace is published");
+    Ok(published)
 }
 
 /// Unpacks all packages that `cargo package` left in a folder. Returns their folders.

@@ -6,13 +6,21 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, bail, ensure};
 
 use crate::command::{self, Run};
-use crate::long;
+use crate::long::{self, Skipped};
 use crate::setup::{self, Ready};
 
 struct Step {
     name: &'static str,
     what: &'static str,
-    run: fn() -> Run,
+    run: fn() -> Result<Run, Skipped>,
+}
+
+/// What became of a step.
+enum Outcome {
+    Passed,
+    Failed,
+    /// A tool is missing.
+    Skipped(Skipped),
 }
 
 /// Which steps run.
@@ -29,50 +37,54 @@ enum Scope {
 /// Documentation of a crate's root, for those who change it, links to private modules.
 const RUSTDOC: &str = "-D warnings -A rustdoc::private_intra_doc_links";
 
-const FORMAT: Step =
-    Step { name: "format", what: "the code is formatted", run: || command::cargo().args(["fmt", "--all", "--check"]) };
+const FORMAT: Step = Step {
+    name: "format",
+    what: "the code is formatted",
+    run: || Ok(command::cargo().args(["fmt", "--all", "--check"])),
+};
 
-const QUICK: [Step; 2] = [FORMAT, Step { name: "language", what: "compiler and language", run: language }];
+const QUICK: [Step; 2] = [FORMAT, Step { name: "language", what: "compiler and language", run: || Ok(language()) }];
 
-const FULL: [Step; 5] = [
+const FULL: [Step; 6] = [
     FORMAT,
     Step {
         name: "workspace",
         what: "tests of the workspace",
-        run: || command::cargo().args(["test", "--workspace", "--no-fail-fast"]),
+        run: || Ok(command::cargo().args(["test", "--workspace", "--no-fail-fast"])),
     },
     Step {
         name: "clippy",
         what: "no warnings from clippy",
-        run: || command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        run: || Ok(command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
     },
     Step {
         name: "packages",
         what: "a crate that uses the packages",
-        run: || command::cargo().args(["run", "--quiet", "--package", "xtask", "--", "packages"]),
+        run: || Ok(command::cargo().args(["run", "--quiet", "--package", "xtask", "--", "packages"])),
     },
     Step {
         name: "doc",
         what: "no warnings from rustdoc",
-        run: || command::cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", RUSTDOC),
+        run: || Ok(command::cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", RUSTDOC)),
     },
+    Step { name: "editor", what: "kernels in rust-analyzer", run: long::editor },
 ];
 
 const LONG: [Step; 10] = [
-    Step { name: "random-kernels", what: "random kernels of a new seed", run: || fuzz(now(), 240) },
-    Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: seeds },
+    Step { name: "random-kernels", what: "random kernels of a new seed", run: || Ok(fuzz(now(), 240)) },
+    Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: || Ok(seeds()) },
     Step {
         name: "hostile-inputs",
         what: "changed bundles, build products, tuning results and DLPack tensors",
-        run: || long::hostile_inputs(now()),
+        run: || Ok(long::hostile_inputs(now())),
     },
-    Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || long::hostile_calls(now()) },
-    Step { name: "mutate", what: "planted defects of the compiler are caught", run: mutate },
-    Step { name: "editor", what: "kernels in rust-analyzer", run: long::editor },
-    Step { name: "locks", what: "stream marks under every interleaving", run: long::locks },
+    Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || Ok(long::hostile_calls(now())) },
+    Step { name: "mutate", what: "planted defects of the compiler are caught", run: || Ok(mutate()) },
+    Step { name: "locks", what: "stream marks under every interleaving", run: || Ok(long::locks()) },
     Step { name: "asan", what: "the C library under AddressSanitizer", run: long::address_sanitizer },
     Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
     Step { name: "book", what: "the book, docs", run: long::book },
+    Step { name: "browser", what: "the pages of benchmarks in a Chromium", run: long::browser },
 ];
 
 /// The packages below the operations.
@@ -162,11 +174,18 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
     };
     // The quick steps compile nothing for the GPU.
     let ready = if scope == Scope::Quick { Ready::without_device() } else { setup::setup()? };
-    let mut results: Vec<(&str, bool, Duration)> = Vec::new();
+    let mut results: Vec<(&str, Outcome, Duration)> = Vec::new();
     for step in steps {
         println!("\n=== {}: {}", step.name, step.what);
         let start = Instant::now();
-        let mut run = (step.run)();
+        let mut run = match (step.run)() {
+            Ok(run) => run,
+            Err(why) => {
+                println!("skipped: {}", why.why);
+                results.push((step.name, Outcome::Skipped(why), start.elapsed()));
+                continue;
+            }
+        };
         if std::env::var_os("CI").is_some() {
             // Nothing is built twice there, and what rebuilds would need is two thirds of what a build leaves on the
             // disk.
@@ -179,12 +198,16 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
         for n in &ready.missing {
             run = run.env(n.variable, "1");
         }
-        let ok = run.succeeds()?;
-        results.push((step.name, ok, start.elapsed()));
+        let outcome = if run.succeeds()? { Outcome::Passed } else { Outcome::Failed };
+        results.push((step.name, outcome, start.elapsed()));
     }
     println!("\n=== summary");
-    for (name, ok, time) in &results {
-        println!("{name:12} {:6} {:6.1} s", if *ok { "ok" } else { "FAILED" }, time.as_secs_f64());
+    for (name, outcome, time) in &results {
+        match outcome {
+            Outcome::Passed => println!("{name:15} ok      {:6.1} s", time.as_secs_f64()),
+            Outcome::Failed => println!("{name:15} FAILED  {:6.1} s", time.as_secs_f64()),
+            Outcome::Skipped(Skipped { why, how }) => println!("{name:15} skipped  {why}: `{how}` installs it"),
+        }
     }
     if !ready.device_toolchain && scope != Scope::Quick {
         println!("without a device toolchain: nothing was compiled for the GPU, and its tests were skipped");
@@ -195,7 +218,12 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
     for n in &ready.missing {
         println!("without {}: {} were skipped; `{}` gives it", n.name, n.what, n.how);
     }
-    let passed = results.iter().all(|r| r.1);
-    println!("{}", if passed { "all passed" } else { "some failed" });
+    let passed = !results.iter().any(|r| matches!(r.1, Outcome::Failed));
+    let skipped = results.iter().filter(|r| matches!(r.1, Outcome::Skipped(_))).count();
+    match (passed, skipped) {
+        (false, _) => println!("some failed"),
+        (true, 0) => println!("all passed"),
+        (true, n) => println!("all that ran passed, {n} skipped"),
+    }
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

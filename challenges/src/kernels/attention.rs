@@ -37,7 +37,7 @@ pub mod decoding {
         let (part, head) = (program_id(0), program_id(0) / splits);
         let d = arange(DIM).expand(0);
         let query = load(q, head * dim + d).mask(d < dim) * scale;
-        let mut top = full([ROWS, 1], f32::MIN);
+        let mut m_i = full([ROWS, 1], f32::MIN);
         let mut weight = zeros::<f32>([ROWS, 1]);
         let mut weighted = zeros::<f32>([ROWS, DIM]);
         for start in range(part % splits * ROWS, positions, splits * ROWS) {
@@ -46,18 +46,18 @@ pub mod decoding {
             let key_scale = load(key_scales, head * positions + p).mask(p < positions);
             let score = sum(load(keys, i).mask(inside).to::<f32>() * query, 1).expand(1) * key_scale;
             let score = where_(p < positions, score, f32::NEG_INFINITY);
-            let higher = maximum(top, score);
-            let (fade, e) = (exp(top - higher), exp(score - higher));
+            let m_new = maximum(m_i, score);
+            let (alpha, e) = (exp(m_i - m_new), exp(score - m_new));
             let value_scale = load(value_scales, head * positions + p).mask(p < positions);
-            weighted = weighted * fade + load(values, i).mask(inside).to::<f32>() * (e * value_scale);
-            (weight, top) = (weight * fade + e, higher);
+            weighted = weighted * alpha + load(values, i).mask(inside).to::<f32>() * (e * value_scale);
+            (weight, m_i) = (weight * alpha + e, m_new);
         }
-        let all = max(top);
-        let fade = exp(top - all);
-        store(sums, 2 * part, all);
-        store(sums, 2 * part + 1, sum(weight * fade));
+        let m = max(m_i);
+        let alpha = exp(m_i - m);
+        store(sums, 2 * part, m);
+        store(sums, 2 * part + 1, sum(weight * alpha));
         let d = arange(DIM);
-        store(parts, part * dim + d, sum(weighted * fade, 0)).mask(d < dim);
+        store(parts, part * dim + d, sum(weighted * alpha, 0)).mask(d < dim);
     }
 
     /// Without positions the result is 0.
@@ -77,11 +77,11 @@ pub mod decoding {
         let (head, s) = (program_id(0), arange(SPLITS).expand(1));
         let d = program_id(1) * DIM + arange(DIM);
         let part = head * splits + s;
-        let top = load(sums, 2 * part).mask(s < splits).other(f32::MIN);
-        let fade = exp(top - max(top));
-        let weight = sum(load(sums, 2 * part + 1).mask(s < splits) * fade);
+        let m_i = load(sums, 2 * part).mask(s < splits).other(f32::MIN);
+        let alpha = exp(m_i - max(m_i));
+        let weight = sum(load(sums, 2 * part + 1).mask(s < splits) * alpha);
         let inside = (s < splits) & (d.expand(0) < dim);
-        let weighted = sum(load(parts, part * dim + d.expand(0)).mask(inside) * fade, 0);
+        let weighted = sum(load(parts, part * dim + d.expand(0)).mask(inside) * alpha, 0);
         store(y, head * dim + d, if weight == 0.0 { zeros::<f32>([DIM]) } else { weighted / weight }).mask(d < dim);
     }
 }

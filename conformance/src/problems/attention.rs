@@ -88,7 +88,10 @@ pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
             state: Attention { host, extents: [heads, shared, queries, keys, d], scale, causal, q, k, v, o },
             launch: |s: &mut Attention<T>, on| {
                 let Attention { q, k, v, o, scale, causal, .. } = s;
-                ops::attention::<T>(on, q.batch()?, k.batch()?, v.batch()?, o.batch_mut()?, *scale, *causal)
+                let attention =
+                    ops::Attention::<T>::new(q.batch()?, k.batch()?, v.batch()?, o.batch_mut()?).scale(*scale);
+                let attention = if *causal { attention.causal() } else { attention };
+                attention.launch(on)
             },
             check: Attention::check,
             outputs: |s| Ok(vec![Output::of("o", &s.o.read()?)]),

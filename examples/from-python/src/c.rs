@@ -1,5 +1,5 @@
-//! The functions that Python calls. They return 0, or 1 with a message in [`last_error`]; memory is that of the device whose context is current, which
-//! is what torch, CuPy and JAX hand out; work goes to the stream that is given.
+//! The functions that Python calls. They return 0, or 1 with a message in [`last_error`]; memory is that of the device
+//! whose context is current, which is what torch, CuPy and JAX hand out; work goes to the stream that is given.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ pub extern "C" fn last_error() -> *const c_char {
 unsafe fn launch(stream: *mut c_void, call: impl FnOnce(DeviceId) -> Result<Call<'static>, String>) -> c_int {
     let go = || {
         let rt = Runtime::current().map_err(|e| e.to_string())?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller vouches that the stream is null or of the current context. It is used here alone.
         let stream = unsafe { Stream::from_raw(&rt, stream) }.map_err(|e| e.to_string())?;
         rt.launch_on(&stream, call(rt.device().id)?).map_err(|e| e.to_string())
     };
@@ -46,7 +46,8 @@ fn array(ptr: *const f16, elements: usize, device: DeviceId) -> RawArg<f16> {
 /// C = A B of f16, `m` by `k` and `k` by `n`, with any strides, in elements; C has no gaps.
 ///
 /// # Safety
-/// The matrices are on the current device, and as large as that. `stream` is null or a stream of its context.
+/// The matrices are on the current device, as large as that, and live until the work on `stream` is done. `stream` is
+/// null or a stream of the device's context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn matmul(
     a: *const f16,
@@ -68,10 +69,10 @@ pub unsafe extern "C" fn matmul(
         let a = array(a, span(m, k, stride_am, stride_ak), device);
         let b = array(b, span(k, n, stride_bk, stride_bn), device);
         let c = array(c, m * n, device);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller vouches that the matrices have the elements that these extents and strides reach.
         Ok(unsafe { crate::matmul(a, b, c, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, n) })
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller vouches for the stream, and that the arguments live until its work is done.
     unsafe { launch(stream, call) }
 }
 // ANCHOR_END: matmul
@@ -101,9 +102,9 @@ pub unsafe extern "C" fn attention(
             128 => crate::attention_128,
             _ => return Err(format!("heads of {d} dimensions: 64 or 128")),
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller vouches that the heads follow each other without gaps, with so many queries and keys.
         Ok(unsafe { kernel(q, k, v, o, scale, heads, queries, keys) })
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller vouches for the stream, and that the arguments live until its work is done.
     unsafe { launch(stream, call) }
 }

@@ -69,7 +69,7 @@ fn products_in_every_order_of_the_operands() -> Result<(), Error> {
             let expected: Vec<f32> = (0..m * n).map(|at| sum(at / n, at % n)).collect();
             let (a, b, mut c) =
                 (Buffer::from_slice(&rt, &a)?, Buffer::from_slice(&rt, &b)?, Buffer::zeros(&rt, m * n)?);
-            // SAFETY: the matrices are so large.
+            // SAFETY: the buffers have the elements that these extents and strides reach, and outlive the launch.
             let call = |c| unsafe { matmul(a.raw(), b.raw(), c, m, n, k, am, ak, bk, bn, n) };
             each(&rt, &mut c, call, |c, what| near(c, &expected, &format!("{m}x{n}x{k} {what}")))?;
         }
@@ -99,7 +99,7 @@ fn attention_of_both_sizes_of_heads() -> Result<(), Error> {
             let [q, k, v] = [q, k, v].map(|x| Buffer::from_slice(&rt, &x).expect("memory"));
             let mut o = Buffer::zeros(&rt, heads * queries * d)?;
             let kernel = if d == 64 { attention_64 } else { attention_128 };
-            // SAFETY: the matrices are so large.
+            // SAFETY: the buffers have as many heads, queries and keys, without gaps, and outlive the launch.
             let call = |o| unsafe { kernel(q.raw(), k.raw(), v.raw(), o, scale, heads, queries, keys) };
             each(&rt, &mut o, call, |o, what| near(o, &expected, &format!("{heads}x{queries}x{keys}x{d} {what}")))?;
         }
@@ -113,7 +113,7 @@ fn functions_for_python_say_what_is_wrong() -> Result<(), Error> {
     // SAFETY: a string that lives until this thread's next failing call.
     let message = || unsafe { CStr::from_ptr(last_error()) }.to_str().expect("text").to_string();
     let Ok(rt) = Runtime::cuda(0) else {
-        // SAFETY: of nothing.
+        // SAFETY: without a GPU nothing is launched, and matrices without elements have none to read.
         assert_eq!(unsafe { c::matmul(null(), null(), null_mut(), 0, 0, 0, 1, 1, 1, 1, null_mut()) }, 1);
         assert!(!message().is_empty());
         return Ok(());
@@ -123,7 +123,7 @@ fn functions_for_python_say_what_is_wrong() -> Result<(), Error> {
         Buffer::from_slice(&rt, &[1.0, 0.5].map(f16::from_f32))?,
     );
     let y = Buffer::<f16>::zeros(&rt, 2)?;
-    // SAFETY: A is two by two, B two by one.
+    // SAFETY: A is two by two, B and C are two by one, and attention of this `d` is refused. The copies below wait.
     let run = |d: usize| unsafe {
         let (a, b, y) = (a.addr() as *const f16, b.addr() as *const f16, y.addr() as *mut f16);
         if d == 0 {

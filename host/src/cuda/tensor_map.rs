@@ -3,8 +3,8 @@
 use super::api::code;
 use super::context::Cuda;
 use crate::error::{Error, Result};
-use crate::tensor_map::{Geometry, MAX_MAPS, MAX_RANK, malformed};
-use tilewright_core::{ConfigDesc, DType, KernelDesc, MapDesc};
+use crate::tensor_map::{Geometry, malformed};
+use tilewright_core::{ConfigDesc, DType, KernelDesc, MAX_TENSOR_MAP_RANK, MAX_TENSOR_MAPS, MapDesc};
 
 /// `CUtensorMap`: opaque, a kernel parameter by value.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(crate) fn encode(
     if maps.is_empty() {
         return Ok(Box::default());
     }
-    if maps.len() > MAX_MAPS {
+    if maps.len() > MAX_TENSOR_MAPS {
         return Err(malformed(desc));
     }
     let one = |m| {
@@ -64,7 +64,7 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
     // A miss brings in two neighbouring lines where a row has them.
     let row = g.dims[0] * g.dtype.size() as u64;
     let promotion = if row >= 256 && g.starts_at_lines() { L2_256B } else { L2_128B };
-    let steps = [1u32; MAX_RANK];
+    let steps = [1u32; MAX_TENSOR_MAP_RANK];
     // SAFETY: the map is aligned and of its size, the arrays are as long as the rank says.
     let done = unsafe {
         (cuda.api.tensor_map_encode_tiled)(

@@ -140,8 +140,11 @@ impl<'a> Measure<'a> {
             _ => false,
         };
         let here = |device| device == rt.device().id || device == DeviceId::Unknown;
-        if !of_runtime || !outputs.iter().all(|o| here(o.device)) {
-            return Err(Error::StreamMismatch);
+        if !of_runtime {
+            return Err(Error::StreamMismatch { what: "stream" });
+        }
+        if !outputs.iter().all(|o| here(o.device)) {
+            return Err(Error::StreamMismatch { what: "output" });
         }
         let mut saved = Vec::new();
         if let Some(s) = stream.as_cuda() {

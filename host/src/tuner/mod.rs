@@ -17,6 +17,7 @@ pub(crate) use search::search;
 pub use search::{Candidate, Outcome, Report};
 
 use crate::device::Device;
+use crate::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
@@ -50,11 +51,11 @@ impl Autotune {
     /// From `TILE_AUTOTUNE`; `on` without it, and, with a warning, where it is none of the three.
     pub fn from_env() -> Autotune {
         match std::env::var("TILE_AUTOTUNE") {
-            Ok(v) => Self::parse(&v).unwrap_or_else(|| {
+            Ok(v) => Self::parse(&v).unwrap_or_else(|e| {
                 // Every runtime asks.
                 static SAID: AtomicBool = AtomicBool::new(false);
                 if !SAID.swap(true, Relaxed) {
-                    tracing::warn!(TILE_AUTOTUNE = v, "not one of off, on, force: taking on");
+                    tracing::warn!("TILE_AUTOTUNE: {e}: taking on");
                 }
                 Autotune::On
             }),
@@ -62,13 +63,13 @@ impl Autotune {
         }
     }
 
-    /// `off`, `on` or `force`.
-    pub fn parse(s: &str) -> Option<Autotune> {
+    /// `off`, `on` or `force`. Errors: [`Error::InvalidArgument`] for other names.
+    pub fn parse(s: &str) -> Result<Autotune> {
         match s {
-            "off" => Some(Autotune::Off),
-            "on" => Some(Autotune::On),
-            "force" => Some(Autotune::Force),
-            _ => None,
+            "off" => Ok(Autotune::Off),
+            "on" => Ok(Autotune::On),
+            "force" => Ok(Autotune::Force),
+            _ => Err(Error::InvalidArgument { what: "autotune", why: format!("`{s}` is not one of off, on, force") }),
         }
     }
 }
@@ -360,8 +361,10 @@ mod tests {
     #[test]
     fn modes_parse() {
         assert_eq!(
-            ["off", "on", "force", "yes"].map(Autotune::parse),
-            [Some(Autotune::Off), Some(Autotune::On), Some(Autotune::Force), None]
+            ["off", "on", "force"].map(|s| Autotune::parse(s).unwrap()),
+            [Autotune::Off, Autotune::On, Autotune::Force]
         );
+        let e = Autotune::parse("yes").unwrap_err();
+        assert_eq!(e.to_string(), "autotune: `yes` is not one of off, on, force");
     }
 }

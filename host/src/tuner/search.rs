@@ -83,7 +83,7 @@ pub enum Outcome {
 }
 
 impl Report {
-    /// Median time of a candidate that ran.
+    /// Median time of a candidate that ran; `None` for other candidates.
     pub fn time(&self, candidate: usize) -> Option<Duration> {
         match self.candidates.get(candidate)?.outcome {
             Outcome::Ran(t) => Some(t),

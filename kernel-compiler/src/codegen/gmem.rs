@@ -324,7 +324,7 @@ impl Codegen<'_> {
             let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(&place, mask));
             let act = call(1, addr, ok, values.into_iter().map(Expr::from).collect());
             if before {
-                self.told(site);
+                self.release_stores(site);
             }
             if !used && !after {
                 self.access(&place, None, true, site, vec![act.into()]);
@@ -349,7 +349,7 @@ impl Codegen<'_> {
         let plan = self.plan(&place, mask, &layout, true);
         let args = values.iter().map(|&x| self.demand(x, &layout).at(Local::R)).collect();
         if before {
-            self.told(site);
+            self.release_stores(site);
         }
         let act = call(layout.regs(), plan.addr, plan.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);

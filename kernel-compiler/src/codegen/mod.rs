@@ -37,14 +37,15 @@ mod wgmma_waits;
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
-use crate::codegen::warp_specialize::{MAX_SHARED_BYTES, buffer_consts};
+use crate::codegen::warp_specialize::buffer_consts;
 use crate::ir::walk::uses;
 use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
-use crate::plan::{Plan, cp_async_pipeline, tma_pipeline};
+use crate::plan::{Plan, tma_pipeline};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
 use crate::variant::{Variant, Width};
 use std::collections::{BTreeSet, HashMap};
+use tilewright_types::limits::{MAX_SHARED_BYTES_SM90, MAX_TENSOR_MAPS};
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
 pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
@@ -108,7 +109,7 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
     let Some(p) = pipeline else {
         let whole = lower(Role::Whole);
         // Code for warps alone needs less.
-        if cp_async.by_wgmma() && whole.shared_bytes > cp_async_pipeline::MAX_WGMMA_SHARED_BYTES {
+        if cp_async.by_wgmma() && whole.shared_bytes > MAX_SHARED_BYTES_SM90 {
             return Err(Missed::new(
                 "multiplied by wgmma",
                 "its stages and scratch buffers take more shared memory than there is",
@@ -124,17 +125,17 @@ pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<
             .collect::<Vec<_>>()
     };
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
-    if out.maps.len() > tma_pipeline::MAX_MAPS {
+    if out.maps.len() > MAX_TENSOR_MAPS {
         return Err(Missed::new(
             "copied by TMA",
-            format!("it takes {} tensor maps, of {} at most", out.maps.len(), tma_pipeline::MAX_MAPS),
+            format!("it takes {} tensor maps, of {MAX_TENSOR_MAPS} at most", out.maps.len()),
         ));
     }
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
     let (consts, body, shared_bytes, threads) =
         warp_specialize::specialize(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
-    if shared_bytes > MAX_SHARED_BYTES {
-        let why = format!("its buffers take {shared_bytes} bytes of shared memory, of {MAX_SHARED_BYTES} at most");
+    if shared_bytes > MAX_SHARED_BYTES_SM90 {
+        let why = format!("its buffers take {shared_bytes} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most");
         return Err(Missed::new("copied by TMA", why));
     }
     Ok(Lowered {

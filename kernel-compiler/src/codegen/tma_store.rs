@@ -33,7 +33,7 @@ impl Codegen<'_> {
         let size = dtype.size();
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        // The program waits for stores by TMA only before it signals other programs (see `told`).
+        // The program waits for stores by TMA only before it signals other programs (see `release_stores`).
         let by_tma = self.tma_stores && !is_read_again(f, place.array());
         let (site, groups) = (self.site(*span), g.rows * g.cols);
         let fused = self.fused;
@@ -114,7 +114,7 @@ impl Codegen<'_> {
     }
 
     /// The code before this program signals other programs that its stores are done.
-    pub(super) fn told(&mut self, site: u32) {
+    pub(super) fn release_stores(&mut self, site: u32) {
         let f = self.f;
         let copies = |s: &ir::Stmt| match &s.kind {
             StmtKind::Store { value, block_pointer: Some(_), .. } => part(f, matrix(f, *value)).is_some(),

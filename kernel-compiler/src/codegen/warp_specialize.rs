@@ -11,12 +11,11 @@ use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
 };
+use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
 
-/// The shared memory of a multiprocessor, the bytes that the system reserves for each thread block, and the most
-/// shared memory of a thread block.
+/// The shared memory of a multiprocessor, and the bytes of it that the system reserves for each thread block.
 const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
-pub(super) const MAX_SHARED_BYTES: usize = 227 << 10;
 const MAX_STAGES: usize = 12;
 const WARPGROUP: u32 = 128;
 /// The threads of the producer. One thread copies, but registers are reassigned by warpgroups.
@@ -43,7 +42,7 @@ pub(super) fn specialize(
         at += m.tile.bytes().next_multiple_of(ALIGN);
     }
     let room = (SHARED_BYTES / blocks - RESERVED_BYTES)
-        .min(MAX_SHARED_BYTES)
+        .min(MAX_SHARED_BYTES_SM90)
         .saturating_sub(at + p.circular_buffers.len() * 16 * MAX_STAGES);
     let stages = stages(f, p, room);
     for (i, (r, n)) in p.circular_buffers.iter().zip(&stages).enumerate() {

@@ -48,7 +48,7 @@ impl Fetch {
     /// The loads of an operand of elements of `size` bytes that is K-major or MN-major.
     pub fn new(unit: Unit, w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let one = match unit {
-            Unit::Fma => Fetch::singles(w, side, size, k_major),
+            Unit::Fma => Fetch::fma(w, side, size, k_major),
             _ if k_major || size == 2 => Fetch::matrices(w, side, size, k_major),
             _ => Fetch::elements(w, side, size),
         };
@@ -101,7 +101,7 @@ impl Fetch {
     }
 
     /// Chunks for multiply-adds. Elements that are consecutive in memory are consecutive in a chunk.
-    fn singles(w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
+    fn fma(w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
         let (.., threads, blocks) = Fetch::sides(w, side);
         let deep = chunk(w);
         let place = |i: usize, k: usize| match side {

@@ -20,6 +20,7 @@ use crate::plan::warp_specialized::sorted;
 use crate::plan::wgmma_cp_async;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
 
 /// The shared memory that a program can have on every device since sm_80.
 const MIN_SHARED_BYTES: usize = 99 << 10;
@@ -27,8 +28,6 @@ const MIN_SHARED_BYTES: usize = 99 << 10;
 const SM80_SHARED_BYTES: usize = 163 << 10;
 /// The number of stages where the kernel sets none.
 const DEFAULT_STAGES: usize = 3;
-/// The shared memory of a program on sm_90a, which has `wgmma`.
-pub const MAX_WGMMA_SHARED_BYTES: usize = 227 << 10;
 /// The default for `wgmma`: one more stage, since a stage is read while the next one is waited for.
 const DEFAULT_WGMMA_STAGES: usize = 4;
 /// The alignment of stages for `wgmma`: the swizzle repeats after so many bytes.
@@ -109,7 +108,7 @@ fn circular_buffer_bytes(f: &Func, scratch_bytes: usize, groups: bool) -> (usize
         (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(groups)))
     };
     if groups {
-        (of(MAX_WGMMA_SHARED_BYTES), of(MAX_WGMMA_SHARED_BYTES))
+        (of(MAX_SHARED_BYTES_SM90), of(MAX_SHARED_BYTES_SM90))
     } else {
         (of(MIN_SHARED_BYTES), of(SM80_SHARED_BYTES))
     }

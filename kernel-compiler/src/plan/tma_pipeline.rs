@@ -18,9 +18,6 @@ use crate::plan::warp_specialized::{
 use crate::plan::{copy_order, deferred_wait, operands, wgmma_waits, written_operand};
 use std::collections::{HashMap, HashSet};
 
-/// The most tensor maps of a kernel, a limit of the launcher.
-pub const MAX_MAPS: usize = 8;
-
 /// The alignment of a swizzled tile: swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
 

@@ -13,7 +13,7 @@ pub struct Bundle<'a> {
     images: &'a [u8],
 }
 
-/// One entry point, and the parameters of its launch.
+/// One entry point, and the parameters of its launch. [`BundleData`](super::BundleData) has an example.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
     /// The name of the entry in the PTX.

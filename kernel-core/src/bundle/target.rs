@@ -25,7 +25,7 @@ pub struct Arch {
     pub suffix: Suffix,
 }
 
-/// The suffix of a target: the devices that run its code.
+/// The suffix of a target: the devices that run its code. [`Arch`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Suffix {
     /// Later devices run its PTX too.

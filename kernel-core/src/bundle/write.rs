@@ -29,7 +29,7 @@ pub struct BundleData {
     pub entries: Vec<EntryData>,
 }
 
-/// An entry of a bundle to be written; [`Entry`](super::Entry) has it when it is read.
+/// An entry of a bundle to be written; [`Entry`](super::Entry) has it when it is read. [`BundleData`] has an example.
 #[derive(Clone, Debug, Default)]
 pub struct EntryData {
     /// The name of the entry in the PTX.
@@ -47,6 +47,7 @@ pub struct EntryData {
 }
 
 /// The code of an entry for one target, to be written; [`Image`](super::Image) has it when it is read.
+/// [`BundleData`] has an example.
 #[derive(Clone, Debug, Default)]
 pub struct ImageData {
     /// The target, as in `sm_90a`.

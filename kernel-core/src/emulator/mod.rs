@@ -52,7 +52,7 @@ pub const MAX_CTAS: u32 = 8;
 /// The most threads that the machine tells apart. Hardware takes more.
 pub const MAX_CLUSTER_THREADS: u32 = 4096;
 
-/// The code of a launch.
+/// The code of a launch. [`launch`] has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// The kernel's name.
@@ -66,7 +66,7 @@ pub struct Program {
     pub pdl: bool,
 }
 
-/// How many threads a launch has, and of which shared memory.
+/// How many threads a launch has, and of which shared memory. [`launch`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// The threads of one thread block (CTA).
@@ -105,6 +105,32 @@ impl Shape {
 /// # Safety
 /// `program` is lowered code for these argument words. Each region is memory that it may read, and write if mutable,
 /// and that nobody else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
+///
+/// # Examples
+/// ```
+/// use tilewright_core::emulator::{Kind, Options, Program, Region, Shape, launch};
+///
+/// unsafe fn empty(_words: &[u64]) {}
+///
+/// let program = Program { name: "empty", run: empty, registers: 0, pdl: false };
+/// let shape = Shape { threads: 32, shared_bytes: 0, grid: [3, 1, 1], ctas: 1 };
+/// let (y, options) = ([0.0f32; 8], Options::default());
+/// let region = Region {
+///     start: y.as_ptr() as u64,
+///     bytes: 32,
+///     mutable: false,
+///     initialised: true,
+///     pdl: false,
+///     name: "y".into(),
+///     element: 4,
+/// };
+/// // SAFETY: the program accesses no memory.
+/// let report = unsafe { launch(program, shape, &[], &[region], &options) }.expect("nothing is wrong");
+/// assert_eq!((report.programs, report.global_bytes, report.shared_sites.len()), (3, 0, 0));
+/// // SAFETY: no thread block has so many threads, and nothing is run.
+/// let failure = unsafe { launch(program, Shape { threads: 2048, ..shape }, &[], &[], &options) }.unwrap_err();
+/// assert_eq!(failure.kind, Kind::Launch);
+/// ```
 pub unsafe fn launch(
     program: Program,
     shape: Shape,

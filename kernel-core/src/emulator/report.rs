@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Memory that a launch may touch.
+/// Memory that a launch may touch. [`launch`](super::launch) has an example.
 #[derive(Clone, Debug)]
 pub struct Region {
     /// The address of the first byte.
@@ -81,6 +81,7 @@ impl Default for Options {
 }
 
 /// Counters of a launch that found nothing wrong. Accesses are those of single threads.
+/// [`launch`](super::launch) has an example.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Programs that ran.
@@ -116,7 +117,7 @@ impl Report {
     }
 }
 
-/// The shared-memory instructions of one line, summed over warps.
+/// The shared-memory instructions of one line, summed over warps. [`launch`](super::launch) has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedSite {
     /// The line of the kernel.
@@ -225,7 +226,7 @@ impl Kind {
     }
 }
 
-/// The first thing found wrong; the launch stops there.
+/// The first thing found wrong; the launch stops there. [`launch`](super::launch) has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The kind of the defect.

@@ -4,6 +4,19 @@
 const MARK: u64 = u64::from_le_bytes(*b"tilemap\0");
 
 /// The layout of boxes of a tensor in shared memory. All dimensions are given fastest first.
+///
+/// # Examples
+/// Boxes of 8 x 16 elements of a matrix of 64 x 32 floats:
+/// ```
+/// use tilewright_core::emulator::TensorMap;
+///
+/// #[repr(align(16))]
+/// struct Matrix([f32; 64 * 32]);
+///
+/// let matrix = Box::new(Matrix([0.0; 64 * 32]));
+/// let map = TensorMap::new(matrix.0.as_ptr() as u64, 4, &[32, 64], &[32 * 4], &[16, 8], 64);
+/// assert_eq!(size_of_val(&map), 128);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct TensorMap {

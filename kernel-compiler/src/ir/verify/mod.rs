@@ -25,10 +25,7 @@ use super::{
 };
 use crate::dtype::DType;
 use std::fmt;
-use tilewright_types::limits::MAX_RANK;
-
-/// Dimensions of an array that a block pointer is of.
-const MAX_ARRAY_RANK: usize = 5;
+use tilewright_types::limits::{MAX_RANK, MAX_TENSOR_MAP_RANK};
 
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -345,7 +342,7 @@ impl Verifier<'_> {
     fn block_pointer(&self, w: &BlockPointer, shape: &[usize]) -> Result<(), String> {
         self.uses(w.at.iter().copied())?;
         w.at.iter().try_for_each(|&v| self.scalar(v, Some(DType::U64)))?;
-        let fits = w.at.len() == w.dims.len() && (shape.len()..=MAX_ARRAY_RANK).contains(&w.dims.len());
+        let fits = w.at.len() == w.dims.len() && (shape.len()..=MAX_TENSOR_MAP_RANK).contains(&w.dims.len());
         check(fits && !shape.is_empty(), || {
             format!("a block pointer of {} dimensions and {} offsets for a tile {shape:?}", w.dims.len(), w.at.len())
         })?;

@@ -3,11 +3,10 @@
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, Test, Value};
 use crate::passes::block_pointers::origins::Origins;
+use tilewright_types::limits::MAX_TENSOR_MAP_RANK;
 
 /// The extent of a dimension that no mask limits.
 pub const UNLIMITED: u64 = (1 << 31) - 128;
-/// The most dimensions of a tensor map.
-const MAX_RANK: usize = 5;
 
 const INDEX: &str =
     "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
@@ -128,7 +127,7 @@ pub fn find(
         Dim { extent: columns, stride: word.map_or(Number::constant(1), Number::word) },
     ]);
     at_dims.extend([at.row, at.column]);
-    if dims.len() > MAX_RANK {
+    if dims.len() > MAX_TENSOR_MAP_RANK {
         return Err("its array has more than five dimensions");
     }
     Ok(Found { dims, at: at_dims, across: unit == 0, chosen: word.is_some(), guards })

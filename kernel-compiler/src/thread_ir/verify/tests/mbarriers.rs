@@ -208,10 +208,10 @@ fn mbarriers_are_initialized_before_the_roles() {
 #[test]
 fn arrivals_are_those_of_all_ctas() {
     let at = || mbarrier(BufferPart::Empty, of(BufferPart::Stage));
-    let told = |ctas: u32| -> Node {
+    let arrive_at = |ctas: u32| -> Node {
         call!(Device::MbarrierArriveAt; at(), Name::Tid % ctas, (Name::Tid % 128).less(ctas), 0).into()
     };
-    let consumer = || vec![wait_full(), told(2), advance()];
+    let consumer = || vec![wait_full(), arrive_at(2), advance()];
     accepts(&specialized_after(initialized(1, 4), producer(), consumer()).with_end_of_two_ctas());
     refuses(
         &specialized_after(initialized(1, 2), producer(), consumer()).with_end_of_two_ctas(),
