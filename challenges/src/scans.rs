@@ -188,8 +188,8 @@ pub struct SelectiveScan<X> {
 /// `h[t, n] = exp(delta[t, d] * a[d, n]) * h[t - 1, n] + delta[t, d] * b[t, n] * u[t, d]`. Its result `y[t, d]` is the
 /// sum of `c[t, n] * h[t, n]`, and `skip[d] * u[t, d]`.
 ///
-/// Shapes: `y` is `[batch, steps, channels]`, those of the inputs are at [`SelectiveScan`]. `extents` is `[batch, steps,
-/// channels, states]`.
+/// Shapes: `y` is `[batch, steps, channels]`, those of the inputs are at [`SelectiveScan`]. `extents` is
+/// `[batch, steps, channels, states]`.
 ///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) where lengths differ from these.

@@ -14,8 +14,8 @@ use tilewright_kernels as k;
 use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
 use tilewright_runtime::{Error, Result};
 
-/// The element types of [`batched_matmul`]: f32, f16 and bf16. The example of `batched_matmul` has one of them. The trait
-/// is sealed.
+/// The element types of [`batched_matmul`]: f32, f16 and bf16. The example of `batched_matmul` has one of them. The
+/// trait is sealed.
 pub trait BatchMultiply: Multiply<Product = Self> + BatchKernel {}
 
 impl BatchMultiply for f32 {}
@@ -44,9 +44,10 @@ batch! {
 }
 
 /// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch beside copies. A of f32 is decomposed for 3xTF32 where
-/// that is faster. Sums are accumulated in f32 and rounded once; products of f32 have its accuracy. An operand may be the same for
-/// the whole batch, with a stride of 0. Rows that do not start at multiples of 16 bytes are copied to scratch memory
-/// first, where the products are large enough to win by it and their matrices follow each other as rows do.
+/// that is faster. Sums are accumulated in f32 and rounded once; products of f32 have its accuracy. An operand may be
+/// the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16 bytes are copied to
+/// scratch memory first, where the products are large enough to win by it and their matrices follow each other as rows
+/// do.
 ///
 /// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`Matmul`](super::Matmul).
 ///

@@ -27,8 +27,9 @@ pub(super) fn batch_size(on: &impl Executor, size: usize) -> usize {
 /// Decides on a plan and carries it out. `candidates` enumerates plans; `run` carries one out, and fails without memory
 /// before it enqueues a kernel that writes `c`.
 ///
-/// A pinned kernel decides by itself. Where results may not depend on the size of the batch, the prediction does. Where scratch memory is short, a plan that takes none is carried out instead;
-/// where a kernel cannot be launched, the next best plan.
+/// A pinned kernel decides by itself. Where results may not depend on the size of the batch, the prediction does. Where
+/// scratch memory is short, a plan that takes none is carried out instead; where a kernel cannot be launched, the next
+/// best plan.
 pub(super) fn run<P: Plan, T: Element, const R: usize>(
     on: &impl Executor,
     question: &Question,

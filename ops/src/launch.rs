@@ -242,8 +242,8 @@ impl<'a> ExecOptions<'a> {
     /// softmax, a matrix of [`batched_matmul`](super::batched_matmul()), a query or a head of
     /// [`attention`](super::attention()) does not depend on how many others there are.
     ///
-    /// Plans are predicted for one size of the batch. Nothing is measured, and programs do not share sums, so that small
-    /// batches take longer. Strides and the alignment of addresses must stay the same.
+    /// Plans are predicted for one size of the batch. Nothing is measured, and programs do not share sums, so that
+    /// small batches take longer. Strides and the alignment of addresses must stay the same.
     ///
     /// # Examples
     /// ```

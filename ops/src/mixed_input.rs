@@ -1,6 +1,6 @@
 //! Mixed input: products of few rows of 8 bits by an MN-major B, which is read once. A transposed copy of B would take
-//! three times as long. Tensor cores take 8-bit operands K-major alone, so programs convert B to f16 in registers, and A
-//! is converted beforehand.
+//! three times as long. Tensor cores take 8-bit operands K-major alone, so programs convert B to f16 in registers, and
+//! A is converted beforehand.
 
 use super::multiply::MixedInputKernel;
 use super::product::Operand;

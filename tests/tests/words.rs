@@ -36,7 +36,7 @@ const REPLACED: [(&str, &str); 27] = [
 ];
 
 /// The sources and documents below a folder, without build products.
-fn texts(folder: &Path, out: &mut Vec<PathBuf>) {
+pub(crate) fn texts(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

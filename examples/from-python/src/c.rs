@@ -1,5 +1,5 @@
-//! The functions that Python calls. They return 0, or 1 with a message in [`last_error`]; memory is that of the device whose context is current, which
-//! is what torch, CuPy and JAX hand out; work goes to the stream that is given.
+//! The functions that Python calls. They return 0, or 1 with a message in [`last_error`]; memory is that of the device
+//! whose context is current, which is what torch, CuPy and JAX hand out; work goes to the stream that is given.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;

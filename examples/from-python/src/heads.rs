@@ -1,7 +1,7 @@
 use tilewright::tile_kernel;
 
-/// `softmax(scale Q Kᵀ) V` of every head, written straight on: the scores of a block of keys, their weights, the values they weigh. Sums so far are scaled whenever a greater
-/// score is found.
+/// `softmax(scale Q Kᵀ) V` of every head, written straight on: the scores of a block of keys, their weights, the values
+/// they weigh. Sums so far are scaled whenever a greater score is found.
 ///
 /// # Safety
 /// `q` and `o` are `heads` matrices of `queries` rows, `k` and `v` of `keys` rows, one after the other, without gaps.

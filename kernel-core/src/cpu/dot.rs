@@ -1,7 +1,8 @@
 //! Products of tiles.
 //!
 //! Every element of the result is its accumulator, to which the products are added in the order of `k`. Products of
-//! 16-bit and 8-bit floats are exact; with those of `f32` and `f64`, the product and the sum round once, as a fused multiply-add.
+//! 16-bit and 8-bit floats are exact; with those of `f32` and `f64`, the product and the sum round once, as a fused
+//! multiply-add.
 
 use super::panels::{Number, WIDTH};
 use super::pool::Buffer;

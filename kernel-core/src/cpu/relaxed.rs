@@ -102,8 +102,8 @@ const VECTOR: usize = 32;
 #[target_feature(enable = "avx")]
 #[inline(never)]
 unsafe fn copy_avx(to: u64, from: u64, bytes: usize) {
-    // SAFETY: the block reads and writes the bytes that the caller allows. It does what a loop of relaxed atomic loads and
-    // stores of the elements does, as the top of this file says, and clobbers what it names.
+    // SAFETY: the block reads and writes the bytes that the caller allows. It does what a loop of relaxed atomic loads
+    // and stores of the elements does, as the top of this file says, and clobbers what it names.
     unsafe {
         std::arch::asm!(
             "test {n}, 32",

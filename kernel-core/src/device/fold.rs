@@ -3,8 +3,8 @@
 use super::each;
 use core::mem::MaybeUninit;
 
-/// Combines `f(0), f(1), .., f(K - 1)` pairwise, neighbours first halves apart: short dependency chains and little rounding.
-/// `K` is a power of two, of 1024 at most.
+/// Combines `f(0), f(1), .., f(K - 1)` pairwise, neighbours first halves apart: short dependency chains and little
+/// rounding. `K` is a power of two, of 1024 at most.
 ///
 /// Other numbers do not compile:
 /// ```compile_fail,E0080

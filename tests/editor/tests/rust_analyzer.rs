@@ -1,5 +1,5 @@
-//! Hover, completion and go to definition in the body of a kernel, in a rust-analyzer. `cargo xtask test --long` runs it:
-//! rust-analyzer builds the packages that the fixture depends on first.
+//! Hover, completion and go to definition in the body of a kernel, in a rust-analyzer. `cargo xtask test --long` runs
+//! it: rust-analyzer builds the packages that the fixture depends on first.
 
 use anyhow::{Context, Result};
 use std::fs;

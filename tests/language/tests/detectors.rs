@@ -12,7 +12,8 @@ fn line(name: &str) -> usize {
     line
 }
 
-/// A launch fails by `kind` on the line of that mark, whichever order programs and threads take; the report says all of `more`.
+/// A launch fails by `kind` on the line of that mark, whichever order programs and threads take; the report says all of
+/// `more`.
 #[track_caller]
 fn found(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, mark: &str, more: &[&str]) {
     for seed in [0, 1, 7] {
@@ -29,7 +30,8 @@ fn found(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, mark: &str, mo
     }
 }
 
-/// That the launch fails where an access of one of two lines conflicts with the other; which of them comes second depends on the order.
+/// That the launch fails where an access of one of two lines conflicts with the other; which of them comes second
+/// depends on the order.
 #[track_caller]
 fn conflict(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, [a, b]: [&str; 2]) {
     for seed in [0, 1, 7] {
@@ -295,7 +297,8 @@ fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
     store(y, program_id(0) * BLOCK + arange(BLOCK), 1);
 }
 
-/// The grid of a configuration that was emulated is not what is wrong where another one, which was not, has a smaller one.
+/// The grid of a configuration that was emulated is not what is wrong where another one, which was not, has a smaller
+/// one.
 #[test]
 fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {
     let options = tilewright_core::emulator::Options { max_programs: 8, ..Default::default() };

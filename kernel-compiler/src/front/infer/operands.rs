@@ -1,4 +1,5 @@
-//! Two operands of one operation: their dtypes agree, their ranks agree. A mistake is reported at the operand to change.
+//! Two operands of one operation: their dtypes agree, their ranks agree. A mistake is reported at the operand to
+//! change.
 
 use crate::diag::{Code, Reported, Result};
 use crate::dtype::{DType, in_source};

@@ -193,8 +193,8 @@ impl Layout {
         Some(out)
     }
 
-    /// The same warps with the elements of a warp dealt anew, so that neighbouring lanes have neighbours along `dim`, as
-    /// many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec`
+    /// The same warps with the elements of a warp dealt anew, so that neighbouring lanes have neighbours along `dim`,
+    /// as many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec`
     /// neighbours.
     pub fn coalesced(&self, dim: usize, vec: usize) -> Layout {
         let (mut out, kept) = (self.clone(), log2(vec));

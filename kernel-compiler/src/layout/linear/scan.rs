@@ -1,8 +1,8 @@
 //! How a scan along an axis follows from a layout.
 //!
-//! The bits of the index along the axis, lowest first, stand for registers, lanes or warps. Bits of one kind that follow
-//! each other are a level. A level scans the totals of the level below, and gives each of these the combination of the
-//! ones before it. So the lowest bits are combined first, and the order along the axis is kept.
+//! The bits of the index along the axis, lowest first, stand for registers, lanes or warps. Bits of one kind that
+//! follow each other are a level. A level scans the totals of the level below, and gives each of these the combination
+//! of the ones before it. So the lowest bits are combined first, and the order along the axis is kept.
 
 use super::layout::{Layout, shift};
 use super::matrix::{deposit_bits, gather};

@@ -130,8 +130,9 @@ impl<'a> Launch<'a> {
         let words: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
         let shape =
             Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
-        // SAFETY: the regions are buffers that the launch borrows, mutably where they are written, and all that the machine
-        // lets a kernel reach: none has an unknown extent. The tensor maps of the argument words are of the tests' own.
+        // SAFETY: the regions are buffers that the launch borrows, mutably where they are written, and all that the
+        // machine lets a kernel reach: none has an unknown extent. The tensor maps of the argument words are of the
+        // tests' own.
         unsafe { launch(program, shape, &words, &self.regions, &self.options) }
     }
 

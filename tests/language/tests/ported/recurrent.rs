@@ -117,8 +117,8 @@ mod kernels {
         }
     }
 
-    /// Attention in a window of keys, with scores that are capped by `tanh` in hardware, a slope for the distance, and a
-    /// sink for each head.
+    /// Attention in a window of keys, with scores that are capped by `tanh` in hardware, a slope for the distance, and
+    /// a sink for each head.
     #[tile_kernel(
         tune(BM = [32], BN = [32], D = [32], warps = [2]),
         grid = [cdiv(q.dim(2), BM), q.dim(1) * q.dim(0)],
