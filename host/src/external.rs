@@ -5,7 +5,7 @@ use crate::runtime::Runtime;
 use core::marker::PhantomData;
 use tilewright_core::{AsSlice, AsSliceMut, DeviceId, Element, SliceArg, SliceMutArg};
 
-/// Contiguous memory of another library, borrowed. Pass `&foreign` for `&[T]`.
+/// Contiguous memory of another library, borrowed. Pass a reference to it for `&[T]`.
 ///
 /// # Examples
 /// ```

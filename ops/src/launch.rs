@@ -226,7 +226,7 @@ impl<'a> ExecOptions<'a> {
         ExecOptions { tuned: Some(reports), ..self }
     }
 
-    /// Runs all plans of an operation that has several, and keeps their times. Nothing is decided by them.
+    /// Runs all plans of an operation that has several, and keeps their times. The times do not affect later plans.
     pub fn sampling(self, samples: &'a Samples) -> Self {
         ExecOptions { samples: Some(samples), ..self }
     }

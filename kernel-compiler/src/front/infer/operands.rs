@@ -2,7 +2,7 @@
 //! change.
 
 use crate::diag::{Code, Reported, Result};
-use crate::dtype::{DType, in_source};
+use crate::dtype::{DType, in_message};
 use crate::front::ast::Expr;
 use crate::front::infer::{Infer, Val};
 use crate::front::print::{self, Level};
@@ -92,7 +92,7 @@ impl Infer<'_> {
 
 /// A conversion of an expression, as a message spells it.
 fn converted(e: &Expr, to: DType) -> String {
-    applied(e, &format!(".to::<{}>()", in_source(to)))
+    applied(e, &format!(".to::<{}>()", in_message(to)))
 }
 
 /// A method behind an expression, or behind dots where that is long.
