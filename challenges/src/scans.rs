@@ -132,7 +132,7 @@ pub fn linear_recurrence<'a>(
     on.launch(k::recurrences(a, x, h, rows, columns))
 }
 
-/// Generalised advantage estimates of each row: `A[t] = r[t] + gamma * V[t + 1] - V[t] + gamma * lambda * A[t + 1]`.
+/// Generalized advantage estimates of each row: `A[t] = r[t] + gamma * V[t + 1] - V[t] + gamma * lambda * A[t + 1]`.
 /// Behind the end of the row values and advantages are 0.
 ///
 /// Shapes: all arrays are `[rows, columns]`.

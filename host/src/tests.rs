@@ -249,7 +249,7 @@ fn buffers() {
 }
 
 #[test]
-fn scratch_is_kept_and_recognised() {
+fn scratch_is_kept_and_recognized() {
     let rt = cpu();
     let s = rt.stream();
     let first = {

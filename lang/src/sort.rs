@@ -5,7 +5,7 @@ use crate::value::Tiles;
 
 /// The elements along `axis` in ascending order. The extent is a power of two.
 ///
-/// -0 sorts before 0, NaN last. For a tuple of tiles, the first tile holds the keys, and the elements of the others move
+/// -0 sorts before 0, NaN last. For a tuple of tiles, the first tile holds the keys. The elements of the others move
 /// along, as in `sort((t, arange(N)), 0)`. The tiles have one shape. The order of equal keys is open. A tile of `bool`
 /// is an error. `.descending()` may follow; NaN comes first then.
 ///

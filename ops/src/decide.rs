@@ -162,7 +162,7 @@ pub(super) const KERNELS: &[&[&tilewright_core::KernelDesc]] = {
     use tilewright_kernels::gemm::scaled::{gemm, scaled_product};
     use tilewright_kernels::matmul::products::*;
     use tilewright_kernels::matmul_f32::f32_products::*;
-    use tilewright_kernels::matmul_int8::quantised::{matmul_int8, quantise};
+    use tilewright_kernels::matmul_int8::quantized::{matmul_int8, quantise};
     &[
         matmul_nn::DESCS,
         matmul_nt::DESCS,

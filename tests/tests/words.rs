@@ -1,4 +1,4 @@
-//! Words of the field's stand in code and documents, not the project's own that they replaced.
+//! Code and documents use the field's words, not the project's own that they replaced, and American spelling.
 
 use crate::docs::root;
 use std::fs;
@@ -35,6 +35,26 @@ const REPLACED: [(&str, &str); 27] = [
     ("warp_specialise", "warp_specialize"),
 ];
 
+/// British and American spelling. `quantise` stays the name of a kernel: tuning results have it.
+const SPELLING: [(&str, &str); 16] = [
+    ("analyse", "analyze"),
+    ("behaviour", "behavior"),
+    ("centre", "center"),
+    ("colour", "color"),
+    ("initialised", "initialized"),
+    ("labelled", "labeled"),
+    ("neighbour", "neighbor"),
+    ("neighbours", "neighbors"),
+    ("normalised", "normalized"),
+    ("optimise", "optimize"),
+    ("optimised", "optimized"),
+    ("quantised", "quantized"),
+    ("serialised", "serialized"),
+    ("specialised", "specialized"),
+    ("uninitialised", "uninitialized"),
+    ("vectorised", "vectorized"),
+];
+
 /// The sources and documents below a folder, without build products.
 pub(crate) fn texts(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -61,7 +81,7 @@ fn replaced_words_do_not_come_back() {
         let text = fs::read_to_string(&path).expect("a text");
         for (i, line) in text.lines().enumerate() {
             for word in line.split(|c: char| !c.is_alphanumeric() && c != '_') {
-                if let Some((_, other)) = REPLACED.iter().find(|(w, _)| *w == word) {
+                if let Some((_, other)) = REPLACED.iter().chain(&SPELLING).find(|(w, _)| *w == word) {
                     let at = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
                     found.push(format!("{at}:{}: `{word}` is `{other}`", i + 1));
                 }

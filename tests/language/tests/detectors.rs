@@ -136,7 +136,7 @@ fn stores_of_all_programs(y: &mut [u32]) {
 fn reads_the_neighbour(x: &mut [f32], y: &mut [f32]) {
     let i = program_id(0) * 32 + arange(32);
     store(x, i, 2.0); // [what a program leaves]
-    let next = load(x, (i + 32) % 128); // [what its neighbour takes]
+    let next = load(x, (i + 32) % 128); // [what its neighbor takes]
     store(y, i, next);
 }
 
@@ -187,7 +187,7 @@ fn races() {
     conflict(
         |rt| rt.launch(reads_the_neighbour(&mut vec![0.0; 128], &mut vec![0.0; 128])),
         race,
-        ["what a program leaves", "what its neighbour takes"],
+        ["what a program leaves", "what its neighbor takes"],
     );
     let mark = "stores of several threads";
     found(|rt| rt.launch(stores_of_all_threads(&mut vec![0; 16])), race, mark, &[&format!("on line {}", line(mark))]);
@@ -209,7 +209,7 @@ fn scratch_that_nobody_wrote() {
     };
     found(
         |rt| run(rt, 63),
-        "read of uninitialised global memory",
+        "read of uninitialized global memory",
         "a read of scratch",
         &["`scratch[62]` (64 elements)"],
     );

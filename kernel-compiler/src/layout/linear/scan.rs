@@ -128,7 +128,7 @@ impl Layout {
         Some(Scan { items, item_of, levels })
     }
 
-    /// The layout of the totals of `1 << bits` neighbours along an axis: every thread that had one of them has it.
+    /// The layout of the totals of `1 << bits` neighbors along an axis: every thread that had one of them has it.
     fn without_low_bits(&self, axis: usize, bits: u32) -> Layout {
         let (low, high) = (shift(self.dims(), axis), shift(self.dims(), axis) + bits);
         let mut dims = self.dims().to_vec();
@@ -138,7 +138,7 @@ impl Layout {
         layout.with_regs(regs)
     }
 
-    /// Along the axis first, as many neighbours in a thread as it has registers.
+    /// Along the axis first, as many neighbors in a thread as it has registers.
     pub fn along(&self, axis: usize) -> Layout {
         let order: Vec<usize> = [axis].into_iter().chain((0..self.rank()).rev().filter(|&d| d != axis)).collect();
         Layout::blocked(&self.shape(), &order, self.regs().min(1 << self.dims()[axis]), self.warps())

@@ -14,7 +14,7 @@ pub fn mbarrier_init(bar: u32, arrivals: u32, site: u32) {
 /// Prefetches a tensor map; nothing here.
 pub fn prefetch_map(_map: u64) {}
 
-/// Makes the mbarriers that this thread has initialised visible to the asynchronous proxy.
+/// Makes the mbarriers that this thread has initialized visible to the asynchronous proxy.
 pub fn mbarriers_ready(_site: u32) {
     step::mbarriers_ready()
 }

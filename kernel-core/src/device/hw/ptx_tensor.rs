@@ -30,7 +30,7 @@ pub fn mbarriers_ready(_site: u32) {
 
 #[inline(always)]
 pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
-    // SAFETY: the contract of `hw`: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialized.
     unsafe {
         asm!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};", in(reg32) shared(bar), in(reg32) bytes, options(nostack))
     }
@@ -39,7 +39,7 @@ pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
 /// Arrives where `ok`. Without a branch: steps of whole warps come next, which LLVM must not copy into its arms.
 #[inline(always)]
 pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
-    // SAFETY: the contract of `hw`: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialized.
     unsafe {
         asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", "@ok mbarrier.arrive.shared::cta.b64 _, [{bar}];", "}}", ok = in(reg32) ok as u32, bar = in(reg32) shared(bar), options(nostack))
     }
@@ -49,7 +49,7 @@ pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
 pub fn mbarrier_wait(bar: u32, parity: u32, _site: u32) {
     let bar = shared(bar);
     // The loop is in PTX: seen by LLVM it could be turned, peeled or merged with another.
-    // SAFETY: the contract of `hw`: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialized.
     unsafe {
         asm!(
             "{{",
