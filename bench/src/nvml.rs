@@ -56,7 +56,7 @@ unsafe impl Send for Nvml {}
 impl Nvml {
     /// The device at this address; none where there is no library, or it does not know the device.
     pub fn open(pci_bus_id: &str) -> Option<Nvml> {
-        // SAFETY: loading NVIDIA's library runs its initialisers, which ask for nothing.
+        // SAFETY: loading NVIDIA's library runs its initializers, which ask for nothing.
         let library = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
         // SAFETY: that library, which the result keeps.
         let functions = unsafe { Functions::load(&library) }?;
@@ -94,7 +94,7 @@ impl Read for Nvml {
             (ask(&mut value) == 0).then_some(f64::from(value))
         };
         Reading {
-            // SAFETY: the handle is that of the library, which is initialised; room for the result.
+            // SAFETY: the handle is that of the library, which is initialized; room for the result.
             clock_mhz: get(&|v| unsafe { (f.clock)(device, CLOCK_SM, v) }),
             // SAFETY: as above. The unit is the milliwatt.
             power_w: get(&|v| unsafe { (f.power)(device, v) }).map(|mw| mw / 1e3),

@@ -30,7 +30,7 @@ impl Metric {
         }
     }
 
-    /// What it is of a launch that takes so many milliseconds; none where the work is not known.
+    /// The metric for a launch of `ms` milliseconds; `None` if the work is unknown.
     ///
     /// # Examples
     /// ```

@@ -120,8 +120,8 @@ fn a_damaged_run_is_refused() {
     };
     refuse(&|r| r["format"] = json!("other"), "format `other` 1 instead of `tilewright-bench` 1");
     refuse(&|r| r["version"] = json!(2), "`tilewright-bench` 2");
-    refuse(&|r| r["colour"] = json!("red"), "unknown field `colour`");
-    refuse(&|r| r["sweeps"][0]["y"] = json!("colour"), "unknown variant `colour`");
+    refuse(&|r| r["color"] = json!("red"), "unknown field `color`");
+    refuse(&|r| r["sweeps"][0]["y"] = json!("color"), "unknown variant `color`");
     refuse(&|r| r["sweeps"][0]["lines"] = json!([]), "has no lines");
     refuse(&|r| r["sweeps"][0]["lines"][1] = json!({"name": "tile"}), "two lines of one name");
     refuse(&|r| r["sweeps"][0]["points"][1]["x"] = json!(5), "has 5 after 4096");

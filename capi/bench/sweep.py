@@ -21,7 +21,7 @@ ODD = [(1000, 1003, 999), (127, 4097, 4099), (16, 4097, 8191), (64, 4097, 8191),
        (1000, 1000, 1000), (3000, 3000, 3000), (1500, 1500, 1500), (1111, 1112, 1120), (500, 50257, 768), (2056, 2056, 2056), (4104, 4104, 4104)]
 BATCHES = [(64, 1024, 1024, 1024), (512, 256, 256, 256), (2048, 128, 128, 128), (4096, 64, 64, 64), (64, 2048, 2048, 128), (64, 2048, 128, 2048), (16, 512, 512, 512),
            (256, 16, 1024, 1024), (32, 1000, 1003, 999), (100, 100, 100, 100), (8, 4096, 4096, 512), (4, 2048, 2048, 2048)]
-ERRORS = {"f16": 5e-3, "bf16": 1e-2, "f32": 1e-5, "tf32": 3e-3, "gemm": 5e-3, "quantised": 1e-3, "int8": 0.0, "fp8": 5e-3}
+ERRORS = {"f16": 5e-3, "bf16": 1e-2, "f32": 1e-5, "tf32": 3e-3, "gemm": 5e-3, "quantized": 1e-3, "int8": 0.0, "fp8": 5e-3}
 
 
 def single(name, dims, ta, tb):
@@ -54,7 +54,7 @@ def gemm(dims):
     return c, other, lambda: call(LIB.solve_gemm, numbers), lambda: torch.addmm(old, a, b, beta=beta, alpha=alpha, out=other)
 
 
-def quantised(dims):
+def quantized(dims):
     """Beside the product alone, of int8, or of f16 where torch has none for the shape."""
     m, n, k = dims
     a, b = (torch.randint(-128, 128, d, device="cuda", dtype=torch.int8) for d in ((m, k), (k, n)))
@@ -79,7 +79,7 @@ def cases():
     for dims in shapes:
         text = " x ".join(map(str, dims))
         yield f"gemm {text}", "gemm", lambda: gemm(dims)
-        yield f"quantised {text}", "quantised", lambda: quantised(dims)
+        yield f"quantized {text}", "quantized", lambda: quantized(dims)
         for name, tb in itertools.product(("int8", "fp8"), (0, 1)):
             yield f"{name} N{'NT'[tb]} {text}", name, lambda: eights(name, dims, tb)
     for name, (ta, tb), dims in itertools.product(TYPES, ((0, 0), (0, 1), (1, 0), (1, 1)), shapes):

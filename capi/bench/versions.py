@@ -65,7 +65,7 @@ def gemm(beta, m, n, k):
     return c, wanted, 5e-3, calls("solve_gemm", [a, b, c, i32(m), i32(n), i32(k), 0.5, beta])
 
 
-def quantised(m, n, k):
+def quantized(m, n, k):
     a, b = (torch.randint(-128, 128, d, device="cuda", dtype=torch.int8) for d in ((m, k), (k, n)))
     c, scale = torch.empty(m, n, device="cuda", dtype=torch.int8), 0.01 / k ** 0.5
     wanted = (scale * ((a.double() - 3) @ (b.double() + 5))).round().clamp(-1e6, 1e6).add(7).clamp(-128, 127)
@@ -106,7 +106,7 @@ def cases():
             for name, (ta, tb) in itertools.product(TYPES, ((0, 0), (0, 1), (1, 0), (1, 1))): yield f"{name} {'NT'[ta]}{'NT'[tb]} {s}", lambda: product(name, ta, tb, *s)
             for name, tb in itertools.product(("int8", "fp8"), (0, 1)): yield f"{name} N{'NT'[tb]} {s}", lambda: eights(name, tb, *s)
             for beta in (0.0, 0.25): yield f"gemm beta {beta} {s}", lambda: gemm(beta, *s)
-            yield f"quantised {s}", lambda: quantised(*s)
+            yield f"quantized {s}", lambda: quantized(*s)
         if shapes is LARGE:
             for n in (1 << 12, 1 << 20, 1 << 26):
                 yield f"reduction {n}", lambda: reduction(n)

@@ -30,7 +30,7 @@ int solve_matrix_transpose(const float *input, float *output, int rows, int cols
 // The pointers address N floats each.
 int solve_softmax(const float *input, float *output, int N);
 
-// 255 minus each colour of an RGBA image, in place; alpha is kept.
+// 255 minus each color of an RGBA image, in place; alpha is kept.
 //
 // # Safety
 // `image` addresses 4 * width * height bytes.
@@ -284,7 +284,7 @@ int solve_gemm(const uint16_t *A,
                float alpha,
                float beta);
 
-// C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for scale *
+// C = A B of quantized matrices, quantized: A is M x K, B is K x N, C is M x N, and an element stands for scale *
 // (element - zero_point). Sums are exact: a K at which one may leave 32 bits is an error (more than 33025 for the most
 // distant zero points, more than 131071 without any). A sum, as a float, is multiplied by scale_A, by scale_B and by 1
 // / scale_C, each product rounded to float; the result is rounded to nearest even, moved by zero_point_C and
@@ -390,7 +390,8 @@ int solve_int8_kv_cache_attention(const float *Q,
 // The pointers address N floats each.
 int solve_prefix_sum(const float *input, float *output, int N);
 
-// output[i] = the sum of the values before i, from the last one on whose flag is not 0; 0 where the flag of i is not 0.
+// output[i] = the sum of the values before i, from the last one on whose flag is not 0; 0 where the flag of i is not
+// 0.
 //
 // # Safety
 // The pointers address N elements each.
@@ -420,8 +421,8 @@ int solve_max_subarray_sum(const int *input,
 // The pointers address B * L floats each.
 int solve_linear_recurrence(const float *a, const float *x, float *h, int B, int L);
 
-// advantages[t] = rewards[t] + gamma * values[t + 1] - values[t] + gamma * lam * advantages[t + 1] in each of B rows of
-// S elements, behind which values and advantages are 0.
+// advantages[t] = rewards[t] + gamma * values[t + 1] - values[t] + gamma * lam * advantages[t + 1] in each of B rows
+// of S elements, behind which values and advantages are 0.
 //
 // # Safety
 // The pointers address B * S floats each.
@@ -545,7 +546,7 @@ int solve_2d_max_pooling(const float *input,
                          int stride,
                          int padding);
 
-// output = the mean of the four neighbours of each element; the border stays.
+// output = the mean of the four neighbors of each element; the border stays.
 //
 // # Safety
 // The pointers address rows * cols floats each.

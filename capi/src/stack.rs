@@ -56,7 +56,7 @@ fn left() -> Option<usize> {
 fn bounds() -> Option<(usize, usize)> {
     let mut attributes = core::mem::MaybeUninit::uninit();
     let (mut start, mut size) = (core::ptr::null_mut(), 0);
-    // SAFETY: the attributes are those of the calling thread, initialised by the first call and destroyed by the last.
+    // SAFETY: the attributes are those of the calling thread, initialized by the first call and destroyed by the last.
     let found = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;

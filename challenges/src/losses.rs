@@ -169,7 +169,7 @@ pub fn grpo_surrogate_loss<'a>(
     }
     length(op, "loss", loss.len(), &[1])?;
     let mut advantages = on.stream().scratch::<f32>(groups * members)?;
-    on.launch(k::standardised(rewards, &mut advantages, groups, members, 1e-8))?;
+    on.launch(k::standardized(rewards, &mut advantages, groups, members, 1e-8))?;
     let mut w = Workspace::new(on)?;
     on.launch(k::grpo(&advantages, new, old, reference, tokens, clip, beta, &mut w.words, &mut w.counter, loss))
 }

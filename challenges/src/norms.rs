@@ -1,4 +1,4 @@
-//! Normalisation of rows, of groups of channels, of columns, and of a whole vector.
+//! Normalization of rows, of groups of channels, of columns, and of a whole vector.
 
 use crate::check::{length, rows, shape};
 use crate::kernels::{elementwise, norms as k, sums};
@@ -130,11 +130,11 @@ pub fn batch_normalization<'a>(
     let splits = rows.div_ceil(64).clamp(1, 32);
     let mut moments = on.stream().scratch::<f32>(3 * splits * columns)?;
     on.launch(k::column_moments(x, &mut moments, rows, columns, splits))?;
-    on.launch(k::normalise_columns(x, &moments, gamma, beta, y, rows, columns, splits, eps))
+    on.launch(k::normalize_columns(x, &moments, gamma, beta, y, rows, columns, splits, eps))
 }
 
 /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`. Mean and variance, that of the population, are those of a
-/// group of neighbouring channels of a sample.
+/// group of neighboring channels of a sample.
 ///
 /// Shapes: `x` and `y` are `[samples, channels, area]`, `gamma` and `beta` are `[channels]`.
 ///

@@ -71,7 +71,8 @@ impl Queue for (&Runtime, &Stream) {
     }
 }
 
-/// What a reduction or a scan over all programs takes: a word for each program, and the counter of those that have begun.
+/// What a reduction or a scan over all programs takes: a word for each program, and the counter of those that have
+/// begun.
 pub(crate) struct Workspace {
     pub words: Scratch<u64>,
     pub counter: Scratch<u32>,

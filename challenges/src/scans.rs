@@ -132,7 +132,7 @@ pub fn linear_recurrence<'a>(
     on.launch(k::recurrences(a, x, h, rows, columns))
 }
 
-/// Generalised advantage estimates of each row: `A[t] = r[t] + gamma * V[t + 1] - V[t] + gamma * lambda * A[t + 1]`.
+/// Generalized advantage estimates of each row: `A[t] = r[t] + gamma * V[t + 1] - V[t] + gamma * lambda * A[t + 1]`.
 /// Behind the end of the row values and advantages are 0.
 ///
 /// Shapes: all arrays are `[rows, columns]`.
@@ -188,8 +188,8 @@ pub struct SelectiveScan<X> {
 /// `h[t, n] = exp(delta[t, d] * a[d, n]) * h[t - 1, n] + delta[t, d] * b[t, n] * u[t, d]`. Its result `y[t, d]` is the
 /// sum of `c[t, n] * h[t, n]`, and `skip[d] * u[t, d]`.
 ///
-/// Shapes: `y` is `[batch, steps, channels]`, those of the inputs are at [`SelectiveScan`]. `extents` is `[batch, steps,
-/// channels, states]`.
+/// Shapes: `y` is `[batch, steps, channels]`, those of the inputs are at [`SelectiveScan`]. `extents` is
+/// `[batch, steps, channels, states]`.
 ///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) where lengths differ from these.

@@ -1,4 +1,4 @@
-//! Windows of neighbours.
+//! Windows of neighbors.
 
 use crate::check::{length, shape};
 use crate::kernels::stencil as k;
@@ -173,7 +173,7 @@ pub fn max_pooling_2d<'a>(
     on.launch(k::max_pool(x, y, planes, rows, columns, y_rows, y_columns, side, stride, padding))
 }
 
-/// One sweep of the Jacobi method: each element becomes the mean of its four neighbours. The border stays.
+/// One sweep of the Jacobi method: each element becomes the mean of its four neighbors. The border stays.
 ///
 /// Shapes: `x` and `y` are `[rows, columns]`.
 ///

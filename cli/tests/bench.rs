@@ -149,7 +149,7 @@ fn bad_input() {
     refuse(&["relu", "--over", "n=5", "--size", "1", "--size", "2"], 1, "--over takes one --size");
     refuse(&["softmax_rows", "--over", "cols=5", "--size", "1"], 1, "a size is rows x cols");
     refuse(&["relu", "--y", "throughput"], 1, "has no operations at n = ");
-    refuse(&["relu", "--y", "colour"], 2, "colour");
+    refuse(&["relu", "--y", "color"], 2, "color");
     refuse(&["relu", "--tolerance", "much"], 2, "`much` is not a percentage");
     refuse(&["relu", "--limit", "-1"], 2, "-1");
     refuse(&["relu", "--backend", "cuda:99"], 2, "--backend");

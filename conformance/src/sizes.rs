@@ -1,4 +1,4 @@
-//! Which sizes a conformance run uses: nothing, one, odd, powers of two and their neighbours, several programs.
+//! Which sizes a conformance run uses: nothing, one, odd, powers of two and their neighbors, several programs.
 
 /// How much a conformance run covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -170,7 +170,7 @@ pub mod heads {
     }
 
     /// Combines the partial results of all parts for REDUCE_ROWS rows from `h` on: the result of [`inner_loop`] over
-    /// all keys. Only the first `filled` rows of a part are initialised.
+    /// all keys. Only the first `filled` rows of a part are initialized.
     fn combine<const BM: usize, const D: usize, const REDUCE_ROWS: usize>(
         workspace: &mut [f32],
         base: usize,
@@ -247,12 +247,12 @@ pub mod heads {
         let (rows, keys) = (o.dim(1), k.dim(1));
         let (heads, blocks, me) = (o.dim(0) as u32, cdiv(rows, BM) as u32, program_id(0) as u32);
         let most = num_programs(0) as u32 / (heads * blocks);
-        // Programs with the same keys are neighbours.
+        // Programs with the same keys are neighbors.
         let (block, part, head) = (me % blocks, me / blocks % most, me / blocks / most);
         let first = block as usize * BM;
         let filled = min(BM, rows - first);
         let x = scale * 1.4426950408889634;
-        // Queries of the block: neighbours, or all of them.
+        // Queries of the block: neighbors, or all of them.
         let from = first % queries;
         let (low, high) = if from + filled <= queries { (from, from + filled - 1) } else { (0usize, queries - 1) };
         let last = visible_keys(high, (queries, keys), causal);

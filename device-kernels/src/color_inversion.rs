@@ -1,4 +1,4 @@
-//! RGBA bytes in place: 255 minus each colour, alpha kept.
+//! RGBA bytes in place: 255 minus each color, alpha kept.
 
 use tilewright_macros::tile_kernel;
 

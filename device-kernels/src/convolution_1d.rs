@@ -38,7 +38,7 @@ pub mod convolution {
         acc
     }
 
-    /// The last program moves back to end where the outputs end, and makes anew what its neighbour has made, so that no
+    /// The last program moves back to end where the outputs end, and makes anew what its neighbor has made, so that no
     /// program reads outside and none is slower than the others.
     ///
     /// # Safety

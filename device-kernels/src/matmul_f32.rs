@@ -259,7 +259,8 @@ pub mod f32_products {
     /// steps are added in f32. `splits` programs share the depth of a tile.
     ///
     /// # Safety
-    /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler) says.
+    /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler)
+    /// says.
     #[tile_kernel(
         /// A B.
         kernel(matmul_f32_3xtf32_nn, TB = false),

@@ -1,4 +1,4 @@
-//! The product of quantised matrices, quantised again: `C = saturate(round(sum over k of (A[i, k] - zero_a) (B[k, j] -
+//! The product of quantized matrices, quantized again: `C = saturate(round(sum over k of (A[i, k] - zero_a) (B[k, j] -
 //! zero_b) * scale_a * scale_b * inverse_c) + zero_c)`. The sum is converted to f32. Products are computed from left to
 //! right and rounded to f32. `round` is to nearest even. `inverse_c` is 1 / scale_c.
 //!
@@ -9,10 +9,10 @@
 use tilewright_macros::tile_module;
 
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
-pub mod quantised {
+pub mod quantized {
     /// A tile `[R, C]` of the result at row `r` and column `s`, from the sums of products. A missing row or column sum
     /// is 0.
-    fn quantised<const R: usize, const C: usize>(
+    fn quantized<const R: usize, const C: usize>(
         sums: Tile<i32>,
         row_sums: &[i32],
         column_sums: &[i32],
@@ -72,7 +72,7 @@ pub mod quantised {
         let (r, s) = (program_id(1) * ROWS, program_id(0) * COLS);
         c.store(
             [r, s],
-            quantised::<ROWS, COLS>(
+            quantized::<ROWS, COLS>(
                 sums.tile([r, s], [ROWS, COLS]),
                 row_sums,
                 column_sums,
@@ -119,7 +119,7 @@ pub mod quantised {
             }
             c.store(
                 [r, s],
-                quantised::<BM, BN>(
+                quantized::<BM, BN>(
                     acc,
                     row_sums,
                     column_sums,

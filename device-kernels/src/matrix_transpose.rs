@@ -3,7 +3,7 @@
 use tilewright_macros::tile_kernel;
 
 // One square tile a program: read along x's rows, written along y's rows; `trans` goes through shared memory. With
-// BY_ROWS of 1, neighbouring programs are neighbours in x, else in y. The second grid has two dimensions, which saves a
+// BY_ROWS of 1, neighboring programs are neighbors in x, else in y. The second grid has two dimensions, which saves a
 // division; it takes 65535 columns of tiles at most.
 #[tile_kernel(
     tune(TILE = [64], BY_ROWS = [1, 0], warps = [8]),

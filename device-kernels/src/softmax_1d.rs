@@ -2,7 +2,7 @@
 //!
 //! 1. `softmax_1d_partial`: every program keeps, lane by lane, the maximum so far and the sum of exponentials relative
 //!    to it, over every num_programs-th block, and leaves one (maximum, sum) in scratch.
-//! 2. `softmax_1d_apply`: every program combines all the pairs, the same way, then normalises its blocks.
+//! 2. `softmax_1d_apply`: every program combines all the pairs, the same way, then normalizes its blocks.
 //!
 //! Exponentials are powers of two of differences times log2(e), one instruction each. Their rounding changes a result
 //! by some 1e-6 of itself.

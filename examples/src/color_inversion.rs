@@ -1,4 +1,4 @@
-//! The colours of an RGBA image inverted in place, alpha kept.
+//! The colors of an RGBA image inverted in place, alpha kept.
 
 use tilewright::tile_kernel;
 

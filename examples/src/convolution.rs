@@ -1,6 +1,6 @@
 //! Convolution of one dimension, valid and not flipped: `output[i] = sum of input[i + k] * kernel[k]`.
 //!
-//! There is no window in shared memory here: a tile has no element at a computed index. Loads of neighbouring outputs
+//! There is no window in shared memory here, although `shared_array` could hold one. Loads of neighboring outputs
 //! overlap, so the L1 cache has what the window would have. `tilewright_kernels::convolution_1d` keeps several outputs
 //! in registers instead.
 

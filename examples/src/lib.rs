@@ -6,7 +6,7 @@
 //! Each has a page in the book, `docs/tutorials`; [`guide`] has the kernels of the book's guide.
 //!
 //! Four things that CUDA kernels do have no line of their own here. Shared memory and its barriers: tiles that meet in
-//! an operation (`trans`, `sum`, `dot`) go through it by themselves, and none can be read at computed indices. Vectors
+//! an operation (`trans`, `sum`, `dot`) go through it by themselves, and `shared_array` is for the rest. Vectors
 //! and `cp.async`: accesses are widened and copies begun early where addresses allow it. Warps and lanes: the compiler
 //! assigns elements to threads. Constant memory: a scalar load that all threads share is one.
 

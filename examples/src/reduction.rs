@@ -40,7 +40,7 @@ pub fn count_atomic<const BLOCK: usize>(x: &[i32], output: &mut [i32], k: i32) {
 
 // ANCHOR: count_2d_rows
 /// The same of a matrix, a row a thread and an atomic for every column: the slow way, for the sake of the comparison.
-/// Neighbouring threads read a row's length apart. What a matrix without gaps holds is an array, and `count_atomic`
+/// Neighboring threads read a row's length apart. What a matrix without gaps holds is an array, and `count_atomic`
 /// counts it.
 #[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(n, BLOCK)])]
 pub fn count_2d_rows<const BLOCK: usize>(x: &[i32], output: &mut [i32], n: usize, m: usize, k: i32) {

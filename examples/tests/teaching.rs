@@ -107,7 +107,7 @@ fn reverses() {
 }
 
 #[test]
-fn inverts_colours() {
+fn inverts_colors() {
     everywhere(|rt| {
         for pixels in [0, 1, 3, 1024, 1500] {
             let image = data::bytes(&mut data::Rng::new(5), 4 * pixels);

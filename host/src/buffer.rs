@@ -118,7 +118,7 @@ impl<T: Element> Buffer<T> {
             return Ok(());
         }
         let dst: *mut [T] = dst;
-        // SAFETY: the slice is borrowed mutably, and `read` writes only initialised elements, of which all patterns are
+        // SAFETY: the slice is borrowed mutably, and `read` writes only initialized elements, of which all patterns are
         // valid.
         self.read(unsafe { &mut *(dst as *mut [MaybeUninit<T>]) }, DEFAULT_STREAM)
     }
@@ -216,7 +216,7 @@ impl<T: Element> Buffer<T> {
 
     /// The elements in host memory; `None` on a GPU.
     pub fn as_host(&self) -> Option<&[T]> {
-        // SAFETY: `len` elements, initialised (calloc at least), and CPU work is done when a launch returns.
+        // SAFETY: `len` elements, initialized (calloc at least), and CPU work is done when a launch returns.
         self.memory
             .cuda
             .is_none()
@@ -352,7 +352,7 @@ fn bytes_of<T: Element>(data: &[T]) -> &[u8] {
 }
 
 fn bytes_of_uninit<T>(data: &mut [MaybeUninit<T>]) -> &mut [MaybeUninit<u8>] {
-    // SAFETY: the bytes of the slice, none of which has to be initialised.
+    // SAFETY: the bytes of the slice, none of which has to be initialized.
     unsafe { core::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
 }
 

@@ -37,11 +37,11 @@ pub struct Device {
     pub bandwidth: u64,
     /// The limits of one program.
     pub limits: Limits,
-    /// What programs on a multiprocessor share.
+    /// Limits of one multiprocessor, shared by its resident thread blocks.
     pub multiprocessor: Multiprocessor,
 }
 
-/// What programs on a multiprocessor share. Off the GPU it is that of an H200.
+/// Limits of one multiprocessor, shared by its resident thread blocks. Off the GPU they are those of an H200.
 ///
 /// # Examples
 /// ```

@@ -1,7 +1,7 @@
 //! DLPack: tensors of other frameworks (PyTorch, JAX, CuPy), borrowed without a copy.
 //!
 //! The structures are those of `dlpack.h`, version 1, with the names that it gives their fields. Work of the other
-//! framework is not waited for: launch on its stream ([`crate::Stream::from_raw`]), or synchronise.
+//! framework is not waited for: launch on its stream ([`crate::Stream::from_raw`]), or synchronize.
 
 use crate::cuda::Cuda;
 use crate::error::{Error, Result};

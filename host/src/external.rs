@@ -70,7 +70,7 @@ impl<'a, T: Element> ExternalSlice<'a, T> {
     /// element, a byte count that overflows, and, on a GPU, an address that the driver does not know on this device.
     ///
     /// # Safety
-    /// `addr` addresses `len` initialised elements that stay valid and unwritten by others during `'a`.
+    /// `addr` addresses `len` initialized elements that stay valid and unwritten by others during `'a`.
     pub unsafe fn from_raw(rt: &Runtime, addr: *const T, len: usize) -> Result<Self> {
         let addr = addr as u64;
         check_address(addr, len, size_of::<T>())?;

@@ -115,8 +115,8 @@ impl Runtime {
     /// Measures every configuration on these arguments, whatever is known, and keeps the result. Outputs are as before
     /// afterwards. Waits for the stream.
     ///
-    /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured, where a raw pointer is
-    /// written, whose extent is not known, or where the kernel is `deterministic`.
+    /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured, where a raw pointer
+    /// is written, whose extent is not known, or where the kernel is `deterministic`.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
         crate::check::call(self.device().id, &call, true)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;

@@ -12,7 +12,7 @@ pub(crate) struct Geometry {
     pub base: u64,
     pub rank: usize,
     pub dims: [u64; MAX_TENSOR_MAP_RANK],
-    /// Bytes from one index to the next, from the second dimension on: the first one's elements are neighbours.
+    /// Bytes from one index to the next, from the second dimension on: the first one's elements are neighbors.
     pub strides: [u64; MAX_TENSOR_MAP_RANK - 1],
     pub extents: [u32; MAX_TENSOR_MAP_RANK],
     pub swizzle: u32,

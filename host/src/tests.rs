@@ -249,7 +249,7 @@ fn buffers() {
 }
 
 #[test]
-fn scratch_is_kept_and_recognised() {
+fn scratch_is_kept_and_recognized() {
     let rt = cpu();
     let s = rt.stream();
     let first = {
@@ -364,7 +364,7 @@ fn dlpack_tensors() {
     assert!(unsafe { DlpackTensor::from_managed(&cpu(), core::ptr::null_mut()) }.is_err());
 }
 
-/// GemmShape whose product is beyond 64 bits, of a tensor without elements or with strides of 0.
+/// Extents whose product overflows 64 bits, of a tensor without elements or with strides of 0.
 #[test]
 fn extents_of_a_dlpack_tensor_that_do_not_multiply_are_no_overflow() {
     for (shape, strides) in [([1i64 << 40, 1 << 40, 0], [0i64, 0, 0]), ([1 << 40, 1 << 40, 1], [0, 0, 0])] {

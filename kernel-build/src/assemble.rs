@@ -17,7 +17,7 @@ pub struct Cubin {
     pub code: Vec<u8>,
     pub usage: Usage,
     /// ptxas found no way to let products of warpgroups run on: each is waited for where it stands.
-    pub serialised: bool,
+    pub serialized: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub fn assemble(ptxas: &Ptxas, cache: &Cache, target: &Target, ptx: &str, stem: 
     let c = run(ptxas, target, ptx, stem)?;
     // What ptxas complained of is made anew by every build, which says so again. A cache that cannot be written to only
     // costs time.
-    if !c.serialised {
+    if !c.serialized {
         let _ = cache.put("cubin", &key, &c.to_bytes());
     }
     Ok(c)
@@ -88,11 +88,11 @@ fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, 
     }
     let code = fs::read(&out)?;
     let _ = (fs::remove_file(source), fs::remove_file(out));
-    Ok(Cubin { code, usage: usage(&said), serialised: serialised(&said) })
+    Ok(Cubin { code, usage: usage(&said), serialized: serialized(&said) })
 }
 
 /// "Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..", whatever the reason.
-fn serialised(said: &str) -> bool {
+fn serialized(said: &str) -> bool {
     said.lines().any(|l| l.contains("wgmma") && l.contains("serialized"))
 }
 
@@ -127,7 +127,7 @@ impl Cubin {
         let (head, code) = b.split_at_checked(12)?;
         let n = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
         let usage = Usage { registers: n(0), spill_bytes: n(4), stack_bytes: n(8) };
-        code.starts_with(b"\x7fELF").then(|| Cubin { code: code.to_vec(), usage, serialised: false })
+        code.starts_with(b"\x7fELF").then(|| Cubin { code: code.to_vec(), usage, serialized: false })
     }
 }
 
@@ -143,10 +143,10 @@ mod tests {
             16 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n\
             ptxas info    : Used 24 registers, used 0 barriers, 16 bytes cumulative stack size, 368 bytes cmem[0]\n";
         assert_eq!(usage(said), Usage { registers: 24, spill_bytes: 12, stack_bytes: 16 });
-        assert!(!serialised(said));
+        assert!(!serialized(said));
         let loss = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to \
             non wgmma instructions defining accumulator registers of a wgmma between start and end of the pipeline stage in the function 'k'\n";
-        assert!(serialised(&(said.to_owned() + loss)));
+        assert!(serialized(&(said.to_owned() + loss)));
     }
 
     /// A folder with a `ptxas` that runs a script, called with `-arch=.. -v -o OUT IN`.
@@ -186,13 +186,13 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn serialised_products_are_not_forgotten() {
+    fn serialized_products_are_not_forgotten() {
         let says = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources";
-        let (dir, ptxas, cache, target) = stand_in("serialised", &format!("grep -q wgmma $5 && echo '{says}' >&2"));
+        let (dir, ptxas, cache, target) = stand_in("serialized", &format!("grep -q wgmma $5 && echo '{says}' >&2"));
         // The second time would come from the cache.
         for _ in 0..2 {
-            assert!(!assemble(&ptxas, &cache, &target, "ret;", &dir.join("a")).unwrap().serialised);
-            assert!(assemble(&ptxas, &cache, &target, "wgmma.mma_async;", &dir.join("b")).unwrap().serialised);
+            assert!(!assemble(&ptxas, &cache, &target, "ret;", &dir.join("a")).unwrap().serialized);
+            assert!(assemble(&ptxas, &cache, &target, "wgmma.mma_async;", &dir.join("b")).unwrap().serialized);
         }
         fs::remove_dir_all(dir).unwrap();
     }
@@ -202,7 +202,7 @@ mod tests {
         let c = Cubin {
             code: b"\x7fELF...".to_vec(),
             usage: Usage { registers: 1, spill_bytes: 2, stack_bytes: 3 },
-            serialised: false,
+            serialized: false,
         };
         assert_eq!(Cubin::from_bytes(&c.to_bytes()), Some(c));
         assert_eq!(Cubin::from_bytes(b"short"), None);

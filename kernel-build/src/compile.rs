@@ -266,7 +266,7 @@ fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
         ctas: c.entry.ctas,
         local_bytes: c.ptx.local_bytes,
         usage: c.cubin.as_ref().map(|c| c.usage).unwrap_or_default(),
-        serialised: c.cubin.as_ref().is_some_and(|c| c.serialised),
+        serialized: c.cubin.as_ref().is_some_and(|c| c.serialized),
         ptx_bytes: c.ptx.text.len(),
         cubin_bytes: c.cubin.as_ref().map_or(0, |c| c.code.len()),
     }

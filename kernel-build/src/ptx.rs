@@ -31,7 +31,7 @@ pub struct EntryPtx {
 }
 
 /// Takes a module apart. `bounds` says which entries to expect and how they are launched; what each entry does not
-/// use, directly or through functions and initialisers, is left out of its module.
+/// use, directly or through functions and initializers, is left out of its module.
 pub fn split(text: &str, bounds: &[(&str, Bounds)]) -> Result<Vec<EntryPtx>, PtxError> {
     let module = Module::parse(text)?;
     let by_name: HashMap<&str, usize> = module.items.iter().enumerate().map(|(i, it)| (it.name, i)).collect();

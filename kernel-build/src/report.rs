@@ -25,7 +25,7 @@ pub struct Report {
     pub targets: Vec<String>,
     /// The compiled entries, each for each target.
     pub entries: Vec<EntryReport>,
-    /// The optimisations that the compiler missed, by file, where `TILE_REMARKS` is set.
+    /// The optimizations that the compiler missed, by file, where `TILE_REMARKS` is set.
     pub remarks: Vec<(PathBuf, Remark)>,
 }
 
@@ -52,8 +52,8 @@ pub struct EntryReport {
     pub local_bytes: u64,
     /// All zero without ptxas.
     pub usage: Usage,
-    /// `ptxas` serialises the products of warpgroups; known with ptxas only.
-    pub serialised: bool,
+    /// `ptxas` serializes the products of warpgroups; known with ptxas only.
+    pub serialized: bool,
     /// Bytes of PTX.
     pub ptx_bytes: usize,
     /// Bytes of machine code; 0 without ptxas.
@@ -85,11 +85,11 @@ impl Report {
             let spills = e.usage.spill_bytes;
             format!("kernel `{kernel}` uses local memory, which is slow: {names} ({} bytes of arrays, {spills} bytes of spills)", e.local_bytes)
         });
-        let serialised = self.by_kernel(|e| e.serialised);
-        let serialised = serialised.into_iter().map(|(kernel, names, _)| {
-            format!("kernel `{kernel}` waits for each of its products, which is slow: ptxas serialises the wgmma instructions of {names}")
+        let serialized = self.by_kernel(|e| e.serialized);
+        let serialized = serialized.into_iter().map(|(kernel, names, _)| {
+            format!("kernel `{kernel}` waits for each of its products, which is slow: ptxas serializes the wgmma instructions of {names}")
         });
-        local.chain(serialised).collect()
+        local.chain(serialized).collect()
     }
 
     /// Every kernel with such entries: its name, those of the entries, and the first of them.
@@ -124,7 +124,7 @@ impl EntryReport {
             "registers": self.usage.registers,
             "spill_bytes": self.usage.spill_bytes,
             "stack_bytes": self.usage.stack_bytes,
-            "serialised": self.serialised,
+            "serialized": self.serialized,
             "ptx_bytes": self.ptx_bytes,
             "cubin_bytes": self.cubin_bytes,
         })
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn slow_entries_are_named() {
-        let entry = |kernel: &str, entry: &str, spill_bytes, serialised| EntryReport {
+        let entry = |kernel: &str, entry: &str, spill_bytes, serialized| EntryReport {
             kernel: kernel.into(),
             fingerprint: String::new(),
             entry: entry.into(),
@@ -148,7 +148,7 @@ mod tests {
             ctas: 1,
             local_bytes: 0,
             usage: Usage { registers: 168, spill_bytes, stack_bytes: 0 },
-            serialised,
+            serialized,
             ptx_bytes: 0,
             cubin_bytes: 0,
         };
@@ -163,10 +163,10 @@ mod tests {
             r.slow(),
             [
                 "kernel `a` uses local memory, which is slow: `a_3` for sm_90a (0 bytes of arrays, 8 bytes of spills)",
-                "kernel `a` waits for each of its products, which is slow: ptxas serialises the wgmma instructions of `a_2` for sm_90a and 1 more",
-                "kernel `b` waits for each of its products, which is slow: ptxas serialises the wgmma instructions of `b_1` for sm_90a",
+                "kernel `a` waits for each of its products, which is slow: ptxas serializes the wgmma instructions of `a_2` for sm_90a and 1 more",
+                "kernel `b` waits for each of its products, which is slow: ptxas serializes the wgmma instructions of `b_1` for sm_90a",
             ]
         );
-        assert_eq!(r.to_json().matches("\"serialised\": true").count(), 3);
+        assert_eq!(r.to_json().matches("\"serialized\": true").count(), 3);
     }
 }

@@ -44,7 +44,7 @@ impl Settings {
     /// - `TILE_CACHE_DIR=path`: the folder of products of earlier builds
     /// - `TILE_EMULATE=off` or `all`: the instances that the emulated SM can run, in builds with the feature
     ///   `emulator`; by default instances that together have every feature of their kernel
-    /// - `TILE_REMARKS=1`: report the optimisations that the compiler missed, at the kernels' own lines, as warnings
+    /// - `TILE_REMARKS=1`: report the optimizations that the compiler missed, at the kernels' own lines, as warnings
     ///   and in `report.json`
     /// - `TILE_DEVICE_ERRORS=warn`: kernels that cannot be compiled for the device are a warning, and left out
     pub fn from_env() -> Settings {

@@ -157,8 +157,9 @@ pub mod grid {
         }
     }
 
-    /// The words at `i`, of the first `used` ones, once each has its final value. They become zero. A program stores the
-    /// final value after it has searched, and stores nothing after it, so that nobody reads or writes such a word again.
+    /// The words at `i`, of the first `used` ones, once each has its final value. They become zero. A program stores
+    /// the final value after it has searched, and stores nothing after it, so that nobody reads or writes such a word
+    /// again.
     fn take(words: &mut [u64], i: Tile<usize>, used: usize) -> Tile<u64> {
         let mut found = zeros::<u64>([LANES]);
         loop {

@@ -183,7 +183,7 @@ pub fn by_warpgroups(f: &Func, variant: Variant) -> swap_ab::Products {
     match variant.mma {
         MmaPath::MmaSync => HashMap::new(),
         MmaPath::WgmmaCpAsync => {
-            let axis_info = assume::analyse(f, variant.assume());
+            let axis_info = assume::analyze(f, variant.assume());
             dots(f, &f.body).map(|d| (d, wgmma_cp_async::product(f, &axis_info, d).map(|_| 0))).collect()
         }
         MmaPath::WgmmaTma(_) => {
@@ -270,7 +270,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
             "without vectors, addresses of the epilogue's tiles take too many registers",
         ));
     }
-    let axis_info = assume::analyse(f, variant.assume());
+    let axis_info = assume::analyze(f, variant.assume());
     observer.stage(Stage::AxisInfo, &|| print::annotated(f, |v| axis_note(f, &axis_info, v)));
     let products = match (&pipeline, variant.mma) {
         (Some(p), _) => p.dots.clone(),
@@ -279,7 +279,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     };
     let one_warp = if pipeline.is_none() { one_warp::loops(f) } else { OneWarpLoops::default() };
     // Layouts fix the order of sums, so that those of vectors serve all variants.
-    let of_vectors = (f.deterministic && variant.mma == MmaPath::MmaSync).then(|| assume::analyse(f, Assume::Vectors));
+    let of_vectors = (f.deterministic && variant.mma == MmaPath::MmaSync).then(|| assume::analyze(f, Assume::Vectors));
     let layouts = assign(f, of_vectors.as_ref().unwrap_or(&axis_info), &products, &one_warp);
     observer.stage(Stage::Layout, &|| {
         print::annotated(f, |v| match f.ty(v).is_scalar() {

@@ -34,17 +34,8 @@ pub fn unsigned(t: DType) -> DType {
     }
 }
 
-/// A dtype in a message about a kernel: `usize` and `u64` are one dtype, and so are `isize` and `i64`.
+/// A dtype in a message about a kernel. `usize` and `u64` are one dtype, called `usize`, and so are `isize` and `i64`.
 pub fn in_message(t: DType) -> &'static str {
-    match t {
-        DType::U64 => "usize/u64",
-        DType::I64 => "isize/i64",
-        t => t.name(),
-    }
-}
-
-/// A dtype as a cure in a message spells it: an index is a `usize`.
-pub fn in_source(t: DType) -> &'static str {
     match t {
         DType::U64 => "usize",
         DType::I64 => "isize",

@@ -1,9 +1,9 @@
-//! What the macros expand to under rust-analyzer: the typed function of a kernel, and the kernel's own body, type-checked
-//! over the functions of `tilewright-lang`. Tokens keep their spans, so that hover, completion and go-to-definition work
-//! in them.
+//! What the macros expand to under rust-analyzer: the typed function of a kernel, and the kernel's own body,
+//! type-checked over the functions of `tilewright-lang`. Tokens keep their spans, so that hover, completion and
+//! go-to-definition work in them.
 //!
-//! Nothing is inferred or lowered here, and mistakes are left to `cargo check`, which the editor runs beside. A function
-//! that is no kernel yet, while it is written, expands to as much as is there.
+//! Nothing is inferred or lowered here, and mistakes are left to `cargo check`, which the editor runs beside. A
+//! function that is no kernel yet, while it is written, expands to as much as is there.
 
 mod body;
 mod signature;

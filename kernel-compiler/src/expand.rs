@@ -24,8 +24,9 @@ pub fn host_file_name(k: &Kernel, options: &HostOptions) -> String {
     format!("{}-{}-{}-{kind}.rs", k.name, k.fingerprint, k.lines)
 }
 
-/// The expansion of a kernel without mistakes. It includes the host code that the build script has written. Kernels that
-/// no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate without one) are lowered here.
+/// The expansion of a kernel without mistakes. It includes the host code that the build script has written. Kernels
+/// that no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate without one) are
+/// lowered here.
 fn expansion(k: &Kernel, d: &Diagnostics) -> diag::Result<TokenStream> {
     let options = options_of(k);
     // A build script knows of no planted defect.

@@ -1,4 +1,4 @@
-//! The catalogue of errors: for each code the rule, a kernel that breaks it, and one that keeps it. The pages are the
+//! The catalog of errors: for each code the rule, a kernel that breaks it, and one that keeps it. The pages are the
 //! files in `explain`, one for each hundred of codes.
 
 use crate::diag::Code;
@@ -45,7 +45,7 @@ pub enum Part {
     Right(&'static str),
 }
 
-/// The whole catalogue, in the order of the codes.
+/// The whole catalog, in the order of the codes.
 pub fn groups() -> Vec<Group> {
     FILES.into_iter().map(group).collect()
 }

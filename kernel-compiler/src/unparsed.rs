@@ -124,7 +124,7 @@ fn subscript(tokens: TokenStream) -> Option<String> {
     }
     let spelled = |part: &&[TokenTree]| part.iter().map(|t| t.to_string()).collect::<String>();
     let written = parts.iter().map(spelled).collect::<Vec<_>>().join(", ");
-    Some(format!("nothing is indexed: `{cure}` is `[{written}]`"))
+    Some(format!("tiles are not indexed: write `{cure}` instead of `[{written}]`"))
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn subscripts_of_python_have_a_cure() {
-        let expand = |cure: &str, of: &str| vec![format!("nothing is indexed: `{cure}` is `[{of}]`")];
+        let expand = |cure: &str, of: &str| vec![format!("tiles are not indexed: write `{cure}` instead of `[{of}]`")];
         assert_eq!(messages("let o = i[:, None] * 4;"), expand(".expand(1)", ":, None"));
         assert_eq!(messages("f(arange(8)[None, :])"), expand(".expand(0)", "None, :"));
         assert_eq!(messages("{ (i + j)[None, :, None] }"), expand(".expand(0).expand(2)", "None, :, None"));

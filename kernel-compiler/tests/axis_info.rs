@@ -1,14 +1,14 @@
 //! What is known of indices: runs, alignment, constancy; and the widths of accesses that follow.
 
 use crate::common::{indices, kernel, masks};
-use tilewright_compiler::analysis::assume::analyse;
+use tilewright_compiler::analysis::assume::analyze;
 use tilewright_compiler::analysis::axis_info::{Assume, AxisInfo, DimInfo};
 use tilewright_compiler::ir::{Guard, Test};
 
 /// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
 fn info(body: &str) -> AxisInfo {
     let f = kernel("f32", body);
-    analyse(&f, Assume::Vectors).info(&f, indices(&f)[0])
+    analyze(&f, Assume::Vectors).info(&f, indices(&f)[0])
 }
 
 fn along(body: &str) -> DimInfo {
@@ -19,13 +19,13 @@ fn along(body: &str) -> DimInfo {
 fn vector(types: &str, body: &str) -> (usize, bool) {
     let f = kernel(types, body);
     let (index, bytes) = (indices(&f)[0], f.params[0].dtype.size());
-    let general = analyse(&f, Assume::Nothing);
+    let general = analyze(&f, Assume::Nothing);
     assert_eq!(
         general.vector(&f, index, general.order(&f, index)[0], bytes),
         (1, false),
         "nothing is assumed of any argument"
     );
-    let a = analyse(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Vectors);
     a.vector(&f, index, a.order(&f, index)[0], bytes)
 }
 
@@ -105,7 +105,7 @@ fn rows_of_a_matrix() {
     let i = info(row_major);
     assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
     let f = kernel("f32", row_major);
-    let a = analyse(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Vectors);
     assert_eq!(a.order(&f, indices(&f)[0]), [1, 0]);
     assert_eq!(vector("f32", row_major), (4, false));
     assert_eq!(a.run(&f, indices(&f)[0]), 64);
@@ -113,7 +113,7 @@ fn rows_of_a_matrix() {
     let column_major =
         "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) + c.expand(0) * rows; store(y, i, load(x, i));";
     let f = kernel("f32", column_major);
-    let a = analyse(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Vectors);
     assert_eq!(a.order(&f, indices(&f)[0]), [0, 1]);
     assert_eq!(vector("f32", column_major), (4, false));
     assert_eq!(a.run(&f, indices(&f)[0]), 1);
@@ -133,7 +133,7 @@ fn masks_are_constant_along_what_they_do_not_depend_on() {
         "f32",
         "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i).mask(broadcast(r.expand(1), [32, 64]) < rows));",
     );
-    let m = analyse(&f, Assume::Vectors).info(&f, masks(&f)[0]);
+    let m = analyze(&f, Assume::Vectors).info(&f, masks(&f)[0]);
     assert_eq!((m.dims[0].constancy, m.dims[1].constancy), (1, 64));
 }
 
@@ -145,7 +145,7 @@ fn loops() {
     assert_eq!(vector("f32", &tiled("256")), (4, false));
     assert_eq!(vector("f32", &tiled("6")), (2, false));
     assert_eq!(vector("f32", &tiled("cols")), (4, false), "cols is a multiple of 4 here");
-    // The same by hand: the variable is gone through until nothing is learnt.
+    // The same by hand: the variable is gone through until nothing new is learned.
     let variable = |step: &str| {
         format!("let mut s = 0usize; while s < n {{ let i = s + arange(256); store(y, i, load(x, i)); s += {step}; }}")
     };
@@ -178,14 +178,14 @@ fn data_is_unknown() {
         "of the load of the indices"
     );
     let f = kernel("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);");
-    let a = analyse(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Vectors);
     assert_eq!(a.vector(&f, indices(&f)[1], 0, 4), (1, false));
 }
 
 #[test]
 fn what_the_launcher_checks() {
     // x: argument words 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
-    let guards = |types: &str, body: &str| analyse(&kernel(types, body), Assume::Vectors).guards;
+    let guards = |types: &str, body: &str| analyze(&kernel(types, body), Assume::Vectors).guards;
     let address = |word| Guard::word(word, Test::Multiple(16));
     let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
     assert_eq!(guards("f32", f32s), [address(0), address(2)]);
@@ -195,18 +195,18 @@ fn what_the_launcher_checks() {
     assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
     // Words of 4 bytes ask for less, and make accesses of 4 bytes.
     let f = kernel("f16", row);
-    let words = analyse(&f, Assume::Words);
+    let words = analyze(&f, Assume::Words);
     let address = |word| Guard::word(word, Test::Multiple(4));
     assert_eq!(words.guards, [address(0), address(2), Guard::word(8, Test::Multiple(2))]);
     assert_eq!(words.vector(&f, indices(&f)[0], 0, 2), (2, false));
     // No access is wider, whatever is known of an index, and nothing is asked for elements of 4 bytes but their own.
     let f = kernel("f32", row);
-    let words = analyse(&f, Assume::Words);
+    let words = analyze(&f, Assume::Words);
     assert_eq!(words.guards, [address(0), address(2)]);
     assert_eq!(words.vector(&f, indices(&f)[0], 0, 4), (1, false));
     let f = kernel("f16", "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));");
-    assert_eq!(analyse(&f, Assume::Words).vector(&f, indices(&f)[0], 0, 2), (2, false));
-    assert_eq!(analyse(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 2), (8, false));
+    assert_eq!(analyze(&f, Assume::Words).vector(&f, indices(&f)[0], 0, 2), (2, false));
+    assert_eq!(analyze(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 2), (8, false));
 }
 
 /// Sizes are multiples of as many elements as a vector of each array has.
@@ -219,7 +219,7 @@ fn what_the_launcher_checks_of_arrays_of_several_types() {
              store(y, program_id(0) * q + i, load(x, program_id(0) * p + i).to::<i32>());
          }",
     );
-    let of = |assume| analyse(&f, assume).guards;
+    let of = |assume| analyze(&f, assume).guards;
     let all = |address, p: Option<u64>, q: Option<u64>| -> Vec<Guard> {
         let size = |word, by: Option<u64>| by.map(|by| Guard::word(word, Test::Multiple(by)));
         let addresses = [0, 2].map(|word| Some(Guard::word(word, Test::Multiple(address))));
@@ -233,19 +233,19 @@ fn what_the_launcher_checks_of_arrays_of_several_types() {
 fn asked(body: &str, name: &str) -> Option<Test> {
     let f = kernel("f32", body);
     let word = f.params.iter().find(|p| p.name == name).expect("a parameter").first_word;
-    analyse(&f, Assume::Vectors).guards.iter().find(|r| r.of.as_word() == Some(word)).map(|r| r.test)
+    analyze(&f, Assume::Vectors).guards.iter().find(|r| r.of.as_word() == Some(word)).map(|r| r.test)
 }
 
 #[test]
 fn strides_that_are_arguments() {
     let matrix =
         |index: &str| format!("let (r, c) = (arange(32), arange(64)); let i = {index}; store(y, i, load(x, i));");
-    // Neighbours in no dimension: the last stride is 1, if any is.
+    // Neighbors in no dimension: the last stride is 1, if any is.
     let strided = matrix("r.expand(1) * rows + c.expand(0) * cols");
     assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
     let i = info(&strided);
     assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
-    // Not where it is a stride of rows as well, nor where rows are neighbours.
+    // Not where it is a stride of rows as well, nor where rows are neighbors.
     assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
     assert_eq!(asked(&matrix("r.expand(1) + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
 }
@@ -276,5 +276,5 @@ fn tiles_that_a_loop_moves_along() {
     }));
     // What the loop leaves is what is read after it.
     let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");
-    assert_eq!(analyse(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 4), (4, false));
+    assert_eq!(analyze(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 4), (4, false));
 }

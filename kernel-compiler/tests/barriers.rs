@@ -86,8 +86,8 @@ fn exchanges_lie_behind_shared_arrays() {
     assert_eq!(bytes, 496);
 }
 
-/// Threads of other blocks reach the same arrays, but not the same scratch buffers. A barrier of the cluster is one of the
-/// block as well.
+/// Threads of other blocks reach the same arrays, but not the same scratch buffers. A barrier of the cluster is one of
+/// the block as well.
 #[test]
 fn a_cluster_waits_for_all_its_blocks_between_accesses() {
     let nodes = vec![read(0, 1), write(0, 2), scratch(0, 20), cluster_barrier(0), scratch(0, 20), read(0, 3)];

@@ -94,7 +94,7 @@ fn rows_of_a_stride() {
     assert_eq!(plain("", &format!("load({at}).mask(rows.expand(1) + 1 < m)")), None, "one late");
     assert_eq!(plain("", "load(a.add(rows.expand(1) * 1024 + depth.expand(0)))").as_deref(), Some("any/1024 any/1"));
     assert_eq!(plain("", "load(a.add(rows.expand(1) * 1023 + depth.expand(0)))"), None, "no multiple of 16 bytes");
-    assert_eq!(plain("", "load(a.add(rows.expand(1) * s + depth.expand(0) * 2))"), None, "no neighbours");
+    assert_eq!(plain("", "load(a.add(rows.expand(1) * s + depth.expand(0) * 2))"), None, "no neighbors");
     assert_eq!(plain("", "load(a.add((rows * rows).expand(1) * s + depth.expand(0)))"), None);
     assert_eq!(
         plain("", "load(a.add((rows - 1).expand(1) * s + depth.expand(0)))"),

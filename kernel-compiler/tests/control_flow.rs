@@ -74,7 +74,7 @@ fn what_follows_a_return_is_not_looked_at() {
 
 #[test]
 fn a_label_names_a_loop() {
-    let labelled = "
+    let labeled = "
         'rows: for i in 0..n {
             for j in 0..n {
                 if i * j > 9 { break 'rows; }
@@ -114,7 +114,7 @@ fn a_label_names_a_loop() {
             .filter(|l| !["int", "bool", "m0", "m1"].contains(&l.as_str()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(operations(program("", labelled)), operations(program("", by_hand)));
+    assert_eq!(operations(program("", labeled)), operations(program("", by_hand)));
     // Code that is laid out in a row leaves the loop around it.
     let in_a_row = "'all: while n > 0 { for i in static_range(0..2) { if n > i { break 'all; } } store(y, 0, a); }";
     let plain = "while n > 0 { if n > 0usize { break; } if n > 1usize { break; } store(y, 0, a); }";

@@ -71,7 +71,7 @@ fn stages_are_those_that_are_asked_for() {
 }
 
 #[test]
-fn specialised_or_not() {
+fn specialized_or_not() {
     let variants = |options: &str, settings: &str| -> Vec<String> {
         rings(&product(options, settings)).into_iter().map(|r| r.0).collect()
     };
@@ -85,14 +85,14 @@ fn specialised_or_not() {
     let by_wgmma = |options: &str| -> DeviceUnit {
         product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a")
     };
-    let (alike, specialised) = (by_wgmma(".warp_specialize(false)"), by_wgmma(""));
+    let (alike, specialized) = (by_wgmma(".warp_specialize(false)"), by_wgmma(""));
     assert!(
         alike.entries.iter().all(|e| e.threads == 128 && e.maps == 0)
             && alike.source.contains("d::wgmma")
             && alike.source.contains("d::copy_ahead")
     );
     assert!(
-        specialised.entries.iter().all(|e| e.threads > 128 && e.maps > 0) && specialised.source.contains("d::wgmma")
+        specialized.entries.iter().all(|e| e.threads > 128 && e.maps > 0) && specialized.source.contains("d::wgmma")
     );
 }
 

@@ -106,7 +106,7 @@ impl<'a, T: Element> SliceArg<'a, T> {
     /// `len` elements at an address on the device `device`.
     ///
     /// # Safety
-    /// `ptr` addresses `len` initialised elements at `device` that outlive `'a`.
+    /// `ptr` addresses `len` initialized elements at `device` that outlive `'a`.
     pub unsafe fn from_raw(ptr: u64, len: usize, device: DeviceId) -> Self {
         SliceArg { ptr, len, device, borrow: PhantomData }
     }

@@ -218,7 +218,7 @@ impl KernelDesc {
     /// kernel, which takes its arguments as the argument words that `params` describes. For every [`Call`](crate::Call)
     /// that binds them, and that the launcher's checks of addresses let pass, this code:
     /// - reads nothing but the elements of its arguments, and writes nothing but those of its mutable ones, in every
-    ///   variant whose `requires` hold, on the grid of its configuration, with the tensor maps of the variant;
+    ///   variant whose `guards` hold, on the grid of its configuration, with the tensor maps of the variant;
     /// - writes only valid values of the arguments' dtypes.
     ///
     /// With `is_unsafe` this holds for the calls that keep the kernel's own safety contract. Such a kernel reaches
@@ -406,7 +406,7 @@ pub struct ConfigDesc {
     pub grid: fn(&GridCtx) -> [u64; 3],
     /// The code for the CPU.
     pub cpu: CpuCode,
-    /// In order of preference: the first that runs on the device and whose requirements hold is launched.
+    /// In order of preference: the first variant that the device supports and whose guards hold is launched.
     pub variants: &'static [VariantDesc],
 }
 

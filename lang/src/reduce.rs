@@ -73,7 +73,7 @@ pub trait Reductions: Value {
     /// The first place of the greatest element: an `i32`, or `argmax(t, axis)` along an axis, which the result does not
     /// have.
     ///
-    /// Of all elements the extents are powers of two. Of a number and NaN it is the place of the number.
+    /// Without an axis the extents are powers of two. NaN is skipped: of a number and NaN the number counts.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -95,7 +95,7 @@ pub trait Reductions: Value {
     /// The first place of the least element: an `i32`, or `argmin(t, axis)` along an axis, which the result does not
     /// have.
     ///
-    /// Of all elements the extents are powers of two. Of a number and NaN it is the place of the number.
+    /// Without an axis the extents are powers of two. NaN is skipped: of a number and NaN the number counts.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

@@ -5,8 +5,8 @@ use crate::value::Tiles;
 
 /// The elements along `axis` in ascending order. The extent is a power of two.
 ///
-/// Of floats -0 comes before 0, and NaN last. Of a tuple of tiles of one shape the first one has the keys, and the
-/// elements of the others go along, as in `sort((t, arange(N)), 0)`. The order of equal keys is open. A tile of `bool`
+/// -0 sorts before 0, NaN last. For a tuple of tiles, the first tile holds the keys. The elements of the others move
+/// along, as in `sort((t, arange(N)), 0)`. The tiles have one shape. The order of equal keys is open. A tile of `bool`
 /// is an error. `.descending()` may follow; NaN comes first then.
 ///
 /// ```

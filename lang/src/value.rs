@@ -57,8 +57,7 @@ impl<V: Value> Tiles for V {
     type Elems = V::Elem;
 }
 
-/// What the closure of [`asm`](crate::asm) gives, an element or a tuple of up to 8: a bound, which kernels do not
-/// write.
+/// The result of an [`asm`](crate::asm) closure: an element or a tuple of up to 8. Kernels do not name this trait.
 pub trait Meaning {
     /// A tile for each.
     type Tiles;

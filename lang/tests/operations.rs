@@ -6,7 +6,8 @@ use std::path::Path;
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::{BUILTINS, Libraries, OPTIONS, driver, module};
 
-/// Operations that the standard library documents: `x.len()` is that of slices, `step_by` and `rev` are those of ranges.
+/// Operations that the standard library documents: `x.len()` is that of slices, `step_by` and `rev` are those of
+/// ranges.
 const OF_STD: [&str; 3] = ["len", "step_by", "rev"];
 
 /// Functions that are no operations: for grids, for the expansion, and what stands for a result.

@@ -128,7 +128,7 @@ struct LaunchAttribute {
     value: [c_int; 16],
 }
 
-/// Whether the attributes let a launch begin before the one in front has ended. Other attributes are not modelled.
+/// Whether the attributes let a launch begin before the one in front has ended. Other attributes are not modeled.
 fn programmatic(s: &mut State, config: &LaunchConfig) -> Result<bool, Code> {
     const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
     let mut allowed = false;

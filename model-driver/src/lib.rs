@@ -6,7 +6,7 @@
 //! findings do not depend on the order in which the work was run.
 //!
 //! # Where the rules come from
-//! Streams, events, the legacy default stream and `cuThreadExchangeStreamCaptureMode` follow the behaviour that CUDA
+//! Streams, events, the legacy default stream and `cuThreadExchangeStreamCaptureMode` follow the behavior that CUDA
 //! programs rely on. These rules were not measured. The calls that a capture prohibits were measured with driver
 //! 580.159 on an H100:
 //! - Prohibited unless the thread is relaxed, or the capture is another thread's and not global: `cuMemAlloc`,

@@ -39,7 +39,7 @@ pub(crate) struct Asked<'a> {
     pub fill: u32,
 }
 
-/// Bytes of an element of a `CUtensorMapDataType`. The packed types of 4 and 6 bits are not modelled.
+/// Bytes of an element of a `CUtensorMapDataType`. The packed types of 4 and 6 bits are not modeled.
 fn element_bytes(data_type: u32) -> Option<u64> {
     [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4].get(data_type as usize).copied()
 }

@@ -1,5 +1,6 @@
-//! Captured products of f32, whose launches begin early and share tiles, on a GPU: `cargo run --release -p tilewright-ops
-//! --example gpu_products`. Panics where a graph gives another result than a launch.
+//! Captured products of f32, whose launches begin early and share tiles, on a GPU:
+//! `cargo run --release -p tilewright-ops --example gpu_products`. Panics where a graph gives another result than a
+//! launch.
 
 use tilewright_ops::{ExecOptions, Matmul};
 use tilewright_runtime::{Autotune, Buffer, Result, Runtime, Stream};

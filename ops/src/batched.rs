@@ -48,9 +48,10 @@ batch! {
 }
 
 /// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch beside copies. A of f32 is decomposed for 3xTF32 where
-/// that is faster. Sums are accumulated in f32 and rounded once; products of f32 have its accuracy. An operand may be the same for
-/// the whole batch, with a stride of 0. Rows that do not start at multiples of 16 bytes are copied to scratch memory
-/// first, where the products are large enough to win by it and their matrices follow each other as rows do.
+/// that is faster. Sums are accumulated in f32 and rounded once; products of f32 have its accuracy. An operand may be
+/// the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16 bytes are copied to
+/// scratch memory first, where the products are large enough to win by it and their matrices follow each other as rows
+/// do.
 ///
 /// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`Matmul`](super::Matmul).
 ///

@@ -27,8 +27,9 @@ pub(super) fn batch_size(on: &impl Executor, size: usize) -> usize {
 /// Decides on a plan and carries it out. `candidates` enumerates plans; `run` carries one out, and fails without memory
 /// before it enqueues a kernel that writes `c`.
 ///
-/// A pinned kernel decides by itself. Where results may not depend on the size of the batch, the prediction does. Where scratch memory is short, a plan that takes none is carried out instead;
-/// where a kernel cannot be launched, the next best plan.
+/// A pinned kernel decides by itself. Where results may not depend on the size of the batch, the prediction does. Where
+/// scratch memory is short, a plan that takes none is carried out instead; where a kernel cannot be launched, the next
+/// best plan.
 pub(super) fn run<P: Plan, T: Element, const R: usize>(
     on: &impl Executor,
     question: &Question,
@@ -161,7 +162,7 @@ pub(super) const KERNELS: &[&[&tilewright_core::KernelDesc]] = {
     use tilewright_kernels::gemm::scaled::{gemm, scaled_product};
     use tilewright_kernels::matmul::products::*;
     use tilewright_kernels::matmul_f32::f32_products::*;
-    use tilewright_kernels::matmul_int8::quantised::{matmul_int8, quantise};
+    use tilewright_kernels::matmul_int8::quantized::{matmul_int8, quantise};
     &[
         matmul_nn::DESCS,
         matmul_nt::DESCS,

@@ -226,7 +226,7 @@ impl<'a> ExecOptions<'a> {
         ExecOptions { tuned: Some(reports), ..self }
     }
 
-    /// Runs all plans of an operation that has several, and keeps their times. Nothing is decided by them.
+    /// Runs all plans of an operation that has several, and keeps their times. The times do not affect later plans.
     pub fn sampling(self, samples: &'a Samples) -> Self {
         ExecOptions { samples: Some(samples), ..self }
     }
@@ -242,8 +242,8 @@ impl<'a> ExecOptions<'a> {
     /// softmax, a matrix of [`batched_matmul`](super::batched_matmul()), a query or a head of
     /// [`Attention`](super::Attention) does not depend on how many others there are.
     ///
-    /// Plans are predicted for one size of the batch. Nothing is measured, and programs do not share sums, so that small
-    /// batches take longer. Strides and the alignment of addresses must stay the same.
+    /// Plans are predicted for one size of the batch. Nothing is measured, and programs do not share sums, so that
+    /// small batches take longer. Strides and the alignment of addresses must stay the same.
     ///
     /// # Examples
     /// ```

@@ -45,7 +45,7 @@ pub enum Precision {
     Tf32,
 }
 
-/// The function of each sum, applied in the same launch before the sum is rounded. The example of [`Matmul`] has one.
+/// A function applied to each accumulated element before it is rounded and stored. The example of [`Matmul`] has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Epilogue {
@@ -306,7 +306,7 @@ enum Checked<'a, T: Multiply> {
 }
 
 impl Matmul<'_, f32> {
-    /// The arithmetic.
+    /// Sets the precision of an f32 product.
     pub fn precision(self, precision: Precision) -> Self {
         Matmul { precision, ..self }
     }

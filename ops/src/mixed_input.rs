@@ -1,6 +1,6 @@
 //! Mixed input: products of few rows of 8 bits by an MN-major B, which is read once. A transposed copy of B would take
-//! three times as long. Tensor cores take 8-bit operands K-major alone, so programs convert B to f16 in registers, and A
-//! is converted beforehand.
+//! three times as long. Tensor cores take 8-bit operands K-major alone, so programs convert B to f16 in registers, and
+//! A is converted beforehand.
 
 use super::multiply::MixedInputKernel;
 use super::product::Operand;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::launch::emulated_with_maps;
     use crate::multiply::Kernels;
-    use crate::{ExecOptions, Matmul, Quantisation, matmul_int8};
+    use crate::{ExecOptions, Matmul, Quantization, matmul_int8};
     use tilewright_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
     use tilewright_runtime::{Buffer, Runtime};
 
@@ -118,7 +118,7 @@ mod tests {
         // Rows of B begin at multiples of 16 bytes, of the result anywhere.
         for ([m, n, k], pitch) in [([16, 80, 300], 80), ([3, 77, 131], 96)] {
             for (zero_a, zero_b) in [(-9i8, 4i8), (7, 0), (0, -3)] {
-                let q = Quantisation { scale_a: 0.5, scale_b: 0.25, scale_c: 16.0, zero_a, zero_b, zero_c: 5 };
+                let q = Quantization { scale_a: 0.5, scale_b: 0.25, scale_c: 16.0, zero_a, zero_b, zero_c: 5 };
                 let make = |seed: usize, len: usize| -> Vec<i8> {
                     (0..len).map(|i| ((i * 37 + i / 7 + seed) % 251) as u8 as i8).collect()
                 };

@@ -1,5 +1,5 @@
 //! Plans of products as data: which operands are copied first, which kernel and configuration compute the result, and
-//! how many programs share the depth. `candidates.rs` enumerates them; `matmul.rs` and its neighbours carry one out.
+//! how many programs share the depth. `candidates.rs` enumerates them; `matmul.rs` and its neighbors carry one out.
 
 use super::product::{GemmShape, Operand};
 use crate::planner::Plan;

@@ -20,7 +20,7 @@ pub fn reverse_array<'a>(on: &impl Executor, x: impl AsSliceMut<'a, f32>) -> Res
     on.launch(k::reverse_array::reverse_array(x))
 }
 
-/// Inverts the colours of RGBA bytes in place: 255 minus each colour, alpha kept. Images at addresses divisible by 4
+/// Inverts the colors of RGBA bytes in place: 255 minus each color, alpha kept. Images at addresses divisible by 4
 /// take the fast path.
 ///
 /// Shapes: `image` is `4 * width * height` bytes.

@@ -43,8 +43,8 @@ pub struct SampledCall {
     pub samples: Vec<Sample>,
 }
 
-/// Where [`ExecOptions::sampling`](super::ExecOptions::sampling) puts samples. [`ExecOptions`](super::ExecOptions) has an
-/// example.
+/// Where [`ExecOptions::sampling`](super::ExecOptions::sampling) puts samples. [`ExecOptions`](super::ExecOptions) has
+/// an example.
 pub type Samples = RefCell<Vec<Sample>>;
 
 /// Durations as microseconds.

@@ -4,7 +4,7 @@ use super::Executor;
 use tilewright_core::{AsSlice, AsSliceMut, Element, SliceArg, ViewArg, ViewMutArg};
 use tilewright_runtime::{Error, Result, Scratch};
 
-/// Rows of neighbours, each `pitch` elements behind the one before.
+/// Rows of neighbors, each `pitch` elements behind the one before.
 pub(super) struct ScratchMatrix<T> {
     memory: Scratch<T>,
     dims: [usize; 2],

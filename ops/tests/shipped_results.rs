@@ -1,5 +1,5 @@
-//! The tuning results that the runtime ships are of kernels and configurations that there are. Results of others are out
-//! of date, and the tuner passes them over.
+//! The tuning results that the runtime ships are of kernels and configurations that there are. Results of others are
+//! out of date, and the tuner passes them over.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -384,7 +384,7 @@ static void results(void) {
     CHECK(sum_c[0] == 0x4200 && sum_c[1] == 0x4500 && sum_c[2] == 0x4700 && sum_c[3] == 0x4880);
     CHECK(solve_gemm(NULL, NULL, sum_c, 2, 2, 0, INFINITY, 0.5f) == TILE_OK && sum_c[0] == 0x3e00);
 
-    /* Quantised: (A - 1)(B + 2) / 4, ties to even, - 3, saturated; sums of nothing are the zero point. */
+    /* Quantized: (A - 1)(B + 2) / 4, ties to even, - 3, saturated; sums of nothing are the zero point. */
     int8_t qa[6] = {2, 1, 0, 127, -128, 3}, qb[6] = {0, 100, 5, -2, -1, 4}, qc[4];
     CHECK(solve_int8_quantized_matmul(qa, qb, qc, 2, 2, 3, 0.5f, 1, 2, 1, -2, -3) == TILE_OK);
     CHECK(qc[0] == -3 && qc[1] == 21 && qc[2] == -128 && qc[3] == 127);

@@ -336,7 +336,7 @@ for m, n, k in ((1, 1, 1), (2, 2, 3), (5, 7, 9), (17, 33, 15), (16, 8, 32)):
                 c = (result[0] * (batch * m * n))()
                 assert solve(a, b, c, batch, m, n, k) == 0 and list(c) == [result[1](v) for v in wanted], (code, m, n, k)
 
-# Quantised: scaled sums to nearest even, saturated.
+# Quantized: scaled sums to nearest even, saturated.
 for m, n, k, za, zb, zc in ((1, 1, 1, 0, 0, 0), (5, 7, 9, -4, 3, 2), (17, 33, 15, 0, -128, 127), (3, 2, 0, 1, 2, -5)):
     A, B = [[v * 40 for v in r] for r in small(m, k, 2)], [[v * 42 for v in r] for r in small(k, n, 3)]
     sums = product([[v - za for v in r] for r in A], [[v - zb for v in r] for r in B]) if k else [[0] * n] * m

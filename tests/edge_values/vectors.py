@@ -65,7 +65,7 @@ def moves():
             copies = {f"{of}{i}": copy for i, pair in enumerate(pairs) for of, copy in zip("yv", pair)}
             row("align_operands", unsigned, name, size, {"x": x}, copies, moves=True)
     for name, size, pixels in (
-        ("extreme colours", [2, 1], [0, 255, 128, 0, 127, 1, 254, 255]),
+        ("extreme colors", [2, 1], [0, 255, 128, 0, 127, 1, 254, 255]),
         ("one pixel", [1, 1], [0, 255, 1, 7]),
         ("nothing", [0, 5], []),
     ):

@@ -1,4 +1,4 @@
-//! The crates that a user's program gets with ours: their licences, their oldest compilers, and no crate twice. The
+//! The crates that a user's program gets with ours: their licenses, their oldest compilers, and no crate twice. The
 //! packages of the workspace that are built beside the kernels, and not after them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,11 +10,11 @@ use serde_json::Value;
 use spdx::{Expression, ParseMode};
 
 /// What may be linked into a program under MIT or Apache-2.0.
-const LICENCES: [&str; 9] =
+const LICENSES: [&str; 9] =
     ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "Unlicense", "Unicode-3.0"];
 
-/// Crates of another licence, and why they do no harm.
-const OTHER_LICENCES: [(&str, &str); 1] = [("cbindgen", "A test writes the C header with it. No program contains it.")];
+/// Crates of another license, and why they do no harm.
+const OTHER_LICENSES: [(&str, &str); 1] = [("cbindgen", "A test writes the C header with it. No program contains it.")];
 
 /// Crates that a user's program gets in several versions, and why that cannot be helped.
 const TWICE: [(&str, &str); 1] =
@@ -87,19 +87,19 @@ fn with<'a>(metadata: &'a Value, root: &str, tests: bool) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn licences_go_with_ours() {
+fn licenses_go_with_ours() {
     let metadata = metadata(&["--all-features"]);
     let mut wrong = vec![];
     for p in list(&metadata, "packages").iter().filter(|p| !p["source"].is_null()) {
-        let (name, licence) = (text(p, "name"), text(p, "license"));
-        let parsed = Expression::parse_mode(licence, ParseMode::LAX);
+        let (name, license) = (text(p, "name"), text(p, "license"));
+        let parsed = Expression::parse_mode(license, ParseMode::LAX);
         let allowed =
-            parsed.is_ok_and(|e| e.evaluate(|r| r.license.id().is_some_and(|id| LICENCES.contains(&id.name))));
-        if allowed == OTHER_LICENCES.iter().any(|(n, _)| *n == name) {
-            wrong.push(format!("{name}: `{licence}`"));
+            parsed.is_ok_and(|e| e.evaluate(|r| r.license.id().is_some_and(|id| LICENSES.contains(&id.name))));
+        if allowed == OTHER_LICENSES.iter().any(|(n, _)| *n == name) {
+            wrong.push(format!("{name}: `{license}`"));
         }
     }
-    assert!(wrong.is_empty(), "licences that do not go with ours, or need no exception:\n  {}", wrong.join("\n  "));
+    assert!(wrong.is_empty(), "licenses that do not go with ours, or need no exception:\n  {}", wrong.join("\n  "));
 }
 
 #[test]

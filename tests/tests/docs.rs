@@ -383,28 +383,52 @@ fn links_lead_somewhere() {
 /// Every document of the repository.
 fn documents() -> Vec<PathBuf> {
     let of = |folder: &str| fs::read_dir(root().join(folder)).expect("a folder").map(|e| e.expect("an entry").path());
-    let others = [".", "docs", "host/defaults"].into_iter().flat_map(of);
+    let others = [".", "docs", "host/defaults", "cli/template", "examples/first"].into_iter().flat_map(of);
     let others = others.filter(|p| p.extension().is_some_and(|e| e == "md"));
     let of_the_book = crate::book::pages().into_iter().map(|p| root().join(p));
     let all: BTreeSet<PathBuf> = others.chain(of_the_book).collect();
     all.into_iter().collect()
 }
 
+/// Whether a line is longer than 120 columns and can be broken: it has no word that fills it.
+fn is_long(line: &str) -> bool {
+    line.chars().count() > 120 && line.split_whitespace().all(|w| w.chars().count() < 100)
+}
+
+/// Prose and blocks of code alike: commands are broken by `\`, excerpts of the compiler's output by ` ...`. The row of
+/// a table is one line.
 #[test]
 fn lines_end_at_120_columns() {
     let documents = documents();
     assert!(documents.len() > 12, "{documents:?}");
     let mut long = vec![];
     for path in documents {
-        let mut code = false;
         for (i, line) in fs::read_to_string(&path).expect("a text").lines().enumerate() {
-            code ^= line.starts_with("```");
-            // A table's row is one line. So is a code span, which is not broken.
-            let words = line.split_whitespace().map(|w| w.chars().count()).max().unwrap_or(0);
-            if !code && !line.starts_with('|') && line.chars().count() > 120 && words < 100 {
+            if !line.starts_with('|') && is_long(line) {
                 long.push(format!("{}:{}", path.display(), i + 1));
             }
         }
     }
     assert!(long.is_empty(), "lines of more than 120 columns: {}", long.join(", "));
+}
+
+/// Comments of Rust, without the code of documentation tests.
+#[test]
+fn comments_end_at_120_columns() {
+    let mut texts = vec![];
+    crate::words::texts(&root(), &mut texts);
+    let mut long = vec![];
+    for path in texts.iter().filter(|p| p.extension().is_some_and(|e| e == "rs")) {
+        let mut code = false;
+        for (i, line) in fs::read_to_string(path).expect("a text").lines().enumerate() {
+            let comment = line.trim_start();
+            let of_docs = comment.strip_prefix("///").or_else(|| comment.strip_prefix("//!"));
+            // A block of code ends with its comment at the latest.
+            code = of_docs.is_some_and(|text| code ^ text.trim_start().starts_with("```"));
+            if comment.starts_with("//") && !code && is_long(line) {
+                long.push(format!("{}:{}", path.display(), i + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "comments of more than 120 columns: {}", long.join(", "));
 }

@@ -34,8 +34,8 @@ fn text(at: (u32, u32), anchor: &str, said: &str) -> Text {
     Text::new(said).set("x", at.0).set("y", at.1).set("text-anchor", anchor).set("fill", INK)
 }
 
-fn line(from: (u32, u32), to: (u32, u32), colour: &str) -> Line {
-    Line::new().set("x1", from.0).set("y1", from.1).set("x2", to.0).set("y2", to.1).set("stroke", colour)
+fn line(from: (u32, u32), to: (u32, u32), color: &str) -> Line {
+    Line::new().set("x1", from.0).set("y1", from.1).set("x2", to.0).set("y2", to.1).set("stroke", color)
 }
 
 /// The picture of this name is the recorded one.
@@ -139,9 +139,9 @@ fn picture_of_the_results() {
     picture = picture.add(text((LEFT, 20), "start", said));
     for doubling in DOUBLINGS.0 as i32..=DOUBLINGS.1 as i32 {
         let ratio = f64::from(doubling).exp2();
-        let colour = if doubling == 0 { INK } else { FAINT };
+        let color = if doubling == 0 { INK } else { FAINT };
         picture = picture
-            .add(line((x(ratio), 34), (x(ratio), height - 26), colour))
+            .add(line((x(ratio), 34), (x(ratio), height - 26), color))
             .add(text((x(ratio), height - 8), "middle", &format!("{ratio}")).set("font-size", 11));
     }
     for (i, (name, ratio)) in (0..).zip(&rows) {

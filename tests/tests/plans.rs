@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use tilewright_core::emulator::Options;
 use tilewright_core::{Call, DeviceId, Element, ParamKind, SliceArg, SliceMutArg, ViewArg, ViewMutArg, f8e4m3, f16};
-use tilewright_ops::{self as ops, Executor, Matmul, Multiply, Precision, Quantisation, Transpose};
+use tilewright_ops::{self as ops, Executor, Matmul, Multiply, Precision, Quantization, Transpose};
 use tilewright_runtime::{LaunchOptions, Result, Runtime};
 
 /// As large a device as results are shipped for, which writes down what it is to launch.
@@ -141,7 +141,7 @@ fn plans_of_products() {
 }
 
 #[test]
-fn plans_of_scaled_and_quantised_products() {
+fn plans_of_scaled_and_quantized_products() {
     let (on, mut out) = (Recorder::new(), String::new());
     for [m, n, k] in SHAPES {
         for beta in [0.0, 1.0] {
@@ -150,7 +150,7 @@ fn plans_of_scaled_and_quantised_products() {
             writeln!(out, "gemm {m}x{n}x{k} beta {beta}: {}", on.taken()).expect("text");
         }
         for (zero_a, zero_b) in [(0, 0), (3, 0), (0, 3)] {
-            let q = Quantisation { scale_a: 1.0, scale_b: 1.0, scale_c: 1.0, zero_a, zero_b, zero_c: 0 };
+            let q = Quantization { scale_a: 1.0, scale_b: 1.0, scale_c: 1.0, zero_a, zero_b, zero_c: 0 };
             ops::matmul_int8(&on, matrix::<i8, 2>(1, [m, k], 0), matrix::<i8, 2>(2, [k, n], 0), matrix_mut([m, n]), &q)
                 .expect("nothing is launched");
             writeln!(out, "matmul_int8 {m}x{n}x{k} zeros {zero_a} {zero_b}: {}", on.taken()).expect("text");

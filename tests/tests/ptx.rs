@@ -35,7 +35,7 @@ struct Entry {
     /// Of the first parameter.
     element_bytes: usize,
     /// A warpgroup copies what the others multiply.
-    specialised: bool,
+    specialized: bool,
     /// Bytes of a tile that one thread has; of a kernel with a `BLOCK`.
     per_thread: usize,
     /// (spilled bytes, bytes of arrays), where there was a ptxas.
@@ -98,7 +98,7 @@ fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
                 consts: config.consts,
                 warps: config.warps as usize,
                 element_bytes: desc.params[0].dtype.size(),
-                specialised: !variant.maps.is_empty(),
+                specialized: !variant.maps.is_empty(),
                 per_thread: block / entry.threads as usize * desc.params[0].dtype.size(),
                 local: image.usage.map(|u| (u.spill_bytes, u.stack_bytes)),
             });
@@ -223,9 +223,9 @@ fn early_kernels_wait_for_the_launch_before() {
         pdl.iter().any(|k| e.is_of(k))
             && e.target.trim_end_matches(['a', 'f'])["sm_".len()..].parse::<u32>().expect("a number") >= 90
     };
-    // Each role of a specialised program has its own.
+    // Each role of a specialized program has its own.
     let wrong = |e: &&Entry| {
-        e.count(|o| o == "griddepcontrol.wait") != if waits(e) { 1 + usize::from(e.specialised) } else { 0 }
+        e.count(|o| o == "griddepcontrol.wait") != if waits(e) { 1 + usize::from(e.specialized) } else { 0 }
     };
     none(
         "waits in the entries that may begin early, and there alone",

@@ -24,7 +24,7 @@ use defects::{Defect, SURVIVES};
 const LIMIT: Duration = Duration::from_secs(300);
 /// Modules whose tests are of the emulated SM, or read what a process of their own prints: they say nothing of the
 /// compiler.
-const NO_BEHAVIOUR: [&str; 2] = ["detectors", "builtins__debug"];
+const NO_BEHAVIOR: [&str; 2] = ["detectors", "builtins__debug"];
 /// Tests of the compiler that compare its output with a recorded one: they see any change.
 const RECORDED: [&str; 3] = ["lowered_code::", "snapshots::", "expansion::"];
 /// Code of kernels that is compiled at first for a defect.
@@ -36,7 +36,7 @@ const WITHOUT_CODE: [&str; 3] =
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
     /// Results differ, or the emulated SM reports.
-    Behaviour(String),
+    Behavior(String),
     /// Only the compiler's own tests, or its verifier, see it.
     Structure(String),
     Survived(String),
@@ -106,7 +106,7 @@ pub fn run(args: &[&str]) -> Result<ExitCode> {
             mutants.in_compiler(defect, changed.get(defect.name).unwrap_or(&Kernels::new()))?
         };
         let (what, how) = match &outcome {
-            Outcome::Behaviour(how) => ("behaviour", how),
+            Outcome::Behavior(how) => ("behavior", how),
             Outcome::Structure(how) => ("structure", how),
             Outcome::Survived(how) => ("SURVIVED", how),
         };
@@ -119,9 +119,9 @@ pub fn run(args: &[&str]) -> Result<ExitCode> {
 fn summary(outcomes: &[(&Defect, Outcome)]) -> ExitCode {
     let count = |of: fn(&Outcome) -> bool| outcomes.iter().filter(|(_, o)| of(o)).count();
     println!(
-        "{} defects: {} caught by behaviour, {} by structure alone, {} survived",
+        "{} defects: {} caught by behavior, {} by structure alone, {} survived",
         outcomes.len(),
-        count(|o| matches!(o, Outcome::Behaviour(_))),
+        count(|o| matches!(o, Outcome::Behavior(_))),
         count(|o| matches!(o, Outcome::Structure(_))),
         count(|o| matches!(o, Outcome::Survived(_)))
     );
@@ -252,7 +252,7 @@ impl Mutants {
                 bail!("unexpected: {line}")
             };
             let module = self.modules.iter().find(|m| m.files.iter().any(|f| f == module));
-            if let Some(m) = module.filter(|m| !NO_BEHAVIOUR.contains(&m.name.as_str())) {
+            if let Some(m) = module.filter(|m| !NO_BEHAVIOR.contains(&m.name.as_str())) {
                 let kernels = changed.entry(name.into()).or_default().entry(m.name.clone()).or_default();
                 kernels.push((bytes.parse()?, kernel.into()));
             }
@@ -313,7 +313,7 @@ impl Mutants {
         let mut out = vec![];
         let folder = self.target.join("whole");
         fs::create_dir_all(&folder)?;
-        for m in self.modules.iter().map(|m| &m.name).filter(|m| !NO_BEHAVIOUR.contains(&m.as_str())) {
+        for m in self.modules.iter().map(|m| &m.name).filter(|m| !NO_BEHAVIOR.contains(&m.as_str())) {
             let start = Instant::now();
             let built = self.build(m, &[])?.map_err(|why| anyhow::anyhow!("{m} without a defect: {why}"))?;
             let binary = folder.join(m);
@@ -333,7 +333,7 @@ impl Mutants {
     fn in_device_library(&self, defect: &Defect, whole: &[(String, PathBuf)]) -> Result<Outcome> {
         for (_, binary) in whole {
             if let Some(how) = self.test(binary, &[("TILE_PLANT", defect.name)])? {
-                return Ok(Outcome::Behaviour(how));
+                return Ok(Outcome::Behavior(how));
             }
         }
         Ok(Outcome::Survived("no test fails".into()))
@@ -347,7 +347,7 @@ impl Mutants {
                 Err(why) => refused = refused.or(Some(format!("{module}: {why}"))),
                 Ok(binary) => {
                     if let Some(how) = self.test(&binary, &[])? {
-                        return Ok(Outcome::Behaviour(how));
+                        return Ok(Outcome::Behavior(how));
                     }
                 }
             }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 const SIZE: (u32, u32) = (960, 420);
 const LEGEND: u32 = 230;
-/// Okabe and Ito's colours, which the colour-blind can tell apart.
+/// Okabe and Ito's colors, which the color-blind can tell apart.
 const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -22,7 +22,7 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(60, 60, 60),
 ];
 /// For what is no measurement.
-pub(super) const GREY: RGBColor = RGBColor(120, 120, 120);
+pub(super) const GRAY: RGBColor = RGBColor(120, 120, 120);
 
 pub(super) struct Figure {
     pub title: String,

@@ -1,6 +1,6 @@
 //! The roofline of a device: what its memory and its units allow, and where the points of a sweep lie below that.
 
-use super::figure::{Direction, Dot, Figure, GREY, Series, color};
+use super::figure::{Direction, Dot, Figure, GRAY, Series, color};
 use super::svg::numbers;
 use crate::axis::Scale;
 use crate::error::Result;
@@ -70,5 +70,5 @@ fn memory(report: &Report) -> Vec<(String, f64)> {
 
 fn roof(name: String, ends: [(f64, f64); 2]) -> Series {
     let dots = ends.map(|(x, y)| Dot { x, y: Some(y), low: y, high: y, text: String::new() });
-    Series { name, color: GREY, dashed: true, joined: true, dots: dots.into() }
+    Series { name, color: GRAY, dashed: true, joined: true, dots: dots.into() }
 }

@@ -72,7 +72,7 @@ pub unsafe extern "C" fn solve_softmax(input: *const c_float, output: *mut c_flo
     })
 }
 
-/// 255 minus each colour of an RGBA image, in place; alpha is kept.
+/// 255 minus each color of an RGBA image, in place; alpha is kept.
 ///
 /// # Safety
 /// `image` addresses 4 * width * height bytes.

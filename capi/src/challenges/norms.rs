@@ -1,4 +1,4 @@
-//! Normalisation.
+//! Normalization.
 
 use super::arrays::{operate, run};
 use crate::guard::{Failure, enter};

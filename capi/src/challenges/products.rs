@@ -7,7 +7,7 @@ use crate::matmul::Operands;
 use crate::memory::int;
 use core::ffi::{c_float, c_int};
 use tilewright_core::f16;
-use tilewright_ops::{self as ops, Matmul, Precision, Quantisation};
+use tilewright_ops::{self as ops, Matmul, Precision, Quantization};
 
 /// C = A B to the accuracy of f32: A is M x N, B is N x K, C is M x K.
 ///
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn solve_gemm(
     })
 }
 
-/// C = A B of quantised matrices, quantised: A is M x K, B is K x N, C is M x N, and an element stands for scale *
+/// C = A B of quantized matrices, quantized: A is M x K, B is K x N, C is M x N, and an element stands for scale *
 /// (element - zero_point). Sums are exact: a K at which one may leave 32 bits is an error (more than 33025 for the most
 /// distant zero points, more than 131071 without any). A sum, as a float, is multiplied by scale_A, by scale_B and by 1
 /// / scale_C, each product rounded to float; the result is rounded to nearest even, moved by zero_point_C and
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn solve_int8_quantized_matmul(
             zero("zero_point_B", zero_point_B)?,
             zero("zero_point_C", zero_point_C)?,
         );
-        let q = Quantisation { scale_a: scale_A, scale_b: scale_B, scale_c: scale_C, zero_a, zero_b, zero_c };
+        let q = Quantization { scale_a: scale_A, scale_b: scale_B, scale_c: scale_C, zero_a, zero_b, zero_c };
         q.check()?;
         // SAFETY: the caller's contract.
         let p = unsafe { Operands::new(["A", "B", "C"], A, B, C, [m, k], [k, n], [m, n]) }?;

@@ -19,7 +19,8 @@ pub unsafe extern "C" fn solve_prefix_sum(input: *const c_float, output: *mut c_
     })
 }
 
-/// output[i] = the sum of the values before i, from the last one on whose flag is not 0; 0 where the flag of i is not 0.
+/// output[i] = the sum of the values before i, from the last one on whose flag is not 0; 0 where the flag of i is not
+/// 0.
 ///
 /// # Safety
 /// The pointers address N elements each.
@@ -108,8 +109,8 @@ pub unsafe extern "C" fn solve_linear_recurrence(
     })
 }
 
-/// advantages[t] = rewards[t] + gamma * values[t + 1] - values[t] + gamma * lam * advantages[t + 1] in each of B rows of
-/// S elements, behind which values and advantages are 0.
+/// advantages[t] = rewards[t] + gamma * values[t + 1] - values[t] + gamma * lam * advantages[t + 1] in each of B rows
+/// of S elements, behind which values and advantages are 0.
 ///
 /// # Safety
 /// The pointers address B * S floats each.

@@ -1,4 +1,4 @@
-//! Windows of neighbours.
+//! Windows of neighbors.
 
 use super::arrays::operate;
 use crate::guard::{Failure, Result, enter};
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn solve_2d_max_pooling(
     })
 }
 
-/// output = the mean of the four neighbours of each element; the border stays.
+/// output = the mean of the four neighbors of each element; the border stays.
 ///
 /// # Safety
 /// The pointers address rows * cols floats each.

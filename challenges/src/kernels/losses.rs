@@ -141,7 +141,7 @@ pub mod advantages {
         tune(ROWS = [1], BLOCK = [1024], warps = [4]),
         grid = [cdiv(rows, ROWS)],
     )]
-    pub fn standardised<const ROWS: usize, const BLOCK: usize>(
+    pub fn standardized<const ROWS: usize, const BLOCK: usize>(
         x: &[f32],
         y: &mut [f32],
         rows: usize,
@@ -151,7 +151,7 @@ pub mod advantages {
         let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| {
             load(x, r * columns + c).mask(inside) - load(x, r * columns)
         };
-        normalise::<true, ROWS, BLOCK>(
+        normalize::<true, ROWS, BLOCK>(
             rows,
             columns,
             |s| 1.0 / (sqrt(s) + eps),

@@ -1,5 +1,5 @@
-//! Norms. One function normalises a row, whatever its elements are made of; kernels say
-//! how an element is loaded and what is done with its normalised value.
+//! Norms. One function normalizes a row, whatever its elements are made of; kernels say
+//! how an element is loaded and what is done with its normalized value.
 
 use tilewright::{tile_library, tile_module};
 
@@ -36,11 +36,11 @@ pub mod moments {
         Moments { mean, squares: sum(m.squares + m.count * difference * difference, AXIS).expand(AXIS), count }
     }
 
-    /// Normalises ROWS rows: `put(rows, start, columns, inside, v)` takes the value at those places, less the mean of
-    /// its row (where CENTRED), times `scale(mean square)` of what is left. `value(rows, columns, inside)` is asked
+    /// Normalizes ROWS rows: `put(rows, start, columns, inside, v)` takes the value at those places, less the mean of
+    /// its row (where CENTERED), times `scale(mean square)` of what is left. `value(rows, columns, inside)` is asked
     /// once for a row that fits the tile. Of a longer row each lane keeps its moments; then the row is read again, from
     /// its end, which the cache still has.
-    fn normalise<const CENTRED: bool, const ROWS: usize, const BLOCK: usize>(
+    fn normalize<const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
         rows: usize,
         columns: usize,
         scale: impl Fn(Tile<f32>) -> Tile<f32>,
@@ -52,7 +52,7 @@ pub mod moments {
         if columns <= BLOCK {
             let inside = (r < rows) & (c < columns);
             let mut v = where_(inside, value(r, c, inside), 0.0);
-            if CENTRED {
+            if CENTERED {
                 v = where_(inside, v - sum(v, 1).expand(1) / columns as f32, 0.0);
             }
             put(r, 0, c, inside, v * scale(sum(v * v, 1).expand(1) / columns as f32));
@@ -66,7 +66,7 @@ pub mod moments {
                 let inside = (r < rows) & (start + c < columns);
                 let v = value(r, start + c, inside);
                 blocks += 1.0;
-                if CENTRED {
+                if CENTERED {
                     m = with(m, v, inside, 1.0 / blocks);
                 } else {
                     m.squares += where_(inside, v * v, 0.0);
@@ -102,7 +102,7 @@ pub mod rows {
         eps: f32,
     ) {
         let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| load(x, r * columns + c).mask(inside);
-        normalise::<true, ROWS, BLOCK>(
+        normalize::<true, ROWS, BLOCK>(
             rows,
             columns,
             |s| rsqrt(s + eps),
@@ -131,7 +131,7 @@ pub mod rows {
         let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| {
             load(x, r * columns + c).mask(inside) + load(residual, r * columns + c).mask(inside)
         };
-        normalise::<false, ROWS, BLOCK>(
+        normalize::<false, ROWS, BLOCK>(
             rows,
             columns,
             |s| rsqrt(s + eps),
@@ -142,7 +142,7 @@ pub mod rows {
         );
     }
 
-    /// The sum of a row of each table, normalised. Positions repeat. A row that is in no table counts as zeros.
+    /// The sum of a row of each table, normalized. Positions repeat. A row that is in no table counts as zeros.
     #[tile_kernel(
         tune(BLOCK = [1024, 256], warps = [4]),
         tune(BLOCK = [4096], warps = [8]),
@@ -164,7 +164,7 @@ pub mod rows {
             let of_token = load(token_table, token as usize * columns + c).mask(inside & (token >= 0));
             of_token + load(position_table, position as usize * columns + c).mask(inside & (position >= 0))
         };
-        normalise::<true, 1, BLOCK>(
+        normalize::<true, 1, BLOCK>(
             tokens.len(),
             columns,
             |s| rsqrt(s + eps),
@@ -195,7 +195,7 @@ pub mod rows {
     ) {
         let columns = per_group * area;
         let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| load(x, r * columns + c).mask(inside);
-        normalise::<true, 1, BLOCK>(
+        normalize::<true, 1, BLOCK>(
             rows,
             columns,
             |s| rsqrt(s + eps),
@@ -258,7 +258,7 @@ pub mod columns {
         grid = [cdiv(columns, COLS), splits],
         requires = [splits <= 32],
     )]
-    pub fn normalise_columns<const ROWS: usize, const COLS: usize>(
+    pub fn normalize_columns<const ROWS: usize, const COLS: usize>(
         x: &[f32],
         moments: &[f32],
         gamma: &[f32],

@@ -75,7 +75,8 @@ pub mod arrays {
         (f | g, where_(g != 0, b, a + b))
     }
 
-    /// The sums of the elements before each one, from the last flag on. An element whose flag is set has none before it.
+    /// The sums of the elements before each one, from the last flag on. An element whose flag is set has none before
+    /// it.
     #[tile_kernel(
         tune(BLOCK = [4096], warps = [8, 16]),
         requires = [words.len() >= 2 * cdiv(x.len(), BLOCK)],
@@ -210,8 +211,9 @@ pub mod rows {
         );
     }
 
-    /// `h[t, d, n] = exp(delta[t, d] * a[d, n]) * h[t - 1, d, n] + delta[t, d] * b[t, n] * u[t, d]`, and `y[t, d]` is the
-    /// sum of `c[t, n] * h[t, d, n]` over `n`, and `skip[d] * u[t, d]`. States that do not fit the tile come in blocks.
+    /// `h[t, d, n] = exp(delta[t, d] * a[d, n]) * h[t - 1, d, n] + delta[t, d] * b[t, n] * u[t, d]`, and `y[t, d]` is
+    /// the sum of `c[t, n] * h[t, d, n]` over `n`, and `skip[d] * u[t, d]`. States that do not fit the tile come in
+    /// blocks.
     #[tile_kernel(
         tune(STEPS = [64, 32], CHANNELS = [2], STATES = [16], warps = [8]),
         tune(STEPS = [32], CHANNELS = [4], STATES = [16], warps = [8]),

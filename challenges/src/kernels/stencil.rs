@@ -1,4 +1,4 @@
-//! What a window of neighbours gives: correlations, maxima, means.
+//! What a window of neighbors gives: correlations, maxima, means.
 
 use tilewright::{tile_library, tile_module};
 
@@ -8,7 +8,7 @@ pub use sequences::*;
 #[tile_library]
 pub mod windows {
     /// The taps of a window, combined: `step(acc, depth, row, column)` takes one more, and `join` the results of two
-    /// columns of taps, so that a long sum is one of short sums. Rows are unrolled, so that outputs in neighbouring
+    /// columns of taps, so that a long sum is one of short sums. Rows are unrolled, so that outputs in neighboring
     /// rows share what they load.
     fn over_window<const Q: usize>(
         none: Tile<f32>,
@@ -110,7 +110,7 @@ pub mod planes {
         store(y, (plane * y_rows + r) * y_columns + c, highest).mask((r < y_rows) & (c < y_columns));
     }
 
-    /// The mean of the four neighbours; the border stays.
+    /// The mean of the four neighbors; the border stays.
     #[tile_kernel(
         tune(B = [8], A = [256], warps = [4]),
         tune(B = [16], A = [128], warps = [4]),

@@ -2,7 +2,7 @@ use crate::backends::{close, everywhere, everywhere_of, integers, random, refuse
 use tilewright_challenges::{self as ops, EmbeddingTables};
 
 /// Values less their mean, over the root of the mean of squares and `eps`.
-fn normalised(x: &[f64], eps: f64) -> Vec<f64> {
+fn normalized(x: &[f64], eps: f64) -> Vec<f64> {
     let mean = x.iter().sum::<f64>() / x.len() as f64;
     let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / x.len() as f64;
     x.iter().map(|v| (v - mean) / (variance + eps).sqrt()).collect()
@@ -24,7 +24,7 @@ fn layer_norm() {
         let mut y = vec![9.0; x.len()];
         ops::layer_normalization(on, &x, &weight, &bias, &mut y, EPS).unwrap();
         let of = |row: &[f32]| {
-            let n = normalised(&wide(row), EPS.into()).into_iter().zip(wide(&weight)).zip(wide(&bias));
+            let n = normalized(&wide(row), EPS.into()).into_iter().zip(wide(&weight)).zip(wide(&bias));
             n.map(|((v, w), b)| v * w + b).collect::<Vec<_>>()
         };
         close((rows, columns), &y, &x.chunks(columns).flat_map(of).collect::<Vec<_>>(), 5e-6);
@@ -69,7 +69,7 @@ fn batch_norm() {
         let mut wanted = vec![0.0; x.len()];
         for c in 0..columns {
             let column: Vec<f64> = (0..rows).map(|r| x[r * columns + c].into()).collect();
-            for (r, v) in normalised(&column, EPS.into()).into_iter().enumerate() {
+            for (r, v) in normalized(&column, EPS.into()).into_iter().enumerate() {
                 wanted[r * columns + c] = v * f64::from(gamma[c]) + f64::from(beta[c]);
             }
         }
@@ -101,7 +101,7 @@ fn group_norm() {
         let rows = x.chunks(columns.max(1)).enumerate().flat_map(|(r, row)| {
             let first = r % groups * (channels / groups);
             let (gamma, beta) = (&gamma, &beta);
-            normalised(&wide(row), EPS.into()).into_iter().enumerate().map(move |(c, v)| {
+            normalized(&wide(row), EPS.into()).into_iter().enumerate().map(move |(c, v)| {
                 let channel = first + c / area;
                 v * f64::from(gamma[channel]) + f64::from(beta[channel])
             })
@@ -134,7 +134,7 @@ fn embedding() {
             });
             let sums: Vec<f64> = sums.collect();
             let of = |(c, v): (usize, f64)| v * f64::from(gamma[c]) + f64::from(beta[c]);
-            wanted.extend(normalised(&sums, EPS.into()).into_iter().enumerate().map(of));
+            wanted.extend(normalized(&sums, EPS.into()).into_iter().enumerate().map(of));
         }
         close((rows, columns), &y, &wanted, 5e-6);
     });
@@ -145,7 +145,7 @@ fn embedding() {
 fn a_mean_that_is_large_beside_the_deviation() {
     everywhere_of([(2, 700), (1, 4500)], [(1, 700)], |on, &(rows, columns)| {
         let x = random(1, rows * columns, 990.0, 1010.0);
-        let wanted: Vec<f64> = x.chunks(columns).flat_map(|row| normalised(&wide(row), EPS.into())).collect();
+        let wanted: Vec<f64> = x.chunks(columns).flat_map(|row| normalized(&wide(row), EPS.into())).collect();
         let (ones, zeros, mut y) = (vec![1.0; columns], vec![0.0; columns], vec![9.0; x.len()]);
         ops::layer_normalization(on, &x, &ones, &zeros, &mut y, EPS).unwrap();
         close(("layer norm", rows, columns), &y, &wanted, 4e-5);

@@ -4,7 +4,7 @@ use super::matmul::{accumulation, int_products, judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
 use super::*;
 use tilewright_core::{DType, bf16, f16};
-use tilewright_ops::{self as ops, BatchMultiply, Matmul, Quantisation};
+use tilewright_ops::{self as ops, BatchMultiply, Matmul, Quantization};
 
 struct Gemm {
     host: [Vec<f32>; 3],
@@ -110,7 +110,7 @@ pub fn batched_matmul(rt: &Runtime, setup: &Setup) -> Boxed {
 struct Int8 {
     host: (Vec<i8>, Vec<i8>),
     extents: [usize; 3],
-    q: Quantisation,
+    q: Quantization,
     a: Matrix<i8>,
     b: Matrix<i8>,
     c: Matrix<i8>,
@@ -123,7 +123,7 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
     let host = operands::<i8>(&mut rng, s, extents)?;
     let zero = |rng: &mut data::Rng| (rng.below(41) as i32 - 20) as i8;
     // Most results within the range; every other time a zero point is none, and ties are as frequent as can be.
-    let mut q = Quantisation {
+    let mut q = Quantization {
         scale_a: 0.5,
         scale_b: 0.25,
         scale_c: 8.0 * (k.max(1) as f32).sqrt(),
@@ -132,14 +132,14 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
         zero_c: zero(&mut rng),
     };
     if s.seed.is_multiple_of(2) {
-        q = Quantisation { scale_c: 16.0, zero_a: zero(&mut rng), ..q };
+        q = Quantization { scale_c: 16.0, zero_a: zero(&mut rng), ..q };
     }
     if s.awkward {
         // Odd sums are ties, and each order of the factors rounds them its own way.
-        q = Quantisation { scale_a: 0.05, scale_b: 0.1, scale_c: 0.01, ..q };
+        q = Quantization { scale_a: 0.05, scale_b: 0.1, scale_c: 0.01, ..q };
     }
     if let Some(row) = s.given {
-        q = Quantisation {
+        q = Quantization {
             scale_a: row.scalar("scale_a")?,
             scale_b: row.scalar("scale_b")?,
             scale_c: row.scalar("scale_c")?,
@@ -160,11 +160,11 @@ pub fn matmul_int8(rt: &Runtime, s: &Setup) -> Boxed {
             let rows = sampled(m, n * k);
             let sums = int_products(&less(&s.host.0, q.zero_a), &less(&s.host.1, q.zero_b), k, n, &rows);
             let inverse = 1.0 / q.scale_c;
-            let quantised = |v: i32| {
+            let quantized = |v: i32| {
                 let scaled = v as f32 * q.scale_a * q.scale_b * inverse;
                 (scaled.round_ties_even() as i64 + q.zero_c as i64).clamp(-128, 127) as i8
             };
-            let wanted: Vec<i8> = sums.into_iter().map(quantised).collect();
+            let wanted: Vec<i8> = sums.into_iter().map(quantized).collect();
             let all = s.c.read()?;
             let found: Vec<i8> = rows.iter().flat_map(|&r| all[r * n..(r + 1) * n].iter().copied()).collect();
             Ok(verdict::exact(&found, &wanted))

@@ -4,7 +4,7 @@ use first::{axpy, scaled_sum};
 use tilewright::Runtime;
 
 fn check(rt: &Runtime) {
-    // No element, one, a block and its neighbours, several blocks.
+    // No element, one, a block and its neighbors, several blocks.
     for n in [0, 1, 1023, 1024, 1025, 5000] {
         let x: Vec<f32> = (0..n).map(|i| i as f32 * 0.5).collect();
         let y: Vec<f32> = (0..n).map(|i| 100.0 - i as f32).collect();

@@ -1,5 +1,5 @@
-//! Kernels written as in Triton, through pointers, strides and masks, and C functions around them that Python calls with the addresses of
-//! its tensors: `kernels.py` has these, with checks, `bench.py` times them.
+//! Kernels written as in Triton, through pointers, strides and masks, and C functions around them that Python calls
+//! with the addresses of its tensors: `kernels.py` has these, with checks, `bench.py` times them.
 
 pub mod c;
 mod heads;

@@ -26,7 +26,8 @@ fn near(found: &[f16], expected: &[f32], what: &str) {
     assert!(off < 2e-3, "{what}: {off}");
 }
 
-/// Runs a call with each of its kernel's configurations that the backend has, each time on an output that is NaN everywhere.
+/// Runs a call with each of its kernel's configurations that the backend has, each time on an output that is NaN
+/// everywhere.
 fn each<'a>(
     rt: &Runtime,
     out: &mut Buffer<f16>,

@@ -50,7 +50,7 @@ fn one_core(_: &Runtime, columns: u64) -> Result<Case<'static>, Failure> {
 }
 
 pub fn sweep(columns: Axis) -> Sweep<'static> {
-    Sweep::new("RMS normalisation", columns)
+    Sweep::new("RMS normalization", columns)
         .extents(|columns| vec![ROWS as u64, columns])
         .bytes(|columns| 8 * ROWS as u64 * columns)
         .flops(|columns| 4 * ROWS as u64 * columns)

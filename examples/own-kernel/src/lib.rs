@@ -1,4 +1,4 @@
-//! RMS normalisation, as in the layers of a language model: every row is divided by the root of the mean of its
+//! RMS normalization, as in the layers of a language model: every row is divided by the root of the mean of its
 //! squares.
 
 use tilewright::{Buffer, Error, Runtime};
@@ -9,7 +9,7 @@ tilewright::kernels!();
 // ANCHOR_END: kernels
 
 // ANCHOR: rms_norm
-/// One program normalises one row, in pieces of `BLOCK` columns; what lies past the end of a row counts as zero.
+/// One program normalizes one row, in pieces of `BLOCK` columns; what lies past the end of a row counts as zero.
 #[tile_kernel(tune(BLOCK = [1024, 4096], warps = [4]), grid = [x.dim(0)])]
 pub fn rms_norm<const BLOCK: usize>(x: View<f32, 2>, mut y: ViewMut<f32, 2>, eps: f32) {
     let row = program_id(0);
@@ -25,8 +25,8 @@ pub fn rms_norm<const BLOCK: usize>(x: View<f32, 2>, mut y: ViewMut<f32, 2>, eps
     }
 }
 
-/// Normalises the rows of a row-major matrix.
-pub fn normalise(rt: &Runtime, x: &[f32], columns: usize) -> Result<Vec<f32>, Error> {
+/// Normalizes the rows of a row-major matrix.
+pub fn normalize(rt: &Runtime, x: &[f32], columns: usize) -> Result<Vec<f32>, Error> {
     let rows = x.len() / columns;
     let x = Buffer::from_slice(rt, x)?;
     let mut y = Buffer::zeros(rt, x.len())?;

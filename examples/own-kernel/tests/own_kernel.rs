@@ -1,6 +1,6 @@
 //! The kernel against plain Rust, on every backend in reach.
 
-use own_kernel::{normalise, rms_norm};
+use own_kernel::{normalize, rms_norm};
 use tilewright::Runtime;
 
 fn reference(x: &[f32], columns: usize) -> Vec<f32> {
@@ -14,7 +14,7 @@ fn reference(x: &[f32], columns: usize) -> Vec<f32> {
 fn check(rt: &Runtime) {
     for (rows, columns) in [(1, 1), (3, 1000), (5, 1024), (2, 4097)] {
         let x: Vec<f32> = (0..rows * columns).map(|i| ((i * 37) % 201) as f32 / 100.0 - 1.0).collect();
-        let y = normalise(rt, &x, columns).unwrap();
+        let y = normalize(rt, &x, columns).unwrap();
         for (i, (got, want)) in y.iter().zip(reference(&x, columns)).enumerate() {
             assert!(
                 (got - want).abs() <= 1e-5 * (1.0 + want.abs()),

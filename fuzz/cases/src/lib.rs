@@ -98,7 +98,8 @@ impl Found {
     }
 }
 
-/// Runs a kernel's configurations on the emulated SM, threads in four orders, and on the GPU if there is one, beside the CPU.
+/// Runs a kernel's configurations on the emulated SM, threads in four orders, and on the GPU if there is one, beside
+/// the CPU.
 pub fn compare(
     kernel: &str,
     sizes: &str,

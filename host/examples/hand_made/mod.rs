@@ -135,7 +135,8 @@ pub fn add_one() -> &'static KernelDesc {
     leak_one(desc("add_one", Some(bundle("sm_75", ptx))))
 }
 
-/// As [`add_one`], for launches that begin while the one before ends, which it waits for; for devices from compute capability 9.0 on.
+/// As [`add_one`], for launches that begin while the one before ends, which it waits for; for devices from compute
+/// capability 9.0 on.
 pub fn add_early() -> &'static KernelDesc {
     let waiting = |e: &str, add| {
         ptx(e, add)

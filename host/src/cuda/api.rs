@@ -5,7 +5,7 @@
 //! make invalid. Here a missing symbol is an error and a result is a number.
 //!
 //! # Contract of a call
-//! The driver of an [`Api`] is initialised. A call of one of its functions is sound where
+//! The driver of an [`Api`] is initialized. A call of one of its functions is sound where
 //! - a pointer that is written through has room for the values that the header names, and one that is read through has
 //!   them, during the call;
 //! - a handle (stream, event, graph, pool, library, context) was given by this driver and is not given back, and a
@@ -246,7 +246,7 @@ pub(crate) mod code {
 }
 
 impl Api {
-    /// The driver, initialised; the same answer on every call, and no panic without one. Errors: [`Error::NoCuda`],
+    /// The driver, initialized; the same answer on every call, and no panic without one. Errors: [`Error::NoCuda`],
     /// [`Error::DriverTooOld`], [`Error::Forked`].
     pub(crate) fn get() -> Result<&'static Api> {
         let api = match OWN.get().filter(|_| ANY_OWN.load(Relaxed)) {
@@ -289,7 +289,7 @@ impl Api {
     #[cfg(feature = "cuda")]
     fn load_library() -> Result<Api> {
         use libloading::Library;
-        // SAFETY: loading libcuda runs its initialisers; that is the purpose.
+        // SAFETY: loading libcuda runs its initializers; that is the purpose.
         let found = ["libcuda.so.1", "libcuda.so"].into_iter().find_map(|name| unsafe { Library::new(name) }.ok());
         let Some(library) = found else {
             return Err(Error::NoCuda { why: "the driver library libcuda.so.1 was not found".into() });

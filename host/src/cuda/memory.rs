@@ -156,7 +156,8 @@ impl Cuda {
         let _entered = self.enter()?;
         self.not_captured("copying to the host", stream)?;
         let _relaxed = Relaxed::new(self.api);
-        // SAFETY: the slice, which is borrowed until the stream has been waited for; the caller's range of device memory.
+        // SAFETY: the slice, which is borrowed until the stream has been waited for; the caller's range of device
+        // memory.
         let code = unsafe { (self.api.memcpy_dtoh_async)(dst.as_mut_ptr().cast(), src, dst.len(), stream) };
         self.api.check("copying from the device", code)?;
         // SAFETY: a live stream.

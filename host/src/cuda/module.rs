@@ -65,7 +65,7 @@ pub(crate) fn has_code_for(desc: &KernelDesc, compute: (u32, u32)) -> bool {
 }
 
 /// Whether the build lacks code that this compute capability needs of a kernel. What is for other ones alone is not
-/// needed, nor is what `TILE_TARGETS` left out in favour of what runs everywhere.
+/// needed, nor is what `TILE_TARGETS` left out in favor of what runs everywhere.
 pub(crate) fn is_missing(desc: &KernelDesc, compute: (u32, u32)) -> bool {
     let Some(bundle) = desc.bundle.and_then(|b| Bundle::parse(b).ok()) else { return true };
     variants_for(desc, compute).any(|v| !lacks(desc, v) && !holds(&bundle, v, compute))

@@ -61,7 +61,7 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
         128 => 3,
         _ => return Err(malformed(desc)),
     };
-    // A miss brings in two neighbouring lines where a row has them.
+    // A miss brings in two neighboring lines where a row has them.
     let row = g.dims[0] * g.dtype.size() as u64;
     let promotion = if row >= 256 && g.starts_at_lines() { L2_256B } else { L2_128B };
     let steps = [1u32; MAX_TENSOR_MAP_RANK];

@@ -175,7 +175,7 @@ fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report>
     Ok(Report { winner, base, shipped, candidates, took: start.elapsed() })
 }
 
-/// All in turn, A B C, C B A, so that clocks and temperature favour none; decided by the median of a rival's ratios to
+/// All in turn, A B C, C B A, so that clocks and temperature favor none; decided by the median of a rival's ratios to
 /// the base.
 fn run_off(bench: &mut dyn Bench, base: usize, rivals: &[usize], times: &mut [Vec<Duration>]) -> Result<usize> {
     let mut order: Vec<usize> = [&[base], rivals].concat();

@@ -1,6 +1,7 @@
 //! The lock protocol of stream marks under every interleaving of a few threads.
 //!
-//! A stream is a number of enqueued pieces of work. The default stream's wait covers what was enqueued when it was made.
+//! A stream is a number of enqueued pieces of work. The default stream's wait covers what was enqueued when it was
+//! made.
 
 /// What `marks.rs` has in the place of the primitives of `std`.
 mod sync {

@@ -65,7 +65,7 @@ impl<'a> Module<'a> {
 impl<'a> Item<'a> {
     fn of(text: &'a str) -> Result<Item<'a>, PtxError> {
         let malformed = || PtxError::Malformed(first_line(text).into());
-        // The body, or the initialiser, says nothing about the name.
+        // The body, or the initializer, says nothing about the name.
         let head = text.split(['{', '=']).next().unwrap_or(text);
         let (kind, name) = if let Some((_, after)) = head.split_once(".entry") {
             (Kind::Entry, identifiers(after).next())
@@ -103,7 +103,7 @@ fn item_len(text: &str) -> Option<usize> {
             b'"' => at = find(at + 1, b'"')?,
             b'{' => {
                 depth += 1;
-                // The brace of an initialiser closes before the semicolon.
+                // The brace of an initializer closes before the semicolon.
                 has_body.get_or_insert_with(|| !bytes[..at].contains(&b'='));
             }
             b'}' => {

@@ -32,7 +32,7 @@ fn an_entry_takes_what_it_needs() {
     assert_eq!(items(&one("plain").text), ["plain"]);
     assert_eq!(items(&one("nothing").text), ["nothing"]);
     assert_eq!(items(&one("calls").text), ["_RNvC4unit5TABLE", "_RNvC4unit4slow", "_RNvC4unit6slower", "calls"]);
-    // Two of the strings are reached through the initialiser of a third variable.
+    // Two of the strings are reached through the initializer of a third variable.
     let printing = one("shared_and_print").text;
     assert_eq!(items(&printing).len(), 10);
     assert!(printing.starts_with("//\n// Generated") && printing.contains(HEADER));

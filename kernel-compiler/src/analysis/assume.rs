@@ -4,7 +4,7 @@ use crate::analysis::axis_info::{Assume, AxisAnalysis, VECTOR_BYTES, WORD_BYTES,
 use crate::analysis::launch_guards::requirements;
 use crate::ir::{Func, Test};
 
-pub fn analyse(f: &Func, assume: Assume) -> AxisAnalysis {
+pub fn analyze(f: &Func, assume: Assume) -> AxisAnalysis {
     if assume == Assume::Nothing {
         return learn(f, vec![], 0);
     }

@@ -37,7 +37,7 @@ impl Codegen<'_> {
         let dots = self
             .role
             .pipeline()
-            .expect("it is specialised")
+            .expect("it is specialized")
             .dots
             .keys()
             .filter(|&&d| matches!(f.op(d), Op::Dot { acc, .. } if *acc == v))

@@ -200,7 +200,8 @@ fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
     p.circular_buffers.iter().map(of).collect()
 }
 
-/// Registers of a producer thread and of a consumer thread, where all threads together cannot have `MAX_REGISTERS` each.
+/// Registers of a producer thread and of a consumer thread, where all threads together cannot have `MAX_REGISTERS`
+/// each.
 fn registers(consumers: u32, threads: u32, blocks: u32, circular_buffers: usize) -> Option<(u32, u32)> {
     const REGISTERS: u32 = 65536;
     const MAX_REGISTERS: u32 = 255;

@@ -1,8 +1,8 @@
-//! The CPU function of an instance: the operations of one program on whole tiles, as loops that LLVM vectorises.
+//! The CPU function of an instance: the operations of one program on whole tiles, as loops that LLVM vectorizes.
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
-use crate::analysis::assume::analyse;
+use crate::analysis::assume::analyze;
 use crate::analysis::axis_info::{Assume, AxisAnalysis};
 use crate::codegen::pieces::{all_of, atomic, elementwise, float_literal, meaning};
 use crate::dtype::DType;
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of
 /// are [configured](Literal::Configured).
 pub fn body(f: &Func) -> Vec<Node> {
-    let a = analyse(f, Assume::Nothing);
+    let a = analyze(f, Assume::Nothing);
     let uses = crate::ir::walk::uses(f);
     let mut cx = Writer { f, a: &a, blocks: vec![vec![]], at_hand: HashMap::new(), uses };
     for (i, v) in f.vars.iter().enumerate() {

@@ -33,8 +33,8 @@ pub struct EntryMeta {
     pub maps: u32,
 }
 
-/// The bodies of entries are `unsafe` as a whole: their contract is that of `tilewright_core::KernelDesc::new`, and what
-/// they call is the device library, whose contract is in `tilewright_core::device::hw`.
+/// The bodies of entries are `unsafe` as a whole: their contract is that of `tilewright_core::KernelDesc::new`, and
+/// what they call is the device library, whose contract is in `tilewright_core::device::hw`.
 const PROLOGUE: &str = "#![no_std]
 #![feature(abi_ptx, asm_experimental_arch)]
 #![allow(unused, unsafe_op_in_unsafe_fn, non_upper_case_globals)]

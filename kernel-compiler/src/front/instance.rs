@@ -23,7 +23,8 @@ pub struct Instance<'a> {
 
 impl Kernel {
     /// What there is a descriptor for: the choices of type arguments, in the order of their lists, and for each of them
-    /// every choice of optional parameters. Bit `i` of a choice's number among these says whether parameter `i` is there.
+    /// every choice of optional parameters. Bit `i` of a choice's number among these says whether parameter `i` is
+    /// there.
     pub fn choices(&self) -> Vec<Choice> {
         let mut out = vec![Choice::default()];
         for p in &self.ast.type_params {
@@ -90,8 +91,8 @@ impl fmt::Display for Hash {
     }
 }
 
-/// The text of each token, and the span of a name. Without doc comments: the macro and the build script see them escaped
-/// differently.
+/// The text of each token, and the span of a name. Without doc comments: the macro and the build script see them
+/// escaped differently.
 fn tokens(s: TokenStream, feed: &mut impl FnMut(&str, Option<Span>)) {
     let mut tokens_left = s.into_iter().peekable();
     while let Some(t) = tokens_left.next() {

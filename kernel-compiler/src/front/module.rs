@@ -69,9 +69,9 @@ fn is_used(i: &syn::Item) -> bool {
     matches!(i, Item::Fn(_) | Item::Const(_) | Item::Enum(_) | Item::Struct(_) | Item::Type(_))
 }
 
-/// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too. Mistakes
-/// in what they use are reported; without libraries they have been. `uses` says which libraries of the language they use, and
-/// what expansions name.
+/// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.
+/// Mistakes in what they use are reported; without libraries they have been. `uses` says which libraries of the
+/// language they use, and what expansions name.
 pub fn module(
     mut items: Vec<syn::Item>,
     libraries: Option<&[syn::Item]>,

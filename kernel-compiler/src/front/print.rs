@@ -348,12 +348,12 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
             out + &"    ".repeat(depth) + "}"
         }
         ExprKind::For { label, pattern: p, over, body } => {
-            format!("{}for {} in {} {}", labelled(label), pattern(p), any(over), block(body, depth))
+            format!("{}for {} in {} {}", labeled(label), pattern(p), any(over), block(body, depth))
         }
         ExprKind::While { label, cond, body } => {
-            format!("{}while {} {}", labelled(label), any(cond), block(body, depth))
+            format!("{}while {} {}", labeled(label), any(cond), block(body, depth))
         }
-        ExprKind::Loop { label, body } => format!("{}loop {}", labelled(label), block(body, depth)),
+        ExprKind::Loop { label, body } => format!("{}loop {}", labeled(label), block(body, depth)),
         ExprKind::Assign(to, x) => format!("{} = {}", any(to), any(x)),
         ExprKind::AssignOp(op, to, x) => format!("{} {}= {}", any(to), op.symbol(), any(x)),
         ExprKind::Break(label) => format!("break{}", leaving(label)),
@@ -367,7 +367,7 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
 }
 
 /// A label in front of a loop.
-fn labelled(label: &Option<Ident>) -> String {
+fn labeled(label: &Option<Ident>) -> String {
     label.as_ref().map(|l| format!("'{l}: ")).unwrap_or_default()
 }
 

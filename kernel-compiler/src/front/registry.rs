@@ -22,7 +22,8 @@ pub fn expand(input: TokenStream) -> TokenStream {
     };
     let (kernels, sources) = (format!("/tile/{KERNELS}"), format!("/tile/{SOURCES}"));
     quote! {
-        /// The descriptors of every kernel of this crate, in the alphabetical order of its files, and in the order of their text.
+        /// The descriptors of every kernel of this crate, in the alphabetical order of its files, and in the order of
+        /// their text.
         pub fn all() -> ::std::vec::Vec<&'static #facade::__private::KernelDesc> {
             let kernels: &[&[&'static #facade::__private::KernelDesc]] =
                 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #kernels));

@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 
 pub const INDEX: &str = "only an array of values is indexed, by a constant: `load(x, i)` reads elements, `.expand(axis)` \
      adds a dimension, `t.0` is a field of a tuple";
-pub const NEW_DIMENSION: &str = "nothing is indexed: `.expand(axis)` adds a dimension, `i.expand(1)` is `i[:, None]`, \
+pub const NEW_DIMENSION: &str = "tiles are not indexed: `.expand(axis)` adds a dimension, `i.expand(1)` is `i[:, None]`, \
      `i.expand(0)` is `i[None, :]`";
 const NO_HEAP: &str = "a kernel has no heap: a tile holds elements, `zeros::<f32>([N])`, `full([N], v)`, `load(x, i)`; \
      a tuple holds several values";
@@ -157,7 +157,7 @@ pub fn operation(name: &str) -> Option<&'static str> {
         "debug_barrier" | "__syncthreads" | "syncthreads" => "leave it out: barriers are placed by the compiler",
         "make_range" => "write `arange(N)`",
         "size" => "`t.dim(axis)` is an extent of a tile or a view, `x.len()` of a slice",
-        "push" | "collect" | "iter" | "map" | "get" => "tiles have no elements of their own: an operation is of all",
+        "push" | "collect" | "iter" | "map" | "get" => "a tile has a fixed shape; operations apply to all elements",
         "clone" => "leave it out: scalars and tiles are copied",
         "unwrap" | "expect" => {
             "an optional parameter is taken with `if let Some(v) = v { .. }`; nothing else is an `Option`"

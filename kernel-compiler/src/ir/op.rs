@@ -38,8 +38,8 @@ pub enum Op {
     Binary(Binary, Value, Value),
     Fma(Value, Value, Value),
     Select(Value, Value, Value),
-    /// Inline assembly on an element of each operand: of its results, which have these types, the one at `index`. It has
-    /// no effects. `meaning` computes the same.
+    /// Inline assembly on an element of each operand: of its results, which have these types, the one at `index`. It
+    /// has no effects. `meaning` computes the same.
     Asm {
         text: String,
         results: Vec<DType>,
@@ -159,8 +159,8 @@ pub enum Precision {
 pub enum Combine {
     /// Of one tile.
     Binary(Binary),
-    /// A user's closure: scalar values, defined by `body`, of two arguments. Arguments and results have a value for each
-    /// tile.
+    /// A user's closure: scalar values, defined by `body`, of two arguments. Arguments and results have a value for
+    /// each tile.
     Closure { a: Vec<Value>, b: Vec<Value>, body: Vec<Value>, results: Vec<Value> },
 }
 
@@ -172,8 +172,8 @@ pub struct Meaning {
     pub result: Value,
 }
 
-/// What one thread does to an element that others may be at. The numbers are those of `tilewright_core::scalar::atomic_op`,
-/// which `Cas`, a function of its own there, has none of.
+/// What one thread does to an element that others may be at. The numbers are those of
+/// `tilewright_core::scalar::atomic_op`, which `Cas`, a function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     Add = 0,
@@ -323,8 +323,8 @@ impl Op {
         }
     }
 
-    /// An element of the result comes of other elements than the same one of each operand, which other threads may have.
-    /// A view does no such work: it is read through.
+    /// An element of the result comes of other elements than the same one of each operand, which other threads may
+    /// have. A view does no such work: it is read through.
     pub fn crosses_threads(&self) -> bool {
         matches!(
             self,

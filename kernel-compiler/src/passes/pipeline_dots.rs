@@ -2,8 +2,12 @@
 //! moves to the next iteration, behind the first product there. Both are then in flight together: one runs while the
 //! code between them is computed from the other. As written, each waits for the other.
 //!
-//! `for i { s = dot(..i..); p = f(s); acc = g(acc); acc = dot(p, v(i), acc) }` becomes, where the loop runs at all,
-//! `s = dot(..0..); p = f(s); acc = g(acc); for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) } acc = dot(p, v(last), acc)`.
+//! `for i { s = dot(..i..); p = f(s); acc = g(acc); acc = dot(p, v(i), acc) }` becomes, where the loop runs at all:
+//! ```text
+//! s = dot(..0..); p = f(s); acc = g(acc);
+//! for i from the next on { s = dot(..i..); acc = dot(p, v(before), acc); p = f(s); acc = g(acc) }
+//! acc = dot(p, v(last), acc)
+//! ```
 
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, dots, values};

@@ -50,7 +50,7 @@ pub fn run(f: &mut Func, judge: impl Fn(&Func) -> Products) -> Result<Changed, M
     Ok(changed)
 }
 
-/// The function with these products swapped, and the judgement of it, if `wgmma` can compute the swapped products.
+/// The function with these products swapped, and the judgment of it, if `wgmma` can compute the swapped products.
 fn swapped(
     f: &Func,
     sums: &Sums,

@@ -219,7 +219,7 @@ impl Display for Expr {
             }
             Expr::Binary(op, a, b) => {
                 let (sign, binds) = spelling(*op);
-                // Comparisons have no neighbours.
+                // Comparisons have no neighbors.
                 let left = if binds == 4 { binds + 1 } else { binds };
                 if matches!(op, BinaryOp::Lt | BinaryOp::Shl) && ends_in_type(a) {
                     write!(f, "({a})")?;

@@ -1,7 +1,8 @@
 //! Products of tiles.
 //!
 //! Every element of the result is its accumulator, to which the products are added in the order of `k`. Products of
-//! 16-bit and 8-bit floats are exact; with those of `f32` and `f64`, the product and the sum round once, as a fused multiply-add.
+//! 16-bit and 8-bit floats are exact; with those of `f32` and `f64`, the product and the sum round once, as a fused
+//! multiply-add.
 
 use super::panels::{Number, WIDTH};
 use super::pool::Buffer;
@@ -58,11 +59,11 @@ pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: 
     #[cfg(target_arch = "x86_64")]
     if super::has_avx2_fma() {
         #[target_feature(enable = "avx2,fma")]
-        fn vectorised<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
+        fn vectorized<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
             products(a, b, acc, precision)
         }
         // SAFETY: the processor has the features that the function needs.
-        return unsafe { vectorised(a, b, acc, precision) };
+        return unsafe { vectorized(a, b, acc, precision) };
     }
     products(a, b, acc, precision)
 }
@@ -156,7 +157,7 @@ fn add_product<S: Number>(a: &Tile<S>, b: &Tile<S>, acc: &[S], [m, n, k]: [usize
     let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) };
     S::multiply(a.as_slice(), b.as_slice(), out, k);
     if n == stride {
-        // SAFETY: initialised, and `m * n` elements.
+        // SAFETY: initialized, and `m * n` elements.
         unsafe { Tile::new(Shape::new(&[m, n]), sums) }
     } else {
         each(&[m, n], |i| out[i / n * stride + i % n])

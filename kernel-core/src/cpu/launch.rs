@@ -93,7 +93,7 @@ pub(super) fn wait_a_little() {
     }
 }
 
-/// Whether the vectorised entry of a kernel may run here.
+/// Whether the vectorized entry of a kernel may run here.
 #[inline]
 pub fn has_avx2_fma() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -113,7 +113,7 @@ macro_rules! cpu_dispatch {
     ($body:path, $program:expr, $words:expr) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn vectorised(program: &$crate::cpu::Program, words: &[u64]) {
+        unsafe fn vectorized(program: &$crate::cpu::Program, words: &[u64]) {
             // SAFETY: the caller's contract is the body's, and the processor has the features.
             unsafe { $body(program, words) }
         }
@@ -122,7 +122,7 @@ macro_rules! cpu_dispatch {
             unsafe { $body(program, words) }
         }
         #[cfg(target_arch = "x86_64")]
-        let f = if $crate::cpu::has_avx2_fma() { vectorised as $crate::CpuFn } else { plain as $crate::CpuFn };
+        let f = if $crate::cpu::has_avx2_fma() { vectorized as $crate::CpuFn } else { plain as $crate::CpuFn };
         #[cfg(not(target_arch = "x86_64"))]
         let f = plain as $crate::CpuFn;
         f($program, $words)

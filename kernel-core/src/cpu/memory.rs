@@ -133,7 +133,8 @@ unsafe fn store_runs<T: Mem>(
         let out = &mut aside.uninit()[..step.min(n - first)];
         fill(out, |i| val(first + i));
         if run >= MIN_RUN && all(first, out.len()) {
-            // SAFETY: all elements of the run are writable, at consecutive addresses, and `fill` has written the values.
+            // SAFETY: all elements of the run are writable, at consecutive addresses, and `fill` has written the
+            // values.
             unsafe { relaxed::store_run(addr(first), out) };
         } else {
             for (i, value) in out.iter().enumerate().filter(|&(i, _)| ok(first + i)) {

@@ -1,7 +1,7 @@
 //! The CPU backend: the operations of one program on whole tiles, and the launch of programs on all cores.
 //!
 //! The code that the compiler emits calls these functions with closures over linear element indices. They are
-//! inlined, so that a tile expression becomes one loop that LLVM vectorises for the target features of the entry it is
+//! inlined, so that a tile expression becomes one loop that LLVM vectorizes for the target features of the entry it is
 //! in ([`cpu_dispatch`](crate::cpu_dispatch)). What takes no closure, such as `dot`, is compiled once for each type.
 
 mod dot;

@@ -1,5 +1,5 @@
 //! Products of panels: the inner loops of `dot`, compiled once here and not into every kernel, with the vectors of the
-//! processor they find. Intrinsics, because they must be fast in builds without optimisation too.
+//! processor they find. Intrinsics, because they must be fast in builds without optimization too.
 
 /// Columns of a panel.
 pub const WIDTH: usize = 16;

@@ -110,7 +110,7 @@ fn release(p: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Memory for elements, which may be uninitialised and are never dropped.
+/// Memory for elements, which may be uninitialized and are never dropped.
 pub struct Buffer<T> {
     start: NonNull<T>,
     len: usize,

@@ -1,5 +1,5 @@
 //! Reductions, as trees: their rounding error grows with the logarithm of the extent, and every level is a loop over
-//! consecutive elements, which LLVM vectorises whatever the axis. `f` must be associative and commutative.
+//! consecutive elements, which LLVM vectorizes whatever the axis. `f` must be associative and commutative.
 
 use super::pool::Buffer;
 use super::tile::Tile;
@@ -51,7 +51,7 @@ fn tree<T: Copy>(
         let half = (left / width).div_ceil(2) * width;
         let (low, high) = scratch[..left].split_at_mut(half);
         for (a, b) in low.iter_mut().zip(high) {
-            // SAFETY: `combine` has initialised the first `left` elements, of which every level keeps a first part.
+            // SAFETY: `combine` has initialized the first `left` elements, of which every level keeps a first part.
             a.write(unsafe { f(a.assume_init(), b.assume_init()) });
         }
         left = half;
@@ -110,7 +110,7 @@ fn best_of_columns<T: Copy>(
 ) {
     for (k, row) in rows.chunks_exact(out.len()).enumerate() {
         for ((o, b), &v) in out.iter_mut().zip(best.iter_mut()).zip(row) {
-            // SAFETY: row 0 has initialised both.
+            // SAFETY: row 0 has initialized both.
             let (index, old) = if k == 0 { (0, v) } else { unsafe { (o.assume_init(), b.assume_init()) } };
             let is_better = better(v, old);
             o.write(if is_better { k as i32 } else { index });

@@ -1,6 +1,6 @@
 //! Loads and stores of elements that other programs may store to meanwhile.
 //!
-//! Every access has the effect of relaxed atomics, one for each element. LLVM does not vectorise atomics, so runs are
+//! Every access has the effect of relaxed atomics, one for each element. LLVM does not vectorize atomics, so runs are
 //! copied by vector instructions in an `asm!` block where the processor has AVX. Such an instruction may be split
 //! between elements only: elements are aligned to their size, and a processor splits an access at boundaries of 8 bytes
 //! or more.
@@ -65,7 +65,7 @@ pub(super) unsafe fn load_run<T: Mem>(out: &mut [MaybeUninit<T>], addr: u64) {
 /// Stores elements to consecutive addresses.
 ///
 /// # Safety
-/// All of these are writable. The values are initialised.
+/// All of these are writable. The values are initialized.
 #[inline(always)]
 pub(super) unsafe fn store_run<T: Mem>(addr: u64, values: &[MaybeUninit<T>]) {
     // SAFETY: the caller's contract; nobody writes `values` meanwhile, which is borrowed.
@@ -102,8 +102,8 @@ const VECTOR: usize = 32;
 #[target_feature(enable = "avx")]
 #[inline(never)]
 unsafe fn copy_avx(to: u64, from: u64, bytes: usize) {
-    // SAFETY: the block reads and writes the bytes that the caller allows. It does what a loop of relaxed atomic loads and
-    // stores of the elements does, as the top of this file says, and clobbers what it names.
+    // SAFETY: the block reads and writes the bytes that the caller allows. It does what a loop of relaxed atomic loads
+    // and stores of the elements does, as the top of this file says, and clobbers what it names.
     unsafe {
         std::arch::asm!(
             "test {n}, 32",

@@ -16,7 +16,7 @@ pub fn scan_exclusive<T: Copy>(t: &Tile<T>, axis: usize, reverse: bool, first: T
     steps(t, axis, reverse, Some(first), f)
 }
 
-/// A row of elements at a time, which LLVM vectorises where the axis is not the last.
+/// A row of elements at a time, which LLVM vectorizes where the axis is not the last.
 #[inline(always)]
 fn steps<T: Copy>(t: &Tile<T>, axis: usize, reverse: bool, first: Option<T>, f: impl Fn(T, T) -> T) -> Tile<T> {
     let (_, extent, inner) = t.extents().around(axis);
@@ -27,7 +27,7 @@ fn steps<T: Copy>(t: &Tile<T>, axis: usize, reverse: bool, first: Option<T>, f: 
             let row = if reverse { extent - 1 - k } else { k } * inner..;
             let (x, out) = (&x[row.clone()][..inner], &mut out[row][..inner]);
             for ((o, &x), u) in out.iter_mut().zip(x).zip(&mut *upto) {
-                // SAFETY: the first row of the block has initialised it.
+                // SAFETY: the first row of the block has initialized it.
                 let before = if k == 0 { first } else { Some(unsafe { u.assume_init() }) };
                 let combined = before.map_or(x, |b| f(b, x));
                 u.write(combined);

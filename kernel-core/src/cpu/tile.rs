@@ -9,13 +9,13 @@ use tilewright_types::limits::MAX_RANK;
 
 /// A dense row-major array of rank 0 to [`MAX_RANK`].
 pub struct Tile<T> {
-    elements: Buffer<T>, // all initialised
+    elements: Buffer<T>, // all initialized
     shape: Shape,
 }
 
 impl<T: Copy> Tile<T> {
     /// # Safety
-    /// As many elements as the shape has, all initialised.
+    /// As many elements as the shape has, all initialized.
     #[inline(always)]
     pub(super) unsafe fn new(shape: Shape, elements: Buffer<T>) -> Self {
         Tile { elements, shape }
@@ -41,18 +41,18 @@ impl<T: Copy> Tile<T> {
     /// The elements in row-major order.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: by `new`'s contract all elements are initialised.
+        // SAFETY: by `new`'s contract all elements are initialized.
         unsafe { std::slice::from_raw_parts(self.elements.as_ptr(), self.elements.len()) }
     }
 
-    /// Element `i` in row-major order, unchecked in release builds: a check would keep loops from being vectorised.
+    /// Element `i` in row-major order, unchecked in release builds: a check would keep loops from being vectorized.
     ///
     /// # Safety
     /// `i` is less than the number of elements.
     #[inline(always)]
     pub unsafe fn at(&self, i: usize) -> T {
         debug_assert!(i < self.elements.len());
-        // SAFETY: the caller's contract; all elements are initialised.
+        // SAFETY: the caller's contract; all elements are initialized.
         unsafe { *self.elements.as_ptr().add(i) }
     }
 }

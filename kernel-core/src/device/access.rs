@@ -88,8 +88,8 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
     }
 }
 
-/// Starts to copy what [`load`] would load to the program's dynamic shared memory, zeros where not allowed. Groups are of 4, 8
-/// or 16 bytes, at offsets `off` as in [`shared_store`]. Complete after a `cp_async_wait`, and a barrier.
+/// Starts to copy what [`load`] would load to the program's dynamic shared memory, zeros where not allowed. Groups are
+/// of 4, 8 or 16 bytes, at offsets `off` as in [`shared_store`]. Complete after a `cp_async_wait`, and a barrier.
 ///
 /// # Safety
 /// As [`load`] and [`shared_store`].

@@ -3,8 +3,8 @@
 use super::each;
 use core::mem::MaybeUninit;
 
-/// Combines `f(0), f(1), .., f(K - 1)` pairwise, neighbours first halves apart: short dependency chains and little rounding.
-/// `K` is a power of two, of 1024 at most.
+/// Combines `f(0), f(1), .., f(K - 1)` pairwise, neighbors first halves apart: short dependency chains and little
+/// rounding. `K` is a power of two, of 1024 at most.
 ///
 /// Other numbers do not compile:
 /// ```compile_fail,E0080
@@ -26,7 +26,7 @@ pub fn fold<T: Copy, const K: usize>(f: impl FnMut(usize) -> T, combine: impl Fn
             if K >= 2 * $n {
                 let mut k = 0;
                 while k < $n {
-                    // SAFETY: the elements below 2 * $n <= K are initialised.
+                    // SAFETY: the elements below 2 * $n <= K are initialized.
                     unsafe {
                         let (a, b) = (x.as_ptr().add(k).read().assume_init(), x.as_ptr().add(k + $n).read().assume_init());
                         x.as_mut_ptr().add(k).write(MaybeUninit::new(combine(a, b)));

@@ -120,7 +120,8 @@ pub fn warp_barrier(site: u32) {
     hw::warp_barrier(site)
 }
 
-/// Waits until the launch before this one has ended and what it wrote can be read; at once where nothing was launched early.
+/// Waits until the launch before this one has ended and what it wrote can be read; at once where nothing was launched
+/// early.
 #[inline(always)]
 pub fn grid_dependency_wait() {
     hw::grid_dependency_wait()
@@ -157,8 +158,8 @@ fn exchange<T: Mem>(v: T, step: impl Fn(u32) -> u32) -> T {
     }
 }
 
-/// Declares the dynamic shared memory of a crate's kernels; a generated crate invokes it once. `tilewright_core` reaches
-/// such a crate as metadata only, so a `global_asm!` of its own would not.
+/// Declares the dynamic shared memory of a crate's kernels; a generated crate invokes it once. `tilewright_core`
+/// reaches such a crate as metadata only, so a `global_asm!` of its own would not.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 macro_rules! device_prelude {

@@ -66,8 +66,8 @@ pub fn scan_totals<T: Copy, const N: usize, const LEN: usize>(
     })
 }
 
-/// For each of `N` items, in groups of `LEN`, what comes before it and what comes up to it: that of its group, `before`,
-/// and the items of the group.
+/// For each of `N` items, in groups of `LEN`, what comes before it and what comes up to it: that of its group,
+/// `before`, and the items of the group.
 #[inline(always)]
 pub fn scan_prefixes<T: Copy, const N: usize, const LEN: usize>(
     before: impl Fn(usize) -> Maybe<T>,
@@ -126,8 +126,8 @@ pub fn scan_lanes<
     })
 }
 
-/// For each of `N` items what comes before it in the warps, and what all of them have together. Part `r + k * N` is item
-/// `r` of warp `k` of `WARPS`; this one is warp `own`.
+/// For each of `N` items what comes before it in the warps, and what all of them have together. Part `r + k * N` is
+/// item `r` of warp `k` of `WARPS`; this one is warp `own`.
 #[inline(always)]
 pub fn scan_warps<T: Copy, const N: usize, const WARPS: usize, const REVERSE: bool>(
     part: impl Fn(usize) -> Maybe<T>,

@@ -8,8 +8,8 @@ pub use super::hw::{
     prefetch_map, proxy_fence, set_registers, stmatrix, tma_store_wait, tma_store_wait_read, wgmma_wait_previous,
 };
 
-/// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros. `HINT` as of
-/// [`load`](super::load): no copy goes through the L1 cache.
+/// Copies a box of a view to shared memory; `at` is its first element, slowest dimension first. Outside are zeros.
+/// `HINT` as of [`load`](super::load): no copy goes through the L1 cache.
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
@@ -54,7 +54,8 @@ pub fn num_clusters(axis: u32) -> u64 {
     hw::num_clusters(axis) as u64
 }
 
-/// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own. `HINT` as of [`copy_box`].
+/// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own. `HINT` as of
+/// [`copy_box`].
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
@@ -64,8 +65,8 @@ pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, 
     unsafe { hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site) }
 }
 
-/// As the hardware wants them: with signs, for an offset below 0 has wrapped around, and so does what follows it. Extents are below
-/// 2^31, so that what lies beyond stays outside.
+/// As the hardware wants them: with signs, for an offset below 0 has wrapped around, and so does what follows it.
+/// Extents are below 2^31, so that what lies beyond stays outside.
 #[inline(always)]
 fn coordinates<const RANK: usize>(at: [u64; RANK]) -> [i32; RANK] {
     if planted!("device-coordinates-wrap") {
@@ -99,8 +100,8 @@ impl Matrix {
         field(address) | field(self.leading) << 16 | field(self.stride) << 32 | mode << 62
     }
 
-    /// The descriptors of its blocks' steps: that of the first, plus what is known when this is compiled. Addresses are below 2^18, so
-    /// that nothing is carried into the next field.
+    /// The descriptors of its blocks' steps: that of the first, plus what is known when this is compiled. Addresses are
+    /// below 2^18, so that nothing is carried into the next field.
     #[inline(always)]
     fn steps(self, at: impl Fn(u32, u32) -> u32) -> impl Fn(usize, usize) -> u64 {
         let start = at(0, 0);
@@ -112,8 +113,8 @@ impl Matrix {
     }
 }
 
-/// Where a product stands among those that follow each other on the same accumulators: only between the first and the last are
-/// these the instructions' alone.
+/// Where a product stands among those that follow each other on the same accumulators: only between the first and the
+/// last are these the instructions' alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
     /// The product is the first of the chain.
@@ -124,9 +125,10 @@ pub struct Chain {
     pub wait: bool,
 }
 
-/// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)` and
-/// `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of rows;
-/// unless `add`, what is in them does not count. Where N is no power of two there is one block, and the accumulators behind its own are nobody's.
+/// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)`
+/// and `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of
+/// rows; unless `add`, what is in them does not count. Where N is no power of two there is one block, and the
+/// accumulators behind its own are nobody's.
 ///
 /// # Safety
 /// The operands lie in the program's shared memory, complete and visible to the tensor cores.
@@ -225,8 +227,8 @@ fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usiz
     acc
 }
 
-/// As [`wgmma`], with A in registers: `a(m, k)` are this thread's words of a block's step, 0 and 1 of rows 8 apart, 2 and 3 of the same
-/// rows, 16 bytes further along the depth. f32 is rounded to tf32.
+/// As [`wgmma`], with A in registers: `a(m, k)` are this thread's words of a block's step, 0 and 1 of rows 8 apart, 2
+/// and 3 of the same rows, 16 bytes further along the depth. f32 is rounded to tf32.
 ///
 /// # Safety
 /// As [`wgmma`].
@@ -305,7 +307,8 @@ pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)
 }
 
-/// Accumulators whose products, of N columns an instruction, nobody has waited for; so many chains of products that were begun after theirs may go on.
+/// Accumulators whose products, of N columns an instruction, nobody has waited for; so many chains of products that
+/// were begun after theirs may go on.
 #[inline(always)]
 pub fn wgmma_done<D: Mem, const R: usize, const LATER: u32, const N: usize>(mut acc: [D; R], site: u32) -> [D; R] {
     hw::wgmma_wait::<D, LATER, R, N>(&mut acc, site);

@@ -140,7 +140,7 @@ impl Machine {
     }
 
     /// An atomic that has been checked happens.
-    pub fn synchronise(&mut self, kind: AccessKind, addr: u64, relaxed: bool) {
+    pub fn synchronize(&mut self, kind: AccessKind, addr: u64, relaxed: bool) {
         self.order.atomic(kind, self.current, addr, relaxed);
     }
 

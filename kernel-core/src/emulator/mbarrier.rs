@@ -21,7 +21,7 @@ pub struct Mbarrier {
     /// The joined clocks of the threads that arrived, and the part that complete phases publish.
     gathering: VectorClock,
     published: Rc<VectorClock>,
-    initialised: Epoch,
+    initialized: Epoch,
     /// Whether the asynchronous proxy sees it.
     ready: bool,
     waiting: Vec<u32>,
@@ -70,7 +70,7 @@ impl Machine {
             parity: 0,
             gathering: VectorClock::default(),
             published: Rc::default(),
-            initialised: self.order.epoch(false, self.current, site),
+            initialized: self.order.epoch(false, self.current, site),
             ready: false,
             waiting: Vec::new(),
             loading: None,
@@ -81,21 +81,21 @@ impl Machine {
         true
     }
 
-    /// The asynchronous proxy sees the mbarriers that the current thread initialised.
+    /// The asynchronous proxy sees the mbarriers that the current thread initialized.
     pub fn mbarriers_ready(&mut self) {
         let current = self.current;
         self.order.proxy_fence(current);
-        self.tensor.mbarriers.values_mut().filter(|b| b.initialised.thread() == current).for_each(|b| b.ready = true);
+        self.tensor.mbarriers.values_mut().filter(|b| b.initialized.thread() == current).for_each(|b| b.ready = true);
     }
 
     /// Whether the current thread may use an mbarrier.
     fn mbarrier_known(&mut self, at: SharedAddress, site: u32) -> bool {
         let why = match self.tensor.mbarriers.get(&at) {
-            None => "is not initialised".to_string(),
-            Some(bar) if !self.order.before(bar.initialised, self.current) => {
-                format!("was initialised on line {}, which is not ordered before this", bar.initialised.site())
+            None => "is not initialized".to_string(),
+            Some(bar) if !self.order.before(bar.initialized, self.current) => {
+                format!("was initialized on line {}, which is not ordered before this", bar.initialized.site())
             }
-            Some(bar) => match self.overwritten(at, 8, bar.initialised) {
+            Some(bar) => match self.overwritten(at, 8, bar.initialized) {
                 Some(line) => format!("was overwritten on line {line}"),
                 None => return true,
             },
@@ -188,7 +188,7 @@ impl Machine {
         bar.loading = Some(site);
         if !bar.ready {
             let message =
-                format!("no mbarriers_ready after the mbarrier at {} was initialised", self.cluster.address(at));
+                format!("no mbarriers_ready after the mbarrier at {} was initialized", self.cluster.address(at));
             self.fail(Kind::Mbarrier, site, message);
             return false;
         }

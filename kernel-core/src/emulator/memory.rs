@@ -109,7 +109,7 @@ pub struct Global {
     elsewhere: (bool, bool),
     /// The region found last.
     last: usize,
-    uninitialised: bool,
+    uninitialized: bool,
     forbid_same_value: bool,
     pub same_value_stores: u64,
 }
@@ -138,7 +138,7 @@ impl Global {
             unbounded: unknown().cloned().collect(),
             elsewhere: (unknown().next().is_some(), unknown().any(|r| r.mutable)),
             last: 0,
-            uninitialised: options.uninitialised,
+            uninitialized: options.uninitialized,
             forbid_same_value: options.forbid_same_value_stores,
             same_value_stores: 0,
         }
@@ -153,9 +153,9 @@ impl Global {
                 format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr)),
             ));
         }
-        let Some((initialised, span)) = self.find(addr, r)? else { return Ok(()) };
+        let Some((initialized, span)) = self.find(addr, r)? else { return Ok(()) };
         let span = &mut self.spans[span];
-        let written_since = (!initialised && self.uninitialised).then_some(1);
+        let written_since = (!initialized && self.uninitialized).then_some(1);
         let check = r.check(1, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
@@ -169,7 +169,7 @@ impl Global {
             .map_err(|race| self.fault(race, addr, r))
     }
 
-    /// Whether the region is initialised, and its span; nothing where addresses are not checked.
+    /// Whether the region is initialized, and its span; nothing where addresses are not checked.
     #[inline]
     fn find(&mut self, addr: u64, r: &Request<'_>) -> Result<Option<(bool, usize)>, Fault> {
         let writes = r.kind.writes();
@@ -179,11 +179,11 @@ impl Global {
             && holds(g)
             && (g.mutable || !writes)
         {
-            return Ok(Some((g.initialised, *span)));
+            return Ok(Some((g.initialized, *span)));
         }
         if let Some(i) = self.regions.iter().position(|(g, _)| holds(g) && (g.mutable || !writes)) {
             self.last = i;
-            return Ok(Some((self.regions[i].0.initialised, self.regions[i].1)));
+            return Ok(Some((self.regions[i].0.initialized, self.regions[i].1)));
         }
         let read_only = self.regions.iter().any(|(g, _)| holds(g));
         if !read_only && (if writes { self.elsewhere.1 } else { self.elsewhere.0 }) && !self.overlaps(addr, r.bytes) {
@@ -207,7 +207,7 @@ impl Global {
     fn fault(&self, race: RaceKind, addr: u64, r: &Request<'_>) -> Fault {
         let what = format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr));
         match race {
-            RaceKind::Uninitialised => Fault::new(Kind::GlobalUninitialised, what),
+            RaceKind::Uninitialized => Fault::new(Kind::GlobalUninitialized, what),
             RaceKind::Unordered { earlier, wrote } => Fault::race(Kind::GlobalRace, &what, earlier, wrote, r),
             RaceKind::Unfenced { .. } => unreachable!("fences are not looked for here"),
         }
@@ -265,7 +265,7 @@ pub struct Shared {
     data: Vec<u128>,
     bytes: usize,
     shadow: Shadow,
-    uninitialised: bool,
+    uninitialized: bool,
     forbid_same_value: bool,
     pub same_value_stores: u64,
 }
@@ -278,7 +278,7 @@ impl Shared {
             data: vec![u128::from_ne_bytes([0xa5; 16]); words],
             bytes: bytes as usize,
             shadow: Shadow::new(words * 16, options.races),
-            uninitialised: options.uninitialised,
+            uninitialized: options.uninitialized,
             forbid_same_value: options.forbid_same_value_stores,
             same_value_stores: 0,
         }
@@ -303,7 +303,7 @@ impl Shared {
         }
         // SAFETY: `at + r.bytes` is at most `self.bytes`, which `data` has, by the check above.
         let place = unsafe { self.data.as_mut_ptr().cast::<u8>().add(at) };
-        let written_since = self.uninitialised.then_some(program_start);
+        let written_since = self.uninitialized.then_some(program_start);
         let check = r.check(program_start, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
@@ -314,7 +314,7 @@ impl Shared {
         };
         match self.shadow.access(at, r.bytes, &check, tolerate) {
             Ok(()) => Ok(place),
-            Err(RaceKind::Uninitialised) => Err(Fault::new(Kind::SharedUninitialised, what())),
+            Err(RaceKind::Uninitialized) => Err(Fault::new(Kind::SharedUninitialized, what())),
             Err(RaceKind::Unordered { earlier, wrote }) => {
                 Err(Fault::race(Kind::SharedRace, &what(), earlier, wrote, r))
             }

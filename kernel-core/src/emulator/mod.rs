@@ -119,7 +119,7 @@ impl Shape {
 ///     start: y.as_ptr() as u64,
 ///     bytes: 32,
 ///     mutable: false,
-///     initialised: true,
+///     initialized: true,
 ///     pdl: false,
 ///     name: "y".into(),
 ///     element: 4,

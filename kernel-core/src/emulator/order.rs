@@ -1,6 +1,6 @@
 //! The happens-before order of the accesses of a launch, for every schedule.
 //!
-//! Programs run one after another, so a single clock that ticks at every synchronisation numbers all of them. That
+//! Programs run one after another, so a single clock that ticks at every synchronization numbers all of them. That
 //! order means nothing by itself: accesses are ordered within a thread, by a barrier of their cluster, CTA or warp, by
 //! release and acquire through an atomic, or by what else the thread is known to have waited for ([`vector_clock`]).
 //!

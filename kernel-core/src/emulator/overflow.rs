@@ -1,4 +1,4 @@
-//! Recognises the overflow of a fiber's stack: a fault in a guard page is named before the process ends.
+//! Recognizes the overflow of a fiber's stack: a fault in a guard page is named before the process ends.
 //!
 //! Lowered code keeps a thread's registers in its stack frame, which grows with the kernel. A fault in a guard page
 //! cannot be turned into an error: the code that it interrupts may hold a lock. So the process ends, as Rust's own
@@ -175,7 +175,7 @@ mod unix {
             name,
             b"`: a thread of the emulated SM has overflowed its stack of ",
             bytes,
-            b" bytes, where it keeps its registers. Use smaller tiles or unroll less, build with optimisations, or set \
+            b" bytes, where it keeps its registers. Use smaller tiles or unroll less, build with optimizations, or set \
               tilewright_core::emulator::Options::stack_bytes.\n",
         ] {
             // SAFETY: bytes of a slice. Nothing can be done about an error.

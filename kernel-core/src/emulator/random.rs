@@ -7,7 +7,7 @@ pub struct Random {
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        // A seed's neighbours must not give similar runs.
+        // A seed's neighbors must not give similar runs.
         let mixed = (seed ^ seed >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Random { state: if seed == 0 { 0 } else { mixed | 1 } }
     }

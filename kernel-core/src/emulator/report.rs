@@ -12,7 +12,7 @@ pub struct Region {
     /// Whether the launch may write it.
     pub mutable: bool,
     /// Whether its contents are defined before the launch.
-    pub initialised: bool,
+    pub initialized: bool,
     /// Whether it may be read before the launch in front has ended, where this one begins early.
     pub pdl: bool,
     /// The parameter's name.
@@ -33,7 +33,7 @@ impl Region {
 /// use tilewright_core::emulator::Options;
 ///
 /// let options = Options { seed: 7, num_sms: 2, forbid_bank_conflicts: true, ..Options::default() };
-/// assert!(options.races && options.uninitialised);
+/// assert!(options.races && options.uninitialized);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -45,7 +45,7 @@ pub struct Options {
     /// Report unordered accesses to the same memory.
     pub races: bool,
     /// Report reads of memory that nothing has written.
-    pub uninitialised: bool,
+    pub uninitialized: bool,
     /// Count bank conflicts.
     pub banks: bool,
     /// Fail the launch on any bank conflict.
@@ -69,7 +69,7 @@ impl Default for Options {
             seed: 0,
             num_sms: 4,
             races: true,
-            uninitialised: true,
+            uninitialized: true,
             banks: true,
             forbid_bank_conflicts: false,
             forbid_same_value_stores: true,
@@ -151,9 +151,9 @@ pub enum Kind {
     /// Unordered accesses to global memory, one of which is a store.
     GlobalRace,
     /// A read of shared memory that nothing has written.
-    SharedUninitialised,
+    SharedUninitialized,
     /// A read of global memory that nothing has written.
-    GlobalUninitialised,
+    GlobalUninitialized,
     /// An access outside of the shared memory of the thread block.
     SharedOutOfBounds,
     /// An access outside of every region.
@@ -171,7 +171,7 @@ pub enum Kind {
     RegistersInFlight,
     /// Asynchronous work without a wait for it.
     AsyncPending,
-    /// An mbarrier that is not initialised, or that more threads arrive at than it expects.
+    /// An mbarrier that is not initialized, or that more threads arrive at than it expects.
     Mbarrier,
     /// A CTA reaches into the shared memory of one that may have ended.
     EndedCta,
@@ -201,8 +201,8 @@ impl Kind {
         match self {
             Kind::SharedRace => "data race in shared memory",
             Kind::GlobalRace => "data race in global memory",
-            Kind::SharedUninitialised => "read of uninitialised shared memory",
-            Kind::GlobalUninitialised => "read of uninitialised global memory",
+            Kind::SharedUninitialized => "read of uninitialized shared memory",
+            Kind::GlobalUninitialized => "read of uninitialized global memory",
             Kind::SharedOutOfBounds => "shared memory access out of bounds",
             Kind::GlobalOutOfBounds => "global memory access out of bounds",
             Kind::Misaligned => "misaligned access",

@@ -41,7 +41,7 @@ pub enum RaceKind {
         earlier: Epoch,
         wrote: bool,
     },
-    Uninitialised,
+    Uninitialized,
 }
 
 /// The last write, and reads since: of those not ordered before one another two are kept, of different programs if
@@ -72,7 +72,7 @@ pub struct Check<'a> {
     pub proxy: bool,
     /// Forgets all accesses: another program used the shared memory before.
     pub since: u64,
-    /// Oldest time at which a write makes memory initialised; `None` if it always is.
+    /// Oldest time at which a write makes memory initialized; `None` if it always is.
     pub written_since: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ impl Cell {
             && let Some(since) = c.written_since
             && self.write.time() < since
         {
-            return Err(RaceKind::Uninitialised);
+            return Err(RaceKind::Uninitialized);
         }
         if !races {
             if c.kind.writes() {

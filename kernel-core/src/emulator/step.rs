@@ -18,7 +18,7 @@ pub fn thread() -> u32 {
     with(|m| m.current - m.cluster.threads_of(m.rank).start)
 }
 
-/// The number of this CTA along an axis: those of a cluster are neighbours along the first.
+/// The number of this CTA along an axis: those of a cluster are neighbors along the first.
 pub fn program_id(axis: u32) -> u32 {
     if axis == 0 { cluster_id(0) * with(|m| m.cluster.ctas) + cluster_rank() } else { cluster_id(axis) }
 }
@@ -138,7 +138,7 @@ pub unsafe fn atomic(
         m.report.atomics += 1;
         let allowed = m.global(kind, addr, bytes, 0, site);
         if allowed {
-            m.synchronise(kind, addr, relaxed);
+            m.synchronize(kind, addr, relaxed);
         }
         allowed
     });

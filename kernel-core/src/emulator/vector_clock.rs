@@ -261,7 +261,7 @@ impl Order {
 pub struct Observer {
     first: u32,
     count: u32,
-    /// The pair that was last found to be ordered: neighbouring words mostly have the same history.
+    /// The pair that was last found to be ordered: neighboring words mostly have the same history.
     ordered: std::cell::Cell<Epoch>,
     fenced: std::cell::Cell<Epoch>,
 }

@@ -47,7 +47,7 @@ const NAN: u32 = 0x7f;
 
 impl Format {
     /// Round to nearest even; what is too large, and infinity, becomes the greatest number: `cvt.rn.satfinite`. Selects
-    /// instead of branches, so that loops over tiles are vectorised.
+    /// instead of branches, so that loops over tiles are vectorized.
     #[inline(always)]
     const fn of(&self, x: f32) -> u8 {
         let (dropped, bits) = (23 - self.fraction, x.to_bits());

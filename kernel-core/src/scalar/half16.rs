@@ -34,7 +34,7 @@ impl F16 {
         super::ptx::f16_to_f32(self.0)
     }
 
-    /// Round to nearest even. Selects instead of branches, so that loops over tiles are vectorised.
+    /// Round to nearest even. Selects instead of branches, so that loops over tiles are vectorized.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     pub const fn from_f32(x: f32) -> Self {
@@ -190,7 +190,7 @@ macro_rules! common {
 }
 common! { F16 f16 BF16 bf16 }
 
-/// `x` as an `f32` that is exact, or else the neighbour with the odd last bit: a further rounding to a narrower type
+/// `x` as an `f32` that is exact, or else the neighbor with the odd last bit: a further rounding to a narrower type
 /// (two bits or more) gives what one rounding of `x` would.
 #[inline(always)]
 pub(super) fn round_to_odd(x: f64) -> f32 {

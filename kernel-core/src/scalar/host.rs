@@ -1,6 +1,6 @@
 //! The `f32` functions of the host: evaluated in `f64` to some 40 bits, then rounded. Correctly rounded but for about
 //! one argument in 10^5, the same on every machine, and without branches or calls, so that loops over tiles are
-//! vectorised. No fused multiply-add: as a library call it would take longer than all the rest.
+//! vectorized. No fused multiply-add: as a library call it would take longer than all the rest.
 
 use core::f64::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 

@@ -3,8 +3,8 @@
 //! CPU code, lowered code and the emulated SM call the same free functions. They differ between host and device only in
 //! the last bits of the transcendental functions: the host uses `host` and `std`, the device the algorithms of
 //! [`approx`] and [`approx64`] over PTX approximations, whose errors the doc comments below state. Arithmetic,
-//! comparisons, conversions, `sqrt`, `fma`, and the functions that round are bit for bit the same (but for the payload of
-//! a NaN).
+//! comparisons, conversions, `sqrt`, `fma`, and the functions that round are bit for bit the same (but for the payload
+//! of a NaN).
 //!
 //! Semantics: integers wrap, `x / 0` and `x % 0` are 0, a shift counts modulo the width. Floats are IEEE, round to
 //! nearest even, with denormals; `min` and `max` of a number and NaN are the number. 16-bit floats compute in `f32`
@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The errors given for `f32` on the device are the greatest over all arguments on an H200, with denormals; 16-bit
-//! floats add half an ulp of their own. "Up to" is a bound that tests hold on the host, over instructions with the errors
-//! that their documents allow. On the host a function of `f32` is within an ulp.
+//! floats add half an ulp of their own. "Up to" is a bound that tests hold on the host, over instructions with the
+//! errors that their documents allow. On the host a function of `f32` is within an ulp.
 
 #[doc(hidden)]
 pub mod approx;
@@ -316,17 +316,18 @@ functions! {
         erf(x);
         /// 1 - erf(x), also where it is small. Device, up to: f32 6.9 ulp, f64 3.
         erfc(x);
-        /// The inverse of `erf`; infinite at -1 and 1, NaN beyond. Device, up to: f32 3.1 ulp, f64 2; f64 on the host the same.
+        /// The inverse of `erf`; infinite at -1 and 1, NaN beyond. Device, up to: f32 3.1 ulp, f64 2; f64 on the host
+        /// the same.
         erfinv(x);
-        /// The logarithm of the absolute value of the gamma function. Device, up to: f32 0.6 ulp, f64 3; near its zeros below 0
-        /// the absolute error is that of numbers near 1. f32 computes in f64.
+        /// The logarithm of the absolute value of the gamma function. Device, up to: f32 0.6 ulp, f64 3; near its zeros
+        /// below 0 the absolute error is that of numbers near 1. f32 computes in f64.
         lgamma(x);
         /// The gamma function; NaN of negative whole numbers. Device, up to: f32 0.6 ulp, f64 10; f64 on the host 10.
         tgamma(x);
         /// 1 / (1 + exp(-x)). Device: f32 4 ulp, f64 3, also where it is denormal.
         sigmoid(x);
-        /// a^b by C's rules: NaN of negative numbers unless b is whole, 1 where b is 0 or a is 1. Device, up to: f32 1.3 ulp,
-        /// f64 1.
+        /// a^b by C's rules: NaN of negative numbers unless b is whole, 1 where b is 0 or a is 1. Device, up to: f32
+        /// 1.3 ulp, f64 1.
         pow(a, b);
         /// The angle of the point (x, y), from -pi to pi. Device, up to: f32 1.6 ulp, f64 1.
         atan2(y, x);

@@ -179,7 +179,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     let stored = match (stored_whole, work.rows_of_c) {
         (true, _) => work.bytes[1] as f32 / model.store_per_sm,
         (false, true) => c.store_element[wgmma] * one_by_one,
-        // Neighbours of a row are so many bytes apart.
+        // Neighbors of a row are so many bytes apart.
         (false, false) => {
             let apart = m as f32 * work.bytes[1] as f32;
             c.store_element[wgmma] + c.store_strided * (apart / SECTOR).min(1.0)

@@ -41,7 +41,8 @@ pub fn version() -> Option<String> {
 }
 
 impl Server {
-    /// Starts a rust-analyzer on the package in `root`, which is built below `target`, and waits until it has loaded all.
+    /// Starts a rust-analyzer on the package in `root`, which is built below `target`, and waits until it has loaded
+    /// all.
     pub fn start(root: &Path, target: &Path, patience: Duration) -> Result<Server> {
         let mut child = Command::new("rust-analyzer")
             .current_dir(root)

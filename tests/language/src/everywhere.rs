@@ -48,7 +48,8 @@ pub fn everywhere<R>(
     }
 }
 
-/// What programs of 64 elements each have left, a block for each of their results: result by result, of `n` elements each.
+/// What programs of 64 elements each have left, a block for each of their results: result by result, of `n` elements
+/// each.
 pub fn results<T: Copy>(blocks: &[T], count: usize, n: usize) -> Vec<T> {
     (0..count * n).map(|i| (i / n, i % n)).map(|(result, i)| blocks[(i / 64 * count + result) * 64 + i % 64]).collect()
 }

@@ -1,4 +1,5 @@
-//! How kernels of tests are run: on the CPU, which says what they mean, and on the emulated SM with threads in two orders.
+//! How kernels of tests are run: on the CPU, which says what they mean, and on the emulated SM with threads in two
+//! orders.
 
 use tilewright::{Error, LaunchOptions, Runtime};
 use tilewright_core::Call;

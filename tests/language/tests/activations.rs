@@ -1,4 +1,5 @@
-//! What follows a product in registers: activations with a bias, and the greatest of rows and columns and where they are.
+//! What follows a product in registers: activations with a bias, and the greatest of rows and columns and where they
+//! are.
 
 use tilewright::tile_kernel;
 use tilewright::{LaunchOptions, Runtime};

@@ -7,7 +7,8 @@ use tilewright_language_tests::matrix::{Matrix, near, values};
 use tilewright_language_tests::run::{seeds, taken, with};
 use tilewright_language_tests::{view, view_mut};
 
-/// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices computed anew for every step.
+/// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices
+/// computed anew for every step.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3], warps = [4]),
     tune(BM = [128], BN = [128], BK = [32], WAY = [0, 1], warps = [8]),
@@ -102,8 +103,9 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. By WAY, what is no block pointer: 1 rows
-/// below the first one, under a mask; 2 a mask of something else, too; 3 a mask that begins one column late.
+/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. By
+/// WAY, what is no block pointer: 1 rows below the first one, under a mask; 2 a mask of something else, too; 3 a mask
+/// that begins one column late.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [32], WAY = [0, 1, 2, 3], warps = [4]),
     grid = [cdiv(m, BM), cdiv(n, BN), batch],
@@ -141,8 +143,9 @@ unsafe fn batches<const BM: usize, const BN: usize, const BK: usize, const WAY: 
         .mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// Windows that begin below their matrix, or where it is not sure that they do not: there is memory before a pointer, where no mask is. By WAY: 0 elements
-/// and 2 rows before it; 1 lanes that are never loaded; 3 and 4 arguments with signs; 5 a row that depends on a branch; 6 an offset of more rows than there can be.
+/// Windows that begin below their matrix, or where it is not sure that they do not: there is memory before a pointer,
+/// where no mask is. By WAY: 0 elements and 2 rows before it; 1 lanes that are never loaded; 3 and 4 arguments with
+/// signs; 5 a row that depends on a branch; 6 an offset of more rows than there can be.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3, 4, 5, 6], warps = [4], arch = [90]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
@@ -209,8 +212,8 @@ fn same(what: &str, variant: Option<&str>, config: &'static str, run: impl Fn(&R
 #[test]
 fn through_pointers() {
     let masked = |way: i64| way == 0 || way == 3;
-    // Extents, what the rows of A, B and C are padded by, whether A and B are transposed, the variant where all is masked and where rows and columns
-    // wrap around.
+    // Extents, what the rows of A, B and C are padded by, whether A and B are transposed, the variant where all is
+    // masked and where rows and columns wrap around.
     let cases = [
         ([128, 128, 128], [0, 0, 0], [false, false], "tma", "tma"),
         ([128, 256, 64], [8, 16, 24], [false, true], "tma_nt", "tma_nt"),

@@ -1,5 +1,5 @@
-//! Every operation on every dtype that it takes, on the CPU and on the emulated SM, against plain Rust: arithmetic here, the others in
-//! `conversions.rs`, `reductions.rs`, `atomics.rs` and `shapes.rs`.
+//! Every operation on every dtype that it takes, on the CPU and on the emulated SM, against plain Rust: arithmetic
+//! here, the others in `conversions.rs`, `reductions.rs`, `atomics.rs` and `shapes.rs`.
 
 use quote::ToTokens;
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! Operands of products that are computed: of tiles that are copied ahead, of other products, on either side, of any type.
+//! Operands of products that are computed: of tiles that are copied ahead, of other products, on either side, of any
+//! type.
 
 use tilewright::Runtime;
 use tilewright::tile_kernel;
@@ -37,8 +38,9 @@ fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, cons
     }
 }
 
-/// `a w`, of weights of 8 bits and a scale for each of their columns; and the sums of squares of the rows of `a`, whose tiles the products
-/// take as they lie. With EACH of 1 the loop takes the sums of the product as well, which keeps its operands from being swapped.
+/// `a w`, of weights of 8 bits and a scale for each of their columns; and the sums of squares of the rows of `a`, whose
+/// tiles the products take as they lie. With EACH of 1 the loop takes the sums of the product as well, which keeps its
+/// operands from being swapped.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], EACH = [0, 1], warps = [4], arch = [90]),
     tune(BM = [64], BN = [128], BK = [32], TB = [0, 1], EACH = [0, 1], warps = [8], arch = [90]),
@@ -71,7 +73,8 @@ fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize, con
     c.store([i, j], acc.to::<f16>());
 }
 
-/// What the softmax of `q kᵀ` makes of `v`, without ever having all of it: a second product takes what the first one gave.
+/// What the softmax of `q kᵀ` makes of `v`, without ever having all of it: a second product takes what the first one
+/// gave.
 #[tile_kernel(
     types(T = [f16, bf16]),
     tune(BM = [64], BN = [64], D = [64], warps = [4], arch = [90]),
@@ -136,8 +139,9 @@ fn odd_sizes<const BM: usize, const BN: usize, const BK: usize>(
     z.store([i, j], sums);
 }
 
-/// Products that follow each other on the same sums, with other work between. WAY: 0 two of a loop that nothing chains; 1 a chain of two
-/// whose first operand is looked at once more; 2 a reduction to a scalar between them; 3 sums that are operands.
+/// Products that follow each other on the same sums, with other work between. WAY: 0 two of a loop that nothing chains;
+/// 1 a chain of two whose first operand is looked at once more; 2 a reduction to a scalar between them; 3 sums that are
+/// operands.
 #[tile_kernel(
     tune(B = [64], WAY = [0, 1, 2, 3], warps = [4], arch = [90]),
     grid = [1],
@@ -179,8 +183,8 @@ fn in_turn<const B: usize, const WAY: usize>(
     z.store([0, 0], acc);
 }
 
-/// Two products of computed left operands that follow each other on the same sums: one chain, of which each link has words of
-/// its own in registers.
+/// Two products of computed left operands that follow each other on the same sums: one chain, of which each link has
+/// words of its own in registers.
 #[tile_kernel(tune(B = [64], K = [32, 64], warps = [4], arch = [90]), grid = [1], emulate = all)]
 fn chain_of_computed<const B: usize, const K: usize>(
     x: View<f16, 2>,

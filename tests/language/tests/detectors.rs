@@ -12,7 +12,8 @@ fn line(name: &str) -> usize {
     line
 }
 
-/// A launch fails by `kind` on the line of that mark, whichever order programs and threads take; the report says all of `more`.
+/// A launch fails by `kind` on the line of that mark, whichever order programs and threads take; the report says all of
+/// `more`.
 #[track_caller]
 fn found(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, mark: &str, more: &[&str]) {
     for seed in [0, 1, 7] {
@@ -29,7 +30,8 @@ fn found(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, mark: &str, mo
     }
 }
 
-/// That the launch fails where an access of one of two lines conflicts with the other; which of them comes second depends on the order.
+/// That the launch fails where an access of one of two lines conflicts with the other; which of them comes second
+/// depends on the order.
 #[track_caller]
 fn conflict(run: impl Fn(&Runtime) -> Result<(), Error>, kind: &str, [a, b]: [&str; 2]) {
     for seed in [0, 1, 7] {
@@ -134,7 +136,7 @@ fn stores_of_all_programs(y: &mut [u32]) {
 fn reads_the_neighbour(x: &mut [f32], y: &mut [f32]) {
     let i = program_id(0) * 32 + arange(32);
     store(x, i, 2.0); // [what a program leaves]
-    let next = load(x, (i + 32) % 128); // [what its neighbour takes]
+    let next = load(x, (i + 32) % 128); // [what its neighbor takes]
     store(y, i, next);
 }
 
@@ -185,7 +187,7 @@ fn races() {
     conflict(
         |rt| rt.launch(reads_the_neighbour(&mut vec![0.0; 128], &mut vec![0.0; 128])),
         race,
-        ["what a program leaves", "what its neighbour takes"],
+        ["what a program leaves", "what its neighbor takes"],
     );
     let mark = "stores of several threads";
     found(|rt| rt.launch(stores_of_all_threads(&mut vec![0; 16])), race, mark, &[&format!("on line {}", line(mark))]);
@@ -207,7 +209,7 @@ fn scratch_that_nobody_wrote() {
     };
     found(
         |rt| run(rt, 63),
-        "read of uninitialised global memory",
+        "read of uninitialized global memory",
         "a read of scratch",
         &["`scratch[62]` (64 elements)"],
     );
@@ -295,7 +297,8 @@ fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
     store(y, program_id(0) * BLOCK + arange(BLOCK), 1);
 }
 
-/// The grid of a configuration that was emulated is not what is wrong where another one, which was not, has a smaller one.
+/// The grid of a configuration that was emulated is not what is wrong where another one, which was not, has a smaller
+/// one.
 #[test]
 fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {
     let options = tilewright_core::emulator::Options { max_programs: 8, ..Default::default() };

@@ -148,7 +148,8 @@ fn a_last_stride_need_not_be_one() {
     }
 }
 
-/// Quotients and remainders of numbers below zero, which turn around there: what counts up is no longer in step with vectors.
+/// Quotients and remainders of numbers below zero, which turn around there: what counts up is no longer in step with
+/// vectors.
 #[tile_kernel(tune(warps = [1]), grid = [1])]
 fn below_zero(x: &[f32], y: &mut [f32], z: &mut [f32], from: i32, by: i32) {
     let lane = arange(64).to::<i32>();
@@ -239,8 +240,8 @@ fn vectors_begin_at_their_multiples_alone() {
     beside_of::<u8>();
 }
 
-/// What an iteration stores the next one loads by other threads. WAY: 0 the same index for the load and the store, which
-/// moves on; 1 a store at the end, a load at the beginning, and iterations that are cut short; 2 loops in a loop.
+/// What an iteration stores the next one loads by other threads. WAY: 0 the same index for the load and the store,
+/// which moves on; 1 a store at the end, a load at the beginning, and iterations that are cut short; 2 loops in a loop.
 #[tile_kernel(tune(WAY = [0, 1, 2], warps = [4]), grid = [1], emulate = all)]
 fn carried<const WAY: usize>(y: &mut [i32], n: usize) {
     let lane = arange(256);

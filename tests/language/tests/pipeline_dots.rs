@@ -55,8 +55,9 @@ unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: 
         .mask(offs_m.expand(1) < n_ctx);
 }
 
-/// `relu(x a) b` of views, in blocks of the middle dimension, from one of them on. WAY: 0 nothing but that; 1 the sums are doubled in every step; 2 and 3 are not to be rotated:
-/// the second product's right operand is what the first one has, too, or the sums are looked at before the first product.
+/// `relu(x a) b` of views, in blocks of the middle dimension, from one of them on. WAY: 0 nothing but that; 1 the sums
+/// are doubled in every step; 2 and 3 are not to be rotated: the second product's right operand is what the first one
+/// has, too, or the sums are looked at before the first product.
 #[tile_kernel(
     tune(B = [64], WAY = [0, 1, 2, 3], warps = [4]),
     grid = [cdiv(y.dim(0), 64)],

@@ -79,8 +79,8 @@ mod kernels {
         store(y, r.expand(1) * n + arange(32).expand(0), v).mask(there);
     }
 
-    /// A list of nodes, each of the address of the next one and a value. The values are added up along it, and each node
-    /// keeps the sum up to it.
+    /// A list of nodes, each of the address of the next one and a value. The values are added up along it, and each
+    /// node keeps the sum up to it.
     #[tile_kernel(tune(warps = [1, 4]), emulate = all, grid = [1])]
     pub unsafe fn list(first: u64, y: &mut [u64]) {
         let mut node = first as *mut u64;

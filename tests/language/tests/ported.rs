@@ -6,7 +6,7 @@ mod formats;
 mod images;
 mod losses;
 mod products;
-mod quantisers;
+mod quantizers;
 mod recurrent;
 mod rows;
 mod sampling;

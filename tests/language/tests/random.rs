@@ -1,5 +1,5 @@
-//! Random numbers: the stream of Triton's `tl.rand` and its like, against Philox in plain Rust, which the known answers of
-//! Random123 hold.
+//! Random numbers: the stream of Triton's `tl.rand` and its like, against Philox in plain Rust, which the known answers
+//! of Random123 hold.
 
 use tilewright::{Error, LaunchOptions, Runtime, tile_module};
 use tilewright_language_tests::everywhere::{everywhere, same};

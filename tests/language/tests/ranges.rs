@@ -7,7 +7,7 @@ use tilewright_language_tests::everywhere::everywhere;
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
-/// WAY: 0 plain, 1 one pipeline through both loops, 2 not specialised, 3 specialised, 4 two buffers, 5 all at once.
+/// WAY: 0 plain, 1 one pipeline through both loops, 2 not specialized, 3 specialized, 4 two buffers, 5 all at once.
 #[tile_kernel(
     tune(WAY = [0, 1, 2, 3, 4, 5], BM = [64], BN = [64], BK = [64], warps = [4]),
     tune(WAY = [0, 1, 2, 3, 4, 5], BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]),
@@ -80,8 +80,8 @@ fn options_of_ranges_keep_the_meaning() {
             })
             .collect();
         for config in carried_out::DESCS[0].configs {
-            let specialised = config.variants.iter().any(|v| !v.maps.is_empty());
-            assert_eq!(specialised, !config.id.contains("WAY=2") && !config.id.contains("arch=80"), "{}", config.id);
+            let specialized = config.variants.iter().any(|v| !v.maps.is_empty());
+            assert_eq!(specialized, !config.id.contains("WAY=2") && !config.id.contains("arch=80"), "{}", config.id);
             assert_eq!(run(&Runtime::cpu(), config.id), wanted, "{} on the CPU", config.id);
             assert_eq!(run(&Runtime::emulator(9), config.id), wanted, "{} on the emulated SM", config.id);
         }

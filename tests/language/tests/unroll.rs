@@ -61,7 +61,8 @@ fn constant<const U: usize, const LO: usize, const HI: usize, const STEP: usize,
     store(y, arange(32), acc);
 }
 
-/// Elements that other lanes wrote in the iteration before; sums across warps; loops in loops, both laid out several times.
+/// Elements that other lanes wrote in the iteration before; sums across warps; loops in loops, both laid out several
+/// times.
 #[tile_kernel(tune(U = [2, 3], warps = [1, 4]), grid = [1], emulate = all)]
 fn exchanged<const U: usize>(x: &[u32], y: &mut [u32], n: usize) {
     for i in range(0, n, 1).unroll(U) {

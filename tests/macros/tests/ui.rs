@@ -1,8 +1,8 @@
 //! Mistakes in kernels: one message each, at the user's token.
 //!
 //! Messages come from the compiler, so `tests/ui` is checked in this process: each file is expanded, and the errors are
-//! printed as rustc prints them. `tests/ui_rustc` has the few cases that take rustc itself. `TRYBUILD=overwrite` rewrites
-//! the expected output of both.
+//! printed as rustc prints them. `tests/ui_rustc` has the few cases that take rustc itself. `TRYBUILD=overwrite`
+//! rewrites the expected output of both.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
 use proc_macro2::{LineColumn, TokenStream, TokenTree};

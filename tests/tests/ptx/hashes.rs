@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The PTX without the parts that depend on where in its crate an entry stands.
-fn normalised(e: &Entry) -> String {
+fn normalized(e: &Entry) -> String {
     let mut out = String::new();
     let ptx = e.ptx.replace(e.name, "entry");
     let mut rest = ptx.as_str();
@@ -34,7 +34,7 @@ fn ptx_is_as_recorded() {
         return;
     }
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/ptx/rustc-{version}.txt"));
-    let hash = |e: &Entry| format!("{:016x}", SipHasher13::new().hash(normalised(e).as_bytes()));
+    let hash = |e: &Entry| format!("{:016x}", SipHasher13::new().hash(normalized(e).as_bytes()));
     let now: BTreeMap<String, String> = entries.iter().map(|e| (format!("{} {}", e.name, e.target), hash(e))).collect();
     if std::env::var_os("TILE_BLESS").is_some() {
         let text: String = now.iter().map(|(entry, hash)| format!("{entry} {hash}\n")).collect();

@@ -1,4 +1,4 @@
-//! The shape of products: how many instructions there are, and what holds the roles of a specialised program together.
+//! The shape of products: how many instructions there are, and what holds the roles of a specialized program together.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn product(e: &Entry) -> Option<[usize; 3]> {
     // Warpgroups make the transpose of a tile of few rows, of one whose right operand is computed, and of A B in tf32.
     let of_swapped =
         ["matmul_tf32_nn", "matmul_f16_", "matmul_f32_3xtf32_nn", "matmul_f32_3xtf32_nt", "batched_matmul_f32_3xtf32"];
-    let turned = e.specialised && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
+    let turned = e.specialized && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
     Some(if turned { [n, m, deep] } else { [m, n, deep] })
 }
 
@@ -76,19 +76,19 @@ fn count_products(of: impl Fn(&Entry) -> bool, instruction: &str, by_groups: boo
 
 #[test]
 fn products_by_warpgroups_are_those_of_the_tile() {
-    count_products(|e| e.specialised, "wgmma.mma_async", true);
+    count_products(|e| e.specialized, "wgmma.mma_async", true);
 }
 
 #[test]
 fn products_by_warps_are_those_of_the_tile() {
-    count_products(|e| !e.specialised && e.target == "sm_80", "mma.sync", false);
+    count_products(|e| !e.specialized && e.target == "sm_80", "mma.sync", false);
 }
 
 #[test]
 fn registers_change_hands_once() {
     let lowered = lowered();
     let mut wrong = vec![];
-    for e in entries().iter().filter(|e| e.specialised) {
+    for e in entries().iter().filter(|e| e.specialized) {
         let set = |how: &str| -> Vec<u32> {
             let numbers = e
                 .ptx
@@ -130,9 +130,9 @@ fn of_all(line: &str) -> bool {
 fn roles_meet_once() {
     let role = |l: &str| l.starts_with("setmaxnreg") || l.starts_with("mbarrier.try_wait") || l.starts_with("wgmma");
     let mut wrong = vec![];
-    for e in entries().iter().filter(|e| e.specialised) {
+    for e in entries().iter().filter(|e| e.specialized) {
         let meetings: Vec<usize> = e.ptx.lines().zip(0..).filter(|l| of_all(l.0)).map(|l| l.1).collect();
-        let roles = e.ptx.lines().position(role).expect("a specialised program has roles");
+        let roles = e.ptx.lines().position(role).expect("a specialized program has roles");
         // Those of a cluster meet again before one of them ends.
         let clusters: Vec<usize> =
             e.ptx.lines().zip(0..).filter(|l| l.0.starts_with("barrier.cluster.wait")).map(|l| l.1).collect();
@@ -154,7 +154,7 @@ fn roles_meet_once() {
 fn clusters_share_operands() {
     let lowered = lowered();
     let (entries, mut wrong) = (entries(), vec![]);
-    for e in entries.iter().filter(|e| e.specialised) {
+    for e in entries.iter().filter(|e| e.specialized) {
         let copies = |how: &str| e.count(|o| o.starts_with("cp.async.bulk.tensor") && o.contains(how));
         let (shared, told) = (copies(".multicast::cluster"), e.count(|o| o.starts_with("mapa.shared::cluster")));
         let declared = e.ptx.contains(&format!(".reqnctapercluster {}, 1, 1", e.ctas));
@@ -169,7 +169,7 @@ fn clusters_share_operands() {
             wrong.push(format!("{}: {shared} copies to all, {told} arrivals at others", e.title()));
         }
     }
-    assert!(entries.iter().any(|e| e.ctas > 1) || !entries.iter().any(|e| e.specialised));
+    assert!(entries.iter().any(|e| e.ctas > 1) || !entries.iter().any(|e| e.specialized));
     none("clusters", wrong);
 }
 
@@ -178,7 +178,7 @@ fn waits_for_mbarriers_are_loops() {
     const LOOP: [&str; 3] = ["@done bra over;", "bra again;", "over:"];
     let lowered = lowered();
     let mut wrong = vec![];
-    for e in entries().iter().filter(|e| e.specialised) {
+    for e in entries().iter().filter(|e| e.specialized) {
         let lines: Vec<&str> = e.ptx.lines().collect();
         let waits: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].starts_with("mbarrier.try_wait")).collect();
         let loops = waits.iter().filter(|&&i| lines[i - 1] == "again:" && lines[i + 1..].starts_with(&LOOP)).count();
@@ -218,7 +218,7 @@ fn ptxas_lets_products_run_on() {
     for line in report.lines().map(|l| l.trim().trim_end_matches(',')) {
         if let Some(name) = line.strip_prefix("\"entry\": ") {
             entry = name;
-        } else if let Some(value) = line.strip_prefix("\"serialised\": ") {
+        } else if let Some(value) = line.strip_prefix("\"serialized\": ") {
             known += 1;
             wrong.extend((value != "false").then(|| entry.to_string()));
         }

@@ -367,7 +367,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
         "mod.rs",
         &[
             ("device-shuffle-of-low-half", "a shuffle of 64 bits moves the low half twice"),
-            ("device-cast-pair-swapped", "two neighbours change places in a conversion"),
+            ("device-cast-pair-swapped", "two neighbors change places in a conversion"),
         ],
     ),
 ];

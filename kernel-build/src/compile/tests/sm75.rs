@@ -1,10 +1,11 @@
-//! Kernels of this repository for the oldest target, which lacks instructions that the others have: products of matrices of every
-//! type, copies ahead, atomics.
+//! Kernels of this repository for the oldest target, which lacks instructions that the others have: products of
+//! matrices of every type, copies ahead, atomics.
 
 use super::*;
 use tilewright_core::bundle::Usage;
 
-/// Kernels, the names of whose entries have a part, and what their products are made of; none where multiply-adds make them.
+/// Kernels, the names of whose entries have a part, and what their products are made of; none where multiply-adds make
+/// them.
 const KERNELS: [(&str, &str, Option<&str>); 8] = [
     ("matmul_tn", "__f16__", Some("m16n8k8.row.col.f32.f16.f16.f32")),
     ("matmul_tn", "__bf16__", None),

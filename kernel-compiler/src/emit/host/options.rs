@@ -16,8 +16,8 @@ pub struct HostOptions {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// The first configuration of each choice of types, and a set that [covers](crate::features::cover) the other features of the
-    /// kernel; all of a kernel with `emulate = all`.
+    /// The first configuration of each choice of types, and a set that [covers](crate::features::cover) the other
+    /// features of the kernel; all of a kernel with `emulate = all`.
     #[default]
     Chosen,
     All,

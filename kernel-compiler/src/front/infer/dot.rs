@@ -83,10 +83,7 @@ impl Infer<'_> {
                 return self.error(
                     Code::Precision,
                     at,
-                    format!(
-                        "the precision is one of products of f32, products of {} are exact: leave it out",
-                        ta.dtype
-                    ),
+                    format!("{} products have no precision option: remove it", ta.dtype),
                 );
             }
             precision => precision.map(|(p, _)| p),

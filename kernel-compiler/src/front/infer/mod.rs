@@ -35,7 +35,7 @@ pub use builtins::BUILTINS;
 pub use options::OPTIONS;
 
 use crate::diag::{Code, Diagnostics, Reported, Result, Span};
-use crate::dtype::{DType, in_message, in_source};
+use crate::dtype::{DType, in_message};
 use crate::front::ast;
 use crate::front::ast::{Choice, Config, Const, Kernel, ParamKind};
 use crate::front::infer::jumps::{Exit, Frame};
@@ -275,7 +275,7 @@ impl<'a> Infer<'a> {
                         span,
                         format!(
                             "expected {wanted}, found the float {x}: write an integer, or convert with `as {}`",
-                            in_source(dtype)
+                            in_message(dtype)
                         ),
                     );
                 }
@@ -289,12 +289,20 @@ impl<'a> Infer<'a> {
                 let found = self.describe(v);
                 return self.error(Code::TypeMismatch, span, format!("expected {wanted}, found {found}"));
             }
+            Val::Shared(_) => {
+                let found = self.describe(v);
+                return self.error(
+                    Code::TypeMismatch,
+                    span,
+                    format!("expected {wanted}, found {found}: write `load(s, i)`"),
+                );
+            }
             _ => {
                 let found = self.describe(v);
                 return self.error(
                     Code::TypeMismatch,
                     span,
-                    format!("expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`", in_source(dtype)),
+                    format!("expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`", in_message(dtype)),
                 );
             }
         };
@@ -356,7 +364,7 @@ impl<'a> Infer<'a> {
                         span,
                         format!(
                             "expected {wanted}, found {found}: convert with `.to::<{}>()` or `as`",
-                            in_source(dtype)
+                            in_message(dtype)
                         ),
                     );
                 }

@@ -1,7 +1,8 @@
-//! Two operands of one operation: their dtypes agree, their ranks agree. A mistake is reported at the operand to change.
+//! Two operands of one operation: their dtypes agree, their ranks agree. A mistake is reported at the operand to
+//! change.
 
 use crate::diag::{Code, Reported, Result};
-use crate::dtype::{DType, in_source};
+use crate::dtype::{DType, in_message};
 use crate::front::ast::Expr;
 use crate::front::infer::{Infer, Val};
 use crate::front::print::{self, Level};
@@ -91,7 +92,7 @@ impl Infer<'_> {
 
 /// A conversion of an expression, as a message spells it.
 fn converted(e: &Expr, to: DType) -> String {
-    applied(e, &format!(".to::<{}>()", in_source(to)))
+    applied(e, &format!(".to::<{}>()", in_message(to)))
 }
 
 /// A method behind an expression, or behind dots where that is long.

@@ -172,7 +172,7 @@ impl Infer<'_> {
                 name.span().into(),
                 "a `dot` has one precision: `.tf32()`, `.tf32x3()`, `.bf16x3()` or `.bf16x6()`",
             )),
-            _ if again => Some((name.span().into(), "this option is said twice")),
+            _ if again => Some((name.span().into(), "duplicate option")),
             _ => None,
         };
         if let Some((at, message)) = twice {

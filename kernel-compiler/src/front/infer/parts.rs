@@ -223,7 +223,7 @@ impl Infer<'_> {
             return self.error(
                 Code::PartOfTile,
                 c.span,
-                format!("a part goes to a multiple of its extent: {len} elements at {at}"),
+                format!("a part of {len} elements must start at a multiple of {len}, found {at}"),
             );
         }
         // The part again and again along the axis; the place says which of its copies counts.

@@ -217,8 +217,8 @@ impl Infer<'_> {
         Ok(Combine::Closure { a, b, body, results })
     }
 
-    /// What a closure computes of scalars: the values that it defines, and its results. `finish` takes these out of what
-    /// the closure gives.
+    /// What a closure computes of scalars: the values that it defines, and its results. `finish` takes these out of
+    /// what the closure gives.
     pub(super) fn scalar_code(
         &mut self,
         f: &Closure,

@@ -193,11 +193,7 @@ fn kind(e: &syn::Expr, span: Span, d: &Diagnostics) -> Result<ExprKind> {
             },
             syn::UnOp::Not(_) => ExprKind::Unary(UnaryOp::Not, boxed(&u.expr, d)),
             _ => {
-                return Err(d.error(
-                    Code::Dereference,
-                    span,
-                    "nothing is dereferenced: `load` reads memory, `x * x` is a power",
-                ));
+                return Err(d.error(Code::Dereference, span, "pointers are not dereferenced: use `load`"));
             }
         },
         syn::Expr::Binary(b) => binary(b, d)?,

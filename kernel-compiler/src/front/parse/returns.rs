@@ -142,7 +142,8 @@ impl Returns<'_> {
     }
     }
 
-    /// The value of a statement with a `return` and of what follows it. `continued` is what follows a branch that goes on.
+    /// The value of a statement with a `return` and of what follows it. `continued` is what follows a branch that goes
+    /// on.
     fn split(&self, e: Expr, continued: &dyn Fn(Option<Expr>) -> Result<Block>) -> Result<Option<Expr>> {
         let span = e.span;
         let branch = |b: Expr| -> Result<Block> {

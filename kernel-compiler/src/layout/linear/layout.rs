@@ -193,9 +193,9 @@ impl Layout {
         Some(out)
     }
 
-    /// The same warps with the elements of a warp dealt anew, so that neighbouring lanes have neighbours along `dim`, as
-    /// many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec`
-    /// neighbours.
+    /// The same warps with the elements of a warp dealt anew, so that neighboring lanes have neighbors along `dim`,
+    /// as many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec`
+    /// neighbors.
     pub fn coalesced(&self, dim: usize, vec: usize) -> Layout {
         let (mut out, kept) = (self.clone(), log2(vec));
         for lane in 0..LANE_BITS.min((self.dims[dim] - kept) as usize) {
@@ -211,7 +211,7 @@ impl Layout {
         out
     }
 
-    /// The layout of pairs of elements, where registers are pairs of neighbours along the last dimension that has two.
+    /// The layout of pairs of elements, where registers are pairs of neighbors along the last dimension that has two.
     pub fn pairs(&self) -> Option<Layout> {
         let paired = self.regs.first() == Some(&1) && self.inputs().skip(1).all(|b| b & 1 == 0);
         paired.then(|| {

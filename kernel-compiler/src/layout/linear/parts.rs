@@ -13,7 +13,8 @@ pub struct Convert {
 }
 
 impl Layout {
-    /// Of two tiles of this layout side by side in a new last dimension: register `2 r + i` is register `r` of tile `i`.
+    /// Of two tiles of this layout side by side in a new last dimension: register `2 r + i` is register `r` of tile
+    /// `i`.
     pub fn join(&self) -> Layout {
         let mut dims = self.dims().to_vec();
         dims.push(1);
@@ -22,8 +23,8 @@ impl Layout {
         layout.with_regs(regs)
     }
 
-    /// Of the part of `extent` elements from `start` on along an axis, where the bits of the index that tell parts apart
-    /// are bits of registers. Else a layout to convert to first.
+    /// Of the part of `extent` elements from `start` on along an axis, where the bits of the index that tell parts
+    /// apart are bits of registers. Else a layout to convert to first.
     pub fn slice(&self, axis: usize, extent: usize, start: usize) -> Result<Derived, Box<Convert>> {
         let (kept, low) = (extent.trailing_zeros(), shift(self.dims(), axis));
         let wanted: Vec<u32> = (kept..self.dims()[axis]).map(|i| 1 << (low + i)).collect();

@@ -1,8 +1,8 @@
 //! How a scan along an axis follows from a layout.
 //!
-//! The bits of the index along the axis, lowest first, stand for registers, lanes or warps. Bits of one kind that follow
-//! each other are a level. A level scans the totals of the level below, and gives each of these the combination of the
-//! ones before it. So the lowest bits are combined first, and the order along the axis is kept.
+//! The bits of the index along the axis, lowest first, stand for registers, lanes or warps. Bits of one kind that
+//! follow each other are a level. A level scans the totals of the level below, and gives each of these the combination
+//! of the ones before it. So the lowest bits are combined first, and the order along the axis is kept.
 
 use super::layout::{Layout, shift};
 use super::matrix::{deposit_bits, gather};
@@ -128,7 +128,7 @@ impl Layout {
         Some(Scan { items, item_of, levels })
     }
 
-    /// The layout of the totals of `1 << bits` neighbours along an axis: every thread that had one of them has it.
+    /// The layout of the totals of `1 << bits` neighbors along an axis: every thread that had one of them has it.
     fn without_low_bits(&self, axis: usize, bits: u32) -> Layout {
         let (low, high) = (shift(self.dims(), axis), shift(self.dims(), axis) + bits);
         let mut dims = self.dims().to_vec();
@@ -138,7 +138,7 @@ impl Layout {
         layout.with_regs(regs)
     }
 
-    /// Along the axis first, as many neighbours in a thread as it has registers.
+    /// Along the axis first, as many neighbors in a thread as it has registers.
     pub fn along(&self, axis: usize) -> Layout {
         let order: Vec<usize> = [axis].into_iter().chain((0..self.rank()).rev().filter(|&d| d != axis)).collect();
         Layout::blocked(&self.shape(), &order, self.regs().min(1 << self.dims()[axis]), self.warps())

@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn pairs_are_neighbours(l in tile().prop_flat_map(|(shape, warps)| blocked(shape, warps))) {
+    fn pairs_are_neighbors(l in tile().prop_flat_map(|(shape, warps)| blocked(shape, warps))) {
         if let Some(pairs) = l.pairs() {
             prop_assert_eq!(pairs.bits(), l.bits() - 1);
             prop_assert_eq!(pairs.shape().iter().product::<usize>() * 2, 1 << l.bits());
@@ -505,11 +505,11 @@ fn terms_are_few() {
     assert_eq!(parts(&[0, 0b101101]), [(1, 1, 45)]);
 }
 
-/// Accumulators of `mma.sync` for stores of single elements: a warp's lanes have neighbours of a row, and the way there
+/// Accumulators of `mma.sync` for stores of single elements: a warp's lanes have neighbors of a row, and the way there
 /// stays in the warp.
 #[test]
 fn stores_of_single_elements_follow_rows() {
-    // 32 rows by 64 columns of a warp: pairs of neighbours and 4 lanes of a row, 8 lanes of a column.
+    // 32 rows by 64 columns of a warp: pairs of neighbors and 4 lanes of a row, 8 lanes of a column.
     let acc = Layout::new(&[32, 128], vec![1, 1 << 10, 8, 16, 32, 1 << 11], [2, 4, 1 << 7, 1 << 8, 1 << 9], vec![64]);
     let rows = acc.coalesced(1, 1);
     assert_eq!(rows.lane_bases(), &[1, 2, 4, 8, 16]);

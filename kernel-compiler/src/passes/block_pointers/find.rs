@@ -57,7 +57,7 @@ pub fn find(
     let mut begins = Origins::new(f, sums);
     let index = sums.of(index).ok_or(INDEX)?;
     let strides = strides(&index).ok_or(INDEX)?;
-    let (unit, word) = neighbours(&strides, flipped)
+    let (unit, word) = neighbors(&strides, flipped)
         .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
     // From here on the stride of the contiguous dimension is 1.
     let known = |s: &Polynomial| if let Some(word) = word { s.with_one(word) } else { s.clone() };
@@ -134,7 +134,7 @@ pub fn find(
 }
 
 /// The contiguous dimension, and the argument word that must be 1 for it, where the strides leave that open.
-fn neighbours(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
+fn neighbors(strides: &[Number; 2], flipped: bool) -> Option<(usize, Option<usize>)> {
     let one = Number::constant(1);
     match [strides[0] == one, strides[1] == one] {
         [_, true] => Some((1, None)),

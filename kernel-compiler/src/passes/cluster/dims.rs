@@ -5,8 +5,8 @@ use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};
 use proc_macro2::Span;
 
-/// The rule that a program breaks, why it cannot be partitioned, and the place of the obstacle; none if the program lacks
-/// something.
+/// The rule that a program breaks, why it cannot be partitioned, and the place of the obstacle; none if the program
+/// lacks something.
 pub(super) type Refused = (Code, &'static str, Option<Span>);
 
 /// The dimensions of tiles. Dimensions with the same rows or columns are in one class.

@@ -60,7 +60,7 @@ fn printing() {
 }
 
 fn atomics<T: Mem, const OP: u32>(start: T, values: &[T]) -> (T, Vec<T>) {
-    let mut cell = [start; 2]; // a 16-bit float has a neighbour that must stay
+    let mut cell = [start; 2]; // a 16-bit float has a neighbor that must stay
     let addr = cell.as_mut_ptr() as u64 + T::BYTES as u64;
     // SAFETY: the second of the cells.
     let old = unsafe { atomic::<T, OP>(&[values.len()], |_| addr, |_| true, |i| values[i]) };
@@ -172,7 +172,7 @@ unsafe fn store_to_the_same(program: &Program, words: &[u64]) {
     }
 }
 
-/// Under Miri this is undefined behaviour where a load or a store is not atomic.
+/// Under Miri this is undefined behavior where a load or a store is not atomic.
 #[test]
 fn programs_that_store_to_one_element_leave_the_value_of_one() {
     let (mut shared, mut wrong) = ([0u16; 100], 0u64);

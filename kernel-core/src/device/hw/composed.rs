@@ -1,5 +1,6 @@
 //! The product of a warp's fragments by instructions that are smaller. Of these fragments lane `4·g + t` has
-//! - of A the words `t` and `t + 4` of the depth of rows `g` and `g + 8`: `[(g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)]`
+//! - of A the words `t` and `t + 4` of the depth of rows `g` and `g + 8`:
+//!   `[(g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4)]`
 //! - of B the same of column `g`
 //! - of the accumulators rows `g` and `g + 8` of columns `2·t` and `2·t + 1`, row by row
 //!

@@ -14,7 +14,7 @@ pub fn mbarrier_init(bar: u32, arrivals: u32, site: u32) {
 /// Prefetches a tensor map; nothing here.
 pub fn prefetch_map(_map: u64) {}
 
-/// Makes the mbarriers that this thread has initialised visible to the asynchronous proxy.
+/// Makes the mbarriers that this thread has initialized visible to the asynchronous proxy.
 pub fn mbarriers_ready(_site: u32) {
     step::mbarriers_ready()
 }
@@ -52,8 +52,8 @@ pub unsafe fn tma_load<const RANK: usize, const HINT: u32>(dst: u32, map: u64, a
     unsafe { step::tma_load(dst, map, &at, bar, site) }
 }
 
-/// As [`tma_load`], to the same place in every CTA of the cluster whose bit is in `ctas`; the bytes count at the mbarrier
-/// at the same place in each of them.
+/// As [`tma_load`], to the same place in every CTA of the cluster whose bit is in `ctas`; the bytes count at the
+/// mbarrier at the same place in each of them.
 ///
 /// # Safety
 /// As [`step::tma_load`].
@@ -151,7 +151,8 @@ pub fn wgmma_wait_previous(site: u32) {
     step::wgmma_wait(1, &mut [], site)
 }
 
-/// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then. All that are waited for are given.
+/// Waits until all but `PENDING` groups of products are complete; they change the accumulators until then. All that are
+/// waited for are given.
 pub fn wgmma_wait<D: Mem, const PENDING: u32, const R: usize, const N: usize>(acc: &mut [D; R], site: u32) {
     const { assert!(D::BYTES == 4, "accumulators are f32 or i32") };
     // SAFETY: D is a scalar of 4 bytes, of which all bit patterns are valid. Its R registers are R words, and borrowed.

@@ -5,7 +5,7 @@
 //! [`emulator::launch`](crate::emulator::launch), and the emulated SM checks offsets into shared memory, barriers and
 //! the threads that meet. In PTX nothing checks them: the compiler that writes lowered code vouches that
 //! - offsets into shared memory, with the bytes that a step accesses there, lie in what the entry is launched with;
-//! - an mbarrier is initialised before it is used, in a thread block that has not ended;
+//! - an mbarrier is initialized before it is used, in a thread block that has not ended;
 //! - a step of a warp, a warpgroup, a block or a cluster is reached by all of its threads.
 //!
 //! Steps that take addresses of global memory or of tensor maps, which the emulated SM cannot always check, are

@@ -1,4 +1,4 @@
-//! Special registers, synchronisation and debugging in PTX.
+//! Special registers, synchronization and debugging in PTX.
 
 use core::arch::asm;
 use core::arch::nvptx;

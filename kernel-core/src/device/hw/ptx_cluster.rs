@@ -9,7 +9,7 @@ use crate::scalar::Scalar as Mem;
 #[inline(always)]
 pub fn mbarrier_arrive_at(bar: u32, rank: u32, ok: bool, _site: u32) {
     // A release to the cluster would be a `MEMBAR`; what was read was waited for, and nothing else is told.
-    // SAFETY: the contract of `hw`: the barrier was initialised, and the block has not ended.
+    // SAFETY: the contract of `hw`: the barrier was initialized, and the block has not ended.
     unsafe {
         asm!(
             "{{",

@@ -30,7 +30,7 @@ pub fn mbarriers_ready(_site: u32) {
 
 #[inline(always)]
 pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
-    // SAFETY: the contract of `hw`: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialized.
     unsafe {
         asm!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};", in(reg32) shared(bar), in(reg32) bytes, options(nostack))
     }
@@ -39,7 +39,7 @@ pub fn mbarrier_expect(bar: u32, bytes: u32, _site: u32) {
 /// Arrives where `ok`. Without a branch: steps of whole warps come next, which LLVM must not copy into its arms.
 #[inline(always)]
 pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
-    // SAFETY: the contract of `hw`: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialized.
     unsafe {
         asm!("{{", ".reg .pred ok;", "setp.ne.u32 ok, {ok}, 0;", "@ok mbarrier.arrive.shared::cta.b64 _, [{bar}];", "}}", ok = in(reg32) ok as u32, bar = in(reg32) shared(bar), options(nostack))
     }
@@ -49,7 +49,7 @@ pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
 pub fn mbarrier_wait(bar: u32, parity: u32, _site: u32) {
     let bar = shared(bar);
     // The loop is in PTX: seen by LLVM it could be turned, peeled or merged with another.
-    // SAFETY: the contract of `hw`: the barrier was initialised.
+    // SAFETY: the contract of `hw`: the barrier was initialized.
     unsafe {
         asm!(
             "{{",
@@ -77,7 +77,8 @@ pub fn group_barrier(id: u32, threads: u32, _site: u32) {
     unsafe { barrier_of(id, threads) }
 }
 
-/// `condition`, in a way that LLVM cannot see through: no branch on it is decided, nor code before it copied, ahead of here.
+/// `condition`, in a way that LLVM cannot see through: no branch on it is decided, nor code before it copied, ahead of
+/// here.
 #[inline(always)]
 pub fn opaque(condition: bool) -> bool {
     opaque_word(condition as u32) != 0
@@ -125,7 +126,8 @@ pub fn set_registers<const INCREASE: bool, const N: u32>(_site: u32) {
 /// Fetches a tensor map before it is needed.
 #[inline(always)]
 pub fn prefetch_map(map: u64) {
-    // SAFETY: a prefetch has no effect but on caches; of an address that is no map it is a fault of the launch, not an access.
+    // SAFETY: a prefetch has no effect but on caches; of an address that is no map it is a fault of the launch, not an
+    // access.
     unsafe { asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack)) }
 }
 
@@ -233,8 +235,8 @@ pub fn tma_store_wait(_site: u32) {
 #[inline(always)]
 pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
     let (dst, taken) = (shared(dst), if ok { BYTES } else { 0 });
-    // SAFETY: the caller allows the access where `ok`, and `taken` is 0 elsewhere; by the contract of `hw` the destination is
-    // in the program's shared memory.
+    // SAFETY: the caller allows the access where `ok`, and `taken` is 0 elsewhere; by the contract of `hw` the
+    // destination is in the program's shared memory.
     unsafe {
         match BYTES {
             16 => {
@@ -292,7 +294,8 @@ pub fn wgmma_commit(_site: u32) {
     unsafe { asm!("wgmma.commit_group.sync.aligned;", options(nostack)) }
 }
 
-/// Instructions name their registers one by one: `$macro!([0 1 ..], rest)` with as many as the accumulators of `n` columns.
+/// Instructions name their registers one by one: `$macro!([0 1 ..], rest)` with as many as the accumulators of `n`
+/// columns.
 macro_rules! columns {
     (8, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3], 8, $($rest)*) };
     (16, $then:ident, $($rest:tt)*) => { $then!([0 1 2 3 4 5 6 7], 16, $($rest)*) };
@@ -484,7 +487,8 @@ pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [
             )
         };
     }
-    // SAFETY: four registers of 32 bits, by the assertion above. By the contract of `hw` every lane of the warp reaches it.
+    // SAFETY: four registers of 32 bits, by the assertion above. By the contract of `hw` every lane of the warp reaches
+    // it.
     unsafe {
         match const { repr::<A>() } {
             Repr::F16 => product!("m16n8k16.row.col.f32.f16.f16.f32"),

@@ -64,7 +64,7 @@ fn stages_that_threads_read() {
         assert_eq!(run(refill::<0, 1>, seed).as_ref(), Ok(&want));
         assert_eq!(run(refill::<1, 1>, seed).as_ref(), Ok(&want));
         let f = run(refill::<2, 1>, seed).unwrap_err();
-        assert!(matches!((f.kind, f.site), (Kind::SharedUninitialised | Kind::AsyncRace, 50)), "{f}");
+        assert!(matches!((f.kind, f.site), (Kind::SharedUninitialized | Kind::AsyncRace, 50)), "{f}");
         // What was loaded before the arrival may not have been read yet.
         let f = run(refill::<0, 3>, seed).unwrap_err();
         assert!(
@@ -169,7 +169,7 @@ fn products_see_what_was_fenced() {
     launch().fails(product_of_own::<true, 2>, Kind::MissingProxyFence, 78);
 }
 
-/// Tiles of 4 bytes a thread, copied two groups ahead; each thread reads its neighbour's.
+/// Tiles of 4 bytes a thread, copied two groups ahead; each thread reads its neighbor's.
 unsafe fn copies<const PENDING: u32, const BARRIER: bool>(s: &[u64]) {
     let [source, out] = *s else { unreachable!() };
     let t = d::thread();
@@ -301,7 +301,7 @@ unsafe fn some_warps<const HOW: u32>(_: &[u64]) {
 fn barriers_of_some_warps() {
     for seed in 0..6 {
         program(96, 256).seed(seed).passes(some_warps::<0>);
-        let launch = || program(96, 256).seed(seed).options(|o| o.uninitialised = false);
+        let launch = || program(96, 256).seed(seed).options(|o| o.uninitialized = false);
         for kernel in [some_warps::<1> as Run, some_warps::<5>] {
             let f = launch().run(kernel).unwrap_err();
             assert_eq!(f.kind, Kind::SharedRace, "{f}");
@@ -345,7 +345,7 @@ fn order_passes_through_mbarriers() {
     for seed in 0..6 {
         program(128, 256).seed(seed).passes(passed_on::<0>);
         for kernel in [passed_on::<1> as Run, passed_on::<2>] {
-            let f = program(128, 256).seed(seed).options(|o| o.uninitialised = false).run(kernel).unwrap_err();
+            let f = program(128, 256).seed(seed).options(|o| o.uninitialized = false).run(kernel).unwrap_err();
             assert_eq!(f.kind, Kind::SharedRace, "{f}");
         }
     }

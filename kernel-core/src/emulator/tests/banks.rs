@@ -49,7 +49,7 @@ fn equal_words_do_not_conflict() {
     assert_eq!(f.message, "loads take 2 wavefronts instead of 1, 1 of 1 instructions conflict, the worst 2-way");
 }
 
-/// Half of the lanes do something else in between: the others' instructions are still recognised.
+/// Half of the lanes do something else in between: the others' instructions are still recognized.
 unsafe fn some_lanes_more(_: &[u64]) {
     let t = d::thread();
     d::shared_store::<u32, 4, 1>(|r| (t + 32 * r as u32) * 4, |_| true, |_| t, 30);

@@ -145,7 +145,7 @@ fn barriers_of_a_cluster_take_every_thread() {
 }
 
 const NONE: u32 = 0;
-const NOT_INITIALISED: u32 = 1;
+const NOT_INITIALIZED: u32 = 1;
 /// Only a barrier of the CTA comes after.
 const NOT_SYNCED: u32 = 2;
 const NO_SUCH_CTA: u32 = 3;
@@ -162,7 +162,7 @@ const BAR: u32 = 1024;
 unsafe fn reaches<const LOAD: bool, const DEFECT: u32>(s: &[u64]) {
     let [_, map] = *s else { unreachable!() };
     let (t, rank) = (d::thread(), h::cluster_rank());
-    if t == 3 && (DEFECT != NOT_INITIALISED || rank == 0) {
+    if t == 3 && (DEFECT != NOT_INITIALIZED || rank == 0) {
         h::mbarrier_init(BAR, 1, 50);
         if DEFECT != NOT_READY {
             h::mbarriers_ready(51);
@@ -174,7 +174,7 @@ unsafe fn reaches<const LOAD: bool, const DEFECT: u32>(s: &[u64]) {
         h::cluster_sync(52)
     }
     if LOAD {
-        if t == 4 && DEFECT != NOT_INITIALISED {
+        if t == 4 && DEFECT != NOT_INITIALIZED {
             h::mbarrier_expect(BAR, 1024, 53);
         }
         if rank == 0 && t == 5 {
@@ -189,7 +189,7 @@ unsafe fn reaches<const LOAD: bool, const DEFECT: u32>(s: &[u64]) {
         let who = rank == 0 && t == 5;
         h::mbarrier_arrive_at(BAR, if DEFECT == NO_SUCH_CTA { 2 } else { 1 }, who, 55);
     }
-    if DEFECT != NO_LAST_WAIT && DEFECT != NO_LAST_SYNC && t == 6 && (LOAD || rank == 1) && DEFECT != NOT_INITIALISED {
+    if DEFECT != NO_LAST_WAIT && DEFECT != NO_LAST_SYNC && t == 6 && (LOAD || rank == 1) && DEFECT != NOT_INITIALIZED {
         h::mbarrier_wait(BAR, 0, 56);
     }
     if DEFECT != NO_LAST_WAIT && DEFECT != NO_LAST_SYNC || DEFECT == NO_LAST_WAIT && !LOAD {
@@ -223,14 +223,14 @@ fn what_reaches_into_another_cta() {
 }
 
 #[test]
-fn mbarriers_of_other_ctas_are_initialised() {
-    let place = "thread 5 of CTA 0: the mbarrier at CTA 1's shared byte 1024 is not initialised";
-    reach_fails(reaches::<false, NOT_INITIALISED>, Kind::Mbarrier, 55, place);
-    reach_fails(reaches::<true, NOT_INITIALISED>, Kind::Mbarrier, 54, place);
-    reach_fails(reaches::<true, WRONG_MBARRIER>, Kind::Mbarrier, 54, "CTA 0's shared byte 1032 is not initialised");
+fn mbarriers_of_other_ctas_are_initialized() {
+    let place = "thread 5 of CTA 0: the mbarrier at CTA 1's shared byte 1024 is not initialized";
+    reach_fails(reaches::<false, NOT_INITIALIZED>, Kind::Mbarrier, 55, place);
+    reach_fails(reaches::<true, NOT_INITIALIZED>, Kind::Mbarrier, 54, place);
+    reach_fails(reaches::<true, WRONG_MBARRIER>, Kind::Mbarrier, 54, "CTA 0's shared byte 1032 is not initialized");
     reach_fails(reaches::<true, NOT_READY>, Kind::Mbarrier, 54, "no mbarriers_ready");
-    reach_fails(reaches::<false, NOT_SYNCED>, Kind::Mbarrier, 55, "initialised");
-    reach_fails(reaches::<true, NOT_SYNCED>, Kind::Mbarrier, 54, "initialised");
+    reach_fails(reaches::<false, NOT_SYNCED>, Kind::Mbarrier, 55, "initialized");
+    reach_fails(reaches::<true, NOT_SYNCED>, Kind::Mbarrier, 54, "initialized");
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn ctas_store_to_each_other() {
         fails(exchanges::<NO_SUCH_CTA>, Kind::Protocol, 81, "CTA 4 of a cluster of 4");
         fails(exchanges::<NO_LAST_SYNC>, Kind::EndedCta, 81, "nothing orders this before the end of CTA");
         let f = run(exchanges::<UNORDERED>, seed).unwrap_err();
-        assert!([Kind::SharedRace, Kind::SharedUninitialised].contains(&f.kind) && [81, 83].contains(&f.site), "{f}");
+        assert!([Kind::SharedRace, Kind::SharedUninitialized].contains(&f.kind) && [81, 83].contains(&f.site), "{f}");
     }
 }
 
@@ -356,7 +356,7 @@ fn boxes_that_two_ctas_read() {
         let f = run(refill::<OWN_RELEASE>, seed).unwrap_err();
         assert!(f.kind == Kind::AsyncRace && f.site == 65 && f.message.contains("at CTA 1's shared byte"), "{f}");
         let f = run(refill::<NO_WAIT>, seed).unwrap_err();
-        assert!(matches!((f.kind, f.site), (Kind::AsyncRace | Kind::SharedUninitialised, 68)), "{f}");
+        assert!(matches!((f.kind, f.site), (Kind::AsyncRace | Kind::SharedUninitialized, 68)), "{f}");
         assert!(
             f.message.starts_with("thread ")
                 && f.message.contains(" of CTA 1: load of 16 bytes at CTA 1's shared byte"),

@@ -139,7 +139,7 @@ fn stages_are_free_in_both() {
 fn both_wait_for_full_stages() {
     ring_fails(
         ring::<NO_FULL_WAIT>,
-        &[Kind::AsyncRace, Kind::SharedUninitialised],
+        &[Kind::AsyncRace, Kind::SharedUninitialized],
         &[23],
         " of CTA 1: wgmma of 16 bytes at CTA 1's",
     );

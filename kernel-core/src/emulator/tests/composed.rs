@@ -1,5 +1,5 @@
-//! Products of fragments by smaller steps, against those of the whole step. The smaller ones are written here from the fragment
-//! layouts in the PTX manual, element by element.
+//! Products of fragments by smaller steps, against those of the whole step. The smaller ones are written here from the
+//! fragment layouts in the PTX manual, element by element.
 
 use super::*;
 use crate::device::hw::{self as h, composed};

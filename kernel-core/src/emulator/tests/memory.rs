@@ -51,8 +51,8 @@ fn read_only_memory() {
 fn global_memory_that_nobody_wrote() {
     let (mut x, mut y) = (vec![3u16; 64], vec![0u16; 64]);
     program(64, 0).write(&mut x).fresh(&mut y).scalar(64).passes(copy::<false>);
-    program(64, 0).fresh(&mut x).fresh(&mut y).scalar(64).fails(copy::<false>, Kind::GlobalUninitialised, 10);
-    program(64, 0).fresh(&mut x).fresh(&mut y).scalar(64).options(|o| o.uninitialised = false).passes(copy::<false>);
+    program(64, 0).fresh(&mut x).fresh(&mut y).scalar(64).fails(copy::<false>, Kind::GlobalUninitialized, 10);
+    program(64, 0).fresh(&mut x).fresh(&mut y).scalar(64).options(|o| o.uninitialized = false).passes(copy::<false>);
 }
 
 /// Groups of four from an address that may not be aligned to them.
@@ -84,12 +84,12 @@ unsafe fn shared(s: &[u64]) {
 #[test]
 fn shared_memory_that_nobody_wrote() {
     program(32, 512).scalar(99).scalar(0).passes(shared);
-    let f = program(32, 512).scalar(2).scalar(0).fails(shared, Kind::SharedUninitialised, 32);
+    let f = program(32, 512).scalar(2).scalar(0).fails(shared, Kind::SharedUninitialized, 32);
     assert_eq!(f.threads, [8]);
     // What an earlier program left does not count.
     program(32, 512).grid(4).scalar(2).scalar(0).seed(3).options(|o| o.banks = false).fails(
         shared,
-        Kind::SharedUninitialised,
+        Kind::SharedUninitialized,
         32,
     );
 }

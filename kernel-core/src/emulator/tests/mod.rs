@@ -94,14 +94,14 @@ impl<'a> Launch<'a> {
         self
     }
 
-    fn region<T>(mut self, start: *const T, len: usize, mutable: bool, initialised: bool) -> Self {
+    fn region<T>(mut self, start: *const T, len: usize, mutable: bool, initialized: bool) -> Self {
         let name = format!("p{}", self.regions.len());
         let bytes = (len * size_of::<T>()) as u64;
         self.regions.push(Region {
             start: start as u64,
             bytes,
             mutable,
-            initialised,
+            initialized,
             pdl: false,
             name,
             element: size_of::<T>() as u32,
@@ -117,7 +117,7 @@ impl<'a> Launch<'a> {
         self.region(data.as_mut_ptr(), data.len(), true, true)
     }
 
-    /// Memory that counts as not initialised.
+    /// Memory that counts as not initialized.
     fn fresh<T>(self, data: &'a mut [T]) -> Self {
         self.region(data.as_mut_ptr(), data.len(), true, false)
     }
@@ -130,8 +130,9 @@ impl<'a> Launch<'a> {
         let words: Vec<u64> = self.regions.iter().map(|r| r.start).chain(self.scalars).collect();
         let shape =
             Shape { threads: self.threads, shared_bytes: self.shared, grid: [self.grid, 1, 1], ctas: self.ctas };
-        // SAFETY: the regions are buffers that the launch borrows, mutably where they are written, and all that the machine
-        // lets a kernel reach: none has an unknown extent. The tensor maps of the argument words are of the tests' own.
+        // SAFETY: the regions are buffers that the launch borrows, mutably where they are written, and all that the
+        // machine lets a kernel reach: none has an unknown extent. The tensor maps of the argument words are of the
+        // tests' own.
         unsafe { launch(program, shape, &words, &self.regions, &self.options) }
     }
 

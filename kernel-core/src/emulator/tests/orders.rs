@@ -141,7 +141,7 @@ fn what_begins_early_waits_before_it_touches_what_others_may() {
     program(32, 0).read(&x).read(&y).write(&mut z).passes(begins_early::<NEVER>);
 }
 
-/// A thread with a frame of a megabyte, as lowered code has it where nothing is optimised.
+/// A thread with a frame of a megabyte, as lowered code has it where nothing is optimized.
 #[inline(never)]
 unsafe fn large_frame<const WORDS: usize>(s: &[u64]) {
     let mut registers = [d::thread(); WORDS];

@@ -3,8 +3,8 @@
 use super::*;
 use crate::device as d;
 
-/// Each thread writes a word and reads its neighbour's.
-unsafe fn neighbour<const SYNC: u32>(s: &[u64]) {
+/// Each thread writes a word and reads its neighbor's.
+unsafe fn neighbor<const SYNC: u32>(s: &[u64]) {
     let t = d::thread();
     d::shared_store::<u32, 1, 1>(|_| t * 4, |_| true, |_| t, 10);
     match SYNC {
@@ -13,7 +13,7 @@ unsafe fn neighbour<const SYNC: u32>(s: &[u64]) {
         3 => _ = d::shuffle_xor(t, 1, 11),
         _ => {}
     }
-    // The neighbour within the warp, or within the program.
+    // The neighbor within the warp, or within the program.
     let other = if s[0] == 0 { t ^ 1 } else { t ^ 32 };
     d::shared_load::<u32, 1, 1>(|_| other * 4, |_| true, 12);
 }
@@ -26,27 +26,27 @@ const SHUFFLE: u32 = 3;
 #[test]
 fn shared_write_then_read() {
     for (far, kernels) in
-        [(0, [neighbour::<BLOCK> as Run, neighbour::<WARP>]), (1, [neighbour::<BLOCK>, neighbour::<BLOCK>])]
+        [(0, [neighbor::<BLOCK> as Run, neighbor::<WARP>]), (1, [neighbor::<BLOCK>, neighbor::<BLOCK>])]
     {
         for run in kernels {
             program(64, 256).scalar(far).passes(run);
         }
     }
-    // In ascending order a thread reads before its neighbour has written.
-    let racy = |far| program(64, 256).scalar(far).options(|o| o.uninitialised = false);
-    let f = racy(1).fails(neighbour::<NONE>, Kind::SharedRace, 10);
+    // In ascending order a thread reads before its neighbor has written.
+    let racy = |far| program(64, 256).scalar(far).options(|o| o.uninitialized = false);
+    let f = racy(1).fails(neighbor::<NONE>, Kind::SharedRace, 10);
     assert_eq!((f.other_site, f.threads), (Some(12), vec![32, 0]));
-    let f = racy(0).fails(neighbour::<NONE>, Kind::SharedRace, 10);
+    let f = racy(0).fails(neighbor::<NONE>, Kind::SharedRace, 10);
     assert_eq!((f.other_site, f.threads), (Some(12), vec![1, 0]));
-    racy(1).fails(neighbour::<WARP>, Kind::SharedRace, 10);
-    let f = program(64, 256).scalar(1).fails(neighbour::<NONE>, Kind::SharedUninitialised, 12);
+    racy(1).fails(neighbor::<WARP>, Kind::SharedRace, 10);
+    let f = program(64, 256).scalar(1).fails(neighbor::<NONE>, Kind::SharedUninitialized, 12);
     assert_eq!(f.threads, [0]);
 }
 
 #[test]
 fn shuffles_order_memory_only_on_request() {
-    program(64, 256).scalar(0).fails(neighbour::<SHUFFLE>, Kind::SharedRace, 12);
-    program(64, 256).scalar(0).options(|o| o.shuffles_order_memory = true).passes(neighbour::<SHUFFLE>);
+    program(64, 256).scalar(0).fails(neighbor::<SHUFFLE>, Kind::SharedRace, 12);
+    program(64, 256).scalar(0).options(|o| o.shuffles_order_memory = true).passes(neighbor::<SHUFFLE>);
 }
 
 /// A buffer used twice: the second round's writes must wait for the first round's reads.
@@ -94,7 +94,7 @@ fn readers_of_other_warps_are_remembered() {
     }
 }
 
-/// Neighbouring bytes of one word by different threads, then the word by one of them.
+/// Neighboring bytes of one word by different threads, then the word by one of them.
 unsafe fn bytes_of_a_word<const WHOLE: bool>(_: &[u64]) {
     let t = d::thread();
     d::shared_store::<u8, 1, 1>(|_| t, |_| true, |_| t as u8, 40);
@@ -104,7 +104,7 @@ unsafe fn bytes_of_a_word<const WHOLE: bool>(_: &[u64]) {
 #[test]
 fn bytes_of_a_word_are_separate() {
     program(32, 32).passes(bytes_of_a_word::<false>);
-    program(32, 32).options(|o| o.uninitialised = false).fails(bytes_of_a_word::<true>, Kind::SharedRace, 40);
+    program(32, 32).options(|o| o.uninitialized = false).fails(bytes_of_a_word::<true>, Kind::SharedRace, 40);
 }
 
 /// All threads store to one place: the same value, or each its own.
@@ -136,7 +136,7 @@ fn stores_of_several_programs_to_one_place_race() {
     program(32, 0).grid(4).write(&mut out).scalar(0).fails(numbers, Kind::GlobalRace, 51);
 }
 
-/// In place over programs: each writes its own part and reads its own, or its neighbour's.
+/// In place over programs: each writes its own part and reads its own, or its neighbor's.
 unsafe fn in_place(s: &[u64]) {
     let [x, shift] = *s else { unreachable!() };
     let at = |shift: u64| x + (d::program_id(0) * 32 + d::thread() as u64 + shift) * 4;
@@ -317,7 +317,7 @@ fn atomic_loads_race_with_stores_alone() {
 }
 
 /// Waits for the program with the next number, or for the one before.
-unsafe fn wait_for_a_neighbour<const NEXT: bool>(s: &[u64]) {
+unsafe fn wait_for_a_neighbor<const NEXT: bool>(s: &[u64]) {
     let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
     d::atomic::<u32, 1, { d::atomic::STORE }>(|_| s[0] + p * 4, |_| t == 0, |_| 1, true, 130);
     let other = if NEXT { (p + 1).min(n - 1) } else { p.saturating_sub(1) };
@@ -328,9 +328,9 @@ unsafe fn wait_for_a_neighbour<const NEXT: bool>(s: &[u64]) {
 #[test]
 fn a_wait_for_a_program_that_may_begin_later() {
     let mut flags = [0u32; 8];
-    program(32, 0).grid(8).write(&mut flags).passes(wait_for_a_neighbour::<false>);
+    program(32, 0).grid(8).write(&mut flags).passes(wait_for_a_neighbor::<false>);
     let mut flags = [0u32; 8];
-    let f = program(32, 0).grid(8).write(&mut flags).fails(wait_for_a_neighbour::<true>, Kind::EndlessWait, 131);
+    let f = program(32, 0).grid(8).write(&mut flags).fails(wait_for_a_neighbor::<true>, Kind::EndlessWait, 131);
     assert!(f.message.contains("began before it") && f.program == [0, 0, 0], "{f}");
     assert!(f.message.contains("has loaded `p0[1]` (8 elements) 65536 times"), "{f}");
     let mut lock = [1u32];
@@ -388,7 +388,7 @@ unsafe fn counter<const ZEROED: bool, const AWAITED: bool>(_: &[u64]) {
 
 #[test]
 fn shared_atomics_race_with_loads_and_stores_alone() {
-    let racy = || program(64, 256).options(|o| o.uninitialised = false);
+    let racy = || program(64, 256).options(|o| o.uninitialized = false);
     program(64, 256).passes(counter::<true, true>);
     let f = racy().fails(counter::<false, true>, Kind::SharedRace, 40);
     assert_eq!(f.other_site, Some(42));

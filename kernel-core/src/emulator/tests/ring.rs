@@ -152,7 +152,7 @@ fn products_wait_for_loads() {
     // Nothing is there yet, or nothing says that it is.
     for seed in 0..6 {
         let f = run_ring(ring::<NO_FULL_WAIT>, seed).expect_err("the kernel has a defect");
-        assert!(matches!((f.kind, f.site), (Kind::SharedUninitialised | Kind::AsyncRace, 23)), "{f}");
+        assert!(matches!((f.kind, f.site), (Kind::SharedUninitialized | Kind::AsyncRace, 23)), "{f}");
     }
 }
 
@@ -174,6 +174,6 @@ fn mbarriers_that_nobody_completes() {
 #[test]
 fn mbarriers_are_shown_before_use() {
     ring_fails(ring::<NO_READY>, Kind::Mbarrier, &[17], "no mbarriers_ready");
-    ring_fails(ring::<NO_BARRIER_AFTER_INIT>, Kind::Mbarrier, &[15, 21], "initialised");
+    ring_fails(ring::<NO_BARRIER_AFTER_INIT>, Kind::Mbarrier, &[15, 21], "initialized");
     ring_fails(ring::<MANY_ARRIVALS>, Kind::AsyncRace, &[17, 18], "");
 }

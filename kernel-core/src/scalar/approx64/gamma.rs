@@ -191,8 +191,8 @@ fn lgamma_positive(x: f64) -> f64 {
     }
 }
 
-/// The logarithm of the absolute value of the gamma function. Within 3 ulp; near its zeros below 0 the absolute error is
-/// that of numbers near 1.
+/// The logarithm of the absolute value of the gamma function. Within 3 ulp; near its zeros below 0 the absolute error
+/// is that of numbers near 1.
 #[inline(always)]
 pub fn lgamma(x: f64) -> f64 {
     let a = x.abs();

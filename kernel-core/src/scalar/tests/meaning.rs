@@ -159,7 +159,7 @@ fn kinds_of_floats() {
 }
 
 #[test]
-fn neighbours() {
+fn neighbors() {
     assert_eq!((nextafter(1.0f32, 2.0), nextafter(1.0f32, 0.0)), (1.0f32.next_up(), 1.0f32.next_down()));
     assert_eq!((nextafter(-1.0f64, -2.0), nextafter(-1.0f64, 2.0)), ((-1.0f64).next_down(), (-1.0f64).next_up()));
     assert_eq!(nextafter(0.0f32, -1.0).to_bits(), 0x8000_0001);

@@ -7,8 +7,8 @@ use tilewright_language_tests::matrix::{Matrix, near};
 use tilewright_language_tests::run::{seeds, with};
 use tilewright_language_tests::view;
 
-/// Four programs leave 64 elements each; the last to say so adds them up. OP: 0 to 3 one place, by addition, `or`, `and` and
-/// a loop of compare-and-swap; 4 a place for each of 64 elements.
+/// Four programs leave 64 elements each; the last to say so adds them up. OP: 0 to 3 one place, by addition, `or`,
+/// `and` and a loop of compare-and-swap; 4 a place for each of 64 elements.
 #[tile_kernel(tune(OP = [0, 1, 2, 3, 4], RELAXED = [0, 1], warps = [2]), grid = [4], emulate = all)]
 fn announced<const OP: usize, const RELAXED: usize>(data: &mut [u32], flags: &mut [u32], sums: &mut [u32]) {
     let (p, i) = (program_id(0), arange(64));
@@ -75,7 +75,8 @@ fn only_what_is_not_relaxed_tells_what_was_stored() {
     }
 }
 
-/// Two programs store a product each, by tensor maps where there are any; the last to say so adds them up. `all` is the memory of `c`.
+/// Two programs store a product each, by tensor maps where there are any; the last to say so adds them up. `all` is the
+/// memory of `c`.
 #[tile_kernel(tune(warps = [4], arch = [90]), grid = [2])]
 unsafe fn announced_products(
     a: View<f16, 2>,

@@ -180,7 +180,7 @@ where
         &|x, _, _| nan(x, x, x.clamp(-1.0, 2.0)),
     ];
     let rows = [0, 1, 2, 3, 5, 6, 7, 8];
-    let neighbours: Vec<T> = a.iter().zip(&b).map(|(&a, &b)| next(a, b)).collect();
+    let neighbors: Vec<T> = a.iter().zip(&b).map(|(&a, &b)| next(a, b)).collect();
     everywhere(
         <(T,) as pairs::Types>::DESC,
         |rt, options| {
@@ -201,13 +201,13 @@ where
                     );
                 }
             }
-            same(&y[4 * len..5 * len], &neighbours, title);
+            same(&y[4 * len..5 * len], &neighbors, title);
         },
     );
 }
 
-/// The neighbour, by the order of the bits.
-macro_rules! neighbour {
+/// The neighbor, by the order of the bits.
+macro_rules! neighbor {
     ($t:ident, $bits:ident) => {
         |x: $t, to: $t| {
             const SIGN: $bits = 1 << ($bits::BITS - 1);
@@ -233,10 +233,10 @@ macro_rules! neighbour {
 #[test]
 fn functions_of_two_floats() {
     use super::Number;
-    pairs_of::<f32>(neighbour!(f32, u32));
-    pairs_of::<f64>(neighbour!(f64, u64));
-    pairs_of::<f16>(neighbour!(f16, u16));
-    pairs_of::<bf16>(neighbour!(bf16, u16));
+    pairs_of::<f32>(neighbor!(f32, u32));
+    pairs_of::<f64>(neighbor!(f64, u64));
+    pairs_of::<f16>(neighbor!(f16, u16));
+    pairs_of::<bf16>(neighbor!(bf16, u16));
 }
 
 /// Reductions in which NaN is not passed over, of whole tiles and of padded ones.

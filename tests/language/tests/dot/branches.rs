@@ -1,5 +1,5 @@
-//! Tiles that are copied for products which a branch, or a loop without a round, may leave out: their buffers are given back all the same,
-//! and not before every thread has seen them come.
+//! Tiles that are copied for products which a branch, or a loop without a round, may leave out: their buffers are given
+//! back all the same, and not before every thread has seen them come.
 
 use tilewright::Runtime;
 use tilewright::tile_kernel;
@@ -7,7 +7,8 @@ use tilewright_core::f16;
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
-/// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of `a`.
+/// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of
+/// `a`.
 #[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = all)]
 fn left_out<const B: usize, const K: usize>(
     a: View<f16, 2>,
@@ -58,7 +59,8 @@ fn products_that_are_left_out() {
     }
 }
 
-/// A product in each arm of a branch, or in none, of a loop that counts by itself; by warps as well, and of a computed operand.
+/// A product in each arm of a branch, or in none, of a loop that counts by itself; by warps as well, and of a computed
+/// operand.
 #[tile_kernel(
     tune(B = [64], K = [64], warps = [4], arch = [90]),
     tune(B = [64], K = [32], warps = [8], stages = [2], arch = [90]),

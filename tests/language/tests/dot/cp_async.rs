@@ -65,8 +65,8 @@ fn moving<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     store(c, row * n + col, acc).mask((row < m) & (col < n));
 }
 
-/// Rows of A in an order that is loaded; a batch's tile; two products of one tile, one of them now and then, one of them with an
-/// operand that is computed.
+/// Rows of A in an order that is loaded; a batch's tile; two products of one tile, one of them now and then, one of
+/// them with an operand that is computed.
 #[tile_kernel(tune(BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]), grid = [cdiv(m, BM), cdiv(n, BN)])]
 fn several<const BM: usize, const BN: usize, const BK: usize>(
     order: &[u32],

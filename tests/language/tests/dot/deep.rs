@@ -45,8 +45,8 @@ fn circular_buffers_wrap_around() {
     }
 }
 
-/// An iteration takes tiles from two circular buffers. Those of its first product are copied first, and given back between
-/// the two products, which add to the same sums.
+/// An iteration takes tiles from two circular buffers. Those of its first product are copied first, and given back
+/// between the two products, which add to the same sums.
 #[tile_kernel(tune(stages = [1], warps = [4], arch = [90]), grid = [1])]
 fn two_depths(a: View<f16, 2>, b: View<f16, 2>, u: View<f16, 2>, v: View<f16, 2>, mut c: ViewMut<f32, 2>) {
     let (mut acc, mut rows) = (zeros::<f32>([64, 64]), zeros::<f32>([64]));

@@ -207,7 +207,8 @@ fn transposed_products() {
     }
 }
 
-/// One result by tensor maps, then another that the program reads as well and so stores by threads, from the same shared memory.
+/// One result by tensor maps, then another that the program reads as well and so stores by threads, from the same
+/// shared memory.
 #[tile_kernel(tune(BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]), grid = [1])]
 fn two_results<const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,

@@ -5,8 +5,8 @@ use tilewright_core::{KernelParts, f16};
 use tilewright_language_tests::everywhere::everywhere;
 use tilewright_language_tests::matrix::exact;
 
-/// USE: 0 the sums are stored, 1 they are scaled in f16 in each iteration, 2 and 3 they are kept for the next product in
-/// another variable.
+/// USE: 0 the sums are stored, 1 they are scaled in f16 in each iteration, 2 and 3 they are kept for the next product
+/// in another variable.
 #[tile_kernel(
     tune(USE = [0, 1, 2, 3], warps = [4]),
     tune(USE = [0], warps = [4], arch = [80]),

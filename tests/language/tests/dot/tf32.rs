@@ -52,7 +52,8 @@ fn fraction(i: usize) -> f32 {
     if i % 3 == 0 { -x } else { x }
 }
 
-/// The product of matrices of which the left one, `m` rows, has one element in each row and the right one, `n` columns, all.
+/// The product of matrices of which the left one, `m` rows, has one element in each row and the right one, `n` columns,
+/// all.
 fn products_of_one(what: &str, left: impl Fn(usize) -> f32, right: impl Fn(usize) -> f32) {
     let [m, n, k] = [128, 64, 64];
     let place = |i: usize| i * 7 % k;

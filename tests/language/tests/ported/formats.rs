@@ -1,4 +1,5 @@
-//! Weights and activations in few bits: group scales that are powers of two, tables, packed orders, and products of them.
+//! Weights and activations in few bits: group scales that are powers of two, tables, packed orders, and products of
+//! them.
 
 use tilewright::{Buffer, LaunchOptions, Runtime, tile_module};
 use tilewright_core::{bf16, f8e4m3, f16};

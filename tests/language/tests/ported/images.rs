@@ -8,14 +8,14 @@ use tilewright_language_tests::matrix::{near, values};
 #[tile_module]
 mod kernels {
     /// Where a place of the result is in the source: the place before it, the next one, and how far behind the first.
-    fn neighbours(place: Tile<u64>, to: usize, from: usize) -> (Tile<i64>, Tile<i64>, Tile<f32>) {
+    fn neighbors(place: Tile<u64>, to: usize, from: usize) -> (Tile<i64>, Tile<i64>, Tile<f32>) {
         let at = (place.to::<f32>() + 0.5) * (from as f32 / to as f32) - 0.5;
         let at = maximum(at, 0.0);
         let low = minimum(floor(at).to::<i64>(), from as i64 - 1);
         (low, minimum(low + 1, from as i64 - 1), at - low.to::<f32>())
     }
 
-    /// Images of other extents, each element of four neighbours.
+    /// Images of other extents, each element of four neighbors.
     #[tile_kernel(
         tune(H = [8], W = [16], warps = [1]),
         grid = [cdiv(y.dim(3), W), cdiv(y.dim(2), H), y.dim(0) * y.dim(1)],
@@ -29,8 +29,8 @@ mod kernels {
     ) {
         let (n, channel) = (program_id(2) / y.dim(1), program_id(2) % y.dim(1));
         let (row, column) = (program_id(1) * H + arange(H), program_id(0) * W + arange(W));
-        let (top, bottom, down) = neighbours(row, y.dim(2), height);
-        let (left, right, across) = neighbours(column, y.dim(3), width);
+        let (top, bottom, down) = neighbors(row, y.dim(2), height);
+        let (left, right, across) = neighbors(column, y.dim(3), width);
         let plane = (program_id(2) * height * width) as i64;
         let at = |i: Tile<i64>, j: Tile<i64>| load(x, plane + i.expand(1) * width as i64 + j.expand(0));
         let (down, across) = (down.expand(1), across.expand(0));
@@ -83,7 +83,7 @@ mod kernels {
         y.store([n, channel, program_id(1) * H, program_id(0) * W], reshape(sums.to::<f16>(), [1, 1, H, W]));
     }
 
-    /// Groups of channels are normalised, scaled by channel, and go through SiLU.
+    /// Groups of channels are normalized, scaled by channel, and go through SiLU.
     #[tile_kernel(
         types(T = [f32, f16]),
         tune(C = [4], HW = [64], warps = [1]),
@@ -187,7 +187,7 @@ fn convolutions_of_channels() {
 }
 
 #[test]
-fn groups_of_channels_are_normalised() {
+fn groups_of_channels_are_normalized() {
     let [n, groups, c, hw] = [2, 3, 3, 150];
     let (gamma, beta) = (values(groups * c, 2, |v| v + 1.0), values(groups * c, 3, |v| v));
     macro_rules! check {

@@ -111,7 +111,7 @@ mod kernels {
         store(bits, program_id(0) * (BLOCK / 8) + arange(BLOCK / 8), reduce(words, 1, |a, b| a | b));
     }
 
-    /// Means and variances of the channels of `[n, channels, h, w]`, by Welford's way, and what is normalised.
+    /// Means and variances of the channels of `[n, channels, h, w]`, by Welford's way, and what is normalized.
     #[tile_kernel(tune(W = [16], warps = [2]), requires = [x.dim(3) <= W], grid = [x.dim(1)], emulate = all)]
     pub fn batch_norm<const W: usize>(
         x: View<f32, 4>,
@@ -305,7 +305,7 @@ fn dropout_keeps_its_mask() {
 }
 
 #[test]
-fn channels_are_normalised() {
+fn channels_are_normalized() {
     let [n, c, h, w] = [3, 4, 11, 13];
     let x = values(n * c * h * w, 5, |v| 100.0 + v);
     let of = |channel: usize| -> Vec<f64> {

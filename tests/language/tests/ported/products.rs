@@ -1,4 +1,5 @@
-//! Products inside of other work: scales of blocks, halves of bytes, tables of matrices, losses, gradients of attention.
+//! Products inside of other work: scales of blocks, halves of bytes, tables of matrices, losses, gradients of
+//! attention.
 
 use tilewright::{Buffer, LaunchOptions, Runtime, tile_module};
 use tilewright_core::{bf16, f8e4m3, f16};

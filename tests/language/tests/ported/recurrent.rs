@@ -117,8 +117,8 @@ mod kernels {
         }
     }
 
-    /// Attention in a window of keys, with scores that are capped by `tanh` in hardware, a slope for the distance, and a
-    /// sink for each head.
+    /// Attention in a window of keys, with scores that are capped by `tanh` in hardware, a slope for the distance, and
+    /// a sink for each head.
     #[tile_kernel(
         tune(BM = [32], BN = [32], D = [32], warps = [2]),
         grid = [cdiv(q.dim(2), BM), q.dim(1) * q.dim(0)],
@@ -249,8 +249,8 @@ fn states_by_the_delta_rule() {
             let row = |x: &[f32], i: usize| x[(t * heads + h) * d + i];
             for j in 0..d {
                 let held: f32 = (0..d).map(|i| s[i * d + j] * row(&k, i)).sum();
-                let learnt = beta[t * heads + h] * (row(&v, j) - held);
-                (0..d).for_each(|i| s[i * d + j] += row(&k, i) * learnt);
+                let learned = beta[t * heads + h] * (row(&v, j) - held);
+                (0..d).for_each(|i| s[i * d + j] += row(&k, i) * learned);
                 out[(t * heads + h) * d + j] = (0..d).map(|i| s[i * d + j] * row(&q, i) / 4.0).sum();
             }
         }

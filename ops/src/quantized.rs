@@ -1,4 +1,4 @@
-//! Products of quantised matrices.
+//! Products of quantized matrices.
 
 use super::align_operand::{AlignedOperand, with_copies};
 use super::candidates::{Target, TileKernels};
@@ -13,15 +13,15 @@ use super::{Executor, decide, multiply};
 use crate::planner::Question;
 use crate::planner::device::Math;
 use tilewright_core::{AsSlice, AsView, AsViewMut, KernelDesc, SliceArg, ViewArg, ViewMutArg};
-use tilewright_kernels::matmul_int8::quantised::{int8_row_sums, matmul_int8 as quantised, quantise};
+use tilewright_kernels::matmul_int8::quantized::{int8_row_sums, matmul_int8 as quantized, quantise};
 use tilewright_runtime::{Error, Result, Scratch};
 
 const WHAT: &str = "matmul_int8";
 
-/// The scales and the zero points of quantised matrices: an element stands for `scale * (element - zero)`. The example
+/// The scales and the zero points of quantized matrices: an element stands for `scale * (element - zero)`. The example
 /// of [`matmul_int8`] has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quantisation {
+pub struct Quantization {
     /// The scale of A: finite, not zero.
     pub scale_a: f32,
     /// The scale of B: finite, not zero.
@@ -36,7 +36,7 @@ pub struct Quantisation {
     pub zero_c: i8,
 }
 
-/// The product of quantised matrices, quantised.
+/// The product of quantized matrices, quantized.
 ///
 /// The sums of `(a - zero_a) (b - zero_b)` are exact. Each is converted to f32 and multiplied by `scale_a`, `scale_b`
 /// and `1 / scale_c`, in this order, with a rounding to f32 after each. The result is rounded to nearest even, `zero_c`
@@ -45,21 +45,21 @@ pub struct Quantisation {
 /// Sums are made in 32 bits, which limits `k`: to 33 025 for the most distant zero points, to 131 071 without any.
 ///
 /// Scratch memory may hold copies of operands, as for [`Matmul`](super::Matmul), the sums of their rows and columns,
-/// and the product before it is quantised.
+/// and the product before it is quantized.
 ///
 /// Shapes: `a` is `m x k`, `b` `k x n`, `c` `m x n`. Errors: [`Error::Shape`];
-/// [`Error::InvalidArgument`] where a sum may leave 32 bits, and for scales that [`Quantisation::check`] refuses;
+/// [`Error::InvalidArgument`] where a sum may leave 32 bits, and for scales that [`Quantization::check`] refuses;
 /// otherwise as [`Matmul`](super::Matmul).
 ///
 /// # Examples
 /// ```
 /// use tilewright::{Buffer, Runtime, ops};
-/// use tilewright::ops::Quantisation;
+/// use tilewright::ops::Quantization;
 ///
 /// let rt = Runtime::cpu();
 /// let (a, b) = (Buffer::from_slice(&rt, &[1i8, 2])?, Buffer::from_slice(&rt, &[3i8, 5])?);
 /// let mut c = Buffer::<i8>::zeros(&rt, 1)?;
-/// let q = Quantisation { scale_a: 0.5, scale_b: 0.5, scale_c: 0.25, zero_a: 0, zero_b: 1, zero_c: -1 };
+/// let q = Quantization { scale_a: 0.5, scale_b: 0.5, scale_c: 0.25, zero_a: 0, zero_b: 1, zero_c: -1 };
 /// ops::matmul_int8(&rt, a.view([1, 2])?, b.view([2, 1])?, c.view_mut([1, 1])?, &q)?;
 /// // The sum is 1 (3 - 1) + 2 (5 - 1), the result 10 * 0.5 * 0.5 / 0.25 - 1.
 /// assert_eq!(c.to_vec()?, [9]);
@@ -70,7 +70,7 @@ pub fn matmul_int8<'a>(
     a: impl AsView<'a, i8, 2>,
     b: impl AsView<'a, i8, 2>,
     c: impl AsViewMut<'a, i8, 2>,
-    q: &Quantisation,
+    q: &Quantization,
 ) -> Result<()> {
     q.check()?;
     let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
@@ -125,7 +125,7 @@ fn run(
     (e, ones): (GemmShape, usize),
     (a, b): (Operand<i8>, Operand<i8>),
     c: ViewMutArg<i8, 2>,
-    q: &Quantisation,
+    q: &Quantization,
 ) -> Result<()> {
     let Variant::Tiles { copies, stream_k } = plan.variant else {
         let Some(kernel) = i8::mixed_input() else {
@@ -143,7 +143,7 @@ fn run(
         let [za, zb, zc] = q.zeros();
         let [sa, sb, inverse] = q.scales();
         if !stream_k {
-            let call = quantised(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc);
+            let call = quantized(a.view, b.view, c, &rows, &columns, sa, sb, inverse, za, zb, zc);
             return on.launch_as(call, plan.options());
         }
         let mut workspace = Workspace::new(on)?;
@@ -155,7 +155,7 @@ fn run(
     })
 }
 
-/// The kernels of products whose results are quantised.
+/// The kernels of products whose results are quantized.
 struct Kernels {
     /// Elements of the result.
     area: usize,
@@ -163,7 +163,7 @@ struct Kernels {
 
 impl TileKernels for Kernels {
     fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc> {
-        let desc = if stream_k { <i8 as multiply::Kernels>::desc(VARIANT) } else { quantised::DESCS[0] };
+        let desc = if stream_k { <i8 as multiply::Kernels>::desc(VARIANT) } else { quantized::DESCS[0] };
         (order == Transpose::OF_B).then_some(desc)
     }
 
@@ -172,10 +172,10 @@ impl TileKernels for Kernels {
     }
 }
 
-/// Of the product that is quantised then.
+/// Of the product that is quantized then.
 const VARIANT: MatmulVariant = MatmulVariant { transpose: Transpose::OF_B, tf32: false };
 
-impl Quantisation {
+impl Quantization {
     /// Checks the scales.
     ///
     /// Errors: [`Error::InvalidArgument`] where a scale or `1 / scale_c` is zero, infinite or a NaN: a result could be
@@ -183,7 +183,7 @@ impl Quantisation {
     ///
     /// # Examples
     /// ```
-    /// let q = tilewright::ops::Quantisation {
+    /// let q = tilewright::ops::Quantization {
     ///     scale_a: 0.5,
     ///     scale_b: 0.0,
     ///     scale_c: 1.0,
@@ -233,11 +233,11 @@ fn row_sums(on: &impl Executor, v: ViewArg<i8, 2>, zero: i8) -> Result<Scratch<i
     Ok(sums)
 }
 
-/// Quantises a product.
+/// Quantizes a product.
 fn finish(
     on: &impl Executor,
     e: GemmShape,
-    q: &Quantisation,
+    q: &Quantization,
     sums: ViewArg<i32, 2>,
     c: ViewMutArg<i8, 2>,
     rows: SliceArg<i32>,
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn ties_are_rounded_in_the_order_of_the_factors() {
-        let q = Quantisation { scale_a: 0.05, scale_b: 0.1, scale_c: 0.01, zero_a: 0, zero_b: 0, zero_c: 0 };
+        let q = Quantization { scale_a: 0.05, scale_b: 0.1, scale_c: 0.01, zero_a: 0, zero_b: 0, zero_c: 0 };
         // A row (s / 127, s % 127) by the column (127, 1) makes s.
         let sums: Vec<i32> = (-260..=260).collect();
         let a: Vec<i8> = sums.iter().flat_map(|s| [(s / 127) as i8, (s % 127) as i8]).collect();
@@ -272,9 +272,9 @@ mod tests {
 
     #[test]
     fn scales_of_which_no_integer_stands_for_a_product_are_refused() {
-        let fine = Quantisation { scale_a: 1.0, scale_b: -1e38, scale_c: 1e-38, zero_a: 0, zero_b: 0, zero_c: 0 };
+        let fine = Quantization { scale_a: 1.0, scale_b: -1e38, scale_c: 1e-38, zero_a: 0, zero_b: 0, zero_c: 0 };
         assert!(fine.check().is_ok());
-        let refused = |q: Quantisation, what: &str| {
+        let refused = |q: Quantization, what: &str| {
             let (x, mut c) = ([1i8], [99i8]);
             let view = || x.as_slice().as_slice_arg().view([1, 1]).unwrap();
             let product = c.as_mut_slice().as_slice_mut_arg().view([1, 1]).unwrap();
@@ -282,17 +282,17 @@ mod tests {
             assert!(e.contains(what) && c == [99], "{e}");
         };
         for scale in [0.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            refused(Quantisation { scale_a: scale, ..fine }, "scale_a");
-            refused(Quantisation { scale_b: scale, ..fine }, "scale_b");
-            refused(Quantisation { scale_c: scale, ..fine }, "scale_c");
+            refused(Quantization { scale_a: scale, ..fine }, "scale_a");
+            refused(Quantization { scale_b: scale, ..fine }, "scale_b");
+            refused(Quantization { scale_c: scale, ..fine }, "scale_c");
         }
-        refused(Quantisation { scale_c: 1e-39, ..fine }, "reciprocal");
+        refused(Quantization { scale_c: 1e-39, ..fine }, "reciprocal");
     }
 
     #[test]
     fn a_depth_whose_sums_leave_32_bits_is_refused() {
         for (zero_a, zero_b, k) in [(-128, -128, 33_025), (127, 127, 33_025), (0, 0, 131_071), (127, 0, 65_793)] {
-            let q = Quantisation { scale_a: 1.0, scale_b: 1.0, scale_c: 1e8, zero_a, zero_b, zero_c: 0 };
+            let q = Quantization { scale_a: 1.0, scale_b: 1.0, scale_c: 1e8, zero_a, zero_b, zero_c: 0 };
             assert_eq!(q.max_depth(), k, "{zero_a} {zero_b}");
             for (k, fits) in [(k, true), (k + 1, false)] {
                 let extreme = |zero: i8| if zero < 0 { 127i8 } else { -128 };

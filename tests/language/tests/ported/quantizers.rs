@@ -1,4 +1,4 @@
-//! Quantisers: of rows, of groups, into halves of bytes, and by chance.
+//! Quantizers: of rows, of groups, into halves of bytes, and by chance.
 
 use tilewright::{Buffer, LaunchOptions, Runtime, tile_module};
 use tilewright_core::{bf16, f8e4m3};
@@ -106,7 +106,7 @@ fn rounding_by_chance_is_right_in_the_mean() {
     everywhere(kernels::by_chance::DESCS[0], run, |y, what| {
         for part in 0..4 {
             let of_part = || (part..4096).step_by(4);
-            assert!(of_part().all(|i| (y[i].to_f32() - x[i]).abs() < 1.0 / 128.0), "{what}: neighbours alone");
+            assert!(of_part().all(|i| (y[i].to_f32() - x[i]).abs() < 1.0 / 128.0), "{what}: neighbors alone");
             let mean = of_part().map(|i| y[i].to_f32()).sum::<f32>() / 1024.0;
             assert!((mean - x[part]).abs() < 0.0005, "{what}: {mean} for {}", x[part]);
         }
