@@ -54,12 +54,12 @@ fn atomics(f: &Func) -> Result<(), OrderDependence> {
         }
         updated.insert(place.array());
     }
-    let is_shared = |a: &Array| matches!(a, Array::Shared(_));
-    let read = values(&f.body).find_map(|v| match f.op(v) {
-        // The barriers of a program order what its threads do.
-        Op::Load { place, .. } if updated.contains(&place.array()) && !is_shared(&place.array()) => Some(v),
-        _ => None,
-    });
+    // The barriers of a program order what its threads do to shared memory.
+    let reads = |v: &Value| match f.op(*v) {
+        Op::Load { place, .. } => updated.contains(&place.array()) && !matches!(place.array(), Array::Shared(_)),
+        _ => false,
+    };
+    let read = values(&f.body).find(reads);
     match read {
         Some(v) => found("other programs change this array by atomics: load it in a second launch", f.span(v)),
         None => Ok(()),
