@@ -3,6 +3,7 @@
 //! Programs in the folder are executed and compiled code in it is launched, so whoever can write to the folder controls
 //! the process. The folder is used only if it belongs to the user or to root and nobody else may write to it. Files are
 //! opened without following links, must be regular and of bounded size, and are replaced by renaming.
+#![warn(missing_docs)]
 
 mod file;
 mod trust;
@@ -39,6 +40,7 @@ impl CacheDir {
         CacheDir { root: root.into() }
     }
 
+    /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
     }

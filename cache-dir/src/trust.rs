@@ -7,12 +7,28 @@ use std::path::{Path, PathBuf};
 /// Why a file or a folder of the cache is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
+    /// It belongs to another user.
     #[error("{} belongs to user {owner}: set TILE_CACHE_DIR to a folder of your own", path.display())]
-    Owner { path: PathBuf, owner: u32 },
+    Owner {
+        /// The file or the folder.
+        path: PathBuf,
+        /// The id of its owner.
+        owner: u32,
+    },
+    /// Others than its owner may write it.
     #[error("{} may be written by others (mode {mode:03o}): run `chmod go-w` on it, or set TILE_CACHE_DIR", path.display())]
-    Writable { path: PathBuf, mode: u32 },
+    Writable {
+        /// The file or the folder.
+        path: PathBuf,
+        /// The bits of its permissions.
+        mode: u32,
+    },
+    /// It is a symbolic link.
     #[error("{} is a symbolic link: replace it by the folder, or set TILE_CACHE_DIR to the folder itself", path.display())]
-    Link { path: PathBuf },
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
 }
 
 impl From<Untrusted> for io::Error {

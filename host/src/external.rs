@@ -33,8 +33,7 @@ pub struct ExternalSlice<'a, T> {
     borrow: PhantomData<&'a [T]>,
 }
 
-/// Contiguous memory of another library, borrowed to be written. A kernel takes `&mut` of it for
-/// a `&mut [T]`.
+/// Contiguous memory of another library, borrowed to be written. A kernel takes `&mut` of it for a `&mut [T]`.
 ///
 /// # Examples
 /// ```
