@@ -10,7 +10,7 @@ use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 
 /// A small array of fixed extents, in the registers of a program's threads. Its rank is 1 to 5.
 ///
-/// Operators work on each element. A scalar is spread over a tile, and an extent of 1 over a larger one. Ranks have to
+/// Operators work on each element. A scalar is broadcast to a tile, and an extent of 1 to a larger one. Ranks have to
 /// agree: [`expand`](crate::Shapes::expand) adds a dimension.
 ///
 /// # Examples
