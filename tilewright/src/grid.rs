@@ -105,7 +105,7 @@ pub fn look_back_pair<A, B>(
 /// pub mod kernels {
 ///     #[tile_kernel(
 ///         tune(BLOCK = [1024]),
-///         requires = [words.len() >= cdiv(x.len(), BLOCK), y.len() == 1],
+///         requires = [words.len() >= cdiv(x.len(), BLOCK)],
 ///         grid = [cdiv(x.len(), BLOCK)],
 ///     )]
 ///     pub fn largest<const BLOCK: usize>(x: &[i32], y: &mut [i32], words: &mut [u64], counter: &mut [u32]) {
