@@ -273,6 +273,7 @@ pub(crate) fn commands_exist(path: &str) -> (usize, usize) {
                 let example = [format!("{dir}/examples/{name}.rs"), format!("kernel-{dir}/examples/{name}.rs")];
                 assert!(example.iter().any(|e| root().join(e).exists()), "{path}: no example {name} in {package}");
             }
+            ["cargo", toolchain, "check", ..] if toolchain.starts_with('+') => {}
             // A name, and no command.
             ["cargo", "xtask"] => {}
             // The steps a reader knows from elsewhere.
@@ -297,6 +298,8 @@ fn tile_command(command: &str, args: &[&str]) {
             ),
             // A kernel of another package.
             ("", None) if args.contains(&"--crate") => {}
+            // The name of a package.
+            ("", None) if command == "new" => {}
             ("", None) if command == "explain" => {
                 tilewright_compiler::explain::find(a).expect("the code of a message");
             }
