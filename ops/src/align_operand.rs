@@ -11,8 +11,8 @@ use tilewright_runtime::{Error, Result};
 /// Rows of a copy are a multiple of this many bytes: whole cache lines.
 const PITCH_BYTES: usize = 128;
 
-/// The element types of [`align_operand`]: `u8`, `u16` and `u32`, which stand for any type of their size. The example of
-/// [`align_operand`] has one of them. The trait is sealed.
+/// The element types of [`align_operand`]: `u8`, `u16` and `u32`, which stand for any type of their size. The example
+/// of [`align_operand`] has one of them. The trait is sealed.
 /// ```compile_fail,E0277
 /// struct Mine;
 /// impl tilewright_ops::Bits for Mine {}

@@ -23,10 +23,10 @@
 //!
 //! # Errors
 //! [`Error::Shape`](tilewright_runtime::Error::Shape) where lengths do not fit together,
-//! [`Error::InvalidArgument`](tilewright_runtime::Error::InvalidArgument) for an argument outside its limits, and what a
-//! launch may report: memory of another device, overlap of an output, no code for this device, out of memory. After an error nothing has
-//! been enqueued, except where a later launch of an operation of several launches fails: then the output is
-//! unspecified.
+//! [`Error::InvalidArgument`](tilewright_runtime::Error::InvalidArgument) for an argument outside its limits, and the
+//! errors of a launch: memory of another device, overlap of an output, no code for this device, out of memory. After an
+//! error nothing has been enqueued, except where a later launch of an operation of several launches fails: then the
+//! output is unspecified.
 #![warn(missing_docs)]
 
 mod align_operand;
