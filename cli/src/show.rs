@@ -1,6 +1,7 @@
 //! `tile show OP`, `tile show --crate FOLDER KERNEL`
 
 use crate::kernel_code::KernelCode;
+use crate::out::outln;
 use crate::{choose, disassembler, out};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
