@@ -122,8 +122,8 @@ pub(super) fn trait_items(k: &Kernel) -> TokenStream {
 const MISTAKES: &str = "this kernel has no code: it has mistakes, or syntax that the kernel compiler does not know";
 
 /// What is emitted for a kernel with mistakes beside its errors: its function, and what callers may name of its module.
-/// Its descriptors are `KernelDesc::FAULTY`, since constants of callers are
-/// evaluated although the crate has errors: a constant that panics would be one more error.
+/// Its descriptors are `KernelDesc::FAULTY`, since constants of callers are evaluated although the crate has errors: a
+/// constant that panics would be one more error.
 pub fn stub(k: &Kernel) -> TokenStream {
     let (call, name, vis, facade) = (call(k), &k.ast.name, &k.ast.item.vis, &k.ast.facade);
     let implementations = k.choices().into_iter().filter(|c| c.present.iter().all(|(_, is)| *is)).map(|c| {
