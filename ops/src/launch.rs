@@ -110,7 +110,7 @@ pub unsafe trait Executor {
     fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
         let pinned = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
-        let first = || private::first_config(self.runtime(), &call).filter(|_| self.batch_invariant());
+        let first = || if self.batch_invariant() { private::first_config(self.runtime(), &call) } else { None };
         let config = pinned.or(options.config).or_else(first);
         if self.preparing() {
             return self.runtime().load(self.stream(), &call, &LaunchOptions { config, ..options });
