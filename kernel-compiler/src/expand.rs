@@ -20,8 +20,8 @@ pub fn host_file_name(k: &Kernel, options: &HostOptions) -> String {
 }
 
 /// The expansions of a function's kernels, which have no mistakes. They include the host code that the build script has
-/// written. Kernels that no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate without
-/// one) are lowered here.
+/// written. Kernels that no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate
+/// without one) are lowered here.
 fn expansions(kernels: &[Kernel], d: &Diagnostics) -> diag::Result<Vec<TokenStream>> {
     let options = HostOptions {
         bundles: std::env::var_os("TILE_BUNDLE_DIR").map(PathBuf::from),

@@ -68,6 +68,11 @@ impl Instance {
         Ok(out)
     }
 
+    /// Whether it runs wherever its arguments lie.
+    fn takes_any_arguments(&self) -> bool {
+        self.versions.iter().any(|v| v.lowered.guards.is_empty() && v.lowered.maps.is_empty())
+    }
+
     fn features(&self) -> impl Iterator<Item = &String> {
         self.versions.iter().flat_map(|v| &v.features)
     }
@@ -75,15 +80,21 @@ impl Instance {
 
 /// Which instances of a function's kernels are emulated, in their order.
 pub(super) fn emulated(emulate: Emulate, kernels: &[Kernel], instances: &[Vec<Instance>]) -> Vec<Vec<bool>> {
-    let of = |is: fn(&Kernel, &Instance) -> bool| -> Vec<Vec<bool>> {
-        kernels.iter().zip(instances).map(|(k, of)| of.iter().map(|i| is(k, i)).collect()).collect()
-    };
+    let all = |is| instances.iter().map(|of| vec![is; of.len()]).collect();
     match emulate {
-        Emulate::None => of(|_, _| false),
-        Emulate::All => of(|_, _| true),
+        Emulate::None => all(false),
+        Emulate::All => all(true),
         Emulate::Chosen => {
-            // The first configuration of each choice of types, and what else has features that these have not.
-            let mut chosen = of(|k, i| k.ast.emulate_all || i.config == 0);
+            // The default of each choice of types, a configuration that takes any arguments, and what else has features
+            // that these have not.
+            let mut chosen: Vec<Vec<bool>> = all(false);
+            for ((k, instances), chosen) in kernels.iter().zip(instances).zip(&mut chosen) {
+                let n = k.ast.configs.len();
+                for (of_choice, chosen) in instances.chunks(n).zip(chosen.chunks_mut(n)) {
+                    let any = of_choice.iter().position(Instance::takes_any_arguments);
+                    (0..n).for_each(|i| chosen[i] = k.ast.emulate_all || i == 0 || Some(i) == any);
+                }
+            }
             let places = || instances.iter().enumerate().flat_map(|(k, of)| (0..of.len()).map(move |i| (k, i)));
             let (first, rest): (Vec<_>, Vec<_>) = places().partition(|&(k, i)| chosen[k][i]);
             let known: BTreeSet<&String> = first.into_iter().flat_map(|(k, i)| instances[k][i].features()).collect();

@@ -29,8 +29,9 @@ pub fn bundle_path(folder: &Path, kernel: &str, fingerprint: &str) -> PathBuf {
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
     None,
-    /// The first configuration of each choice of types, and a set that [covers](crate::features::cover) the other
-    /// features of a function's kernels; all of a kernel with `emulate = all`.
+    /// The first configuration of each choice of types, one that takes any arguments, and a set that
+    /// [covers](crate::features::cover) the other features of a function's kernels; all of a kernel with `emulate =
+    /// all`.
     #[default]
     Chosen,
     All,
