@@ -1,21 +1,36 @@
 //! Launching on the emulated SM.
 
+use crate::debug;
 use crate::emulator_options::Options;
 use crate::error::{Error, Result};
 use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
 use tilewright_core::emulator::{self, Kind, Program, Region, Shape, TensorMap};
 use tilewright_core::{Call, ConfigDesc, KernelDesc, MapDesc, Pointees, VariantDesc};
 
+/// As errors name it.
+const DEVICE: &str = "the emulated SM";
+
 thread_local! {
-    /// The variants that this thread has launched, while somebody asks.
-    static LAUNCHED: RefCell<Option<Vec<&'static VariantDesc>>> = const { RefCell::new(None) };
+    /// What this thread has launched, while somebody asks.
+    static LAUNCHED: RefCell<Option<Vec<EmulatedLaunch>>> = const { RefCell::new(None) };
+    static IS_LISTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A list of the variants that this thread launches on the emulated SM, until it is dropped. A thread has one at a
-/// time.
+/// A launch on the emulated SM, and what came of it.
+#[derive(Clone)]
+pub struct EmulatedLaunch {
+    pub kernel: &'static KernelDesc,
+    pub config: &'static ConfigDesc,
+    pub variant: &'static VariantDesc,
+    pub grid: [u64; 3],
+    /// Lines are those of the kernel's file.
+    pub outcome: std::result::Result<emulator::Report, emulator::Failure>,
+}
+
+/// A list of what this thread launches on the emulated SM, until it is dropped. A thread has one at a time.
 pub struct Launched(());
 
 impl Launched {
@@ -25,8 +40,26 @@ impl Launched {
         Launched(())
     }
 
+    /// As [`Launched::start`], of launches that are listed and not run: every variant counts as one that runs, and
+    /// results stay as they are.
+    pub fn list() -> Launched {
+        IS_LISTED.set(true);
+        Self::start()
+    }
+
     /// The variants launched so far, each once.
     pub fn variants(&self) -> Vec<&'static VariantDesc> {
+        let mut variants: Vec<&'static VariantDesc> = vec![];
+        for launch in self.launches() {
+            if !variants.iter().any(|v| core::ptr::eq(*v, launch.variant)) {
+                variants.push(launch.variant);
+            }
+        }
+        variants
+    }
+
+    /// The launches so far, in order.
+    pub fn launches(&self) -> Vec<EmulatedLaunch> {
         LAUNCHED.with_borrow(|l| l.clone().unwrap_or_default())
     }
 }
@@ -34,7 +67,17 @@ impl Launched {
 impl Drop for Launched {
     fn drop(&mut self) {
         LAUNCHED.set(None);
+        IS_LISTED.set(false);
     }
+}
+
+/// Whether this thread's launches are listed and not run.
+pub(crate) fn is_listed() -> bool {
+    IS_LISTED.get()
+}
+
+fn record(launch: EmulatedLaunch) {
+    LAUNCHED.with_borrow_mut(|l| l.iter_mut().for_each(|l| l.push(launch.clone())));
 }
 
 pub(crate) fn launch(
@@ -46,14 +89,13 @@ pub(crate) fn launch(
     options: &Options,
 ) -> Result<()> {
     let desc = call.desc();
+    if is_listed() {
+        record(EmulatedLaunch { kernel: desc, config, variant, grid, outcome: Ok(emulator::Report::default()) });
+        return Ok(());
+    }
     let Some(emulated) = variant.emulated else {
         return Err(Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None });
     };
-    LAUNCHED.with_borrow_mut(|l| {
-        if let Some(list) = l.as_mut().filter(|list| !list.iter().any(|v| core::ptr::eq(*v, variant))) {
-            list.push(variant);
-        }
-    });
     let regions = regions(stream, call, emulated.pdl.unwrap_or_default());
     let program =
         Program { name: desc.name, run: emulated.run, registers: emulated.registers, pdl: emulated.pdl.is_some() };
@@ -61,8 +103,15 @@ pub(crate) fn launch(
     let words: Vec<u64> =
         call.words().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
     let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
+    let wrong = |why| Error::CannotLaunch { kernel: desc.name, config: config.id, device: DEVICE.into(), why };
     // SAFETY: the code is that of these argument words, and the call vouches for the memory they name.
-    let ran = unsafe { emulator::launch(program, shape, &words, &regions, options) };
+    let debugged = unsafe { debug::launch(variant.entry, &words, &regions, grid, options) };
+    let ran = match debugged.map_err(wrong)? {
+        Some(ran) => ran,
+        // SAFETY: as above.
+        None => unsafe { emulator::launch(program, shape, &words, &regions, options) },
+    };
+    record(EmulatedLaunch { kernel: desc, config, variant, grid, outcome: ran.clone() });
     let printed = match &ran {
         Ok(report) => &report.printed,
         Err(failure) => &failure.printed,
@@ -78,12 +127,9 @@ pub(crate) fn launch(
             let report = format!("{}, {f}", desc.file);
             Err(match f.kind {
                 Kind::Assertion => Error::Assert { kernel: desc.name, message: report },
-                Kind::Launch => Error::CannotLaunch {
-                    kernel: desc.name,
-                    config: config.id,
-                    device: "the emulated SM".into(),
-                    why: f.message,
-                },
+                Kind::Launch => {
+                    Error::CannotLaunch { kernel: desc.name, config: config.id, device: DEVICE.into(), why: f.message }
+                }
                 _ => Error::Emulator { kernel: desc.name, report },
             })
         }
@@ -105,7 +151,7 @@ pub(crate) fn check_grid(
         "it runs at most {} programs of a launch (`Options::max_programs`), and this grid of {grid:?}, which a GPU takes, has more",
         options.max_programs
     );
-    Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why })
+    Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: DEVICE.into(), why })
 }
 
 fn tensor_map(desc: &KernelDesc, map: &MapDesc, words: &[u64]) -> Result<TensorMap> {

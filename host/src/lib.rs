@@ -17,6 +17,8 @@ mod check;
 mod cuda;
 #[cfg(feature = "cudarc")]
 mod cudarc;
+#[cfg(feature = "emulator")]
+pub(crate) mod debug;
 mod device;
 pub mod dlpack;
 #[cfg_attr(not(feature = "emulator"), path = "no_emulator.rs")]
@@ -60,7 +62,7 @@ pub use cuda::api::Driver;
 pub use device::{Device, Limits, Multiprocessor};
 #[cfg(feature = "emulator")]
 #[doc(hidden)]
-pub use emulate::Launched;
+pub use emulate::{EmulatedLaunch, Launched};
 pub use error::{DriverError, Error, Result};
 pub use event::Event;
 pub use extension::Extension;

@@ -222,6 +222,13 @@ pub enum Stmt {
         value: Expr,
     },
     Expr(Expr),
+    /// Shows variables, as a [breakpoint](crate::front::breakpoints) does: those that were chosen, or of a line's own
+    /// those that have a value.
+    Watch {
+        names: Vec<String>,
+        is_chosen: bool,
+        span: Span,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -16,9 +16,12 @@
 mod access;
 mod banks;
 mod cluster;
+pub mod debug;
+mod explain;
 mod fiber;
 mod groups;
 mod in_flight;
+mod lines;
 mod machine;
 mod matrix;
 mod mbarrier;
@@ -30,6 +33,7 @@ mod product;
 mod random;
 mod registers;
 mod report;
+mod sectors;
 mod shadow;
 mod state;
 pub(crate) mod step;
@@ -40,10 +44,16 @@ mod tensor_map;
 mod tests;
 mod tma;
 mod vector_clock;
+mod watch;
 mod wgmma;
 
-pub use report::{Failure, Kind, Options, Region, Report, SharedSite};
+pub use explain::explain;
+pub use lines::by_line;
+pub use report::{BarrierSite, Failure, GlobalSite, Kind, Options, Region, Report, SharedSite, Side};
 pub use tensor_map::TensorMap;
+pub use watch::WatchOptions;
+#[doc(hidden)]
+pub use watch::watch;
 
 /// Threads of the largest CTA.
 pub const MAX_THREADS: u32 = 1024;

@@ -100,6 +100,7 @@ fn stop() -> ! {
 pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
     let allowed = with(|m| {
         m.report.global_loads += 1;
+        m.sectors.access(m.current, false, addr, bytes, site);
         m.global(AccessKind::Read, addr, bytes, 0, site)
     });
     if !allowed {
@@ -115,6 +116,7 @@ pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
 pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     let allowed = with(|m| {
         m.report.global_stores += 1;
+        m.sectors.access(m.current, true, addr, bytes, site);
         m.may_give(value, bytes, site) && m.global(AccessKind::Write, addr, bytes, value, site)
     });
     if !allowed {

@@ -22,6 +22,7 @@ mod results;
 mod ring;
 mod schedule;
 mod tensor;
+mod watch;
 
 use super::{Failure, Kind, Options, Program, Region, Report, Shape, launch};
 

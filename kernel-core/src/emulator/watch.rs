@@ -1,0 +1,205 @@
+//! The tiles that a breakpoint shows. Threads hand over their registers, and a tile is put together by its layout.
+
+use core::ffi::CStr;
+use std::collections::HashMap;
+
+use super::machine::{Machine, with};
+use super::step;
+use crate::device::Mem;
+use crate::device::mem::{Repr, Wide, repr, widen};
+
+/// The tiles that are shown, and how. [`launch`](super::launch) has an example of options.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct WatchOptions {
+    /// The program, by its index along x, y and z.
+    pub program: [u64; 3],
+    /// How often a thread passes a breakpoint until it is no longer shown, as in a loop.
+    pub passes: u32,
+    /// All elements; else a few of each dimension.
+    pub whole: bool,
+    /// Also the counters of every launch, by the lines of the kernel. Only a [library](super::debug) shows them.
+    pub lines: bool,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        WatchOptions { program: [0; 3], passes: 8, whole: false, lines: false }
+    }
+}
+
+/// Elements of a dimension that are shown at each end, and the most that are shown without a gap.
+const EDGE: usize = 3;
+const MAX_SHOWN: usize = 8;
+
+struct Tile {
+    line: u32,
+    name: &'static CStr,
+    dtype: &'static str,
+    pass: u32,
+    rank: u32,
+    extents: Vec<usize>,
+    /// By flat index; none of a thread that has not come by.
+    values: Vec<Option<String>>,
+}
+
+/// The tiles of the program that runs.
+#[derive(Default)]
+pub struct Watched {
+    tiles: Vec<Tile>,
+    /// By line, name, pass and CTA.
+    index: HashMap<(u32, *const CStr, u32, u32), usize>,
+    /// How often a thread has come to a line and a name.
+    passes: HashMap<(u32, *const CStr, u32), u32>,
+}
+
+/// A register of a thread at a breakpoint. Of a tile all threads hand over all registers, register 0 first, and the
+/// bases of its layout: the bits of the index, over padded extents, that the bits of the number of the register and of
+/// the thread stand for.
+pub fn watch<T: Mem>(
+    name: &'static CStr,
+    extents: &[u32],
+    registers: &[u32],
+    threads: &[u32],
+    register: usize,
+    value: T,
+    line: u32,
+) {
+    let thread = step::thread();
+    with(|m| {
+        if m.program != m.options.watch.program {
+            return;
+        }
+        let (rank, most) = (m.rank, m.options.watch.passes);
+        let passes = m.watched.passes.entry((line, name as *const CStr, m.current)).or_default();
+        *passes += u32::from(register == 0);
+        let pass = *passes;
+        if pass > most {
+            return;
+        }
+        let extents: Vec<usize> = extents.iter().map(|&e| e as usize).collect();
+        let tile = m.watched.tile((line, name, pass, rank), T::NAME, &extents);
+        let flat = combine(registers, register as u32) ^ combine(threads, thread);
+        if let Some(at) = unpadded(&extents, flat as usize) {
+            tile.values[at] = Some(text(value));
+        }
+    });
+}
+
+/// The sum, without carries, of the bases of the bits that are set.
+fn combine(bases: &[u32], bits: u32) -> u32 {
+    bases.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).fold(0, |sum, (_, basis)| sum ^ basis)
+}
+
+/// The flat index of an element of the tile, by that over padded extents; none of padding.
+fn unpadded(extents: &[usize], mut padded: usize) -> Option<usize> {
+    let (mut flat, mut stride) = (0, 1);
+    for &extent in extents.iter().rev() {
+        let all = extent.next_power_of_two();
+        let at = padded % all;
+        if at >= extent {
+            return None;
+        }
+        (flat, stride, padded) = (flat + at * stride, stride * extent, padded / all);
+    }
+    Some(flat)
+}
+
+/// A number in as few digits as tell it apart from others of its type.
+fn text<T: Mem>(value: T) -> String {
+    match (widen(value), const { repr::<T>() }) {
+        (Wide::Float(x), Repr::F64) => x.to_string(),
+        (Wide::Float(x), _) => (x as f32).to_string(),
+        (Wide::Signed(x), _) => x.to_string(),
+        (Wide::Unsigned(x), Repr::Bool) => (x != 0).to_string(),
+        (Wide::Unsigned(x), _) => x.to_string(),
+    }
+}
+
+impl Watched {
+    fn tile(
+        &mut self,
+        (line, name, pass, rank): (u32, &'static CStr, u32, u32),
+        dtype: &'static str,
+        extents: &[usize],
+    ) -> &mut Tile {
+        let at = *self.index.entry((line, name as *const CStr, pass, rank)).or_insert_with(|| {
+            let values = vec![None; extents.iter().product()];
+            self.tiles.push(Tile { line, name, dtype, pass, rank, extents: extents.to_vec(), values });
+            self.tiles.len() - 1
+        });
+        &mut self.tiles[at]
+    }
+}
+
+impl Machine {
+    /// Ends the program that was watched: its tiles become lines of the report.
+    pub fn show_watched(&mut self) {
+        let watched = std::mem::take(&mut self.watched);
+        let [x, y, z] = self.program;
+        for t in &watched.tiles {
+            let cta = if self.cluster.ctas > 1 { format!(", CTA {}", t.rank) } else { String::new() };
+            let repeated = watched.tiles.iter().any(|o| (o.line, o.name, o.pass) == (t.line, t.name, 2));
+            let pass = if repeated { format!(", pass {}", t.pass) } else { String::new() };
+            let ty = if t.extents.is_empty() { t.dtype.to_string() } else { format!("{}{:?}", t.dtype, t.extents) };
+            let (name, line) = (t.name.to_string_lossy(), t.line);
+            let mut out = format!("line {line}, program ({x}, {y}, {z}){cta}{pass}: {name}: {ty} =");
+            out.push_str(if t.extents.len() > 1 { "\n" } else { " " });
+            out += &t.show(self.options.watch.whole);
+            self.report.printed.push(out);
+            self.report.watched_lines.push(line);
+        }
+        self.report.watched_lines.sort_unstable();
+        self.report.watched_lines.dedup();
+    }
+}
+
+impl Tile {
+    fn show(&self, whole: bool) -> String {
+        let shown: Vec<Vec<Option<usize>>> = self.extents.iter().map(|&e| shown(e, whole)).collect();
+        let mut width = 0;
+        self.each(&shown, 0, 0, &mut |s| width = width.max(s.len()));
+        let mut out = String::new();
+        self.write(&shown, 0, 0, if self.extents.len() > 1 { width } else { 0 }, &mut out);
+        out
+    }
+
+    fn value(&self, at: usize) -> &str {
+        self.values[at].as_deref().unwrap_or("(not yet)")
+    }
+
+    fn each(&self, shown: &[Vec<Option<usize>>], dim: usize, from: usize, see: &mut dyn FnMut(&str)) {
+        let Some(list) = shown.get(dim) else { return see(self.value(from)) };
+        for at in list.iter().flatten() {
+            self.each(shown, dim + 1, from * self.extents[dim] + at, see);
+        }
+    }
+
+    /// Rows in brackets, one a line, as NumPy prints them.
+    fn write(&self, shown: &[Vec<Option<usize>>], dim: usize, from: usize, width: usize, out: &mut String) {
+        let Some(list) = shown.get(dim) else {
+            *out += &format!("{:>width$}", self.value(from));
+            return;
+        };
+        let last = dim + 1 == shown.len();
+        let between = if last { ", ".to_string() } else { format!(",\n{}", " ".repeat(dim + 1)) };
+        out.push('[');
+        for (i, at) in list.iter().enumerate() {
+            if i > 0 {
+                *out += &between;
+            }
+            match at {
+                Some(at) => self.write(shown, dim + 1, from * self.extents[dim] + at, width, out),
+                None => out.push_str("..."),
+            }
+        }
+        out.push(']');
+    }
+}
+
+/// The indices of a dimension that are shown; none stands for a gap.
+fn shown(extent: usize, whole: bool) -> Vec<Option<usize>> {
+    if whole || extent <= MAX_SHOWN {
+        return (0..extent).map(Some).collect();
+    }
+    (0..EDGE).map(Some).chain([None]).chain((extent - EDGE..extent).map(Some)).collect()
+}
