@@ -219,7 +219,12 @@ fn report(launch: &EmulatedLaunch) -> Result<()> {
         }
         Err(failure) => {
             let code = KernelCode::own(launch.kernel, launch.config)?;
-            outln!("{name}[{config}]{variant}, {}:\n{}", code.place.display(), explain(failure, &code.text));
+            let text = explain(failure, &code.text);
+            outln!("{name}[{config}]{variant}, {}:", code.place.display());
+            // A library has explained it.
+            if !failure.printed.contains(&text) {
+                outln!("{text}");
+            }
         }
     }
     Ok(())

@@ -3,82 +3,15 @@
 use crate::debug;
 use crate::emulator_options::Options;
 use crate::error::{Error, Result};
+use crate::launched::{EmulatedLaunch, is_listed, record};
 use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
-use std::cell::{Cell, RefCell};
 use std::io::Write;
 use tilewright_core::emulator::{self, Kind, Program, Region, Shape, TensorMap};
 use tilewright_core::{Call, ConfigDesc, KernelDesc, MapDesc, Pointees, VariantDesc};
 
 /// As errors name it.
 const DEVICE: &str = "the emulated SM";
-
-thread_local! {
-    /// What this thread has launched, while somebody asks.
-    static LAUNCHED: RefCell<Option<Vec<EmulatedLaunch>>> = const { RefCell::new(None) };
-    static IS_LISTED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// A launch on the emulated SM, and what came of it.
-#[derive(Clone)]
-pub struct EmulatedLaunch {
-    pub kernel: &'static KernelDesc,
-    pub config: &'static ConfigDesc,
-    pub variant: &'static VariantDesc,
-    pub grid: [u64; 3],
-    /// Lines are those of the kernel's file.
-    pub outcome: std::result::Result<emulator::Report, emulator::Failure>,
-}
-
-/// A list of what this thread launches on the emulated SM, until it is dropped. A thread has one at a time.
-pub struct Launched(());
-
-impl Launched {
-    /// Begins an empty list.
-    pub fn start() -> Launched {
-        LAUNCHED.set(Some(Vec::new()));
-        Launched(())
-    }
-
-    /// As [`Launched::start`], of launches that are listed and not run: every variant counts as one that runs, and
-    /// results stay as they are.
-    pub fn list() -> Launched {
-        IS_LISTED.set(true);
-        Self::start()
-    }
-
-    /// The variants launched so far, each once.
-    pub fn variants(&self) -> Vec<&'static VariantDesc> {
-        let mut variants: Vec<&'static VariantDesc> = vec![];
-        for launch in self.launches() {
-            if !variants.iter().any(|v| core::ptr::eq(*v, launch.variant)) {
-                variants.push(launch.variant);
-            }
-        }
-        variants
-    }
-
-    /// The launches so far, in order.
-    pub fn launches(&self) -> Vec<EmulatedLaunch> {
-        LAUNCHED.with_borrow(|l| l.clone().unwrap_or_default())
-    }
-}
-
-impl Drop for Launched {
-    fn drop(&mut self) {
-        LAUNCHED.set(None);
-        IS_LISTED.set(false);
-    }
-}
-
-/// Whether this thread's launches are listed and not run.
-pub(crate) fn is_listed() -> bool {
-    IS_LISTED.get()
-}
-
-fn record(launch: EmulatedLaunch) {
-    LAUNCHED.with_borrow_mut(|l| l.iter_mut().for_each(|l| l.push(launch.clone())));
-}
 
 pub(crate) fn launch(
     stream: &Stream,
@@ -90,7 +23,7 @@ pub(crate) fn launch(
 ) -> Result<()> {
     let desc = call.desc();
     if is_listed() {
-        record(EmulatedLaunch { kernel: desc, config, variant, grid, outcome: Ok(emulator::Report::default()) });
+        record(|| EmulatedLaunch { kernel: desc, config, variant, grid, outcome: Ok(emulator::Report::default()) });
         return Ok(());
     }
     let Some(emulated) = variant.emulated else {
@@ -111,7 +44,7 @@ pub(crate) fn launch(
         // SAFETY: as above.
         None => unsafe { emulator::launch(program, shape, &words, &regions, options) },
     };
-    record(EmulatedLaunch { kernel: desc, config, variant, grid, outcome: ran.clone() });
+    record(|| EmulatedLaunch { kernel: desc, config, variant, grid, outcome: ran.clone() });
     let printed = match &ran {
         Ok(report) => &report.printed,
         Err(failure) => &failure.printed,

@@ -9,10 +9,6 @@ pub(crate) fn check_grid(_: &KernelDesc, _: &ConfigDesc, _: [u64; 3], options: &
     match *options {}
 }
 
-pub(crate) fn is_listed() -> bool {
-    false
-}
-
 pub(crate) fn launch(
     _: &Stream,
     _: &Call,

@@ -49,9 +49,8 @@ mod wgmma;
 
 pub use explain::explain;
 pub use lines::by_line;
-pub use report::{BarrierSite, Failure, GlobalSite, Kind, Options, Region, Report, SharedSite, Side};
+pub use report::{BarrierSite, Failure, GlobalSite, Kind, Options, Region, Report, SharedSite, Side, WatchOptions};
 pub use tensor_map::TensorMap;
-pub use watch::WatchOptions;
 #[doc(hidden)]
 pub use watch::watch;
 

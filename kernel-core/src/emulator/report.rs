@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::watch::WatchOptions;
-
 /// Memory that a launch may touch. [`launch`](super::launch) has an example.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Region {
@@ -85,6 +83,25 @@ impl Default for Options {
             stack_bytes: 16 << 20,
             watch: WatchOptions::default(),
         }
+    }
+}
+
+/// The tiles that are shown, and how. [`launch`](super::launch) has an example of options.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct WatchOptions {
+    /// The program, by its index along x, y and z.
+    pub program: [u64; 3],
+    /// How often a thread passes a breakpoint until it is no longer shown, as in a loop.
+    pub passes: u32,
+    /// All elements; else a few of each dimension.
+    pub whole: bool,
+    /// Also the counters of every launch, by the lines of the kernel. Only a [library](super::debug) shows them.
+    pub lines: bool,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        WatchOptions { program: [0; 3], passes: 8, whole: false, lines: false }
     }
 }
 

@@ -6,26 +6,6 @@ use std::collections::HashMap;
 use super::machine::{Machine, with};
 use super::step;
 use crate::device::Mem;
-use crate::device::mem::{Repr, Wide, repr, widen};
-
-/// The tiles that are shown, and how. [`launch`](super::launch) has an example of options.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct WatchOptions {
-    /// The program, by its index along x, y and z.
-    pub program: [u64; 3],
-    /// How often a thread passes a breakpoint until it is no longer shown, as in a loop.
-    pub passes: u32,
-    /// All elements; else a few of each dimension.
-    pub whole: bool,
-    /// Also the counters of every launch, by the lines of the kernel. Only a [library](super::debug) shows them.
-    pub lines: bool,
-}
-
-impl Default for WatchOptions {
-    fn default() -> Self {
-        WatchOptions { program: [0; 3], passes: 8, whole: false, lines: false }
-    }
-}
 
 /// Elements of a dimension that are shown at each end, and the most that are shown without a gap.
 const EDGE: usize = 3;
@@ -80,7 +60,7 @@ pub fn watch<T: Mem>(
         let tile = m.watched.tile((line, name, pass, rank), T::NAME, &extents);
         let flat = combine(registers, register as u32) ^ combine(threads, thread);
         if let Some(at) = unpadded(&extents, flat as usize) {
-            tile.values[at] = Some(text(value));
+            tile.values[at] = Some(format!("{value:?}"));
         }
     });
 }
@@ -102,17 +82,6 @@ fn unpadded(extents: &[usize], mut padded: usize) -> Option<usize> {
         (flat, stride, padded) = (flat + at * stride, stride * extent, padded / all);
     }
     Some(flat)
-}
-
-/// A number in as few digits as tell it apart from others of its type.
-fn text<T: Mem>(value: T) -> String {
-    match (widen(value), const { repr::<T>() }) {
-        (Wide::Float(x), Repr::F64) => x.to_string(),
-        (Wide::Float(x), _) => (x as f32).to_string(),
-        (Wide::Signed(x), _) => x.to_string(),
-        (Wide::Unsigned(x), Repr::Bool) => (x != 0).to_string(),
-        (Wide::Unsigned(x), _) => x.to_string(),
-    }
 }
 
 impl Watched {

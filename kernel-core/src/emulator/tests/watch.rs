@@ -27,10 +27,10 @@ fn shown(report: &Report) -> Vec<&str> {
 fn a_tile_is_put_together_by_its_layout() {
     let report = program(32, 0).grid(2).passes(tile::<1>);
     let wanted = "line 7, program (0, 0, 0): acc: f32[4, 16] =\n\
-                  [[ 0,  1,  2, ..., 13, 14, 15],\n \
-                   [16, 17, 18, ..., 29, 30, 31],\n \
-                   [32, 33, 34, ..., 45, 46, 47],\n \
-                   [48, 49, 50, ..., 61, 62, 63]]";
+                  [[ 0.0,  1.0,  2.0, ..., 13.0, 14.0, 15.0],\n \
+                   [16.0, 17.0, 18.0, ..., 29.0, 30.0, 31.0],\n \
+                   [32.0, 33.0, 34.0, ..., 45.0, 46.0, 47.0],\n \
+                   [48.0, 49.0, 50.0, ..., 61.0, 62.0, 63.0]]";
     assert_eq!(shown(&report), [wanted, "line 8, program (0, 0, 0): n: i32 = -3"]);
     assert_eq!(report.watched_lines, [7, 8]);
 }
@@ -84,8 +84,10 @@ unsafe fn strided(a: &[u64]) {
 
 #[test]
 fn sectors_and_barriers_by_line() {
-    let x = [0.0f32; 64 * 8];
-    let report = program(64, 0).read(&x).options(|o| o.sectors = true).passes(strided);
+    #[repr(align(128))]
+    struct Aligned([f32; 64 * 8]);
+    let x = Aligned([0.0; 64 * 8]);
+    let report = program(64, 0).read(&x.0).options(|o| o.sectors = true).passes(strided);
     let counts: Vec<_> = report.global_sites.iter().map(|s| (s.site, s.instructions, s.sectors, s.ideal)).collect();
     assert_eq!(counts, [(3, 2, 64, 8), (4, 2, 8, 8)]);
     let barriers: Vec<_> = report.barrier_sites.iter().map(|b| (b.site, b.barriers)).collect();
