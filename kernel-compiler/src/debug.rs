@@ -3,7 +3,7 @@
 use crate::diag::Diagnostics;
 use crate::driver;
 use crate::emit::entry_name;
-use crate::emit::host::emulation;
+use crate::emit::host::emulate;
 use crate::front::breakpoints::{self, Breakpoint};
 use crate::front::library::Libraries;
 use crate::front::source::Source;
@@ -95,7 +95,7 @@ fn variants(
     };
     let of = |(n, (v, lowered)): (usize, (Variant, Lowered))| {
         let (name, function) = (entry_name(&k.name, &i.choice, i.config, v), format!("lowered_{n}"));
-        let registers = emulation::registers(v, &lowered, i.config);
+        let registers = emulate::registers(v, &lowered, i.config);
         let entry = format!(
             "    tilewright_core::emulator::debug::Entry {{ name: {name:?}, run: {function}, threads: {}, shared_bytes: \
              {}, ctas: {}, registers: {registers}, pdl: {} }},\n",
@@ -104,7 +104,7 @@ fn variants(
             i.config.ctas,
             f.pdl.is_some()
         );
-        let text = emulation::function(&function, &f, &lowered);
+        let text = emulate::function(&function, &f, &lowered);
         (v, entry, lowered, text)
     };
     Ok(lowered.into_iter().enumerate().map(of).collect())

@@ -5,7 +5,7 @@
 //! that the expansion includes, or part of the expansion where there is no such file.
 
 mod call;
-pub mod emulation;
+pub mod emulate;
 mod options;
 
 use super::numbers::{Use, share};
@@ -18,7 +18,7 @@ use crate::ir::walk::{dots, values, written};
 use crate::ir::{Array, Func, Number, Op, Precision, Test};
 use call::{call, host_type};
 pub use call::{stub, stub_of_function};
-use emulation::{SCALARS, Version, emulated};
+use emulate::{SCALARS, Version, emulated};
 pub use options::{Emulate, HostOptions};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -295,7 +295,7 @@ fn instance(
         let emulation = if emulated {
             let name = format_ident!("lowered_{t}_{c}_{i}");
             let (threads, bytes, ctas) = (lowered.threads, lowered.shared_bytes as u32, config.ctas);
-            let registers = emulation::registers(variant, &lowered, config);
+            let registers = emulate::registers(variant, &lowered, config);
             let pdl = match &func.pdl {
                 Some(params) => {
                     let params = params.iter().map(|&p| p as u8);
@@ -303,7 +303,7 @@ fn instance(
                 }
                 None => quote! { ::core::option::Option::None },
             };
-            code.functions.push(emulation::function(&name.to_string(), func, &lowered));
+            code.functions.push(emulate::function(&name.to_string(), func, &lowered));
             quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas, registers: #registers, pdl: #pdl }) }
         } else {
             quote! { ::core::option::Option::None }
