@@ -162,10 +162,8 @@ fn own(args: &Args) -> Result<bool> {
         watch: args.watch(),
         state: Mutex::default(),
     });
-    if !args.at.is_empty() {
-        let session = session.clone();
-        set_debugger(Some(Arc::new(move |entry: &str| session.library(entry).map_err(|e| format!("{e:#}")))));
-    }
+    let of_session = session.clone();
+    set_debugger(Some(Arc::new(move |entry: &str| of_session.library(entry).map_err(|e| format!("{e:#}")))));
     let launched = Launched::start();
     let done = problem.launch(&ExecOptions::new(&rt).pin(pin)).and_then(|()| rt.synchronize());
     set_debugger(None);
@@ -251,7 +249,8 @@ struct State {
 }
 
 impl Session {
-    /// The library of an entry with the breakpoints that are in its kernel; none where no breakpoint is.
+    /// The library of an entry with the breakpoints that are in its kernel; none where no breakpoint is, and the build
+    /// has code for the emulated SM.
     fn library(&self, entry: &str) -> Result<Option<Arc<DebugLibrary>>> {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(known) = state.libraries.get(entry) {
@@ -266,16 +265,17 @@ impl Session {
         let all = self.kernels.iter().flat_map(|d| d.configs.iter().map(move |c| (*d, c)));
         let mut of_entry = all.filter(|(_, c)| c.variants.iter().any(|v| v.entry == entry));
         let Some((desc, config)) = of_entry.next() else { return Ok(None) };
-        if self.kernel.as_ref().is_some_and(|k| k != desc.name) {
-            return Ok(None);
-        }
+        let is_emulated = config.variants.iter().any(|v| v.entry == entry && v.emulated.is_some());
+        let is_chosen = self.kernel.as_ref().is_none_or(|k| k == desc.name);
         let code = KernelCode::own(desc, config)?;
         let lines = tilewright_compiler::debug::statement_lines(code.source(), &code.libraries, &code.name);
         let lines = lines.map_err(anyhow::Error::msg)?;
-        let within = |b: &&Breakpoint| lines.first() <= Some(&b.line) && Some(&b.line) <= lines.last();
+        let within = |b: &&Breakpoint| is_chosen && lines.first() <= Some(&b.line) && Some(&b.line) <= lines.last();
         let at: Vec<Breakpoint> = self.at.iter().filter(within).cloned().collect();
-        state.launched.insert(desc.name.into(), lines);
-        if at.is_empty() {
+        if is_chosen {
+            state.launched.insert(desc.name.into(), lines);
+        }
+        if at.is_empty() && is_emulated {
             return Ok(None);
         }
         state.found.extend(at.iter().map(|b| b.line));

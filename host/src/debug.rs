@@ -69,8 +69,9 @@ type Debugger = dyn Fn(&str) -> Result<Option<Arc<DebugLibrary>>, String> + Send
 static DEBUGGER: RwLock<Option<Arc<Debugger>>> = RwLock::new(None);
 
 /// Asks `debugger` for the code of every launch on the emulated SM from now on, in all runtimes of this process; `None`
-/// ends that.
+/// ends that. Meanwhile variants that the build has no code of count as ones that run: the debugger has it.
 pub fn set_debugger(debugger: Option<Arc<Debugger>>) {
+    crate::launched::every_variant_runs(debugger.is_some());
     *DEBUGGER.write().unwrap_or_else(|e| e.into_inner()) = debugger;
 }
 

@@ -26,23 +26,27 @@ pub(crate) fn launch(
         record(|| EmulatedLaunch { kernel: desc, config, variant, grid, outcome: Ok(emulator::Report::default()) });
         return Ok(());
     }
-    let Some(emulated) = variant.emulated else {
-        return Err(Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None });
-    };
-    let regions = regions(stream, call, emulated.pdl.unwrap_or_default());
-    let program =
-        Program { name: desc.name, run: emulated.run, registers: emulated.registers, pdl: emulated.pdl.is_some() };
+    let not_emulated = || Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
+    // Which arguments may be read early is a part of that code.
+    if variant.emulated.is_none() && desc.pdl {
+        return Err(not_emulated());
+    }
+    let regions = regions(stream, call, variant.emulated.and_then(|e| e.pdl).unwrap_or_default());
     let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.words())).collect::<Result<Vec<_>>>()?;
     let words: Vec<u64> =
         call.words().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
-    let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
     let wrong = |why| Error::CannotLaunch { kernel: desc.name, config: config.id, device: DEVICE.into(), why };
     // SAFETY: the code is that of these argument words, and the call vouches for the memory they name.
     let debugged = unsafe { debug::launch(variant.entry, &words, &regions, grid, options) };
-    let ran = match debugged.map_err(wrong)? {
-        Some(ran) => ran,
-        // SAFETY: as above.
-        None => unsafe { emulator::launch(program, shape, &words, &regions, options) },
+    let ran = match (debugged.map_err(wrong)?, variant.emulated) {
+        (Some(ran), _) => ran,
+        (None, None) => return Err(not_emulated()),
+        (None, Some(e)) => {
+            let program = Program { name: desc.name, run: e.run, registers: e.registers, pdl: e.pdl.is_some() };
+            let shape = Shape { threads: e.threads, shared_bytes: e.shared_bytes, grid, ctas: e.ctas };
+            // SAFETY: as above.
+            unsafe { emulator::launch(program, shape, &words, &regions, options) }
+        }
     };
     record(|| EmulatedLaunch { kernel: desc, config, variant, grid, outcome: ran.clone() });
     let printed = match &ran {

@@ -8,14 +8,28 @@ use tilewright_core::emulator::{Failure, Report};
 use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     static IS_LISTED: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether a debugger has the code of variants that the build has none of.
+static EVERY_VARIANT_RUNS: AtomicBool = AtomicBool::new(false);
+
 /// Whether this thread's launches on the emulated SM are listed and not run.
 pub(crate) fn is_listed() -> bool {
     IS_LISTED.get()
+}
+
+/// Whether variants count as ones that run which the build has no code of.
+pub(crate) fn all_run() -> bool {
+    is_listed() || EVERY_VARIANT_RUNS.load(Ordering::Relaxed)
+}
+
+#[cfg(feature = "emulator")]
+pub(crate) fn every_variant_runs(do_they: bool) {
+    EVERY_VARIANT_RUNS.store(do_they, Ordering::Relaxed);
 }
 
 #[cfg(feature = "emulator")]
