@@ -270,8 +270,11 @@ impl Session {
         let code = KernelCode::own(desc, config)?;
         let lines = tilewright_compiler::debug::statement_lines(code.source(), &code.libraries, &code.name);
         let lines = lines.map_err(anyhow::Error::msg)?;
-        let within = |b: &&Breakpoint| is_chosen && lines.first() <= Some(&b.line) && Some(&b.line) <= lines.last();
-        let at: Vec<Breakpoint> = self.at.iter().filter(within).cloned().collect();
+        let mut at = vec![];
+        for b in self.at.iter().filter(|_| is_chosen) {
+            let has_line = tilewright_compiler::debug::has_line(code.source(), &code.libraries, &code.name, b.line);
+            at.extend(has_line.map_err(anyhow::Error::msg)?.then(|| b.clone()));
+        }
         if is_chosen {
             state.launched.insert(desc.name.into(), lines);
         }
@@ -294,6 +297,10 @@ impl Session {
             format!("{name} (lines {first} to {last})")
         };
         let launched: Vec<String> = state.launched.iter().map(of).collect();
-        bail!("line {} is in none of the kernels that were launched: {}", missing.line, launched.join(", "));
+        bail!(
+            "there is no statement on line {} of the kernels that were launched, and of their helpers: {}",
+            missing.line,
+            launched.join(", ")
+        );
     }
 }

@@ -46,7 +46,11 @@ fn bad_input() {
     fails(&["debug", "relu", "--program", "1,2,3,4"], 2, "is no program");
     fails(&["debug", "relu", "--print", "x"], 2, "--break");
     fails(&["debug", "relu", "--kernel", "gelu"], 1, "relu has the kernels");
-    fails(&["debug", "relu", "--size", "100", "--break", "100000"], 1, "in none of the kernels that were launched");
+    fails(
+        &["debug", "relu", "--size", "100", "--break", "100000"],
+        1,
+        "no statement on line 100000 of the kernels that were launched",
+    );
     fails(&["debug", "--crate", "nowhere", "x"], 1, "nowhere");
     fails(&["debug", "relu", "--", "test"], 2, "--crate");
     fails(&["profile", "relu", "--size", "100", "--arch", "1.0"], 1, "1.0 is not known");

@@ -31,6 +31,18 @@ pub fn statement_lines<'a>(
     Ok(breakpoints::lines(&select::kernel(source, libraries, kernel)?.ast.body))
 }
 
+/// Whether a kernel, or a helper of the same file, has a statement on a line. The error is a message.
+pub fn has_line<'a>(
+    source: impl Into<Source<'a>>,
+    libraries: &Libraries,
+    kernel: &str,
+    line: usize,
+) -> Result<bool, String> {
+    let source = source.into();
+    let mut k = select::kernel(source, libraries, kernel)?;
+    Ok(breakpoints::insert(&mut k.ast, source.text, &Breakpoint { line, names: vec![] }))
+}
+
 /// Rust code of an instance, in one variant or in all: a function for each, and their list, `ENTRIES`. Types and
 /// configuration choose the instance as for [`show`](crate::show()). The error is a message: a line without a statement,
 /// a variable that is not there, a variant that cannot be made with these breakpoints.
@@ -43,10 +55,11 @@ pub fn code<'a>(
     variant: Option<Variant>,
     at: &[Breakpoint],
 ) -> Result<String, String> {
+    let source = source.into();
     let mut k = select::kernel(source, libraries, kernel)?;
     let built = variants(&k, types, config, variant)?;
     for b in at {
-        if !breakpoints::insert(&mut k.ast.body, b) {
+        if !breakpoints::insert(&mut k.ast, source.text, b) {
             let lines: Vec<String> = breakpoints::lines(&k.ast.body).iter().map(usize::to_string).collect();
             return Err(format!("{kernel} has no statement on line {}, but on {}", b.line, lines.join(", ")));
         }

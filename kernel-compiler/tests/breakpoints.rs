@@ -79,3 +79,26 @@ fn a_tile_is_handed_over_with_its_layout() {
     assert!(text.contains(", 8)"), "the line: {text}");
     assert!(text.contains("name: \"sums__BLOCK64_warps2__general\""), "{text}");
 }
+
+const HELPER: &str = r#"
+#[tile_module]
+mod kernels {
+    fn twice<T: Float>(x: Tile<T>) -> Tile<T> {
+        let y = x + x;
+        y
+    }
+
+    #[tile_kernel(tune(BLOCK = [64], warps = [2]), grid = [cdiv(y.len(), BLOCK)])]
+    fn doubled<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
+        let i = program_id(0) * BLOCK + arange(BLOCK);
+        store(y, i, twice(load(x, i)));
+    }
+}
+"#;
+
+#[test]
+fn helpers_of_the_file_have_lines_too() {
+    let at = Breakpoint { line: 5, names: vec![] };
+    let text = code(HELPER, &Libraries::default(), "doubled", None, None, None, &[at]).expect("it compiles");
+    assert!(shown(&text).iter().all(|n| *n == "y") && !shown(&text).is_empty(), "{text}");
+}

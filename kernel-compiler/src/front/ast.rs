@@ -139,7 +139,7 @@ pub struct Scope {
 }
 
 /// A plain function of a `#[tile_module]`, inlined where it is called.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Helper {
     pub name: Ident,
     /// Of a library of the language: no place in it is in the user's files.
@@ -163,7 +163,7 @@ pub enum Said {
     Option(Box<Said>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HelperParam {
     pub pattern: Pattern,
     pub ty: ParamType,

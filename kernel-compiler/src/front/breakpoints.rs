@@ -4,14 +4,38 @@
 //! that it shows what this statement defines. It stands before a jump and before a branch, and at the beginning of the
 //! body of a loop.
 
-use crate::front::ast::{Block, Expr, ExprKind, Pattern, Stmt};
+use crate::front::ast::{Block, Expr, ExprKind, Helper, Kernel, Pattern, Scope, Stmt};
 use proc_macro2::Ident;
+use std::rc::Rc;
 
 /// A line of a kernel's file, and the names of variables; without names those that the line defines or mentions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
     pub line: usize,
     pub names: Vec<String>,
+}
+
+/// Inserts the statement of a breakpoint into a kernel, or into a helper of the same file, of which `text` is the source;
+/// whether there is a statement on its line.
+pub fn insert(k: &mut Kernel, text: &str, at: &Breakpoint) -> bool {
+    if insert_in(&mut k.body, at) {
+        return true;
+    }
+    let changed = k.scope.helpers.iter().enumerate().filter(|(_, h)| is_in(h, text)).find_map(|(i, h)| {
+        let mut helper = Helper::clone(h);
+        insert_in(&mut helper.body, at).then_some((i, helper))
+    });
+    let Some((i, helper)) = changed else { return false };
+    let mut scope = Scope::clone(&k.scope);
+    scope.helpers[i] = Rc::new(helper);
+    k.scope = Rc::new(scope);
+    true
+}
+
+/// Whether a helper is written in a file: those of libraries have lines of other files.
+fn is_in(h: &Helper, text: &str) -> bool {
+    let line = h.name.span().start().line.checked_sub(1).and_then(|i| text.lines().nth(i));
+    !h.is_standard && line.is_some_and(|l| l.contains(&format!("fn {}", h.name)))
 }
 
 /// The lines on which statements of a body begin, in order.
@@ -35,14 +59,14 @@ fn collect(b: &Block, out: &mut Vec<usize>) {
 }
 
 /// Inserts the statement of a breakpoint; whether there is a statement on its line.
-pub fn insert(b: &mut Block, at: &Breakpoint) -> bool {
+fn insert_in(b: &mut Block, at: &Breakpoint) -> bool {
     for i in (0..b.stmts.len()).rev() {
         let (first, last) = lines_of(&b.stmts[i]);
         if !(first..=last).contains(&at.line) {
             continue;
         }
         let Some(e) = expr_of_mut(&mut b.stmts[i]) else { return false };
-        if blocks_mut(e).into_iter().any(|b| insert(b, at)) {
+        if blocks_mut(e).into_iter().any(|b| insert_in(b, at)) {
             return true;
         }
         let nests = !blocks_mut(e).is_empty();
@@ -60,7 +84,7 @@ pub fn insert(b: &mut Block, at: &Breakpoint) -> bool {
     let Some(mut value) = b.value.take() else { return false };
     let (first, last) = (value.span.first.start().line, value.span.last.end().line);
     let mut inserted = (first..=last).contains(&at.line);
-    if inserted && !blocks_mut(&mut value).into_iter().any(|b| insert(b, at)) {
+    if inserted && !blocks_mut(&mut value).into_iter().any(|b| insert_in(b, at)) {
         inserted = blocks_mut(&mut value).is_empty() || at.line == first;
         if inserted && !at_start(&mut value, at) {
             b.stmts.push(watch(&Stmt::Expr((*value).clone()), at));

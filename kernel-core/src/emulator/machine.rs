@@ -204,6 +204,17 @@ impl Machine {
         self.report.programs += 1;
     }
 
+    /// Ends the program that was watched: its tiles become lines of the report.
+    fn show_watched(&mut self) {
+        let watched = std::mem::take(&mut self.watched);
+        for (line, text) in watched.show(self.program, self.cluster.ctas, self.options.watch.whole) {
+            self.report.printed.push(text);
+            if !self.report.watched_lines.contains(&line) {
+                self.report.watched_lines.push(line);
+            }
+        }
+    }
+
     pub fn make_runnable(&mut self, threads: impl DoubleEndedIterator<Item = u32>) {
         let from = self.runnable.len();
         self.runnable.extend(threads.rev());

@@ -50,9 +50,9 @@ mod wgmma;
 pub use explain::explain;
 pub use lines::by_line;
 pub use report::{BarrierSite, Failure, GlobalSite, Kind, Options, Region, Report, SharedSite, Side, WatchOptions};
-pub use tensor_map::TensorMap;
 #[doc(hidden)]
-pub use watch::watch;
+pub use step::watch;
+pub use tensor_map::TensorMap;
 
 /// Threads of the largest CTA.
 pub const MAX_THREADS: u32 = 1024;

@@ -1,11 +1,15 @@
 //! The hardware steps of a thread, which the device library calls on the host.
 
+use core::ffi::CStr;
+
 pub use super::banks::Access;
 use super::cluster::SharedAddress;
 use super::machine::{State, suspend, with};
 use super::memory::{read, write};
 use super::report::Kind;
 pub use super::shadow::AccessKind;
+use super::watch::Passed;
+use crate::scalar::Scalar as Mem;
 
 /// The lane whose word a shuffle gives.
 #[derive(Clone, Copy)]
@@ -242,5 +246,27 @@ pub fn print(msg: &str, value: String, site: u32) {
         let [x, y, z] = m.program;
         let line = format!("{msg} program ({x}, {y}, {z}) thread {} line {site}: {value}", m.name(m.current));
         m.report.printed.push(line);
+    });
+}
+
+/// A register of a thread at a breakpoint. Of a tile all threads hand over all registers, register 0 first, and the
+/// bases of its layout: the bits of the index, over padded extents, that the bits of the number of the register and of
+/// the thread stand for.
+pub fn watch<T: Mem>(
+    name: &'static CStr,
+    extents: &[u32],
+    registers: &[u32],
+    threads: &[u32],
+    register: usize,
+    value: T,
+    line: u32,
+) {
+    let thread = thread();
+    with(|m| {
+        if m.program == m.options.watch.program {
+            let passed = Passed { line, name, current: m.current, thread, rank: m.rank };
+            let (tile, layout) = ((T::NAME, extents), (registers, threads));
+            m.watched.register(&passed, &m.options.watch, tile, layout, register, || format!("{value:?}"));
+        }
     });
 }

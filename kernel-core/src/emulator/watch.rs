@@ -3,9 +3,7 @@
 use core::ffi::CStr;
 use std::collections::HashMap;
 
-use super::machine::{Machine, with};
-use super::step;
-use crate::device::Mem;
+use super::report::WatchOptions;
 
 /// Elements of a dimension that are shown at each end, and the most that are shown without a gap.
 const EDGE: usize = 3;
@@ -32,39 +30,6 @@ pub struct Watched {
     passes: HashMap<(u32, *const CStr, u32), u32>,
 }
 
-/// A register of a thread at a breakpoint. Of a tile all threads hand over all registers, register 0 first, and the
-/// bases of its layout: the bits of the index, over padded extents, that the bits of the number of the register and of
-/// the thread stand for.
-pub fn watch<T: Mem>(
-    name: &'static CStr,
-    extents: &[u32],
-    registers: &[u32],
-    threads: &[u32],
-    register: usize,
-    value: T,
-    line: u32,
-) {
-    let thread = step::thread();
-    with(|m| {
-        if m.program != m.options.watch.program {
-            return;
-        }
-        let (rank, most) = (m.rank, m.options.watch.passes);
-        let passes = m.watched.passes.entry((line, name as *const CStr, m.current)).or_default();
-        *passes += u32::from(register == 0);
-        let pass = *passes;
-        if pass > most {
-            return;
-        }
-        let extents: Vec<usize> = extents.iter().map(|&e| e as usize).collect();
-        let tile = m.watched.tile((line, name, pass, rank), T::NAME, &extents);
-        let flat = combine(registers, register as u32) ^ combine(threads, thread);
-        if let Some(at) = unpadded(&extents, flat as usize) {
-            tile.values[at] = Some(format!("{value:?}"));
-        }
-    });
-}
-
 /// The sum, without carries, of the bases of the bits that are set.
 fn combine(bases: &[u32], bits: u32) -> u32 {
     bases.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).fold(0, |sum, (_, basis)| sum ^ basis)
@@ -84,41 +49,60 @@ fn unpadded(extents: &[usize], mut padded: usize) -> Option<usize> {
     Some(flat)
 }
 
-impl Watched {
-    fn tile(
-        &mut self,
-        (line, name, pass, rank): (u32, &'static CStr, u32, u32),
-        dtype: &'static str,
-        extents: &[usize],
-    ) -> &mut Tile {
-        let at = *self.index.entry((line, name as *const CStr, pass, rank)).or_insert_with(|| {
-            let values = vec![None; extents.iter().product()];
-            self.tiles.push(Tile { line, name, dtype, pass, rank, extents: extents.to_vec(), values });
-            self.tiles.len() - 1
-        });
-        &mut self.tiles[at]
-    }
+/// What a thread hands over at a breakpoint: the line and the name, its number in the program and in its CTA, and the
+/// CTA.
+pub struct Passed {
+    pub line: u32,
+    pub name: &'static CStr,
+    pub current: u32,
+    pub thread: u32,
+    pub rank: u32,
 }
 
-impl Machine {
-    /// Ends the program that was watched: its tiles become lines of the report.
-    pub fn show_watched(&mut self) {
-        let watched = std::mem::take(&mut self.watched);
-        let [x, y, z] = self.program;
-        for t in &watched.tiles {
-            let cta = if self.cluster.ctas > 1 { format!(", CTA {}", t.rank) } else { String::new() };
-            let repeated = watched.tiles.iter().any(|o| (o.line, o.name, o.pass) == (t.line, t.name, 2));
+impl Watched {
+    /// A register of a tile with these extents and these bases of its layout. `value` is called if it is shown.
+    pub fn register(
+        &mut self,
+        p: &Passed,
+        options: &WatchOptions,
+        (dtype, extents): (&'static str, &[u32]),
+        (registers, threads): (&[u32], &[u32]),
+        register: usize,
+        value: impl FnOnce() -> String,
+    ) {
+        let name: *const CStr = p.name;
+        let passes = self.passes.entry((p.line, name, p.current)).or_default();
+        *passes += u32::from(register == 0);
+        let pass = *passes;
+        if pass > options.passes {
+            return;
+        }
+        let at = *self.index.entry((p.line, name, pass, p.rank)).or_insert_with(|| {
+            let extents: Vec<usize> = extents.iter().map(|&e| e as usize).collect();
+            let values = vec![None; extents.iter().product()];
+            self.tiles.push(Tile { line: p.line, name: p.name, dtype, pass, rank: p.rank, extents, values });
+            self.tiles.len() - 1
+        });
+        let tile = &mut self.tiles[at];
+        let flat = combine(registers, register as u32) ^ combine(threads, p.thread);
+        if let Some(at) = unpadded(&tile.extents, flat as usize) {
+            tile.values[at] = Some(value());
+        }
+    }
+
+    /// The lines that are shown of a program of so many CTAs, each with the text.
+    pub fn show(&self, [x, y, z]: [u64; 3], ctas: u32, whole: bool) -> Vec<(u32, String)> {
+        let each = self.tiles.iter().map(|t| {
+            let cta = if ctas > 1 { format!(", CTA {}", t.rank) } else { String::new() };
+            let repeated = self.tiles.iter().any(|o| (o.line, o.name, o.pass) == (t.line, t.name, 2));
             let pass = if repeated { format!(", pass {}", t.pass) } else { String::new() };
             let ty = if t.extents.is_empty() { t.dtype.to_string() } else { format!("{}{:?}", t.dtype, t.extents) };
             let (name, line) = (t.name.to_string_lossy(), t.line);
-            let mut out = format!("line {line}, program ({x}, {y}, {z}){cta}{pass}: {name}: {ty} =");
-            out.push_str(if t.extents.len() > 1 { "\n" } else { " " });
-            out += &t.show(self.options.watch.whole);
-            self.report.printed.push(out);
-            self.report.watched_lines.push(line);
-        }
-        self.report.watched_lines.sort_unstable();
-        self.report.watched_lines.dedup();
+            let between = if t.extents.len() > 1 { "\n" } else { " " };
+            let head = format!("line {line}, program ({x}, {y}, {z}){cta}{pass}: {name}: {ty} =");
+            (line, head + between + &t.show(whole))
+        });
+        each.collect()
     }
 }
 
