@@ -58,7 +58,8 @@ fn collect(b: &Block, out: &mut Vec<usize>) {
     }
 }
 
-/// Inserts the statement of a breakpoint; whether there is a statement on its line.
+/// Inserts the statement of a breakpoint; whether there is a statement on its line. A statement that begins on the line
+/// comes before those inside it.
 fn insert_in(b: &mut Block, at: &Breakpoint) -> bool {
     for i in (0..b.stmts.len()).rev() {
         let (first, last) = lines_of(&b.stmts[i]);
@@ -66,13 +67,18 @@ fn insert_in(b: &mut Block, at: &Breakpoint) -> bool {
             continue;
         }
         let Some(e) = expr_of_mut(&mut b.stmts[i]) else { return false };
-        if blocks_mut(e).into_iter().any(|b| insert_in(b, at)) {
+        if first != at.line && blocks_mut(e).into_iter().any(|b| insert_in(b, at)) {
             return true;
         }
-        let nests = !blocks_mut(e).is_empty();
-        match &b.stmts[i] {
-            Stmt::Expr(_) if nests && at.line != first => return false,
-            Stmt::Expr(_) if nests => return at_head(b, i, at),
+        match &mut b.stmts[i] {
+            Stmt::Expr(e) if nests(e) => {
+                if first != at.line {
+                    return false;
+                }
+                if !at_start(e, at) {
+                    b.stmts.insert(i, watch(&b.stmts[i], at));
+                }
+            }
             Stmt::Expr(Expr { kind: ExprKind::Break(_) | ExprKind::Continue(_) | ExprKind::Return(_), .. }) => {
                 b.stmts.insert(i, watch(&b.stmts[i], at));
             }
@@ -84,8 +90,9 @@ fn insert_in(b: &mut Block, at: &Breakpoint) -> bool {
     let Some(mut value) = b.value.take() else { return false };
     let (first, last) = (value.span.first.start().line, value.span.last.end().line);
     let mut inserted = (first..=last).contains(&at.line);
-    if inserted && !blocks_mut(&mut value).into_iter().any(|b| insert_in(b, at)) {
-        inserted = blocks_mut(&mut value).is_empty() || at.line == first;
+    let is_inside = inserted && first != at.line && blocks_mut(&mut value).into_iter().any(|b| insert_in(b, at));
+    if inserted && !is_inside {
+        inserted = first == at.line || !nests(&value);
         if inserted && !at_start(&mut value, at) {
             b.stmts.push(watch(&Stmt::Expr((*value).clone()), at));
         }
@@ -94,13 +101,17 @@ fn insert_in(b: &mut Block, at: &Breakpoint) -> bool {
     inserted
 }
 
-/// At a statement that has statements in it, and begins on the line.
-fn at_head(b: &mut Block, i: usize, at: &Breakpoint) -> bool {
-    let Stmt::Expr(e) = &mut b.stmts[i] else { return false };
-    if !at_start(e, at) {
-        b.stmts.insert(i, watch(&b.stmts[i], at));
-    }
-    true
+/// Whether it is control flow, with statements of its own.
+fn nests(e: &Expr) -> bool {
+    matches!(
+        e.kind,
+        ExprKind::Block(_)
+            | ExprKind::If { .. }
+            | ExprKind::Match { .. }
+            | ExprKind::For { .. }
+            | ExprKind::While { .. }
+            | ExprKind::Loop { .. }
+    )
 }
 
 /// At the beginning of the body of a loop; `false` for what is no loop.
