@@ -31,7 +31,8 @@ struct Finding {
 
 /// The CPU backend needs nothing of this, so a missing part is no failure. The name of an unknown backend is one.
 pub fn main(args: Args) -> Result<bool> {
-    let findings = [device_toolchain(), assembler(), disassembler(), compiled(), driver(), gpu(), caches()];
+    let findings =
+        [device_toolchain(), assembler(), disassembler(), compiled(), processor(), driver(), gpu(), caches()];
     let opened = args.backend.open();
     let known = !opened.as_ref().is_err_and(|e| matches!(e.downcast_ref(), Some(Error::UnknownBackend { .. })));
     if args.json {
@@ -118,6 +119,14 @@ fn compiled() -> Finding {
         found: if bundles.is_empty() { "none in this build: CPU only".into() } else { found },
         how,
     }
+}
+
+fn processor() -> Finding {
+    let (ok, what) = (tilewright_core::cpu::is_supported(), "processor");
+    let found = if ok { "it runs kernels on the CPU" } else { "it lacks AVX2 or FMA: kernels do not run on the CPU" };
+    let how =
+        if ok { "" } else { "Run kernels on a GPU, or on x86-64 with AVX2 and FMA: Intel from 2013, AMD from 2015" };
+    Finding { what, ok, found: found.into(), how: how.into() }
 }
 
 fn driver() -> Finding {

@@ -72,6 +72,13 @@ pub enum Error {
     #[error("this program has no emulated SM: build it with the feature `emulator` of tilewright")]
     NoEmulator,
 
+    /// The CPU backend runs on x86-64 processors with AVX2 and FMA, which Intel and AMD have since 2013 and 2015.
+    #[error("{kernel}: this processor lacks AVX2 or FMA, which the CPU backend needs: run the program on a newer one")]
+    OldProcessor {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+    },
+
     /// There is no operation of this name.
     #[error("there is no operation `{name}`{}: `tile list` shows all", meant_text(meant))]
     UnknownOperation {

@@ -396,6 +396,7 @@ impl Runtime {
             Backend::Emulator(options) => {
                 emulate::launch(stream, call, config, &config.variants[variant], grid, options)
             }
+            _ if !cpu::is_supported() => Err(Error::OldProcessor { kernel }),
             _ => {
                 // SAFETY: the argument words are those of this kernel, by `Call`, and the memory of its arguments was
                 // checked to be here: the call borrows it, or is of an `unsafe fn` whose caller vouches for it.

@@ -41,13 +41,14 @@ fn main() {
     for (file, text) in &texts {
         let d = Diagnostics::default();
         let options = HostOptions { emulate: Emulate::from_env(), ..HostOptions::default() };
-        for k in
-            module::file(Source { file, text }, &libraries).into_iter().flat_map(|f| f.parse(&d).unwrap_or_default())
-        {
-            kernels += 1;
-            in_place += host::expand(&k, &options, &d).expect("no mistakes").to_string().len();
-            let path = PathBuf::from("/target/debug/build/kernels/out/tile/host").join(host_file_name(&k, &options));
-            with_file += host::include(&k, &options, &path).to_string().len();
+        for found in module::file(Source { file, text }, &libraries) {
+            let of_function = found.parse(&d).unwrap_or_default();
+            kernels += of_function.len();
+            let expanded = host::expand(&of_function, &options, &d).expect("no mistakes");
+            in_place += expanded.iter().map(|e| e.to_string().len()).sum::<usize>();
+            let folder = PathBuf::from("/target/debug/build/kernels/out/tile/host");
+            let included = |k| host::include(k, &options, &folder.join(host_file_name(k, &options))).to_string().len();
+            with_file += of_function.iter().map(included).sum::<usize>();
         }
     }
     println!("{kernels} kernels, lowered in {:.1} s", start.elapsed().as_secs_f64());

@@ -35,12 +35,14 @@ fn main() {
         let module = path.to_string_lossy().replace('/', "::");
         for found in tilewright_compiler::module::file(Source { file, text }, &libraries) {
             let Ok(kernels) = found.parse(&Diagnostics::default()) else { continue };
-            for k in &kernels {
-                let code = || compiled_code(k, &Diagnostics::default()).ok();
-                let (usual, sites) = with(None, code);
-                for name in names.iter().filter(|n| sites.contains(n.as_str())) {
-                    // A defect that makes the compiler panic changes the code, too.
-                    let made = catch_unwind(AssertUnwindSafe(|| with(Some(name), code).0)).unwrap_or_default();
+            let code = || compiled_code(&kernels, &Diagnostics::default()).ok();
+            let (usual, sites) = with(None, code);
+            for name in names.iter().filter(|n| sites.contains(n.as_str())) {
+                // A defect that makes the compiler panic changes the code, too.
+                let made = catch_unwind(AssertUnwindSafe(|| with(Some(name), code).0)).unwrap_or_default();
+                for (i, k) in kernels.iter().enumerate() {
+                    let of_kernel = |all: &Option<Vec<Vec<String>>>| all.as_ref().map(|all| all[i].clone());
+                    let (made, usual) = (of_kernel(&made), of_kernel(&usual));
                     if made != usual {
                         let bytes: usize = made.iter().flatten().map(String::len).sum();
                         println!("{name}\t{module}\t{}\t{bytes}", k.name);

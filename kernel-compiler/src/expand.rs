@@ -9,13 +9,8 @@ use crate::front::{library, module, parse};
 use crate::unparsed;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use syn::parse::{ParseStream, Parser};
-
-/// Where the build script has put a kernel's bundle, if it has.
-pub fn bundle_path(dir: &Path, kernel: &str, fingerprint: &str) -> std::path::PathBuf {
-    dir.join(format!("{kernel}-{fingerprint}.bundle"))
-}
 
 /// Where the build script has put a kernel's host code, if it has: that of a check, or that for these instances on the
 /// emulated SM. Beside the kernel's tokens, their lines are in the code, so that both are in the name.
@@ -24,38 +19,25 @@ pub fn host_file_name(k: &Kernel, options: &HostOptions) -> String {
     format!("{}-{}-{}-{kind}.rs", k.name, k.fingerprint, k.lines)
 }
 
-/// The expansion of a kernel without mistakes. It includes the host code that the build script has written. Kernels
-/// that no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate without one) are
-/// lowered here.
-fn expansion(k: &Kernel, d: &Diagnostics) -> diag::Result<TokenStream> {
-    let options = options_of(k);
+/// The expansions of a function's kernels, which have no mistakes. They include the host code that the build script has
+/// written. Kernels that no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate without
+/// one) are lowered here.
+fn expansions(kernels: &[Kernel], d: &Diagnostics) -> diag::Result<Vec<TokenStream>> {
+    let options = HostOptions {
+        bundles: std::env::var_os("TILE_BUNDLE_DIR").map(PathBuf::from),
+        emulate: Emulate::from_env(),
+        check_only: !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned())),
+    };
     // A build script knows of no planted defect.
     let folder = std::env::var_os("TILE_HOST_DIR").filter(|_| !cfg!(feature = "mutants"));
-    let file = folder.map(|dir| Path::new(&dir).join(host_file_name(k, &options)));
-    match file.filter(|f| f.is_file() && f.to_str().is_some()) {
-        Some(file) => Ok(host::include(k, &options, &file)),
-        None => host::expand(k, &options, d),
+    let file = |k| {
+        let file = Path::new(folder.as_ref()?).join(host_file_name(k, &options));
+        Some(file).filter(|f| f.is_file() && f.to_str().is_some())
+    };
+    match kernels.iter().map(file).collect::<Option<Vec<_>>>() {
+        Some(files) => Ok(kernels.iter().zip(&files).map(|(k, file)| host::include(k, &options, file)).collect()),
+        None => host::expand(kernels, &options, d),
     }
-}
-
-/// Settings of an expansion, from the environment that the build script makes.
-fn options(kernel: &str, fingerprint: &str) -> HostOptions {
-    let bundle = std::env::var_os("TILE_BUNDLE_DIR")
-        .map(|dir| bundle_path(Path::new(&dir), kernel, fingerprint))
-        .filter(|p| p.is_file());
-    let check_only = !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
-    HostOptions { bundle, emulate: Emulate::from_env(), check_only, without_code: false }
-}
-
-/// The same for a kernel, which need not be compiled where a planted defect does not change it.
-#[cfg(feature = "mutants")]
-fn options_of(k: &Kernel) -> HostOptions {
-    HostOptions { without_code: !crate::planted::active::is_compiled(&k.name), ..options(&k.name, &k.fingerprint) }
-}
-
-#[cfg(not(feature = "mutants"))]
-fn options_of(k: &Kernel) -> HostOptions {
-    options(&k.name, &k.fingerprint)
 }
 
 /// Whether a compiler with these arguments, in whose process the macro runs, generates code. `cargo check` and
@@ -168,8 +150,7 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
     let (item, names) = (found.item.clone(), parse::names(found.attr.clone(), &found.item));
     let facade = parse::facade_of(found.attr.clone()).unwrap_or_else(|| found.facade.clone());
     let parsed = found.parse_all(&d);
-    let expand = |k: &Kernel| expansion(k, &d);
-    let expanded = parsed.as_ref().map(|kernels| kernels.iter().map(expand).collect::<diag::Result<Vec<_>>>());
+    let expanded = parsed.as_ref().map(|kernels| expansions(kernels, &d));
     match (expanded, &parsed) {
         (Ok(Ok(kernels)), _) if d.is_empty() => {
             // Cargo must know what the expansion read.

@@ -36,8 +36,9 @@ pub mod variant;
 use diag::Diagnostics;
 pub use driver::Stage;
 pub use emit::device::{DeviceUnit, EntryCode, EntryMeta};
-pub use emit::host::{Emulate, HostOptions};
-pub use expand::{bundle_path, expand_kernel, expand_module, host_file_name, with_library};
+use emit::host::ModuleCode;
+pub use emit::host::{Emulate, HostOptions, bundle_path};
+pub use expand::{expand_kernel, expand_module, host_file_name, with_library};
 pub use front::breakpoints::Breakpoint;
 pub use front::infer::{BUILTINS, OPTIONS};
 pub use front::library::Libraries;
@@ -89,12 +90,12 @@ pub fn host_files<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> V
         let d = Diagnostics::default();
         let kernels = found.parse(&d).ok()?;
         let mut files = vec![];
-        for k in &kernels {
-            for check_only in [true, false] {
-                let options = HostOptions { emulate: Emulate::from_env(), check_only, ..HostOptions::default() };
-                let text = emit::host::code(k, &options, &d).ok()?.into_text();
-                files.push(HostFile { name: host_file_name(k, &options), text });
-            }
+        for check_only in [true, false] {
+            let options = HostOptions { emulate: Emulate::from_env(), check_only, ..HostOptions::default() };
+            let code = emit::host::code(&kernels, &options, &d).ok()?;
+            let file =
+                |(k, code): (_, ModuleCode)| HostFile { name: host_file_name(k, &options), text: code.into_text() };
+            files.extend(kernels.iter().zip(code).map(file));
         }
         d.is_empty().then_some(files)
     };

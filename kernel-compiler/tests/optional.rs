@@ -105,8 +105,9 @@ fn a_call_takes_the_descriptor_of_its_arguments() {
     )
     .remove(0);
     let d = Diagnostics::default();
-    let text = host::expand(&k, &HostOptions { check_only: true, ..Default::default() }, &d).expect("no mistakes");
-    let text = text.to_string().replace(' ', "");
+    let expanded =
+        host::expand(&[k], &HostOptions { check_only: true, ..Default::default() }, &d).expect("no mistakes");
+    let text = expanded[0].to_string().replace(' ', "");
     for wanted in [
         "PRESENT[usize::from(n.is_some())<<0usize|usize::from(x.is_some())<<1usize]",
         "n:::core::option::Option<usize>,x:::core::option::Option<impl",

@@ -69,8 +69,9 @@ fn a_configuration_names_its_variant() {
     assert!(matches!(of_first, Const::Variant(of, 2) if of.name == "Scheduler"), "{of_first:?}");
     // A descriptor has the number beside the name.
     let d = Diagnostics::default();
-    let text = host::expand(&k, &HostOptions { check_only: true, ..Default::default() }, &d).expect("no mistakes");
-    let text = text.to_string().replace(' ', "");
+    let expanded =
+        host::expand(&[k], &HostOptions { check_only: true, ..Default::default() }, &d).expect("no mistakes");
+    let text = expanded[0].to_string().replace(' ', "");
     assert!(text.contains(r#"consts:&[("SCHEDULER",2i64),("BIAS",1i64),("BLOCK",64i64)]"#), "{text}");
     assert!(text.contains(r#"consts:&[("SCHEDULER",0i64),("BIAS",0i64),("BLOCK",64i64)]"#), "{text}");
 }

@@ -1,6 +1,6 @@
 //! Where the tests run, their random data, and how results are compared.
 
-use tilewright::{Call, Error, LaunchOptions, Result, Runtime, Stream};
+use tilewright::{BackendKind, Call, Error, LaunchOptions, Result, Runtime, Stream};
 use tilewright_challenges::Queue;
 
 /// A runtime that takes a certain configuration of each kernel, where it takes the arguments.
@@ -34,27 +34,32 @@ impl Queue for Backend {
 /// No kernel has more configurations.
 pub const CONFIGS: usize = 4;
 
-/// Calls `check` on the CPU, once for each configuration, and on the emulated multiprocessor.
+/// The CPU and, where there is one, the GPU, with each configuration.
+fn processors() -> Vec<Backend> {
+    let default = Runtime::new();
+    let gpu = (default.kind() == BackendKind::Cuda).then_some(default);
+    let all = [Runtime::cpu()].into_iter().chain(gpu);
+    all.flat_map(|rt| (0..CONFIGS).map(move |n| Backend { rt: rt.clone(), config: Some(n) })).collect()
+}
+
+/// Calls `check` on the CPU and the GPU, once for each configuration, and on the emulated multiprocessor.
 pub fn everywhere(check: impl Fn(&Backend)) {
-    for n in 0..CONFIGS {
-        check(&Backend { rt: Runtime::cpu(), config: Some(n) });
-    }
+    processors().iter().for_each(&check);
     check(&Backend { rt: Runtime::emulator(7), config: None });
 }
 
 /// The same for each size, of fewer on the emulated multiprocessor, which is slow.
 pub fn everywhere_of<S>(
-    on_cpu: impl IntoIterator<Item = S>,
+    on_processors: impl IntoIterator<Item = S>,
     on_emulator: impl IntoIterator<Item = S>,
     check: impl Fn(&Backend, &S),
 ) {
-    let (on_cpu, on_emulator): (Vec<S>, Vec<S>) = (on_cpu.into_iter().collect(), on_emulator.into_iter().collect());
-    for n in 0..CONFIGS {
-        let cpu = Backend { rt: Runtime::cpu(), config: Some(n) };
-        on_cpu.iter().for_each(|size| check(&cpu, size));
+    let sizes: Vec<S> = on_processors.into_iter().collect();
+    for backend in processors() {
+        sizes.iter().for_each(|size| check(&backend, size));
     }
     let emulator = Backend { rt: Runtime::emulator(7), config: None };
-    on_emulator.iter().for_each(|size| check(&emulator, size));
+    on_emulator.into_iter().for_each(|size| check(&emulator, &size));
 }
 
 /// Numbers from `lo` to `hi` of a seed.

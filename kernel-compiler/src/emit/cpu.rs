@@ -420,7 +420,7 @@ impl Writer<'_> {
         let (mut index, mut inner_to, mut inner_from) = (vec![], 1, 1);
         for d in (0..to.len()).rev() {
             if from[d] != 1 {
-                index.push(Expr::Register / inner_to % to[d] * inner_from);
+                index.push(Expr::Register / number(inner_to, None) % number(to[d], None) * number(inner_from, None));
             }
             inner_to *= to[d];
             inner_from *= from[d];

@@ -56,8 +56,8 @@ operands! {
 /// each type of operand, not into every kernel.
 #[inline(never)]
 pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
-    #[cfg(target_arch = "x86_64")]
-    if super::has_avx2_fma() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if super::is_supported() {
         #[target_feature(enable = "avx2,fma")]
         fn vectorized<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
             products(a, b, acc, precision)

@@ -32,10 +32,14 @@ const MIN_PARALLEL_TIME: Duration = Duration::from_micros(20);
 /// is in, else on those of this process. If one panics, so does this, with the same payload; programs that have not
 /// started by then do not run.
 ///
+/// # Panics
+/// The processor [cannot run](is_supported) functions of kernels.
+///
 /// # Safety
 /// `code` is a kernel's, and keeps the contract of [`KernelDesc::new`](crate::KernelDesc::new) for these argument words
 /// on this grid.
 pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
+    assert!(is_supported(), "the processor lacks AVX2 or FMA");
     if grid.contains(&0) {
         return;
     }
@@ -51,7 +55,8 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
         let program =
             Program { id: [i % grid[0], i / grid[0] % grid[1], i / grid[0] / grid[1]], grid, numbers: code.numbers };
         let around = FAILED.replace(&failed);
-        // SAFETY: the caller vouches for the code with these argument words, in every program of the grid.
+        // SAFETY: the caller vouches for the code with these argument words, in every program of the grid, and the
+        // processor has the features that it is compiled for.
         let ran = catch_unwind(AssertUnwindSafe(|| unsafe { (code.run)(&program, words) }));
         FAILED.set(around);
         if let Err(panic) = ran {
@@ -93,40 +98,13 @@ pub(super) fn wait_a_little() {
     }
 }
 
-/// Whether the vectorized entry of a kernel may run here.
-#[inline]
-pub fn has_avx2_fma() -> bool {
-    #[cfg(target_arch = "x86_64")]
+/// Whether the functions of kernels can run here: on x86-64 they are compiled for AVX2 and FMA.
+#[inline(never)]
+pub fn is_supported() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
-}
-
-/// Calls `$body(program, words)`, an `#[inline(always)] unsafe fn`, compiled twice: for processors with AVX2 and FMA
-/// and for others.
-///
-/// # Safety
-/// As of `$body`: the macro expands to a call of an `unsafe fn`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! cpu_dispatch {
-    ($body:path, $program:expr, $words:expr) => {{
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn vectorized(program: &$crate::cpu::Program, words: &[u64]) {
-            // SAFETY: the caller's contract is the body's, and the processor has the features.
-            unsafe { $body(program, words) }
-        }
-        unsafe fn plain(program: &$crate::cpu::Program, words: &[u64]) {
-            // SAFETY: the caller's contract is the body's.
-            unsafe { $body(program, words) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        let f = if $crate::cpu::has_avx2_fma() { vectorized as $crate::CpuFn } else { plain as $crate::CpuFn };
-        #[cfg(not(target_arch = "x86_64"))]
-        let f = plain as $crate::CpuFn;
-        f($program, $words)
-    }};
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    return true;
 }
 
 /// A `device_assert!` that does not hold. [`launch`] unwinds with it.

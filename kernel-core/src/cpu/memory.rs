@@ -7,10 +7,9 @@
 //! lies in an argument of the kernel, and a load finds a valid value of the type there.
 
 use super::Mem;
-use super::pool::Buffer;
 use super::relaxed::{self, by_size};
-use super::shape::Shape;
-use super::tile::{Tile, fill};
+use super::shape::elements;
+use super::tile::{Tile, fill, unwritten};
 use crate::scalar::atomic_op;
 use std::sync::atomic::Ordering;
 
@@ -62,8 +61,7 @@ unsafe fn load_runs<T: Mem>(
     all: impl Fn(usize, usize) -> bool,
     other: impl Fn(usize) -> T,
 ) -> Tile<T> {
-    let shape = Shape::new(shape);
-    let mut elements = Buffer::new(shape.elements());
+    let (shape, mut elements) = unwritten(shape);
     let out = elements.uninit();
     let step = if run < MIN_RUN { out.len().max(1) } else { run };
     for (k, out) in out.chunks_mut(step).enumerate() {
@@ -125,9 +123,9 @@ unsafe fn store_runs<T: Mem>(
     all: impl Fn(usize, usize) -> bool,
     val: impl Fn(usize) -> T,
 ) {
-    let n = Shape::new(shape).elements();
+    let n = elements(shape);
     let step = if run < MIN_RUN { n.max(1) } else { run }.min(n);
-    let mut aside = Buffer::new(step);
+    let (_, mut aside) = unwritten(&[step]);
     let mut first = 0;
     while first < n {
         let out = &mut aside.uninit()[..step.min(n - first)];

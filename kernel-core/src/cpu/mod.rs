@@ -1,8 +1,8 @@
 //! The CPU backend: the operations of one program on whole tiles, and the launch of programs on all cores.
 //!
 //! The code that the compiler emits calls these functions with closures over linear element indices. They are
-//! inlined, so that a tile expression becomes one loop that LLVM vectorizes for the target features of the entry it is
-//! in ([`cpu_dispatch`](crate::cpu_dispatch)). What takes no closure, such as `dot`, is compiled once for each type.
+//! inlined, so that a tile expression becomes one loop that LLVM vectorizes for the target features of the function it is
+//! in. On x86-64 these are AVX2 and FMA. What takes no closure, such as `dot`, is compiled once for each type.
 
 mod dot;
 pub mod fork;
@@ -25,7 +25,7 @@ mod tile;
 pub use crate::scalar::Scalar as Mem;
 pub use dot::{Operand, Precision, dot};
 pub use histogram::histogram;
-pub use launch::{Assertion, Program, assert, has_avx2_fma, launch, print};
+pub use launch::{Assertion, Program, assert, is_supported, launch, print};
 pub use memory::{atomic, atomic_cas, load, load_clipped, store, store_clipped};
 pub use pool::OutOfMemory;
 pub use reduce::{arg_reduce, arg_reduce_all, reduce, reduce_all};

@@ -23,10 +23,10 @@ macro_rules! number {
                 let (m, panels) = (a.len() / k, b.len() / (k * WIDTH));
                 let n = panels * WIDTH;
                 assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "panels that do not meet");
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
                 let (four, one): (Rows<$t>, Rows<$t>) =
-                    if super::has_avx2_fma() { ($avx2::<4>, $avx2::<1>) } else { ($rows::<4>, $rows::<1>) };
-                #[cfg(not(target_arch = "x86_64"))]
+                    if super::is_supported() { ($avx2::<4>, $avx2::<1>) } else { ($rows::<4>, $rows::<1>) };
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 let (four, one): (Rows<$t>, Rows<$t>) = ($rows::<4>, $rows::<1>);
                 for (p, b) in b.chunks_exact(k * WIDTH).enumerate() {
                     let mut row = 0;
@@ -84,7 +84,7 @@ macro_rules! number {
 
         /// # Safety
         /// As [`Rows`].
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         #[target_feature(enable = $features)]
         unsafe fn $avx2<const R: usize>(a: *const $t, b: &[$t], c: *mut $t, n: usize) {
             use std::arch::x86_64::*;

@@ -51,7 +51,7 @@ pub(super) unsafe fn store<T: Mem>(addr: u64, value: T) {
 ///
 /// # Safety
 /// All of them are readable.
-#[inline(always)]
+#[inline(never)]
 pub(super) unsafe fn load_run<T: Mem>(out: &mut [MaybeUninit<T>], addr: u64) {
     let bytes = size_of_val(out);
     // SAFETY: the caller's contract; `out` is the caller's own.
@@ -66,7 +66,7 @@ pub(super) unsafe fn load_run<T: Mem>(out: &mut [MaybeUninit<T>], addr: u64) {
 ///
 /// # Safety
 /// All of these are writable. The values are initialized.
-#[inline(always)]
+#[inline(never)]
 pub(super) unsafe fn store_run<T: Mem>(addr: u64, values: &[MaybeUninit<T>]) {
     // SAFETY: the caller's contract; nobody writes `values` meanwhile, which is borrowed.
     let done = unsafe { copy_vectors(addr, values.as_ptr() as u64, size_of_val(values)) };
@@ -84,7 +84,7 @@ pub(super) unsafe fn store_run<T: Mem>(addr: u64, values: &[MaybeUninit<T>]) {
 #[inline(always)]
 unsafe fn copy_vectors(to: u64, from: u64, bytes: usize) -> usize {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if bytes >= VECTOR && super::has_avx2_fma() {
+    if bytes >= VECTOR && super::is_supported() {
         // SAFETY: the caller's contract, and the processor has AVX.
         unsafe { copy_avx(to, from, bytes / VECTOR * VECTOR) };
         return bytes / VECTOR * VECTOR;

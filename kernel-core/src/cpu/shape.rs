@@ -9,6 +9,12 @@ pub struct Shape {
     rank: usize,
 }
 
+/// The number of elements of a shape.
+#[inline(never)]
+pub(super) fn elements(shape: &[usize]) -> usize {
+    Shape::new(shape).elements()
+}
+
 impl Shape {
     /// The shape with these extents.
     ///

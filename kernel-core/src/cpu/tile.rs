@@ -58,7 +58,7 @@ impl<T: Copy> Tile<T> {
 }
 
 impl<T: Copy> Clone for Tile<T> {
-    #[inline(always)]
+    #[inline(never)]
     fn clone(&self) -> Self {
         // SAFETY: `i` ranges over the elements.
         each(self.shape(), |i| unsafe { self.at(i) })
@@ -71,11 +71,17 @@ impl<T: Copy + fmt::Debug> fmt::Debug for Tile<T> {
     }
 }
 
+/// The memory of a tile. A kernel makes hundreds of tiles, so this is compiled once for each type of element.
+#[inline(never)]
+pub(super) fn unwritten<T: Copy>(shape: &[usize]) -> (Shape, Buffer<T>) {
+    let shape = Shape::new(shape);
+    (shape, Buffer::new(shape.elements()))
+}
+
 /// The tile whose element `i`, in row-major order, is `f(i)`.
 #[inline(always)]
 pub fn each<T: Copy>(shape: &[usize], f: impl FnMut(usize) -> T) -> Tile<T> {
-    let shape = Shape::new(shape);
-    let mut elements = Buffer::new(shape.elements());
+    let (shape, mut elements) = unwritten(shape);
     fill(elements.uninit(), f);
     // SAFETY: `fill` has written all.
     unsafe { Tile::new(shape, elements) }
@@ -93,7 +99,7 @@ pub(super) fn fill<T>(out: &mut [MaybeUninit<T>], mut f: impl FnMut(usize) -> T)
 ///
 /// # Panics
 /// The shape has another number of elements.
-#[inline(always)]
+#[inline(never)]
 pub fn reshape<T: Copy>(t: Tile<T>, shape: &[usize]) -> Tile<T> {
     let shape = Shape::new(shape);
     assert!(shape.elements() == t.shape.elements(), "a reshape keeps the number of elements");

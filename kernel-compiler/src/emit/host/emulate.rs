@@ -1,6 +1,7 @@
 //! The variants of an instance, their code for the emulated SM, and which instances it can run.
 
 use super::options::{Emulate, HostOptions};
+use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::features::{Features, cover, features};
 use crate::front::ast;
@@ -75,25 +76,57 @@ impl Version {
     }
 }
 
-/// Which of a kernel's instances are emulated, in their order. An instance is a number of its configuration and
-/// its variants.
-pub(super) fn emulated(emulate: Emulate, k: &Kernel, instances: &[(usize, Vec<Version>)]) -> Vec<bool> {
+/// An instance of a kernel: a configuration of a choice of types.
+pub(super) struct Instance {
+    /// The number of its configuration.
+    pub config: usize,
+    pub func: Func,
+    pub versions: Vec<Version>,
+}
+
+impl Instance {
+    /// The instances of a kernel: of each choice all configurations.
+    pub fn all(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Vec<Instance>> {
+        let mut out = vec![];
+        for choice in k.choices() {
+            for (i, config) in k.ast.configs.iter().enumerate() {
+                let func = driver::instance(k, &choice, config, d)?;
+                let versions = Version::all(&func, config, options);
+                out.push(Instance { config: i, func, versions });
+            }
+        }
+        Ok(out)
+    }
+
+    fn features(&self) -> impl Iterator<Item = &String> {
+        self.versions.iter().flat_map(|v| &v.features)
+    }
+}
+
+/// Which instances of a function's kernels are emulated, in their order.
+pub(super) fn emulated(emulate: Emulate, kernels: &[Kernel], instances: &[Vec<Instance>]) -> Vec<Vec<bool>> {
+    let of = |is: fn(&Kernel, &Instance) -> bool| -> Vec<Vec<bool>> {
+        kernels.iter().zip(instances).map(|(k, of)| of.iter().map(|i| is(k, i)).collect()).collect()
+    };
     match emulate {
-        Emulate::None => vec![false; instances.len()],
-        Emulate::Chosen if !k.ast.emulate_all => {
-            let features = |i: usize| instances[i].1.iter().flat_map(|v| &v.features);
-            let is_first = |i: &usize| instances[*i].0 == 0;
+        Emulate::None => of(|_, _| false),
+        Emulate::All => of(|_, _| true),
+        Emulate::Chosen => {
             // The first configuration of each choice of types, and what else has features that these have not.
-            let (mut chosen, rest): (Vec<usize>, Vec<usize>) = (0..instances.len()).partition(is_first);
-            let known: BTreeSet<&String> = chosen.iter().flat_map(|&i| features(i)).collect();
-            let more = |&i: &usize| {
-                let new: Vec<&String> = features(i).filter(|f| !known.contains(f)).collect();
-                (new, instances[i].1.iter().map(Version::cost).sum())
+            let mut chosen = of(|k, i| k.ast.emulate_all || i.config == 0);
+            let places = || instances.iter().enumerate().flat_map(|(k, of)| (0..of.len()).map(move |i| (k, i)));
+            let (first, rest): (Vec<_>, Vec<_>) = places().partition(|&(k, i)| chosen[k][i]);
+            let known: BTreeSet<&String> = first.into_iter().flat_map(|(k, i)| instances[k][i].features()).collect();
+            let more = |&(k, i): &(usize, usize)| {
+                let instance = &instances[k][i];
+                let new: Vec<&String> = instance.features().filter(|f| !known.contains(f)).collect();
+                (new, instance.versions.iter().map(Version::cost).sum())
             };
             let candidates: Vec<(Vec<&String>, u64)> = rest.iter().map(more).collect();
-            chosen.extend(cover(&candidates).into_iter().map(|i| rest[i]));
-            (0..instances.len()).map(|i| chosen.contains(&i)).collect()
+            for (k, i) in cover(&candidates).into_iter().map(|i| rest[i]) {
+                chosen[k][i] = true;
+            }
+            chosen
         }
-        Emulate::All | Emulate::Chosen => vec![true; instances.len()],
     }
 }

@@ -11,15 +11,14 @@ mod options;
 use super::numbers::{Use, share};
 use super::{choice_id, config_id, cpu, entry_name, grid};
 use crate::diag::{Diagnostics, Result};
-use crate::driver;
 use crate::front::ast::{self, Choice, ParamKind};
 use crate::front::instance::Kernel;
 use crate::ir::walk::{dots, values, written};
 use crate::ir::{Array, Func, Number, Op, Precision, Test};
 use call::{call, host_type};
 pub use call::{stub, stub_of_function};
-use emulate::{SCALARS, Version, emulated};
-pub use options::{Emulate, HostOptions};
+use emulate::{Instance, SCALARS, Version, emulated};
+pub use options::{Emulate, HostOptions, bundle_path};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::path::Path;
@@ -45,9 +44,10 @@ impl ModuleCode {
     }
 }
 
-/// The expansion of a kernel, with all of its code.
-pub fn expand(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<TokenStream> {
-    Ok(in_module(k, options, code(k, options, d)?.into_tokens(), false))
+/// The expansions of a function's kernels, with all of their code.
+pub fn expand(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -> Result<Vec<TokenStream>> {
+    let code = code(kernels, options, d)?;
+    Ok(kernels.iter().zip(code).map(|(k, code)| in_module(k, options, code.into_tokens(), false)).collect())
 }
 
 /// The expansion of a kernel whose code the build script has written to a file.
@@ -60,12 +60,12 @@ pub fn include(k: &Kernel, options: &HostOptions, file: &Path) -> TokenStream {
 fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: bool) -> TokenStream {
     let (module, vis, facade, call) = (&k.ast.name, &k.ast.item.vis, &k.ast.facade, call(k));
     let doc = format!("The instances of the tile kernel `{}`.", k.name);
-    let bundle = match &options.bundle {
-        Some(path) if !options.check_only => {
+    let bundle = match options.bundle(&k.name, &k.fingerprint) {
+        Some(path) => {
             let path = path.to_string_lossy();
             quote! { ::core::option::Option::Some(include_bytes!(#path)) }
         }
-        _ => quote! { ::core::option::Option::None },
+        None => quote! { ::core::option::Option::None },
     };
     quote! {
         #call
@@ -84,45 +84,46 @@ fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: 
     }
 }
 
-/// The code of a kernel's module.
-pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<ModuleCode> {
-    let mut descs = vec![];
-    let mut code = Code::default();
-    let mut keys = vec![];
-    let mut funcs_of_choices = vec![];
-    let mut instances = vec![];
-    for choice in k.choices() {
-        let funcs = k.ast.configs.iter().map(|c| driver::instance(k, &choice, c, d)).collect::<Result<Vec<_>>>()?;
-        let configs = k.ast.configs.iter().zip(&funcs).enumerate();
-        instances.extend(configs.map(|(c, (config, func))| (c, Version::all(func, config, options))));
-        funcs_of_choices.push((choice, funcs));
-    }
-    let emulate = if options.without_code { Emulate::None } else { options.emulate };
-    let mut chosen = emulated(emulate, k, &instances).into_iter();
-    let mut instances = instances.into_iter();
-    for (t, (choice, funcs)) in funcs_of_choices.into_iter().enumerate() {
+/// The code of the modules of a function's kernels. Together they have what the emulated SM is tested with.
+pub fn code(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -> Result<Vec<ModuleCode>> {
+    let instances = kernels.iter().map(|k| Instance::all(k, options, d)).collect::<Result<Vec<_>>>()?;
+    let emulated = emulated(options.emulate, kernels, &instances);
+    let each = kernels.iter().zip(instances).zip(emulated);
+    each.map(|((k, instances), emulated)| module_code(k, instances, emulated, options, d)).collect()
+}
+
+fn module_code(
+    k: &Kernel,
+    instances: Vec<Instance>,
+    emulated: Vec<bool>,
+    options: &HostOptions,
+    d: &Diagnostics,
+) -> Result<ModuleCode> {
+    let (mut descs, mut keys, mut code) = (vec![], vec![], Code::default());
+    let has_code = has_code(k);
+    let mut instances = instances.into_iter().zip(emulated);
+    for (t, choice) in k.choices().into_iter().enumerate() {
+        let of_choice: Vec<(Instance, bool)> = instances.by_ref().take(k.ast.configs.len()).collect();
         let mut configs = vec![];
-        let mut params = None;
-        let cpu = match options.check_only || options.without_code {
+        let cpu = match options.check_only || !has_code {
             true => vec![],
-            false => funcs.iter().map(cpu::body).collect(),
+            false => of_choice.iter().map(|(i, _)| cpu::body(&i.func)).collect(),
         };
         let cpu = share(&cpu);
-        for (config, func) in k.ast.configs.iter().zip(&funcs) {
-            let (Some(emulated), Some((c, versions))) = (chosen.next(), instances.next()) else {
-                unreachable!("an instance for each choice and each configuration")
-            };
+        let funcs: Vec<&Func> = of_choice.iter().map(|(i, _)| &i.func).collect();
+        let params = funcs.first().map(|f| param_descs(f));
+        let (pointees, tf32) = (pointees(&funcs), funcs.iter().any(|f| in_tf32(f)));
+        for (Instance { config: c, func, versions }, emulated) in of_choice {
             let meaning = match cpu.uses.get(c) {
                 Some(of) => code.on_cpu(&cpu.functions[of.function], of),
                 None => quote! { __k::CpuCode::NOT_COMPILED },
             };
-            let versions = (versions, emulated);
-            configs.push(instance(k, func, &choice, config, meaning, versions, (t, c), &mut code, d)?);
-            params.get_or_insert_with(|| param_descs(func));
+            let (config, versions) = (&k.ast.configs[c], (versions, emulated && has_code));
+            configs.push(instance(k, &func, &choice, config, meaning, versions, (t, c), &mut code, d)?);
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
-        let (desc, pdl, tf32) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some(), funcs.iter().any(in_tf32));
-        let (is_unsafe, pointees, deterministic) = (k.ast.is_unsafe, pointees(&funcs), k.ast.deterministic);
+        let (desc, pdl) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some());
+        let (is_unsafe, deterministic) = (k.ast.is_unsafe, k.ast.deterministic);
         // SAFETY of the emitted block: the parameters, functions and entries are those of one kernel, lowered from one
         // source. The language checks every access against the argument's bounds, except in a kernel that is an
         // `unsafe fn`.
@@ -151,31 +152,44 @@ pub fn code(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Module
     Ok(ModuleCode { items, functions: code.functions })
 }
 
-/// What is compiled of a kernel for the host: every CPU function, and the code and facts of emulated instances.
+/// Whether the instances of a kernel have code: a planted defect is looked for in kernels whose code it changes.
 #[cfg(feature = "mutants")]
-pub fn compiled_code(k: &Kernel, d: &Diagnostics) -> Result<Vec<String>> {
-    let (mut out, mut instances) = (vec![], vec![]);
-    for choice in k.choices() {
-        for (c, config) in k.ast.configs.iter().enumerate() {
-            let func = driver::instance(k, &choice, config, d)?;
-            out.push(format!("{:?}{}", cpu::body(&func), grid::body(&k.ast, &choice, config, d)?));
-            instances.push((c, Version::all(&func, config, &HostOptions::default())));
+fn has_code(k: &Kernel) -> bool {
+    crate::planted::active::is_compiled(&k.name)
+}
+
+#[cfg(not(feature = "mutants"))]
+fn has_code(_: &Kernel) -> bool {
+    true
+}
+
+/// What is compiled of a function's kernels for the host: every CPU function, and the code and facts of emulated
+/// instances.
+#[cfg(feature = "mutants")]
+pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<String>>> {
+    let options = HostOptions::default();
+    let instances = kernels.iter().map(|k| Instance::all(k, &options, d)).collect::<Result<Vec<_>>>()?;
+    let emulated = emulated(options.emulate, kernels, &instances);
+    let of_kernel = |((k, instances), emulated): ((&Kernel, &Vec<Instance>), Vec<bool>)| {
+        let (choices, mut out) = (k.choices(), vec![]);
+        for (i, (Instance { config, func, versions }, emulated)) in instances.iter().zip(emulated).enumerate() {
+            let (choice, config) = (&choices[i / k.ast.configs.len()], &k.ast.configs[*config]);
+            out.push(format!("{:?}{}", cpu::body(func), grid::body(&k.ast, choice, config, d)?));
+            let of_versions = versions.iter().filter(|_| emulated);
+            out.extend(of_versions.map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
         }
-    }
-    let chosen = emulated(Emulate::default(), k, &instances);
-    for ((_, versions), _) in instances.iter().zip(chosen).filter(|(_, emulated)| *emulated) {
-        out.extend(versions.iter().map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
-    }
-    Ok(out)
+        Ok(out)
+    };
+    kernels.iter().zip(&instances).zip(emulated).map(of_kernel).collect()
 }
 
 /// What instances do with memory behind addresses that they compute, as `Pointees` names it.
-fn pointees(funcs: &[Func]) -> Ident {
+fn pointees(funcs: &[&Func]) -> Ident {
     let reads =
         |f: &Func| values(&f.body).any(|v| matches!(f.op(v), Op::Load { place, .. } if place.base.address().is_some()));
     match () {
         () if funcs.iter().any(|f| written(f).contains(&Array::Pointees { mutable: true })) => format_ident!("Written"),
-        () if funcs.iter().any(reads) => format_ident!("Read"),
+        () if funcs.iter().copied().any(reads) => format_ident!("Read"),
         () => format_ident!("None"),
     }
 }
@@ -206,7 +220,8 @@ unsafe fn {cpu_body}(p: &__k::cpu::Program, a: &[u64]) {{
     use __k::cpu as c;
     {SCALARS}
 {body}}}
-unsafe fn {cpu_fn}(p: &__k::cpu::Program, a: &[u64]) {{ __k::cpu_dispatch!({cpu_body}, p, a) }}
+#[cfg_attr(all(target_arch = \"x86_64\", not(miri)), target_feature(enable = \"avx2,fma\"))]
+unsafe fn {cpu_fn}(p: &__k::cpu::Program, a: &[u64]) {{ {cpu_body}(p, a) }}
 "
             ));
         }

@@ -1,15 +1,28 @@
 //! What the expansion of a kernel depends on beside the kernel.
 
+use std::path::{Path, PathBuf};
+
 /// What the expansion depends on beside the kernel.
 #[derive(Clone, Debug, Default)]
 pub struct HostOptions {
-    /// The kernel's bundle, if the build script has made one.
-    pub bundle: Option<std::path::PathBuf>,
+    /// Where the build script has put the bundles of kernels, if there is one.
+    pub bundles: Option<PathBuf>,
     pub emulate: Emulate,
     /// Nothing can run the kernels: `cargo check`. Functions of instances have no bodies, configurations no variants.
     pub check_only: bool,
-    /// Descriptors are complete, and instances have no code: a planted defect is looked for in other kernels.
-    pub without_code: bool,
+}
+
+impl HostOptions {
+    /// A kernel's bundle, if the build script has made one.
+    pub(super) fn bundle(&self, kernel: &str, fingerprint: &str) -> Option<PathBuf> {
+        let folder = self.bundles.as_ref().filter(|_| !self.check_only)?;
+        Some(bundle_path(folder, kernel, fingerprint)).filter(|p| p.is_file())
+    }
+}
+
+/// Where the build script puts a kernel's bundle.
+pub fn bundle_path(folder: &Path, kernel: &str, fingerprint: &str) -> PathBuf {
+    folder.join(format!("{kernel}-{fingerprint}.bundle"))
 }
 
 /// Which instances the emulated SM can run.
@@ -17,7 +30,7 @@ pub struct HostOptions {
 pub enum Emulate {
     None,
     /// The first configuration of each choice of types, and a set that [covers](crate::features::cover) the other
-    /// features of the kernel; all of a kernel with `emulate = all`.
+    /// features of a function's kernels; all of a kernel with `emulate = all`.
     #[default]
     Chosen,
     All,

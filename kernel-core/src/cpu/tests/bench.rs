@@ -3,7 +3,7 @@
 
 use super::launch;
 use crate::cpu::*;
-use crate::{cpu_dispatch, scalar};
+use crate::scalar;
 use std::time::Instant;
 
 const BLOCK: usize = 4096;
@@ -20,9 +20,10 @@ macro_rules! kernel {
         }
         /// # Safety
         /// As of the body.
+        #[cfg_attr(all(target_arch = "x86_64", not(miri)), target_feature(enable = "avx2,fma"))]
         unsafe fn $name(program: &Program, words: &[u64]) {
             // SAFETY: the caller's contract.
-            unsafe { cpu_dispatch!($body, program, words) }
+            unsafe { $body(program, words) }
         }
     };
 }

@@ -2,7 +2,7 @@
 
 use super::launch;
 use crate::cpu::*;
-use crate::scalar::{self, BF16, F16, atomic_op};
+use crate::scalar::{BF16, F16, atomic_op};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -226,22 +226,4 @@ fn nobody_waits_for_a_program_that_failed() {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("a program fails");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"it fails"));
     assert!(begun.elapsed().as_secs() < 10);
-}
-
-/// # Safety
-/// The argument word is the address of four numbers.
-#[inline(always)]
-unsafe fn dispatched(program: &Program, words: &[u64]) {
-    let t = each(&[4], |i| scalar::fma(i as f32, 2.0, program.id[0] as f32));
-    // SAFETY: number `i` of four; the tile has as many elements.
-    unsafe { store(&[4], 4, |i| words[0] + 4 * i as u64, |_| true, |i| t.at(i)) };
-}
-
-#[test]
-fn dispatch() {
-    let mut out = [0f32; 4];
-    let program = Program { id: [1, 0, 0], grid: [2, 1, 1], numbers: &[] };
-    // SAFETY: the argument word is the address of four numbers.
-    unsafe { crate::cpu_dispatch!(dispatched, &program, &[out.as_mut_ptr() as u64]) };
-    assert_eq!(out, [1.0, 3.0, 5.0, 7.0]);
 }
