@@ -84,9 +84,11 @@ impl Request {
 /// # Safety
 /// As [`launch`], of the entry that the request names, with its words and regions.
 pub unsafe fn answer(entries: &[Entry], watch: &WatchOptions, source: &str, request: &[u8]) -> Vec<u8> {
-    // SAFETY: the caller's contract.
     let answer = match serde_json::from_slice::<Request>(request) {
-        Ok(r) if r.version == env!("CARGO_PKG_VERSION") => unsafe { run(entries, watch, source, r) },
+        Ok(r) if r.version == env!("CARGO_PKG_VERSION") => {
+            // SAFETY: the caller's contract.
+            unsafe { run(entries, watch, source, r) }
+        }
         Ok(r) => Answer::Refused(format!("the program has version {}, the library another one", r.version)),
         Err(e) => Answer::Refused(format!("the request is not understood: {e}")),
     };

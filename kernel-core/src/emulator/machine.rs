@@ -137,6 +137,7 @@ impl Machine {
     }
 
     /// Runs every program of the grid.
+    #[allow(clippy::result_large_err, reason = "a launch fails once")]
     pub fn run(mut self, words: &[u64]) -> Result<Report, Failure> {
         assert!(CURRENT.get().is_null(), "a launch inside a launch");
         let machine = &raw mut self;
@@ -413,6 +414,7 @@ impl Machine {
         );
     }
 
+    #[allow(clippy::result_large_err, reason = "a launch fails once")]
     fn finish(mut self) -> Result<Report, Failure> {
         self.report.same_value_stores =
             self.global.same_value_stores + self.shared.iter().map(|s| s.same_value_stores).sum::<u64>();

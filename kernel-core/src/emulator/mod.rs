@@ -140,6 +140,7 @@ impl Shape {
 /// let failure = unsafe { launch(program, Shape { threads: 2048, ..shape }, &[], &[], &options) }.unwrap_err();
 /// assert_eq!(failure.kind, Kind::Launch);
 /// ```
+#[allow(clippy::result_large_err, reason = "a launch fails once")]
 pub unsafe fn launch(
     program: Program,
     shape: Shape,
