@@ -50,6 +50,21 @@ fn per_cycle(compute: (u32, u32)) -> &'static [(&'static str, u32)] {
     }
 }
 
+impl DeviceFacts {
+    /// The facts about a device.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_bench::DeviceFacts;
+    ///
+    /// let facts = DeviceFacts::of(tilewright::Runtime::cpu().device());
+    /// assert!(facts.arch == "cpu" && facts.ceilings.is_empty());
+    /// ```
+    pub fn of(device: &Device) -> DeviceFacts {
+        facts(device)
+    }
+}
+
 pub(crate) fn facts(device: &Device) -> DeviceFacts {
     let a_second = f64::from(device.num_sms) * f64::from(device.clock_khz) * 1e3;
     let rates = device.compute_capability.map_or(&[][..], per_cycle);

@@ -1,15 +1,17 @@
 //! The command line of benchmarks: the options, progress, Ctrl-C, and what is printed and saved at the end.
 
+use crate::check::{self, Found};
 use crate::compare::Comparison;
 use crate::error::{Error, Result};
 use crate::files::Folder;
-use crate::measure::{Progress, Settings, check, measure};
+use crate::measure::{self, Progress, Settings, measure};
 use crate::peers::Peers;
 use crate::report::Report;
 use crate::stats::MIN_TIMES;
 use crate::sweep::{Metric, Sweep};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -96,6 +98,45 @@ impl Options {
         Ok(self.finish(report, &peers, earlier.as_ref())?)
     }
 
+    /// The command line that says the same, for a benchmark that runs in another folder.
+    ///
+    /// # Examples
+    /// ```
+    /// use clap::Parser;
+    ///
+    /// #[derive(Parser)]
+    /// struct Cli {
+    ///     #[command(flatten)]
+    ///     options: tilewright_bench::Options,
+    /// }
+    ///
+    /// let cli = Cli::parse_from(["bench", "--reps", "7", "--json"]);
+    /// assert_eq!(cli.options.arguments()?, ["--tolerance=5", "--reps=7", "--warmup=3", "--limit=10", "--json"]);
+    /// # Ok::<(), tilewright_bench::Error>(())
+    /// ```
+    ///
+    /// Errors: [`Error::Option`] where there is no folder that paths are in.
+    pub fn arguments(&self) -> Result<Vec<OsString>> {
+        let mut out: Vec<OsString> = vec![
+            format!("--tolerance={}", self.tolerance).into(),
+            format!("--reps={}", self.reps).into(),
+            format!("--warmup={}", self.warmup).into(),
+            format!("--limit={}", self.limit).into(),
+        ];
+        let single = [("--out", &self.out), ("--against", &self.against), ("--from", &self.from)];
+        let paths = single.into_iter().filter_map(|(name, path)| Some((name, path.as_ref()?)));
+        for (name, path) in paths.chain(self.peers.iter().map(|p| ("--peers", p))) {
+            let path = std::path::absolute(path).map_err(|e| Error::Option(format!("{}: {e}", path.display())))?;
+            out.extend([name.into(), path.into()]);
+        }
+        if let Some(y) = self.y {
+            let name = clap::ValueEnum::to_possible_value(&y).map_or(String::new(), |v| v.get_name().to_string());
+            out.push(format!("--y={name}").into());
+        }
+        out.extend(self.json.then(|| "--json".into()));
+        Ok(out)
+    }
+
     fn saved(&self, path: &Path) -> Result<Report> {
         let mut report = Report::load(path)?;
         for sweep in &mut report.sweeps {
@@ -115,7 +156,7 @@ impl Options {
             None => s,
         };
         let sweeps: Vec<Sweep> = sweeps.into_iter().map(with_y).collect();
-        check(rt, &sweeps)?;
+        measure::check(rt, &sweeps)?;
         peers.iter().try_for_each(|p| p.check(&sweeps))?;
         let new = self.out.as_deref().filter(|path| !path.exists());
         self.folder()?;
@@ -217,9 +258,29 @@ struct Arguments {
     filter: Option<String>,
     #[command(flatten)]
     options: Options,
+    /// Compare the results with their references, and time nothing; the exit status is 1 where one is wrong
+    #[arg(long, conflicts_with_all = ["out", "against", "peers", "from", "json"])]
+    check: bool,
     /// What `cargo bench` passes
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+/// Prints every check and their number; whether all is right.
+fn checked(rt: &Runtime, sweeps: &[Sweep]) -> Result<bool> {
+    let unwritable = |e: std::io::Error| Error::Option(format!("the output cannot be written: {e}"));
+    let mut written = Ok(());
+    let results = check::check(rt, sweeps, &mut |c| {
+        if written.is_ok() {
+            written = writeln!(std::io::stdout(), "{c}");
+        }
+    })?;
+    written.map_err(unwritable)?;
+    let count = |of: fn(&Found) -> bool| results.iter().filter(|c| of(&c.found)).count();
+    let (right, wrong) = (count(|f| *f == Found::Right), count(|f| matches!(f, Found::Wrong(_))));
+    let (skipped, device) = (results.len() - right - wrong, &rt.device().name);
+    writeln!(std::io::stdout(), "{right} passed, {wrong} failed, {skipped} skipped on {device}").map_err(unwritable)?;
+    Ok(wrong == 0 && right > 0)
 }
 
 /// The `main` of a benchmark: takes the options of [`Options`] and the name of a sweep from the command line, measures,
@@ -240,7 +301,7 @@ struct Arguments {
 /// }
 /// ```
 pub fn main(title: &str, rt: &Runtime, sweeps: Vec<Sweep>) -> ExitCode {
-    let Arguments { filter, options, bench: _ } = Arguments::parse();
+    let Arguments { filter, options, check, bench: _ } = Arguments::parse();
     let all: Vec<String> = sweeps.iter().map(|s| s.name.clone()).collect();
     let chosen: Vec<Sweep> =
         sweeps.into_iter().filter(|s| filter.as_ref().is_none_or(|f| s.name.contains(f.as_str()))).collect();
@@ -248,13 +309,17 @@ pub fn main(title: &str, rt: &Runtime, sweeps: Vec<Sweep>) -> ExitCode {
         Some(f) if chosen.is_empty() => {
             Err(Error::Option(format!("no sweep has `{f}` in its name; there are: {}", all.join(", "))))
         }
+        _ if check => return status(checked(rt, &chosen)),
         _ => options.run(title, || Ok((rt.clone(), chosen))),
     };
-    let done = done.and_then(|finished| {
+    status(done.and_then(|finished| {
         let printed = std::io::stdout().write_all(finished.text.as_bytes()).and_then(|()| std::io::stdout().flush());
         printed.map_err(|e| Error::Option(format!("the output cannot be written: {e}")))?;
         Ok(finished.good)
-    });
+    }))
+}
+
+fn status(done: Result<bool>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

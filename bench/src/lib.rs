@@ -11,6 +11,7 @@
 mod axis;
 mod card;
 mod case;
+mod check;
 #[cfg(feature = "command")]
 mod command;
 mod compare;
@@ -31,6 +32,7 @@ mod timer;
 pub use axis::{Axis, Scale};
 pub use card::{Ceiling, DeviceFacts};
 pub use case::{Case, Failure, Skip, Verdict, Work};
+pub use check::{Checked, Found, check};
 #[cfg(feature = "command")]
 pub use command::{Finished, Options, main};
 pub use compare::{Change, Compared, Comparison};

@@ -97,6 +97,11 @@ pub(crate) fn check(rt: &Runtime, sweeps: &[Sweep]) -> Result<()> {
     if rt.kind() == BackendKind::Emulator {
         return Err(Error::Emulator);
     }
+    declared_well(sweeps)
+}
+
+/// Errors: [`Error::Sweep`].
+pub(crate) fn declared_well(sweeps: &[Sweep]) -> Result<()> {
     let mut names = BTreeSet::new();
     for sweep in sweeps {
         sweep.check()?;

@@ -99,6 +99,8 @@ pub struct Sweep<'a> {
     pub(crate) y: Metric,
     pub(crate) lines: Vec<Line<'a>>,
     pub(crate) copy: bool,
+    /// The values of x at which results are checked without timing; those of the axis by default.
+    pub(crate) checked: Option<Vec<u64>>,
     pub(crate) tags: BTreeMap<String, String>,
     extents: Option<OfPoint<'a, Vec<u64>>>,
     bytes: OfPoint<'a, u64>,
@@ -114,6 +116,7 @@ impl<'a> Sweep<'a> {
             y: Metric::Time,
             lines: vec![],
             copy: false,
+            checked: None,
             tags: BTreeMap::new(),
             extents: None,
             bytes: Box::new(|_| 0),
@@ -162,6 +165,12 @@ impl<'a> Sweep<'a> {
     /// kernel that is limited by memory.
     pub fn copy_line(self) -> Sweep<'a> {
         Sweep { copy: true, ..self }
+    }
+
+    /// The values of x at which `--check` compares results with the references: small ones, with a rest beyond whole
+    /// blocks. By default those of the axis. [`check`](crate::check()) has an example.
+    pub fn check_at(self, values: impl IntoIterator<Item = u64>) -> Sweep<'a> {
+        Sweep { checked: Some(values.into_iter().collect()), ..self }
     }
 
     pub(crate) fn work(&self, x: u64) -> Work {

@@ -1,5 +1,6 @@
-//! `tile bench OP`
+//! `tile bench OP`, `tile bench --crate FOLDER`
 
+use crate::benches::{Package, Verb};
 use crate::choose::{self, Backend, Size};
 use crate::out;
 use crate::over::{Over, Points};
@@ -12,21 +13,24 @@ use tilewright_runtime::{Error, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The operation (see `tile list`); by default all of them, at the sizes of their benchmarks
+    /// The operation (see `tile list`); by default all of them, at the sizes of their benchmarks; with --crate only the
+    /// sweeps whose names contain this
     #[arg(conflicts_with = "from")]
     op: Option<String>,
+    #[command(flatten)]
+    package: Package,
     /// A range of sizes, as in n=2^12..=2^28, cols=256..=12672:+128 or m=n=k=256,512,1000; by default the operation's
     /// own
-    #[arg(long, requires = "op")]
+    #[arg(long, requires = "op", conflicts_with = "package")]
     over: Option<Over>,
     /// As in 25000000 or 4096x781: sizes to measure (several: repeat it), or with --over the other extents
-    #[arg(long, requires = "op")]
+    #[arg(long, requires = "op", conflicts_with = "package")]
     size: Vec<Size>,
     /// Dtypes, each a sweep of its own, as in f32,f16; by default the operation's first, or all of all operations
-    #[arg(long, requires = "op", value_delimiter = ',')]
+    #[arg(long, requires = "op", conflicts_with = "package", value_delimiter = ',')]
     dtype: Vec<String>,
     /// Time every configuration beside the chosen one
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long, conflicts_with_all = ["from", "package"])]
     configs: bool,
     #[command(flatten)]
     options: Options,
@@ -35,6 +39,12 @@ pub struct Args {
 }
 
 pub fn main(args: Args) -> Result<bool> {
+    if let Some(folder) = &args.package.package {
+        let mut arguments = args.options.arguments()?;
+        arguments.extend(args.op.as_ref().map(Into::into));
+        let verb = Verb::Measure { writes: args.options.out.is_some() };
+        return args.package.run(folder, verb, &arguments, args.backend.name());
+    }
     let finished = args.options.run("tile bench", || {
         let rt = args.backend.open()?;
         let sweeps = declared(&args, rt.device().compute_capability.is_some())?;

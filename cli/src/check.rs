@@ -1,10 +1,13 @@
-//! `tile check`
+//! `tile check`, `tile check --crate FOLDER`
 
+use crate::benches::{Package, Verb};
 use crate::choose::{Backend, size_text};
 use crate::out::outln;
 use anyhow::Result;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use tilewright_conformance::{self as conformance, Options, Row, Scope};
 use tilewright_runtime::{BackendKind, Runtime};
 
@@ -12,21 +15,23 @@ use tilewright_runtime::{BackendKind, Runtime};
 pub struct Args {
     #[command(flatten)]
     backend: Backend,
-    /// One operation (see `tile list`); all by default
+    /// One operation (see `tile list`); all by default; with --crate only the sweeps whose names contain this
     #[arg(long)]
     op: Option<String>,
+    #[command(flatten)]
+    package: Package,
     /// Of the data and, unless the backend has a seed of its own, of the emulator's order of threads: 7, or several as
     /// in 1..51 or 1..=50
     #[arg(long, default_value = "1")]
     seed: Seeds,
     /// Every size there is; by default the usual ones, and a covering subset on the emulator
-    #[arg(long)]
+    #[arg(long, conflicts_with = "package")]
     all: bool,
     /// The table of edge values alone: NaN, infinities, signed zeros, subnormals, empty inputs
-    #[arg(long, conflicts_with = "all")]
+    #[arg(long, conflicts_with_all = ["all", "package"])]
     edge_values: bool,
     /// Machine-readable; an error without bound is null
-    #[arg(long)]
+    #[arg(long, conflicts_with = "package")]
     json: bool,
 }
 
@@ -79,6 +84,9 @@ struct Seeded {
 }
 
 pub fn main(args: Args) -> Result<bool> {
+    if let Some(folder) = &args.package.package {
+        return of_package(&args, folder);
+    }
     let (first, last) = (*args.seed.0.start(), *args.seed.0.end());
     let mut rows: Vec<Seeded> = Vec::new();
     let mut again = Vec::new();
@@ -117,6 +125,24 @@ pub fn main(args: Args) -> Result<bool> {
         again.iter().for_each(|command| outln!("again: {command}"));
     }
     Ok(failed == 0)
+}
+
+/// The checks of the benchmarks of a package. A seed is that of the emulated SM: data is the package's own.
+fn of_package(args: &Args, folder: &Path) -> Result<bool> {
+    let mut arguments: Vec<OsString> = vec!["--check".into()];
+    arguments.extend(args.op.as_ref().map(Into::into));
+    let mut good = true;
+    for seed in args.seed.0.clone() {
+        let backend = match args.backend.name() {
+            "emulator" => format!("emulator:{seed}"),
+            name => name.to_string(),
+        };
+        good &= args.package.run(folder, Verb::Check, &arguments, &backend)?;
+        if args.backend.name() != "emulator" {
+            break;
+        }
+    }
+    Ok(good)
 }
 
 /// The suite with one seed. Of several seeds the rows that passed are not printed.

@@ -94,14 +94,7 @@ impl KernelCode {
 
 /// The newest bundle of a kernel that a build of the package has left.
 fn bundle_of(folder: &Path, kernel: &str) -> Result<Option<Vec<u8>>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let metadata = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(folder)
-        .output()
-        .context("cannot run cargo")?;
-    ensure!(metadata.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr).trim());
-    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
+    let metadata = metadata(folder)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
     let manifest = folder.join("Cargo.toml").canonicalize()?;
     let of_folder = |p: &&serde_json::Value| p["manifest_path"].as_str().is_some_and(|m| Path::new(m) == manifest);
@@ -120,6 +113,18 @@ fn bundle_of(folder: &Path, kernel: &str) -> Result<Option<Vec<u8>>> {
         }
     }
     found.into_iter().max().map(|(_, file)| Ok(fs::read(file)?)).transpose()
+}
+
+/// What Cargo says of the package in a folder, and of its workspace.
+pub fn metadata(folder: &Path) -> Result<serde_json::Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let metadata = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(folder)
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(metadata.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr).trim());
+    Ok(serde_json::from_slice(&metadata.stdout)?)
 }
 
 /// What lies in a folder; nothing where there is none.

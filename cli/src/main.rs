@@ -1,8 +1,11 @@
 //! `tile`: what is installed, what there is, run it, check it, tune it, time it, look inside it, explain its mistakes.
 
 mod bench;
+mod benches;
 mod check;
 mod choose;
+mod debug;
+mod debug_library;
 mod demo;
 mod disassembler;
 mod doctor;
@@ -14,8 +17,10 @@ mod model;
 mod new;
 mod out;
 mod over;
+mod picture;
 mod plan;
 mod profile;
+mod profile_launch;
 mod run;
 mod show;
 mod tune;
@@ -52,6 +57,8 @@ enum Command {
     Bench(bench::Args),
     /// Registers, shared memory and occupancy of an operation's kernels, and what limits them; without a GPU
     Profile(profile::Args),
+    /// Run a kernel on the emulated multiprocessor, with breakpoints, and explain what is wrong with it
+    Debug(debug::Args),
     /// What the compiler makes of a kernel, by stage
     Show(show::Args),
     /// The rule behind the code of a compiler's message, with an example; without a code the list of all
@@ -87,6 +94,7 @@ fn main() -> ExitCode {
         Command::Model(a) => model::main(a),
         Command::Bench(a) => bench::main(a),
         Command::Profile(a) => profile::main(a),
+        Command::Debug(a) => debug::main(a),
         Command::Show(a) => show::main(a),
         Command::Explain(a) => explain::main(a),
         Command::Demo(a) => demo::main(a),

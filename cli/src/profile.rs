@@ -1,22 +1,47 @@
-//! `tile profile OP`
+//! `tile profile OP`, `tile profile --crate FOLDER KERNEL`
 
-use crate::choose;
+use crate::choose::{self, Backend, Size};
+use crate::kernel_code::KernelCode;
 use crate::out::{self, outln};
-use anyhow::{Context, Result, bail};
+use crate::{debug, profile_launch};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::PathBuf;
 use tilewright_bench::Table;
 use tilewright_conformance::Operation;
-use tilewright_core::bundle::Bundle;
+use tilewright_core::bundle::{Bundle, Entry};
 use tilewright_runtime::{BlockResources, Multiprocessor, Occupancy, OccupancyLimit};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The operation (see `tile list`)
+    /// The operation (see `tile list`); with --crate a kernel of that package
     op: String,
+    /// The folder of a package with kernels, in place of our own; numbers are those of its last build
+    #[arg(long = "crate", value_name = "FOLDER", conflicts_with = "size")]
+    package: Option<PathBuf>,
     #[arg(long)]
     dtype: Option<String>,
     /// The compute capability of the GPU, as in 9.0
     #[arg(long, default_value = "9.0", value_parser = capability)]
     arch: (u32, u32),
+    /// Also the launches of this size, as in 25000000 or 4096x781: waves, bytes, operations, and on a GPU the time and
+    /// its share of the ceilings
+    #[arg(long)]
+    size: Option<Size>,
+    /// A configuration for the launches, as `tile list --json` gives them, or with --crate for --lines
+    #[arg(long)]
+    config: Option<String>,
+    /// Multiprocessors of the GPU whose waves are counted
+    #[arg(long, default_value_t = 132, requires = "size")]
+    sms: u32,
+    /// Instead: run on the emulated multiprocessor, and count sectors, bank conflicts and barriers by the kernel's lines;
+    /// with --crate the launches of what Cargo runs
+    #[arg(long)]
+    lines: bool,
+    /// With --crate and --lines: what Cargo is to run, as in `test name_of_a_test`; by default `test`
+    #[arg(last = true, requires = "package", requires = "lines")]
+    cargo: Vec<String>,
+    #[command(flatten)]
+    backend: Backend,
 }
 
 fn capability(text: &str) -> Result<(u32, u32), String> {
@@ -25,45 +50,77 @@ fn capability(text: &str) -> Result<(u32, u32), String> {
     major.parse().ok().zip(minor.parse().ok()).ok_or_else(wrong)
 }
 
-/// Registers, shared memory and occupancy of each compiled entry of an operation, and what stands in the way of another
-/// block. Of the build's own numbers: it needs no GPU.
 pub fn main(args: Args) -> Result<bool> {
+    match &args.package {
+        Some(folder) if args.lines => {
+            let code = KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref())?;
+            debug::count_lines(&code, folder, &args.cargo)
+        }
+        Some(folder) => {
+            let code = KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref())?;
+            let bytes = code.bundle.as_deref();
+            let why = "was not compiled for a GPU: `tile doctor` says what is missing, then build the package";
+            let bundle = Bundle::parse(bytes.with_context(|| format!("{} {why}", code.name))?)?;
+            let entries = bundle.entries().iter().collect::<Vec<_>>();
+            table(&code.name, &entries, args.arch)
+        }
+        None => own(&args),
+    }
+}
+
+/// An operation of ours.
+fn own(args: &Args) -> Result<bool> {
     let op = Operation::find(&args.op)?;
     let dtype = choose::dtype(op, args.dtype.as_deref())?;
-    let (major, minor) = args.arch;
-    let Some(sm) = Multiprocessor::of(args.arch) else {
+    let config = args.config.as_deref().map(|c| choose::config(op, dtype, c)).transpose()?;
+    if args.lines {
+        let size = args.size.clone().map_or_else(|| debug::small(op), |s| s.0);
+        return profile_launch::lines(op, dtype, &size, config);
+    }
+    if let Some(size) = &args.size {
+        let machine = profile_launch::Gpu { compute: args.arch, sms: args.sms };
+        return profile_launch::launches(op, dtype, &size.0, config, &machine, &args.backend);
+    }
+    let descs = op.descs(dtype);
+    let bundles = descs.iter().filter_map(|d| Some((d, Bundle::parse(d.bundle?))));
+    let bundles = bundles.map(|(d, b)| Ok((d, b?))).collect::<Result<Vec<_>>>()?;
+    let own = |d: &tilewright_core::KernelDesc, name: &str| {
+        d.configs.iter().any(|c| c.variants.iter().any(|v| v.entry == name))
+    };
+    let entries: Vec<&Entry> =
+        bundles.iter().flat_map(|(d, b)| b.entries().iter().filter(move |e| own(d, e.name))).collect();
+    table(&format!("{} {}", op.name, dtype.name()), &entries, args.arch)
+}
+
+/// Registers, shared memory and occupancy of each compiled entry, and what stands in the way of another block. Of the
+/// build's own numbers: it needs no GPU.
+fn table(name: &str, entries: &[&Entry], arch: (u32, u32)) -> Result<bool> {
+    let (major, minor) = arch;
+    let Some(sm) = Multiprocessor::of(arch) else {
         bail!("the multiprocessor of compute capability {major}.{minor} is not known here");
     };
     let mut table =
         Table::new(&["entry", "threads", "registers", "spilled", "shared", "blocks", "warps", "limit", "for one more"]);
     let mut found = false;
-    for desc in op.descs(dtype) {
-        let Some(bytes) = desc.bundle else { continue };
-        let bundle = Bundle::parse(bytes)?;
-        let own = |name: &str| desc.configs.iter().any(|c| c.variants.iter().any(|v| v.entry == name));
-        for e in bundle.entries().iter().filter(|e| own(e.name)) {
-            let Some(usage) = e.usage_for(args.arch) else { continue };
-            found = true;
-            let block = BlockResources { threads: e.threads, registers: usage.registers, shared_bytes: e.shared_bytes };
-            let occupancy = sm.occupancy(&block);
-            let numbers = [block.threads, block.registers, usage.spill_bytes, block.shared_bytes, occupancy.blocks];
-            let numbers = numbers.map(|n| n.to_string());
-            let warps = format!("{} of {}", occupancy.warps, occupancy.max_warps);
-            let limits = occupancy.limits.iter().map(|l| name(*l)).collect::<Vec<_>>().join(", ");
-            let row = [e.name.to_string()].into_iter().chain(numbers);
-            table.row(row.chain([warps, limits, one_more(&block, &occupancy)]));
-        }
+    for e in entries {
+        let Some(usage) = e.usage_for(arch) else { continue };
+        found = true;
+        let block = BlockResources { threads: e.threads, registers: usage.registers, shared_bytes: e.shared_bytes };
+        let occupancy = sm.occupancy(&block);
+        let numbers = [block.threads, block.registers, usage.spill_bytes, block.shared_bytes, occupancy.blocks];
+        let numbers = numbers.map(|n| n.to_string());
+        let warps = format!("{} of {}", occupancy.warps, occupancy.max_warps);
+        let limits = occupancy.limits.iter().map(|l| limit(*l)).collect::<Vec<_>>().join(", ");
+        let row = [e.name.to_string()].into_iter().chain(numbers);
+        table.row(row.chain([warps, limits, one_more(&block, &occupancy)]));
     }
-    if !found {
-        let why = format!("no entry of {} {} has numbers of ptxas for {major}.{minor}", op.name, dtype.name());
-        return None.context(why + ": see `tile doctor`");
-    }
-    outln!("{} {} on a multiprocessor of compute capability {major}.{minor}", op.name, dtype.name());
+    ensure!(found, "no entry of {name} has numbers of ptxas for {major}.{minor}: see `tile doctor`");
+    outln!("{name} on a multiprocessor of compute capability {major}.{minor}");
     out::write(format_args!("{table}"));
     Ok(true)
 }
 
-fn name(limit: OccupancyLimit) -> &'static str {
+fn limit(limit: OccupancyLimit) -> &'static str {
     match limit {
         OccupancyLimit::Registers => "registers",
         OccupancyLimit::SharedMemory => "shared memory",

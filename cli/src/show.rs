@@ -2,9 +2,9 @@
 
 use crate::kernel_code::KernelCode;
 use crate::out::outln;
-use crate::{choose, disassembler, out};
+use crate::{choose, disassembler, out, picture};
 use anyhow::{Context, Result, bail, ensure};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tilewright_compiler::{MmaPath, Variant, Width};
 use tilewright_conformance::Operation;
@@ -38,8 +38,11 @@ pub struct Args {
     /// For ptx and sass; by default the newest that was built
     #[arg(long)]
     target: Option<String>,
+    /// With --stage layout: draw the layouts, of tiles in registers and in shared memory, to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Instead: what the compiler could not do well, at the kernel's own lines, and what would change that
-    #[arg(long, conflicts_with_all = ["stage", "variant", "general", "target"])]
+    #[arg(long, conflicts_with_all = ["stage", "variant", "general", "target", "svg"])]
     why: bool,
 }
 
@@ -74,6 +77,14 @@ pub fn main(args: Args) -> Result<bool> {
     };
     if args.why {
         why(&code, args.config.is_some())?;
+        return Ok(true);
+    }
+    if let Some(file) = &args.svg {
+        ensure!(
+            args.stage == Stage::Compiler(tilewright_compiler::Stage::Layout),
+            "--svg draws the stage `layout` alone: write --stage layout"
+        );
+        draw(&code, variant(&code, &args)?, file)?;
         return Ok(true);
     }
     let text = match args.stage {
@@ -144,6 +155,19 @@ fn compiled(code: &KernelCode, variant: Variant, stage: tilewright_compiler::Sta
     let (types, config) = (code.types.as_deref(), Some(code.config.as_str()));
     tilewright_compiler::show(code.source(), &code.libraries, &code.name, types, config, variant, stage)
         .map_err(anyhow::Error::msg)
+}
+
+/// Draws the layouts of an instance.
+fn draw(code: &KernelCode, variant: Variant, file: &Path) -> Result<()> {
+    let (types, config) = (code.types.as_deref(), Some(code.config.as_str()));
+    let found =
+        tilewright_compiler::pictures::layouts(code.source(), &code.libraries, &code.name, types, config, variant);
+    let layouts = found.map_err(anyhow::Error::msg)?;
+    let title = format!("{} {} {} {}", code.name, types.unwrap_or(""), code.config, variant.name());
+    std::fs::write(file, picture::svg(&title, &layouts)).with_context(|| format!("writing {}", file.display()))?;
+    let (registers, shared) = (layouts.registers.len(), layouts.shared.len());
+    outln!("{}: {registers} layouts of tiles in registers, {shared} tiles in shared memory", file.display());
+    Ok(())
 }
 
 /// By the end of the entry's name.

@@ -1,41 +1,17 @@
 //! Launching on the emulated SM.
 
+use crate::debug;
 use crate::emulator_options::Options;
 use crate::error::{Error, Result};
+use crate::launched::{EmulatedLaunch, is_listed, record};
 use crate::stream::Stream;
 use crate::tensor_map::{Geometry, malformed};
-use std::cell::RefCell;
 use std::io::Write;
 use tilewright_core::emulator::{self, Kind, Program, Region, Shape, TensorMap};
 use tilewright_core::{Call, ConfigDesc, KernelDesc, MapDesc, Pointees, VariantDesc};
 
-thread_local! {
-    /// The variants that this thread has launched, while somebody asks.
-    static LAUNCHED: RefCell<Option<Vec<&'static VariantDesc>>> = const { RefCell::new(None) };
-}
-
-/// A list of the variants that this thread launches on the emulated SM, until it is dropped. A thread has one at a
-/// time.
-pub struct Launched(());
-
-impl Launched {
-    /// Begins an empty list.
-    pub fn start() -> Launched {
-        LAUNCHED.set(Some(Vec::new()));
-        Launched(())
-    }
-
-    /// The variants launched so far, each once.
-    pub fn variants(&self) -> Vec<&'static VariantDesc> {
-        LAUNCHED.with_borrow(|l| l.clone().unwrap_or_default())
-    }
-}
-
-impl Drop for Launched {
-    fn drop(&mut self) {
-        LAUNCHED.set(None);
-    }
-}
+/// As errors name it.
+const DEVICE: &str = "the emulated SM";
 
 pub(crate) fn launch(
     stream: &Stream,
@@ -46,23 +22,33 @@ pub(crate) fn launch(
     options: &Options,
 ) -> Result<()> {
     let desc = call.desc();
-    let Some(emulated) = variant.emulated else {
-        return Err(Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None });
-    };
-    LAUNCHED.with_borrow_mut(|l| {
-        if let Some(list) = l.as_mut().filter(|list| !list.iter().any(|v| core::ptr::eq(*v, variant))) {
-            list.push(variant);
-        }
-    });
-    let regions = regions(stream, call, emulated.pdl.unwrap_or_default());
-    let program =
-        Program { name: desc.name, run: emulated.run, registers: emulated.registers, pdl: emulated.pdl.is_some() };
+    if is_listed() {
+        record(|| EmulatedLaunch { kernel: desc, config, variant, grid, outcome: Ok(emulator::Report::default()) });
+        return Ok(());
+    }
+    let not_emulated = || Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
+    // Which arguments may be read early is a part of that code.
+    if variant.emulated.is_none() && desc.pdl {
+        return Err(not_emulated());
+    }
+    let regions = regions(stream, call, variant.emulated.and_then(|e| e.pdl).unwrap_or_default());
     let maps = variant.maps.iter().map(|m| tensor_map(desc, m, call.words())).collect::<Result<Vec<_>>>()?;
     let words: Vec<u64> =
         call.words().iter().copied().chain(maps.iter().map(|m| core::ptr::from_ref(m) as u64)).collect();
-    let shape = Shape { threads: emulated.threads, shared_bytes: emulated.shared_bytes, grid, ctas: emulated.ctas };
+    let wrong = |why| Error::CannotLaunch { kernel: desc.name, config: config.id, device: DEVICE.into(), why };
     // SAFETY: the code is that of these argument words, and the call vouches for the memory they name.
-    let ran = unsafe { emulator::launch(program, shape, &words, &regions, options) };
+    let debugged = unsafe { debug::launch(variant.entry, &words, &regions, grid, options) };
+    let ran = match (debugged.map_err(wrong)?, variant.emulated) {
+        (Some(ran), _) => ran,
+        (None, None) => return Err(not_emulated()),
+        (None, Some(e)) => {
+            let program = Program { name: desc.name, run: e.run, registers: e.registers, pdl: e.pdl.is_some() };
+            let shape = Shape { threads: e.threads, shared_bytes: e.shared_bytes, grid, ctas: e.ctas };
+            // SAFETY: as above.
+            unsafe { emulator::launch(program, shape, &words, &regions, options) }
+        }
+    };
+    record(|| EmulatedLaunch { kernel: desc, config, variant, grid, outcome: ran.clone() });
     let printed = match &ran {
         Ok(report) => &report.printed,
         Err(failure) => &failure.printed,
@@ -78,12 +64,9 @@ pub(crate) fn launch(
             let report = format!("{}, {f}", desc.file);
             Err(match f.kind {
                 Kind::Assertion => Error::Assert { kernel: desc.name, message: report },
-                Kind::Launch => Error::CannotLaunch {
-                    kernel: desc.name,
-                    config: config.id,
-                    device: "the emulated SM".into(),
-                    why: f.message,
-                },
+                Kind::Launch => {
+                    Error::CannotLaunch { kernel: desc.name, config: config.id, device: DEVICE.into(), why: f.message }
+                }
                 _ => Error::Emulator { kernel: desc.name, report },
             })
         }
@@ -105,7 +88,7 @@ pub(crate) fn check_grid(
         "it runs at most {} programs of a launch (`Options::max_programs`), and this grid of {grid:?}, which a GPU takes, has more",
         options.max_programs
     );
-    Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: "the emulated SM".into(), why })
+    Err(Error::CannotLaunch { kernel: desc.name, config: config.id, device: DEVICE.into(), why })
 }
 
 fn tensor_map(desc: &KernelDesc, map: &MapDesc, words: &[u64]) -> Result<TensorMap> {

@@ -17,6 +17,8 @@ mod check;
 mod cuda;
 #[cfg(feature = "cudarc")]
 mod cudarc;
+#[cfg(feature = "emulator")]
+pub(crate) mod debug;
 mod device;
 pub mod dlpack;
 #[cfg_attr(not(feature = "emulator"), path = "no_emulator.rs")]
@@ -28,6 +30,7 @@ mod extension;
 mod external;
 mod graph;
 mod launch;
+mod launched;
 mod leases;
 mod marks;
 mod occupancy;
@@ -58,15 +61,15 @@ pub use buffer::Buffer;
 #[doc(hidden)]
 pub use cuda::api::Driver;
 pub use device::{Device, Limits, Multiprocessor};
-#[cfg(feature = "emulator")]
-#[doc(hidden)]
-pub use emulate::Launched;
 pub use error::{DriverError, Error, Result};
 pub use event::Event;
 pub use extension::Extension;
 pub use external::{ExternalSlice, ExternalSliceMut};
 pub use graph::Graph;
 pub use launch::{LaunchOptions, Launcher, Pdl};
+#[cfg(feature = "emulator")]
+#[doc(hidden)]
+pub use launched::{EmulatedLaunch, Launched};
 pub use occupancy::{BlockResources, Occupancy, OccupancyLimit};
 pub use runtime::{BackendKind, Runtime, cuda_status};
 pub use scratch::Scratch;

@@ -9,6 +9,9 @@ use crate::tuner::{Report, Source};
 use std::path::PathBuf;
 use tilewright_core::{Call, VariantDesc};
 
+/// The libraries of `tile debug`.
+#[cfg(feature = "emulator")]
+pub use crate::debug::{DebugLibrary, set_debugger};
 /// What a result is filed under. The planner files its plans beside the results of kernels, in the tuner's files.
 pub use crate::select::File;
 /// Sizes rounded as the tuner rounds them: the planner's results have the same buckets.

@@ -1,6 +1,7 @@
 //! Which variant of a configuration runs: the first that the device can run and that takes the arguments.
 
 use crate::error::Error;
+use crate::launched::all_run;
 use crate::runtime::{Backend, Inner};
 use tilewright_core::bundle::Arch;
 use tilewright_core::{ConfigDesc, GridCtx, Guard, KernelDesc, ParamKind, Test, VariantDesc};
@@ -56,7 +57,7 @@ impl Inner {
     pub(crate) fn runs(&self, variant: &VariantDesc) -> bool {
         match &self.backend {
             Backend::Cpu => true,
-            Backend::Emulator(_) => variant.emulated.is_some(),
+            Backend::Emulator(_) => variant.emulated.is_some() || all_run(),
             // The comparison spares the launch path a parse.
             Backend::Cuda(cuda) => variant
                 .only

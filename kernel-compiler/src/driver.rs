@@ -102,6 +102,9 @@ impl Stage {
 pub trait Observer {
     fn stage(&mut self, _: Stage, _: &dyn Fn() -> String) {}
 
+    /// Every plan that is made; the last one is carried out.
+    fn planned(&mut self, _: &Func, _: &Plan) {}
+
     /// Something that could not be done well, in a variant that is made all the same.
     fn missed(&mut self, _: Missed) {}
 }
@@ -305,6 +308,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     missed.into_iter().for_each(|m| observer.missed(m));
     let plan = Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp };
     observer.stage(Stage::Plan, &|| plan.to_string());
+    observer.planned(f, &plan);
     Ok(plan)
 }
 

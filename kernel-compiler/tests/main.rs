@@ -6,6 +6,7 @@ mod architecture;
 mod axis_info;
 mod barriers;
 mod block_pointers;
+mod breakpoints;
 mod common;
 mod control_flow;
 mod expansion;

@@ -288,9 +288,13 @@ fn tile_command(command: &str, args: &[&str]) {
     let mut name = command.to_owned();
     name[..1].make_ascii_uppercase();
     assert!(read("cli/src/main.rs").contains(&format!(" {name}({command}::Args)")), "no `tile {command}`");
-    let text = read(&format!("cli/src/{command}.rs")) + &read("cli/src/choose.rs") + &read("bench/src/command.rs");
+    let text = read(&format!("cli/src/{command}.rs"))
+        + &read("cli/src/choose.rs")
+        + &read("cli/src/benches.rs")
+        + &read("bench/src/command.rs");
     let mut before = "";
-    for &a in args {
+    // Behind `--` are arguments for Cargo.
+    for &a in args.iter().take_while(|a| **a != "--") {
         match (before, a.strip_prefix("--")) {
             (_, Some(option)) => assert!(
                 [format!(" {option}: "), format!("long = \"{option}\"")].iter().any(|o| text.contains(o)),

@@ -58,6 +58,7 @@ pub fn sweep(columns: Axis) -> Sweep<'static> {
         .line("rms_norm", kernel)
         .line("one core", one_core)
         .copy_line()
+        .check_at([1, 1000, 4097])
 }
 
 fn main() -> ExitCode {

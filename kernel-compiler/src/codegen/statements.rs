@@ -104,7 +104,8 @@ impl Codegen<'_> {
             StmtKind::Continue => self.node(Node::Continue),
             StmtKind::Return => self.node(Node::Return),
             StmtKind::Assert { cond, message, span } => self.assert(*cond, message, *span),
-            StmtKind::Print { message, value, span } => self.print(message, *value, *span),
+            StmtKind::Print { message, value, watch: true, span } => self.watch(message, *value, *span),
+            StmtKind::Print { message, value, watch: false, span } => self.print(message, *value, *span),
         }
     }
 
@@ -195,6 +196,23 @@ impl Codegen<'_> {
         let once = self.once(&layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
         let print = Body::of(call!(Device::Print; text, regs, site));
         self.for_each(&layout, Expr::If { cond: Box::new(once), then: print, other: None });
+    }
+
+    /// Hands every register of a tile to the emulated SM, which puts the tile together by its layout.
+    fn watch(&mut self, name: &str, value: Value, span: proc_macro2::Span) {
+        let (name, site, shape) = (message(name), self.site(span), self.f.shape(value).to_vec());
+        let list = |of: &[u32]| Expr::Array(of.iter().map(|&n| n.into()).collect()).by_ref();
+        let extents: Vec<u32> = shape.iter().map(|&n| n as u32).collect();
+        if shape.is_empty() {
+            let watch = call!(Device::Watch; name, list(&[]), list(&[]), list(&[]), 0, value, site);
+            self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![watch.into()] });
+            return;
+        }
+        let layout = self.any_layout(value);
+        let regs = self.demand(value, &layout).at(Local::R);
+        let (of_registers, of_threads) = (list(layout.reg_bases()), list(&layout.thread_bases()));
+        let watch = call!(Device::Watch; name, list(&extents), of_registers, of_threads, Local::R, regs, site);
+        self.for_each(&layout, watch);
     }
 
     /// An array with a value for each register of a layout.

@@ -139,7 +139,7 @@ pub struct Scope {
 }
 
 /// A plain function of a `#[tile_module]`, inlined where it is called.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Helper {
     pub name: Ident,
     /// Of a library of the language: no place in it is in the user's files.
@@ -163,7 +163,7 @@ pub enum Said {
     Option(Box<Said>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HelperParam {
     pub pattern: Pattern,
     pub ty: ParamType,
@@ -222,6 +222,13 @@ pub enum Stmt {
         value: Expr,
     },
     Expr(Expr),
+    /// Shows variables, as a [breakpoint](crate::front::breakpoints) does: those that were chosen, or of a line's own
+    /// those that have a value.
+    Watch {
+        names: Vec<String>,
+        is_chosen: bool,
+        span: Span,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! The front end: source to typed IR. Every rule of the language is checked here, and nowhere later.
 
 pub mod ast;
+pub mod breakpoints;
 pub mod constants;
 pub mod infer;
 pub mod instance;

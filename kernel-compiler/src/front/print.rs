@@ -206,6 +206,7 @@ fn stmt(s: &Stmt, depth: usize) -> String {
             );
             format!("{}{}", expr(e, Level::Any, depth), if ends_itself { "" } else { ";" })
         }
+        Stmt::Watch { names, .. } => format!("// breakpoint: {}", names.join(", ")),
     }
 }
 

@@ -166,8 +166,9 @@ impl Printer<'_> {
             StmtKind::Assert { cond, message, span } => {
                 self.line(format!("assert {cond:?} {message:?}{}", self.location(*span)))
             }
-            StmtKind::Print { message, value, span } => {
-                self.line(format!("print {value:?} {message:?}{}", self.location(*span)))
+            StmtKind::Print { message, value, watch, span } => {
+                let word = if *watch { "watch" } else { "print" };
+                self.line(format!("{word} {value:?} {message:?}{}", self.location(*span)))
             }
         }
     }

@@ -81,6 +81,8 @@ pub enum StmtKind {
     Print {
         message: String,
         value: Value,
+        /// The whole tile under its name, on the emulated SM: a breakpoint.
+        watch: bool,
         span: Span,
     },
 }

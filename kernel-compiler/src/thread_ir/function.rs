@@ -139,6 +139,8 @@ device_functions! {
     WgmmaRaBatch "wgmma_ra_batch" Effect::Wgmma;
     WgmmaDone "wgmma_done" Effect::WgmmaWait;
     WgmmaWaitPrevious "wgmma_wait_previous" Effect::WgmmaWait;
+    // Of the crates that `tile debug` builds alone: the device has no such function.
+    Watch "watch" Effect::Message;
     Words "words" Effect::None;
 }
 

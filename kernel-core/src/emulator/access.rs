@@ -2,9 +2,9 @@
 
 use super::cluster::SharedAddress;
 use super::machine::Machine;
-use super::memory::{Fault, Request};
+use super::memory::{Earlier, Fault, Request};
 use super::order::{Epoch, Order};
-use super::report::Kind;
+use super::report::{Kind, Side};
 use super::shadow::AccessKind;
 use super::vector_clock::{Agent, Observer};
 
@@ -202,14 +202,19 @@ impl Machine {
 
     #[cold]
     fn fault(&mut self, fault: Fault, site: u32) {
-        let mut threads = vec![self.current];
         let mut message = format!("thread {}: {}", self.name(self.current), fault.message);
-        if let Some(earlier) = fault.earlier {
-            threads.extend((!earlier.is_async()).then(|| earlier.thread()));
-            if !self.order.in_current_program(earlier) {
-                message += &format!(" of {}", self.name_of_program(earlier));
-            }
+        let Some(Earlier { at: earlier, access }) = fault.earlier else {
+            return self.fail_at(fault.kind, site, None, vec![self.current], message);
+        };
+        let thread = (!earlier.is_async()).then(|| earlier.thread());
+        let program = self.program_of(earlier);
+        if program != self.program {
+            let [x, y, z] = program;
+            message += &format!(" of program ({x}, {y}, {z})");
         }
-        self.fail_at(fault.kind, site, fault.earlier.map(Epoch::site), threads, message);
+        let threads = [self.current].into_iter().chain(thread).collect();
+        let this = Side { access: fault.access, line: site, thread: Some(self.current), program: self.program };
+        let other = Side { access, line: earlier.site(), thread, program };
+        self.fail_race(fault.kind, threads, message, [this, other]);
     }
 }

@@ -108,6 +108,7 @@ impl Machine {
         self.order.pass_cluster_barrier(&come);
         self.banks.flush(0..all);
         self.report.barriers += 1;
+        self.barriers_of(self.states[come[0] as usize].site()).barriers += 1;
         come.iter().for_each(|&t| self.states[t as usize] = State::Running);
         let current = self.current;
         self.make_runnable(come.into_iter().filter(|&t| t != current));

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ptr;
 
 use super::banks::Banks;
@@ -12,10 +12,12 @@ use super::memory::{Global, Shared};
 use super::order::{Epoch, Order};
 use super::random::Random;
 use super::registers::Pool;
-use super::report::{Failure, Kind, Options, Region, Report};
+use super::report::{BarrierSite, Failure, Kind, Options, Region, Report, Side};
+use super::sectors::Sectors;
 use super::shadow::AccessKind;
 pub use super::state::State;
 use super::tensor::Tensor;
+use super::watch::Watched;
 use super::{Program, Shape};
 
 pub struct Machine {
@@ -26,7 +28,7 @@ pub struct Machine {
     /// The thread that runs, and its CTA.
     pub current: u32,
     pub rank: u32,
-    options: Options,
+    pub options: Options,
     pub states: Vec<State>,
     suspends: Vec<*const Suspend>,
     /// Threads that can go on; the last is next.
@@ -50,6 +52,10 @@ pub struct Machine {
     /// By thread: whether it has waited for the launch in front to end, where this one begins early.
     waited_for_launch: Vec<bool>,
     pub banks: Banks,
+    pub sectors: Sectors,
+    pub barrier_sites: BTreeMap<u32, BarrierSite>,
+    /// What breakpoints show of the program that runs.
+    pub watched: Watched,
     pub report: Report,
     failure: Option<Failure>,
     /// The number of atomic loads of a thread from an address since the last write to memory.
@@ -120,6 +126,9 @@ impl Machine {
             registers: (0..ctas).map(|_| Pool::new(threads)).collect(),
             waited_for_launch: vec![false; n],
             banks: Banks::new(cluster.size(), options.banks),
+            sectors: Sectors::new(options.sectors),
+            barrier_sites: BTreeMap::new(),
+            watched: Watched::default(),
             report: Report::default(),
             failure: None,
             asked: HashMap::new(),
@@ -128,6 +137,7 @@ impl Machine {
     }
 
     /// Runs every program of the grid.
+    #[allow(clippy::result_large_err, reason = "a launch fails once")]
     pub fn run(mut self, words: &[u64]) -> Result<Report, Failure> {
         assert!(CURRENT.get().is_null(), "a launch inside a launch");
         let machine = &raw mut self;
@@ -163,11 +173,13 @@ impl Machine {
                 }
                 (*machine).finish_program();
                 (*machine).has_waited_for_launch();
+                (*machine).show_watched();
                 if let Some(failure) = (*machine).failure.take() {
                     let printed = std::mem::take(&mut (*machine).report.printed);
                     return Err(Failure { printed, ..failure });
                 }
                 (*machine).banks.flush(0..(*machine).cluster.size());
+                (*machine).sectors.flush();
             }
             fibers.finish();
         }
@@ -191,6 +203,17 @@ impl Machine {
         self.waited_for_launch.fill(!self.code.pdl);
         self.make_runnable(0..self.cluster.size());
         self.report.programs += 1;
+    }
+
+    /// Ends the program that was watched: its tiles become lines of the report.
+    fn show_watched(&mut self) {
+        let watched = std::mem::take(&mut self.watched);
+        for (line, text) in watched.show(self.program, self.cluster.ctas, self.options.watch.whole) {
+            self.report.printed.push(text);
+            if !self.report.watched_lines.contains(&line) {
+                self.report.watched_lines.push(line);
+            }
+        }
     }
 
     pub fn make_runnable(&mut self, threads: impl DoubleEndedIterator<Item = u32>) {
@@ -305,9 +328,15 @@ impl Machine {
         self.order.pass_barrier(self.rank);
         self.banks.flush(threads.clone());
         self.report.barriers += 1;
+        self.barriers_of(site).barriers += 1;
         let current = self.current;
         self.make_runnable(threads.filter(|&t| t != current));
         false
+    }
+
+    /// The counters of a line with barriers.
+    pub fn barriers_of(&mut self, site: u32) -> &mut BarrierSite {
+        self.barrier_sites.entry(site).or_insert(BarrierSite { site, ..BarrierSite::default() })
     }
 
     /// The current thread comes to a step of its warp with a word for others; whether it must wait.
@@ -334,19 +363,31 @@ impl Machine {
         self.order.fence(self.current);
     }
 
-    /// Programs are numbered in the order in which they ran: the same permutation again tells which one it was.
-    pub fn name_of_program(&self, s: Epoch) -> String {
+    /// The program of an access. Programs are numbered in the order in which they ran: the same permutation again tells
+    /// which one it was.
+    pub fn program_of(&self, s: Epoch) -> [u64; 3] {
+        if self.order.in_current_program(s) {
+            return self.program;
+        }
         let run = self.order.program_of(s);
         let programs = self.grid.iter().product::<u64>() as usize;
         let number = Random::new(self.options.seed).order(programs)[run] as u64;
         let [x, y, _] = self.grid;
-        format!("program ({}, {}, {})", number % x, number / x % y, number / x / y)
+        [number % x, number / x % y, number / x / y]
     }
 
     /// Records what went wrong in the current thread. The first failure stays.
     #[cold]
     pub fn fail(&mut self, kind: Kind, site: u32, message: String) {
         self.fail_at(kind, site, None, vec![self.current], message);
+    }
+
+    /// Records a race between two accesses.
+    pub fn fail_race(&mut self, kind: Kind, threads: Vec<u32>, message: String, sides: [Side; 2]) {
+        if self.failure.is_none() {
+            self.fail_at(kind, sides[0].line, Some(sides[1].line), threads, message);
+            self.failure.iter_mut().for_each(|f| f.sides = sides.to_vec());
+        }
     }
 
     pub fn fail_at(&mut self, kind: Kind, site: u32, other_site: Option<u32>, threads: Vec<u32>, message: String) {
@@ -360,6 +401,7 @@ impl Machine {
             message,
             seed,
             printed: vec![],
+            sides: vec![],
         });
     }
 
@@ -372,10 +414,13 @@ impl Machine {
         );
     }
 
+    #[allow(clippy::result_large_err, reason = "a launch fails once")]
     fn finish(mut self) -> Result<Report, Failure> {
         self.report.same_value_stores =
             self.global.same_value_stores + self.shared.iter().map(|s| s.same_value_stores).sum::<u64>();
         self.report.shared_sites = self.banks.into_sites();
+        self.report.global_sites = self.sectors.into_sites();
+        self.report.barrier_sites = self.barrier_sites.into_values().collect();
         let conflict = self.report.bank_conflicts().max_by_key(|s| s.wavefronts - s.ideal);
         match conflict {
             Some(s) if self.options.forbid_bank_conflicts => Err(Failure {
@@ -395,6 +440,7 @@ impl Machine {
                 ),
                 seed: self.options.seed,
                 printed: self.report.printed,
+                sides: vec![],
             }),
             _ => Ok(self.report),
         }

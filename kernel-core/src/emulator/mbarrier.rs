@@ -168,6 +168,7 @@ impl Machine {
         if !self.mbarrier_known(at, site) {
             return true;
         }
+        self.barriers_of(site).mbarrier_waits += 1;
         let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         if bar.parity == parity & 1 {
             bar.waiting.push(self.current);

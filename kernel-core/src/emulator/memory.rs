@@ -10,29 +10,39 @@ use super::vector_clock::{Agent, Observer};
 pub struct Fault {
     pub kind: Kind,
     pub message: String,
-    pub earlier: Option<Epoch>,
+    /// The access itself.
+    pub access: String,
+    /// The access that a race is with.
+    pub earlier: Option<Earlier>,
+}
+
+/// An access that a later one is not ordered after, in words too.
+pub struct Earlier {
+    pub at: Epoch,
+    pub access: String,
 }
 
 impl Fault {
     fn new(kind: Kind, message: String) -> Self {
-        Fault { kind, message, earlier: None }
+        Fault { kind, message, access: String::new(), earlier: None }
     }
 
     /// An access to shared or global memory, `what`, that is not ordered after an earlier one.
     fn race(kind: Kind, what: &str, earlier: Epoch, wrote: bool, r: &Request<'_>) -> Self {
         let kind = if earlier.is_async() || r.now.is_async() { Kind::AsyncRace } else { kind };
-        let message = match r.order.agent_of(earlier) {
+        let (message, access) = match r.order.agent_of(earlier) {
             None => {
                 let verb = match (wrote, earlier.is_atomic()) {
                     (_, true) => "atomic",
                     (true, _) => "store",
                     (false, _) => "load",
                 };
-                format!(
+                let message = format!(
                     "{what} is not ordered with the {verb} by thread {} on line {}",
                     r.order.cluster.name(earlier.thread()),
                     earlier.site()
-                )
+                );
+                (message, verb)
             }
             Some(agent) => {
                 let doing = if wrote { "write" } else { "read" };
@@ -47,10 +57,12 @@ impl Fault {
                     Agent::Wgmma { .. } => ("wgmma", "no wgmma_wait that covers it comes before".into()),
                     Agent::Copy { .. } => ("cp_async", "no cp_async_wait that covers it comes before".into()),
                 };
-                format!("{what} while the {name} of line {} may still {doing} there: {wait}", earlier.site())
+                let line = earlier.site();
+                (format!("{what} while the {name} of line {line} may still {doing} there: {wait}"), name)
             }
         };
-        Fault { kind, message, earlier: Some(earlier) }
+        let earlier = Earlier { at: earlier, access: access.into() };
+        Fault { kind, message, access: what.into(), earlier: Some(earlier) }
     }
 }
 
@@ -332,7 +344,8 @@ impl Shared {
                         earlier.site()
                     ),
                 },
-                earlier: Some(earlier),
+                access: what(),
+                earlier: Some(Earlier { at: earlier, access: if wrote { "store" } else { "load" }.into() }),
             }),
         }
     }

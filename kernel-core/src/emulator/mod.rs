@@ -16,9 +16,12 @@
 mod access;
 mod banks;
 mod cluster;
+pub mod debug;
+mod explain;
 mod fiber;
 mod groups;
 mod in_flight;
+mod lines;
 mod machine;
 mod matrix;
 mod mbarrier;
@@ -30,6 +33,7 @@ mod product;
 mod random;
 mod registers;
 mod report;
+mod sectors;
 mod shadow;
 mod state;
 pub(crate) mod step;
@@ -40,9 +44,14 @@ mod tensor_map;
 mod tests;
 mod tma;
 mod vector_clock;
+mod watch;
 mod wgmma;
 
-pub use report::{Failure, Kind, Options, Region, Report, SharedSite};
+pub use explain::explain;
+pub use lines::by_line;
+pub use report::{BarrierSite, Failure, GlobalSite, Kind, Options, Region, Report, SharedSite, Side, WatchOptions};
+#[doc(hidden)]
+pub use step::watch;
 pub use tensor_map::TensorMap;
 
 /// Threads of the largest CTA.
@@ -131,6 +140,7 @@ impl Shape {
 /// let failure = unsafe { launch(program, Shape { threads: 2048, ..shape }, &[], &[], &options) }.unwrap_err();
 /// assert_eq!(failure.kind, Kind::Launch);
 /// ```
+#[allow(clippy::result_large_err, reason = "a launch fails once")]
 pub unsafe fn launch(
     program: Program,
     shape: Shape,

@@ -55,6 +55,7 @@ impl Machine {
             return true;
         }
         self.order.pass_group_barrier(&come);
+        self.barriers_of(site).barriers += 1;
         come.iter().for_each(|&t| self.states[t as usize] = State::Running);
         let current = self.current;
         self.make_runnable(come.into_iter().filter(|&t| t != current));

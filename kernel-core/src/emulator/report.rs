@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Memory that a launch may touch. [`launch`](super::launch) has an example.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Region {
     /// The address of the first byte.
     pub start: u64,
@@ -35,7 +35,7 @@ impl Region {
 /// let options = Options { seed: 7, num_sms: 2, forbid_bank_conflicts: true, ..Options::default() };
 /// assert!(options.races && options.uninitialized);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Options {
     /// Orders programs and threads; 0 is ascending order. Equal seeds give equal runs.
     pub seed: u64,
@@ -48,6 +48,8 @@ pub struct Options {
     pub uninitialized: bool,
     /// Count bank conflicts.
     pub banks: bool,
+    /// Count the sectors of global memory that the instructions of a warp touch. It takes time.
+    pub sectors: bool,
     /// Fail the launch on any bank conflict.
     pub forbid_bank_conflicts: bool,
     /// Also report unordered stores of equal values to the same place. Lowered code stores each element once, by one
@@ -61,6 +63,8 @@ pub struct Options {
     /// Bytes of stack of each thread; lowered code keeps its registers there. It is address space until a thread uses
     /// it.
     pub stack_bytes: usize,
+    /// The tiles that breakpoints show. Only the code that `tile debug` makes has any.
+    pub watch: WatchOptions,
 }
 
 impl Default for Options {
@@ -71,18 +75,39 @@ impl Default for Options {
             races: true,
             uninitialized: true,
             banks: true,
+            sectors: false,
             forbid_bank_conflicts: false,
             forbid_same_value_stores: true,
             shuffles_order_memory: false,
             max_programs: 1 << 22,
             stack_bytes: 16 << 20,
+            watch: WatchOptions::default(),
         }
+    }
+}
+
+/// The tiles that are shown, and how. [`launch`](super::launch) has an example of options.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct WatchOptions {
+    /// The program, by its index along x, y and z.
+    pub program: [u64; 3],
+    /// How often a thread passes a breakpoint until it is no longer shown, as in a loop.
+    pub passes: u32,
+    /// All elements; else a few of each dimension.
+    pub whole: bool,
+    /// Also the counters of every launch, by the lines of the kernel. Only a [library](super::debug) shows them.
+    pub lines: bool,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        WatchOptions { program: [0; 3], passes: 8, whole: false, lines: false }
     }
 }
 
 /// Counters of a launch that found nothing wrong. Accesses are those of single threads.
 /// [`launch`](super::launch) has an example.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     /// Programs that ran.
     pub programs: u64,
@@ -106,8 +131,14 @@ pub struct Report {
     pub same_value_stores: u64,
     /// Every line that accesses shared memory, in order.
     pub shared_sites: Vec<SharedSite>,
+    /// Every line whose threads access global memory, in order, where [`Options::sectors`] is set.
+    pub global_sites: Vec<GlobalSite>,
+    /// Every line with barriers, in order.
+    pub barrier_sites: Vec<BarrierSite>,
     /// The lines that the kernel printed, in the order of this run.
     pub printed: Vec<String>,
+    /// The lines of the breakpoints that have shown something.
+    pub watched_lines: Vec<u32>,
 }
 
 impl Report {
@@ -118,7 +149,7 @@ impl Report {
 }
 
 /// The shared-memory instructions of one line, summed over warps. [`launch`](super::launch) has an example.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SharedSite {
     /// The line of the kernel.
     pub site: u32,
@@ -136,6 +167,35 @@ pub struct SharedSite {
     pub worst: u32,
 }
 
+/// The accesses to global memory of one line, as instructions of warps. Atomics and asynchronous copies are not among
+/// them. [`launch`](super::launch) has an example of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct GlobalSite {
+    /// The line of the kernel.
+    pub site: u32,
+    /// Whether the instructions store.
+    pub write: bool,
+    /// Warp-wide instructions.
+    pub instructions: u64,
+    /// Bytes that the lanes of the instructions access, shared ones once.
+    pub bytes: u64,
+    /// Sectors of 32 bytes that the instructions touch.
+    pub sectors: u64,
+    /// Sectors that as many bytes in a row take.
+    pub ideal: u64,
+}
+
+/// The barriers of one line. [`launch`](super::launch) has an example of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct BarrierSite {
+    /// The line of the kernel.
+    pub site: u32,
+    /// Barriers that all threads of a CTA or of a cluster pass, and named barriers.
+    pub barriers: u64,
+    /// Waits of threads for a phase of an mbarrier.
+    pub mbarrier_waits: u64,
+}
+
 /// The kind of a defect.
 ///
 /// # Examples
@@ -144,7 +204,7 @@ pub struct SharedSite {
 ///
 /// assert_eq!(Kind::SharedRace.name(), "data race in shared memory");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
     /// Unordered accesses to shared memory, one of which is a store.
     SharedRace,
@@ -227,7 +287,7 @@ impl Kind {
 }
 
 /// The first thing found wrong; the launch stops there. [`launch`](super::launch) has an example.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Failure {
     /// The kind of the defect.
     pub kind: Kind,
@@ -246,6 +306,21 @@ pub struct Failure {
     pub seed: u64,
     /// The lines that the kernel printed before it.
     pub printed: Vec<String>,
+    /// The two accesses of a race, this one first; empty otherwise.
+    pub sides: Vec<Side>,
+}
+
+/// One of the accesses of a race. [`explain`](super::explain()) has an example.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Side {
+    /// As in `store of 4 bytes at y[3]`, `load`, `tma load`.
+    pub access: String,
+    /// The line of the kernel.
+    pub line: u32,
+    /// The thread, numbered as in [`Failure::threads`]; none of an asynchronous step.
+    pub thread: Option<u32>,
+    /// The index of the program along x, y and z.
+    pub program: [u64; 3],
 }
 
 impl Failure {
@@ -260,6 +335,7 @@ impl Failure {
             message,
             seed,
             printed: vec![],
+            sides: vec![],
         }
     }
 }

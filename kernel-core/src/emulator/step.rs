@@ -1,11 +1,15 @@
 //! The hardware steps of a thread, which the device library calls on the host.
 
+use core::ffi::CStr;
+
 pub use super::banks::Access;
 use super::cluster::SharedAddress;
 use super::machine::{State, suspend, with};
 use super::memory::{read, write};
 use super::report::Kind;
 pub use super::shadow::AccessKind;
+use super::watch::Passed;
+use crate::scalar::Scalar as Mem;
 
 /// The lane whose word a shuffle gives.
 #[derive(Clone, Copy)]
@@ -100,6 +104,7 @@ fn stop() -> ! {
 pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
     let allowed = with(|m| {
         m.report.global_loads += 1;
+        m.sectors.access(m.current, false, addr, bytes, site);
         m.global(AccessKind::Read, addr, bytes, 0, site)
     });
     if !allowed {
@@ -115,6 +120,7 @@ pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
 pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
     let allowed = with(|m| {
         m.report.global_stores += 1;
+        m.sectors.access(m.current, true, addr, bytes, site);
         m.may_give(value, bytes, site) && m.global(AccessKind::Write, addr, bytes, value, site)
     });
     if !allowed {
@@ -240,5 +246,27 @@ pub fn print(msg: &str, value: String, site: u32) {
         let [x, y, z] = m.program;
         let line = format!("{msg} program ({x}, {y}, {z}) thread {} line {site}: {value}", m.name(m.current));
         m.report.printed.push(line);
+    });
+}
+
+/// A register of a thread at a breakpoint. Of a tile all threads hand over all registers, register 0 first, and the
+/// bases of its layout: the bits of the index, over padded extents, that the bits of the number of the register and of
+/// the thread stand for.
+pub fn watch<T: Mem>(
+    name: &'static CStr,
+    extents: &[u32],
+    registers: &[u32],
+    threads: &[u32],
+    register: usize,
+    value: T,
+    line: u32,
+) {
+    let thread = thread();
+    with(|m| {
+        if m.program == m.options.watch.program {
+            let passed = Passed { line, name, current: m.current, thread, rank: m.rank };
+            let (tile, layout) = ((T::NAME, extents), (registers, threads));
+            m.watched.register(&passed, &m.options.watch, tile, layout, register, || format!("{value:?}"));
+        }
     });
 }

@@ -5,7 +5,7 @@
 //! that the expansion includes, or part of the expansion where there is no such file.
 
 mod call;
-mod emulate;
+pub mod emulate;
 mod options;
 
 use super::numbers::{Use, share};
@@ -17,7 +17,7 @@ use crate::ir::walk::{dots, values, written};
 use crate::ir::{Array, Func, Number, Op, Precision, Test};
 use call::{call, host_type};
 pub use call::{stub, stub_of_function};
-use emulate::{Instance, Version, emulated};
+use emulate::{Instance, SCALARS, Version, emulated};
 pub use options::{Emulate, HostOptions, bundle_path};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -230,9 +230,6 @@ unsafe fn {cpu_fn}(p: &__k::cpu::Program, a: &[u64]) {{ {cpu_body}(p, a) }}
     }
 }
 
-/// What functions name of the scalar operations.
-const SCALARS: &str = "use __k::scalar::{self as s, BF16, F8E4M3, F8E5M2, F16};";
-
 fn parse(text: &str) -> TokenStream {
     text.parse().unwrap_or_else(|e| panic!("the compiler emitted text that is no Rust ({e}):\n{text}"))
 }
@@ -312,18 +309,8 @@ fn instance(
         });
         let emulation = if emulated {
             let name = format_ident!("lowered_{t}_{c}_{i}");
-            let count: usize = func.params.iter().map(|p| p.kind.words()).sum();
-            let words: String = (0..count)
-                .map(|i| format!("    let a{i}: u64 = a[{i}];\n"))
-                .chain((0..lowered.maps.len()).map(|m| format!("    let map{m}: u64 = a[{}];\n", count + m)))
-                .collect();
-            let (body, threads, bytes) = (lowered.text(), lowered.threads, lowered.shared_bytes as u32);
-            let ctas = config.ctas;
-            // What a multiprocessor has for each thread, if as many programs are to fit as were asked for.
-            let registers = match variant.mma {
-                crate::variant::MmaPath::MmaSync => 0,
-                _ => (65536 / (threads * config.blocks_per_sm.max(1)) / 8 * 8).min(255),
-            };
+            let (threads, bytes, ctas) = (lowered.threads, lowered.shared_bytes as u32, config.ctas);
+            let registers = emulate::registers(variant, &lowered, config);
             let pdl = match &func.pdl {
                 Some(params) => {
                     let params = params.iter().map(|&p| p as u8);
@@ -331,14 +318,7 @@ fn instance(
                 }
                 None => quote! { ::core::option::Option::None },
             };
-            code.functions.push(format!(
-                "unsafe fn {name}(a: &[u64]) {{
-    use __k::device as d;
-    {SCALARS}
-{words}    let tid: u32 = d::thread();
-{body}}}
-"
-            ));
+            code.functions.push(emulate::function(&name.to_string(), func, &lowered));
             quote! { ::core::option::Option::Some(__k::Emulated { run: #name, threads: #threads, shared_bytes: #bytes, ctas: #ctas, registers: #registers, pdl: #pdl }) }
         } else {
             quote! { ::core::option::Option::None }

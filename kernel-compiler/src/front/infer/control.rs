@@ -26,6 +26,7 @@ impl Infer<'_> {
                     self.const_item(name, ty, value).inspect_err(|_| self.poison(&name.to_string()))
                 }
                 ast::Stmt::Expr(e) => self.expr(e).map(|_| ()),
+                ast::Stmt::Watch { names, is_chosen, span } => self.watch(names, *is_chosen, *span),
             };
             if let Err(r) = r {
                 failed = Some(r);

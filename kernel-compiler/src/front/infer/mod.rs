@@ -30,6 +30,7 @@ mod shared;
 mod sort;
 mod val;
 mod view;
+mod watch;
 
 pub use builtins::BUILTINS;
 pub use options::OPTIONS;

@@ -528,7 +528,7 @@ impl Infer<'_> {
                 }
                 let x = self.expr(v)?;
                 let x = self.run(x, v.span)?;
-                self.emit(StmtKind::Print { message: label, value: x, span: c.span.first });
+                self.emit(StmtKind::Print { message: label, value: x, watch: false, span: c.span.first });
             }
             ("device_assert", [cond, rest @ ..]) if rest.len() <= 1 => {
                 let text = match rest.first() {

@@ -71,6 +71,7 @@ fn in_stmt(s: &Stmt) -> Option<Span> {
         Stmt::Let { init, .. } => init.as_ref().and_then(found),
         Stmt::Const { value, .. } => found(value),
         Stmt::Expr(e) => found(e),
+        Stmt::Watch { .. } => None,
     }
 }
 

@@ -449,9 +449,9 @@ impl Parser {
                 let array = self.shared_of()?;
                 StmtKind::Clear { array, span: self.location()? }
             }
-            "print" => {
-                let (value, message) = (self.value()?, self.text()?);
-                StmtKind::Print { message, value, span: self.location()? }
+            "print" | "watch" => {
+                let (watch, value, message) = (word == "watch", self.value()?, self.text()?);
+                StmtKind::Print { message, value, watch, span: self.location()? }
             }
             _ => return self.error(at, format!("expected {statement}, found `{word}`")),
         })

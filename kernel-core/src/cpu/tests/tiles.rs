@@ -67,14 +67,14 @@ proptest! {
         let best = arg_reduce(&t, axis, scalar::gt);
         prop_assert_eq!(best.shape(), without(&shape, axis));
         prop_assert_eq!(best.as_slice(), rows.iter().map(|r| first_best(r)).collect::<Vec<i32>>());
-        prop_assert_eq!(reduce_all(&t, scalar::add), t.as_slice().iter().sum());
+        prop_assert_eq!(reduce_all(&t, scalar::add), t.as_slice().iter().sum::<i32>());
         prop_assert_eq!(arg_reduce_all(&t, scalar::gt), first_best(t.as_slice()));
     }
 
     #[test]
     fn long_rows(n in 1usize..5000, seed in any::<u64>()) {
         let t = tile(seed, &[n]);
-        prop_assert_eq!(reduce_all(&t, scalar::add), t.as_slice().iter().sum());
+        prop_assert_eq!(reduce_all(&t, scalar::add), t.as_slice().iter().sum::<i32>());
         prop_assert_eq!(arg_reduce_all(&t, scalar::gt), first_best(t.as_slice()));
     }
 

@@ -22,6 +22,7 @@ mod results;
 mod ring;
 mod schedule;
 mod tensor;
+mod watch;
 
 use super::{Failure, Kind, Options, Program, Region, Report, Shape, launch};
 
@@ -122,6 +123,7 @@ impl<'a> Launch<'a> {
         self.region(data.as_mut_ptr(), data.len(), true, false)
     }
 
+    #[allow(clippy::result_large_err, reason = "a launch fails once")]
     fn run(mut self, run: Run) -> Result<Report, Failure> {
         for &i in self.pdl.into_iter().flatten() {
             self.regions[i].pdl = true;

@@ -1,0 +1,124 @@
+//! The code of a kernel for the emulated SM with breakpoints in it: a part of the crate that `tile debug` builds.
+
+use crate::diag::Diagnostics;
+use crate::driver;
+use crate::emit::entry_name;
+use crate::emit::host::emulate;
+use crate::front::breakpoints::{self, Breakpoint};
+use crate::front::library::Libraries;
+use crate::front::source::Source;
+use crate::select;
+use crate::thread_ir::Lowered;
+use crate::variant::Variant;
+
+/// What the code of every kernel names. `watch` is a function of the emulated SM alone, which the device library has
+/// not.
+const PROLOGUE: &str = "mod __k {
+    pub use tilewright_core::scalar;
+    pub mod device {
+        pub use tilewright_core::device::*;
+        pub use tilewright_core::emulator::watch;
+    }
+}
+";
+
+/// The lines of a kernel's file on which its statements begin. The error is a message.
+pub fn statement_lines<'a>(
+    source: impl Into<Source<'a>>,
+    libraries: &Libraries,
+    kernel: &str,
+) -> Result<Vec<usize>, String> {
+    Ok(breakpoints::lines(&select::kernel(source, libraries, kernel)?.ast.body))
+}
+
+/// Whether a kernel, or a helper of the same file, has a statement on a line. The error is a message.
+pub fn has_line<'a>(
+    source: impl Into<Source<'a>>,
+    libraries: &Libraries,
+    kernel: &str,
+    line: usize,
+) -> Result<bool, String> {
+    let source = source.into();
+    let mut k = select::kernel(source, libraries, kernel)?;
+    Ok(breakpoints::insert(&mut k.ast, source.text, &Breakpoint { line, names: vec![] }))
+}
+
+/// Rust code of an instance, in one variant or in all: a function for each, and their list, `ENTRIES`. Types and
+/// configuration choose the instance as for [`show`](crate::show()). The error is a message: a line without a statement,
+/// a variable that is not there, a variant that cannot be made with these breakpoints.
+pub fn code<'a>(
+    source: impl Into<Source<'a>>,
+    libraries: &Libraries,
+    kernel: &str,
+    types: Option<&str>,
+    config: Option<&str>,
+    variant: Option<Variant>,
+    at: &[Breakpoint],
+) -> Result<String, String> {
+    let source = source.into();
+    let mut k = select::kernel(source, libraries, kernel)?;
+    let built = variants(&k, types, config, variant)?;
+    for b in at {
+        if !breakpoints::insert(&mut k.ast, source.text, b) {
+            let lines: Vec<String> = breakpoints::lines(&k.ast.body).iter().map(usize::to_string).collect();
+            return Err(format!("{kernel} has no statement on line {}, but on {}", b.line, lines.join(", ")));
+        }
+    }
+    let watched = variants(&k, types, config, variant)?;
+    let (mut text, mut entries) = (PROLOGUE.to_string(), String::new());
+    for (v, entry, lowered, function) in watched {
+        let maps = |l: &Lowered| format!("{:?} {:?}", l.maps, l.guards);
+        let same = built.iter().any(|(w, _, l, _)| *w == v && maps(l) == maps(&lowered));
+        match (same, variant) {
+            (true, _) => {}
+            // Another variant runs where a launch would take this one.
+            (false, None) => continue,
+            (false, Some(_)) => {
+                return Err(format!(
+                    "with this breakpoint the variant `{}` of {kernel} takes other arguments: a tile that is shown is \
+                     not copied as before; show another variable or take another variant",
+                    v.name()
+                ));
+            }
+        }
+        text += &function;
+        entries += &entry;
+    }
+    Ok(text + "const ENTRIES: &[tilewright_core::emulator::debug::Entry] = &[\n" + &entries + "];\n")
+}
+
+/// Of each variant: its entry in the list, its program, and its function.
+type Code = (Variant, String, Lowered, String);
+
+fn variants(
+    k: &crate::front::instance::Kernel,
+    types: Option<&str>,
+    config: Option<&str>,
+    variant: Option<Variant>,
+) -> Result<Vec<Code>, String> {
+    let i = select::instance(k, types, config)?;
+    let d = Diagnostics::default();
+    let f = driver::instance(k, &i.choice, i.config, &d).map_err(|_| select::messages(&d))?;
+    let lowered = match variant {
+        None => driver::variants(&f, i.config, true),
+        Some(v) => {
+            let lowered = driver::lower(&f, v, true, &mut ());
+            vec![(v, lowered.map_err(|m| format!("{} has no variant `{}`: {m}", k.name, v.name()))?)]
+        }
+    };
+    let of = |(n, (v, lowered)): (usize, (Variant, Lowered))| {
+        let (name, function) = (entry_name(&k.name, &i.choice, i.config, v), format!("lowered_{n}"));
+        let registers = emulate::registers(v, &lowered, i.config);
+        let entry = format!(
+            "    tilewright_core::emulator::debug::Entry {{ name: {name:?}, run: {function}, threads: {}, shared_bytes: \
+             {}, ctas: {}, registers: {registers}, pdl: {} }},\n",
+            lowered.threads,
+            lowered.shared_bytes,
+            i.config.ctas,
+            f.pdl.is_some()
+        );
+        let text = emulate::function(&function, &f, &lowered);
+        (v, entry, lowered, text)
+    };
+    Ok(lowered.into_iter().enumerate().map(of).collect())
+}
