@@ -42,7 +42,14 @@ pub fn main(args: Args) -> Result<bool> {
     if let Some(folder) = &args.package.package {
         let mut arguments = args.options.arguments()?;
         arguments.extend(args.op.as_ref().map(Into::into));
-        let verb = Verb::Measure { writes: args.options.out.is_some() };
+        let o = &args.options;
+        let given = [
+            ("--out", o.out.is_some()),
+            ("--against", o.against.is_some()),
+            ("--from", o.from.is_some()),
+            ("--json", o.json),
+        ];
+        let verb = Verb::Measure { single: given.into_iter().find_map(|(name, is_given)| is_given.then_some(name)) };
         return args.package.run(folder, verb, &arguments, args.backend.name());
     }
     let finished = args.options.run("tile bench", || {

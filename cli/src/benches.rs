@@ -1,6 +1,6 @@
 //! The benchmarks of a user's package, which `tile bench --crate` and `tile check --crate` run.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,8 +18,8 @@ pub struct Package {
 /// What benchmarks are run for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// In Cargo's profile for benchmarks. Files of several would be the same ones.
-    Measure { writes: bool },
+    /// In Cargo's profile for benchmarks. `single`: an option that is of one benchmark, such as a file.
+    Measure { single: Option<&'static str> },
     /// In its profile for tests, which is built sooner.
     Check,
 }
@@ -33,11 +33,9 @@ impl Package {
             ensure!(all.contains(name), "{} has no benchmark `{name}`; it has {}", folder.display(), all.join(", "));
         }
         let chosen = if self.bench.is_empty() { &all } else { &self.bench };
-        ensure!(
-            verb != Verb::Measure { writes: true } || chosen.len() == 1,
-            "files are of one benchmark: choose one of {} with --bench",
-            chosen.join(", ")
-        );
+        if let (Verb::Measure { single: Some(option) }, [_, _, ..]) = (&verb, &chosen[..]) {
+            bail!("{option} is of one benchmark: choose one of {} with --bench", chosen.join(", "));
+        }
         let mut command = Command::new(cargo());
         command.args([if verb == Verb::Check { "test" } else { "bench" }, "--quiet", "--no-fail-fast"]);
         chosen.iter().for_each(|name| _ = command.args(["--bench", name]));

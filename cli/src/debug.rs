@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, default_value = "0", value_parser = program)]
     program: [u64; 3],
     /// How often a breakpoint in a loop shows its variables
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     passes: u32,
     /// Show all elements of a tile
     #[arg(long)]
@@ -87,23 +87,40 @@ pub fn main(args: Args) -> Result<bool> {
 /// A kernel of a package: its tests, or what else Cargo is to run, with the code of a library in place of their own.
 fn of_package(args: &Args, folder: &Path) -> Result<bool> {
     let code = KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref())?;
-    let built = library(&code, None, &args.breakpoints(), &args.watch())?;
-    let mut missing: BTreeSet<usize> = args.at.iter().copied().collect();
+    let (mut at, mut missing) = (vec![], BTreeSet::new());
+    for b in args.breakpoints() {
+        // A line without a statement is a mistake that the compiler tells.
+        let line = statement_line(&code, b.line)?.unwrap_or(b.line);
+        if missing.insert(line) {
+            at.push(Breakpoint { line, ..b });
+        }
+    }
+    let (built, left_out) = library(&code, None, &at, &args.watch())?;
     let good = run_cargo(folder, &args.cargo, args.seed, &built, &mut |line| {
-        missing.retain(|n| !line.starts_with(&format!("line {n}, program (")));
+        // The name of a test may come first.
+        missing.retain(|n| !line.contains(&format!("line {n}, program (")));
     })?;
-    not_reached(args, &missing)?;
+    // What has failed is told already.
+    if good {
+        not_reached(args, &missing, &left_out)?;
+    }
     Ok(good)
+}
+
+/// The first line of the statement that a kernel has on a line.
+fn statement_line(code: &KernelCode, line: usize) -> Result<Option<usize>> {
+    let found = tilewright_compiler::debug::statement_line(code.source(), &code.libraries, &code.name, line);
+    found.map_err(anyhow::Error::msg)
 }
 
 /// The counters, by the lines of the kernel, of the launches of what Cargo runs.
 pub fn count_lines(code: &KernelCode, folder: &Path, cargo: &[String]) -> Result<bool> {
     let watch = WatchOptions { lines: true, ..WatchOptions::default() };
-    let built = library(code, None, &[], &watch)?;
+    let (built, _) = library(code, None, &[], &watch)?;
     let mut counted = false;
     let start = format!("{}__", code.name);
-    let good = run_cargo(folder, cargo, 1, &built, &mut |line| counted |= line.starts_with(&start))?;
-    ensure!(counted, "nothing launched {} in this configuration on the emulated multiprocessor", code.name);
+    let good = run_cargo(folder, cargo, 1, &built, &mut |line| counted |= line.contains(&start))?;
+    ensure!(counted || !good, "nothing launched {} in this configuration on the emulated multiprocessor", code.name);
     Ok(good)
 }
 
@@ -129,19 +146,35 @@ fn run_cargo(folder: &Path, asked: &[String], seed: u64, built: &Built, see: &mu
     Ok(child.wait().context("waiting for cargo")?.success())
 }
 
-/// That every breakpoint has shown something.
-fn not_reached(args: &Args, missing: &BTreeSet<usize>) -> Result<()> {
+/// That every breakpoint has shown something. Variants that are left out have no breakpoints.
+fn not_reached(args: &Args, missing: &BTreeSet<usize>, left_out: &[String]) -> Result<()> {
     let Some(line) = missing.first() else { return Ok(()) };
     let [x, y, z] = args.program;
-    bail!("line {line} was not reached by program ({x}, {y}, {z}) of a launch of the instance with breakpoints");
+    let without = match left_out {
+        [] => String::new(),
+        _ => format!(
+            "; the variants `{}` have no breakpoints, because they copy a tile that is shown by TMA",
+            left_out.join("`, `")
+        ),
+    };
+    bail!(
+        "line {line} was not reached by program ({x}, {y}, {z}) of a launch of {} with breakpoints{without}",
+        args.op
+    );
 }
 
-/// The library of an instance, in one variant or in all.
-fn library(code: &KernelCode, variant: Option<Variant>, at: &[Breakpoint], watch: &WatchOptions) -> Result<Built> {
+/// The library of an instance, in one variant or in all, and the names of variants that cannot have the breakpoints.
+fn library(
+    code: &KernelCode,
+    variant: Option<Variant>,
+    at: &[Breakpoint],
+    watch: &WatchOptions,
+) -> Result<(Built, Vec<String>)> {
     let (types, config) = (code.types.as_deref(), Some(code.config.as_str()));
     let (source, libraries) = (code.source(), &code.libraries);
-    let text = tilewright_compiler::debug::code(source, libraries, &code.name, types, config, variant, at);
-    debug_library::build(&text.map_err(anyhow::Error::msg)?, &code.text, watch)
+    let made = tilewright_compiler::debug::code(source, libraries, &code.name, types, config, variant, at);
+    let made = made.map_err(anyhow::Error::msg)?;
+    Ok((debug_library::build(&made.text, &code.text, watch)?, made.left_out))
 }
 
 /// An operation of ours.
@@ -178,7 +211,7 @@ fn own(args: &Args) -> Result<bool> {
     session.has_lines()?;
     let reports = launches.iter().filter_map(|l| l.outcome.as_ref().ok());
     let shown: BTreeSet<usize> = reports.flat_map(|r| r.watched_lines.iter().map(|&l| l as usize)).collect();
-    not_reached(args, &args.at.iter().copied().filter(|l| !shown.contains(l)).collect())?;
+    not_reached(args, &session.lines().into_iter().filter(|l| !shown.contains(l)).collect(), &[])?;
     let verdict = problem.check()?;
     match verdict.first {
         None => outln!("the result is right: largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance),
@@ -242,8 +275,8 @@ struct Session {
 struct State {
     /// By entry.
     libraries: HashMap<String, Option<Arc<DebugLibrary>>>,
-    /// The lines that a launched kernel has a statement on.
-    found: BTreeSet<usize>,
+    /// Of the lines that a launched kernel has a statement on, the first line of that statement.
+    found: BTreeMap<usize, usize>,
     /// The kernels that were launched, each with the lines of its statements.
     launched: BTreeMap<String, Vec<usize>>,
 }
@@ -272,8 +305,11 @@ impl Session {
         let lines = lines.map_err(anyhow::Error::msg)?;
         let mut at = vec![];
         for b in self.at.iter().filter(|_| is_chosen) {
-            let has_line = tilewright_compiler::debug::has_line(code.source(), &code.libraries, &code.name, b.line);
-            at.extend(has_line.map_err(anyhow::Error::msg)?.then(|| b.clone()));
+            let Some(line) = statement_line(&code, b.line)? else { continue };
+            state.found.insert(b.line, line);
+            if !at.iter().any(|other: &Breakpoint| other.line == line) {
+                at.push(Breakpoint { line, names: b.names.clone() });
+            }
         }
         if is_chosen {
             state.launched.insert(desc.name.into(), lines);
@@ -281,17 +317,21 @@ impl Session {
         if at.is_empty() && is_emulated {
             return Ok(None);
         }
-        state.found.extend(at.iter().map(|b| b.line));
-        let built = library(&code, Variant::of_entry(entry), &at, &self.watch)?;
+        let (built, _) = library(&code, Variant::of_entry(entry), &at, &self.watch)?;
         // SAFETY: this command has just built it.
         let library = unsafe { DebugLibrary::load(&built.path) }.map_err(anyhow::Error::msg)?;
         Ok(Some(Arc::new(library)))
     }
 
+    /// The lines that breakpoints are at.
+    fn lines(&self) -> BTreeSet<usize> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner()).found.values().copied().collect()
+    }
+
     /// That each breakpoint is in a kernel that was launched.
     fn has_lines(&self) -> Result<()> {
         let state = self.state.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(missing) = self.at.iter().find(|b| !state.found.contains(&b.line)) else { return Ok(()) };
+        let Some(missing) = self.at.iter().find(|b| !state.found.contains_key(&b.line)) else { return Ok(()) };
         let of = |(name, lines): (&String, &Vec<usize>)| {
             let (first, last) = (lines.first().copied().unwrap_or(0), lines.last().copied().unwrap_or(0));
             format!("{name} (lines {first} to {last})")

@@ -1,4 +1,4 @@
-//! Pictures of layouts, as SVG: which register of which lane and warp has an element of a tile, and where a tile lies in
+//! Pictures of layouts, as SVG: the register, lane and warp of each element of a tile, and the places of a tile in
 //! swizzled shared memory.
 
 use std::fmt::Write;

@@ -58,6 +58,14 @@ pub fn launches(
     problem.launch(&ExecOptions::new(&planned).pin(config))?;
     let launches = listed.launches();
     drop(listed);
+    let arch = format!("sm_{}{}", gpu.compute.0, gpu.compute.1);
+    for launch in &launches {
+        let only = launch.variant.only.filter(|target| target.trim_end_matches(|c: char| !c.is_ascii_digit()) != arch);
+        if let Some(target) = only {
+            let (name, id) = (launch.kernel.name, launch.config.id);
+            bail!("{name}[{id}] runs on {target} alone: choose a configuration for {arch} with --config");
+        }
+    }
     let mut table = Table::new(&["kernel", "variant", "grid", "blocks", "at a time", "waves", "last wave"]);
     for launch in &launches {
         table.row(row(launch, gpu, &sm)?);
@@ -69,7 +77,14 @@ pub fn launches(
     outln!("{} bytes at least, {} operations, {intensity:.1} operations a byte", work.bytes, work.flops);
     let rt = backend.open()?;
     if rt.kind() == BackendKind::Cuda {
+        let config = match &launches[..] {
+            [one] => Some((one.kernel, one.config)),
+            _ => config,
+        };
         time(&rt, op, &Setup::plain(dtype, size, SEED), config)?;
+        if launches.len() > 1 {
+            outln!("The time is of the plan that this GPU takes. It may have other launches than these.");
+        }
     }
     Ok(true)
 }
@@ -87,11 +102,21 @@ fn time(rt: &Runtime, op: &Operation, setup: &Setup, config: Option<PinnedConfig
         let rate = work.bytes as f64 / ms * 1e3;
         outln!("{:.1} % of {:.0} GB/s of memory", 100.0 * rate / facts.bandwidth as f64, facts.bandwidth as f64 / 1e9);
     }
-    for c in facts.ceilings.iter().filter(|_| work.flops > 0) {
+    for c in facts.ceilings.iter().filter(|c| work.flops > 0 && multiplies(&c.name, setup.dtype)) {
         let rate = work.flops as f64 / ms * 1e3;
         outln!("{:.1} % of {:.0} TFLOP/s of {}", 100.0 * rate / c.flops, c.flops / 1e12, c.name);
     }
     Ok(())
+}
+
+/// Whether products of an element type have this ceiling.
+fn multiplies(ceiling: &str, dtype: DType) -> bool {
+    match dtype {
+        DType::F32 => ceiling.starts_with("tf32") || ceiling == "f32",
+        DType::F16 | DType::BF16 => ceiling.starts_with("f16"),
+        _ if dtype.size() == 1 => ceiling.starts_with("8-bit"),
+        _ => false,
+    }
 }
 
 /// A launch in the table.
@@ -104,7 +129,7 @@ fn row(launch: &EmulatedLaunch, gpu: &Gpu, sm: &Multiprocessor) -> Result<[Strin
     let waves = usage.map(|(e, u)| {
         let block = BlockResources { threads: e.threads, registers: u.registers, shared_bytes: e.shared_bytes };
         let at_a_time = u64::from(sm.occupancy(&block).blocks) * u64::from(gpu.sms);
-        Waves::of(blocks, at_a_time)
+        Waves::of(blocks, at_a_time, u64::from(config.ctas.max(1)))
     });
     let [x, y, z] = launch.grid;
     let variant = entry.rsplit_once("__").map_or(entry, |(_, variant)| variant);
@@ -126,7 +151,9 @@ struct Waves {
 }
 
 impl Waves {
-    fn of(blocks: u64, at_a_time: u64) -> Waves {
+    /// Of blocks in clusters: there is room for whole clusters.
+    fn of(blocks: u64, at_a_time: u64, ctas: u64) -> Waves {
+        let at_a_time = at_a_time / ctas * ctas;
         let all = at_a_time.max(1);
         let rest = blocks % all;
         let last = if rest == 0 && blocks > 0 { 1.0 } else { rest as f64 / all as f64 };
@@ -140,8 +167,9 @@ mod tests {
 
     #[test]
     fn the_last_wave_may_be_a_tail() {
-        assert_eq!(Waves::of(264, 132), Waves { at_a_time: 132, count: 2, last: 1.0 });
-        assert_eq!(Waves::of(165, 132), Waves { at_a_time: 132, count: 2, last: 0.25 });
-        assert_eq!(Waves::of(33, 132), Waves { at_a_time: 132, count: 1, last: 0.25 });
+        assert_eq!(Waves::of(264, 132, 1), Waves { at_a_time: 132, count: 2, last: 1.0 });
+        assert_eq!(Waves::of(165, 132, 1), Waves { at_a_time: 132, count: 2, last: 0.25 });
+        assert_eq!(Waves::of(33, 132, 1), Waves { at_a_time: 132, count: 1, last: 0.25 });
+        assert_eq!(Waves::of(264, 132, 8), Waves { at_a_time: 128, count: 3, last: 0.0625 });
     }
 }

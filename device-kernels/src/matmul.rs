@@ -161,6 +161,7 @@ pub mod products {
         tune(MATH = [Int8], SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [64], PER_SM = [4], warps = [4], arch = [80]),
         tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [64], BN = [128, 64], BK = [128], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [128], BN = [192], BK = [128], warps = [8], arch = [90]),
+        tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [256], BN = [256, 192], BK = [128], GROUP = [4], warps = [8], ctas = [2], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [256], BK = [128], MIN_K_STEPS = [8], warps = [8], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [128], MIN_K_STEPS = [4, 8], warps = [8], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [64], BN = [128], BK = [128], MIN_K_STEPS = [4], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),

@@ -1,4 +1,4 @@
-//! Code for the emulated SM that stands in for that of the build: the libraries of `tile debug`, which have breakpoints.
+//! Code for the emulated SM in the place of the build's own: the libraries of `tile debug`, which have breakpoints.
 //!
 //! `TILE_DEBUG` names the library of a process. A program that builds libraries itself, as `tile debug` does, sets a
 //! debugger.
@@ -32,7 +32,7 @@ impl DebugLibrary {
         }
     }
 
-    /// Runs a launch; none of an entry that the library has not.
+    /// Runs a launch. Returns `None` for an entry that the library does not contain.
     ///
     /// # Safety
     /// As [`tilewright_core::emulator::launch`], of the entry.

@@ -54,16 +54,17 @@ pub struct EmulatedLaunch {
     pub outcome: Result<Report, Failure>,
 }
 
-/// A list of what this thread launches on the emulated SM, until it is dropped. A thread has one at a time.
+/// A list of what this thread launches on the emulated SM, until it is dropped. A thread has one at a time. It stays on
+/// its thread.
 #[cfg(feature = "emulator")]
-pub struct Launched(());
+pub struct Launched(core::marker::PhantomData<*const ()>);
 
 #[cfg(feature = "emulator")]
 impl Launched {
     /// Begins an empty list.
     pub fn start() -> Launched {
         LAUNCHED.set(Some(Vec::new()));
-        Launched(())
+        Launched(core::marker::PhantomData)
     }
 
     /// As [`Launched::start`], of launches that are listed and not run: every variant counts as one that runs, and

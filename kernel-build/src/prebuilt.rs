@@ -41,9 +41,8 @@ pub fn make(rustc: &Rustc, cache: &Cache, targets: &[Target], source: &Path) -> 
         let key = Key::of([sysroot_key.as_bytes(), sources.as_bytes(), name.as_bytes(), t.isa().as_bytes()]);
         let dir = cache.folder("tilewright-core", &key, |dir| {
             let out = dir.join("libtilewright_core.rmeta");
-            let remap = source.parent().unwrap_or(source);
             rustc
-                .library("tilewright_core", source, &sysroot, t, remap, &out)
+                .library("tilewright_core", source, &sysroot, t, &out)
                 .map_err(|why| failure("tilewright_core", rustc, why))
         })?;
         let path = dir.join("libtilewright_core.rmeta");

@@ -49,27 +49,23 @@ pub struct Rustc<'a> {
 impl Rustc<'_> {
     /// A crate of the sysroot itself, for all targets.
     pub fn sysroot_crate(&self, name: &str, source: &Path, out_dir: &Path) -> Result<(), Failure> {
-        let mut c = self.command(name, source);
-        c.args(LIBRARY).args(SYSROOT).arg("-Cextra-filename=-tile").arg("--out-dir").arg(out_dir);
+        let mut c = self.without_places(name, source);
+        c.args(LIBRARY).args(SYSROOT).arg("-Cextra-filename=-tile").arg("--out-dir").arg(absolute(out_dir));
         run(c)
     }
 
-    /// A library for one target; `remap` is the folder whose place on this machine must not matter.
+    /// A library for one target.
     pub fn library(
         &self,
         name: &str,
         source: &Path,
         sysroot: &Path,
         target: &Target,
-        remap: &Path,
         out: &Path,
     ) -> Result<(), Failure> {
-        let mut c = self.command(name, source);
-        let mut map = std::ffi::OsString::from("--remap-path-prefix=");
-        map.push(remap);
-        map.push("=");
-        map.push(name);
-        c.args(LIBRARY).args(for_target(target)).arg("--sysroot").arg(sysroot).arg(map).arg("-o").arg(out);
+        let mut c = self.without_places(name, source);
+        c.args(LIBRARY).args(for_target(target));
+        c.arg("--sysroot").arg(absolute(sysroot)).arg("-o").arg(absolute(out));
         run(c)
     }
 
@@ -88,6 +84,20 @@ impl Rustc<'_> {
             c.arg("--extern").arg(format!("{name}={}", path.display()));
         }
         run(c)
+    }
+
+    /// A command for a library. It records the places of its source and of the folder that the compiler is called in.
+    /// They must not matter: the contents of a library are a part of the keys of all units.
+    fn without_places(&self, name: &str, source: &Path) -> Command {
+        let source = absolute(source);
+        let folder = source.parent().unwrap_or(Path::new("/"));
+        let mut map = std::ffi::OsString::from("--remap-path-prefix=");
+        map.push(folder);
+        map.push("=");
+        map.push(name);
+        let mut c = self.command(name, &source);
+        c.arg(map).current_dir(folder);
+        c
     }
 
     fn command(&self, name: &str, source: &Path) -> Command {
@@ -109,6 +119,10 @@ impl Rustc<'_> {
         }
         c
     }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
 }
 
 fn for_target(t: &Target) -> [String; 2] {

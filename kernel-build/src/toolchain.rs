@@ -145,7 +145,13 @@ fn probe(origin: Origin, rustc: &Path, root: Option<&Path>) -> Result<Toolchain,
     }
     // rustup's proxy would look up the toolchain again at every run.
     let itself = Path::new(sysroot.trim()).join("bin/rustc");
-    let rustc = if origin == Origin::Active && itself.is_file() { itself } else { rustc.into() };
+    let is_name = rustc.components().count() == 1;
+    let rustc = match origin == Origin::Active || is_name {
+        true if itself.is_file() => itself,
+        // Libraries are compiled in another folder than this one.
+        _ if !is_name => std::path::absolute(rustc).unwrap_or_else(|_| rustc.into()),
+        _ => rustc.into(),
+    };
     Ok(Toolchain { origin, rustc, version, library, env })
 }
 

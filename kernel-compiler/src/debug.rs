@@ -11,8 +11,7 @@ use crate::select;
 use crate::thread_ir::Lowered;
 use crate::variant::Variant;
 
-/// What the code of every kernel names. `watch` is a function of the emulated SM alone, which the device library has
-/// not.
+/// What the code of every kernel names. `watch` exists in the emulated SM only.
 const PROLOGUE: &str = "mod __k {
     pub use tilewright_core::scalar;
     pub mod device {
@@ -31,21 +30,31 @@ pub fn statement_lines<'a>(
     Ok(breakpoints::lines(&select::kernel(source, libraries, kernel)?.ast.body))
 }
 
-/// Whether a kernel, or a helper of the same file, has a statement on a line. The error is a message.
-pub fn has_line<'a>(
+/// The first line of the statement that a kernel, or a helper of the same file, has on a line, if there is one. The
+/// error is a message.
+pub fn statement_line<'a>(
     source: impl Into<Source<'a>>,
     libraries: &Libraries,
     kernel: &str,
     line: usize,
-) -> Result<bool, String> {
+) -> Result<Option<usize>, String> {
     let source = source.into();
     let mut k = select::kernel(source, libraries, kernel)?;
     Ok(breakpoints::insert(&mut k.ast, source.text, &Breakpoint { line, names: vec![] }))
 }
 
-/// Rust code of an instance, in one variant or in all: a function for each, and their list, `ENTRIES`. Types and
-/// configuration choose the instance as for [`show`](crate::show()). The error is a message: a line without a statement,
-/// a variable that is not there, a variant that cannot be made with these breakpoints.
+/// The code of an instance with breakpoints.
+#[derive(Debug)]
+pub struct DebugCode {
+    /// Rust code: a function for each variant, and their list, `ENTRIES`.
+    pub text: String,
+    /// The names of variants that cannot be made with these breakpoints. A launch that takes one of them has none.
+    pub left_out: Vec<String>,
+}
+
+/// The code of an instance, in one variant or in all. Types and configuration choose the instance as for
+/// [`show`](crate::show()). The error is a message: a line without a statement, a variable that is not there, no variant
+/// that can be made with these breakpoints.
 pub fn code<'a>(
     source: impl Into<Source<'a>>,
     libraries: &Libraries,
@@ -54,37 +63,36 @@ pub fn code<'a>(
     config: Option<&str>,
     variant: Option<Variant>,
     at: &[Breakpoint],
-) -> Result<String, String> {
+) -> Result<DebugCode, String> {
     let source = source.into();
     let mut k = select::kernel(source, libraries, kernel)?;
     let built = variants(&k, types, config, variant)?;
     for b in at {
-        if !breakpoints::insert(&mut k.ast, source.text, b) {
+        if breakpoints::insert(&mut k.ast, source.text, b).is_none() {
             let lines: Vec<String> = breakpoints::lines(&k.ast.body).iter().map(usize::to_string).collect();
             return Err(format!("{kernel} has no statement on line {}, but on {}", b.line, lines.join(", ")));
         }
     }
     let watched = variants(&k, types, config, variant)?;
-    let (mut text, mut entries) = (PROLOGUE.to_string(), String::new());
+    let (mut text, mut entries, mut left_out) = (PROLOGUE.to_string(), String::new(), vec![]);
     for (v, entry, lowered, function) in watched {
         let maps = |l: &Lowered| format!("{:?} {:?}", l.maps, l.guards);
-        let same = built.iter().any(|(w, _, l, _)| *w == v && maps(l) == maps(&lowered));
-        match (same, variant) {
-            (true, _) => {}
-            // Another variant runs where a launch would take this one.
-            (false, None) => continue,
-            (false, Some(_)) => {
-                return Err(format!(
-                    "with this breakpoint the variant `{}` of {kernel} takes other arguments: a tile that is shown is \
-                     not copied as before; show another variable or take another variant",
-                    v.name()
-                ));
-            }
+        if !built.iter().any(|(w, _, l, _)| *w == v && maps(l) == maps(&lowered)) {
+            left_out.push(v.name());
+            continue;
         }
         text += &function;
         entries += &entry;
     }
-    Ok(text + "const ENTRIES: &[tilewright_core::emulator::debug::Entry] = &[\n" + &entries + "];\n")
+    if entries.is_empty() {
+        return Err(format!(
+            "with this breakpoint the variant `{}` of {kernel} takes other arguments: a tile that is shown is not \
+             copied as before; show another variable or take another variant",
+            left_out.join("`, `")
+        ));
+    }
+    let text = text + "const ENTRIES: &[tilewright_core::emulator::debug::Entry] = &[\n" + &entries + "];\n";
+    Ok(DebugCode { text, left_out })
 }
 
 /// Of each variant: its entry in the list, its program, and its function.

@@ -1,6 +1,6 @@
 //! Breakpoints: where they stand, what they show, and the mistakes of a command line.
 
-use tilewright_compiler::debug::{code, statement_lines};
+use tilewright_compiler::debug::{code, statement_line, statement_lines};
 use tilewright_compiler::{Breakpoint, Libraries, Variant};
 
 const SUMS: &str = r#"
@@ -25,7 +25,8 @@ fn sums<const BLOCK: usize>(x: &[f32], y: &mut [f32], n: usize) {
 fn at(line: usize, names: &[&str]) -> Result<String, String> {
     let names = names.iter().map(|n| n.to_string()).collect();
     let general = Variant::all().find(|v| v.name() == "general").expect("it is there");
-    code(SUMS, &Libraries::default(), "sums", None, None, Some(general), &[Breakpoint { line, names }])
+    let made = code(SUMS, &Libraries::default(), "sums", None, None, Some(general), &[Breakpoint { line, names }])?;
+    Ok(made.text)
 }
 
 /// The names that code shows, in order.
@@ -37,6 +38,17 @@ fn shown(code: &str) -> Vec<&str> {
 fn statements_begin_on_lines() {
     let lines = statement_lines(SUMS, &Libraries::default(), "sums").expect("a kernel");
     assert_eq!(lines, [4, 5, 6, 7, 8, 10, 11, 12, 13, 15]);
+}
+
+#[test]
+fn a_breakpoint_is_at_the_first_line_of_its_statement() {
+    let text = "#[tile_kernel(grid = [1])]\nfn k(y: &mut [f32]) {\n    let v = exp(\n        1.0,\n    );\n    store(y, 0, v);\n}";
+    let line = |n| statement_line(text, &Libraries::default(), "k", n).expect("a kernel");
+    assert_eq!([2, 3, 4, 5, 6, 7].map(line), [None, Some(3), Some(3), Some(3), Some(6), None]);
+    // Two on one statement are no contradiction.
+    let two = [3, 5].map(|line| Breakpoint { line, names: vec![] });
+    let made = code(text, &Libraries::default(), "k", None, None, None, &two).expect("it compiles");
+    assert!(made.left_out.is_empty() && shown(&made.text).starts_with(&["v", "v"]), "{}", made.text);
 }
 
 #[test]
@@ -101,5 +113,5 @@ mod kernels {
 fn helpers_of_the_file_have_lines_too() {
     let at = Breakpoint { line: 5, names: vec![] };
     let text = code(HELPER, &Libraries::default(), "doubled", None, None, None, &[at]).expect("it compiles");
-    assert!(shown(&text).iter().all(|n| *n == "y") && !shown(&text).is_empty(), "{text}");
+    assert!(shown(&text.text).iter().all(|n| *n == "y") && !shown(&text.text).is_empty(), "{text:?}");
 }

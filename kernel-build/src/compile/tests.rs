@@ -218,11 +218,15 @@ fn what_the_device_does_not_see_changes_nothing() {
     }
     let p = TestCrate::new("unchanged");
     let (t, target) = (toolchain::find().unwrap(), [Target::parse("sm_80").unwrap()]);
-    let key = || {
-        let made = prebuilt::make(&Rustc { toolchain: &t }, &p.cache, &target, &p.dir.join("core/src/lib.rs")).unwrap();
-        made.tilewright_core[0].key.clone()
+    let make = |source: &Path| {
+        prebuilt::make(&Rustc { toolchain: &t }, &p.cache, &target, source).unwrap().tilewright_core.remove(0)
     };
+    let key = || make(&p.dir.join("core/src/lib.rs")).key;
     let first = key();
+    // Neither does the folder of the package that is built first.
+    let made = fs::read(make(&p.dir.join("core/src/lib.rs")).path).unwrap();
+    let package = env!("CARGO_MANIFEST_DIR").as_bytes();
+    assert!(!made.windows(package.len()).any(|w| w == package), "the library names the folder of a package");
     fs::write(p.dir.join("core/src/host_only.rs"), "not for the device").unwrap();
     assert_eq!(key(), first);
     fs::write(p.dir.join("core/src/device.rs"), DEVICE.replace("as u32", "as u32 + 1")).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A breakpoint becomes a statement of the kernel's body, [`Stmt::Watch`]. It stands after the statement of its line, so
 //! that it shows what this statement defines. It stands before a jump and before a branch, and at the beginning of the
-//! body of a loop.
+//! body of a loop. It is at the first line of its statement.
 
 use crate::front::ast::{Block, Expr, ExprKind, Helper, Kernel, Pattern, Scope, Stmt};
 use proc_macro2::Ident;
@@ -15,21 +15,21 @@ pub struct Breakpoint {
     pub names: Vec<String>,
 }
 
-/// Inserts the statement of a breakpoint into a kernel, or into a helper of the same file, of which `text` is the source;
-/// whether there is a statement on its line.
-pub fn insert(k: &mut Kernel, text: &str, at: &Breakpoint) -> bool {
-    if insert_in(&mut k.body, at) {
-        return true;
+/// Inserts the statement of a breakpoint into a kernel, or into a helper of the same file, of which `text` is the
+/// source. The line that it is at: `None` where no statement is on the breakpoint's line.
+pub fn insert(k: &mut Kernel, text: &str, at: &Breakpoint) -> Option<usize> {
+    if let Some(line) = insert_in(&mut k.body, at) {
+        return Some(line);
     }
     let changed = k.scope.helpers.iter().enumerate().filter(|(_, h)| is_in(h, text)).find_map(|(i, h)| {
         let mut helper = Helper::clone(h);
-        insert_in(&mut helper.body, at).then_some((i, helper))
+        insert_in(&mut helper.body, at).map(|line| (i, helper, line))
     });
-    let Some((i, helper)) = changed else { return false };
+    let (i, helper, line) = changed?;
     let mut scope = Scope::clone(&k.scope);
     scope.helpers[i] = Rc::new(helper);
     k.scope = Rc::new(scope);
-    true
+    Some(line)
 }
 
 /// Whether a helper is written in a file: those of libraries have lines of other files.
@@ -58,22 +58,24 @@ fn collect(b: &Block, out: &mut Vec<usize>) {
     }
 }
 
-/// Inserts the statement of a breakpoint; whether there is a statement on its line. A statement that begins on the line
-/// comes before those inside it.
-fn insert_in(b: &mut Block, at: &Breakpoint) -> bool {
+/// Inserts the statement of a breakpoint, and gives the first line of the statement on its line, if there is one. A
+/// statement that begins on the line comes before those inside it.
+fn insert_in(b: &mut Block, at: &Breakpoint) -> Option<usize> {
     for i in (0..b.stmts.len()).rev() {
         let (first, last) = lines_of(&b.stmts[i]);
-        if !(first..=last).contains(&at.line) {
+        if matches!(b.stmts[i], Stmt::Watch { .. }) || !(first..=last).contains(&at.line) {
             continue;
         }
-        let Some(e) = expr_of_mut(&mut b.stmts[i]) else { return false };
-        if first != at.line && blocks_mut(e).into_iter().any(|b| insert_in(b, at)) {
-            return true;
+        let e = expr_of_mut(&mut b.stmts[i])?;
+        if first != at.line
+            && let Some(line) = blocks_mut(e).into_iter().find_map(|b| insert_in(b, at))
+        {
+            return Some(line);
         }
         match &mut b.stmts[i] {
             Stmt::Expr(e) if nests(e) => {
                 if first != at.line {
-                    return false;
+                    return None;
                 }
                 if !at_start(e, at) {
                     b.stmts.insert(i, watch(&b.stmts[i], at));
@@ -84,21 +86,25 @@ fn insert_in(b: &mut Block, at: &Breakpoint) -> bool {
             }
             _ => b.stmts.insert(i + 1, watch(&b.stmts[i], at)),
         }
-        return true;
+        return Some(first);
     }
     // The value of a block comes last: nothing stands behind it.
-    let Some(mut value) = b.value.take() else { return false };
+    let mut value = b.value.take()?;
     let (first, last) = (value.span.first.start().line, value.span.last.end().line);
-    let mut inserted = (first..=last).contains(&at.line);
-    let is_inside = inserted && first != at.line && blocks_mut(&mut value).into_iter().any(|b| insert_in(b, at));
-    if inserted && !is_inside {
-        inserted = first == at.line || !nests(&value);
-        if inserted && !at_start(&mut value, at) {
-            b.stmts.push(watch(&Stmt::Expr((*value).clone()), at));
+    let mut found = None;
+    if (first..=last).contains(&at.line) {
+        if first != at.line {
+            found = blocks_mut(&mut value).into_iter().find_map(|b| insert_in(b, at));
+        }
+        if found.is_none() && (first == at.line || !nests(&value)) {
+            found = Some(first);
+            if !at_start(&mut value, at) {
+                b.stmts.push(watch(&Stmt::Expr((*value).clone()), at));
+            }
         }
     }
     b.value = Some(value);
-    inserted
+    found
 }
 
 /// Whether it is control flow, with statements of its own.

@@ -15,7 +15,7 @@ use super::report::{GlobalSite, Report, SharedSite};
 /// let text = by_line(&report, "fn kernel() {\n    let v = load(x, 8 * i);\n}");
 /// assert_eq!(
 ///     text,
-///     "line 2: let v = load(x, 8 * i);\n  global load: 4 instructions, 64 sectors, 16 would do: 25 % of their bytes are used\n"
+///     "line 2: let v = load(x, 8 * i);\n  global load: 4 instructions, 64 sectors (ideal 16), 25 % of their bytes used\n"
 /// );
 /// ```
 pub fn by_line(report: &Report, source: &str) -> String {
@@ -42,10 +42,7 @@ pub fn by_line(report: &Report, source: &str) -> String {
 fn of_global(s: &GlobalSite) -> String {
     let (name, n) = (if s.write { "store" } else { "load" }, s.instructions);
     let used = 100 * s.bytes / (32 * s.sectors).max(1);
-    format!(
-        "global {name}: {n} instructions, {} sectors, {} would do: {used} % of their bytes are used",
-        s.sectors, s.ideal
-    )
+    format!("global {name}: {n} instructions, {} sectors (ideal {}), {used} % of their bytes used", s.sectors, s.ideal)
 }
 
 fn of_shared(s: &SharedSite) -> String {

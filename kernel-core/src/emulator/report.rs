@@ -181,7 +181,7 @@ pub struct GlobalSite {
     pub bytes: u64,
     /// Sectors of 32 bytes that the instructions touch.
     pub sectors: u64,
-    /// Sectors that as many bytes in a row take.
+    /// Sectors of a fully coalesced access of the same bytes.
     pub ideal: u64,
 }
 

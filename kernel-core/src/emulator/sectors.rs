@@ -1,7 +1,8 @@
 //! The sectors of global memory that the instructions of a warp touch, by the lines of the kernel.
 //!
 //! The lanes of a warp run one after another here. The accesses that hardware would issue as one instruction are those
-//! of one line that each lane makes as its n-th.
+//! of the same line, the same call of that line in each lane, the same register and the same width. A lane whose mask is
+//! off makes the call and no access.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,10 +17,29 @@ const MAX_INSTRUCTIONS: usize = 1 << 18;
 pub struct Sectors {
     enabled: bool,
     sites: HashMap<(u32, bool), GlobalSite>,
-    /// The accesses of a thread so far, by line and direction.
+    /// The calls of a thread so far, by line and direction.
     calls: HashMap<(u32, bool, u32), u32>,
-    /// By warp, line, direction and number: addresses and bytes.
-    instructions: HashMap<(u32, u32, bool, u32), Vec<(u64, u32)>>,
+    instructions: HashMap<Instruction, Vec<u64>>,
+}
+
+/// A load or a store of a tile, as the lanes of a warp agree on it.
+#[derive(Clone, Copy)]
+pub struct GlobalCall {
+    pub site: u32,
+    /// How many calls of that line this thread made before, where sectors are counted.
+    number: u32,
+}
+
+/// An instruction of a warp.
+#[derive(PartialEq, Eq, Hash)]
+struct Instruction {
+    warp: u32,
+    site: u32,
+    write: bool,
+    call: u32,
+    register: usize,
+    /// Of each lane.
+    bytes: usize,
 }
 
 impl Sectors {
@@ -27,30 +47,39 @@ impl Sectors {
         Sectors { enabled, ..Sectors::default() }
     }
 
+    /// A thread begins a load or a store.
     #[inline]
-    pub fn access(&mut self, thread: u32, write: bool, addr: u64, bytes: usize, site: u32) {
+    pub fn begin(&mut self, thread: u32, write: bool, site: u32) -> GlobalCall {
+        let mut number = 0;
         if self.enabled {
-            self.count(thread, write, addr, bytes, site);
+            let calls = self.calls.entry((site, write, thread)).or_default();
+            (number, *calls) = (*calls, *calls + 1);
+        }
+        GlobalCall { site, number }
+    }
+
+    #[inline]
+    pub fn access(&mut self, thread: u32, write: bool, addr: u64, bytes: usize, call: GlobalCall, register: usize) {
+        if self.enabled {
+            let GlobalCall { site, number } = call;
+            self.count(addr, Instruction { warp: thread / 32, site, write, call: number, register, bytes });
         }
     }
 
-    fn count(&mut self, thread: u32, write: bool, addr: u64, bytes: usize, site: u32) {
-        let call = self.calls.entry((site, write, thread)).or_default();
-        *call += 1;
-        let key = (thread / 32, site, write, *call);
-        if self.instructions.len() < MAX_INSTRUCTIONS || self.instructions.contains_key(&key) {
-            self.instructions.entry(key).or_default().push((addr, bytes as u32));
+    fn count(&mut self, addr: u64, i: Instruction) {
+        if self.instructions.len() < MAX_INSTRUCTIONS || self.instructions.contains_key(&i) {
+            self.instructions.entry(i).or_default().push(addr);
         }
     }
 
     /// The end of a program.
     pub fn flush(&mut self) {
-        for ((_, site, write, _), lanes) in self.instructions.drain() {
+        for (Instruction { site, write, bytes: of_lane, .. }, mut lanes) in self.instructions.drain() {
             let mut sectors = BTreeSet::new();
-            let mut spans: Vec<(u64, u64)> = lanes.iter().map(|&(addr, n)| (addr, addr + u64::from(n))).collect();
-            spans.sort_unstable();
+            lanes.sort_unstable();
             let (mut bytes, mut end) = (0, 0);
-            for (from, to) in spans {
+            for from in lanes {
+                let to = from + of_lane as u64;
                 sectors.extend(from / SECTOR..=(to - 1) / SECTOR);
                 bytes += to.saturating_sub(from.max(end));
                 end = end.max(to);

@@ -7,6 +7,7 @@ use super::cluster::SharedAddress;
 use super::machine::{State, suspend, with};
 use super::memory::{read, write};
 use super::report::Kind;
+pub use super::sectors::GlobalCall;
 pub use super::shadow::AccessKind;
 use super::watch::Passed;
 use crate::scalar::Scalar as Mem;
@@ -98,14 +99,20 @@ fn stop() -> ! {
     }
 }
 
+/// A thread begins a load or a store of global memory.
+#[inline]
+pub fn begin_global(write: bool, site: u32) -> GlobalCall {
+    with(|m| m.sectors.begin(m.current, write, site))
+}
+
 /// # Safety
 /// An address outside of the known regions, where the launch allows those, can be read as lowered code says.
 #[inline]
-pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
+pub unsafe fn global_load(addr: u64, bytes: usize, call: GlobalCall, register: usize) -> u128 {
     let allowed = with(|m| {
         m.report.global_loads += 1;
-        m.sectors.access(m.current, false, addr, bytes, site);
-        m.global(AccessKind::Read, addr, bytes, 0, site)
+        m.sectors.access(m.current, false, addr, bytes, call, register);
+        m.global(AccessKind::Read, addr, bytes, 0, call.site)
     });
     if !allowed {
         stop();
@@ -117,11 +124,11 @@ pub unsafe fn global_load(addr: u64, bytes: usize, site: u32) -> u128 {
 /// # Safety
 /// As [`global_load`], of memory that is written.
 #[inline]
-pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, site: u32) {
+pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, call: GlobalCall, register: usize) {
     let allowed = with(|m| {
         m.report.global_stores += 1;
-        m.sectors.access(m.current, true, addr, bytes, site);
-        m.may_give(value, bytes, site) && m.global(AccessKind::Write, addr, bytes, value, site)
+        m.sectors.access(m.current, true, addr, bytes, call, register);
+        m.may_give(value, bytes, call.site) && m.global(AccessKind::Write, addr, bytes, value, call.site)
     });
     if !allowed {
         stop();

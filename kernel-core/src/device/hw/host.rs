@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use super::{Global, Shared, Space};
 use crate::device::Mem;
 use crate::device::mem::{Wide, Words, combine};
-use crate::emulator::step::{self, Access, AccessKind, Source};
+use crate::emulator::step::{self, Access, AccessKind, GlobalCall, Source};
 use crate::scalar::atomic_op;
 
 pub use crate::emulator::step::{
@@ -108,17 +108,17 @@ fn from_words(w: Words, wide: bool) -> u128 {
 }
 
 impl Space for Global {
-    type Call = u32;
+    type Call = GlobalCall;
 
     #[inline]
-    fn begin(_write: bool, site: u32) -> u32 {
-        site
+    fn begin(write: bool, site: u32) -> GlobalCall {
+        step::begin_global(write, site)
     }
 
     #[inline]
-    unsafe fn load(addr: u64, bytes: usize, wide: bool, _hint: u32, site: u32, _r: usize) -> Words {
+    unsafe fn load(addr: u64, bytes: usize, wide: bool, _hint: u32, call: GlobalCall, r: usize) -> Words {
         // SAFETY: the caller's contract, which is the trait's.
-        to_words(unsafe { step::global_load(addr, bytes, site) }, wide)
+        to_words(unsafe { step::global_load(addr, bytes, call, r) }, wide)
     }
 
     #[inline]
@@ -129,11 +129,11 @@ impl Space for Global {
         wide: bool,
         other: Words,
         hint: u32,
-        site: u32,
+        call: GlobalCall,
         r: usize,
     ) -> Words {
         // SAFETY: the caller's contract, which is the trait's.
-        if ok { unsafe { Self::load(addr, bytes, wide, hint, site, r) } } else { other }
+        if ok { unsafe { Self::load(addr, bytes, wide, hint, call, r) } } else { other }
     }
 
     #[inline]
@@ -144,32 +144,32 @@ impl Space for Global {
         wide: bool,
         words: Words,
         hint: u32,
-        site: u32,
+        call: GlobalCall,
         r: usize,
     ) {
         if ok {
             // SAFETY: the caller's contract, which is the trait's.
-            unsafe { Self::store(addr, bytes, wide, words, hint, site, r) }
+            unsafe { Self::store(addr, bytes, wide, words, hint, call, r) }
         }
     }
 
     #[inline]
-    unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, _hint: u32, site: u32, _r: usize) -> u64 {
+    unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, _hint: u32, call: GlobalCall, r: usize) -> u64 {
         // SAFETY: the caller's contract, which is the trait's.
-        if ok { unsafe { step::global_load(addr, bytes, site) as u64 } } else { other }
+        if ok { unsafe { step::global_load(addr, bytes, call, r) as u64 } } else { other }
     }
 
     #[inline]
-    unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, _hint: u32, site: u32, _r: usize) {
+    unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, _hint: u32, call: GlobalCall, r: usize) {
         // SAFETY: the caller's contract, which is the trait's.
-        unsafe { step::global_store(addr, bytes, from_words(words, wide), site) }
+        unsafe { step::global_store(addr, bytes, from_words(words, wide), call, r) }
     }
 
     #[inline]
-    unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, _hint: u32, site: u32, _r: usize) {
+    unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, _hint: u32, call: GlobalCall, r: usize) {
         if ok {
             // SAFETY: the caller's contract, which is the trait's.
-            unsafe { step::global_store(addr, bytes, bits as u128, site) }
+            unsafe { step::global_store(addr, bytes, bits as u128, call, r) }
         }
     }
 }

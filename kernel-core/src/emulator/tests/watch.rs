@@ -80,6 +80,9 @@ unsafe fn strided(a: &[u64]) {
     d::load::<f32, 1, 1, false>(|_| a[0] + 32 * t, true, |_| true, |_| 0.0, 0, 3);
     d::load::<f32, 1, 1, false>(|_| a[0] + 4 * t, true, |_| true, |_| 0.0, 0, 4);
     d::barrier(5);
+    // Half of the lanes of a warp load from its own part, then all from one element.
+    d::load::<f32, 1, 1, false>(|_| a[0] + 4 * t, false, |_| t % 32 >= 16, |_| 0.0, 0, 6);
+    d::load::<f32, 1, 1, false>(|_| a[0], true, |_| true, |_| 0.0, 0, 6);
 }
 
 #[test]
@@ -89,7 +92,7 @@ fn sectors_and_barriers_by_line() {
     let x = Aligned([0.0; 64 * 8]);
     let report = program(64, 0).read(&x.0).options(|o| o.sectors = true).passes(strided);
     let counts: Vec<_> = report.global_sites.iter().map(|s| (s.site, s.instructions, s.sectors, s.ideal)).collect();
-    assert_eq!(counts, [(3, 2, 64, 8), (4, 2, 8, 8)]);
+    assert_eq!(counts, [(3, 2, 64, 8), (4, 2, 8, 8), (6, 4, 6, 6)]);
     let barriers: Vec<_> = report.barrier_sites.iter().map(|b| (b.site, b.barriers)).collect();
     assert_eq!(barriers, [(5, 1)]);
 }
