@@ -89,7 +89,7 @@ fn profile_counts_waves_and_lines() {
     let said = ok(&["profile", "vector_add", "--size", "1000000", "--backend", "cpu"]);
     assert!(said.contains("waves") && said.contains("12000000 bytes at least"), "{said}");
     let said = ok(&["profile", "vector_add", "--size", "5000", "--lines"]);
-    assert!(said.contains("global load: ") && said.contains("100 % of their bytes are used"), "{said}");
+    assert!(said.contains("global load: ") && said.contains("100 % of their bytes used"), "{said}");
 }
 
 #[test]
