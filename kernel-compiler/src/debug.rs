@@ -53,8 +53,8 @@ pub struct DebugCode {
 }
 
 /// The code of an instance, in one variant or in all. Types and configuration choose the instance as for
-/// [`show`](crate::show()). The error is a message: a line without a statement, a variable that is not there, no variant
-/// that can be made with these breakpoints.
+/// [`show`](crate::show()). The error is a message: a line without a statement, a variable that is not there, no
+/// variant that can be made with these breakpoints.
 pub fn code<'a>(
     source: impl Into<Source<'a>>,
     libraries: &Libraries,

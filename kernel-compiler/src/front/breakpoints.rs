@@ -1,8 +1,8 @@
 //! Breakpoints: a line of a kernel, and the variables that are shown there.
 //!
-//! A breakpoint becomes a statement of the kernel's body, [`Stmt::Watch`]. It stands after the statement of its line, so
-//! that it shows what this statement defines. It stands before a jump and before a branch, and at the beginning of the
-//! body of a loop. It is at the first line of its statement.
+//! A breakpoint becomes a statement of the kernel's body, [`Stmt::Watch`]. It stands after the statement of its line,
+//! so that it shows what this statement defines. It stands before a jump and before a branch, and at the beginning of
+//! the body of a loop. It is at the first line of its statement.
 
 use crate::front::ast::{Block, Expr, ExprKind, Helper, Kernel, Pattern, Scope, Stmt};
 use proc_macro2::Ident;

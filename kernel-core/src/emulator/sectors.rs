@@ -1,8 +1,8 @@
 //! The sectors of global memory that the instructions of a warp touch, by the lines of the kernel.
 //!
 //! The lanes of a warp run one after another here. The accesses that hardware would issue as one instruction are those
-//! of the same line, the same call of that line in each lane, the same register and the same width. A lane whose mask is
-//! off makes the call and no access.
+//! of the same line, the same call of that line in each lane, the same register and the same width. A lane whose mask
+//! is off makes the call and no access.
 
 use std::collections::{BTreeSet, HashMap};
 

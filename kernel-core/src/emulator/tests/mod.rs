@@ -3,6 +3,7 @@
 //!
 //! The kernels are `unsafe fn(&[u64])`, as lowered code is. Their accesses keep to the regions of their launch, or the
 //! emulated SM stops them: `Launch::run` says why a launch is sound.
+#![allow(clippy::result_large_err, reason = "a launch fails once")]
 #![allow(
     unsafe_op_in_unsafe_fn,
     reason = "the body of a kernel is unsafe as a whole, as that of lowered code: steps of the device library"
@@ -123,7 +124,6 @@ impl<'a> Launch<'a> {
         self.region(data.as_mut_ptr(), data.len(), true, false)
     }
 
-    #[allow(clippy::result_large_err, reason = "a launch fails once")]
     fn run(mut self, run: Run) -> Result<Report, Failure> {
         for &i in self.pdl.into_iter().flatten() {
             self.regions[i].pdl = true;
