@@ -61,24 +61,20 @@ impl DeviceFacts {
     /// assert!(facts.arch == "cpu" && facts.ceilings.is_empty());
     /// ```
     pub fn of(device: &Device) -> DeviceFacts {
-        facts(device)
-    }
-}
-
-pub(crate) fn facts(device: &Device) -> DeviceFacts {
-    let a_second = f64::from(device.num_sms) * f64::from(device.clock_khz) * 1e3;
-    let rates = device.compute_capability.map_or(&[][..], per_cycle);
-    let ceilings = rates.iter().filter(|_| a_second > 0.0);
-    DeviceFacts {
-        name: device.name.clone(),
-        arch: device.arch(),
-        num_sms: device.num_sms,
-        driver: device.driver.clone(),
-        clock_mhz: device.clock_khz / 1000,
-        bandwidth: device.bandwidth,
-        ceilings: ceilings
-            .map(|&(name, rate)| Ceiling { name: name.into(), flops: a_second * f64::from(rate) })
-            .collect(),
+        let a_second = f64::from(device.num_sms) * f64::from(device.clock_khz) * 1e3;
+        let rates = device.compute_capability.map_or(&[][..], per_cycle);
+        let ceilings = rates.iter().filter(|_| a_second > 0.0);
+        DeviceFacts {
+            name: device.name.clone(),
+            arch: device.arch(),
+            num_sms: device.num_sms,
+            driver: device.driver.clone(),
+            clock_mhz: device.clock_khz / 1000,
+            bandwidth: device.bandwidth,
+            ceilings: ceilings
+                .map(|&(name, rate)| Ceiling { name: name.into(), flops: a_second * f64::from(rate) })
+                .collect(),
+        }
     }
 }
 
@@ -96,7 +92,7 @@ mod tests {
             ..Runtime::cpu().device().clone()
         };
         let teraflops = |d: Device, name: &str| {
-            let facts = facts(&d);
+            let facts = DeviceFacts::of(&d);
             let c = facts.ceilings.iter().find(|c| c.name.starts_with(name)).expect("there");
             (c.flops / 1e12).round()
         };
@@ -104,7 +100,7 @@ mod tests {
         assert_eq!(teraflops(device((8, 0), 108, 1_410_000), "f16"), 312.0);
         assert_eq!(teraflops(device((9, 0), 132, 1_830_000), "f16"), 989.0);
         assert_eq!(teraflops(device((9, 0), 132, 1_980_000), "f32"), 67.0);
-        assert!(facts(&device((99, 0), 1, 1)).ceilings.is_empty());
-        assert!(facts(Runtime::cpu().device()).ceilings.is_empty());
+        assert!(DeviceFacts::of(&device((99, 0), 1, 1)).ceilings.is_empty());
+        assert!(DeviceFacts::of(Runtime::cpu().device()).ceilings.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Measures sweeps: checks each line, then times all lines of a point in turn.
 
-use crate::card;
+use crate::card::DeviceFacts;
 use crate::case::{Case, Failure, Skip, Verdict, Work};
 use crate::error::{Error, Result};
 use crate::gauges::Sampler;
@@ -67,7 +67,7 @@ pub fn measure(
         title: title.into(),
         started: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs()),
         complete: true,
-        device: card::facts(rt.device()),
+        device: DeviceFacts::of(rt.device()),
         rules: rules(rt, settings),
         sweeps: vec![],
     };

@@ -1,9 +1,9 @@
 //! The benchmarks of a user's package, which `tile bench --crate` and `tile check --crate` run.
 
+use crate::cargo;
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 #[derive(clap::Args, Clone)]
 pub struct Package {
@@ -36,7 +36,7 @@ impl Package {
         if let (Verb::Measure { single: Some(option) }, [_, _, ..]) = (&verb, &chosen[..]) {
             bail!("{option} is of one benchmark: choose one of {} with --bench", chosen.join(", "));
         }
-        let mut command = Command::new(cargo());
+        let mut command = cargo::command();
         command.args([if verb == Verb::Check { "test" } else { "bench" }, "--quiet", "--no-fail-fast"]);
         chosen.iter().for_each(|name| _ = command.args(["--bench", name]));
         command.arg("--").args(arguments).current_dir(folder).env("TILE_BACKEND", backend);
@@ -44,19 +44,10 @@ impl Package {
     }
 }
 
-fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
 /// The names of the benchmarks of the package in a folder.
 fn benches(folder: &Path) -> Result<Vec<String>> {
-    let manifest = folder.join("Cargo.toml");
-    let manifest = manifest.canonicalize().with_context(|| format!("{} has no package", folder.display()))?;
-    let metadata = crate::kernel_code::metadata(folder)?;
-    let packages = metadata["packages"].as_array().context("cargo names no packages")?;
-    let here = packages.iter().find(|p| p["manifest_path"].as_str().is_some_and(|m| Path::new(m) == manifest));
-    let targets = here.and_then(|p| p["targets"].as_array());
-    let targets = targets.with_context(|| format!("{} has no package", folder.display()))?;
+    let metadata = cargo::metadata(folder)?;
+    let targets = cargo::package(&metadata, folder)?["targets"].as_array().context("cargo names no targets")?;
     let is_bench = |t: &&serde_json::Value| t["kind"].as_array().is_some_and(|k| k.iter().any(|k| k == "bench"));
     Ok(targets.iter().filter(is_bench).filter_map(|t| Some(t["name"].as_str()?.to_string())).collect())
 }

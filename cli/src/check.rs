@@ -131,18 +131,11 @@ pub fn main(args: Args) -> Result<bool> {
 fn of_package(args: &Args, folder: &Path) -> Result<bool> {
     let mut arguments: Vec<OsString> = vec!["--check".into()];
     arguments.extend(args.op.as_ref().map(Into::into));
-    let mut good = true;
-    for seed in args.seed.0.clone() {
-        let backend = match args.backend.name() {
-            "emulator" => format!("emulator:{seed}"),
-            name => name.to_string(),
-        };
-        good &= args.package.run(folder, Verb::Check, &arguments, &backend)?;
-        if args.backend.name() != "emulator" {
-            break;
-        }
+    let run = |backend: &str| args.package.run(folder, Verb::Check, &arguments, backend);
+    if args.backend.name() != "emulator" {
+        return run(args.backend.name());
     }
-    Ok(good)
+    args.seed.0.clone().try_fold(true, |good, seed| Ok(run(&format!("emulator:{seed}"))? && good))
 }
 
 /// The suite with one seed. Of several seeds the rows that passed are not printed.

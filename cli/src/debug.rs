@@ -1,5 +1,6 @@
 //! `tile debug OP`, `tile debug --crate FOLDER KERNEL`: a kernel on the emulated SM, with breakpoints.
 
+use crate::cargo;
 use crate::choose::{self, Size};
 use crate::debug_library::{self, Built};
 use crate::kernel_code::KernelCode;
@@ -8,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use tilewright_compiler::{Breakpoint, Variant};
 use tilewright_conformance::{Operation, Setup};
@@ -126,9 +127,8 @@ pub fn count_lines(code: &KernelCode, folder: &Path, cargo: &[String]) -> Result
 
 /// Runs Cargo with a library, shows what it prints, and hands every line on; whether it succeeded.
 fn run_cargo(folder: &Path, asked: &[String], seed: u64, built: &Built, see: &mut dyn FnMut(&str)) -> Result<bool> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let default = ["test".to_string()];
-    let mut child = Command::new(cargo)
+    let mut child = cargo::command()
         .args(if asked.is_empty() { &default } else { asked })
         .current_dir(folder)
         .env("TILE_BACKEND", format!("emulator:{seed}"))

@@ -1,10 +1,10 @@
 //! Builds the library of `tile debug`: the code of a kernel for the emulated SM, with breakpoints.
 
+use crate::cargo;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use tilewright_core::emulator::WatchOptions;
 
 /// A library, which is deleted when this is dropped.
@@ -83,8 +83,7 @@ pub fn build(code: &str, source: &str, watch: &WatchOptions) -> Result<Built> {
     }
     let cache = tilewright_cache_dir::user_dir().context("there is no cache folder: set TILE_CACHE_DIR")?;
     let target = tilewright_cache_dir::CacheDir::at(cache).create("debug").context("the cache folder")?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
+    let built = cargo::command()
         .args(["build", "--quiet", "--manifest-path"])
         .arg(folder.path().join("Cargo.toml"))
         .arg("--target-dir")

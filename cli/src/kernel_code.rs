@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::cargo;
 use anyhow::{Context, Result, bail, ensure};
 use tilewright_build::files::{DIRS, rust_files};
 use tilewright_compiler::{InstanceNames, Libraries, Source, Variant};
@@ -94,13 +94,10 @@ impl KernelCode {
 
 /// The newest bundle of a kernel that a build of the package has left.
 fn bundle_of(folder: &Path, kernel: &str) -> Result<Option<Vec<u8>>> {
-    let metadata = metadata(folder)?;
+    let metadata = cargo::metadata(folder)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
-    let manifest = folder.join("Cargo.toml").canonicalize()?;
-    let of_folder = |p: &&serde_json::Value| p["manifest_path"].as_str().is_some_and(|m| Path::new(m) == manifest);
-    let packages = metadata["packages"].as_array().context("cargo names no packages")?;
-    let package = packages.iter().find(of_folder).and_then(|p| p["name"].as_str());
-    let package = package.with_context(|| format!("{} has no package", folder.display()))?;
+    let package =
+        cargo::package(&metadata, folder)?["name"].as_str().context("cargo names a package without a name")?;
     // TARGET/PROFILE/build/PACKAGE-HASH/out/tile/KERNEL-FINGERPRINT.bundle
     let mut found = vec![];
     for profile in entries(Path::new(target)) {
@@ -113,18 +110,6 @@ fn bundle_of(folder: &Path, kernel: &str) -> Result<Option<Vec<u8>>> {
         }
     }
     found.into_iter().max().map(|(_, file)| Ok(fs::read(file)?)).transpose()
-}
-
-/// What Cargo says of the package in a folder, and of its workspace.
-pub fn metadata(folder: &Path) -> Result<serde_json::Value> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let metadata = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(folder)
-        .output()
-        .context("cannot run cargo")?;
-    ensure!(metadata.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr).trim());
-    Ok(serde_json::from_slice(&metadata.stdout)?)
 }
 
 /// What lies in a folder; nothing where there is none.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod benches;
+mod cargo;
 mod check;
 mod choose;
 mod debug;

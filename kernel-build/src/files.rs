@@ -32,6 +32,11 @@ pub fn rust_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(out)
 }
 
+/// A path that means the same in every folder.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::files::absolute;
 use crate::target::Target;
 use crate::toolchain::Toolchain;
 
@@ -119,10 +120,6 @@ impl Rustc<'_> {
         }
         c
     }
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.into())
 }
 
 fn for_target(t: &Target) -> [String; 2] {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cache::Cache;
+use crate::files::absolute;
 
 /// The first release that `kernel-build` is tested with.
 const MIN_RELEASE: (u32, u32) = (1, 95);
@@ -149,7 +150,7 @@ fn probe(origin: Origin, rustc: &Path, root: Option<&Path>) -> Result<Toolchain,
     let rustc = match origin == Origin::Active || is_name {
         true if itself.is_file() => itself,
         // Libraries are compiled in another folder than this one.
-        _ if !is_name => std::path::absolute(rustc).unwrap_or_else(|_| rustc.into()),
+        _ if !is_name => absolute(rustc),
         _ => rustc.into(),
     };
     Ok(Toolchain { origin, rustc, version, library, env })

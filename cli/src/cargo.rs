@@ -1,0 +1,32 @@
+//! Cargo, and what it says of a package.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// The Cargo that runs this command, else the one in PATH.
+pub fn command() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// What Cargo says of the package in a folder, and of its workspace.
+pub fn metadata(folder: &Path) -> Result<Value> {
+    ensure!(folder.join("Cargo.toml").is_file(), "{} has no package", folder.display());
+    let metadata = command()
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(folder)
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(metadata.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr).trim());
+    Ok(serde_json::from_slice(&metadata.stdout)?)
+}
+
+/// The package in a folder, of what [`metadata`] gives.
+pub fn package<'a>(metadata: &'a Value, folder: &Path) -> Result<&'a Value> {
+    let none = || format!("{} has no package", folder.display());
+    let manifest = folder.join("Cargo.toml").canonicalize().with_context(none)?;
+    let packages = metadata["packages"].as_array().context("cargo names no packages")?;
+    let of_folder = |p: &&Value| p["manifest_path"].as_str().is_some_and(|m| Path::new(m) == manifest);
+    packages.iter().find(of_folder).with_context(none)
+}
