@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use tilewright_bench::Table;
 use tilewright_conformance::Operation;
 use tilewright_core::bundle::{Bundle, Entry};
-use tilewright_runtime::{BlockResources, Multiprocessor, Occupancy, OccupancyLimit};
+use tilewright_runtime::Multiprocessor;
+use tilewright_runtime::tuning::{BlockResources, Occupancy, OccupancyLimit};
 
 #[derive(clap::Args)]
 pub struct Args {

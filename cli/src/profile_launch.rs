@@ -11,7 +11,8 @@ use tilewright_core::DType;
 use tilewright_core::bundle::Bundle;
 use tilewright_core::emulator::{Options, by_line};
 use tilewright_ops::{ExecOptions, PinnedConfig};
-use tilewright_runtime::{BackendKind, BlockResources, EmulatedLaunch, Launched, Multiprocessor, Runtime};
+use tilewright_runtime::tuning::BlockResources;
+use tilewright_runtime::{BackendKind, EmulatedLaunch, Launched, Multiprocessor, Runtime};
 
 /// Orders programs and threads, and the data.
 const SEED: u64 = 1;

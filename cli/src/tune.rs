@@ -11,7 +11,8 @@ use tilewright_bench::format;
 use tilewright_conformance::{Operation, Setup};
 use tilewright_core::KernelDesc;
 use tilewright_ops::ExecOptions;
-use tilewright_runtime::{Autotune, BackendKind, Outcome, Report, Runtime};
+use tilewright_runtime::tuning::{Autotune, Outcome, Report};
+use tilewright_runtime::{BackendKind, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -1,7 +1,8 @@
 //! The host code of the book's guide, `docs/guide`, with its results.
 
 // ANCHOR: imports
-use tilewright::{Autotune, Buffer, Error, LaunchOptions, Runtime, Source, Stream, f16};
+use tilewright::tuning::{Autotune, Source};
+use tilewright::{Buffer, Error, LaunchOptions, Runtime, Stream, f16};
 use tilewright_examples::guide::{axpy, gate, histogram, scale_rows, shift_in_place};
 // ANCHOR_END: imports
 use tilewright::{AsSlice, Event, ops};

@@ -1,6 +1,7 @@
 //! The teaching kernels give what they should, on the CPU and on the emulated SM.
 
-use tilewright::{AsSliceMut, Call, ConfigDesc, f16};
+use tilewright::kernel::ConfigDesc;
+use tilewright::{AsSliceMut, Call, f16};
 use tilewright::{BackendKind, Buffer, Error, LaunchOptions, Runtime};
 use tilewright_conformance::{data, reference};
 use tilewright_examples::{

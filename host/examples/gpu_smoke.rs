@@ -6,9 +6,9 @@ pub mod hand_made;
 use hand_made::boxes::{self, add_boxes};
 use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
+use tilewright_runtime::tuning::{Autotune, Outcome, Source};
 use tilewright_runtime::{
-    Autotune, Buffer, DeviceId, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Outcome, Pdl, Runtime,
-    Source, Stream,
+    Buffer, DeviceId, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Pdl, Runtime, Stream,
 };
 
 /// In turn, of each kernel, of which one may.

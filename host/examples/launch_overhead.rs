@@ -7,7 +7,8 @@ use cudarc::driver::sys;
 use hand_made::{add_one, call};
 use std::time::Instant;
 use tilewright_runtime::tilewright_core::bundle::Bundle;
-use tilewright_runtime::{Autotune, Buffer, LaunchOptions, Runtime, Stream};
+use tilewright_runtime::tuning::Autotune;
+use tilewright_runtime::{Buffer, LaunchOptions, Runtime, Stream};
 
 const ROUNDS: usize = 41;
 /// Fewer than the driver queues before it makes the caller wait.

@@ -11,7 +11,8 @@ use tilewright_core::cpu::fork::PerProcess;
 /// # Examples
 /// ```
 /// use std::sync::Mutex;
-/// use tilewright::{Autotune, Extension, Runtime};
+/// use tilewright::tuning::Autotune;
+/// use tilewright::{Extension, Runtime};
 ///
 /// /// The sizes for which a library has chosen an algorithm, with the choice.
 /// #[derive(Default)]

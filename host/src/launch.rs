@@ -148,8 +148,8 @@ impl Runtime {
     }
 
     /// Checks a call and puts it on a stream; on the GPU it may still run when this returns, elsewhere it is done. The
-    /// first launch of a kernel loads its code, and may tune it ([`crate::Autotune`]). An empty grid is a success that
-    /// launches nothing.
+    /// first launch of a kernel loads its code, and may tune it ([`Autotune`](crate::tuning::Autotune)). An empty grid
+    /// is a success that launches nothing.
     ///
     /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
     /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],

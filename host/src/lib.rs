@@ -53,6 +53,7 @@ mod test_kernel;
 #[cfg(test)]
 mod tests;
 mod tuner;
+pub mod tuning;
 mod variant;
 #[cfg(feature = "warnings")]
 mod warnings;
@@ -70,13 +71,9 @@ pub use launch::{LaunchOptions, Launcher, Pdl};
 #[cfg(feature = "emulator")]
 #[doc(hidden)]
 pub use launched::{EmulatedLaunch, Launched};
-pub use occupancy::{BlockResources, Occupancy, OccupancyLimit};
 pub use runtime::{BackendKind, Runtime, cuda_status};
 pub use scratch::Scratch;
-pub use select::Tunable;
 pub use stream::Stream;
-pub use tuner::measure::Output;
-pub use tuner::{Autotune, Candidate, Outcome, Report, Source};
 #[cfg(feature = "warnings")]
 pub use warnings::warnings_to_stderr;
 

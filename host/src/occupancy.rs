@@ -36,7 +36,8 @@ pub enum OccupancyLimit {
 ///
 /// # Examples
 /// ```
-/// use tilewright::{BlockResources, Multiprocessor, OccupancyLimit};
+/// use tilewright::tuning::{BlockResources, OccupancyLimit};
+/// use tilewright::Multiprocessor;
 ///
 /// let hopper = Multiprocessor::of((9, 0)).expect("it is known");
 /// let o = hopper.occupancy(&BlockResources { threads: 256, registers: 168, shared_bytes: 0 });

@@ -22,7 +22,8 @@ use tilewright_core::{Element, KernelDesc};
 ///
 /// # Examples
 /// ```
-/// use tilewright::{Autotune, BackendKind, Runtime, tile_kernel};
+/// use tilewright::tuning::Autotune;
+/// use tilewright::{BackendKind, Runtime, tile_kernel};
 ///
 /// #[tile_kernel(grid = [cdiv(y.len(), 64)])]
 /// fn double(x: &[f32], y: &mut [f32]) {

@@ -136,7 +136,8 @@ impl Runtime {
     ///
     /// # Examples
     /// ```
-    /// use tilewright::{Autotune, Runtime, Source, tile_kernel};
+    /// use tilewright::tuning::{Autotune, Source};
+    /// use tilewright::{Runtime, tile_kernel};
     ///
     /// #[tile_kernel(tune(BLOCK = [64, 128], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
     /// fn ones<const BLOCK: usize>(y: &mut [f32]) {
@@ -329,7 +330,8 @@ impl Drop for Measuring<'_> {
 ///
 /// # Examples
 /// ```
-/// use tilewright::{AsSliceMut, Output, Runtime, Tunable, tile_kernel};
+/// use tilewright::tuning::{Output, Tunable};
+/// use tilewright::{AsSliceMut, Runtime, tile_kernel};
 ///
 /// #[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
 /// fn ones<const BLOCK: usize>(y: &mut [f32]) {

@@ -3,7 +3,8 @@
 use super::{driver, over};
 use tilewright_model_driver::Model;
 use tilewright_ops::{self as ops, ExecOptions, Matmul};
-use tilewright_runtime::{Autotune, Buffer, Driver, Result, Runtime, Stream};
+use tilewright_runtime::tuning::Autotune;
+use tilewright_runtime::{Buffer, Driver, Result, Runtime, Stream};
 
 type Operation = fn(&ExecOptions, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
 

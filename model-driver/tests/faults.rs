@@ -3,7 +3,8 @@
 use super::{call, hand_made, over};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use tilewright_runtime::{Autotune, Buffer, DeviceId, Error, Runtime};
+use tilewright_runtime::tuning::Autotune;
+use tilewright_runtime::{Buffer, DeviceId, Error, Runtime};
 
 /// Fails one large allocation of the calling thread. Small ones, as of messages, end the process where they fail.
 struct Failing;

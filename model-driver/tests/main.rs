@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use tilewright_model_driver::{Kind, Model};
-use tilewright_runtime::{AsSlice, AsSliceMut, Autotune, Buffer, Driver, Event, Runtime, Stream};
+use tilewright_runtime::tuning::Autotune;
+use tilewright_runtime::{AsSlice, AsSliceMut, Buffer, Driver, Event, Runtime, Stream};
 
 #[path = "../../host/examples/hand_made/mod.rs"]
 mod hand_made;

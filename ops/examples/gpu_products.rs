@@ -3,7 +3,8 @@
 //! launch.
 
 use tilewright_ops::{ExecOptions, Matmul};
-use tilewright_runtime::{Autotune, Buffer, Result, Runtime, Stream};
+use tilewright_runtime::tuning::Autotune;
+use tilewright_runtime::{Buffer, Result, Runtime, Stream};
 
 /// What a graph gives, twice, is what a launch gives, by bits.
 fn main() -> Result<()> {

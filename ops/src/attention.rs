@@ -15,7 +15,8 @@ use tilewright_core::{ConfigDesc, VariantDesc, Width};
 use tilewright_kernels::attention::heads::{
     attention_64, attention_128, attention_split_kv_64, attention_split_kv_128,
 };
-use tilewright_runtime::{BackendKind, Error, Result, Tunable, private};
+use tilewright_runtime::tuning::Tunable;
+use tilewright_runtime::{BackendKind, Error, Result, private};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
 
@@ -108,8 +109,8 @@ const MIN_SCALE: f32 = 1e-30;
 /// Split-KV decoding: the keys of few queries (one token after many, say) are divided among programs. They exchange
 /// partial results through scratch memory of some 128 KiB for each multiprocessor; where there is none, a slower kernel
 /// is taken. The planner predicts which kernel and configuration are fastest, or measures the best few once for each
-/// size (see [`tilewright_runtime::Autotune`]). Queries of heads that share keys are then one block of rows, where `q`
-/// and `o` have one stride from row to row across these heads.
+/// size (see [`tilewright_runtime::tuning::Autotune`]). Queries of heads that share keys are then one block of rows,
+/// where `q` and `o` have one stride from row to row across these heads.
 ///
 /// Nothing is enqueued before [`Attention::launch`].
 ///

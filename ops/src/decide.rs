@@ -7,7 +7,8 @@ use crate::planner::{self, Candidate, Plan, Question};
 use core::time::Duration;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{Element, SliceMutArg, ViewMutArg};
-use tilewright_runtime::{BackendKind, Buffer, Error, Event, Output, Result, Tunable};
+use tilewright_runtime::tuning::{Output, Tunable};
+use tilewright_runtime::{BackendKind, Buffer, Error, Event, Result};
 
 /// Which plans an operation may enumerate.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,8 @@
 use super::samples::Samples;
 use std::cell::RefCell;
 use tilewright_core::{Call, ConfigDesc, KernelDesc};
-use tilewright_runtime::{LaunchOptions, Pdl, Report, Result, Runtime, Stream, private};
+use tilewright_runtime::tuning::Report;
+use tilewright_runtime::{LaunchOptions, Pdl, Result, Runtime, Stream, private};
 
 /// A kernel and one of its configurations.
 ///

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use tilewright_core::KernelDesc;
 use tilewright_core::bundle::Bundle;
-use tilewright_runtime::{BackendKind, BlockResources, Multiprocessor, Runtime};
+use tilewright_runtime::tuning::BlockResources;
+use tilewright_runtime::{BackendKind, Multiprocessor, Runtime};
 
 /// The resources of one program of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

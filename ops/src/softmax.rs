@@ -10,7 +10,8 @@ use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{AsSlice, AsSliceMut, ConfigDesc, KernelDesc, SliceArg, SliceMutArg};
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
-use tilewright_runtime::{Result, Tunable};
+use tilewright_runtime::Result;
+use tilewright_runtime::tuning::Tunable;
 
 /// Softmax over a whole array of any length.
 ///
@@ -49,7 +50,7 @@ pub fn softmax_1d<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSl
 /// Softmax of every row of a row-major, contiguous matrix of any width.
 ///
 /// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts
-/// which one is fastest, or measures the best few once for each size (see [`tilewright_runtime::Autotune`]).
+/// which one is fastest, or measures the best few once for each size (see [`tilewright_runtime::tuning::Autotune`]).
 ///
 /// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are
 /// NaN.

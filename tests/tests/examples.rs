@@ -14,8 +14,9 @@ const CRATES: [(&str, &str); 3] = [
 ];
 
 /// Files with `pub use`, and the folder that their paths begin in.
-const EXPORTS: [(&str, &str); 7] = [
+const EXPORTS: [(&str, &str); 8] = [
     ("host/src/lib.rs", "host/src"),
+    ("host/src/tuning.rs", "host/src"),
     ("ops/src/lib.rs", "ops/src"),
     ("kernel-core/src/host.rs", "kernel-core/src"),
     ("kernel-core/src/bundle.rs", "kernel-core/src/bundle"),

@@ -38,7 +38,7 @@ pub mod random;
 #[cfg(feature = "runtime")]
 pub use tilewright_core as kernel;
 #[cfg(feature = "runtime")]
-pub use tilewright_core::{ConfigDesc, RawArg, bf16, f8e4m3, f8e5m2, f16};
+pub use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 /// # Examples
 /// The crate `first` with one kernel, whose build script is `fn main() { tilewright::build::compile() }`:
 /// ```ignore
@@ -169,7 +169,12 @@ pub use tilewright_macros::tile_module;
 #[cfg(feature = "ops")]
 pub use tilewright_ops as ops;
 #[cfg(feature = "runtime")]
-pub use tilewright_runtime::*;
+#[doc(inline)]
+pub use tilewright_runtime::{
+    AsSlice, AsSliceMut, AsView, AsViewMut, BackendKind, Buffer, Call, DType, Device, DeviceId, DriverError, Element,
+    Error, Event, Extension, ExternalSlice, ExternalSliceMut, Graph, LaunchOptions, Launcher, Limits, Multiprocessor,
+    Pdl, Result, Runtime, Scratch, Stream, ViewError, cuda_status, dlpack, tuning,
+};
 
 /// The functions of build scripts.
 ///

@@ -5,7 +5,8 @@ use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tilewright::{Call, DeviceId, RawArg, f16};
+use tilewright::kernel::RawArg;
+use tilewright::{Call, DeviceId, f16};
 use tilewright::{Runtime, Stream};
 
 // ANCHOR: launch

@@ -3,8 +3,9 @@
 use kernels::{attention_64, attention_128, c, c::last_error, matmul};
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
+use tilewright::kernel::RawArg;
 use tilewright::{Buffer, Error, LaunchOptions, Runtime};
-use tilewright::{Call, RawArg, f16};
+use tilewright::{Call, f16};
 
 fn backends() -> Vec<Runtime> {
     let gpu = Runtime::cuda(0).ok();

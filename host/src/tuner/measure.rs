@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tilewright_core::{DType, DeviceId, Element, SliceMutArg, ViewMutArg};
 
 /// Memory that a candidate writes: saved before the search, restored between runs, compared after each candidate's.
-/// [`Tunable`](crate::Tunable) has an example.
+/// [`Tunable`](crate::tuning::Tunable) has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     pub(crate) addr: u64,
@@ -37,7 +37,8 @@ impl<'a> Output<'a> {
     ///
     /// The memory lives as long as the value:
     /// ```compile_fail,E0597
-    /// use tilewright_runtime::{AsSliceMut, Output};
+    /// use tilewright_runtime::tuning::Output;
+    /// use tilewright_runtime::AsSliceMut;
     /// let output;
     /// {
     ///     let mut y = [0f32; 4];
@@ -65,7 +66,8 @@ impl<'a> Output<'a> {
     ///
     /// # Examples
     /// ```
-    /// use tilewright::{AsViewMut, Buffer, Output, Runtime};
+    /// use tilewright::tuning::Output;
+    /// use tilewright::{AsViewMut, Buffer, Runtime};
     ///
     /// let mut y = Buffer::<f32>::zeros(&Runtime::cpu(), 6)?;
     /// // SAFETY: nothing else has it.

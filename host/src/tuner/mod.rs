@@ -29,7 +29,8 @@ use tilewright_core::cpu::fork::PerProcess;
 ///
 /// # Examples
 /// ```
-/// use tilewright::{Autotune, Runtime};
+/// use tilewright::tuning::Autotune;
+/// use tilewright::Runtime;
 ///
 /// let rt = Runtime::cpu();
 /// assert_eq!(rt.autotune(), Autotune::from_env());

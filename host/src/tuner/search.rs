@@ -26,7 +26,8 @@ pub(crate) trait Bench {
 ///
 /// # Examples
 /// ```
-/// use tilewright::{Outcome, Runtime, tile_kernel};
+/// use tilewright::tuning::Outcome;
+/// use tilewright::{Runtime, tile_kernel};
 ///
 /// #[tile_kernel(tune(BLOCK = [64, 128], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
 /// fn ones<const BLOCK: usize>(y: &mut [f32]) {

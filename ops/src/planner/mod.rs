@@ -25,7 +25,8 @@ use device::DeviceModel;
 use state::State;
 use tilewright_core::ConfigDesc;
 use tilewright_runtime::private::{self, File};
-use tilewright_runtime::{Autotune, BackendKind, Error, Output, Report, Result, Runtime, Source, Stream};
+use tilewright_runtime::tuning::{Autotune, Output, Report, Source};
+use tilewright_runtime::{BackendKind, Error, Result, Runtime, Stream};
 
 /// A plan and its predicted time.
 #[derive(Clone, Copy, Debug)]

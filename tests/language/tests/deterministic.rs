@@ -1,6 +1,7 @@
 //! Kernels that are `deterministic`: equal bits wherever arrays start and however many programs there are.
 
-use tilewright::{Error, LaunchOptions, Runtime, Source, tile_kernel};
+use tilewright::tuning::Source;
+use tilewright::{Error, LaunchOptions, Runtime, tile_kernel};
 use tilewright_core::{AsSlice, AsSliceMut};
 
 /// The sum of each row and its running sums: the order of both follows the layout.
@@ -122,7 +123,7 @@ fn the_first_configuration_that_takes_the_arguments_runs() {
     let x = vec![1.0f32; 2 * 300];
     for rt in [Runtime::cpu(), Runtime::emulator(2)] {
         rt.set_cache_dir(None);
-        rt.set_autotune(tilewright::Autotune::Force);
+        rt.set_autotune(tilewright::tuning::Autotune::Force);
         for (cols, config) in [(64, "BLOCK=64,warps=1"), (65, "BLOCK=256,warps=1"), (3, "BLOCK=64,warps=1")] {
             let mut sums = [0.0f32; 2];
             let (x, s) = (x.as_slice_arg(), sums.as_slice_mut_arg());

@@ -1,4 +1,4 @@
-use tilewright::{KernelDesc, tile_kernel, tile_module};
+use tilewright::{kernel::KernelDesc, tile_kernel, tile_module};
 
 #[tile_kernel(types(T = [f32, f16]), tune(B = [64]), grid = [cdiv(x.len(), B)])]
 fn scaled<T, const B: usize>(x: &[T], y: &mut [T], n: usize, a: f32) {
