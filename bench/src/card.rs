@@ -12,7 +12,7 @@ pub struct DeviceFacts {
     /// The target, as in `sm_90`, or `cpu`.
     pub arch: String,
     /// Multiprocessors; on the CPU, worker threads.
-    pub num_sms: u32,
+    pub num_sms: usize,
     /// The CUDA version that the driver supports; empty off the GPU.
     pub driver: String,
     /// The highest clock of a multiprocessor, in MHz; 0 where not known.
@@ -61,7 +61,7 @@ impl DeviceFacts {
     /// assert!(facts.arch == "cpu" && facts.ceilings.is_empty());
     /// ```
     pub fn of(device: &Device) -> DeviceFacts {
-        let a_second = f64::from(device.num_sms) * f64::from(device.clock_khz) * 1e3;
+        let a_second = device.num_sms as f64 * f64::from(device.clock_khz) * 1e3;
         let rates = device.compute_capability.map_or(&[][..], per_cycle);
         let ceilings = rates.iter().filter(|_| a_second > 0.0);
         DeviceFacts {

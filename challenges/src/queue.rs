@@ -49,7 +49,7 @@ impl Queue for Runtime {
     }
 
     fn num_sms(&self) -> usize {
-        self.device().num_sms as usize
+        self.device().num_sms
     }
 
     fn launch(&self, call: Call<'_>) -> Result<()> {
@@ -63,7 +63,7 @@ impl Queue for (&Runtime, &Stream) {
     }
 
     fn num_sms(&self) -> usize {
-        self.0.device().num_sms as usize
+        self.0.device().num_sms
     }
 
     fn launch(&self, call: Call<'_>) -> Result<()> {

@@ -114,6 +114,7 @@ fn read(files: &[PathBuf]) -> Result<(Device, Vec<SampledCall>)> {
     }
     let Sampled { device: name, num_sms, compute_capability, clock_khz, bandwidth } = first.context("no files")?;
     let host = Runtime::cpu().device().clone();
+    let num_sms = num_sms as usize;
     Ok((Device { name, num_sms, compute_capability, clock_khz, bandwidth, ..host }, calls))
 }
 
@@ -149,7 +150,7 @@ fn measured(args: &Args) -> Result<(Device, Vec<SampledCall>)> {
         let d = rt.device();
         let head = Sampled {
             device: d.name.clone(),
-            num_sms: d.num_sms,
+            num_sms: d.num_sms as u32,
             compute_capability: d.compute_capability,
             clock_khz: d.clock_khz,
             bandwidth: d.bandwidth,

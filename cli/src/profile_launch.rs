@@ -53,7 +53,7 @@ pub fn launches(
     let Some(sm) = Multiprocessor::of(gpu.compute) else {
         bail!("the multiprocessor of compute capability {}.{} is not known here", gpu.compute.0, gpu.compute.1);
     };
-    let planned = Runtime::emulator_with(Options { num_sms: gpu.sms, ..Options::default() });
+    let planned = Runtime::emulator_with(Options { num_sms: gpu.sms as usize, ..Options::default() });
     let mut problem = op.prepare(&planned, &Setup::plain(dtype, size, SEED))?;
     let listed = Launched::list();
     problem.launch(&ExecOptions::new(&planned).pin(config))?;

@@ -23,7 +23,7 @@ pub struct Device {
     /// Major and minor version, `(9, 0)` for an H200; `None` off the GPU.
     pub compute_capability: Option<(u32, u32)>,
     /// Multiprocessors; on the CPU, worker threads. At least 1.
-    pub num_sms: u32,
+    pub num_sms: usize,
     /// The CUDA version the driver supports, as in `13.0`; empty off the GPU.
     pub driver: String,
     /// Its address on the PCI bus, by which other libraries find it: domain, bus and device, as in `00000000:1b:00.0`.
@@ -105,7 +105,7 @@ impl Device {
             name: name.into(),
             id: DeviceId::Host,
             compute_capability: None,
-            num_sms: tilewright_core::cpu::thread_count() as u32,
+            num_sms: tilewright_core::cpu::thread_count(),
             driver: String::new(),
             pci_bus_id: String::new(),
             memory: 0,

@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Option<Options> {
         options.seed = seed.parse().ok()?;
     }
     if let Some(n) = num_sms {
-        options.num_sms = n.parse().ok().filter(|n| *n > 0)?;
+        options.num_sms = n.parse().ok().filter(|n: &u32| *n > 0)? as usize;
     }
     Some(options)
 }

@@ -227,7 +227,7 @@ impl Runtime {
     /// ```
     #[cfg(feature = "emulator")]
     pub fn emulator_with(options: Options) -> Runtime {
-        let options = Options { num_sms: options.num_sms.max(1), ..options };
+        let options = Options { num_sms: options.num_sms.clamp(1, u32::MAX as usize), ..options };
         Self::build(emulator_options::device(&options), Backend::Emulator(options))
     }
 

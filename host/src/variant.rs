@@ -50,7 +50,7 @@ impl Inner {
     /// What grids and conditions of configurations may depend on.
     #[inline]
     pub(crate) fn grid_ctx<'a>(&self, words: &'a [u64]) -> GridCtx<'a> {
-        GridCtx { words, num_sms: u64::from(self.device.num_sms) }
+        GridCtx { words, num_sms: self.device.num_sms as u64 }
     }
 
     #[inline]

@@ -67,7 +67,7 @@ pub unsafe trait Executor {
 
     /// Multiprocessors of the device.
     fn num_sms(&self) -> usize {
-        self.runtime().device().num_sms as usize
+        self.runtime().device().num_sms
     }
 
     /// Where to put reports: every kernel is then tuned on its first launch here.

@@ -203,7 +203,7 @@ impl Cuda {
                 name,
                 id: DeviceId::Cuda { device: ordinal, context: id },
                 compute_capability: Some(compute),
-                num_sms: get(attr::SMS)?,
+                num_sms: get(attr::SMS)? as usize,
                 driver: format!("{}.{}", driver / 1000, driver % 1000 / 10),
                 pci_bus_id: format!(
                     "{:08x}:{:02x}:{:02x}.0",

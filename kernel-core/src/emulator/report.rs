@@ -41,7 +41,7 @@ pub struct Options {
     pub seed: u64,
     /// Multiprocessors of the emulated device. Few are enough for most defects; more of them make more programs share
     /// work.
-    pub num_sms: u32,
+    pub num_sms: usize,
     /// Report unordered accesses to the same memory.
     pub races: bool,
     /// Report reads of memory that nothing has written.

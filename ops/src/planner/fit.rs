@@ -90,7 +90,7 @@ impl FittedModel {
     /// Every fourth call is kept for the qualities, and the model is fitted to all afterwards. It starts from the model
     /// that is shipped or derived; the one in use may be kept in `dir`.
     pub fn of(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
-        let num_sms = device.num_sms as usize;
+        let num_sms = device.num_sms;
         let calls: Vec<Call> = calls.iter().map(Call::of).filter(|call| call.plans.len() > 1).collect();
         let tested = |of_test: bool| {
             let chosen = move |(i, _): &(usize, &Call)| (i % TESTED == TESTED - 1) == of_test;
