@@ -52,7 +52,7 @@ fn every_configuration() -> Result<(), Error> {
         for config in axpy::DESCS[0].configs {
             let x = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0])?;
             let mut y = Buffer::from_slice(&rt, &[10.0f32, 20.0, 30.0])?;
-            let options = LaunchOptions { config: Some(config.id), ..Default::default() };
+            let options = LaunchOptions::new().config(config.id);
             match rt.launch_with(rt.stream(), axpy(2.0, &x, &mut y), &options) {
                 // Without `emulate = all` the emulator has some of them.
                 Err(Error::NotEmulated { .. }) => continue,
@@ -71,13 +71,13 @@ fn pins_a_configuration() -> Result<(), Error> {
     let x = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0])?;
     let mut y = Buffer::from_slice(&rt, &[10.0f32, 20.0, 30.0])?;
     // ANCHOR: pin
-    let options = LaunchOptions { config: Some("BLOCK=2048,warps=4"), ..Default::default() };
+    let options = LaunchOptions::new().config("BLOCK=2048,warps=4");
     rt.launch_with(rt.stream(), axpy(2.0, &x, &mut y), &options)?;
     // ANCHOR_END: pin
     assert_eq!(y.to_vec()?, [12.0, 24.0, 36.0]);
     let ids: Vec<&str> = axpy::DESCS[0].configs.iter().map(|c| c.id).collect();
     assert_eq!(ids, ["BLOCK=1024,warps=4", "BLOCK=2048,warps=4"]);
-    let options = LaunchOptions { config: Some("BLOCK=512,warps=4"), ..Default::default() };
+    let options = LaunchOptions::new().config("BLOCK=512,warps=4");
     let refused = rt.launch_with(rt.stream(), axpy(2.0, &x, &mut y), &options);
     assert!(matches!(refused, Err(Error::UnknownConfig { .. })), "{refused:?}");
     Ok(())

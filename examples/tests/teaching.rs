@@ -371,7 +371,7 @@ fn products_of_views() {
                 let z = out.as_slice_mut_arg().strided([m, n], [n + gap, 1]).unwrap();
                 let call = matmul_views(x.view([m, k]).unwrap(), y.view([k, n]).unwrap(), z);
                 assert_eq!(by_maps.variant(call.words(), |_| true), variant, "{m} {n} {k}");
-                let options = LaunchOptions { config: config.map(|c| c.id), ..Default::default() };
+                let options = LaunchOptions::new().config(config.map(|c| c.id));
                 match rt.launch_with(rt.stream(), call, &options) {
                     Err(Error::CannotLaunch { why, .. }) => {
                         let pinned = config.is_some_and(|c| c.id == by_maps.id);

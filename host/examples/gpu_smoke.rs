@@ -224,7 +224,7 @@ pub fn main() -> tilewright_runtime::Result<()> {
 
     step("launches that begin early");
     // SAFETY: the kernel waits before it reads.
-    let pdl = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..Default::default() };
+    let pdl = LaunchOptions::new().pdl(unsafe { Pdl::allowed() });
     let mut bz = Buffer::<f32>::zeros(&rt, n)?;
     let kernels = if rt.device().compute_capability >= Some((9, 0)) {
         vec![add_early(), add_early_but_old()]
@@ -277,5 +277,5 @@ fn pinned(
     y: &mut Buffer<f32>,
     config: &str,
 ) -> tilewright_runtime::Result<()> {
-    rt.launch_with(rt.stream(), call(k, x, y), &LaunchOptions { config: Some(config), ..Default::default() })
+    rt.launch_with(rt.stream(), call(k, x, y), &LaunchOptions::new().config(config))
 }

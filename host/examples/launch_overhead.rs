@@ -22,7 +22,7 @@ pub fn main() -> tilewright_runtime::Result<()> {
     let x = Buffer::from_slice(&rt, &[1.0f32; 64])?;
     let mut y = rt.zeros::<f32>(64)?;
     let own = Stream::new(&rt)?;
-    let options = LaunchOptions { config: Some("THREADS=64"), ..Default::default() };
+    let options = LaunchOptions::new().config("THREADS=64");
 
     for (name, stream) in [("default stream", rt.stream()), ("own stream", &own)] {
         let function = bare(k.bundle.expect("a bundle"), "add_64");

@@ -7,6 +7,7 @@ use crate::cuda::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttribute
 use crate::cuda::tensor_map::{self, TensorMap};
 use crate::emulate;
 use crate::error::{Error, Result};
+use crate::launch_options::LaunchOptions;
 use crate::plan::{Function, Plan, PlanKey};
 use crate::runtime::{Backend, Runtime};
 use crate::stream::{CudaStream, Stream};
@@ -16,79 +17,6 @@ use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tilewright_core::{Call, ConfigDesc, DeviceId, INLINE_ARGUMENT_WORDS, KernelDesc, MAX_TENSOR_MAPS, cpu};
-
-/// Options of a launch.
-///
-/// # Examples
-/// ```
-/// use tilewright::{Buffer, Error, LaunchOptions, Runtime, tile_kernel};
-///
-/// #[tile_kernel(tune(BLOCK = [64, 128], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
-/// fn ones<const BLOCK: usize>(y: &mut [f32]) {
-///     store(y, program_id(0) * BLOCK + arange(BLOCK), 1.0);
-/// }
-///
-/// let rt = Runtime::cpu();
-/// let mut y = Buffer::<f32>::zeros(&rt, 200)?;
-/// let options = LaunchOptions { config: Some("BLOCK=128,warps=4"), ..LaunchOptions::default() };
-/// rt.launch_with(rt.stream(), ones(&mut y), &options)?;
-/// assert_eq!(y.to_vec()?, [1.0; 200]);
-///
-/// let options = LaunchOptions { config: Some("BLOCK=256,warps=4"), ..LaunchOptions::default() };
-/// let e = rt.launch_with(rt.stream(), ones(&mut y), &options).unwrap_err();
-/// assert!(matches!(e, Error::UnknownConfig { .. }), "{e}");
-/// # Ok::<(), Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LaunchOptions<'a> {
-    /// Lets an output be the very memory of another argument, same start and same size: for kernels in which each
-    /// element depends on no other. A partial overlap stays an error.
-    pub allow_exact_alias: bool,
-    /// This configuration (an id as in `BLOCK=1024,warps=4`) instead of the tuner's choice.
-    pub config: Option<&'a str>,
-    /// Programmatic dependent launch: the launch may begin while the launch before it on the stream ends. The kernel
-    /// allows that with `pdl = [..]`; the device needs compute capability 9.0 or later, and a driver for CUDA 12.3 or
-    /// later. A launch that may have tuned, the first of its kind, begins when all work before it has ended.
-    pub pdl: Pdl,
-}
-
-/// Whether a launch may begin before the launch in front of it has ended (programmatic dependent launch). It waits by
-/// default.
-///
-/// # Examples
-/// ```
-/// use tilewright::{Buffer, LaunchOptions, Pdl, Runtime, tile_kernel};
-///
-/// /// Loads `weights` before the launch in front has ended, and `x` after it.
-/// #[tile_kernel(grid = [1], pdl = [weights])]
-/// fn scaled(weights: &[f32], x: &[f32], y: &mut [f32]) {
-///     let w = load(weights, arange(4));
-///     store(y, arange(4), w * load(x, arange(4)));
-/// }
-///
-/// let rt = Runtime::cpu();
-/// let weights = Buffer::from_slice(&rt, &[1.0f32, 2.0, 3.0, 4.0])?;
-/// let x = Buffer::from_slice(&rt, &[1.0f32; 4])?;
-/// let mut y = Buffer::<f32>::zeros(&rt, 4)?;
-/// // SAFETY: no launch in front writes `weights`.
-/// let options = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..LaunchOptions::default() };
-/// rt.launch_with(rt.stream(), scaled(&weights, &x, &mut y), &options)?;
-/// assert_eq!(y.to_vec()?, [1.0, 2.0, 3.0, 4.0]);
-/// # Ok::<(), tilewright::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pdl(bool);
-
-impl Pdl {
-    /// The launch may begin early.
-    ///
-    /// # Safety
-    /// The launch before it on the stream writes nothing that this one reads before it waits, and reads nothing that
-    /// this one writes before it waits.
-    pub unsafe fn allowed() -> Pdl {
-        Pdl(true)
-    }
-}
 
 /// A call that was checked once and can be run many times, of [`Runtime::prepare`].
 ///
@@ -197,7 +125,7 @@ impl Runtime {
     /// }
     ///
     /// let (rt, mut y) = (Runtime::cpu(), [0.0f32; 100]);
-    /// let options = LaunchOptions { config: Some("BLOCK=128,warps=4"), ..Default::default() };
+    /// let options = LaunchOptions::new().config("BLOCK=128,warps=4");
     /// rt.prepare_with(rt.stream(), ones(&mut y), &options)?.run()?;
     /// assert_eq!(y, [1.0; 100]);
     /// # Ok::<(), tilewright::Error>(())

@@ -30,6 +30,7 @@ mod extension;
 mod external;
 mod graph;
 mod launch;
+mod launch_options;
 mod launched;
 mod leases;
 mod marks;
@@ -67,7 +68,8 @@ pub use event::Event;
 pub use extension::Extension;
 pub use external::{ExternalSlice, ExternalSliceMut};
 pub use graph::Graph;
-pub use launch::{LaunchOptions, Launcher, Pdl};
+pub use launch::Launcher;
+pub use launch_options::{LaunchOptions, Pdl};
 #[cfg(feature = "emulator")]
 #[doc(hidden)]
 pub use launched::{EmulatedLaunch, Launched};

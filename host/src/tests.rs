@@ -2,10 +2,8 @@
 
 use crate::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
 use crate::test_kernel::{COPY, EMULATED_IN_PART, copy_call, copy_of, temp_dir};
-use crate::{
-    Autotune, Buffer, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Outcome, Output, Runtime, Source,
-    Stream, Tunable, cuda_status,
-};
+use crate::tuning::{Autotune, Outcome, Output, Source, Tunable};
+use crate::{Buffer, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Runtime, Stream, cuda_status};
 use std::time::Duration;
 use tilewright_core::{AsSlice, AsSliceMut, Call, DType, DeviceId, SliceMutArg};
 
@@ -78,11 +76,11 @@ fn errors_leave_outputs_alone() {
     let at = data.as_mut_ptr() as u64;
     let alias = rt.launch(copy_call(at, 32, at + 4, 32, DeviceId::Host)).unwrap_err();
     assert_eq!(alias.to_string(), "copy: output `y` overlaps `x`: give the output memory of its own");
-    let exact = LaunchOptions { allow_exact_alias: true, ..Default::default() };
+    let exact = LaunchOptions::new().allow_exact_alias(true);
     rt.launch_with(rt.stream(), copy_call(at, 32, at, 32, DeviceId::Host), &exact).unwrap();
     let gpu = DeviceId::Cuda { device: 0, context: 1 };
     assert!(matches!(rt.launch(copy_call(at, 8, at + 128, 8, gpu)), Err(Error::DeviceMismatch { .. })));
-    let other = LaunchOptions { config: Some("BLOCK=17"), ..Default::default() };
+    let other = LaunchOptions::new().config("BLOCK=17");
     let unknown = rt.launch_with(rt.stream(), copy_call(at, 8, at + 128, 8, DeviceId::Host), &other).unwrap_err();
     assert!(unknown.to_string().contains("BLOCK=16; BLOCK=64"), "{unknown}");
     // 2^40 programs of 16: no device runs that, and nothing is read.
@@ -128,7 +126,7 @@ fn a_configuration_whose_grid_is_too_large_is_not_taken() {
         l.run().unwrap();
         drop(l);
         assert_eq!(y, x);
-        let named = LaunchOptions { config: Some("UPWARDS"), ..Default::default() };
+        let named = LaunchOptions::new().config("UPWARDS");
         let forced = rt.prepare_with(rt.stream(), call().slice_mut(y.as_mut_slice().as_slice_mut_arg()), &named);
         assert_eq!(forced.is_ok(), taken == "UPWARDS");
         assert!(matches!(forced.map(|_| ()), Ok(()) | Err(Error::GridTooLarge { kernel: "upwards", .. })));
@@ -208,7 +206,7 @@ fn a_configuration_that_was_not_emulated_names_one_that_was() {
         let (x, mut y) = (Buffer::from_slice(&rt, &[0.0f32; 1025]).unwrap(), Buffer::zeros(&rt, n).unwrap());
         let call = Call::new(&EMULATED_IN_PART).slice::<f32>(x.slice(from..from + n).expect("it is inside"));
         let call = call.slice_mut::<f32>((&mut y).as_slice_mut_arg());
-        rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })
+        rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config))
     };
     run(0, 128, "BLOCK=64").expect("2 programs of 64");
     let error = run(0, 128, "BLOCK=16").expect_err("it was not emulated");
@@ -431,7 +429,7 @@ fn a_report_tells_of_every_configuration_and_outputs_are_restored() {
     let l = rt.prepare(copy_of(&x, &mut y)).unwrap();
     assert_eq!(l.config(), Some(report.candidates[report.winner].id.as_str()));
     drop(l);
-    let named = LaunchOptions { config: Some("BLOCK=64"), ..Default::default() };
+    let named = LaunchOptions::new().config("BLOCK=64");
     assert_eq!(rt.prepare_with(rt.stream(), copy_of(&x, &mut y), &named).unwrap().config(), Some("BLOCK=64"));
 }
 

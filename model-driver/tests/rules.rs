@@ -43,7 +43,7 @@ fn pdl(kernel: &'static KernelDesc, chained: bool, captured: bool) -> Model {
     let (c, mut d) = (rt.zeros::<f32>(40).unwrap(), rt.zeros::<f32>(40).unwrap());
     s.wait_for(rt.stream()).unwrap();
     // SAFETY: not kept where the launches are chained, which the model finds. Its memory is that of the test.
-    let options = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..Default::default() };
+    let options = LaunchOptions::new().pdl(unsafe { Pdl::allowed() });
     // The first launch loads the code.
     rt.launch_on(&s, call(kernel, &c, &mut d)).unwrap();
     s.synchronize().unwrap();

@@ -299,11 +299,9 @@ impl World {
                 Ok(())
             }
             Step::Launch { stream, from, to, pdl } => self.work(stream, from, to, |s, x, y| {
-                let options = LaunchOptions {
-                    // SAFETY: the kernel waits before it reads.
-                    pdl: if pdl { unsafe { Pdl::allowed() } } else { Pdl::default() },
-                    ..Default::default()
-                };
+                // SAFETY: the kernel waits before it reads.
+                let early = if pdl { unsafe { Pdl::allowed() } } else { Pdl::default() };
+                let options = LaunchOptions::new().pdl(early);
                 let kernel = if pdl { self.pdl } else { k };
                 rt.launch_with(s, hand_made::call(kernel, &x.buffer, &mut y.buffer), &options).map_err(text)?;
                 Ok(plus(1.0, x))

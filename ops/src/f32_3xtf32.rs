@@ -74,7 +74,7 @@ pub(super) fn multiply(
     c: ViewMutArg<f32, 2>,
     negative_slope: f32,
 ) -> Result<()> {
-    let options = LaunchOptions { config: plan.config.map(|c| c.id), ..Default::default() };
+    let options = LaunchOptions::new().config(plan.config.map(|c| c.id));
     let a = a.as_transposed(false).view;
     let Variant::Tf32x3 { splits, copy_b } = plan.variant else {
         let (a, b) = (Decomposed::of(on, a)?, Decomposed::of(on, b.as_transposed(true).view)?);
@@ -103,7 +103,7 @@ pub(super) fn multiply(
         }
     };
     // SAFETY: the launch in front makes the parts of A, which this one reads after its wait, as it stores after it.
-    let options = LaunchOptions { pdl: unsafe { Pdl::allowed() }, ..options };
+    let options = options.pdl(unsafe { Pdl::allowed() });
     on.launch_as(call, options)
 }
 

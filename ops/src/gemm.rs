@@ -10,7 +10,7 @@ use crate::planner::Question;
 use crate::planner::device::Math;
 use tilewright_core::{KernelDesc, ViewArg, ViewMutArg, f16};
 use tilewright_kernels as k;
-use tilewright_runtime::{Error, LaunchOptions, Result};
+use tilewright_runtime::{Error, Result};
 
 /// `C = alpha A B + beta C`, of checked matrices; see [`Matmul::alpha`](super::Matmul::alpha).
 pub(super) fn scaled(
@@ -64,7 +64,7 @@ pub(super) fn scaled(
                     true => scaled(a.view, b.view, old, sums, semaphores, c, alpha, beta),
                 }
             };
-            on.launch_as(call, LaunchOptions { allow_exact_alias: true, ..plan.options() })
+            on.launch_as(call, plan.options().allow_exact_alias(true))
         })
     })
 }

@@ -20,7 +20,7 @@ pub(super) struct KernelPlan {
 impl KernelPlan {
     /// Options of its launch.
     pub fn options(&self) -> LaunchOptions<'static> {
-        LaunchOptions { config: self.config.map(|c| c.id), ..Default::default() }
+        LaunchOptions::new().config(self.config.map(|c| c.id))
     }
 
     pub fn is_of(&self, kernel: &KernelDesc) -> bool {

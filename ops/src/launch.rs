@@ -23,7 +23,7 @@ use tilewright_runtime::{LaunchOptions, Pdl, Result, Runtime, Stream, private};
 /// assert_eq!((pinned.0.name, pinned.1.id), ("copy", "BLOCK=128,warps=4"));
 /// // An operation that launches this kernel takes this configuration of it.
 /// let rt = Runtime::cpu();
-/// let on = ExecOptions::new(&rt).pin(Some(pinned));
+/// let on = ExecOptions::new(&rt).pin(pinned);
 /// ops::relu(&on, &[-1.0f32], &mut [9.0])?;
 /// # Ok::<(), tilewright::Error>(())
 /// ```
@@ -92,7 +92,7 @@ pub unsafe trait Executor {
 
     /// Enqueues one call.
     fn launch(&self, call: Call<'_>) -> Result<()> {
-        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), ..Default::default() })
+        self.launch_as(call, LaunchOptions::new().allow_exact_alias(self.in_place()))
     }
 
     /// The same, where it may begin before the launch in front of it has ended.
@@ -103,18 +103,19 @@ pub unsafe trait Executor {
     unsafe fn launch_pdl(&self, call: Call<'_>) -> Result<()> {
         // SAFETY: the caller's contract.
         let pdl = unsafe { Pdl::allowed() };
-        self.launch_as(call, LaunchOptions { allow_exact_alias: self.in_place(), pdl, ..Default::default() })
+        self.launch_as(call, LaunchOptions::new().allow_exact_alias(self.in_place()).pdl(pdl))
     }
 
     /// The same, with all that can be said but the configuration, which is the pinned one.
     #[doc(hidden)]
-    fn launch_as(&self, mut call: Call<'_>, mut options: LaunchOptions) -> Result<()> {
+    fn launch_as(&self, mut call: Call<'_>, options: LaunchOptions) -> Result<()> {
         let desc = call.desc();
         let pinned = self.pin().filter(|(k, _)| core::ptr::eq(*k, desc)).map(|(_, c)| c.id);
         let first = || if self.batch_invariant() { private::first_config(self.runtime(), &call) } else { None };
-        let config = pinned.or(options.config).or_else(first);
+        let config = pinned.or(options.get_config()).or_else(first);
+        let mut options = options.config(config);
         if self.preparing() {
-            return self.runtime().load(self.stream(), &call, &LaunchOptions { config, ..options });
+            return self.runtime().load(self.stream(), &call, &options);
         }
         if let Some(tuned) = self.tuned()
             && config.is_none()
@@ -122,9 +123,9 @@ pub unsafe trait Executor {
         {
             let report = self.runtime().tune(self.stream(), call.reborrow())?;
             tuned.borrow_mut().push((desc, report));
-            options.pdl = Pdl::default();
+            options = options.pdl(Pdl::default());
         }
-        self.runtime().launch_with(self.stream(), call, &LaunchOptions { config, ..options })
+        self.runtime().launch_with(self.stream(), call, &options)
     }
 }
 
@@ -166,6 +167,7 @@ unsafe impl Executor for Runtime {
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[must_use = "options have no effect until an operation takes them"]
 pub struct ExecOptions<'a> {
     rt: &'a Runtime,
     stream: &'a Stream,
@@ -198,12 +200,13 @@ impl<'a> ExecOptions<'a> {
     }
 
     /// Takes this configuration wherever the operation launches this kernel; an operation that has several kernels for
-    /// one job takes this one.
-    pub fn pin(self, pin: Option<PinnedConfig>) -> Self {
-        ExecOptions { pin, ..self }
+    /// one job takes this one. With `None` nothing is pinned.
+    pub fn pin(self, pin: impl Into<Option<PinnedConfig>>) -> Self {
+        ExecOptions { pin: pin.into(), ..self }
     }
 
-    /// Lets the output of an element-wise operation be one of its inputs, as callers with raw pointers may have it.
+    /// With `true` the output of an element-wise operation may be one of its inputs, as callers with raw pointers may
+    /// have it.
     ///
     /// # Examples
     /// ```
@@ -214,12 +217,12 @@ impl<'a> ExecOptions<'a> {
     /// // SAFETY: each element is read before it is written, by the same thread of the kernel.
     /// let (x, mut y) = unsafe { (ExternalSlice::from_raw(&rt, p, 2)?, ExternalSliceMut::from_raw(&rt, p, 2)?) };
     /// assert!(ops::relu(&rt, &x, &mut y).is_err(), "the output is an input");
-    /// ops::relu(&ops::ExecOptions::new(&rt).in_place(), &x, &mut y)?;
+    /// ops::relu(&ops::ExecOptions::new(&rt).in_place(true), &x, &mut y)?;
     /// assert_eq!(data, [1.0, 0.0]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    pub fn in_place(self) -> Self {
-        ExecOptions { in_place: true, ..self }
+    pub fn in_place(self, on: bool) -> Self {
+        ExecOptions { in_place: on, ..self }
     }
 
     /// Measures the configurations of every kernel that is launched, once for each, and keeps the reports.

@@ -58,7 +58,7 @@ mod tests {
     /// `a b` by the kernel of this file.
     fn multiplied<T: Multiply>([m, n, k]: [usize; 3], a: &[T], b: &[T]) -> Vec<T::Product> {
         let rt = Runtime::emulator(3);
-        let on = ExecOptions::new(&rt).pin(Some(emulated_with_maps(T::mixed_input().unwrap().desc)));
+        let on = ExecOptions::new(&rt).pin(emulated_with_maps(T::mixed_input().unwrap().desc));
         let (a, b, mut c) = (
             Buffer::from_slice(&rt, a).unwrap(),
             Buffer::from_slice(&rt, b).unwrap(),
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn rows_of_ones_sum_up_columns() {
         let rt = Runtime::emulator(3);
-        let on = ExecOptions::new(&rt).pin(Some(emulated_with_maps(<i8 as Kernels>::mixed_input().unwrap().desc)));
+        let on = ExecOptions::new(&rt).pin(emulated_with_maps(<i8 as Kernels>::mixed_input().unwrap().desc));
         // Rows of B begin at multiples of 16 bytes, of the result anywhere.
         for ([m, n, k], pitch) in [([16, 80, 300], 80), ([3, 77, 131], 96)] {
             for (zero_a, zero_b) in [(-9i8, 4i8), (7, 0), (0, -3)] {

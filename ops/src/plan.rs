@@ -163,7 +163,7 @@ pub(super) struct Copies {
 impl MatmulPlan {
     /// Options of the launch of the kernel.
     pub(super) fn options(&self) -> LaunchOptions<'static> {
-        LaunchOptions { config: self.config.map(|c| c.id), ..Default::default() }
+        LaunchOptions::new().config(self.config.map(|c| c.id))
     }
 
     /// Whether a plan is of 3xTF32, which f32 alone has.

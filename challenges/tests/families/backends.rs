@@ -21,7 +21,7 @@ impl Queue for Backend {
     fn launch(&self, mut call: Call<'_>) -> Result<()> {
         if let Some(n) = self.config {
             let configs = call.desc().configs;
-            let options = LaunchOptions { config: Some(configs[n % configs.len()].id), ..Default::default() };
+            let options = LaunchOptions::new().config(configs[n % configs.len()].id);
             match self.rt.launch_with(self.rt.stream(), call.reborrow(), &options) {
                 Err(Error::CannotLaunch { .. }) => {}
                 done => return done,

@@ -38,11 +38,7 @@ fn each<'a>(
     let mut ran = 0;
     for config in call(out.raw()).desc().configs {
         out.copy_from(&vec![f16::NAN; out.len()])?;
-        match rt.launch_with(
-            rt.stream(),
-            call(out.raw()),
-            &LaunchOptions { config: Some(config.id), ..Default::default() },
-        ) {
+        match rt.launch_with(rt.stream(), call(out.raw()), &LaunchOptions::new().config(config.id)) {
             Err(Error::CannotLaunch { .. } | Error::NoTarget { .. } | Error::NotEmulated { .. }) => continue,
             done => done?,
         }

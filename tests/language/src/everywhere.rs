@@ -42,7 +42,7 @@ pub fn everywhere<R>(
     for config in desc.configs {
         for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(5))] {
             let title = format!("{}<{}>[{}] on the {name}", desc.name, desc.types, config.id);
-            let options = LaunchOptions { config: Some(config.id), ..Default::default() };
+            let options = LaunchOptions::new().config(config.id);
             check(run(&rt, &options).unwrap_or_else(|e| panic!("{title}: {e}")), &title);
         }
     }

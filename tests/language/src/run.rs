@@ -22,7 +22,7 @@ pub fn compared<R>(what: &str, run: impl Fn(&Runtime) -> Result<R, Error>, check
 }
 
 pub fn with(config: &'static str) -> LaunchOptions<'static> {
-    LaunchOptions { config: Some(config), ..Default::default() }
+    LaunchOptions::new().config(config)
 }
 
 /// The end of the name of the first variant that takes the call.

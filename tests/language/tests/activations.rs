@@ -45,8 +45,7 @@ fn activations_with_a_bias() {
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
                 let call = gelu_of_product(view!(a), view!(b), &bias[..], view_mut!(c));
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
-                    .map(|()| c.data)
+                rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config.id)).map(|()| c.data)
             };
             let x = |i: usize, j: usize| {
                 bias[j]
@@ -140,7 +139,7 @@ fn greatest_of_rows_and_columns() {
                     (vec![0.0f32; m], vec![-1; m], vec![0.0f32; n], vec![-1; n], [0.0f32; 3]);
                 let call = greatest(view!(a), view!(b), n, &mut r, &mut ar, &mut c, &mut ac, &mut of_all[..]);
                 let title = format!("{} {m} {n} {k} on the {name}", config.id);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
+                rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config.id))
                     .unwrap_or_else(|e| panic!("{title}: {e}"));
                 assert_eq!((&r, &ar), (&rows, &at_rows), "{title}: rows");
                 assert_eq!((&c, &ac), (&columns, &at_columns), "{title}: columns");

@@ -21,7 +21,7 @@ fn operands_are_spread() {
     everywhere(
         spread::DESCS[0],
         |rt, options| {
-            let n = if options.config.is_some_and(|c| c.contains("N=8,")) { 8 } else { 12 };
+            let n = if options.get_config().is_some_and(|c| c.contains("N=8,")) { 8 } else { 12 };
             let (mut y, mut one) = (vec![0; 16 * n], vec![0; 2 * n]);
             let view = y.as_mut_slice().as_slice_mut_arg().strided([16, n], [n, 1]).expect("fits");
             // SAFETY: the instructions compute what the closures do.

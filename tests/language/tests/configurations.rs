@@ -66,7 +66,7 @@ fn the_first_configuration_whose_conditions_hold_is_launched() {
         assert_eq!(alone, x);
         assert!(added.iter().enumerate().all(|(i, v)| *v == x[i] + more[i % 64]), "{added:?}");
         let mut y = vec![0i32; 3];
-        let options = LaunchOptions { config: Some("MODE=Alone,BLOCK=128,TIMES=3,warps=4"), ..Default::default() };
+        let options = LaunchOptions::new().config("MODE=Alone,BLOCK=128,TIMES=3,warps=4");
         rt.launch_with(rt.stream(), twice(&[1.0, 2.0, 3.5], &[][..], &mut y), &options).expect("it asks for nothing");
         assert_eq!(y, [6, 12, 21]);
     }
@@ -78,7 +78,7 @@ fn a_configuration_whose_conditions_do_not_hold_is_refused_with_the_condition() 
     for rt in backends() {
         let refused = |config: &'static str, x: &[i32], more: &[i32]| {
             let mut y = vec![7i32; x.len()];
-            let options = LaunchOptions { config: Some(config), ..Default::default() };
+            let options = LaunchOptions::new().config(config);
             let e = rt.launch_with(rt.stream(), same(x, more, &mut y), &options).expect_err("refused");
             assert!(matches!(e, Error::CannotLaunch { .. }) && y.iter().all(|v| *v == 7), "{e}");
             e.to_string()

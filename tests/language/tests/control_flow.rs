@@ -202,7 +202,7 @@ macro_rules! check {
                 for (name, rt) in [("CPU", tilewright::Runtime::cpu()), ("emulator", tilewright::Runtime::emulator(3))]
                 {
                     let (mut y, mut count) = (vec![0 as $t; CAPACITY], [0u32]);
-                    let options = tilewright::LaunchOptions { config: Some(config.id), ..Default::default() };
+                    let options = tilewright::LaunchOptions::new().config(config.id);
                     let call = numbers(&mut y, &mut count, lo as $t, hi as $t, step as $t);
                     rt.launch_with(rt.stream(), call, &options).expect("it runs");
                     assert_eq!(&y[..count[0] as usize], wanted, "{name} {way}: {lo} {hi} {step}");

@@ -230,7 +230,7 @@ fn in_a_row<const LATER: usize>(flags: &mut [u32]) {
 #[test]
 fn waits_for_later_programs() {
     let run = |rt: &Runtime, config: &str| {
-        let options = tilewright::LaunchOptions { config: Some(config), ..Default::default() };
+        let options = tilewright::LaunchOptions::new().config(config);
         rt.launch_with(rt.stream(), in_a_row(&mut vec![0; 4]), &options)
     };
     let found = run(&Runtime::emulator(0), "LATER=1,warps=1").expect_err("the first waits for the second").to_string();
@@ -304,7 +304,7 @@ fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {
     let options = tilewright_core::emulator::Options { max_programs: 8, ..Default::default() };
     let run = |n: usize, config: Option<&'static str>| {
         let (rt, mut y) = (Runtime::emulator_with(options.clone()), vec![0u8; n]);
-        let options = tilewright::LaunchOptions { config, ..Default::default() };
+        let options = tilewright::LaunchOptions::new().config(config);
         rt.launch_with(rt.stream(), in_parts(&mut y), &options).map(|()| assert!(y.iter().all(|&y| y == 1)))
     };
     // The first configuration that was emulated has a grid that fits, then the second one, then only one that was not.

@@ -137,7 +137,7 @@ fn the_first_configuration_that_takes_the_arguments_runs() {
         let e = rt.tune(rt.stream(), by_width(x.as_slice_arg(), sums.as_slice_mut_arg(), 2, 3)).unwrap_err();
         assert!(e.to_string().contains("is `deterministic`"), "{e}");
         // The caller may choose.
-        let options = LaunchOptions { config: Some("BLOCK=256,warps=1"), ..LaunchOptions::default() };
+        let options = LaunchOptions::new().config("BLOCK=256,warps=1");
         rt.launch_with(rt.stream(), by_width(x.as_slice_arg(), sums.as_slice_mut_arg(), 2, 3), &options).unwrap();
     }
 }

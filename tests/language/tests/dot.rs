@@ -153,7 +153,7 @@ where
         let by_warps = config.contains("BM=64,BN=192") && config.contains("warps=8");
         assert_eq!(tilewright_language_tests::run::taken(&call, config) == "tma", !by_warps, "{config}");
     }
-    rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })?;
+    rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config))?;
     Ok(c.data)
 }
 
@@ -203,8 +203,7 @@ macro_rules! along_depth {
                 let run = |rt: &Runtime| {
                     let mut c = Matrix::new([m, n], n + pad, 3, |x| x);
                     let call = $kernel(view!(a), view!(b), view_mut!(c));
-                    rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
-                        .map(|()| c.data)
+                    rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config.id)).map(|()| c.data)
                 };
                 let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
                 let found = match run(&Runtime::emulator(7)) {

@@ -68,7 +68,7 @@ fn a_grid_may_depend_on_the_configuration() {
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         for (config, rows) in [("BLOCK=32,FLAT=0,warps=1", 2), ("BLOCK=32,FLAT=1,warps=1", 1)] {
             let mut y = vec![0.0f32; n];
-            let options = LaunchOptions { config: Some(config), ..Default::default() };
+            let options = LaunchOptions::new().config(config);
             rt.launch_with(rt.stream(), number(y.as_mut_slice().as_slice_mut_arg(), n), &options).expect("it runs");
             assert!(y.iter().enumerate().all(|(i, &v)| v == (i + 1000 * rows) as f32), "{config}: {y:?}");
         }
@@ -299,7 +299,7 @@ fn one_function_is_several_kernels() {
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
         let (mut y, mut z, mut w) = (vec![0i32; 200], vec![0.0f32; 200], vec![0.0f64; 200]);
         rt.launch(negated(y.as_mut_slice().as_slice_mut_arg())).expect("it runs");
-        let options = LaunchOptions { config: Some("BLOCK=128,warps=4"), ..Default::default() };
+        let options = LaunchOptions::new().config("BLOCK=128,warps=4");
         rt.launch_with(rt.stream(), thirds(z.as_mut_slice().as_slice_mut_arg()), &options).expect("it runs");
         rt.launch_with(rt.stream(), thirds(w.as_mut_slice().as_slice_mut_arg()), &options).expect("it runs");
         for i in 0..200 {
@@ -433,8 +433,7 @@ fn indices_are_compared_as_numbers() {
             for ((first, at, n, m), all) in cases.iter().flat_map(|&c| [(c, false), (c, true)]) {
                 let mut y = vec![0u32; 128];
                 let call = compare_indices(y.as_mut_slice().as_slice_mut_arg(), first, at, n, m, all);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })
-                    .expect("it runs");
+                rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config)).expect("it runs");
                 for (i, &found) in y.iter().enumerate() {
                     let (row, col) = (first + i as u64 / 16, at + i as u64 % 16);
                     let either = if all { n } else { m };
@@ -481,8 +480,7 @@ fn rows_have_limits() {
                     m,
                     all,
                 );
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config), ..Default::default() })
-                    .expect("it runs");
+                rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config)).expect("it runs");
                 for (i, &found) in y.iter().enumerate() {
                     let (limit, col) = (limits[i / 64], i as u64 % 64);
                     let v = if col < m && col < limit { i as f32 } else { -1.0 };

@@ -69,7 +69,7 @@ fn options_of_ranges_keep_the_meaning() {
         let (a, b) = (Matrix::new([m, k], k + pad, 1, number), Matrix::new([k, n], n + pad, 2, number));
         let run = |rt: &Runtime, config: &str| {
             let mut c = Matrix::new([m, n], n, 3, |x| x);
-            let options = LaunchOptions { config: Some(config), ..Default::default() };
+            let options = LaunchOptions::new().config(config);
             rt.launch_with(rt.stream(), carried_out(view!(a), view!(b), view_mut!(c)), &options)
                 .unwrap_or_else(|e| panic!("{config} {m} {n} {k}: {e}"));
             c.data

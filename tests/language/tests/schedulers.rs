@@ -153,7 +153,7 @@ macro_rules! check {
                     let mut owners = vec![u64::MAX; tiles[0] * tiles[1]];
                     let call =
                         kernels::$kernel(view!(a), view!(b), &bias[..], &mut owners[..], view_mut!(c), 2.0, -1.0);
-                    let options = LaunchOptions { config: Some(config.id), ..Default::default() };
+                    let options = LaunchOptions::new().config(config.id);
                     match rt.launch_with(rt.stream(), call, &options) {
                         Err(Error::CannotLaunch { why, .. }) => {
                             assert!(config.id.contains("arch=90") && n % 8 != 0, "{what}: {why}");

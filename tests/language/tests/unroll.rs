@@ -120,7 +120,7 @@ fn check<T: PartialEq + std::fmt::Debug>(
     run: impl Fn(&Runtime, &LaunchOptions) -> Result<Vec<T>, Error>,
 ) {
     for config in desc.configs {
-        let options = LaunchOptions { config: Some(config.id), ..Default::default() };
+        let options = LaunchOptions::new().config(config.id);
         let wanted = run(&Runtime::cpu(), &options).expect("the CPU runs it");
         let found = run(&Runtime::emulator(11), &options).unwrap_or_else(|e| panic!("{} {what}: {e}", config.id));
         assert!(found == wanted, "{} {what}: {found:?}, not {wanted:?}", config.id);

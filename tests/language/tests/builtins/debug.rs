@@ -25,7 +25,7 @@ fn assertions_name_their_line() {
         for (name, rt) in [("CPU", Runtime::cpu()), ("emulator", Runtime::emulator(3))] {
             let run = |x: &[i32]| {
                 let mut y = vec![0; n];
-                let options = tilewright::LaunchOptions { config: Some(config.id), ..Default::default() };
+                let options = tilewright::LaunchOptions::new().config(config.id);
                 rt.launch_with(rt.stream(), checked(x, &mut y[..]), &options).map(|()| y)
             };
             let mut x: Vec<i32> = (0..n as i32).map(|i| i % 5).collect();

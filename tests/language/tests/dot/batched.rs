@@ -172,7 +172,7 @@ fn check(
 ) {
     for config in desc.configs {
         for (sizes, pad) in SIZES.into_iter().flat_map(|s| [(s, 0), (s, 3), (s, 16)]) {
-            let options = LaunchOptions { config: Some(config.id), ..Default::default() };
+            let options = LaunchOptions::new().config(config.id);
             let emulator = Runtime::emulator_with(emulator::Options {
                 seed: 3,
                 forbid_bank_conflicts: strict && pad == 16,
@@ -206,7 +206,7 @@ pub(super) fn batch<T: Element>(
 macro_rules! by_views {
     ($kernel:ident, $t:ty, $of:expr, $strict:expr, $tolerance:expr) => {
         check(<($t,) as $kernel::Types>::DESC, $strict, $tolerance, |rt, options, [z, m, n, k], pad| {
-            let id = options.config.expect("set");
+            let id = options.get_config().expect("set");
             let flip = |name: &str, r: usize, c: usize| if id.contains(name) { [z, c, r] } else { [z, r, c] };
             let (a, a_dims, a_strides) = batch::<$t>(flip("TA=1", m, k), pad, 1, $of);
             let (b, b_dims, b_strides) = batch::<$t>(flip("TB=1", k, n), pad, 2, $of);

@@ -71,8 +71,7 @@ where
                     k,
                     0.5,
                 );
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
-                    .map(|()| (c.data, sums))
+                rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config.id)).map(|()| (c.data, sums))
             };
             let (wanted, wanted_sums) = run(&Runtime::cpu()).expect("the CPU runs it");
             for seed in [7, 8] {

@@ -165,7 +165,7 @@ fn check(
 ) {
     for config in desc.configs {
         for (sizes, pad) in SIZES.into_iter().flat_map(|s| [(s, 0), (s, 3), (s, 16)]) {
-            let options = LaunchOptions { config: Some(config.id), ..Default::default() };
+            let options = LaunchOptions::new().config(config.id);
             let strict = strict && pad == 16;
             let emulator = Runtime::emulator_with(emulator::Options {
                 seed: 5,
@@ -234,12 +234,12 @@ fn views<T: Element>(
 #[test]
 fn across_the_depth() {
     check(<(f32,) as crossed::Types>::DESC, true, |rt, options, sizes, pad| {
-        let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| x);
+        let (a, b, mut c) = views(options.get_config().expect("set"), sizes, pad, |x| x);
         rt.launch_with(rt.stream(), crossed::<f32>(view!(a), view!(b), view_mut!(c), sizes[2]), options)
             .map(|()| c.data)
     });
     check(crossed_bytes::DESCS[0], true, |rt, options, sizes, pad| {
-        let (a, b, mut c) = views(options.config.expect("set"), sizes, pad, |x| (x * 127.0) as i8);
+        let (a, b, mut c) = views(options.get_config().expect("set"), sizes, pad, |x| (x * 127.0) as i8);
         rt.launch_with(rt.stream(), crossed_bytes(view!(a), view!(b), view_mut!(c), sizes[2]), options).map(|()| c.data)
     });
 }

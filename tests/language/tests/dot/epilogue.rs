@@ -56,8 +56,7 @@ where
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n + pad, 3, of);
                 let call = joined::<T>(view!(a), view!(b), view!(old), view!(other), &bias[..], view_mut!(c), 0.5);
-                rt.launch_with(rt.stream(), call, &LaunchOptions { config: Some(config.id), ..Default::default() })
-                    .map(|()| c.data)
+                rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config.id)).map(|()| c.data)
             };
             let wanted = run(&Runtime::cpu()).expect("the CPU runs it");
             for seed in [7, 8] {
@@ -189,7 +188,7 @@ fn transposed_products() {
                 rt.launch_with(
                     rt.stream(),
                     turned(view!(a), view!(b), view_mut!(c)),
-                    &LaunchOptions { config: Some(config.id), ..Default::default() },
+                    &LaunchOptions::new().config(config.id),
                 )
                 .unwrap_or_else(|e| panic!("{}: {e}", config.id));
                 c.data

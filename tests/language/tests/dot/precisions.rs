@@ -86,7 +86,7 @@ fn products_of_f64() {
                 let (a, b) = (Buffer::from_slice(&rt, &a)?, Buffer::from_slice(&rt, &b)?);
                 let mut c = Buffer::<f64>::zeros(&rt, m * n)?;
                 let call = doubles(a.view([m, k])?, b.view(shape)?, c.view_mut([m, n])?);
-                let options = LaunchOptions { config: Some(config), ..Default::default() };
+                let options = LaunchOptions::new().config(config);
                 rt.launch_with(rt.stream(), call, &options)?;
                 c.to_vec()
             };

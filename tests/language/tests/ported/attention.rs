@@ -91,7 +91,7 @@ fn attention_over_pages() {
     let query = values(4 * D, 1, of);
     let (keys, items) = (values(28 * 16 * D, 2, of), values(28 * 16 * D, 3, of));
     let run = |rt: &Runtime, options: &LaunchOptions| -> Result<_, Error> {
-        let config = options.config.expect("one");
+        let config = options.get_config().expect("one");
         let parts = if config.contains("PARTS=1") { 1 } else { 3 };
         let (q, table) = (Buffer::from_slice(rt, &query)?, Buffer::from_slice(rt, &pages)?);
         let (mut sums, mut bests, mut weights) = (vec![0.0; 4 * parts * D], vec![0.0; 4 * parts], vec![0.0; 4 * parts]);
@@ -108,10 +108,8 @@ fn attention_over_pages() {
         );
         rt.launch_with(rt.stream(), call, options)?;
         let mut y = Buffer::<f16>::zeros(rt, 4 * D)?;
-        let merge = LaunchOptions {
-            config: Some(if parts == 1 { "D=32,PARTS=1,warps=1" } else { "D=32,PARTS=3,warps=1" }),
-            ..Default::default()
-        };
+        let merge =
+            LaunchOptions::new().config(if parts == 1 { "D=32,PARTS=1,warps=1" } else { "D=32,PARTS=3,warps=1" });
         rt.launch_with(rt.stream(), kernels::merge(&sums, &bests, &weights, y.view_mut([4, D])?), &merge)?;
         y.to_vec()
     };

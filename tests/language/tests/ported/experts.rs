@@ -65,7 +65,7 @@ fn tokens_of_each_expert_are_side_by_side() {
         rt.launch(kernels::align(&of, &mut next, &mut tokens))?;
         Ok((experts, of, begins, next, tokens))
     };
-    let of_config = |options: &LaunchOptions| if options.config.expect("one").contains("=8,") { 8 } else { 64 };
+    let of_config = |options: &LaunchOptions| if options.get_config().expect("one").contains("=8,") { 8 } else { 64 };
     everywhere(
         kernels::places::DESCS[0],
         |rt, options| run(of_config(options), rt, options),
@@ -89,7 +89,7 @@ fn the_best_experts() {
     let (rows, experts) = (9, 16);
     let x: Vec<f32> = (0..rows * experts).map(|i| ((i * 29 + i / 16) % 47) as f32 / 8.0).collect();
     let run = |rt: &Runtime, options: &LaunchOptions| {
-        let k = if options.config.expect("one").contains("K=2") { 2 } else { 4 };
+        let k = if options.get_config().expect("one").contains("K=2") { 2 } else { 4 };
         let x = tilewright::Buffer::from_slice(rt, &x)?;
         let mut weights = tilewright::Buffer::<f32>::zeros(rt, rows * k)?;
         let mut chosen = tilewright::Buffer::<i32>::zeros(rt, rows * k)?;

@@ -189,7 +189,7 @@ fn rotary_positions() {
         let half = [m, d / 2];
         let call = kernels::rotary(x.view([m, d])?, cos.view(half)?, sin.view(half)?, y.view_mut([m, d])?);
         rt.launch_with(rt.stream(), call, options)?;
-        Ok((options.config.expect("one").contains("INTERLEAVED=true"), y.to_vec()?))
+        Ok((options.get_config().expect("one").contains("INTERLEAVED=true"), y.to_vec()?))
     };
     everywhere(kernels::rotary::DESCS[0], run, |(interleaved, y), what| {
         for row in 0..m {

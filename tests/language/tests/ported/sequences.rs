@@ -95,7 +95,7 @@ fn a_selective_state_space() {
             let [x, step, a, b, c] = buffers;
             let (x, step, a, b, c) = (x?, step?, a?, b?, c?);
             let mut y = Buffer::<f32>::zeros(rt, channels * n)?;
-            if options.config.expect("one").contains(&format!("STATE={state},")) {
+            if options.get_config().expect("one").contains(&format!("STATE={state},")) {
                 let (time, of_channels) = ([channels, n], [channels, state]);
                 let call = kernels::selective_scan(
                     x.view(time)?,
