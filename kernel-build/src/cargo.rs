@@ -50,6 +50,11 @@ impl Settings {
         dependencies.iter().for_each(|d| println!("cargo::rerun-if-changed={}", d.sources.display()));
         let (outcome, remarks) = match self.sources(&crate_dir, &dependencies) {
             Ok(sources) => {
+                let misspellings = sources.misspellings(&crate_dir);
+                if !misspellings.is_empty() {
+                    misspellings.iter().for_each(|m| println!("cargo::error={}", one_line(m)));
+                    return;
+                }
                 // A package without the key says it to nobody.
                 if let (Ok(package), Some(_)) =
                     (std::env::var("CARGO_PKG_NAME"), std::env::var_os("CARGO_MANIFEST_LINKS"))

@@ -55,6 +55,17 @@ impl Sources {
         &self.files
     }
 
+    /// The files that are no Rust because of a spelling of Python in a kernel: their places below a folder, and the
+    /// spelling that kernels have. `rustc` would report its own error first, with a wrong suggestion, then the macro.
+    pub fn misspellings(&self, folder: &Path) -> Vec<String> {
+        let of = |f: &SourceFile| {
+            let m = tilewright_compiler::misspelling(&f.text)?;
+            let file = f.path.strip_prefix(folder).unwrap_or(&f.path);
+            Some(format!("{}:{}:{}: {}", file.display(), m.line, m.column, m.message))
+        };
+        self.files.iter().filter_map(of).collect()
+    }
+
     /// The files that have kernels, in their order.
     pub fn with_kernels(&self) -> Vec<&SourceFile> {
         self.files.iter().filter(|f| f.has(KERNEL)).collect()
@@ -63,4 +74,29 @@ impl Sources {
 
 fn in_file(path: &Path, e: &io::Error) -> io::Error {
     io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subscript_of_python_is_one_message_with_its_cure() {
+        let dir = std::env::temp_dir().join(format!("tile-sources-test-{}", std::process::id()));
+        fs::create_dir_all(dir.join("src")).unwrap();
+        let files = ["wrong", "right", "no_kernel"].map(|name| dir.join(format!("src/{name}.rs")));
+        let kernel = |index: &str| {
+            format!(
+                "#[tile_kernel(grid = [1])]\nfn k(y: &mut [f32]) {{\n    let i = arange(8);\n    \
+                 store(y, i{index} + i[None, :], 1.0);\n}}\n"
+            )
+        };
+        fs::write(&files[0], kernel("[:, None]")).unwrap();
+        fs::write(&files[1], "#[tile_kernel(grid = [1])] fn k(y: &mut [f32]) { store(y, 0, 1.0); }").unwrap();
+        fs::write(&files[2], "fn main() { x[:, None] }").unwrap();
+        let found = Sources::read(&files).unwrap().misspellings(&dir);
+        fs::remove_dir_all(&dir).unwrap();
+        let cure = "tiles are not indexed: write `.expand(1)` instead of `[:, None]` [T0208]";
+        assert_eq!(found, [format!("src/wrong.rs:4:15: {cure}")]);
+    }
 }

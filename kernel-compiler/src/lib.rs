@@ -47,6 +47,7 @@ pub use front::source::Source;
 pub use front::{infer, library, module, parse};
 pub use select::names;
 pub use show::{InstanceNames, instance, show};
+pub use unparsed::{Misspelling, misspelling};
 pub use variant::{MmaPath, Variant, Width};
 
 /// The lowered code of every kernel in a file. Functions with mistakes are left out: the macro reports them at

@@ -3,7 +3,7 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics, syn_error_to_tokens};
 use crate::emit::host;
-use crate::front::source::default_facade;
+use crate::front::source::{KERNEL, LIBRARY, MODULE, default_facade};
 use crate::front::{parse, suggest};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -30,6 +30,47 @@ pub fn module(item: TokenStream, e: syn::Error) -> (TokenStream, Option<TokenStr
         Ok(module) => (errors, Some(module)),
         Err(_) if !errors.is_empty() => (errors, None),
         Err(_) => (syn_error_to_tokens(e), None),
+    }
+}
+
+/// A spelling of Python in a kernel, because of which a file is no Rust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misspelling {
+    /// From 1.
+    pub line: usize,
+    /// From 1.
+    pub column: usize,
+    /// The spelling that kernels have, with the code of the message.
+    pub message: String,
+}
+
+/// The first syntax error of a file, if it is a spelling of Python in a kernel or in a module of kernels.
+pub fn misspelling(text: &str) -> Option<Misspelling> {
+    let error = syn::parse_file(text).err()?.span().start();
+    let d = Diagnostics::default();
+    in_kernels(text.parse().ok()?, &d);
+    let found = d.take().into_iter().find(|d| d.span.first.start() <= error && error < d.span.last.end())?;
+    let start = found.span.first.start();
+    Some(Misspelling { line: start.line, column: start.column + 1, message: found.to_string() })
+}
+
+/// Finds the spellings of Python below an attribute of the compiler.
+fn in_kernels(tokens: TokenStream, d: &Diagnostics) {
+    let names = |g: &proc_macro2::Group| {
+        let is = |t| matches!(t, TokenTree::Ident(i) if [KERNEL, MODULE, LIBRARY].iter().any(|name| i == name));
+        g.stream().into_iter().any(is)
+    };
+    let (mut kernel, mut after_hash) = (false, false);
+    for t in tokens {
+        if let TokenTree::Group(g) = &t {
+            match g.delimiter() {
+                Delimiter::Bracket if after_hash => kernel |= names(g),
+                Delimiter::Brace if std::mem::take(&mut kernel) => find(g.stream(), d),
+                Delimiter::Brace => in_kernels(g.stream(), d),
+                _ => {}
+            }
+        }
+        after_hash = matches!(&t, TokenTree::Punct(p) if p.as_char() == '#');
     }
 }
 
@@ -145,6 +186,22 @@ mod tests {
         assert_eq!(messages("{ (i + j)[None, :, None] }"), expand(".expand(0).expand(2)", "None, :, None"));
         assert_eq!(messages("x[1:5] + y[i, j]"), [suggest::INDEX; 2]);
         assert_eq!(messages("tl.where(c, a, b)"), ["`where` is a keyword of Rust: write `where_(c, a, b)`"]);
+    }
+
+    #[test]
+    fn files_that_python_keeps_from_being_rust() {
+        let file = |body: &str| {
+            let text = format!("mod m {{\n#[tile_kernel(grid = [1])]\nfn k(y: &mut [f32]) {{\n    {body}\n}}\n}}\n");
+            misspelling(&text).map(|m| (m.line, m.column, m.message))
+        };
+        let expand =
+            |cure: &str, of: &str| format!("tiles are not indexed: write `{cure}` instead of `[{of}]` [T0208]");
+        assert_eq!(file("let o = i[:, None];"), Some((4, 14, expand(".expand(1)", ":, None"))));
+        assert_eq!(file("let (a, o) = (x, i[None, :] * 4);"), Some((4, 23, expand(".expand(0)", "None, :"))));
+        // Other mistakes, and files that parse, are for the macro.
+        assert_eq!(file("let i = ; let o = i[:, None];"), None);
+        assert_eq!(file("let o = i.expand(1);"), None);
+        assert_eq!(misspelling("fn f() { x[1:2] } #[tile_kernel(grid = [1])] fn k() {}"), None);
     }
 
     #[test]
