@@ -9,10 +9,13 @@ use tilewright_runtime::{Error, Result};
 /// An operation of [`tilewright_ops`].
 #[derive(Clone, Copy)]
 pub struct Operation {
+    /// Its name on the command line, that of its function.
     pub name: &'static str,
+    /// What it computes, in a line.
     pub about: &'static str,
     /// What the numbers of a size are, as in `rows`, `cols`.
     pub axes: &'static [&'static str],
+    /// The element types that it takes.
     pub dtypes: &'static [DType],
     /// A size worth timing, also the demo's.
     pub large: &'static [u64],

@@ -5,10 +5,12 @@
 pub struct Rng(u64);
 
 impl Rng {
+    /// A generator whose numbers depend on the seed alone.
     pub fn new(seed: u64) -> Self {
         Rng(seed)
     }
 
+    /// The next number, from the whole range.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -23,6 +25,7 @@ impl Rng {
         low + unit * (high - low)
     }
 
+    /// A number in `0..n`; 0 where `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
@@ -55,6 +58,7 @@ pub fn ints(rng: &mut Rng, n: usize) -> Vec<i32> {
     (0..n).map(|_| rng.next_u64() as i32).collect()
 }
 
+/// `n` bytes from the whole range.
 pub fn bytes(rng: &mut Rng, n: usize) -> Vec<u8> {
     (0..n).map(|_| rng.next_u64() as u8).collect()
 }

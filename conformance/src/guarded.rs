@@ -30,10 +30,12 @@ impl<T: Element + PartialEq> Guarded<T> {
         Self::new(rt, &vec![poison; len], poison, odd)
     }
 
+    /// The array without its guards.
     pub fn get(&self) -> Result<SliceArg<'_, T>> {
         self.buffer.slice(self.start..self.start + self.len)
     }
 
+    /// The array without its guards, to be written.
     pub fn get_mut(&mut self) -> Result<SliceMutArg<'_, T>> {
         self.buffer.slice_mut(self.start..self.start + self.len)
     }

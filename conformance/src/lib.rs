@@ -1,5 +1,6 @@
 //! The conformance suite: every operation, dtype and configuration against a reference of its own, on any backend.
 //! `tile check` and the tests run it; benchmarks and the demo use its data and its checks.
+#![warn(missing_docs)]
 
 mod catalog;
 pub mod data;
@@ -33,24 +34,32 @@ use tilewright_runtime::{Error, Result};
 pub struct Options {
     /// One operation, or all.
     pub operation: Option<String>,
+    /// The seed of inputs.
     pub seed: u64,
+    /// The sizes and the inputs that are checked.
     pub scope: Scope,
 }
 
 /// One result. `cases` of the same operation, dtype and configuration are one row, for the worst of its sizes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// The name of the operation.
     pub op: &'static str,
+    /// The name of the element type.
     pub dtype: &'static str,
     /// `auto` for the operation as users call it, else the kernel and its configuration.
     pub config: String,
+    /// Problems that were checked.
     pub cases: usize,
     /// Those among the cases whose inputs are rows of the table of edge values.
     pub edge_cases: usize,
     /// The size with the largest error relative to its tolerance.
     pub size: Vec<u64>,
+    /// The largest error of that size, in the measure of `tolerance`.
     pub max_error: f64,
+    /// The largest error that passes.
     pub tolerance: f64,
+    /// Whether every case passed.
     pub pass: bool,
     /// Why it failed; empty when it passed.
     pub note: String,
@@ -63,7 +72,9 @@ pub struct Row {
 /// What one row checks: an operation in one dtype, as users call it or with one configuration.
 #[derive(Clone, Copy)]
 pub struct Subject {
+    /// The operation.
     pub operation: &'static Operation,
+    /// Its element type.
     pub dtype: DType,
     /// None for the operation as users call it.
     pub config: Option<(&'static KernelDesc, &'static ConfigDesc)>,

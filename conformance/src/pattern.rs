@@ -6,6 +6,7 @@ use tilewright_core::{Element, bf16, f8e4m3, f8e5m2, f16};
 pub trait Pattern: Element {
     /// The element of these bits. Higher bits than those of the type are ignored.
     fn from_bits(bits: u32) -> Self;
+    /// The bits of the element; those beyond the type are 0.
     fn bits(self) -> u32;
     /// The number that the bits stand for.
     fn number(self) -> f64;
@@ -33,11 +34,13 @@ patterns! {
 pub struct Output {
     /// The name of the parameter.
     pub name: &'static str,
+    /// The bits of each element.
     pub bits: Vec<u32>,
     number: fn(u32) -> f64,
 }
 
 impl Output {
+    /// The output of a parameter.
     pub fn of<T: Pattern>(name: &'static str, elements: &[T]) -> Output {
         Output { name, bits: elements.iter().map(|v| v.bits()).collect(), number: |b| T::from_bits(b).number() }
     }

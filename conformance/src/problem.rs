@@ -10,9 +10,11 @@ use tilewright_runtime::Result;
 /// What to prepare.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// The element type of the operation.
     pub dtype: DType,
     /// One number per axis of the operation.
     pub size: Vec<u64>,
+    /// The seed of random inputs.
     pub seed: u64,
     /// Arrays start one element past a 16-byte boundary.
     pub odd: bool,
@@ -63,11 +65,13 @@ impl Setup {
 pub struct Work {
     /// Bytes read plus written, each array once.
     pub bytes: u64,
+    /// Floating-point operations; a multiply-add counts as two.
     pub flops: u64,
 }
 
 /// An operation with its data on a device.
 pub trait Problem {
+    /// The work of one launch.
     fn work(&self) -> Work;
     /// Enqueues the operation once. May be called again; in-place operations then work on their own result.
     fn launch(&mut self, on: &ExecOptions) -> Result<()>;

@@ -2,10 +2,12 @@
 
 use tilewright_core::cpu::parallel_map;
 
+/// `max(x, 0)`; a NaN stays.
 pub fn relu(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
 }
 
+/// `x`, or `slope * x` where that is negative; a NaN stays.
 pub fn leaky_relu(x: f64, slope: f64) -> f64 {
     if x < 0.0 { slope * x } else { x }
 }
@@ -36,6 +38,7 @@ pub fn sum(x: &[f32]) -> (f64, f64) {
     (if s.is_finite() { s + lost } else { s }, magnitude)
 }
 
+/// The softmax of one row.
 pub fn softmax(x: &[f32]) -> Vec<f64> {
     let max = x.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v as f64));
     let e: Vec<f64> = x.iter().map(|&v| (v as f64 - max).exp()).collect();
@@ -95,6 +98,7 @@ pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec
     out
 }
 
+/// The transpose of a `rows x cols` matrix.
 pub fn transpose<T: Copy + Send + Sync>(x: &[T], rows: usize, cols: usize) -> Vec<T> {
     parallel_map(rows * cols, |i| x[(i % rows) * cols + i / rows])
 }

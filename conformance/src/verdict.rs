@@ -6,12 +6,14 @@ pub struct Verdict {
     /// The largest error, in the measure that `tolerance` bounds. Infinite where a NaN or an infinity is missing or
     /// misplaced, or an exact result differs.
     pub error: f64,
+    /// The largest error that passes.
     pub tolerance: f64,
     /// The first element beyond the tolerance: index, found, wanted.
     pub first: Option<(usize, f64, f64)>,
 }
 
 impl Verdict {
+    /// Whether every element is within the tolerance.
     pub fn passed(&self) -> bool {
         self.first.is_none()
     }

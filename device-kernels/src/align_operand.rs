@@ -2,6 +2,7 @@
 
 use tilewright_macros::tile_module;
 
+/// The copies of a matrix, as it is and transposed.
 #[tile_module]
 pub mod copies {
     /// The tile of `y` that block `at` has.

@@ -7,6 +7,7 @@ use tilewright_macros::tile_module;
 // addresses. Unrolled over Q values of q they merge, and B * Q multiply-adds take B + Q - 1 coalesced loads of x and
 // Q uniform loads of w. What the last, incomplete group leaves is done tap by tap: a zero tap in its place would turn
 // an infinite signal value into NaN.
+/// The convolution, with checked and unchecked loads.
 #[tile_module]
 pub mod convolution {
     /// The sums of a program's outputs `o`. With CHECKED of 0 every read is inside.

@@ -5,6 +5,7 @@ use tilewright_macros::tile_module;
 
 pub use programs::*;
 
+/// The count of equal elements of a matrix.
 #[tile_module(use crate::library::partials)]
 pub mod programs {
     #[tile_kernel(

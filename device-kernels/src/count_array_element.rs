@@ -4,6 +4,7 @@ use tilewright_macros::tile_module;
 
 pub use programs::*;
 
+/// The count of equal elements of an array.
 #[tile_module(use crate::library::partials)]
 pub mod programs {
     #[tile_kernel(

@@ -4,6 +4,7 @@ use tilewright_macros::tile_module;
 
 pub use programs::*;
 
+/// The dot product of two arrays.
 #[tile_module(use crate::library::partials)]
 pub mod programs {
     #[tile_kernel(

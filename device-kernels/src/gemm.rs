@@ -2,6 +2,7 @@
 
 use tilewright_macros::tile_module;
 
+/// Scaled products, by each scheduler.
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod scaled {
     /// `old` is `c` itself: each program reads the elements that it writes. The compiler copies a tile of `old` ahead

@@ -6,6 +6,7 @@
 
 use tilewright_macros::tile_module;
 
+/// Products of two matrices, by each type, operand order and scheduler.
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod products {
     /// How operands are multiplied and summed.

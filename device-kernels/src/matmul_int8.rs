@@ -8,6 +8,7 @@
 
 use tilewright_macros::tile_module;
 
+/// Products whose operands and results are quantized.
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod quantized {
     /// A tile `[R, C]` of the result at row `r` and column `s`, from the sums of products. A missing row or column sum

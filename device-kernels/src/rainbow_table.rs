@@ -2,6 +2,7 @@
 
 use tilewright_macros::tile_module;
 
+/// The hash of each value.
 #[tile_module]
 pub mod rainbow {
     const BASIS: u32 = 2_166_136_261;

@@ -4,6 +4,7 @@ use tilewright_macros::tile_module;
 
 pub use programs::*;
 
+/// The sum of an array.
 #[tile_module(use crate::library::partials)]
 pub mod programs {
     // Each program sums every num_programs-th block. With EVICT_FIRST the blocks are evicted from the L2 cache first.

@@ -11,6 +11,7 @@ use tilewright_macros::tile_module;
 
 pub use whole::*;
 
+/// The kernels of both launches.
 #[tile_module]
 pub mod whole {
     // A literal: kernels know no other constants.

@@ -9,6 +9,7 @@ use tilewright_macros::tile_module;
 
 pub use rows::*;
 
+/// The kernels for narrow, middle and wide rows.
 #[tile_module]
 pub mod rows {
     // A literal: kernels know no other constants.

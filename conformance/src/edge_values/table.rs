@@ -60,6 +60,7 @@ pub struct EdgeRow {
     dtype: String,
     /// Inputs in a few words.
     pub name: String,
+    /// One number for each axis of the operation.
     pub size: Vec<u64>,
     inputs: Arrays,
     scalars: BTreeMap<String, Elements>,
@@ -93,6 +94,7 @@ pub(super) static TABLE: LazyLock<Table> =
     LazyLock::new(|| serde_json::from_str(include_str!("table.json")).expect("a test reads the table"));
 
 impl EdgeRow {
+    /// Whether it is a row of this operation in this dtype.
     pub fn is_of(&self, operation: &str, dtype: DType) -> bool {
         self.dtype == dtype.name() && self.ops.iter().any(|o| o == operation)
     }
@@ -122,6 +124,7 @@ impl EdgeRow {
         elements.iter().map(|e| self.only(name, e).map(T::from_bits)).collect()
     }
 
+    /// A scalar by its name.
     pub fn scalar<T: Pattern>(&self, name: &str) -> Result<T> {
         let elements = self.scalars.get(name).ok_or_else(|| self.lacks(name))?;
         let mut every = elements.iter();
