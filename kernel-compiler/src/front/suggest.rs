@@ -85,7 +85,7 @@ pub fn argument(name: &str) -> Option<&'static str> {
     Some(match name {
         "mask" => "a mask follows the access, `load(x, i).mask(m)`",
         "other" => "it follows the load, `load(x, i).mask(m).other(v)`",
-        "axis" | "dim" => "an axis is the last argument, `sum(x, 1)`",
+        "axis" | "dim" => "an axis is the last argument, as in `sum(x, 1)` and `program_id(0)`",
         "dtype" => "an element type is in `::<>`, `zeros::<f32>([M, N])`, `x.to::<f32>()`",
         "acc" => "an accumulator is the third argument, `dot(a, b, acc)`",
         "allow_tf32" | "input_precision" => "the precision follows the product, `dot(a, b, acc).tf32()`",

@@ -546,13 +546,14 @@ impl<'a> Infer<'a> {
         let fits = found.is_empty()
             || (found.len() == shape.len() && found.iter().zip(shape).all(|(&a, &b)| a == b || a == 1));
         if !fits {
-            return self.error(
-                Code::ShapeMismatch,
-                span,
-                format!(
-                    "{what} of shape {found:?} does not fit {shape:?}: extents must be equal, or 1 to be broadcast"
-                ),
-            );
+            // One element, as of `argmax(row, 1)`.
+            let cure = if shape.is_empty() && found[..] == [1] {
+                "write the index as a tile of one element, `i + arange(1)`"
+            } else {
+                "extents must be equal, or 1 to be broadcast"
+            };
+            let why = format!("{what} of shape {found:?} does not fit {shape:?}: {cure}");
+            return self.error(Code::ShapeMismatch, span, why);
         }
         Ok(self.broadcast(v, shape, span))
     }
