@@ -213,6 +213,7 @@ impl Codegen<'_> {
     fn scalar_ok(&self, place: &Address, mask: Option<Value>) -> Expr {
         let index = self.as_u64(place.index, place.index.into());
         let inside = self.end(place).map(|end| index.less(end).group());
+        let mask = mask.filter(|_| !planted!("scalar-mask-dropped"));
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
@@ -357,11 +358,11 @@ impl Codegen<'_> {
         let mut regs = Regs::of(v);
         let free = layout.free_mask();
         let copies = if self.in_one_warp { free.threads & LANES } else { free.threads };
-        if used && (copies != 0 || free.regs != 0) {
+        if used && (copies != 0 || free.regs != 0) && !planted!("atomic-copies-get-nothing") {
             // One copy executed the atomic. It gives the old value to the others.
             regs = self.broadcast_copies(&regs, f.ty(v).dtype, &layout, site);
         }
-        if after {
+        if after && !planted!("acquire-without-barrier") {
             self.barrier(site);
         }
         self.at_hand(v, layout, regs);

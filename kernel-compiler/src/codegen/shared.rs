@@ -63,6 +63,7 @@ impl Codegen<'_> {
         site: u32,
     ) -> (Vec<Stmt>, Expr) {
         let load = call!(Device::SharedLoad; [dtype, 1u32, 1u32]; any(offset(addr)), any(ok.clone()), site).element(0);
+        let other = other.filter(|_| !planted!("shared-scalar-without-other"));
         let Some(other) = other else { return (vec![], load) };
         let loaded = self.fresh();
         (vec![Stmt::define(loaded, dtype.into(), load)], Expr::when(ok, loaded, other))

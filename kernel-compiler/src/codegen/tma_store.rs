@@ -247,7 +247,8 @@ impl Codegen<'_> {
         let in_chunk = (((in_columns + cols.clone()).group() * size) ^ swizzle).group();
         let (last_row, last_col) = of(regs - 1);
         let both = |row: Expr, col: Expr| row.less(below).group() & col.less(left).group();
-        let full = if vec > 1 { both(from() + last_row, last_col.into()) } else { false.into() };
+        let last_row = if planted!("tile-store-full-by-the-first-round") { last_row.into() } else { from() + last_row };
+        let full = if vec > 1 { both(last_row, last_col.into()) } else { false.into() };
         let from_chunk = buffer.clone() + (of_warp() + row()).group() * ROW + in_chunk;
         let loaded = call!(Device::SharedLoad; [t, regs, vec]; of_r(from_chunk), any(true), site);
         let bytes_down = (from() + rows.clone()).group().cast(Ty::U64).group().wrapping_mul(pitch.wrapping_mul(size));

@@ -61,7 +61,8 @@ impl Codegen<'_> {
         let unsigned = Ty::from(unsigned(dtype));
         let n = n - usize::from(planted!("unroll-one-iteration-too-many"));
         let (reach, hi) = (Name::Reach(*iv), || Expr::from(*hi));
-        let furthest = Expr::from(*step).cast(unsigned.clone()).group().method(Method::SaturatingMul, n - 1);
+        let times = if planted!("unroll-reach-wraps") { Method::WrappingMul } else { Method::SaturatingMul };
+        let furthest = Expr::from(*step).cast(unsigned.clone()).group().method(times, n - 1);
         self.line(Stmt::bind(reach, furthest));
         let left = hi().cast(unsigned.clone()).group().method(Method::WrappingSub, Expr::from(i).cast(unsigned));
         let whole = Expr::from(i).less(hi()).and_then(left.greater(reach));

@@ -336,7 +336,7 @@ struct Slice<'a> {
 impl<'a> Slice<'a> {
     fn new(f: &'a Func, iv: Value, body: &'a [Stmt]) -> Self {
         let inside = values(body).chain([iv]).collect();
-        let always = |s: &Stmt| body.iter().any(|t| t.id == s.id);
+        let always = |s: &Stmt| body.iter().any(|t| t.id == s.id) || planted!("cp-async-of-a-place-moved-now-and-then");
         let assigned = walk(body)
             .filter_map(|s| if let StmtKind::Assign(var, v) = &s.kind { Some((*var, *v, always(s))) } else { None })
             .collect();

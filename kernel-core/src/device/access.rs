@@ -202,7 +202,7 @@ pub unsafe fn shared_load<T: Mem, const R: usize, const V: usize>(
         // SAFETY: allowed offsets lie in the program's shared memory. The registers of the group are below R, of which
         // V is a divisor.
         unsafe {
-            if all::<V>(&ok, g) {
+            if all::<V>(&ok, g) || planted!("device-shared-load-by-first") && ok(g) {
                 load_group::<Shared, T, V, false>(&addr, g, regs, 0, call);
             } else {
                 let mut k = g;
@@ -264,7 +264,8 @@ unsafe fn load_groups_if<S: Space, T: Mem, const R: usize, const V: usize, const
         let mut words: Words = [0; 4];
         let mut e = 0;
         while e < per_access {
-            mem::pack(&mut words, e, other(register(e)));
+            let from = if planted!("device-descending-other-ascends") { k + e } else { register(e) };
+            mem::pack(&mut words, e, other(from));
             e += 1;
         }
         // SAFETY: where the group is allowed its addresses are valid, and the lowest is aligned to the group.
@@ -313,7 +314,8 @@ unsafe fn store_groups_if<S: Space, T: Mem, const R: usize, const V: usize, cons
         let mut words: Words = [0; 4];
         let mut e = 0;
         while e < per_access {
-            mem::pack(&mut words, e, val(register(e)));
+            let from = if planted!("device-descending-store-ascends") { k + e } else { register(e) };
+            mem::pack(&mut words, e, val(from));
             e += 1;
         }
         // SAFETY: where the group is allowed its addresses may be written, and the lowest is aligned to the group.
@@ -418,7 +420,7 @@ unsafe fn store_groups<S: Space, T: Mem, const R: usize, const V: usize, const R
     let per_access = bytes / T::BYTES;
     let mut g = 0;
     while g < R {
-        if V > 1 && all::<V>(&ok, g) {
+        if V > 1 && (all::<V>(&ok, g) || planted!("device-shared-store-by-first") && ok(g)) {
             let lowest = addr(if REV { g + V - 1 } else { g });
             let mut k = 0;
             while k < V {

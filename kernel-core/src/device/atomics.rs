@@ -39,6 +39,7 @@ pub unsafe fn atomic_cas<T: Mem, const R: usize>(
     relaxed: bool,
     site: u32,
 ) -> [T; R] {
+    let ok = |r| ok(r) || planted!("device-atomic-cas-unmasked");
     // SAFETY: an allowed address is valid, writable and aligned, by this function's contract.
     each(|r| if ok(r) { unsafe { hw::atomic_cas(addr(r), expected(r), new(r), relaxed, site) } } else { T::ZERO })
 }
@@ -93,6 +94,7 @@ pub unsafe fn shared_atomic_cas<T: Mem, const R: usize>(
     new: impl Fn(usize) -> T,
     site: u32,
 ) -> [T; R] {
+    let ok = |r| ok(r) || planted!("device-shared-atomic-cas-unmasked");
     // SAFETY: an allowed offset lies in the program's shared memory, aligned, by this function's contract.
     each(|r| if ok(r) { unsafe { hw::shared_atomic_cas(off(r), expected(r), new(r), site) } } else { T::ZERO })
 }

@@ -92,6 +92,7 @@ pub(super) fn widened<A: Mem>(word: u32) -> [u32; 2] {
         let small = (x & 0x8000_8000) | ((x & 0x7F00_7F00) >> 1);
         let times = |h: u32| F16::mul(F16(h as u16), F16(0x5C00)).0 as u32;
         let no_number = (((x & 0x7F00_7F00) >> 8) + 0x0001_0001) & 0x0080_0080;
+        let no_number = if planted!("device-e4m3-nan-is-480") { 0 } else { no_number };
         times(small & 0xFFFF) | (times(small >> 16) << 16) | ((no_number << 8) - (no_number << 2))
     })
 }

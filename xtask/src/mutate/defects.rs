@@ -41,6 +41,10 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "passes/cluster/exchange.rs",
+        &[("cluster-index-in-its-part", "the index of the greatest is counted from the begin of its block's part")],
+    ),
+    (
         "codegen/cluster.rs",
         &[
             ("cluster-begins-unawaited", "a block stores to another that may not have begun"),
@@ -55,6 +59,12 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("pipeline-dots-repeats-the-first", "the first iteration runs twice"),
         ],
     ),
+    (
+        "front/infer/view.rs",
+        &[("view-tile-ignores-its-mask", "a tile of a view is copied as a whole although a mask leaves out elements")],
+    ),
+    ("front/infer/reduce.rs", &[("sum-rounds-each-half", "sums of 16-bit floats are rounded at each addition")]),
+    ("front/infer/scan.rs", &[("scan-rounds-each-half", "scans of 16-bit floats are rounded at each step")]),
     ("front/infer/dot.rs", &[("bf16-parts-of-the-whole", "each bf16 part is rounded from the whole operand")]),
     (
         "front/infer/scaled.rs",
@@ -86,6 +96,10 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
                 "block-pointer-slice-length-not-asked",
                 "the launcher does not check that a masked matrix lies in its slice",
             ),
+            (
+                "block-pointer-ignores-a-condition",
+                "a mask's conditions that are no comparisons with extents are left out",
+            ),
             ("block-pointer-extents-swapped", "rows are limited by the columns' extent, and columns by the rows'"),
             ("block-pointer-begins-below-zero", "a block pointer may begin at a negative row or column"),
             ("block-pointer-mask-of-another-index", "a mask of any index gives the extent of a block pointer"),
@@ -106,6 +120,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("axis-info-lowest-of-descending", "the highest element of a descending run is taken for the lowest"),
             ("axis-info-rem-of-shifted", "runs stay whole under `%` wherever they begin"),
             ("axis-info-first-assignment-only", "a variable is what its first assignment says"),
+            ("axis-info-shift-by-a-bit-less", "a shift to the left is taken for one by a bit less"),
         ],
     ),
     ("analysis/launch_guards.rs", &[("launch-guards-any-address", "vectors are loaded from unaligned arrays")]),
@@ -135,6 +150,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("cp-async-late-stage-overwritten", "a stage is filled while the product before still reads it"),
             ("cp-async-ignores-other", "masked elements that are copied ahead are 0 instead of `.other(..)`"),
             ("cp-async-of-written-array", "an array that the kernel writes is copied ahead"),
+            ("cp-async-of-a-place-moved-now-and-then", "copies ahead leave out what a branch of the loop assigns"),
         ],
     ),
     (
@@ -191,6 +207,9 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("vector-bound-of-first", "a vector is allowed whose last element is outside"),
             ("access-key-ignores-copies", "what one thread stores others load without a barrier"),
             ("atomic-is-relaxed", "atomics neither acquire nor release"),
+            ("atomic-copies-get-nothing", "threads with copies of an element do not learn the old value"),
+            ("acquire-without-barrier", "a thread reads before the one that acquires has done so"),
+            ("scalar-mask-dropped", "masks of scalars are ignored"),
         ],
     ),
     (
@@ -201,6 +220,10 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("tma-store-chunk-overwritten", "a chunk is overwritten while it is copied out"),
             ("tma-store-without-proxy-fence", "a chunk is copied out before the copy sees it"),
             ("tile-store-beyond-extent", "a tile is stored beyond its block pointer's extents"),
+            (
+                "tile-store-full-by-the-first-round",
+                "rows beyond the extent are stored if those of the first round are inside",
+            ),
         ],
     ),
     (
@@ -219,6 +242,8 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("mask-less-or-equal-is-less", "`<=` is `<`"),
             ("mask-of-wrapped-index", "an index below 0 is compared as if it counted up"),
             ("mask-joined-by-larger-limit", "of mask and bound the larger limit counts"),
+            ("mask-of-signed-number", "an index that begins below 0 is compared as if it counted up"),
+            ("mask-of-rows-by-the-first-limit", "vectors of all rows go by the limit of the thread's first row"),
         ],
     ),
     (
@@ -252,6 +277,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("unroll-one-iteration-too-many", "a round begins with one iteration too few left"),
             ("unroll-goes-on-after-break", "the next copy of a body runs after `break`"),
             ("unroll-copies-share-keys", "accesses of two copies are taken for the same elements"),
+            ("unroll-reach-wraps", "a round of large steps begins behind the end of the range"),
         ],
     ),
     (
@@ -288,6 +314,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
                 "gather-from-the-first-register",
                 "a gather by shuffles takes the first register of a lane that has several",
             ),
+            ("gather-wraps-around", "a gather at an index outside of the tile gives an element"),
         ],
     ),
     (
@@ -301,7 +328,17 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("histogram-counts-what-is-outside", "an element that is in no bin counts in another one"),
         ],
     ),
-    ("codegen/shared.rs", &[("shared-arrays-overlap", "all shared arrays begin at the same byte")]),
+    (
+        "codegen/shared.rs",
+        &[
+            ("shared-arrays-overlap", "all shared arrays begin at the same byte"),
+            (
+                "shared-scalar-without-other",
+                "a scalar that is not loaded from a shared array is 0 whatever `.other(..)`",
+            ),
+        ],
+    ),
+    ("codegen/statements.rs", &[("padding-is-asserted", "an assertion asks the padding, too")]),
     ("codegen/scan.rs", &[("scan-counts-padding", "a scan in reverse begins with the padding")]),
     ("codegen/sort.rs", &[("topk-copies-differ", "copies of a key swap equal payloads, or leave them")]),
     (
@@ -328,6 +365,22 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
             ("device-descending-as-ascending", "a descending vector is not turned around"),
             ("device-cp-async-unmasked", "a copy of several bytes ignores its mask"),
             ("device-cp-async-mask-of-first", "a copy that is allowed in part goes by its first element"),
+            (
+                "device-descending-other-ascends",
+                "what a descending vector has where it is not loaded is not turned around",
+            ),
+            (
+                "device-descending-store-ascends",
+                "of descending vectors that a mask leaves out, the others are not turned around",
+            ),
+            (
+                "device-shared-load-by-first",
+                "a vector of a shared array is loaded as a whole if its first element is allowed",
+            ),
+            (
+                "device-shared-store-by-first",
+                "a vector of a shared array is stored as a whole if its first element is allowed",
+            ),
         ],
     ),
     (
@@ -352,6 +405,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
         &[
             ("device-tf32x3-is-tf32", "the parts that tf32 loses are not multiplied"),
             ("device-tf32-truncated", "f32 is cut off to tf32 instead of rounded"),
+            ("device-e4m3-nan-is-480", "a NaN of 8 bits is multiplied as a number"),
         ],
     ),
     (
@@ -361,6 +415,8 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
             ("device-atomic-is-relaxed", "atomics neither acquire nor release"),
             ("device-shared-atomic-unmasked", "additions to shared memory ignore their mask"),
             ("device-shared-array-atomic-unmasked", "atomics on shared arrays ignore their mask"),
+            ("device-atomic-cas-unmasked", "a compare-and-swap ignores its mask"),
+            ("device-shared-atomic-cas-unmasked", "a compare-and-swap on a shared array ignores its mask"),
         ],
     ),
     (

@@ -39,7 +39,8 @@ impl Infer<'_> {
         }
         let mut exclusive = self.exclusive(&tiles, c)?;
         // Halves are summed in f32, and each sum is rounded once.
-        let wide = if custom { None } else { self.widened(tiles[0], c.span) };
+        let halves = custom || planted!("scan-rounds-each-half");
+        let wide = if halves { None } else { self.widened(tiles[0], c.span) };
         if wide.is_some() {
             exclusive = exclusive.into_iter().filter_map(|v| self.widened(v, c.span)).collect();
         }

@@ -45,7 +45,8 @@ impl CtaPartition {
         let index = self.define(Op::ArgReduce { value, axis, largest }, ty.clone(), v, out);
         let start = self.start(extent, ty.dtype, v);
         let start = self.spread(start, &ty, v, out);
-        let index = self.define(Op::Binary(Binary::Add, index, start), ty.clone(), v, out);
+        let of_all = Op::Binary(Binary::Add, index, start);
+        let index = if planted!("cluster-index-in-its-part") { index } else { self.define(of_all, ty.clone(), v, out) };
 
         let (best, index) = (self.gather(best, v, out), self.gather(index, v, out));
         let gathered = self.f.ty(index).clone();
