@@ -249,3 +249,68 @@ fn every_warp_adds_its_elements_in_a_loop() {
         }
     }
 }
+
+/// Fewer elements than threads: all threads with a copy of an element get what one of them has found.
+#[tile_kernel(tune(N = [8, 64], warps = [1, 4]), grid = [1], emulate = all)]
+fn fewer_than_threads<const N: usize>(y: &mut [u32], z: &mut [u32]) {
+    let old = atomic_add(y, arange(N), 1);
+    store(z, arange(256), full([256], sum(old)));
+}
+
+#[test]
+fn all_copies_of_an_element_get_its_old_value() {
+    everywhere(
+        fewer_than_threads::DESCS[0],
+        |rt, options| {
+            let (mut y, mut z) = ((5..69).collect::<Vec<u32>>(), vec![0u32; 256]);
+            rt.launch_with(rt.stream(), fewer_than_threads(&mut y, &mut z), options).map(|()| (y, z))
+        },
+        |(y, z), title| {
+            let n: u32 = if title.contains("N=8,") { 8 } else { 64 };
+            assert!((0..64).all(|i| y[i as usize] == 5 + i + u32::from(i < n)), "{title}: {y:?}");
+            assert_eq!(z, vec![(5..5 + n).sum::<u32>(); 256], "{title}");
+        },
+    );
+}
+
+/// Compare-and-swap under a mask, in global memory and in an array of the program's own.
+#[tile_kernel(types(T = [u32, i64, f32]), tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn swapped_under_a_mask<T: Num>(x: &[T], y: &mut [T], z: &mut [T]) {
+    let i = arange(128);
+    let v = load(x, i);
+    store(z, i, atomic_cas(y, i, v, v + v).mask(i % 3 == 0));
+    let mut s = shared_array::<T>(128);
+    store(s, i, v);
+    store(z, 128 + i, atomic_cas(s, i, v, v + v).mask(i % 3 == 1));
+    store(z, 256 + i, load(s, i));
+}
+
+fn swapped_of<T: Number>()
+where
+    (T,): swapped_under_a_mask::Types,
+{
+    let x: Vec<T> = (0..128).map(|i| T::of(f64::from(i + 1))).collect();
+    let of =
+        |i: usize, part: usize, seen: f64, other: f64| T::of(x[i].number() * if i % 3 == part { seen } else { other });
+    let all = |part: usize, seen: f64, other: f64| (0..128).map(move |i| of(i, part, seen, other));
+    let after: Vec<T> = all(0, 2.0, 1.0).collect();
+    let found: Vec<T> = all(0, 1.0, 0.0).chain(all(1, 1.0, 0.0)).chain(all(1, 2.0, 1.0)).collect();
+    everywhere(
+        <(T,) as swapped_under_a_mask::Types>::DESC,
+        |rt, options| {
+            let (mut y, mut z) = (x.clone(), vec![T::of(9.0); 384]);
+            rt.launch_with(rt.stream(), swapped_under_a_mask::<T>(&x, &mut y, &mut z), options).map(|()| (y, z))
+        },
+        |(y, z), title| {
+            same(&y, &after, title);
+            same(&z, &found, title);
+        },
+    );
+}
+
+#[test]
+fn nothing_is_swapped_that_a_mask_leaves_out() {
+    swapped_of::<u32>();
+    swapped_of::<i64>();
+    swapped_of::<f32>();
+}

@@ -289,3 +289,93 @@ fn an_iteration_sees_what_the_one_before_has_stored() {
         }
     }
 }
+
+/// Descending vectors of which a mask leaves out whole ones: what they have instead, and where they are stored.
+#[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
+fn descending_under_a_mask<T: Num>(x: &[T], y: &mut [T], z: &mut [T], n: usize) {
+    let i = arange(128);
+    store(y, i, load(x, 127 - i).mask(i < n).other(load(x, 128 + i)));
+    store(z, 127 - i, load(x, i)).mask(i < n);
+}
+
+fn descending_of<T: Number>()
+where
+    (T,): descending_under_a_mask::Types,
+{
+    let x: Vec<T> = (0..256).map(|i| T::of(f64::from(i % 100 + 1))).collect();
+    for rt in backends() {
+        for n in [0usize, 4, 5, 64, 66, 124, 128] {
+            let (mut y, mut z) = (vec![T::of(0.0); 128], vec![T::of(0.0); 128]);
+            rt.launch(descending_under_a_mask::<T>(&x, &mut y, &mut z, n)).expect("it runs");
+            for i in 0..128 {
+                assert_eq!(y[i], if i < n { x[127 - i] } else { x[128 + i] }, "{i} of {n} on {}", rt.name());
+                assert_eq!(z[127 - i], if i < n { x[i] } else { T::of(0.0) }, "{i} of {n} on {}", rt.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn vectors_descend_under_masks() {
+    descending_of::<f32>();
+    descending_of::<u8>();
+}
+
+/// Indices that begin at a number with a sign: before the first element, or behind it.
+#[tile_kernel(tune(warps = [1, 2]), grid = [1], emulate = all)]
+fn from_a_signed_number(x: &[f32], y: &mut [f32], from: i32, n: usize) {
+    let i = from as usize + arange(128);
+    store(y, arange(128), load(x, i).mask(i < n).other(-1.0));
+    store(y, 128 + arange(128), load(x, i));
+}
+
+#[test]
+fn indices_may_begin_below_zero() {
+    let x: Vec<f32> = (0..128).map(|i| i as f32 + 1.0).collect();
+    for config in from_a_signed_number::DESCS[0].configs {
+        for rt in backends() {
+            for (from, n) in [(-2, 128), (-4, 100), (-70, 128), (-128, 128), (0, 77), (5, 128), (100, 120)] {
+                let mut y = vec![0.0f32; 256];
+                let options = tilewright_language_tests::run::with(config.id);
+                rt.launch_with(rt.stream(), from_a_signed_number(&x, &mut y, from, n as usize), &options)
+                    .unwrap_or_else(|e| panic!("{} {from}: {e}", config.id));
+                for (k, found) in y.iter().enumerate() {
+                    let (i, first) = (from + k as i32 % 128, k < 128);
+                    let (end, other) = if first { (n, -1.0) } else { (128, 0.0) };
+                    let wanted = if (0..end).contains(&i) { x[i as usize] } else { other };
+                    assert_eq!(*found, wanted, "{}: element {k} from {from} on {}", config.id, rt.name());
+                }
+            }
+        }
+    }
+}
+
+/// Indices that are shifted: every second element, and vectors that begin at every fourth.
+#[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
+fn shifted<T: Num>(x: &[T], y: &mut [T], n: usize) {
+    let i = arange(64);
+    store(y, i, load(x, i << 1));
+    store(y, 64 + i, load(x, (n << 2) + i));
+    store(y, 128 + i, load(x, (i << 3) + n));
+}
+
+fn shifted_of<T: Number>()
+where
+    (T,): shifted::Types,
+{
+    let x: Vec<T> = (0..600).map(|i| T::of(f64::from(i % 101))).collect();
+    for rt in backends() {
+        for n in [0usize, 1, 2, 4, 5, 16, 32] {
+            let mut y = vec![T::of(0.0); 192];
+            rt.launch(shifted::<T>(&x, &mut y, n)).unwrap_or_else(|e| panic!("{n}: {e}"));
+            let at = |k: usize| [2 * (k % 64), 4 * n + k % 64, 8 * (k % 64) + n][k / 64];
+            assert!((0..192).all(|k| y[k] == x[at(k)]), "{n} on {}: {y:?}", rt.name());
+        }
+    }
+}
+
+#[test]
+fn shifted_indices_are_no_runs() {
+    shifted_of::<f32>();
+    shifted_of::<u8>();
+}

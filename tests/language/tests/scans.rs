@@ -325,3 +325,43 @@ fn sums_are_carried_along() {
         |y, title| same(&y, &wanted, title),
     );
 }
+
+/// Sums of 16-bit floats are sums of f32, each of which is rounded once.
+#[tile_kernel(types(T = [f16, bf16]), tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn sums_of_halves<T: Float>(x: &[T], first: T, y: &mut [T]) {
+    let i = arange(1024);
+    let t = load(x, i);
+    store(y, i, cumsum(t, 0));
+    store(y, 1024 + i, cumsum(t, 0).reverse().exclusive(first));
+    store(y, 2048 + arange(4), sum(reshape(t, [4, 256]), 1));
+    store(y, 2052, sum(t));
+}
+
+fn halves_of<T: Number>()
+where
+    (T,): sums_of_halves::Types,
+{
+    // Multiples of 1/64: sums of f32 are exact.
+    let x: Vec<T> = (0..1024).map(|i| T::of(f64::from(i * 37 % 101) / 64.0)).collect();
+    let sum = |part: &[T], first: f64| T::of(first + part.iter().map(|x| x.number()).sum::<f64>());
+    let wanted: Vec<T> = (0..1024)
+        .map(|i| sum(&x[..=i], 0.0))
+        .chain((0..1024).map(|i| sum(&x[i + 1..], 0.5)))
+        .chain(x.chunks(256).map(|part| sum(part, 0.0)))
+        .chain([sum(&x, 0.0)])
+        .collect();
+    everywhere(
+        <(T,) as sums_of_halves::Types>::DESC,
+        |rt, options| {
+            let mut y = vec![T::default(); 2053];
+            rt.launch_with(rt.stream(), sums_of_halves::<T>(&x, T::of(0.5), &mut y), options).map(|()| y)
+        },
+        |y, title| same(&y, &wanted, title),
+    );
+}
+
+#[test]
+fn sums_of_halves_are_rounded_once() {
+    halves_of::<f16>();
+    halves_of::<bf16>();
+}

@@ -1,6 +1,7 @@
 //! Arrays in the shared memory of a program: any index, barriers where they are needed, zeros where they begin.
 
 use tilewright::{tile_kernel, tile_module};
+use tilewright_language_tests::everywhere::{Number, everywhere, same};
 use tilewright_language_tests::run::{backends, compared, with};
 
 /// Elements take other places; those outside of the array are dropped, and loaded as `other`.
@@ -186,4 +187,93 @@ atomics! {
     atomics_of_integers: i32;
     atomics_of_double_words: u64;
     atomics_of_floats: f32;
+}
+
+/// Vectors of which a part lies behind the end of an array, or is left out by a mask. Another array follows.
+#[tile_kernel(types(T = [f32, f16, u8]), tune(warps = [1, 2]), grid = [1], emulate = all)]
+fn parts_of_vectors<T: Num>(x: &[T], y: &mut [T], stored: usize, loaded: usize) {
+    let i = arange(256);
+    let mut s = shared_array::<T>(199);
+    let mut t = shared_array::<T>(256);
+    store(t, i, load(x, 256 + i));
+    store(s, i, load(x, i)).mask(i < stored);
+    store(y, i, load(s, i));
+    store(y, 256 + i, load(s, i).mask(i < loaded));
+    store(y, 512 + i, load(t, i));
+}
+
+fn parts_of<T: Number>()
+where
+    (T,): parts_of_vectors::Types,
+{
+    let x: Vec<T> = (0..512).map(|i| T::of(f64::from(i % 100 + 1))).collect();
+    for (stored, loaded) in [(0usize, 9usize), (150, 101), (197, 198), (256, 256), (201, 3)] {
+        let up_to = |n: usize| (0..256).map(move |i| i < n.min(stored).min(199));
+        let held = |n: usize| up_to(n).zip(&x).map(|(is_held, &x)| if is_held { x } else { T::of(0.0) });
+        let wanted: Vec<T> = held(256).chain(held(loaded)).chain(x[256..].iter().copied()).collect();
+        everywhere(
+            <(T,) as parts_of_vectors::Types>::DESC,
+            |rt, options| {
+                let mut y = vec![T::of(101.0); 768];
+                let call = parts_of_vectors::<T>(&x, &mut y, stored, loaded);
+                rt.launch_with(rt.stream(), call, options).map(|()| y)
+            },
+            |y, title| same(&y, &wanted, &format!("{title}, {stored} stored, {loaded} loaded")),
+        );
+    }
+}
+
+#[test]
+fn arrays_and_masks_may_end_inside_a_vector() {
+    parts_of::<f32>();
+    parts_of::<tilewright::f16>();
+    parts_of::<u8>();
+}
+
+/// Single elements: masks, what is there instead of an element, and places behind the end of an array.
+#[tile_kernel(types(T = [f32, u8]), tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn single_elements<T: Num>(x: &[T], y: &mut [T], count: &mut [u32], seen: bool, behind: usize, other: T) {
+    let mut s = shared_array::<T>(8);
+    store(s, 0, load(x, 0));
+    store(s, 1, load(x, 1)).mask(seen);
+    store(s, behind, load(x, 2));
+    store(y, 0, load(s, 0).mask(seen).other(other));
+    store(y, 1, load(s, 1));
+    store(y, 2, load(s, behind).other(other));
+    store(y, 3, load(x, 3).mask(seen).other(other));
+    store(y, 4, load(x, 4)).mask(seen);
+    store(y, 5, load(x, behind).other(other));
+    store(y, behind, load(x, 5));
+    atomic_add(count, 0, 1).mask(seen);
+}
+
+fn single_of<T: Number>()
+where
+    (T,): single_elements::Types,
+{
+    let x: Vec<T> = (0..8).map(|i| T::of(f64::from(i + 1))).collect();
+    let [other, before, zero] = [77.0, 9.0, 0.0].map(T::of);
+    for seen in [false, true] {
+        let either = |i: usize, masked: T| if seen { x[i] } else { masked };
+        let wanted =
+            [either(0, other), either(1, zero), other, either(3, other), either(4, before), other, before, before];
+        everywhere(
+            <(T,) as single_elements::Types>::DESC,
+            |rt, options| {
+                let (mut y, mut count) = (vec![before; 8], vec![3u32]);
+                let call = single_elements::<T>(&x, &mut y, &mut count, seen, 8, other);
+                rt.launch_with(rt.stream(), call, options).map(|()| (y, count))
+            },
+            |(y, count), title| {
+                same(&y, &wanted, &format!("{title}, {seen}"));
+                assert_eq!(count, [3 + u32::from(seen)], "{title}");
+            },
+        );
+    }
+}
+
+#[test]
+fn masks_and_ends_of_single_elements() {
+    single_of::<f32>();
+    single_of::<u8>();
 }

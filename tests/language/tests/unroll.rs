@@ -145,6 +145,8 @@ fn any_trip_count() {
     // Of 0 to 2n + 1 iterations for every n, whole and cut off.
     ranges!(u64, (0..=9).flat_map(|n| [(0, n, 1), (5, 5 + 3 * n, 3), (7, 9 + 3 * n, 3)]));
     ranges!(u64, [(9, 4, 1), (0, u64::MAX - 1, u64::MAX / 5), (u64::MAX - 8, u64::MAX, 2)]);
+    // Three steps are more than all numbers.
+    ranges!(u64, [(0, u64::MAX - 1, u64::MAX / 2)]);
     ranges!(i32, (0..=9).map(|n| (-4, n - 4, 1)));
     ranges!(i32, [(3, -3, 2), (i32::MIN, 1 << 30, 1 << 30), (-100, 100, 77)]);
     ranges!(u8, [(245, 255, 5), (0, 250, 125), (3, 200, 50)]);

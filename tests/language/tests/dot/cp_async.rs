@@ -94,6 +94,23 @@ fn several<const BM: usize, const BN: usize, const BK: usize>(
     store(c, row * n + col, acc + odd).mask((row < m) & (col < n));
 }
 
+/// An operand whose place moves on in every other iteration alone.
+#[tile_kernel(tune(warps = [2], stages = [2, 3], arch = [80]), grid = [1], emulate = all)]
+fn now_and_then(a: &[f16], b: &[f16], c: &mut [f32], k: usize) {
+    let (row, col) = (arange(16).expand(1), arange(16).expand(0));
+    let mut acc = zeros::<f32>([16, 16]);
+    let mut from = 0u64;
+    for at in (0..k).step_by(16) {
+        let x = load(a, row * k + (from + arange(16)).expand(0));
+        let y = load(b, (at + arange(16)).expand(1) * 16 + col);
+        acc = dot(x, y, acc);
+        if at % 32 == 16 {
+            from += 16;
+        }
+    }
+    store(c, row * 16 + col, acc);
+}
+
 /// Operands of four bytes and of one, in all ways that they may lie.
 #[tile_kernel(
     types(T = [f32]),
@@ -217,6 +234,17 @@ fn several_products() {
             .strided([2, n, k], [n * stride, stride, 1])
             .expect("fits");
         rt.launch_with(rt.stream(), several(&order, &a, b, &mut c, m, n, k), options).map(|()| c)
+    });
+}
+
+#[test]
+fn a_place_that_moves_now_and_then() {
+    check(now_and_then::DESCS[0], false, |rt, options, [.., k], _| {
+        let k = k / 16 * 16;
+        let (a, b): (Vec<f16>, Vec<f16>) =
+            (values((16 * k).max(1), 1, f16::from_f32), values((k * 16).max(1), 2, f16::from_f32));
+        let mut c = vec![9.0; 256];
+        rt.launch_with(rt.stream(), now_and_then(&a, &b, &mut c, k), options).map(|()| c)
     });
 }
 

@@ -268,3 +268,43 @@ fn stores_by_maps_and_by_threads_share_memory() {
         }
     }
 }
+
+/// A result that the program reads as well and announces: threads store it, in rounds of some rows. The last tile has
+/// fewer rows.
+#[tile_kernel(tune(BM = [64], BN = [128], BK = [64], warps = [4], arch = [90]), grid = [1])]
+fn announced_in_place<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut d: ViewMut<f16, 2>,
+    done: &mut [u32],
+) {
+    for i in range(program_id(0), cdiv(d.dim(0), BM), num_programs(0)) {
+        let mut acc = zeros::<f32>([BM, BN]);
+        for k in (0..a.dim(1)).step_by(BK) {
+            acc = dot(a.tile([i * BM, k], [BM, BK]), b.tile([k, 0], [BK, BN]), acc);
+        }
+        d.store([i * BM, 0], (acc + d.tile([i * BM, 0], [BM, BN]).to::<f32>()).to::<f16>());
+        atomic_add(done, 0, 1);
+    }
+}
+
+#[test]
+fn tiles_that_threads_store_in_rounds_end_with_the_rows() {
+    let [m, n, k] = [256, 128, 128];
+    for rows in [232, 201, 256, 3] {
+        let (a, b) = (Matrix::new([rows, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
+        let run = |rt: &Runtime| {
+            // The memory behind the rows belongs to the same array.
+            let (mut d, mut done) = (Matrix::new([m, n], n, 4, f16::from_f32), [0u32]);
+            d.dims[0] = rows;
+            rt.launch(announced_in_place(view!(a), view!(b), view_mut!(d), &mut done[..])).expect("it runs");
+            assert_eq!(done, [rows.div_ceil(64) as u32]);
+            d.data
+        };
+        let wanted = run(&Runtime::cpu());
+        for (i, (x, y)) in run(&Runtime::emulator(7)).iter().zip(&wanted).enumerate() {
+            let near = (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0);
+            assert!(if i < rows * n { near } else { x == y }, "{rows} rows: element {i} is {x}, not {y}");
+        }
+    }
+}

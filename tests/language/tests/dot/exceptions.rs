@@ -2,8 +2,9 @@
 
 use tilewright::Runtime;
 use tilewright::tile_kernel;
-use tilewright_core::f16;
-use tilewright_language_tests::matrix::{Matrix, near, values};
+use tilewright_core::{Element, f8e4m3, f8e5m2, f16};
+use tilewright_language_tests::everywhere::everywhere;
+use tilewright_language_tests::matrix::{Matrix, exact, near, values};
 use tilewright_language_tests::run::seeds;
 use tilewright_language_tests::{view, view_mut};
 
@@ -39,6 +40,97 @@ fn masked_elements_of_an_operand_are_what_other_says() {
     });
     // 24 products of 1 and, beyond the depth, eight more.
     assert_eq!(found, [32.0; 256]);
+}
+
+/// A mask with a condition of its own beside the extents: one row counts as zeros.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
+fn without_a_row(a: &[f16], b: &[f16], c: &mut [f16], m: usize, k: usize, left_out: usize) {
+    let (row, col) = (arange(64).expand(1), arange(64).expand(0));
+    let mut acc = zeros::<f32>([64, 64]);
+    for at in (0..k).step_by(64) {
+        let (across, down) = ((at + arange(64)).expand(0), (at + arange(64)).expand(1));
+        let x = load(a, row * k + across).mask((row < m) & (across < k) & (row != left_out));
+        let y = load(b, down * 64 + col).mask((down < k) & (col < 64));
+        acc = dot(x, y, acc);
+    }
+    store(c, row * 64 + col, acc.to::<f16>()).mask((row < m) & (col < 64));
+}
+
+#[test]
+fn a_mask_may_ask_for_more_than_extents() {
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    let (m, k) = (64usize, 136usize);
+    let (a, b) = (values(m * k, 1, whole), values(k * 64, 2, whole));
+    for left_out in [0usize, 37, 64] {
+        let found = alike("without a row", |rt| {
+            let mut c = vec![f16::from_f32(1.0); m * 64];
+            rt.launch(without_a_row(&a[..], &b[..], &mut c[..], m, k, left_out)).expect("it runs");
+            c
+        });
+        assert!(found.chunks(64).enumerate().all(|(i, row)| (i == left_out) == row.iter().all(|x| *x == 0.0)));
+    }
+}
+
+/// Tiles of a view under a mask of their own.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
+fn masked_tiles_of_views(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>, from: usize) {
+    let mut acc = zeros::<f32>([64, 64]);
+    for at in (0..a.dim(1)).step_by(64) {
+        let x = a.tile([0, at], [64, 64]).mask((at + arange(64) >= from).expand(0));
+        acc = dot(x, b.tile([at, 0], [64, 64]), acc);
+    }
+    c.store([0, 0], acc.to::<f16>());
+}
+
+#[test]
+fn a_tile_of_a_view_may_have_a_mask() {
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    let (a, b) = (Matrix::new([64, 136], 136, 1, whole), Matrix::new([136, 64], 64, 2, whole));
+    for from in [0usize, 5, 70, 136] {
+        let found = alike("masked tiles of views", |rt| {
+            let mut c = Matrix::new([64, 64], 64, 3, whole);
+            rt.launch(masked_tiles_of_views(view!(a), view!(b), view_mut!(c), from)).expect("it runs");
+            c.data
+        });
+        let product = |i: usize, j: usize, l: usize| a.data[i * 136 + l].to_f32() * b.data[l * 64 + j].to_f32();
+        let wanted: Vec<f32> = (0..4096).map(|e| (from..136).map(|l| product(e / 64, e % 64, l)).sum()).collect();
+        exact("masked tiles of views", &found, &wanted);
+    }
+}
+
+/// Floats of 8 bits, some of which are no numbers.
+#[tile_kernel(types(T = [f8e4m3, f8e5m2]), tune(warps = [1], arch = [80]), grid = [1])]
+fn of_bytes<T: Float>(a: &[T], b: &[T], c: &mut [f32]) {
+    let (i, depth) = (arange(16), arange(32));
+    let x = load(a, i.expand(1) * 32 + depth.expand(0));
+    let y = load(b, depth.expand(1) + i.expand(0) * 32);
+    store(c, i.expand(1) * 16 + i.expand(0), dot(x, y, zeros::<f32>([16, 16])));
+}
+
+fn bytes_with_nan<T: Element>(of: impl Fn(f32) -> T, to: impl Fn(T) -> f32)
+where
+    (T,): of_bytes::Types,
+{
+    let numbers = |by: usize| (0..16 * 32).map(|i| of((i * by % 5) as f32 - 2.0)).collect::<Vec<T>>();
+    let (mut a, mut b) = (numbers(7), numbers(11));
+    (a[3 * 32 + 7], a[5 * 32 + 30], b[9 * 32 + 12]) = (of(f32::NAN), of(-f32::NAN), of(f32::NAN));
+    let product = |e: usize, l: usize| to(a[e / 16 * 32 + l]) * to(b[e % 16 * 32 + l]);
+    let wanted: Vec<f32> = (0..256).map(|e| (0..32).map(|l| product(e, l)).sum()).collect();
+    assert_eq!(wanted.iter().filter(|x| x.is_nan()).count(), 2 * 16 + 14);
+    everywhere(
+        <(T,) as of_bytes::Types>::DESC,
+        |rt, options| {
+            let mut c = vec![0.0f32; 256];
+            rt.launch_with(rt.stream(), of_bytes::<T>(&a, &b, &mut c), options).map(|()| c)
+        },
+        |c, title| exact(title, &c, &wanted),
+    );
+}
+
+#[test]
+fn bytes_that_are_no_numbers() {
+    bytes_with_nan(f8e4m3::from_f32, f8e4m3::to_f32);
+    bytes_with_nan(f8e5m2::from_f32, f8e5m2::to_f32);
 }
 
 /// Each iteration multiplies what the one before has stored.

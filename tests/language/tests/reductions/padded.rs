@@ -116,3 +116,26 @@ fn what_fills_a_tile_is_in_no_reduction() {
     floats::<f32>();
     floats::<f16>();
 }
+
+#[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn asserted(x: View<f32, 2>, line: &[f32], y: &mut [f32]) {
+    let t = x.tile([0, 0], [12, 24]);
+    device_assert!(t > 0.0, "every element is positive");
+    let v = load(line, arange(45));
+    device_assert!(v > 0.0);
+    store(y, 0, sum(t) + sum(v));
+}
+
+#[test]
+fn what_fills_a_tile_is_not_asserted() {
+    let (x, line) = (vec![1.0f32; M * N], vec![2.0f32; 45]);
+    everywhere(
+        asserted::DESCS[0],
+        |rt, options| {
+            let mut y = vec![0.0f32];
+            let view = x.as_slice().as_slice_arg().strided([M, N], [N, 1]).expect("fits");
+            rt.launch_with(rt.stream(), asserted(view, &line, &mut y), options).map(|()| y)
+        },
+        |y, title| assert_eq!(y, [(M * N + 90) as f32], "{title}"),
+    );
+}
