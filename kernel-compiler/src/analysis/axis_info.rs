@@ -102,7 +102,6 @@ impl DimInfo {
 }
 
 /// What is known of an integer tile.
-/// What is known of an integer tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisInfo {
     pub dims: Vec<DimInfo>,

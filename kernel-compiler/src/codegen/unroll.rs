@@ -7,8 +7,8 @@
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::dtype::unsigned;
-use crate::ir::{self, Binary, Func, Op, StmtKind, Value};
-use crate::thread_ir::{Expr, Method, Name, Node, Stmt, Ty, call, walk::rewritten};
+use crate::ir::{self, Func, Op, StmtKind, Value};
+use crate::thread_ir::{Expr, Method, Name, Node, Stmt, Ty, next_number, walk::rewritten};
 
 impl Codegen<'_> {
     /// Lowers the loop `s`. `inner` lowers an iteration, and is called once for each unrolled copy.
@@ -16,7 +16,7 @@ impl Codegen<'_> {
         let StmtKind::For { iv, lo, hi, step, options, .. } = &s.kind else { unreachable!("a loop over a range") };
         let (f, i, dtype) = (self.f, Name::Next(*iv), self.f.ty(*iv).dtype);
         self.line(Stmt::variable(i, Some(dtype.into()), Some((*lo).into())));
-        let head = vec![Stmt::define(*iv, dtype.into(), i), Stmt::assign(i, call!(Binary::Add; i, *step))];
+        let head = vec![Stmt::define(*iv, dtype.into(), i), Stmt::assign(i, next_number(f, i, *hi, *step))];
         let iteration = |cx: &mut Self| {
             cx.nested(|cx| {
                 cx.lines(head.clone());

@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Base, Binary, Combine, Func, Op, StmtKind, Value, Var};
 use crate::thread_ir::{
     BinaryOp, Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure,
+    next_number,
 };
 use crate::thread_ir::{print, verify::verify_cpu};
 use std::collections::HashMap;
@@ -150,7 +151,7 @@ impl Writer<'_> {
             StmtKind::For { iv, lo, hi, step, body, .. } => {
                 let (i, ty) = (Name::Next(*iv), Ty::from(f.ty(*iv).dtype));
                 self.line(Stmt::variable(i, Some(ty.clone()), Some((*lo).into())));
-                let next = Stmt::assign(i, call!(Binary::Add; i, *step));
+                let next = Stmt::assign(i, next_number(f, i, *hi, *step));
                 let head =
                     vec![Node::break_if(Expr::from(i).not_less(*hi)), Node::Line(vec![Stmt::define(*iv, ty, i), next])];
                 let body = self.nested(head, body);

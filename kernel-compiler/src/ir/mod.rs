@@ -117,6 +117,17 @@ impl Func {
         block(&mut self.body, &mut 0);
     }
 
+    /// Whether the last step of a loop may lead beyond the greatest number of its type. Of 64 bits no loop is asked: it
+    /// would have to end within a step of the greatest number.
+    pub fn may_step_beyond(&self, hi: Value, step: Value) -> bool {
+        let dtype = self.ty(hi).dtype;
+        match (self.op(hi), self.op(step)) {
+            (_, Op::Int(1)) => false,
+            (Op::Int(hi), Op::Int(step)) => !dtype.holds(hi.saturating_add(*step)),
+            _ => dtype.size() < 8,
+        }
+    }
+
     /// Whether it is a constant of zeros.
     pub fn is_zeros(&self, v: Value) -> bool {
         match self.op(v) {

@@ -5,7 +5,7 @@
 use super::expr::{BinaryOp, Body, Closure, Expr, Generic, Literal, Method, Stmt, Ty};
 use super::name::{Local, Name};
 use crate::dtype::DType;
-use crate::ir::Value;
+use crate::ir::{Binary, Func, Value};
 
 /// `call!(function; [generics]; arguments)`.
 macro_rules! call {
@@ -19,6 +19,15 @@ macro_rules! call {
     ($function:expr; $($arg:expr),* $(,)?) => { $crate::thread_ir::call!($function; []; $($arg),*) };
 }
 pub(crate) use call;
+
+/// The number that follows `i` in a loop. Where it may lie beyond the greatest number of the type, that number, with
+/// which every loop ends.
+pub(crate) fn next_number(f: &Func, i: Name, hi: Value, step: Value) -> Expr {
+    match f.may_step_beyond(hi, step) {
+        true => Expr::from(i).method(Method::SaturatingAdd, step),
+        false => call!(Binary::Add; i, step),
+    }
+}
 
 /// `|params| body`.
 pub(crate) fn closure<const N: usize>(params: [impl Into<Name>; N], body: impl Into<Expr>) -> Expr {

@@ -26,7 +26,7 @@ pub mod print;
 pub mod verify;
 pub mod walk;
 
-pub(crate) use build::{call, closure};
+pub(crate) use build::{call, closure, next_number};
 pub use expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 pub use function::{Counted, Cpu, Device, Effect, Function};
 pub use name::{BufferPart, Local, Name};

@@ -16,10 +16,17 @@ use std::sync::atomic::Ordering;
 /// The shortest run of elements whose masks are checked as a whole.
 const MIN_RUN: usize = 4;
 
+/// Whether `len` consecutive indices from `first` on have consecutive addresses. An index of few bits wraps around to
+/// an earlier element: then the last address is nearer than `len - 1` elements.
+#[inline(always)]
+fn is_consecutive<T>(first: usize, len: usize, addr: impl Fn(usize) -> u64) -> bool {
+    addr(first + len - 1).wrapping_sub(addr(first)) == ((len - 1) * size_of::<T>()) as u64
+}
+
 /// The elements at `addr(i)`, where `ok(i)`, else `other(i)`.
 ///
 /// # Safety
-/// `addr(i)` is readable where `ok(i)`. Each `run` consecutive `i` have consecutive addresses.
+/// `addr(i)` is readable where `ok(i)`. Each `run` consecutive `i` have consecutive indices, which may wrap around.
 #[inline(always)]
 pub unsafe fn load<T: Mem>(
     shape: &[usize],
@@ -36,7 +43,7 @@ pub unsafe fn load<T: Mem>(
 /// [`load`] where `ok` is a bounds check alone: within a run it holds on an interval, so its ends decide for all.
 ///
 /// # Safety
-/// As [`load`], and within a run `ok` holds on an interval.
+/// As [`load`], and within a run whose addresses are consecutive `ok` holds on an interval.
 #[inline(always)]
 pub unsafe fn load_clipped<T: Mem>(
     shape: &[usize],
@@ -66,7 +73,7 @@ unsafe fn load_runs<T: Mem>(
     let step = if run < MIN_RUN { out.len().max(1) } else { run };
     for (k, out) in out.chunks_mut(step).enumerate() {
         let first = k * step;
-        if run >= MIN_RUN && all(first, out.len()) {
+        if run >= MIN_RUN && is_consecutive::<T>(first, out.len(), &addr) && all(first, out.len()) {
             // SAFETY: all elements of the run are readable, at consecutive addresses; `out` is the tile's own.
             unsafe { relaxed::load_run(out, addr(first)) };
         } else {
@@ -81,7 +88,7 @@ unsafe fn load_runs<T: Mem>(
 /// Stores `val(i)` at `addr(i)` where `ok(i)`. `val` is called for every i.
 ///
 /// # Safety
-/// `addr(i)` is writable where `ok(i)`. Each `run` consecutive `i` have consecutive addresses.
+/// `addr(i)` is writable where `ok(i)`. Each `run` consecutive `i` have consecutive indices, which may wrap around.
 #[inline(always)]
 pub unsafe fn store<T: Mem>(
     shape: &[usize],
@@ -98,7 +105,7 @@ pub unsafe fn store<T: Mem>(
 /// [`store`] where `ok` is a bounds check alone: within a run it holds on an interval, so its ends decide for all.
 ///
 /// # Safety
-/// As [`store`], and within a run `ok` holds on an interval.
+/// As [`store`], and within a run whose addresses are consecutive `ok` holds on an interval.
 #[inline(always)]
 pub unsafe fn store_clipped<T: Mem>(
     shape: &[usize],
@@ -130,7 +137,7 @@ unsafe fn store_runs<T: Mem>(
     while first < n {
         let out = &mut aside.uninit()[..step.min(n - first)];
         fill(out, |i| val(first + i));
-        if run >= MIN_RUN && all(first, out.len()) {
+        if run >= MIN_RUN && is_consecutive::<T>(first, out.len(), &addr) && all(first, out.len()) {
             // SAFETY: all elements of the run are writable, at consecutive addresses, and `fill` has written the
             // values.
             unsafe { relaxed::store_run(addr(first), out) };

@@ -379,3 +379,41 @@ fn shifted_indices_are_no_runs() {
     shifted_of::<f32>();
     shifted_of::<u8>();
 }
+
+/// Indices of few bits, which wrap around to earlier elements.
+#[tile_kernel(types(T = [u8, u16]), tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn wrapping<T: Int>(x: &[f32], y: &mut [f32], z: &mut [f32], n: usize) {
+    let i = arange(512);
+    store(y, i, load(x, i.to::<T>()));
+    store(y, 512 + i, load(x, (i + n).to::<T>()).mask(i < 400).other(-1.0));
+    let half = arange(128);
+    store(z, (half + n).to::<T>(), load(x, half));
+}
+
+#[test]
+fn indices_of_few_bits_wrap_around() {
+    macro_rules! check { ($($t:ident)+) => { $(
+        let desc = wrapping::DESCS.iter().find(|d| d.types == stringify!($t)).expect("it is built");
+        // As long as the greatest index says.
+        let x: Vec<f32> = (0..=$t::MAX).map(|i| f32::from(i) + 1.0).collect();
+        for config in desc.configs {
+            for rt in backends() {
+                for n in [0usize, 4, 200, 250, 65_500] {
+                    let (mut y, mut z) = (vec![0.0f32; 1024], vec![0.0f32; x.len()]);
+                    let options = tilewright_language_tests::run::with(config.id);
+                    rt.launch_with(rt.stream(), wrapping::<$t>(&x, &mut y, &mut z, n), &options)
+                        .unwrap_or_else(|e| panic!("{} {n}: {e}", config.id));
+                    for i in 0..512 {
+                        assert_eq!(y[i], x[i as $t as usize], "{i} on {}", rt.name());
+                        let masked = if i < 400 { x[(i + n) as $t as usize] } else { -1.0 };
+                        assert_eq!(y[512 + i], masked, "{i} from {n} on {}", rt.name());
+                    }
+                    let mut wanted = vec![0.0; x.len()];
+                    (0..128).for_each(|i| wanted[(i + n) as $t as usize] = x[i]);
+                    assert_eq!(z, wanted, "from {n} on {}", rt.name());
+                }
+            }
+        }
+    )+ } }
+    check!(u8 u16);
+}

@@ -117,3 +117,66 @@ fn ranges_of_small_types_end() {
     )+ } }
     check!(i8 u8 i16 u16);
 }
+
+/// A loop whose last step leads beyond the greatest number of its type, with a step that is known, one that is not, and
+/// several iterations behind each other.
+#[tile_kernel(types(T = [i32, u32]), tune(warps = [1]), grid = [1], emulate = all)]
+fn up_to_the_greatest<T: Int>(bounds: &[T], step: u32, y: &mut [i32]) {
+    let (lo, hi) = (load(bounds, 0), load(bounds, 1));
+    let mut n = 0;
+    for _i in range(lo, hi, 7) {
+        n += 1;
+    }
+    store(y, 0, n);
+    n = 0;
+    for _i in range(lo, hi, 7).unroll(4) {
+        n += 1;
+    }
+    store(y, 1, n);
+    n = 0;
+    for _i in range(lo.to::<u32>(), hi.to::<u32>(), step) {
+        n += 1;
+    }
+    store(y, 2, n);
+}
+
+#[test]
+fn ranges_end_at_the_greatest_number() {
+    macro_rules! check { ($($t:ident)+) => { $(
+        let desc = up_to_the_greatest::DESCS.iter().find(|d| d.types == stringify!($t)).expect("it is built");
+        for (before, step) in [(20, 7u32), (56, 1 << 30), (1, 3)] {
+            let run = |rt: &Runtime, options: &LaunchOptions| {
+                let mut y = [0; 3];
+                let bounds = [$t::MAX - before, $t::MAX];
+                rt.launch_with(rt.stream(), up_to_the_greatest(&bounds, step, &mut y), options)?;
+                Ok(y)
+            };
+            let count = |step: u32| (before as u32).div_ceil(step) as i32;
+            let wanted = [count(7), count(7), count(step)];
+            everywhere(desc, run, |y, what| assert_eq!(y, wanted, "{what}: {before} by {step}"));
+        }
+    )+ } }
+    check!(i32 u32);
+}
+
+/// Quotients of both signs, rounded up.
+#[tile_kernel(tune(warps = [1]), grid = [1], emulate = all)]
+fn rounded_up(x: &[i32], by: i32, y: &mut [i32]) {
+    store(y, arange(32), cdiv(load(x, arange(32)), by));
+}
+
+#[test]
+fn quotients_are_rounded_up_below_zero() {
+    let x: Vec<i32> = (-16..16).collect();
+    for by in [1, 2, 3, 7, 40, -2, -5] {
+        let run = |rt: &Runtime, options: &LaunchOptions| {
+            let mut y = [0; 32];
+            rt.launch_with(rt.stream(), rounded_up(&x, by, &mut y), options)?;
+            Ok(y)
+        };
+        everywhere(rounded_up::DESCS[0], run, |y, what| {
+            let wanted: Vec<i32> = x.iter().map(|&x| (f64::from(x) / f64::from(by)).ceil() as i32).collect();
+            assert_eq!(y.as_slice(), wanted, "{what}: by {by}");
+        });
+    }
+}

@@ -83,7 +83,8 @@ impl Infer<'_> {
         match *op(v) {
             Op::Int(n) => n,
             Op::NumPrograms(_) => 1,
-            Op::Cast(x) if self.ty(x).dtype.is_int() => least(x),
+            // A number that the type does not hold is cut off.
+            Op::Cast(x) if self.ty(x).dtype.is_int() && self.ty(x).dtype.size() <= self.ty(v).dtype.size() => least(x),
             Op::Select(_, a, b) => least(a).min(least(b)),
             Op::ReadVar(var) => self.choices.get(&var).map_or(0, |[a, b]| least(*a).min(least(*b))),
             Op::Binary(Binary::Max, a, b) => least(a).max(least(b)),

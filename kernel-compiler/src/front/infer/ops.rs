@@ -336,7 +336,13 @@ impl Infer<'_> {
         let q = self.binary(Binary::Div, a, b, c.span)?;
         let r = self.binary(Binary::Rem, a, b, c.span)?;
         let zero = self.constant(&Val::Int(0, None), dtype, c.span)?;
-        let more = self.binary(Binary::Ne, r, zero, c.span)?;
+        let mut more = self.binary(Binary::Ne, r, zero, c.span)?;
+        if dtype.is_signed() {
+            // A negative quotient is cut off upwards. A remainder has the sign of `a`.
+            let signs = self.binary(Binary::Xor, r, b, c.span)?;
+            let positive = self.binary(Binary::Ge, signs, zero, c.span)?;
+            more = self.binary(Binary::And, more, positive, c.span)?;
+        }
         let ty = Type { dtype, shape: self.ty(more).shape.clone() };
         let more = self.push(Op::Cast(more), ty, c.span);
         self.binary(Binary::Add, q, more, c.span).map(Val::Run)

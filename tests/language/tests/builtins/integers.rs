@@ -90,7 +90,7 @@ macro_rules! meanings { ($($t:ident $abs:ident)+) => { $(
             [
                 a.wrapping_add(b), a.wrapping_sub(b), a.wrapping_mul(b), quotient, rest, a & b, a | b, a ^ b,
                 a.wrapping_shl((b as u64 % $t::BITS as u64) as u32), a.wrapping_shr((b as u64 % $t::BITS as u64) as u32), !a, meanings!(@$abs a),
-                a.max(b), a.min(b), a.max(b).min(c), if a < b { c } else { a }, a.wrapping_mul(b).wrapping_add(c), quotient.wrapping_add((rest != 0) as $t),
+                a.max(b), a.min(b), a.max(b).min(c), if a < b { c } else { a }, a.wrapping_mul(b).wrapping_add(c), quotient.wrapping_add((rest != 0 && (a as i128 > 0) == (b as i128 > 0)) as $t),
             ]
         }
         fn negative(self) -> $t {
