@@ -1,7 +1,7 @@
 //! Programs without products that are partitioned over a cluster: reductions over all CTAs, and effects of one CTA.
 
 use tilewright::{AsSlice, AsSliceMut, tile_kernel};
-use tilewright_language_tests::run::{backends, seeds};
+use tilewright_language_tests::run::{backends, seeds, with};
 
 /// Whole numbers: sums of them are exact in every order.
 fn numbers(n: usize) -> Vec<f32> {
@@ -231,6 +231,30 @@ fn another_dimension_is_shared_out() {
                 s += v;
                 s == *y
             }));
+        }
+    }
+}
+
+/// The places of the best elements of one row, whose parts lie in different CTAs.
+#[tile_kernel(tune(warps = [1, 2], ctas = [2, 4], arch = [90]), grid = [1], emulate = all)]
+fn places_of_the_best(x: &[f32], y: &mut [i32]) {
+    let v = load(x, arange(256));
+    store(y, 0, argmax(v));
+    store(y, 1, argmin(v));
+}
+
+#[test]
+fn an_index_counts_from_the_first_part() {
+    for config in places_of_the_best::DESCS[0].configs {
+        for at in [0, 63, 64, 130, 200, 255] {
+            let mut x = numbers(256);
+            (x[at], x[255 - at]) = (99.0, -99.0);
+            for rt in backends() {
+                let mut y = [-1; 2];
+                rt.launch_with(rt.stream(), places_of_the_best(&x, &mut y), &with(config.id))
+                    .unwrap_or_else(|e| panic!("{} {at}: {e}", config.id));
+                assert_eq!(y, [at as i32, 255 - at as i32], "{} on {}", config.id, rt.name());
+            }
         }
     }
 }

@@ -62,8 +62,10 @@ impl Verifier<'_> {
                 check(assigned, || format!("{var:?} is read where it may not have been assigned"))
             }
             Op::Arange { start } => {
+                // Indices are u64 everywhere; other types are cast from them.
                 let end = start.saturating_add(ty.shape.iter().product::<usize>() as i128 - 1);
-                let fits = ty.shape.len() == 1 && ty.dtype.is_int() && ty.dtype.holds(*start) && ty.dtype.holds(end);
+                let fits = ty.shape.len() == 1 && ty.dtype == DType::U64 && DType::U64.holds(*start);
+                let fits = fits && DType::U64.holds(end);
                 check(fits, || format!("a range from {start} of type {ty}"))
             }
             Op::Splat(x) => {

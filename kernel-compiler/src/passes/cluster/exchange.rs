@@ -60,7 +60,8 @@ impl CtaPartition {
             self.define(Op::Broadcast(rank), gathered.clone(), v, out)
         };
         let ctas = self.f.ctas as usize;
-        let mut ranks = self.define(Op::Arange { start: 0 }, Type::tile(ty.dtype, vec![ctas]), v, out);
+        let ranks = self.define(Op::Arange { start: 0 }, Type::tile(DType::U64, vec![ctas]), v, out);
+        let mut ranks = self.define(Op::Cast(ranks), Type::tile(ty.dtype, vec![ctas]), v, out);
         for d in 1..gathered.shape.len() {
             let shape = [vec![ctas], vec![1; d]].concat();
             ranks = self.define(Op::Expand(ranks, d), Type::tile(ty.dtype, shape), v, out);
