@@ -7,6 +7,7 @@
 //! device library are chosen as the tests run.
 
 mod defects;
+mod manifest;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -164,6 +165,12 @@ fn declared(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.strip_prefix("mod ")?.strip_suffix(';'))
 }
 
+/// Whether a file of tests stays with the file that declares it: it uses that file, or a file that stays uses it.
+fn stays((name, text): &(&str, String), all: &[(&str, String)]) -> bool {
+    let used = format!("super::{name}");
+    text.contains("super::") || all.iter().any(|(_, other)| other.contains(&used))
+}
+
 /// Copies the tests of the language. Each file that uses nothing of the file that declares it becomes a module of its
 /// own.
 fn modules(tests: &Path, to: &Path) -> Result<Vec<Module>> {
@@ -172,16 +179,19 @@ fn modules(tests: &Path, to: &Path) -> Result<Vec<Module>> {
     let (main, products) = (read("main.rs")?, read("products.rs")?);
     for name in declared(&main).chain(declared(&products)) {
         let path = tests.join(format!("{name}.rs"));
-        let (mut text, mut files) = (fs::read_to_string(&path)?, vec![name.to_string()]);
-        for inner in declared(&text.clone()) {
-            let of_inner = fs::read_to_string(tests.join(name).join(format!("{inner}.rs")))?;
-            let file = format!("{name}::{inner}");
-            if of_inner.contains("super::") {
+        let whole = fs::read_to_string(&path)?;
+        let (mut text, mut files) = (whole.clone(), vec![name.to_string()]);
+        let inner_files: Vec<(&str, String)> = declared(&whole)
+            .map(|inner| Ok((inner, fs::read_to_string(tests.join(name).join(format!("{inner}.rs")))?)))
+            .collect::<Result<_>>()?;
+        for inner in &inner_files {
+            let file = format!("{name}::{}", inner.0);
+            if stays(inner, &inner_files) {
                 files.push(file);
                 continue;
             }
-            text = text.replace(&format!("mod {inner};\n"), "");
-            out.push(Module { name: format!("{name}__{inner}"), files: vec![file] });
+            text = text.replace(&format!("mod {};\n", inner.0), "");
+            out.push(Module { name: format!("{name}__{}", inner.0), files: vec![file] });
         }
         write(&to.join(format!("{name}.rs")), &text)?;
         if tests.join(name).is_dir() {
@@ -200,25 +210,8 @@ impl Mutants {
         let folder = target.join("crate");
         let tests = root.join("tests/language/tests");
         let modules = modules(&tests, &folder.join("tests"))?;
-        let path = |of: &str| root.join(of).display().to_string();
-        let mut manifest = format!(
-            "[package]\nname = \"mutants\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\nautotests = false\n\n\
-             [dependencies]\n\
-             tilewright-core = {{ path = {:?}, features = [\"mutants\"] }}\n\
-             tilewright-macros = {{ path = {:?}, features = [\"mutants\"] }}\n\
-             tilewright-compiler = {{ path = {:?}, features = [\"mutants\"] }}\n\
-             tilewright = {{ path = {:?} }}\n\
-             tilewright-language-tests = {{ path = {:?} }}\nquote = \"1\"\n\n\
-             [profile.dev]\nopt-level = 0\ndebug = 0\nlto = \"off\"\nincremental = false\n\
-             [profile.dev.build-override]\nopt-level = 1\n[profile.dev.package.\"*\"]\nopt-level = 1\n\n[workspace]\n",
-            path("kernel-core"),
-            path("kernel-macros"),
-            path("kernel-compiler"),
-            path("tilewright"),
-            path("tests/language"),
-        );
+        let manifest = manifest::of(modules.iter().map(|m| m.name.as_str()))?;
         for Module { name, .. } in &modules {
-            manifest += &format!("\n[[test]]\nname = \"m_{name}\"\npath = \"tests/m_{name}.rs\"\n");
             let text = match name.split_once("__") {
                 Some((outer, inner)) => format!("mod {outer} {{\n    mod {inner};\n}}\n"),
                 None => format!("mod {name};\n"),

@@ -75,7 +75,8 @@ fn only_what_is_not_relaxed_tells_what_was_stored() {
     }
 }
 
-/// One lane learns from an atomic that all programs have stored. It tells the others by a shuffle, which orders nothing.
+/// One lane learns from an atomic that all programs have stored. It tells the others by a shuffle, which orders
+/// nothing.
 /// The other lanes change words of their own.
 #[tile_kernel(tune(warps = [1]), grid = [4])]
 fn told_by_a_lane(data: &mut [u32], flags: &mut [u32], sums: &mut [u32]) {
