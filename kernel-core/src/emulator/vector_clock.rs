@@ -5,6 +5,7 @@
 //! times of their own. A thread keeps one time for each thread and for each asynchronous agent: everything that the
 //! other did before it, came before what the thread does now.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -261,14 +262,47 @@ impl Order {
 pub struct Observer {
     first: u32,
     count: u32,
-    /// The pair that was last found to be ordered: neighboring words mostly have the same history.
-    ordered: std::cell::Cell<Epoch>,
-    fenced: std::cell::Cell<Epoch>,
+    ordered: Known,
+    fenced: Known,
+}
+
+/// The writes that were found to come before what all threads of an observer do: of each writer the last one, which
+/// its earlier ones came before.
+struct Known(Box<[Cell<Epoch>]>);
+
+impl Known {
+    /// Writers share a place by their last bits.
+    const PLACES: usize = 128;
+
+    /// A lone thread is asked itself.
+    fn new(observers: u32) -> Self {
+        Known(vec![Epoch::NEVER.into(); if observers > 1 { Self::PLACES } else { 0 }].into())
+    }
+
+    /// Whether `s` is one of them, or comes before what all threads do by `before`.
+    #[inline]
+    fn has(&self, order: &Order, s: Epoch, before: impl FnOnce() -> bool) -> bool {
+        if self.0.is_empty() {
+            return before();
+        }
+        let place = &self.0[s.thread() as usize % Self::PLACES];
+        let last = place.get();
+        // Steps of a thread of this program follow each other. Those of agents and of other programs do not.
+        let earlier = || !s.is_async() && order.in_current_program(s) && s.time() <= last.time();
+        if last == s || last.thread() == s.thread() && earlier() {
+            return true;
+        }
+        let all = before();
+        if all {
+            place.set(s);
+        }
+        all
+    }
 }
 
 impl Observer {
     pub fn new(first: u32, count: u32) -> Self {
-        Observer { first, count, ordered: Epoch::NEVER.into(), fenced: Epoch::NEVER.into() }
+        Observer { first, count, ordered: Known::new(count), fenced: Known::new(count) }
     }
 
     #[inline]
@@ -276,11 +310,7 @@ impl Observer {
         if self.count == 1 {
             return order.before(s, self.first);
         }
-        let all = s == self.ordered.get() || self.all(|t| order.before(s, t));
-        if all {
-            self.ordered.set(s);
-        }
-        all
+        self.ordered.has(order, s, || self.all(|t| order.before(s, t)))
     }
 
     /// As [`after`](Self::after), without the order by atomics.
@@ -290,11 +320,7 @@ impl Observer {
     }
 
     pub fn after_fence(&self, order: &Order, s: Epoch) -> bool {
-        let all = s == self.fenced.get() || self.all(|t| order.fenced(s, t));
-        if all {
-            self.fenced.set(s);
-        }
-        all
+        self.fenced.has(order, s, || self.all(|t| order.fenced(s, t)))
     }
 
     #[inline]

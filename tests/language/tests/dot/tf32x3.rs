@@ -53,15 +53,22 @@ fn each_element(
 ) {
     for config in in_three::DESCS[0].configs {
         let is = |name: &'static str, n: i64| config.consts.contains(&(name, n));
+        let (ta, tb, way_2) = (is("TA", 1), is("TB", 1), is("WAY", 2));
         let block = config.consts.iter().find(|c| c.0 == "BK").expect("it has one").1 as usize;
         for &[m, n, k] in sizes {
-            let (a_dims, b_dims) =
-                (if is("TA", 1) { [k, m] } else { [m, k] }, if is("TB", 1) { [n, k] } else { [k, n] });
+            let (a_dims, b_dims) = (if ta { [k, m] } else { [m, k] }, if tb { [n, k] } else { [k, n] });
             let mut a = Matrix::new(a_dims, a_dims[1], 1, |_| 0.0f32);
             let mut b = Matrix::new(b_dims, b_dims[1], 1, |_| 0.0f32);
-            (0..m * k).for_each(|x| a.data[if is("TA", 1) { x % k * m + x / k } else { x }] = left(x / k, x % k));
-            (0..n * k).for_each(|x| b.data[if is("TB", 1) { x } else { x % k * n + x / k }] = right(x / k, x % k));
+            (0..m * k).for_each(|x| a.data[if ta { x % k * m + x / k } else { x }] = left(x / k, x % k));
+            (0..n * k).for_each(|x| b.data[if tb { x } else { x % k * n + x / k }] = right(x / k, x % k));
             for depth in [k, 0] {
+                let of_element = |at: usize| {
+                    let (i, j) = (at / n, at % n);
+                    let firsts = |p: usize| if way_2 { left(i, p % block) as f64 } else { 0.0 };
+                    let products = || (0..depth).map(|p| (left(i, p) as f64 + firsts(p)) * right(j, p) as f64);
+                    (products().sum::<f64>(), products().map(f64::abs).sum::<f64>())
+                };
+                let wanted: Vec<(f64, f64)> = (0..m * n).map(of_element).collect();
                 for rt in std::iter::once(Runtime::cpu()).chain(seeds()) {
                     let mut c = Matrix::new([m, n], n, 1, |_| 9.0f32);
                     let call = in_three(view!(a), view!(b), view_mut!(c), depth);
@@ -69,13 +76,11 @@ fn each_element(
                     assert_eq!(by_tma, config.id.contains("arch=90"), "{}", config.id);
                     rt.launch_with(rt.stream(), call, &with(config.id))
                         .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
-                    for (at, &found) in c.data.iter().enumerate() {
+                    let on_cpu = rt.name().contains("cpu");
+                    for (at, (&found, &(exact, bound))) in c.data.iter().zip(&wanted).enumerate() {
                         let (i, j) = (at / n, at % n);
-                        let firsts = |p: usize| if is("WAY", 2) { left(i, p % block) as f64 } else { 0.0 };
-                        let products = || (0..depth).map(|p| (left(i, p) as f64 + firsts(p)) * right(j, p) as f64);
-                        let (exact, bound) = (products().sum::<f64>(), products().map(f64::abs).sum::<f64>());
                         assert!(
-                            is_right(found, exact, bound, rt.name().contains("cpu")),
+                            is_right(found, exact, bound, on_cpu),
                             "{} {m} {n} {k} on {}: element {i}, {j} is {found:?}, not {exact:?}",
                             config.id,
                             rt.name()
