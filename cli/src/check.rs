@@ -3,7 +3,7 @@
 use crate::benches::{Package, Verb};
 use crate::choose::{Backend, size_text};
 use crate::out::outln;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -133,6 +133,9 @@ fn of_package(args: &Args, folder: &Path) -> Result<bool> {
     arguments.extend(args.op.as_ref().map(Into::into));
     let run = |backend: &str| args.package.run(folder, Verb::Check, &arguments, backend);
     if args.backend.name() != "emulator" {
+        if args.seed.0.start() != args.seed.0.end() {
+            bail!("several seeds are for `--backend emulator`: the data of a package is its own");
+        }
         return run(args.backend.name());
     }
     args.seed.0.clone().try_fold(true, |good, seed| Ok(run(&format!("emulator:{seed}"))? && good))

@@ -10,7 +10,7 @@ use super::report::{GlobalSite, Report, SharedSite};
 /// ```
 /// use tilewright_core::emulator::{GlobalSite, Report, by_line};
 ///
-/// let site = GlobalSite { site: 2, write: false, instructions: 4, bytes: 512, sectors: 64, ideal: 16 };
+/// let site = GlobalSite { site: 2, instructions: 4, bytes: 512, sectors: 64, ideal: 16, ..GlobalSite::default() };
 /// let report = Report { global_sites: vec![site], ..Report::default() };
 /// let text = by_line(&report, "fn kernel() {\n    let v = load(x, 8 * i);\n}");
 /// assert_eq!(
@@ -42,7 +42,12 @@ pub fn by_line(report: &Report, source: &str) -> String {
 fn of_global(s: &GlobalSite) -> String {
     let (name, n) = (if s.write { "store" } else { "load" }, s.instructions);
     let used = 100 * s.bytes / (32 * s.sectors).max(1);
-    format!("global {name}: {n} instructions, {} sectors (ideal {}), {used} % of their bytes used", s.sectors, s.ideal)
+    let left_out = match s.left_out {
+        0 => String::new(),
+        n => format!("; {n} more accesses of lanes are not counted: profile a smaller size"),
+    };
+    let sectors = format!("{} sectors (ideal {}), {used} % of their bytes used", s.sectors, s.ideal);
+    format!("global {name}: {n} instructions, {sectors}{left_out}")
 }
 
 fn of_shared(s: &SharedSite) -> String {

@@ -183,6 +183,8 @@ pub struct GlobalSite {
     pub sectors: u64,
     /// Sectors of a fully coalesced access of the same bytes.
     pub ideal: u64,
+    /// Accesses of lanes that are not counted, because a program has more instructions than are kept.
+    pub left_out: u64,
 }
 
 /// The barriers of one line. [`launch`](super::launch) has an example of a report.

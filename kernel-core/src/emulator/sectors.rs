@@ -10,7 +10,7 @@ use super::report::GlobalSite;
 
 /// Bytes of a sector: global memory is read and written by whole ones.
 const SECTOR: u64 = 32;
-/// The most instructions of one program. Later ones are not counted.
+/// The most instructions of one program. Of later ones the number of accesses is known alone.
 const MAX_INSTRUCTIONS: usize = 1 << 18;
 
 #[derive(Default)]
@@ -69,12 +69,18 @@ impl Sectors {
     fn count(&mut self, addr: u64, i: Instruction) {
         if self.instructions.len() < MAX_INSTRUCTIONS || self.instructions.contains_key(&i) {
             self.instructions.entry(i).or_default().push(addr);
+        } else {
+            self.site(i.site, i.write).left_out += 1;
         }
+    }
+
+    fn site(&mut self, site: u32, write: bool) -> &mut GlobalSite {
+        self.sites.entry((site, write)).or_insert_with(|| GlobalSite { site, write, ..Default::default() })
     }
 
     /// The end of a program.
     pub fn flush(&mut self) {
-        for (Instruction { site, write, bytes: of_lane, .. }, mut lanes) in self.instructions.drain() {
+        for (Instruction { site, write, bytes: of_lane, .. }, mut lanes) in std::mem::take(&mut self.instructions) {
             let mut sectors = BTreeSet::new();
             lanes.sort_unstable();
             let (mut bytes, mut end) = (0, 0);
@@ -84,8 +90,7 @@ impl Sectors {
                 bytes += to.saturating_sub(from.max(end));
                 end = end.max(to);
             }
-            let of =
-                self.sites.entry((site, write)).or_insert_with(|| GlobalSite { site, write, ..Default::default() });
+            let of = self.site(site, write);
             of.instructions += 1;
             of.bytes += bytes;
             of.sectors += sectors.len() as u64;
@@ -98,5 +103,26 @@ impl Sectors {
         let mut all: Vec<GlobalSite> = self.sites.into_values().collect();
         all.sort_by_key(|s| (s.site, s.write));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_that_are_not_counted_are_told() {
+        let mut sectors = Sectors::new(true);
+        for i in 0..MAX_INSTRUCTIONS as u64 + 3 {
+            let call = sectors.begin(0, false, 7);
+            sectors.access(0, false, 64 * i, 4, call, 0);
+        }
+        sectors.flush();
+        let [site] = sectors.into_sites()[..] else { panic!("one line") };
+        assert_eq!((site.instructions, site.sectors), (MAX_INSTRUCTIONS as u64, MAX_INSTRUCTIONS as u64));
+        assert_eq!(site.left_out, 3);
+        let report = super::super::Report { global_sites: vec![site], ..Default::default() };
+        let text = super::super::by_line(&report, "");
+        assert!(text.ends_with("; 3 more accesses of lanes are not counted: profile a smaller size\n"), "{text}");
     }
 }
