@@ -1,20 +1,60 @@
 //! Loops with pipelined copies (see [`cp_async_pipeline`](crate::plan::cp_async_pipeline)): the copies to a stage, and
 //! the loads of operands from it.
 
+use crate::analysis::axis_info::VECTOR_BYTES;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, done, of_r, thread_part};
-use crate::ir::{self, Binary, Op, StmtKind, Value};
+use crate::ir::{self, Op, StmtKind, Value};
 use crate::layout::linear::matrix::combine;
 use crate::mma::fragments::{FetchPath, Side, chunk};
 use crate::mma::mma_sync::{Unit, Warps};
 use crate::plan::cp_async_pipeline::{CopiedTile, CpAsyncBuffer};
 use crate::plan::smem_operand::{fetch, flat, source};
-use crate::thread_ir::{BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure};
+use crate::thread_ir::{
+    BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure, next_number,
+};
 
-/// The copies of one iteration: the code before its products, and the code after them.
+/// The copies of one iteration.
 struct Copies {
+    /// Whether there is an iteration that takes them.
+    live: Stmt,
+    /// The registers of tiles that are not copied asynchronously.
+    registers: Vec<Stmt>,
+    /// What comes before the products: copies, and loads to registers.
     start: Vec<Node>,
+    commit: Option<Node>,
+    /// What comes after the products: stores of the registers.
     finish: Vec<Node>,
+    next: Node,
+}
+
+/// How the copies beyond the last iteration of a loop are left out.
+#[derive(Clone, Copy, PartialEq)]
+enum Beyond {
+    /// A jump passes by them: where they have many instructions, and before the loop.
+    Skipped,
+    /// They are masked, so that the copies of other iterations stand among the products.
+    Masked,
+}
+
+/// Whether nothing is copied beyond the last iteration.
+fn are_left_out() -> bool {
+    !planted!("cp-async-beyond-the-loop")
+}
+
+impl Copies {
+    fn before(&self, beyond: Beyond) -> Vec<Node> {
+        let lines = Node::Line([vec![self.live.clone()], self.registers.clone()].concat());
+        let start = match beyond == Beyond::Skipped && are_left_out() {
+            true => Node::If { cond: Name::Live.into(), then: self.start.clone(), other: vec![] },
+            false => Node::Block { body: self.start.clone() },
+        };
+        [lines, start].into_iter().chain(self.commit.clone()).collect()
+    }
+
+    fn after(&self) -> Vec<Node> {
+        [self.finish.clone(), vec![self.next.clone()]].concat()
+    }
 }
 
 impl Codegen<'_> {
@@ -48,7 +88,14 @@ impl Codegen<'_> {
             Stmt::Update(BinaryOp::Add, filled, 1.into()).into(),
         ];
         self.line(Stmt::variable(filled, Some(Ty::U32), Some(buffer.read().into())));
-        self.node(Node::Loop { body: [fill, copies.start.clone(), copies.finish.clone()].concat() });
+        let (first, later) = match cp_async.narrowest(f, buffer) {
+            // Loads to registers stand among the products.
+            None => (Beyond::Masked, Beyond::Masked),
+            // Narrow copies have many instructions.
+            Some(bytes) if bytes < VECTOR_BYTES => (Beyond::Skipped, Beyond::Skipped),
+            Some(_) => (Beyond::Skipped, Beyond::Masked),
+        };
+        self.node(Node::Loop { body: [fill, copies.before(first), copies.after()].concat() });
         self.unroll(s, |cx| {
             if buffer.asynchronous {
                 let read = buffer.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
@@ -62,14 +109,14 @@ impl Codegen<'_> {
             if !planted!("cp-async-without-barrier") {
                 cx.node(Node::Barrier { site });
             }
-            copies.start.iter().for_each(|node| cx.node(node.clone()));
+            copies.before(later).into_iter().for_each(|node| cx.node(node));
             let outer = std::mem::replace(&mut cx.deferred_wait, buffer.deferred_wait);
             cx.stmts(body);
             cx.deferred_wait = outer;
             if buffer.deferred_wait.is_some() && !planted!("cp-async-late-without-wait") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
-            copies.finish.iter().for_each(|node| cx.node(node.clone()));
+            copies.after().into_iter().for_each(|node| cx.node(node));
             cx.lines(next(BufferPart::Read, n));
         });
         if let Some(deferred_wait) = buffer.deferred_wait {
@@ -86,36 +133,39 @@ impl Codegen<'_> {
     }
 
     fn copies(&mut self, buffer: &CpAsyncBuffer, body: &[ir::Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
-        let (mut start, mut finish) = (vec![], vec![]);
+        let (mut registers, mut finish) = (vec![], vec![]);
         self.advanced = buffer.vars.clone();
-        let block = self.nested(|cx| {
-            let j = Name::Ahead(iv);
+        let j = Name::Ahead(iv);
+        let start = self.nested(|cx| {
             cx.lines(vec![
                 Stmt::define(iv, cx.f.ty(iv).dtype.into(), j),
-                Stmt::bind(Name::Live, Expr::from(iv).less(hi)),
-                Stmt::assign(j, call!(Binary::Add; j, step)),
+                Stmt::assign(j, next_number(cx.f, j, hi, step)),
             ]);
             for s in body {
                 match &s.kind {
-                    StmtKind::Let(v) if cx.cp_async.tiles.contains_key(v) => cx.copy_ahead(*v, &mut start, &mut finish),
+                    StmtKind::Let(v) if cx.cp_async.tiles.contains_key(v) => {
+                        cx.copy_ahead(*v, &mut registers, &mut finish);
+                    }
                     _ if buffer.keeps(s) => cx.plain(s),
                     _ => {}
                 }
             }
         });
         self.advanced.clear();
-        start.push(Node::Block { body: block });
-        if buffer.asynchronous {
+        Copies {
+            live: Stmt::bind(Name::Live, Expr::from(j).less(hi)),
+            registers,
+            start,
             // In every iteration, so that the number of groups identifies the stage.
-            start.push(call!(Device::CpAsyncCommit; 0).into());
+            commit: buffer.asynchronous.then(|| call!(Device::CpAsyncCommit; 0).into()),
+            finish,
+            next: Node::Line(next(BufferPart::Write, buffer.index)),
         }
-        finish.push(Node::Line(next(BufferPart::Write, buffer.index)));
-        Copies { start, finish }
     }
 
     /// Copies a tile by `cp.async`, or through registers where `cp.async` cannot copy it: then the stores come after
     /// the products.
-    fn copy_ahead(&mut self, v: Value, start: &mut Vec<Node>, finish: &mut Vec<Node>) {
+    fn copy_ahead(&mut self, v: Value, registers: &mut Vec<Stmt>, finish: &mut Vec<Node>) {
         let f = self.f;
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, layout, site) =
@@ -123,7 +173,7 @@ impl Codegen<'_> {
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
         let plan = self.plan(&place, mask, &layout, false);
-        let live = |cond: Expr| if planted!("cp-async-beyond-the-loop") { cond } else { Name::Live & cond };
+        let live = |cond: Expr| if are_left_out() { Name::Live & cond } else { cond };
         let (addr, full, ok) = (of_r(plan.addr), live(plan.full), of_r(live(plan.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =
             (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
@@ -138,8 +188,7 @@ impl Codegen<'_> {
             return;
         }
         let name = self.fresh();
-        let array = Stmt::Let { name, mutable: false, ty: Some(Ty::array(t, n)), value: None };
-        start.push(array.into());
+        registers.push(Stmt::Let { name, mutable: false, ty: Some(Ty::array(t, n)), value: None });
         let (vec, hint) = (if plan.descending { 1 } else { plan.vec }, hint as u32);
         let zero = any(Expr::zero(t));
         let loaded = call!(Device::Load; [t, n, plan.vec, plan.descending]; addr, full, ok, zero, hint, site);

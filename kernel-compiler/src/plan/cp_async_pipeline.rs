@@ -376,6 +376,13 @@ impl CpAsyncPipeline {
         !self.products.is_empty()
     }
 
+    /// The bytes of the narrowest copy to a buffer, if all its copies are asynchronous.
+    pub fn narrowest(&self, f: &Func, buffer: &CpAsyncBuffer) -> Option<usize> {
+        let tiles = self.tiles.iter().filter(|(_, t)| t.buffer == buffer.index);
+        let bytes: Option<Vec<usize>> = tiles.map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
+        bytes?.into_iter().min()
+    }
+
     /// The offsets of the buffers, and the bytes of all shared memory. Scratch buffers come first.
     pub fn places(&self, f: &Func, scratch_bytes: usize) -> (Vec<BufferPlace>, usize) {
         let groups = self.by_wgmma();

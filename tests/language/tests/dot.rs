@@ -21,6 +21,7 @@ mod swapped;
 mod tf32;
 mod tf32x3;
 mod upcast;
+mod widths;
 
 #[tile_kernel(
     types(T = [f16, bf16]),
