@@ -7,13 +7,16 @@ use anyhow::{Result, bail};
 use std::time::Duration;
 use tilewright_bench::Timer;
 use tilewright_core::{DType, bf16, f8e4m3, f8e5m2, f16};
-use tilewright_ops::{Matmul, Multiply, Precision, Prediction, Transpose};
+use tilewright_ops::{BatchMultiply, BatchedMatmul, Matmul, MatmulPlan, Multiply, Precision, Prediction, Transpose};
 use tilewright_runtime::{BackendKind, Buffer, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The operation: `matmul`
+    /// The operation: `matmul` or `batched_matmul`
     op: String,
+    /// Products of `batched_matmul`
+    #[arg(long, default_value_t = 1)]
+    batch: usize,
     /// Rows of the result
     #[arg(long)]
     m: usize,
@@ -47,8 +50,16 @@ pub struct Args {
 
 /// The plans of an operation for these shapes, with their predicted times, and with `--measure` the measured ones.
 pub fn main(args: Args) -> Result<bool> {
-    if args.op != "matmul" {
-        bail!("no plans of `{}` are printed: the operation with plans that are is `matmul`", args.op);
+    let is_batch = match args.op.as_str() {
+        "matmul" => false,
+        "batched_matmul" => true,
+        op => bail!("no plans of `{op}` are printed: the operations with plans that are: `matmul`, `batched_matmul`"),
+    };
+    if !is_batch && args.batch != 1 {
+        bail!("--batch is of `batched_matmul`");
+    }
+    if is_batch && (args.transpose_a || args.transpose_b || args.tf32) {
+        bail!("`batched_matmul` takes no --transpose-a, --transpose-b or --tf32");
     }
     let rt = args.backend.open()?;
     if args.measure && rt.kind() == BackendKind::Emulator {
@@ -56,6 +67,10 @@ pub fn main(args: Args) -> Result<bool> {
     }
     let dtype = DType::ALL.into_iter().find(|d| d.name() == args.dtype);
     match dtype {
+        Some(DType::F32) if is_batch => of_batch::<f32>(&rt, &args),
+        Some(DType::F16) if is_batch => of_batch::<f16>(&rt, &args),
+        Some(DType::BF16) if is_batch => of_batch::<bf16>(&rt, &args),
+        _ if is_batch => bail!("`{}` is no type of a batch: f32, f16 or bf16", args.dtype),
         Some(DType::F32) => plans::<f32>(&rt, &args, |m, p| m.precision(p)),
         Some(DType::F16) => plans::<f16>(&rt, &args, |m, _| m),
         Some(DType::BF16) => plans::<bf16>(&rt, &args, |m, _| m),
@@ -87,14 +102,37 @@ fn plans<T: Multiply>(
         all = p.plans(rt)?;
         Ok(())
     })?;
+    print(rt, args, all, |plan| product(&mut |m| m.launch_by(rt, plan)))
+}
+
+fn of_batch<T: BatchMultiply>(rt: &Runtime, args: &Args) -> Result<bool> {
+    let (batch, m, n, k) = (args.batch, args.m, args.n, args.k);
+    let (a, b) = (Buffer::<T>::zeros(rt, batch * m * k)?, Buffer::<T>::zeros(rt, batch * k * n)?);
+    let mut c = Buffer::<T>::zeros(rt, batch * m * n)?;
+    let all =
+        BatchedMatmul::new(a.view([batch, m, k])?, b.view([batch, k, n])?, c.view_mut([batch, m, n])?).plans(rt)?;
+    print(rt, args, all, |plan| {
+        let c = c.view_mut([batch, m, n])?;
+        BatchedMatmul::new(a.view([batch, m, k])?, b.view([batch, k, n])?, c).launch_by(rt, plan)
+    })
+}
+
+/// Prints plans, with `--measure` also the times that they take by `launch`.
+fn print(
+    rt: &Runtime,
+    args: &Args,
+    all: Vec<Prediction>,
+    mut launch: impl FnMut(&MatmulPlan) -> tilewright_runtime::Result<()>,
+) -> Result<bool> {
     let count = if args.top == 0 { all.len() } else { args.top.min(all.len()) };
-    outln!("{} plans of {m} x {n} x {k} on {}", all.len(), rt.device().name);
+    let batch = if args.op == "matmul" { String::new() } else { format!("{} of ", args.batch) };
+    outln!("{} plans of {batch}{} x {} x {} on {}", all.len(), args.m, args.n, args.k, rt.device().name);
     outln!("{:>12}  {:>12}  plan", "predicted us", if args.measure { "measured us" } else { "" });
     let mut timer = Timer::new(rt)?;
     for p in &all[..count] {
         let measured = match args.measure {
             false => String::new(),
-            true => match median_ms(&mut timer, 7, || Ok(product(&mut |m| m.launch_by(rt, &p.plan))?)) {
+            true => match median_ms(&mut timer, 7, || Ok(launch(&p.plan)?)) {
                 Ok(t) => format!("{:.2}", t * 1e3),
                 Err(e) => format!("{e:#}"),
             },

@@ -7,7 +7,6 @@
 
 pub mod align_operand;
 pub mod attention;
-#[allow(missing_docs)]
 pub mod batched_matmul;
 pub mod color_inversion;
 pub mod convolution_1d;
@@ -17,10 +16,8 @@ pub mod dot_product;
 pub mod gelu;
 pub mod gemm;
 pub mod leaky_relu;
-#[allow(missing_docs)]
 pub mod library;
 pub mod matmul;
-#[allow(missing_docs)]
 pub mod matmul_f32;
 pub mod matmul_int8;
 pub mod matrix_copy;

@@ -2,6 +2,7 @@
 
 use tilewright_macros::tile_library;
 
+/// Loads of operands, indices of matrices, and arithmetic of elements.
 #[tile_library]
 pub mod tiles {
     /// `[R, C]` of `v` at row `r` and column `c`, or of its transpose.
@@ -178,21 +179,6 @@ pub mod tile_scheduler {
                 let (i, j) = swizzle2d(t, tiles, GROUP);
                 tile(i, j);
             }
-        }
-    }
-
-    /// Calls `tile` with the batch, the row and the column of each output tile of this program, of `batches` products:
-    /// as under `Persistent`, one product after another.
-    fn for_each_tile_of_batches<const GROUP: usize>(
-        batches: usize,
-        tiles: (usize, usize),
-        tile: impl Fn(usize, usize, usize),
-    ) {
-        let each = tiles.0 * tiles.1;
-        for t in range(program_id(0), batches * each, num_programs(0)) {
-            let batch = t / each;
-            let (i, j) = swizzle2d(t % each, tiles, GROUP);
-            tile(batch, i, j);
         }
     }
 

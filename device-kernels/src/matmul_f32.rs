@@ -3,6 +3,7 @@
 
 use tilewright_macros::tile_module;
 
+/// Products of f32.
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod f32_products {
     /// Sums over PART of the depth are added to the accumulator: one long chain of additions rounds several times
@@ -323,15 +324,16 @@ pub mod f32_products {
         b: View<f32, 3>,
         mut c: ViewMut<f32, 3>,
     ) {
-        let tiles = (cdiv(c.dim(1), BM), cdiv(c.dim(2), BN));
-        for_each_tile_of_batches::<8>(c.dim(0), tiles, |batch, i, j| {
-            let (r, s) = (batch * batch_rows + i * BM, j * BN);
+        let rows = cdiv(c.dim(1), BM);
+        for_each_tile::<{ Scheduler::Persistent }, 8>((c.dim(0) * rows, cdiv(c.dim(2), BN)), |i, j| {
+            let (batch, row) = (i / rows, i % rows * BM);
+            let (r, s) = (batch * batch_rows + row, j * BN);
             let mut acc = zeros::<f32>([BM, BN]);
             for k in range(0, b.dim(1), BK) {
                 let y = reshape(b.tile([batch, k, s], [1, BK, BN]), [BK, BN]);
                 acc += step::<BM, BN, BK>(a_high, a_low, y, r, k);
             }
-            c.store([batch, i * BM, s], reshape(acc, [1, BM, BN]));
+            c.store([batch, row, s], reshape(acc, [1, BM, BN]));
         });
     }
 }

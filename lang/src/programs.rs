@@ -135,7 +135,7 @@ pub const fn next_power_of_two(n: usize) -> usize {
 /// # }
 /// let (rt, mut y) = (Runtime::cpu(), [0]);
 /// rt.launch(k(&mut y))?;
-/// assert_eq!(y[0], u64::from(rt.device().num_sms));
+/// assert_eq!(y[0], rt.device().num_sms as u64);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn num_sms() -> usize {

@@ -4,12 +4,16 @@ use super::align_operand::{AlignedOperand, memory_of};
 use super::candidates::Target;
 use super::decide::Limits;
 use super::multiply::{Kernels, Typed, Views};
-use super::plan::{Copies, Layout, MatmulPlan, Problem, Variant, math_of};
+use super::plan::{Layout, MatmulPlan, Problem, Variant, math_of};
+use super::prediction::{Prediction, predictions};
 use super::product::{GemmShape, Operand, Transpose, is_work};
+use super::stream_k::Workspace;
 use super::tma::{batch_takes_tma, width_of_batch};
 use super::{Executor, Multiply, decide, f32_3xtf32};
 use crate::planner::{Candidate, Question};
-use tilewright_core::{AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, ViewArg, ViewMutArg, Width, bf16, f16};
+use tilewright_core::{
+    AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, SliceMutArg, ViewArg, ViewMutArg, Width, bf16, f16,
+};
 use tilewright_kernels as k;
 use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
 use tilewright_runtime::{Error, Result};
@@ -26,10 +30,20 @@ impl BatchMultiply for f32 {}
 impl BatchMultiply for f16 {}
 impl BatchMultiply for bf16 {}
 
+/// Partial sums and semaphores of a [`Workspace`].
+type Parts<'a> = (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>);
+
 /// The kernel of batches of an element type.
 pub trait BatchKernel: Kernels {
     fn batch_desc() -> &'static KernelDesc;
-    fn batch_call<'a>(a: ViewArg<'a, Self, 3>, b: ViewArg<'a, Self, 3>, c: ViewMutArg<'a, Self, 3>) -> Call<'a>;
+    /// # Safety
+    /// `workspace` is as large as the configuration needs.
+    unsafe fn batch_call<'a>(
+        a: ViewArg<'a, Self, 3>,
+        b: ViewArg<'a, Self, 3>,
+        workspace: Parts<'a>,
+        c: ViewMutArg<'a, Self, 3>,
+    ) -> Call<'a>;
 }
 
 macro_rules! batch { ($($t:ty: $kernel:ident, $desc:expr;)*) => { $(impl BatchKernel for $t {
@@ -37,8 +51,14 @@ macro_rules! batch { ($($t:ty: $kernel:ident, $desc:expr;)*) => { $(impl BatchKe
         use k::batched_matmul::batched::*;
         $desc
     }
-    fn batch_call<'a>(a: ViewArg<'a, $t, 3>, b: ViewArg<'a, $t, 3>, c: ViewMutArg<'a, $t, 3>) -> Call<'a> {
-        k::batched_matmul::batched::$kernel(a, b, c)
+    unsafe fn batch_call<'a>(
+        a: ViewArg<'a, $t, 3>,
+        b: ViewArg<'a, $t, 3>,
+        (sums, semaphores): Parts<'a>,
+        c: ViewMutArg<'a, $t, 3>,
+    ) -> Call<'a> {
+        // SAFETY: the caller's contract.
+        unsafe { k::batched_matmul::batched::$kernel(a, b, sums, semaphores, c) }
     }
 })* } }
 batch! {
@@ -47,13 +67,40 @@ batch! {
     bf16: batched_matmul, <(bf16,) as batched_matmul::Types>::DESC;
 }
 
-/// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch beside copies. A of f32 is decomposed for 3xTF32 where
-/// that is faster. Sums are accumulated in f32 and rounded once; products of f32 have its accuracy. An operand may be
-/// the same for the whole batch, with a stride of 0. Rows that do not start at multiples of 16 bytes are copied to
-/// scratch memory first, where the products are large enough to win by it and their matrices follow each other as rows
-/// do.
+/// `C[i] = A[i] B[i]` for every `i` of a batch, in one launch beside copies. Operands of f32 are decomposed for 3xTF32
+/// where that is faster. Sums are accumulated in f32 and rounded once; products of f32 have the accuracy of
+/// [`Precision::F32`](super::Precision::F32). An operand may be the same for the whole batch, with a stride of 0. Rows
+/// that do not start at multiples of 16 bytes are copied to scratch memory first, where the products are large enough
+/// to win by it and their matrices follow each other as rows do. Nothing is enqueued before [`BatchedMatmul::launch`].
 ///
 /// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`Matmul`](super::Matmul).
+///
+/// # Examples
+/// Every plan of a batch gives the same result:
+/// ```
+/// use tilewright::ops::BatchedMatmul;
+/// use tilewright::{Buffer, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let (a, b) = (Buffer::from_slice(&rt, &[1.0f32, 2.0])?, Buffer::from_slice(&rt, &[10.0f32, 100.0])?);
+/// let mut c = Buffer::<f32>::zeros(&rt, 2)?;
+/// // Two products of one element each.
+/// let dims = [2, 1, 1];
+/// for prediction in BatchedMatmul::new(a.view(dims)?, b.view(dims)?, c.view_mut(dims)?).plans(&rt)? {
+///     let batch = BatchedMatmul::new(a.view(dims)?, b.view(dims)?, c.view_mut(dims)?);
+///     batch.launch_by(&rt, &prediction.plan)?;
+///     assert_eq!(c.to_vec()?, [10.0, 200.0], "{}", prediction.plan);
+/// }
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+#[must_use = "nothing is enqueued before `launch`"]
+pub struct BatchedMatmul<'a, T: Element> {
+    a: ViewArg<'a, T, 3>,
+    b: ViewArg<'a, T, 3>,
+    c: ViewMutArg<'a, T, 3>,
+}
+
+/// [`BatchedMatmul`], launched at once.
 ///
 /// # Examples
 /// ```
@@ -75,19 +122,62 @@ pub fn batched_matmul<'a, T: BatchMultiply>(
     b: impl AsView<'a, T, 3>,
     c: impl AsViewMut<'a, T, 3>,
 ) -> Result<()> {
-    let (a, b, c) = (a.as_view_arg(), b.as_view_arg(), c.as_view_mut_arg());
-    let ([na, m, ka], [nb, kb, n], [nc, mc, n_c]) = (a.dims(), b.dims(), c.as_view().dims());
-    if na != nb || na != nc {
-        return Err(Error::Shape { what: WHAT, why: format!("batches of {na}, {nb} and {nc}: they must be equal") });
+    BatchedMatmul::new(a, b, c).launch(on)
+}
+
+impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
+    /// The products `C[i] = A[i] B[i]`.
+    pub fn new(a: impl AsView<'a, T, 3>, b: impl AsView<'a, T, 3>, c: impl AsViewMut<'a, T, 3>) -> Self {
+        BatchedMatmul { a: a.as_view_arg(), b: b.as_view_arg(), c: c.as_view_mut_arg() }
     }
-    let e = GemmShape::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
-    if !is_work(WHAT, e, &a, &b, &c)? || na == 0 {
-        return Ok(());
+
+    /// Enqueues the products. Errors: as [`Matmul::launch`](super::Matmul::launch).
+    pub fn launch(self, on: &impl Executor) -> Result<()> {
+        let Some((e, views)) = self.check()? else { return Ok(()) };
+        match views {
+            Typed::F32(v) => planned(on, e, &v, f32_plans, run_f32),
+            Typed::F16(v) => planned(on, e, &v, plans::<_, f16>, run),
+            Typed::Other(v) => planned(on, e, &v, plans::<_, T>, run),
+        }
     }
-    match T::typed(Views { a, b, c }) {
-        Typed::F32(v) => planned(on, e, &v, f32_plans, run_f32),
-        Typed::F16(v) => planned(on, e, &v, plans::<_, f16>, run),
-        Typed::Other(v) => planned(on, e, &v, plans::<_, T>, run),
+
+    /// The plans that exist for this batch on this device, with their predicted times, the shortest first. Nothing is
+    /// launched. A batch without elements has none. Errors: as [`BatchedMatmul::launch`], but for those of a launch.
+    pub fn plans(self, on: &impl Executor) -> Result<Vec<Prediction>> {
+        let limits = Limits { scratch: on.runtime().scratch_limit(), pin: on.pin() };
+        let Some((e, views)) = self.check()? else { return Ok(vec![]) };
+        let all = match views {
+            Typed::F32(v) => f32_plans(on, &Batch::of(e, &v), limits),
+            Typed::F16(v) => plans::<_, f16>(on, &Batch::of(e, &v), limits),
+            Typed::Other(v) => plans::<_, T>(on, &Batch::of(e, &v), limits),
+        };
+        Ok(predictions(on, all))
+    }
+
+    /// Enqueues the products by a plan of [`BatchedMatmul::plans`], instead of the one that the planner would decide
+    /// on. Errors: as [`Matmul::launch_by`](super::Matmul::launch_by).
+    pub fn launch_by(self, on: &impl Executor, plan: &MatmulPlan) -> Result<()> {
+        let Some((_, views)) = self.check()? else { return Ok(()) };
+        match views {
+            Typed::F32(v) => run_f32(on, plan, v),
+            Typed::F16(v) => run(on, plan, v),
+            Typed::Other(v) => run(on, plan, v),
+        }
+    }
+
+    /// The shape of each product and the arguments, by their type; none where the result has no elements.
+    fn check(self) -> Result<Option<(GemmShape, Typed<'a, T, 3>)>> {
+        let BatchedMatmul { a, b, c } = self;
+        let ([na, m, ka], [nb, kb, n], [nc, mc, n_c]) = (a.dims(), b.dims(), c.as_view().dims());
+        if na != nb || na != nc {
+            let why = format!("batches of {na}, {nb} and {nc}: they must be equal");
+            return Err(Error::Shape { what: WHAT, why });
+        }
+        let e = GemmShape::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
+        if !is_work(WHAT, e, &a, &b, &c)? || na == 0 {
+            return Ok(None);
+        }
+        Ok(Some((e, T::typed(Views { a, b, c }))))
     }
 }
 
@@ -203,9 +293,8 @@ fn run_f32(on: &impl Executor, plan: &MatmulPlan, v: Views<f32, 3>) -> Result<()
 
 fn run<T: BatchMultiply>(on: &impl Executor, plan: &MatmulPlan, v: Views<T, 3>) -> Result<()> {
     let Views { a, b, c } = v;
-    let copies = match plan.variant {
-        Variant::Tiles { copies, .. } => copies,
-        _ => Copies::default(),
+    let Variant::Tiles { copies, stream_k } = plan.variant else {
+        return Err(Error::InvalidArgument { what: WHAT, why: format!("`{plan}` is no plan of a batch") });
     };
     let x = copies.a.and_then(|_| stacked(a)).map(|x| AlignedOperand::<T::Bits>::new(on, &x, false)).transpose()?;
     let y = copies.b.and_then(|_| stacked(b)).map(|y| AlignedOperand::<T::Bits>::new(on, &y, false)).transpose()?;
@@ -217,7 +306,9 @@ fn run<T: BatchMultiply>(on: &impl Executor, plan: &MatmulPlan, v: Views<T, 3>) 
         Some(rows) => batch_of(rows.operand()?.view, b).ok_or_else(|| too_large(b))?,
         None => b,
     };
-    on.launch_as(T::batch_call(a, b, c), plan.options())
+    let mut workspace = Workspace::<f32>::of_scheduler(on, stream_k)?;
+    // SAFETY: the launcher takes no configuration that needs a larger workspace.
+    on.launch_as(unsafe { T::batch_call(a, b, workspace.parts(), c) }, plan.options())
 }
 
 /// A batch as one matrix: of matrices that are all the same, or follow each other as rows do.

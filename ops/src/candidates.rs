@@ -69,6 +69,13 @@ impl<'a, L: Executor> Target<'a, L> {
         self.limits.pin.is_none_or(|(k, _)| core::ptr::eq(k, desc))
     }
 
+    /// Whether plans of stream-K are considered. The number of tiles says where it cuts sums, so batch-invariant calls
+    /// have none.
+    fn takes_stream_k(&self) -> bool {
+        let pinned = self.limits.pin.is_some();
+        !self.on.batch_invariant() && self.limits.scratch > 0 && (pinned || !self.is_cpu())
+    }
+
     /// Whether TMA serves some variant of a kernel here; the CPU runs every kernel.
     fn takes_tma(&self, desc: &KernelDesc) -> bool {
         self.is_cpu() || self.takes_maps(desc)
@@ -92,12 +99,7 @@ impl<'a, L: Executor> Target<'a, L> {
             let (resources, sm) = (state.resources.of(rt, kernel), &rt.device().multiprocessor);
             let offer = |config: &'static ConfigDesc| {
                 let variant = tma.variant(kernel, config, RESULT, runs)?;
-                let loads = match (variant.maps.is_empty(), variant.width) {
-                    (false, _) => Loads::Tma,
-                    (true, Width::Vectors) => Loads::Vectors,
-                    (true, Width::Words) => Loads::Words,
-                    (true, Width::Elements) => Loads::Elements,
-                };
+                let loads = if variant.maps.is_empty() { variant.width.into() } else { Loads::Tma };
                 let resources = resources.as_ref().and_then(|all| Some((all.get(variant.entry)?, sm)));
                 let factor = self.model.of_configuration(&cost::key(kernel.name, config.id, Some(loads)));
                 Some(Offer { config, loads, tile: Tile::of(config, resources), factor })
@@ -203,11 +205,7 @@ impl<L: Executor> Target<'_, L> {
                 // One launch copies both.
                 let copied = bytes(copy.0, m.saturating_mul(k)).saturating_add(bytes(copy.1, k.saturating_mul(n)));
                 for stream_k in [false, true] {
-                    // Under stream-K the number of tiles says where sums are cut.
-                    if stream_k && self.on.batch_invariant() {
-                        continue;
-                    }
-                    if stream_k && !(self.limits.scratch > 0 && (!self.is_cpu() || self.limits.pin.is_some())) {
+                    if stream_k && !self.takes_stream_k() {
                         continue;
                     }
                     let Some(kernel) = kernels.desc(order, stream_k) else { continue };
@@ -220,19 +218,10 @@ impl<L: Executor> Target<'_, L> {
                         continue;
                     }
                     let work = GemmWork {
-                        shape: p.shape,
-                        batch: 1,
-                        math: p.math,
-                        bytes: p.bytes,
                         tma,
-                        in_sectors: a.in_sectors && b.in_sectors,
-                        tma_store: p.c.tma,
-                        rows_of_c: !p.c.transposed,
-                        grid: false,
-                        depth_first: (!a.transposed, b.transposed),
                         strided: usize::from(must.0 && !copy.0) + usize::from(must.1 && !copy.1),
                         stream_k,
-                        splits: 1,
+                        ..p.work(a, b)
                     };
                     let after = kernels.after().filter(|_| stream_k).map_or(0, |(_, bytes)| bytes);
                     let moved = Moved { copied: [front, copied, after], ..Moved::default() };
@@ -300,7 +289,7 @@ impl<L: Executor> Target<'_, L> {
         // Read once, and two parts written.
         let decomposed = |area: usize| area.saturating_mul(3 * size_of::<f32>());
         let kernel = f32_3xtf32::desc(p.b.transposed);
-        let rows_of_c = !p.c.transposed && p.c.tma || self.is_cpu();
+        let rows_of_c = !p.c.transposed || self.is_cpu();
         if self.allows(kernel)
             && n <= f32_3xtf32::MAX_COLUMNS
             && self.takes_tma(kernel)
@@ -316,20 +305,14 @@ impl<L: Executor> Target<'_, L> {
                 None => split_counts(self.num_sms, p.shape),
             };
             for splits in splits {
+                let b = if copy_b { Layout::copied(p.b.transposed) } else { p.b };
                 let work = GemmWork {
-                    shape: p.shape,
-                    batch: 1,
                     math: Math::Tf32x3,
-                    bytes: p.bytes,
                     tma: true,
-                    in_sectors: copy_b || p.b.in_sectors,
-                    tma_store: p.c.tma,
                     rows_of_c: true,
                     grid: true,
-                    depth_first: (true, p.b.transposed),
-                    strided: 0,
-                    stream_k: false,
                     splits,
+                    ..p.work(Layout::copied(false), b)
                 };
                 let variant = Variant::Tf32x3 { splits, copy_b };
                 let plan = MatmulPlan { orientation, variant, kernel, config: None };
@@ -345,21 +328,7 @@ impl<L: Executor> Target<'_, L> {
                 out.push(self.candidate(plan, Moved::default(), Work::Unknown));
                 return;
             }
-            let work = GemmWork {
-                shape: p.shape,
-                batch: 1,
-                math: Math::DecomposedTf32x3,
-                bytes: p.bytes,
-                tma: true,
-                in_sectors: true,
-                tma_store: p.c.tma,
-                rows_of_c: !p.c.transposed,
-                grid: false,
-                depth_first: (true, true),
-                strided: 0,
-                stream_k: false,
-                splits: 1,
-            };
+            let work = GemmWork { math: Math::DecomposedTf32x3, ..p.work(Layout::copied(false), Layout::copied(true)) };
             let decomposed = [decomposed(area_a), decomposed(area_b)];
             let moved = Moved { decomposed, transposed, ..Moved::default() };
             self.add_configurations(out, plan, &work, p.c.width, moved);
@@ -396,18 +365,10 @@ impl<L: Executor> Target<'_, L> {
         let shape = GemmShape { m: p.shape.m + ones, ..p.shape };
         let work = GemmWork {
             shape,
-            batch: 1,
             math: Math::MixedInput,
-            bytes: p.bytes,
-            tma: true,
-            in_sectors: p.b.in_sectors,
-            tma_store: p.c.tma,
             rows_of_c: true,
-            grid: false,
-            depth_first: (true, false),
-            strided: 0,
             stream_k: true,
-            splits: 1,
+            ..p.work(Layout::copied(false), p.b)
         };
         let mixed_input = p.shape.m.saturating_mul(p.shape.k).saturating_mul(3);
         let moved = Moved { decomposed: [mixed_input, 0], ..Moved::default() };
@@ -439,26 +400,17 @@ impl<L: Executor> Target<'_, L> {
                 continue;
             }
             let bytes = |copy: bool, area: usize| if copy { area.saturating_mul(2 * batch * p.bytes[0]) } else { 0 };
-            let work = GemmWork {
-                shape: p.shape,
-                batch,
-                math: p.math,
-                bytes: p.bytes,
-                tma,
-                in_sectors: a.in_sectors && b.in_sectors,
-                tma_store: p.c.tma,
-                rows_of_c: !p.c.transposed,
-                grid: false,
-                depth_first: (!a.transposed, b.transposed),
-                strided: 0,
-                stream_k: false,
-                splits: 1,
-            };
-            let copies = Copies { a: copy.0.then_some(false), b: copy.1.then_some(false) };
-            let variant = Variant::Tiles { copies, stream_k: false };
-            let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
             let copied = [bytes(copy.0, m.saturating_mul(k)), bytes(copy.1, k.saturating_mul(n)), 0];
-            self.add_configurations(out, plan, &work, p.width(a, b), Moved { copied, ..Moved::default() });
+            let copies = Copies { a: copy.0.then_some(false), b: copy.1.then_some(false) };
+            for stream_k in [false, true] {
+                if stream_k && !self.takes_stream_k() {
+                    continue;
+                }
+                let work = GemmWork { batch, tma, stream_k, ..p.work(a, b) };
+                let variant = Variant::Tiles { copies, stream_k };
+                let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
+                self.add_configurations(out, plan, &work, p.width(a, b), Moved { copied, ..Moved::default() });
+            }
         }
     }
 
@@ -479,21 +431,9 @@ impl<L: Executor> Target<'_, L> {
         let copy_b = !p.b.tma && !self.is_cpu();
         let each = size_of::<f32>() * batch;
         let copied = if copy_b { k.saturating_mul(n).saturating_mul(2 * each) } else { 0 };
-        let work = GemmWork {
-            shape: p.shape,
-            batch,
-            math: Math::Tf32x3,
-            bytes: p.bytes,
-            tma: true,
-            in_sectors: copy_b || p.b.in_sectors,
-            tma_store: p.c.tma,
-            rows_of_c: true,
-            grid: false,
-            depth_first: (true, false),
-            strided: 0,
-            stream_k: false,
-            splits: 1,
-        };
+        let b = if copy_b { Layout::copied(false) } else { p.b };
+        let work =
+            GemmWork { batch, math: Math::Tf32x3, tma: true, rows_of_c: true, ..p.work(Layout::copied(false), b) };
         let variant = Variant::Tf32x3 { splits: 1, copy_b };
         let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
         let decomposed = [m.saturating_mul(k).saturating_mul(3 * each), 0];

