@@ -186,6 +186,8 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
                 continue;
             }
         };
+        // As in our profile: trybuild makes a workspace of its own, which does not have it.
+        run = run.env("CARGO_PROFILE_DEV_DEBUG", "0");
         if std::env::var_os("CI").is_some() {
             // Nothing is built twice there, and what rebuilds would need is two thirds of what a build leaves on the
             // disk.
