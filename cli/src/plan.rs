@@ -53,7 +53,7 @@ pub fn main(args: Args) -> Result<bool> {
     let is_batch = match args.op.as_str() {
         "matmul" => false,
         "batched_matmul" => true,
-        op => bail!("no plans of `{op}` are printed: the operations with plans that are: `matmul`, `batched_matmul`"),
+        op => bail!("`tile plan` prints the plans of `matmul` and of `batched_matmul`, not of `{op}`"),
     };
     if !is_batch && args.batch != 1 {
         bail!("--batch is of `batched_matmul`");

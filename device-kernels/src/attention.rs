@@ -9,7 +9,7 @@
 
 use tilewright_macros::tile_module;
 
-/// Attention of heads, and its split-KV form for few queries.
+/// Attention of heads, and split-KV attention.
 #[tile_module(use crate::library::tiles, use crate::library::partials)]
 pub mod heads {
     /// The score of a masked key. A query whose greatest score is below half of it sees no key.

@@ -33,7 +33,7 @@ pub fn module(item: TokenStream, e: syn::Error) -> (TokenStream, Option<TokenStr
     }
 }
 
-/// A spelling of Python in a kernel, because of which a file is no Rust.
+/// A spelling of Python in a kernel. Its file does not parse as Rust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misspelling {
     /// From 1.

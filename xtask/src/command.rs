@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 pub struct Run(Command);
 
@@ -21,6 +22,16 @@ pub fn cargo() -> Run {
     let mut c = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     c.0.current_dir(root());
     c
+}
+
+/// The packages of the workspace, as `cargo metadata` describes them.
+pub fn packages() -> Result<Vec<Value>> {
+    let metadata = cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
+    let mut metadata: Value = serde_json::from_str(&metadata.output(Duration::from_secs(60))?)?;
+    match metadata["packages"].take() {
+        Value::Array(packages) => Ok(packages),
+        _ => bail!("cargo metadata lists no packages"),
+    }
 }
 
 pub fn program(name: impl AsRef<OsStr>) -> Run {

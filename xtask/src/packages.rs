@@ -4,10 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use crate::command;
 
@@ -53,9 +51,7 @@ pub fn run() -> Result<ExitCode> {
 
 /// The names of the packages of the workspace that are published: all but those with `publish = false`.
 fn published() -> Result<Vec<String>> {
-    let metadata = command::cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
-    let metadata: Value = serde_json::from_str(&metadata.output(Duration::from_secs(60))?)?;
-    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    let packages = command::packages()?;
     let published = packages.iter().filter(|p| p["publish"].is_null()).filter_map(|p| p["name"].as_str());
     let published: Vec<String> = published.map(String::from).collect();
     ensure!(!published.is_empty(), "no package of the workspace is published");

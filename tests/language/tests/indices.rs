@@ -290,7 +290,7 @@ fn an_iteration_sees_what_the_one_before_has_stored() {
     }
 }
 
-/// Descending vectors of which a mask leaves out whole ones: what they have instead, and where they are stored.
+/// A mask leaves out whole descending vectors: loads have `other` instead, and stores write nothing.
 #[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
 fn descending_under_a_mask<T: Num>(x: &[T], y: &mut [T], z: &mut [T], n: usize) {
     let i = arange(128);

@@ -189,7 +189,7 @@ atomics! {
     atomics_of_floats: f32;
 }
 
-/// Vectors of which a part lies behind the end of an array, or is left out by a mask. Another array follows.
+/// A part of a vector lies past the end of an array, or a mask leaves it out. Another array follows.
 #[tile_kernel(types(T = [f32, f16, u8]), tune(warps = [1, 2]), grid = [1], emulate = all)]
 fn parts_of_vectors<T: Num>(x: &[T], y: &mut [T], stored: usize, loaded: usize) {
     let i = arange(256);

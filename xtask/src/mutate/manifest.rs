@@ -1,7 +1,5 @@
 //! The manifest of the crate in which tests with planted defects are compiled.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 use serde_json::Value;
 
@@ -30,9 +28,8 @@ opt-level = 1
 
 /// A manifest with the dependencies of the language's tests, and a test binary for each of these modules.
 pub fn of<'a>(modules: impl Iterator<Item = &'a str>) -> Result<String> {
-    let metadata = command::cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
-    let metadata: Value = serde_json::from_str(&metadata.output(Duration::from_secs(60))?)?;
-    let package = metadata["packages"].as_array().and_then(|all| all.iter().find(|p| p["name"] == TESTS));
+    let packages = command::packages()?;
+    let package = packages.iter().find(|p| p["name"] == TESTS);
     let package = package.with_context(|| format!("cargo metadata lists no package {TESTS}"))?;
     let dependencies = package["dependencies"].as_array().context("cargo metadata lists no dependencies")?;
     let mut out = "[package]\nname = \"mutants\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\

@@ -62,10 +62,10 @@ impl Verifier<'_> {
                 check(assigned, || format!("{var:?} is read where it may not have been assigned"))
             }
             Op::Arange { start } => {
-                // Indices are u64 everywhere; other types are cast from them.
+                // Other types are cast from u64.
                 let end = start.saturating_add(ty.shape.iter().product::<usize>() as i128 - 1);
-                let fits = ty.shape.len() == 1 && ty.dtype == DType::U64 && DType::U64.holds(*start);
-                let fits = fits && DType::U64.holds(end);
+                let holds = DType::U64.holds(*start) && DType::U64.holds(end);
+                let fits = ty.shape.len() == 1 && ty.dtype == DType::U64 && holds;
                 check(fits, || format!("a range from {start} of type {ty}"))
             }
             Op::Splat(x) => {

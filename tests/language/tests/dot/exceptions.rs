@@ -98,7 +98,7 @@ fn a_tile_of_a_view_may_have_a_mask() {
     }
 }
 
-/// Floats of 8 bits, some of which are no numbers.
+/// Floats of 8 bits with NaN among them.
 #[tile_kernel(types(T = [f8e4m3, f8e5m2]), tune(warps = [1], arch = [80]), grid = [1])]
 fn of_bytes<T: Float>(a: &[T], b: &[T], c: &mut [f32]) {
     let (i, depth) = (arange(16), arange(32));

@@ -1,5 +1,5 @@
-//! Operands whose rows start at multiples of 16 bytes, of 4 bytes, or anywhere, each by itself: the copies are as wide
-//! as the rows of all allow.
+//! Rows of each operand start at multiples of 16 bytes, of 4 bytes, or anywhere. Copies are as wide as the rows of all
+//! arguments allow.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
