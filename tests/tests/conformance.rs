@@ -19,8 +19,8 @@ fn seed() -> u64 {
     number("TILE_SEED")
 }
 
-/// All rows pass, and every operation has some, with edge values among its cases: in each dtype, or in one of them.
-fn holds(rows: &[Row], seed: u64, each_dtype: bool) {
+/// All rows of a seed pass.
+fn pass(rows: &[Row], seed: u64) {
     let failed: Vec<_> =
         rows.iter().filter(|r| !r.pass).map(|r| format!("  {} {} {}: {}", r.op, r.dtype, r.config, r.note)).collect();
     assert!(
@@ -30,6 +30,10 @@ fn holds(rows: &[Row], seed: u64, each_dtype: bool) {
         rows.len(),
         failed.join("\n")
     );
+}
+
+/// Every operation has rows with edge values among their cases: in each dtype, or in one of them.
+fn have_edge_values(rows: &[Row], each_dtype: bool) {
     for op in OPERATIONS {
         let whole = |dtype: &&DType| {
             // At an aligned and at an odd address each.
@@ -54,7 +58,8 @@ fn cpu() {
     };
     let subjects = conformance::subjects(&rt, None).expect("there are some");
     let rows: Vec<Row> = subjects.iter().filter_map(|s| conformance::check(&rt, s, seed, scope(s, &mut run))).collect();
-    holds(&rows, seed, true);
+    pass(&rows, seed);
+    have_edge_values(&rows, true);
     for desc in tilewright_kernels::all() {
         for config in desc.configs {
             let name = format!("{}[{}]", desc.name, config.id);
@@ -69,18 +74,31 @@ fn known_features() -> BTreeSet<&'static str> {
     variants.flat_map(|v| v.features.lines()).collect()
 }
 
-/// With `TILE_ROWS=all` every row there is; else rows that have every feature between them.
+/// For each of the `TILE_SEEDS` seeds, rows that have every feature between them. With `TILE_ROWS=all` every other row
+/// runs, too, with one of the seeds.
 #[test]
 fn emulator() {
     let every = std::env::var("TILE_ROWS").is_ok_and(|v| v == "all");
-    let first = seed();
-    (first..first + number("TILE_SEEDS")).for_each(|seed| emulated(seed, every));
+    let (first, seeds) = (seed(), number("TILE_SEEDS"));
+    let rows: Vec<Row> = (0..seeds)
+        .flat_map(|n| {
+            let share = |i: usize| every && i as u64 % seeds == n;
+            let rows = emulated(first + n, share);
+            pass(&rows, first + n);
+            have_edge_values(&rows, false);
+            rows
+        })
+        .collect();
+    have_edge_values(&rows, every);
 }
 
-fn emulated(seed: u64, every: bool) {
+/// The rows that ran: some that have every feature between them, and `others` by their number.
+fn emulated(seed: u64, others: impl Fn(usize) -> bool) -> Vec<Row> {
     let sm = Emulated::new(seed);
     let subjects = conformance::subjects(&sm.runtimes[0], None).expect("there are some");
-    let mut chosen = if every { (0..subjects.len()).collect() } else { covering(&subjects, seed) };
+    let mut chosen: BTreeSet<usize> = covering(&subjects, seed).into_iter().collect();
+    chosen.extend((0..subjects.len()).filter(|i| others(*i)));
+    let mut chosen: Vec<usize> = chosen.into_iter().collect();
     let mut rows: Vec<Row> = vec![];
     let mut missing = known_features();
     let mut left: BTreeSet<usize> = (0..subjects.len()).collect();
@@ -97,12 +115,12 @@ fn emulated(seed: u64, every: bool) {
         let candidates: Vec<_> = others.iter().map(|i| (adds(i), subjects[*i].cost())).collect();
         chosen = cover(&candidates).into_iter().map(|i| others[i]).collect();
     }
-    println!("{} of {} rows on the emulated SM", rows.len(), subjects.len());
-    holds(&rows, seed, every);
+    println!("seed {seed}: {} of {} rows on the emulated SM", rows.len(), subjects.len());
     // Which rows have gaps, and with them the variants that are launched, is a matter of the seed.
     if seed == 1 {
         assert!(missing.is_empty(), "the kernels have code that no row runs: {missing:?}");
     }
+    rows
 }
 
 /// The emulated SMs of one seed.

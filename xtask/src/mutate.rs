@@ -1,12 +1,13 @@
 //! `cargo xtask mutate`: plants small defects in the compiler and the device library, one at a time, and runs the tests
 //! of the language on the CPU and the emulated SM. Each defect must be caught.
 //!
-//! The tests are compiled in a crate of their own, a test binary for each of their files, with the feature `mutants` of
-//! the compiler and of `kernel-core`. For a defect of the compiler only files with kernels whose code it changes are
-//! compiled, and in these only such kernels have code: a test that asks for another one says nothing. Defects of the
-//! device library are chosen as the tests run.
+//! The tests are compiled in a crate of their own with the feature `mutants` of the compiler and of `kernel-core`. For
+//! the defects of the compiler each of their files is a test binary: only files with kernels whose code a defect changes
+//! are compiled, and in these only such kernels have code. A test that asks for another one says nothing. Defects of the
+//! device library are chosen as the tests run, all of which are compiled once.
 
 mod defects;
+mod device_library;
 mod manifest;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,10 @@ const NO_BEHAVIOR: [&str; 2] = ["detectors", "builtins__debug"];
 const RECORDED: [&str; 3] = ["lowered_code::", "snapshots::", "expansion::"];
 /// Code of kernels that is compiled at first for a defect.
 const FIRST_BYTES: usize = 60_000;
+/// The folder of the tests as they are, in the crate.
+const WHOLE: &str = "whole";
+/// The binaries of the tests as they are: their files and their names.
+const BINARIES: [(&str, &str); 2] = [("main", "language"), ("products", "products")];
 /// What a kernel without code says.
 const WITHOUT_CODE: [&str; 3] =
     ["the crate was checked and not compiled", "was not built for the emulator", "NotEmulated"];
@@ -94,27 +99,30 @@ pub fn run(args: &[&str]) -> Result<ExitCode> {
         ensure!(all.iter().any(|d| d.name == *name), "no defect `{name}`: `cargo xtask mutate --list` names them");
     }
     let chosen: Vec<&Defect> = all.iter().filter(|d| args.is_empty() || args.contains(&d.name)).collect();
+    let (of_device, of_compiler): (Vec<&Defect>, Vec<&Defect>) = chosen.iter().partition(|d| d.in_device_library);
     let mutants = Mutants::new()?;
-    let changed = mutants.changed(&chosen)?;
-    let device: Vec<&Defect> = chosen.iter().copied().filter(|d| d.in_device_library).collect();
-    let whole = if device.is_empty() && !args.is_empty() { vec![] } else { mutants.without_defects()? };
+    let changed = mutants.changed(&of_compiler)?;
     let mut outcomes = vec![];
-    for defect in chosen {
+    for defect in of_compiler {
         let start = Instant::now();
-        let outcome = if defect.in_device_library {
-            mutants.in_device_library(defect, &whole)?
-        } else {
-            mutants.in_compiler(defect, changed.get(defect.name).unwrap_or(&Kernels::new()))?
-        };
-        let (what, how) = match &outcome {
-            Outcome::Behavior(how) => ("behavior", how),
-            Outcome::Structure(how) => ("structure", how),
-            Outcome::Survived(how) => ("SURVIVED", how),
-        };
-        println!("{:42} {what:10} {:5.1} s  {how}", defect.name, start.elapsed().as_secs_f64());
+        let outcome = mutants.in_compiler(defect, changed.get(defect.name).unwrap_or(&Kernels::new()))?;
+        tell(defect, &outcome, start.elapsed());
         outcomes.push((defect, outcome));
     }
+    // Their tests have to pass without a defect, whichever are chosen.
+    if !of_device.is_empty() || args.is_empty() {
+        outcomes.extend(device_library::outcomes(&mutants, &of_device)?);
+    }
     Ok(summary(&outcomes))
+}
+
+fn tell(defect: &Defect, outcome: &Outcome, time: Duration) {
+    let (what, how) = match outcome {
+        Outcome::Behavior(how) => ("behavior", how),
+        Outcome::Structure(how) => ("structure", how),
+        Outcome::Survived(how) => ("SURVIVED", how),
+    };
+    println!("{:42} {what:10} {:5.1} s  {how}", defect.name, time.as_secs_f64());
 }
 
 fn summary(outcomes: &[(&Defect, Outcome)]) -> ExitCode {
@@ -175,9 +183,9 @@ fn stays((name, text): &(&str, String), all: &[(&str, String)]) -> bool {
 /// own.
 fn modules(tests: &Path, to: &Path) -> Result<Vec<Module>> {
     let mut out = vec![];
-    let read = |root: &str| fs::read_to_string(tests.join(root));
-    let (main, products) = (read("main.rs")?, read("products.rs")?);
-    for name in declared(&main).chain(declared(&products)) {
+    let roots = BINARIES.map(|(file, _)| fs::read_to_string(tests.join(format!("{file}.rs"))));
+    let roots = roots.into_iter().collect::<Result<Vec<String>, _>>()?;
+    for name in roots.iter().flat_map(|root| declared(root)) {
         let path = tests.join(format!("{name}.rs"));
         let whole = fs::read_to_string(&path)?;
         let (mut text, mut files) = (whole.clone(), vec![name.to_string()]);
@@ -210,7 +218,9 @@ impl Mutants {
         let folder = target.join("crate");
         let tests = root.join("tests/language/tests");
         let modules = modules(&tests, &folder.join("tests"))?;
-        let manifest = manifest::of(modules.iter().map(|m| m.name.as_str()))?;
+        let of_files = modules.iter().map(|Module { name, .. }| (format!("m_{name}"), format!("tests/m_{name}.rs")));
+        let whole = BINARIES.map(|(file, name)| (name.to_string(), format!("{WHOLE}/{file}.rs")));
+        let manifest = manifest::of(of_files.chain(whole))?;
         for Module { name, .. } in &modules {
             let text = match name.split_once("__") {
                 Some((outer, inner)) => format!("mod {outer} {{\n    mod {inner};\n}}\n"),
@@ -218,6 +228,7 @@ impl Mutants {
             };
             write(&folder.join(format!("tests/m_{name}.rs")), &format!("#![allow(warnings)]\n{text}"))?;
         }
+        copy_tree(&tests, &folder.join(WHOLE))?;
         write(&folder.join("Cargo.toml"), &manifest)?;
         write(&folder.join("src/lib.rs"), "")?;
         fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
@@ -233,7 +244,7 @@ impl Mutants {
 
     /// The kernels that a defect changes, by defect.
     fn changed(&self, defects: &[&Defect]) -> Result<BTreeMap<String, Kernels>> {
-        let names = defects.iter().filter(|d| !d.in_device_library).map(|d| d.name);
+        let names = defects.iter().map(|d| d.name);
         let mut c = self.cargo();
         c.current_dir(command::root()).args(["run", "--quiet", "--package", "tilewright-compiler"]);
         c.args(["--features", "mutants", "--example", "planted", "--"]).args(names);
@@ -254,11 +265,11 @@ impl Mutants {
         Ok(changed)
     }
 
-    /// The test binary of a module, or what the compiler says.
-    fn build(&self, module: &str, variables: &[(&str, &str)]) -> Result<Result<PathBuf, String>> {
+    /// A test binary, or what the compiler says.
+    fn build(&self, binary: &str, variables: &[(&str, &str)]) -> Result<Result<PathBuf, String>> {
         let mut c = self.cargo();
-        c.current_dir(&self.folder).args(["test", "--no-run", "--message-format", "short", "--test"]);
-        c.arg(format!("m_{module}")).envs(variables.iter().copied());
+        c.current_dir(&self.folder).args(["test", "--no-run", "--message-format", "short", "--test", binary]);
+        c.envs(variables.iter().copied());
         let out = c.output()?;
         let text = String::from_utf8_lossy(&out.stderr).into_owned();
         if !out.status.success() {
@@ -271,11 +282,12 @@ impl Mutants {
     }
 
     /// Runs a test binary until a test fails for another reason than that a kernel has no code.
-    fn test(&self, binary: &Path, variables: &[(&str, &str)]) -> Result<Option<String>> {
-        let log = self.target.join("mutant.log");
+    fn test(&self, binary: &Path, args: &[&str], plant: Option<&str>) -> Result<Option<String>> {
+        let log = self.target.join(format!("{}.log", plant.unwrap_or("mutant")));
         let file = File::create(&log)?;
         let mut c = Command::new(binary);
-        c.args(["--test-threads", "1", "--nocapture"]).env_remove("TILE_PLANT").envs(variables.iter().copied());
+        c.args(["--test-threads", "1", "--nocapture"]).args(args).env_remove("TILE_PLANT");
+        c.envs(plant.map(|name| ("TILE_PLANT", name)));
         // In one file the name of a test, what it prints and its result are in order.
         let mut child = c
             .current_dir(&self.folder)
@@ -301,45 +313,16 @@ impl Mutants {
         }
     }
 
-    /// All modules without a defect, whose tests must pass.
-    fn without_defects(&self) -> Result<Vec<(String, PathBuf)>> {
-        let mut out = vec![];
-        let folder = self.target.join("whole");
-        fs::create_dir_all(&folder)?;
-        for m in self.modules.iter().map(|m| &m.name).filter(|m| !NO_BEHAVIOR.contains(&m.as_str())) {
-            let start = Instant::now();
-            let built = self.build(m, &[])?.map_err(|why| anyhow::anyhow!("{m} without a defect: {why}"))?;
-            let binary = folder.join(m);
-            fs::copy(&built, &binary)?;
-            let compiled = start.elapsed();
-            if let Some(why) = self.test(&binary, &[])? {
-                bail!("{m} fails without a defect: {why}");
-            }
-            let ran = start.elapsed() - compiled;
-            println!("{m:42} passes, {:.1} s to compile, {:.1} s", compiled.as_secs_f64(), ran.as_secs_f64());
-            out.push((ran, m.clone(), binary));
-        }
-        out.sort();
-        Ok(out.into_iter().map(|(_, m, binary)| (m, binary)).collect())
-    }
-
-    fn in_device_library(&self, defect: &Defect, whole: &[(String, PathBuf)]) -> Result<Outcome> {
-        for (_, binary) in whole {
-            if let Some(how) = self.test(binary, &[("TILE_PLANT", defect.name)])? {
-                return Ok(Outcome::Behavior(how));
-            }
-        }
-        Ok(Outcome::Survived("no test fails".into()))
-    }
-
     fn in_compiler(&self, defect: &Defect, changed: &Kernels) -> Result<Outcome> {
         let mut refused = None;
         for (module, kernels) in rounds(changed) {
             let kernels = kernels.join(" ");
-            match self.build(module, &[("TILE_PLANT", defect.name), ("TILE_PLANT_KERNELS", &kernels)])? {
+            match self
+                .build(&format!("m_{module}"), &[("TILE_PLANT", defect.name), ("TILE_PLANT_KERNELS", &kernels)])?
+            {
                 Err(why) => refused = refused.or(Some(format!("{module}: {why}"))),
                 Ok(binary) => {
-                    if let Some(how) = self.test(&binary, &[])? {
+                    if let Some(how) = self.test(&binary, &[], None)? {
                         return Ok(Outcome::Behavior(how));
                     }
                 }

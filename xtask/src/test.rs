@@ -72,7 +72,11 @@ const FULL: [Step; 6] = [
 
 const LONG: [Step; 10] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || Ok(fuzz(now(), 240)) },
-    Step { name: "seeds", what: "every operation on the emulated SM with fifty seeds", run: || Ok(seeds()) },
+    Step {
+        name: "seeds",
+        what: "the suite on the emulated SM with fifty seeds, each row with one of them",
+        run: || Ok(seeds()),
+    },
     Step {
         name: "hostile-inputs",
         what: "changed bundles, build products, tuning results and DLPack tensors",
@@ -111,6 +115,7 @@ fn now() -> u64 {
     since.as_secs() % 1_000_000_000
 }
 
+/// The rows of the tests of the workspace with each seed, every other row with one of them.
 fn seeds() -> Run {
     let seed = now();
     println!("seeds {seed} to {}", seed + 49);

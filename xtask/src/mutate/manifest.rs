@@ -26,8 +26,8 @@ opt-level = 1
 [workspace]
 ";
 
-/// A manifest with the dependencies of the language's tests, and a test binary for each of these modules.
-pub fn of<'a>(modules: impl Iterator<Item = &'a str>) -> Result<String> {
+/// A manifest with the dependencies of the language's tests, and test binaries: their names and their files.
+pub fn of(binaries: impl Iterator<Item = (String, String)>) -> Result<String> {
     let packages = command::packages()?;
     let package = packages.iter().find(|p| p["name"] == TESTS);
     let package = package.with_context(|| format!("cargo metadata lists no package {TESTS}"))?;
@@ -51,8 +51,8 @@ pub fn of<'a>(modules: impl Iterator<Item = &'a str>) -> Result<String> {
         out += &format!("{name} = {{ path = {:?}, features = [\"mutants\"] }}\n", path(folder));
     }
     out += &format!("{TESTS} = {{ path = {:?} }}\n\n{PROFILE}", path("tests/language"));
-    for name in modules {
-        out += &format!("\n[[test]]\nname = \"m_{name}\"\npath = \"tests/m_{name}.rs\"\n");
+    for (name, path) in binaries {
+        out += &format!("\n[[test]]\nname = {name:?}\npath = {path:?}\n");
     }
     Ok(out)
 }
@@ -61,7 +61,8 @@ pub fn of<'a>(modules: impl Iterator<Item = &'a str>) -> Result<String> {
 mod tests {
     #[test]
     fn the_manifest_has_what_the_tests_need() {
-        let manifest = super::of(["dot", "scans"].into_iter()).unwrap();
+        let binary = |name: &str| (name.to_string(), format!("tests/{name}.rs"));
+        let manifest = super::of(["dot", "scans"].map(binary).into_iter()).unwrap();
         let tests = std::fs::read_to_string(crate::command::root().join("tests/language/Cargo.toml")).unwrap();
         let sections =
             tests.split("\n[").filter(|s| s.starts_with("dependencies]") || s.starts_with("dev-dependencies]"));
@@ -73,6 +74,6 @@ mod tests {
         for name in names {
             assert!(manifest.lines().any(|l| l.starts_with(&format!("{name} = {{"))), "{name} in {manifest}");
         }
-        assert!(manifest.contains("[[test]]\nname = \"m_scans\"\npath = \"tests/m_scans.rs\"\n"));
+        assert!(manifest.contains("[[test]]\nname = \"scans\"\npath = \"tests/scans.rs\"\n"));
     }
 }
