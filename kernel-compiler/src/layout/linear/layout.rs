@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use super::matrix::{Echelon, Matrix, combine};
 
 /// Lanes are five bits of a thread's number, on every target.
@@ -39,19 +41,38 @@ impl Layout {
     /// Threads are used before vectors are. Where the tile has fewer elements than there are threads, the highest
     /// bits of the thread's number are replicated. The bits of a vector are the lowest register bits.
     pub fn blocked(shape: &[usize], order: &[usize], vec: usize, warps: usize) -> Self {
+        Layout::blocked_within_warps(shape, order, vec, warps, |_| false)
+    }
+
+    /// The same, whose warps share the elements along a `whole` dimension only where the others have too few: a
+    /// reduction along it exchanges nothing between warps.
+    pub fn blocked_within_warps(
+        shape: &[usize],
+        order: &[usize],
+        vec: usize,
+        warps: usize,
+        whole: impl Fn(usize) -> bool,
+    ) -> Self {
         let dims = dim_bits(shape);
         let bits = dims.iter().sum::<u32>() as usize;
         let (warp_bits, vec_bits) = (log2(warps) as usize, log2(vec) as usize);
         assert_eq!(order.len(), dims.len());
-        let mut unused =
-            order.iter().flat_map(|&d| (0..dims[d]).map(move |i| (d, i))).map(|(d, i)| 1 << (shift(&dims, d) + i));
+        let mut unused: VecDeque<(usize, u32)> = order
+            .iter()
+            .flat_map(|&d| (0..dims[d]).map(move |i| (d, i)))
+            .map(|(d, i)| (d, 1 << (shift(&dims, d) + i)))
+            .collect();
 
         let fastest = order.first().map_or(0, |&d| dims[d] as usize);
         let vec_bits = vec_bits.min(fastest).min(bits.saturating_sub(LANE_BITS + warp_bits));
-        let mut regs: Vec<u32> = unused.by_ref().take(vec_bits).collect();
-        let lanes = std::array::from_fn(|_| unused.next().unwrap_or(0));
-        let warps = (0..warp_bits).map(|_| unused.next().unwrap_or(0)).collect();
-        regs.extend(unused);
+        let mut regs: Vec<u32> = unused.drain(..vec_bits).map(|(_, b)| b).collect();
+        let lanes = std::array::from_fn(|_| unused.pop_front().map_or(0, |(_, b)| b));
+        let mut warp_basis = || {
+            let next = unused.iter().position(|&(d, _)| !whole(d)).unwrap_or(0);
+            unused.remove(next).map_or(0, |(_, b)| b)
+        };
+        let warps = (0..warp_bits).map(|_| warp_basis()).collect();
+        regs.extend(unused.iter().map(|&(_, b)| b));
         Layout { dims, regs, lanes, warps }
     }
 
