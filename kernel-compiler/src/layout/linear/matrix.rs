@@ -112,12 +112,6 @@ pub fn intersection(a: &[u32], b: &[u32]) -> Vec<u32> {
     basis(&common)
 }
 
-/// Unit vectors that complete the span of `vectors` to the whole space of `bits` bits.
-pub fn complement(vectors: &[u32], bits: u32) -> Vec<u32> {
-    let mut e = Echelon::span(vectors);
-    (0..bits).map(|i| 1 << i).filter(|&unit| e.insert(unit, 0)).collect()
-}
-
 /// The xor of `bases[i]` over the set bits `i` of `x`.
 pub fn combine(bases: &[u32], x: u32) -> u32 {
     bases.iter().enumerate().fold(0, |sum, (i, &b)| if x >> i & 1 == 1 { sum ^ b } else { sum })

@@ -112,7 +112,7 @@ impl Layout {
         self.permute(&inverse)
     }
 
-    /// The same flat indices under other padded extents. Check [`reshape_is_linear`] first.
+    /// The same flat indices under other padded extents. Inference refuses a reshape that moves padding.
     pub fn reshape(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert_eq!(dims.iter().sum::<u32>(), self.bits(), "{:?} to {shape:?}", self.shape());
@@ -189,20 +189,4 @@ impl Across {
 /// Coordinates of a flat index over `from`, as a flat index over `to`; those that `to` has no bits for are dropped.
 pub(super) fn move_dims(flat: u32, from: &[u32], to: &[u32]) -> u32 {
     (0..from.len()).map(|d| (flat >> shift(from, d) & ((1 << from[d].min(to[d])) - 1)) << shift(to, d)).sum()
-}
-
-/// Whether a reshape between these extents, not padded, keeps the flat index over the padded extents of every element,
-/// as [`Layout::reshape`] needs. It is so if they agree from some dimension on and all others but the first are powers
-/// of two.
-pub fn reshape_is_linear(from: &[usize], to: &[usize]) -> bool {
-    let padded = |extents: &[usize], mut linear: usize| {
-        let (mut flat, mut stride) = (0, 1);
-        for &n in extents.iter().rev() {
-            flat += linear % n * stride;
-            linear /= n;
-            stride *= n.next_power_of_two();
-        }
-        flat
-    };
-    (0..from.iter().product()).all(|i| padded(from, i) == padded(to, i))
 }
