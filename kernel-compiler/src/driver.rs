@@ -117,7 +117,7 @@ pub fn instance(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -
     observed_instance(k, choice, config, d, &mut ())
 }
 
-pub fn observed_instance(
+pub(crate) fn observed_instance(
     k: &Kernel,
     choice: &Choice,
     config: &Config,

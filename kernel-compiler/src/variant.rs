@@ -40,11 +40,11 @@ impl Transposed {
 }
 
 /// The target whose instructions are TMA and `wgmma`.
-pub const TMA_TARGET: &str = "sm_90a";
+pub(crate) const TMA_TARGET: &str = "sm_90a";
 
 impl Variant {
     /// The guards that the launcher checks.
-    pub fn assume(self) -> Assume {
+    pub(crate) fn assume(self) -> Assume {
         match (self.width, self.mma) {
             (Width::Vectors, _) => Assume::Vectors,
             (Width::Words, _) => Assume::Words,
@@ -54,7 +54,7 @@ impl Variant {
     }
 
     /// The only target of the variant for a program of `ctas` thread blocks. Clusters need the same target.
-    pub fn only(self, ctas: u32) -> Option<&'static str> {
+    pub(crate) fn only(self, ctas: u32) -> Option<&'static str> {
         (self.mma != MmaPath::MmaSync || ctas > 1).then_some(TMA_TARGET)
     }
 

@@ -2,7 +2,7 @@
 
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::emit::{config_id, grid, host};
-use tilewright_compiler::front::ast::Const;
+use tilewright_compiler::front::Const;
 use tilewright_compiler::front::instance::{Instance, Kernel};
 use tilewright_compiler::{HostOptions, Libraries, driver, ir, module};
 

@@ -9,9 +9,9 @@ use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Un
 use tilewright_types::Width;
 
 /// Bytes of the widest access of a thread.
-pub const VECTOR_BYTES: usize = Width::Vectors.bytes();
+pub(crate) const VECTOR_BYTES: usize = Width::Vectors.bytes();
 /// Bytes of the narrowest asynchronous copy.
-pub const WORD_BYTES: usize = Width::Words.bytes();
+pub(crate) const WORD_BYTES: usize = Width::Words.bytes();
 
 /// A value is `rem` modulo `modulus`, a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ pub struct AxisAnalysis {
 
 impl AxisAnalysis {
     /// The one value that an argument word may have.
-    pub fn known(&self, word: usize) -> Option<u64> {
+    pub(crate) fn known(&self, word: usize) -> Option<u64> {
         self.guards
             .iter()
             .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_word() == Some(word)).then_some(n) } else { None })
@@ -199,7 +199,7 @@ impl AxisAnalysis {
 
     /// The same for an access. The elements of a tile of pointers have unrelated addresses. If the alignment of an
     /// address is not known, the code tests it.
-    pub fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
+    pub(crate) fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
         let size = f.dtype_at(place).size();
         // A shared array begins aligned in every variant.
         let widest = if let Base::Shared(_) = place.base { VECTOR_BYTES } else { self.widest };
@@ -215,7 +215,7 @@ impl AxisAnalysis {
     }
 
     /// The bytes, 4 at least, of which an address is known to be a multiple. The kernel computes it.
-    pub fn alignment(&self, f: &Func, address: Value) -> Option<usize> {
+    pub(crate) fn alignment(&self, f: &Func, address: Value) -> Option<usize> {
         let by = self.info(f, address).element.divisor();
         (by >= 4).then(|| by.min(VECTOR_BYTES as u64) as usize)
     }
@@ -229,7 +229,7 @@ impl AxisAnalysis {
 }
 
 /// The facts that follow from guards. `widest`: the bytes of the widest access that they allow.
-pub fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
+pub(crate) fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
     let mut cx = Context { f, guards: &guards, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
     // Variables of loops need a fixed point. Every round lowers some fact by a factor of two.
     for _ in 0..64 {

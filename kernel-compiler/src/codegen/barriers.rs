@@ -41,7 +41,7 @@ pub fn cluster_barrier(site: u32) -> Node {
 }
 
 /// A barrier of all threads that run the program: those of a thread block, or of the cluster.
-pub fn program_barrier(cluster: bool, site: u32) -> Node {
+pub(crate) fn program_barrier(cluster: bool, site: u32) -> Node {
     if cluster { cluster_barrier(site) } else { Node::Barrier { site } }
 }
 

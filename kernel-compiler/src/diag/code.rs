@@ -174,12 +174,12 @@ impl Code {
     }
 
     /// The code of a number.
-    pub fn of_number(number: u16) -> Option<Code> {
+    pub(crate) fn of_number(number: u16) -> Option<Code> {
         Code::ALL.iter().copied().find(|c| c.number() == number)
     }
 
     /// A message with its code behind it.
-    pub fn mark(self, message: &str) -> String {
+    pub(crate) fn mark(self, message: &str) -> String {
         format!("{message} [{self}]")
     }
 

@@ -56,7 +56,7 @@ pub struct EntryCode {
 }
 
 /// The variants of all instances.
-pub fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
+pub(crate) fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
     let mut out = vec![];
     for i in k.instances() {
         let func = driver::instance(k, &i.choice, i.config, d)?;

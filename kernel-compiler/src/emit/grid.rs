@@ -33,7 +33,7 @@ pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) 
 }
 
 /// Reports the mistakes in the grid and the conditions of a kernel's first instance.
-pub fn check(k: &Kernel, choice: &Choice, d: &Diagnostics) {
+pub(crate) fn check(k: &Kernel, choice: &Choice, d: &Diagnostics) {
     if let Some(config) = k.configs.first() {
         let (_, _) = (body(k, choice, config, d), condition(k, choice, config, d));
     }

@@ -181,7 +181,7 @@ impl Binary {
     }
 
     /// `max` and `min` where NaN wins.
-    pub fn propagating_nan(self) -> Binary {
+    pub(crate) fn propagating_nan(self) -> Binary {
         match self {
             Binary::Max => Binary::MaxNan,
             Binary::Min => Binary::MinNan,

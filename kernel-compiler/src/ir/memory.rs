@@ -74,7 +74,7 @@ impl fmt::Display for Array {
 
 impl Base {
     /// The address that the kernel computes, if that is where it begins.
-    pub fn address(self) -> Option<Value> {
+    pub(crate) fn address(self) -> Option<Value> {
         if let Base::Pointer { address, .. } = self { Some(address) } else { None }
     }
 }
@@ -96,13 +96,13 @@ impl Address {
     }
 
     /// The address that the kernel computes, and the index.
-    pub fn operands(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &Value> {
         let address = if let Base::Pointer { address, .. } = &self.base { Some(address) } else { None };
         address.into_iter().chain([&self.index])
     }
 
     /// The same, to be replaced.
-    pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+    pub(crate) fn operands_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         let address = if let Base::Pointer { address, .. } = &mut self.base { Some(address) } else { None };
         address.into_iter().chain([&mut self.index])
     }

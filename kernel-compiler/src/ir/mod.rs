@@ -5,22 +5,24 @@
 //! thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
 
 pub mod function;
-pub mod memory;
-pub mod op;
+mod memory;
+mod op;
 pub mod parse;
 pub mod print;
-pub mod stmt;
-pub mod value;
+mod stmt;
+mod value;
 pub mod verify;
 pub mod walk;
 
 use crate::dtype::DType;
 pub use function::{Binary, Takes, Unary};
 pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, SharedArray, Test};
-pub use op::{Atomic, Combine, Meaning, Op, Precision, matrices};
+pub(crate) use op::matrices;
+pub use op::{Atomic, Combine, Meaning, Op, Precision};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
-pub use value::{MAX_REGISTERS, Shape, Type, Value, Var, padded_elements};
+pub(crate) use value::{MAX_REGISTERS, padded_elements};
+pub use value::{Shape, Type, Value, Var};
 
 /// One instance of a kernel.
 #[derive(Clone, Debug)]
@@ -67,7 +69,7 @@ impl Func {
 
     /// The values that a statement takes itself, not those that statements in it take; those of a closure are among
     /// them.
-    pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
+    pub(crate) fn taken_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {
             StmtKind::Let(v) => self.taken_by_value(*v),
             StmtKind::Assign(_, v)
@@ -83,7 +85,7 @@ impl Func {
     }
 
     /// The element type at a place.
-    pub fn dtype_at(&self, place: &Address) -> DType {
+    pub(crate) fn dtype_at(&self, place: &Address) -> DType {
         match place.base {
             Base::Slice(param) | Base::Raw(param) => self.params[param].dtype,
             Base::Shared(array) => self.shared[array].dtype,
@@ -92,12 +94,12 @@ impl Func {
     }
 
     /// The place of a value in the kernel's source.
-    pub fn span(&self, v: Value) -> Span {
+    pub(crate) fn span(&self, v: Value) -> Span {
         self.values[v.0 as usize].span
     }
 
     /// A new value, defined behind these statements.
-    pub fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
+    pub(crate) fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
         let v = Value(self.values.len() as u32);
         self.values.push(ValueInfo { ty, op, span });
         out.push(StmtKind::Let(v).into());
@@ -119,7 +121,7 @@ impl Func {
 
     /// Whether the last step of a loop may lead beyond the greatest number of its type. Of 64 bits no loop is asked: it
     /// would have to end within a step of the greatest number.
-    pub fn may_step_beyond(&self, hi: Value, step: Value) -> bool {
+    pub(crate) fn may_step_beyond(&self, hi: Value, step: Value) -> bool {
         let dtype = self.ty(hi).dtype;
         match (self.op(hi), self.op(step)) {
             (_, Op::Int(1)) => false,
@@ -129,7 +131,7 @@ impl Func {
     }
 
     /// Whether it is a constant of zeros.
-    pub fn is_zeros(&self, v: Value) -> bool {
+    pub(crate) fn is_zeros(&self, v: Value) -> bool {
         match self.op(v) {
             Op::Splat(x) => self.is_zeros(*x),
             Op::Float(x) => x.to_bits() == 0,
@@ -157,7 +159,7 @@ pub enum ParamKind {
 }
 
 impl ParamKind {
-    pub fn words(self) -> usize {
+    pub(crate) fn words(self) -> usize {
         match self {
             ParamKind::Slice { .. } => 2,
             ParamKind::View { rank, .. } => 1 + 2 * rank,
@@ -165,7 +167,7 @@ impl ParamKind {
         }
     }
 
-    pub fn is_mut(self) -> bool {
+    pub(crate) fn is_mut(self) -> bool {
         matches!(
             self,
             ParamKind::Slice { mutable: true }

@@ -137,7 +137,7 @@ pub enum Op {
 }
 
 /// The extent of a batch, if there is one, and those of its matrices: of an operand or a result of [`Op::Dot`].
-pub fn matrices(shape: &[usize]) -> (&[usize], [usize; 2]) {
+pub(crate) fn matrices(shape: &[usize]) -> (&[usize], [usize; 2]) {
     let (batch, matrix) = shape.split_at(shape.len() - 2);
     (batch, [matrix[0], matrix[1]])
 }
@@ -219,12 +219,12 @@ impl Atomic {
     }
 
     /// Whether, unless relaxed, it comes after what the program did before it.
-    pub fn releases(self) -> bool {
+    pub(crate) fn releases(self) -> bool {
         self != Atomic::Load
     }
 
     /// Whether, unless relaxed, what the program does next comes after it.
-    pub fn acquires(self) -> bool {
+    pub(crate) fn acquires(self) -> bool {
         self != Atomic::Store
     }
 }
@@ -279,12 +279,12 @@ macro_rules! operands {
 
 impl Op {
     /// Operands, in order; a closure's inner values are not among them.
-    pub fn operands(&self) -> Vec<Value> {
+    pub(crate) fn operands(&self) -> Vec<Value> {
         operands!(self, operands, as_ref, iter).into_iter().copied().collect()
     }
 
     /// The same, to be replaced.
-    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
+    pub(crate) fn operands_mut(&mut self) -> Vec<&mut Value> {
         operands!(self, operands_mut, as_mut, iter_mut)
     }
 
@@ -298,7 +298,7 @@ impl Op {
     }
 
     /// The same, to be replaced.
-    pub fn reduced_mut(&mut self) -> Option<(&mut [Value], &mut usize)> {
+    pub(crate) fn reduced_mut(&mut self) -> Option<(&mut [Value], &mut usize)> {
         match self {
             Op::Reduce { values, axis, .. } => Some((values, axis)),
             Op::ArgReduce { value, axis, .. } => Some((std::slice::from_mut(value), axis)),
@@ -307,7 +307,7 @@ impl Op {
     }
 
     /// How it combines elements.
-    pub fn combine(&self) -> Option<&Combine> {
+    pub(crate) fn combine(&self) -> Option<&Combine> {
         match self {
             Op::Reduce { combine, .. } | Op::Scan { combine, .. } => Some(combine),
             _ => None,
@@ -315,7 +315,7 @@ impl Op {
     }
 
     /// The values that a closure of it defines, and those that the closure gives.
-    pub fn closure(&self) -> Option<(&[Value], &[Value])> {
+    pub(crate) fn closure(&self) -> Option<(&[Value], &[Value])> {
         match (self, self.combine()) {
             (Op::Asm { meaning, .. }, _) => Some((&meaning.body, std::slice::from_ref(&meaning.result))),
             (_, Some(Combine::Closure { body, results, .. })) => Some((body, results)),
@@ -325,7 +325,7 @@ impl Op {
 
     /// An element of the result comes of other elements than the same one of each operand, which other threads may
     /// have. A view does no such work: it is read through.
-    pub fn crosses_threads(&self) -> bool {
+    pub(crate) fn crosses_threads(&self) -> bool {
         matches!(
             self,
             Op::Reduce { .. }
@@ -342,7 +342,7 @@ impl Op {
     }
 
     /// Each element of the result depends on the same element of the operands.
-    pub fn is_elementwise(&self) -> bool {
+    pub(crate) fn is_elementwise(&self) -> bool {
         matches!(
             self,
             Op::Unary(..)
@@ -356,12 +356,12 @@ impl Op {
     }
 
     /// Only renames elements.
-    pub fn is_view(&self) -> bool {
+    pub(crate) fn is_view(&self) -> bool {
         matches!(self, Op::Expand(..) | Op::Broadcast(..) | Op::Reshape(..) | Op::Permute(..))
     }
 
     /// Must run where and as often as it is written.
-    pub fn has_effect(&self) -> bool {
+    pub(crate) fn has_effect(&self) -> bool {
         matches!(self, Op::Atomic { .. })
     }
 }

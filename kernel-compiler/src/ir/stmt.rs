@@ -14,7 +14,7 @@ pub struct StmtId(pub u32);
 
 impl StmtId {
     /// A statement of a function that is being changed: [`Func::number`](crate::ir::Func::number) gives it an id.
-    pub const NONE: StmtId = StmtId(u32::MAX);
+    pub(crate) const NONE: StmtId = StmtId(u32::MAX);
 }
 
 impl fmt::Debug for StmtId {
@@ -111,7 +111,7 @@ impl Stmt {
     }
 
     /// The same, to be changed.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
+    pub(crate) fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
         match &mut self.kind {
             StmtKind::If { then, other, .. } => vec![then, other],
             StmtKind::For { body, .. } | StmtKind::Loop { body } => vec![body],
@@ -120,7 +120,7 @@ impl Stmt {
     }
 
     /// The values that a statement uses itself, not through those inside it; to be replaced.
-    pub fn uses_mut(&mut self) -> Vec<&mut Value> {
+    pub(crate) fn uses_mut(&mut self) -> Vec<&mut Value> {
         match &mut self.kind {
             StmtKind::Assign(_, v)
             | StmtKind::If { cond: v, .. }

@@ -22,12 +22,12 @@ impl fmt::Debug for Var {
 }
 
 /// Elements of a tile as it lies in registers and in shared memory: extents are rounded up to powers of two.
-pub fn padded_elements(shape: &[usize]) -> usize {
+pub(crate) fn padded_elements(shape: &[usize]) -> usize {
     shape.iter().map(|e| e.next_power_of_two()).product()
 }
 
 /// Elements of a tile that a thread may have; it has 255 registers in all.
-pub const MAX_REGISTERS: usize = 256;
+pub(crate) const MAX_REGISTERS: usize = 256;
 
 /// Extents of a tile; empty for a scalar.
 pub type Shape = Vec<usize>;

@@ -70,12 +70,12 @@ impl Node {
     }
 
     /// A scratch buffer that threads store to, and then load from.
-    pub fn exchange(bytes: usize, store: Stmt, load: Stmt, site: u32) -> Node {
+    pub(crate) fn exchange(bytes: usize, store: Stmt, load: Stmt, site: u32) -> Node {
         Node::Scratch { bytes, steps: vec![vec![store], vec![load]], site }
     }
 
     /// The loop's end, under a condition.
-    pub fn break_if(cond: Expr) -> Node {
+    pub(crate) fn break_if(cond: Expr) -> Node {
         Node::If { cond, then: vec![Node::Break], other: vec![] }
     }
 }

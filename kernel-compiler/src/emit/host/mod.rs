@@ -18,7 +18,7 @@ use crate::ir::{Array, Func, Number, Op, Precision, Test};
 use call::{call, host_type};
 pub use call::{stub, stub_of_function};
 use emulate::{Instance, SCALARS, Version, emulated};
-pub use options::{Emulate, HostOptions, bundle_path};
+pub use options::{Emulate, HostOptions};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::path::Path;
@@ -85,7 +85,7 @@ fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: 
 }
 
 /// The code of the modules of a function's kernels. Together they have what the emulated SM is tested with.
-pub fn code(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -> Result<Vec<ModuleCode>> {
+pub(crate) fn code(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -> Result<Vec<ModuleCode>> {
     let instances = kernels.iter().map(|k| Instance::all(k, options, d)).collect::<Result<Vec<_>>>()?;
     let emulated = emulated(options.emulate, kernels, &instances);
     let each = kernels.iter().zip(instances).zip(emulated);

@@ -21,7 +21,7 @@ impl HostOptions {
 }
 
 /// Where the build script puts a kernel's bundle.
-pub fn bundle_path(folder: &Path, kernel: &str, fingerprint: &str) -> PathBuf {
+pub(crate) fn bundle_path(folder: &Path, kernel: &str, fingerprint: &str) -> PathBuf {
     folder.join(format!("{kernel}-{fingerprint}.bundle"))
 }
 
