@@ -215,7 +215,7 @@ fn the_next_power_of_two_is_a_constant() {
     );
     let i = &k[0].instances()[1];
     let d = Diagnostics::default();
-    let (code, text) = tilewright_compiler::emit::grid::condition(&k[0].ast, &i.choice, i.config, &d)
+    let (code, text) = tilewright_compiler::emit::grid::condition(&k[0], &i.choice, i.config, &d)
         .expect("no mistake")
         .expect("a condition");
     assert_eq!(code, "(128u64 == u64::checked_next_power_of_two(g.words[1]).unwrap_or(u64::MAX))");

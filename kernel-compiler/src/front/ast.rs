@@ -107,7 +107,7 @@ pub struct Choice {
 
 impl Choice {
     /// Whether a call has an argument for a parameter.
-    pub fn has(&self, p: &Param) -> bool {
+    pub(crate) fn has(&self, p: &Param) -> bool {
         self.present.iter().all(|(name, is_present)| *is_present || p.name != name)
     }
 }

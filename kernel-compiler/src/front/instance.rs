@@ -7,7 +7,7 @@ use std::fmt;
 /// A parsed kernel and its identity.
 #[derive(Debug)]
 pub struct Kernel {
-    pub ast: ast::Kernel,
+    pub(crate) ast: ast::Kernel,
     pub name: String,
     /// Of the source tokens: names the bundle, and ties tuning results to a kernel.
     pub fingerprint: String,

@@ -16,4 +16,4 @@ pub mod source;
 pub(crate) mod standard;
 pub(crate) mod suggest;
 
-pub use ast::{Choice, Config, Const};
+pub use ast::{Choice, Config, Const, Enum};

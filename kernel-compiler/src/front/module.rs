@@ -15,16 +15,18 @@ use syn::visit::Visit;
 
 /// A function under `#[tile_kernel]` as found, not yet parsed.
 pub struct Found {
+    /// The arguments of the attribute. Those of a function with `map` are expanded.
     pub attr: TokenStream,
+    /// The function without the attribute.
     pub item: syn::ItemFn,
     /// What its module defines, unless that has mistakes.
-    pub scope: Result<Rc<Scope>>,
+    pub(crate) scope: Result<Rc<Scope>>,
     /// Of the items that the function may use.
-    pub context: TokenStream,
+    pub(crate) context: TokenStream,
     /// Of those that libraries of the language have: they are in no file of the package.
-    pub standard: TokenStream,
+    pub(crate) standard: TokenStream,
     /// The crate that the expansion names, if the function's own attribute does not say it.
-    pub facade: syn::Path,
+    pub(crate) facade: syn::Path,
     /// As [`map::Parts::taken`].
     taken: Option<Ident>,
 }

@@ -27,15 +27,15 @@ use warp_specialized::{FusedStore, Pipeline};
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
-    pub axis_info: AxisAnalysis,
-    pub layouts: LayoutAssignment,
+    pub(crate) axis_info: AxisAnalysis,
+    pub(crate) layouts: LayoutAssignment,
     /// The stores that compute their value piece by piece.
-    pub fused: Vec<FusedStore>,
+    pub(crate) fused: Vec<FusedStore>,
     /// The plan of a warp-specialized program.
-    pub pipeline: Option<Pipeline>,
+    pub(crate) pipeline: Option<Pipeline>,
     /// The plan of any other program.
-    pub cp_async: CpAsyncPipeline,
-    pub one_warp: OneWarpLoops,
+    pub(crate) cp_async: CpAsyncPipeline,
+    pub(crate) one_warp: OneWarpLoops,
 }
 
 impl fmt::Display for Plan {

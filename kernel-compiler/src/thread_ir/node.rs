@@ -153,19 +153,19 @@ pub enum ConstValue {
 pub struct Lowered {
     /// By line.
     pub consts: Vec<Vec<Const>>,
-    pub prologue: Vec<Stmt>,
-    pub body: Vec<Node>,
+    pub(crate) prologue: Vec<Stmt>,
+    pub(crate) body: Vec<Node>,
     pub shared_bytes: usize,
     /// Those of them, from the first on, that are scratch buffers.
-    pub scratch_bytes: usize,
+    pub(crate) scratch_bytes: usize,
     pub threads: u32,
-    pub guards: Vec<Guard>,
+    pub(crate) guards: Vec<Guard>,
     /// Tensor maps, called `map0, map1, ..` in the code.
-    pub maps: Vec<TensorMap>,
+    pub(crate) maps: Vec<TensorMap>,
     /// Shared memory for stores by tensor maps, beside that.
-    pub staging: usize,
+    pub(crate) staging: usize,
     /// Whether any access is wider than one element: else the variants do not differ.
-    pub vectors: bool,
+    pub(crate) vectors: bool,
     /// Passes that changed the function and that its calls do not show, for [`features`](crate::features).
-    pub passes: Vec<&'static str>,
+    pub(crate) passes: Vec<&'static str>,
 }

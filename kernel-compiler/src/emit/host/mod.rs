@@ -174,7 +174,7 @@ pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<Stri
         let (choices, mut out) = (k.choices(), vec![]);
         for (i, (Instance { config, func, versions }, emulated)) in instances.iter().zip(emulated).enumerate() {
             let (choice, config) = (&choices[i / k.ast.configs.len()], &k.ast.configs[*config]);
-            out.push(format!("{:?}{}", cpu::body(func), grid::body(&k.ast, choice, config, d)?));
+            out.push(format!("{:?}{}", cpu::body(func), grid::body(k, choice, config, d)?));
             let of_versions = versions.iter().filter(|_| emulated);
             out.extend(of_versions.map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
         }
@@ -284,9 +284,9 @@ fn instance(
     d: &Diagnostics,
 ) -> Result<TokenStream> {
     let grid_fn = format_ident!("grid_{t}_{c}");
-    let extents = grid::body(&k.ast, choice, config, d)?;
+    let extents = grid::body(k, choice, config, d)?;
     code.functions.push(format!("fn {grid_fn}(g: &__k::GridCtx) -> [u64; 3] {{ {extents} }}\n"));
-    let requires = match grid::condition(&k.ast, choice, config, d)? {
+    let requires = match grid::condition(k, choice, config, d)? {
         Some((holds, text)) => {
             let name = format_ident!("requires_{t}_{c}");
             code.functions.push(format!("fn {name}(g: &__k::GridCtx) -> bool {{ {holds} }}\n"));

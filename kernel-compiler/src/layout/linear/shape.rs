@@ -40,7 +40,7 @@ pub struct Across {
 
 impl Layout {
     /// The layout of a reduction's result: without `axis`, replicated over the threads along it.
-    pub fn reduce(&self, axis: usize) -> Derived {
+    pub(crate) fn reduce(&self, axis: usize) -> Derived {
         let mut dims = self.dims().to_vec();
         dims.remove(axis);
         let low = shift(self.dims(), axis);
@@ -49,35 +49,21 @@ impl Layout {
         Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &kept)).collect(), layout }
     }
 
-    /// An operand's layout that [`Layout::reduce`] takes to this one: replicated threads take their share of the axis,
-    /// registers the rest.
-    pub fn reduce_source(&self, axis: usize, extent: usize) -> Derived {
-        let mut shape = self.shape();
-        shape.insert(axis, extent);
-        let dims = dim_bits(&shape);
-        let expanded = self.expand(axis).layout;
-        let mut layout = expanded.map_bases(dims.clone(), |b| move_dims(b, expanded.dims(), &dims));
-        let mut unused = (0..dims[axis]).map(|i| 1 << (shift(&dims, axis) + i));
-        layout.fill_threads(&mut unused);
-        let regs = layout.reg_bases().iter().copied().chain(unused).collect();
-        Derived { layout: layout.with_regs(regs), regs: (0..self.regs()).collect() }
-    }
-
     /// A new dimension of extent 1 before dimension `axis`.
-    pub fn expand(&self, axis: usize) -> Derived {
+    pub(crate) fn expand(&self, axis: usize) -> Derived {
         let mut dims = self.dims().to_vec();
         dims.insert(axis, 0);
         self.map_bases(dims, |b| b).unmoved()
     }
 
-    pub fn expand_source(&self, axis: usize) -> Derived {
+    pub(crate) fn expand_source(&self, axis: usize) -> Derived {
         let mut dims = self.dims().to_vec();
         assert_eq!(dims.remove(axis), 0, "not a dimension of extent 1");
         self.map_bases(dims, |b| b).unmoved()
     }
 
     /// Dimensions of extent 1 broadcast to those of `shape`, over new, highest register bits.
-    pub fn broadcast(&self, shape: &[usize]) -> Derived {
+    pub(crate) fn broadcast(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert!(self.dims().iter().zip(&dims).all(|(a, b)| a == b || *a == 0), "{:?} to {shape:?}", self.shape());
         let layout = self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims));
@@ -91,7 +77,7 @@ impl Layout {
     }
 
     /// `shape` is the operand's.
-    pub fn broadcast_source(&self, shape: &[usize]) -> Derived {
+    pub(crate) fn broadcast_source(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert!(self.dims().iter().zip(&dims).all(|(a, b)| a == b || *b == 0), "{shape:?} to {:?}", self.shape());
         let (layout, kept) = self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims)).without_zero_regs();
@@ -99,35 +85,35 @@ impl Layout {
     }
 
     /// Dimension `k` of the result is dimension `perm[k]` of the operand.
-    pub fn permute(&self, perm: &[usize]) -> Derived {
+    pub(crate) fn permute(&self, perm: &[usize]) -> Derived {
         let dims: Vec<u32> = perm.iter().map(|&d| self.dims()[d]).collect();
         assert_eq!(dims.len(), self.rank());
         let index = |b| perm.iter().enumerate().map(|(k, &d)| self.coord(b, d) << shift(&dims, k)).sum();
         self.map_bases(dims.clone(), index).unmoved()
     }
 
-    pub fn permute_source(&self, perm: &[usize]) -> Derived {
+    pub(crate) fn permute_source(&self, perm: &[usize]) -> Derived {
         let mut inverse = vec![0; perm.len()];
         perm.iter().enumerate().for_each(|(k, &d)| inverse[d] = k);
         self.permute(&inverse)
     }
 
     /// The same flat indices under other padded extents. Inference refuses a reshape that moves padding.
-    pub fn reshape(&self, shape: &[usize]) -> Derived {
+    pub(crate) fn reshape(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert_eq!(dims.iter().sum::<u32>(), self.bits(), "{:?} to {shape:?}", self.shape());
         self.map_bases(dims, |b| b).unmoved()
     }
 
     /// `shape` is the operand's.
-    pub fn reshape_source(&self, shape: &[usize]) -> Derived {
+    pub(crate) fn reshape_source(&self, shape: &[usize]) -> Derived {
         self.reshape(shape)
     }
 
     /// How to reduce along `axis`; in the error case, the layout to convert the operand to first.
     ///
     /// The steps are right for an associative and commutative operation; no element is combined twice.
-    pub fn reduction(&self, axis: usize) -> Result<Reduction, Layout> {
+    pub(crate) fn reduction(&self, axis: usize) -> Result<Reduction, Layout> {
         let order: Vec<usize> = (0..self.rank()).rev().collect();
         let convert_first = || Layout::blocked(&self.shape(), &order, 1, self.warps());
         let axis_mask = ((1u32 << self.dims()[axis]) - 1) << shift(self.dims(), axis);

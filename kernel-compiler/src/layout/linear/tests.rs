@@ -5,7 +5,7 @@ mod holders;
 mod scans;
 
 use super::convert::shuffle;
-use super::matrix::{Echelon, Matrix, basis, combine, intersection};
+use super::matrix::{Echelon, basis, combine, intersection};
 use super::swizzle::conflicts;
 use super::*;
 use proptest::collection::vec;
@@ -15,6 +15,13 @@ use proptest::prelude::*;
 fn table(l: &Layout) -> Vec<Vec<u32>> {
     let thread = |tid: usize| (0..l.regs()).map(|r| l.apply(r, tid % 32, tid / 32)).collect();
     (0..32 * l.warps()).map(thread).collect()
+}
+
+impl Layout {
+    /// The coordinates of a flat index.
+    fn coords(&self, flat: u32) -> Vec<usize> {
+        (0..self.rank()).map(|d| self.coord(flat, d) as usize).collect()
+    }
 }
 
 /// Unit vectors that complete the span of `vectors` to the whole space of `bits` bits.
@@ -187,22 +194,6 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn matrices_compose_and_invert(a in vec(0u32..64, 9), b in vec(0u32..512, 5), x in 0u32..32) {
-        let (a, b) = (Matrix::new(6, a), Matrix::new(9, b));
-        prop_assert_eq!(a.compose(&b).apply(x), a.apply(b.apply(x)));
-        prop_assert_eq!(a.rank() + a.kernel().len(), 9);
-        prop_assert!(a.kernel().iter().all(|&k| a.apply(k) == 0));
-        for y in 0..64 {
-            let reachable = (0..512).any(|x| a.apply(x) == y);
-            prop_assert_eq!(a.solve(y).map(|x| a.apply(x)), reachable.then_some(y));
-        }
-        match a.invert() {
-            Some(inverse) => prop_assert_eq!(a.compose(&inverse), Matrix::identity(6)),
-            None => prop_assert!(a.rank() < 6),
-        }
-    }
-
-    #[test]
     fn subspaces(a in vec(0u32..256, 0..6), b in vec(0u32..256, 0..6)) {
         let (in_a, in_b) = (Echelon::span(&a), Echelon::span(&b));
         let common = intersection(&a, &b);
@@ -369,13 +360,6 @@ proptest! {
                 prop_assert_eq!(&*elements, &expected[i as usize]);
             }
         }
-    }
-
-    #[test]
-    fn reduce_source_inverts_reduce(l in tile().prop_flat_map(|(s, w)| blocked(s, w)), axis in 0..3usize, extent in 0u32..5) {
-        let d = l.reduce_source(axis % (l.rank() + 1), 1 << extent);
-        prop_assert!(d.layout.is_surjective());
-        prop_assert_eq!(d.layout.reduce(axis % (l.rank() + 1)), Derived { layout: l, regs: d.regs });
     }
 
     #[test]
