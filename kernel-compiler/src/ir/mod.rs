@@ -27,12 +27,19 @@ pub use value::{Shape, Type, Value, Var};
 /// One instance of a kernel.
 #[derive(Clone, Debug)]
 pub struct Func {
+    /// The parameters, in the order of their argument words.
     pub params: Vec<Param>,
+    /// The definition of each [`Value`].
     pub values: Vec<ValueInfo>,
+    /// The name and the type of each [`Var`].
     pub vars: Vec<VarInfo>,
+    /// The shared arrays of the kernel, in the order in which they lie in shared memory.
     pub shared: Vec<SharedArray>,
+    /// The statements that every program runs.
     pub body: Vec<Stmt>,
+    /// Warps of each thread block: a power of two, 32 at most. A producer warp is not counted.
     pub warps: u32,
+    /// Least number of thread blocks that a multiprocessor holds at once, which limits the registers; 0 for no limit.
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
@@ -42,19 +49,23 @@ pub struct Func {
     pub pdl: Option<Vec<usize>>,
     /// Equal arguments give equal bits, however they are aligned where there is no product.
     pub deterministic: bool,
-    /// Without which it does not mean what the kernel says: see [`block_pointers`](crate::passes::block_pointers).
+    /// Conditions on argument words under which the function means the same as the kernel, as
+    /// [`block_pointers`](crate::passes::block_pointers) finds them. The launcher checks them.
     pub guards: Vec<Guard>,
 }
 
 impl Func {
+    /// The type of a value.
     pub fn ty(&self, v: Value) -> &Type {
         &self.values[v.0 as usize].ty
     }
 
+    /// The definition of a value.
     pub fn op(&self, v: Value) -> &Op {
         &self.values[v.0 as usize].op
     }
 
+    /// The extents of a value; empty for a scalar.
     pub fn shape(&self, v: Value) -> &[usize] {
         &self.ty(v).shape
     }
@@ -141,20 +152,40 @@ impl Func {
     }
 }
 
+/// A parameter of a kernel.
 #[derive(Clone, Debug)]
 pub struct Param {
+    /// The name in the signature.
     pub name: String,
-    pub kind: crate::front::ast::ParamKind,
+    /// The form of the parameter, which says how many argument words it has.
+    pub kind: ParamKind,
+    /// The type of a scalar, or of the elements.
     pub dtype: DType,
     /// Its first argument word.
     pub first_word: usize,
 }
 
+/// The form of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    Slice { mutable: bool },
-    View { rank: usize, mutable: bool },
-    Ptr { mutable: bool },
+    /// `&[T]`: an address and a length.
+    Slice {
+        /// Whether it is `&mut [T]`.
+        mutable: bool,
+    },
+    /// `View<T, RANK>`: an address, the extents, and the strides in elements.
+    View {
+        /// The number of dimensions.
+        rank: usize,
+        /// Whether it is `ViewMut<T, RANK>`.
+        mutable: bool,
+    },
+    /// `*const T`: an address.
+    Ptr {
+        /// Whether it is `*mut T`.
+        mutable: bool,
+    },
+    /// A number or a `bool`: its bits.
     Scalar,
 }
 
@@ -177,15 +208,22 @@ impl ParamKind {
     }
 }
 
+/// The definition of a value.
 #[derive(Clone, Debug)]
 pub struct ValueInfo {
+    /// The type of the result.
     pub ty: Type,
+    /// The operation that computes it.
     pub op: Op,
+    /// The place in the source of the kernel.
     pub span: Span,
 }
 
+/// A variable: a mutable cell that keeps its content over iterations.
 #[derive(Clone, Debug)]
 pub struct VarInfo {
+    /// The name in the source of the kernel.
     pub name: String,
+    /// The type of the content.
     pub ty: Type,
 }
