@@ -222,6 +222,7 @@ impl Stmt {
         Stmt::Let { name: name.into(), mutable: true, ty, value }
     }
 
+    /// `name = value;`
     pub fn assign(name: impl Into<Name>, value: impl Into<Expr>) -> Stmt {
         Stmt::Assign(name.into(), value.into())
     }
