@@ -12,7 +12,9 @@ use std::fmt;
 /// The first and the last of the tokens that a message is about. A macro on stable Rust cannot join them.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
+    /// The first token.
     pub first: proc_macro2::Span,
+    /// The last token, which may be the first one.
     pub last: proc_macro2::Span,
 }
 
@@ -34,7 +36,9 @@ impl Span {
 /// A mistake in a kernel's source.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
+    /// The rule that the mistake breaks.
     pub code: Code,
+    /// The user's own tokens that break it.
     pub span: Span,
     /// What is wrong, then what is allowed.
     pub message: String,
@@ -50,6 +54,7 @@ pub struct Diagnostics {
 #[derive(Clone, Copy, Debug)]
 pub struct Reported;
 
+/// The result of a phase that reports its errors to [`Diagnostics`].
 pub type Result<T> = std::result::Result<T, Reported>;
 
 impl Diagnostics {
@@ -79,6 +84,7 @@ impl Diagnostics {
         Reported
     }
 
+    /// Whether no error is reported.
     pub fn is_empty(&self) -> bool {
         self.found.borrow().is_empty()
     }

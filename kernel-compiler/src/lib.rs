@@ -4,6 +4,8 @@
 //! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`],
 //! which makes [`thread_ir`] → [`emit`].
 
+#![warn(missing_docs)]
+
 #[macro_use]
 pub mod planted;
 
@@ -80,7 +82,9 @@ pub fn units_of(found: module::Found, d: &Diagnostics) -> diag::Result<Vec<Devic
 /// A source file that the build script writes, and that the expansion of a kernel includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostFile {
+    /// The name in the folder of host files; see [`host_file_name`].
     pub name: String,
+    /// The Rust code.
     pub text: String,
 }
 

@@ -44,6 +44,8 @@ impl fmt::Display for Missed {
 /// Whether a pass has changed the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
+    /// The pass has rewritten a part of it.
     Yes,
+    /// The function is as it was before the pass.
     No,
 }

@@ -8,6 +8,7 @@ pub use tilewright_types::Width;
 pub struct Variant {
     /// How wide accesses may be, under the guards that [`launch_guards`](crate::analysis::launch_guards) states.
     pub width: Width,
+    /// The instructions of its products, and the copies of their operands.
     pub mma: MmaPath,
 }
 
@@ -26,11 +27,14 @@ pub enum MmaPath {
 /// last dimension is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transposed {
+    /// Whether the left operands are contiguous along M, not along K.
     pub a: bool,
+    /// Whether the right operands are contiguous along K, not along N.
     pub b: bool,
 }
 
 impl Transposed {
+    /// Every combination, the one without a transposed operand first.
     pub const ALL: [Transposed; 4] = [
         Transposed { a: false, b: false },
         Transposed { a: false, b: true },

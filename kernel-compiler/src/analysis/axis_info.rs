@@ -16,7 +16,9 @@ pub(crate) const WORD_BYTES: usize = Width::Words.bytes();
 /// A value is `rem` modulo `modulus`, a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congruence {
+    /// A power of two; 1 where nothing is known, and 2^62 where the value is.
     pub modulus: u64,
+    /// The remainder, below the modulus.
     pub rem: u64,
 }
 
@@ -104,6 +106,7 @@ impl DimInfo {
 /// What is known of an integer tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisInfo {
+    /// The facts of each dimension; empty for a scalar.
     pub dims: Vec<DimInfo>,
     /// Each single element.
     pub element: Congruence,
@@ -138,6 +141,7 @@ impl AxisInfo {
 /// The guards that the launcher checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assume {
+    /// No guard.
     Nothing,
     /// The last stride of every view is 1.
     Rows,
@@ -147,11 +151,13 @@ pub enum Assume {
     Vectors,
 }
 
+/// The axis info of all integer values of a function, under guards.
 #[derive(Debug)]
 pub struct AxisAnalysis {
     info: Vec<Option<AxisInfo>>,
     /// Bytes of the widest access that addresses allow; 0 where nothing is known of them.
     widest: usize,
+    /// The guards that the facts hold under. The launcher checks them.
     pub guards: Vec<Guard>,
 }
 
@@ -163,6 +169,7 @@ impl AxisAnalysis {
             .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_word() == Some(word)).then_some(n) } else { None })
     }
 
+    /// The facts of a value; nothing is known of a value that is no integer.
     pub fn info(&self, f: &Func, v: Value) -> AxisInfo {
         self.info[v.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(f.shape(v).len()))
     }

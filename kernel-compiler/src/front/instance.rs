@@ -8,6 +8,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct Kernel {
     pub(crate) ast: ast::Kernel,
+    /// The name of its typed function and of its results.
     pub name: String,
     /// Of the source tokens: names the bundle, and ties tuning results to a kernel.
     pub fingerprint: String,
@@ -17,7 +18,9 @@ pub struct Kernel {
 
 /// One choice of types, of arguments that are there, and of constants.
 pub struct Instance<'a> {
+    /// The types, and the optional parameters that have an argument.
     pub choice: Choice,
+    /// The constants and the resources.
     pub config: &'a Config,
 }
 
@@ -39,6 +42,7 @@ impl Kernel {
         out.into_iter().flat_map(of_types).map(|(c, bits)| Choice { present: present(bits), ..c }).collect()
     }
 
+    /// Every choice with every configuration; choices come first.
     pub fn instances(&self) -> Vec<Instance<'_>> {
         self.choices()
             .into_iter()

@@ -8,14 +8,19 @@ use syn::Token;
 use syn::parse::{Parse, ParseStream};
 use syn::visit::Visit;
 
+/// The name of the attribute of a kernel.
 pub const KERNEL: &str = "tile_kernel";
+/// The name of the attribute of a module with kernels.
 pub(crate) const MODULE: &str = "tile_module";
+/// The name of the attribute of a module with items for kernels of other modules.
 pub const LIBRARY: &str = "tile_library";
 
 /// A file of a package.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
+    /// The path in the package, as in `src/lib.rs`.
     pub file: &'a Path,
+    /// The content of the file.
     pub text: &'a str,
 }
 
@@ -34,7 +39,9 @@ impl<'a> From<&'a String> for Source<'a> {
 /// Where a module is: in which crate of the package, and in which modules of that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModulePath {
+    /// The path of the crate in the package, as in `src`, or `src/bin/tool`.
     pub root: Vec<String>,
+    /// The names of the modules, the outermost first.
     pub modules: Vec<String>,
 }
 

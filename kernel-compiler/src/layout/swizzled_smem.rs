@@ -6,8 +6,11 @@ pub const ROW_BYTES: usize = 128;
 /// A swizzled matrix in shared memory: boxes next to each other, each with all rows and `row_bytes` of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwizzledSmemTile {
+    /// The rows of each box.
     pub rows: usize,
+    /// The number of boxes.
     pub count: usize,
+    /// The bytes of a row of a box: a power of two, [`ROW_BYTES`] at most.
     pub row_bytes: usize,
 }
 
@@ -18,6 +21,7 @@ impl SwizzledSmemTile {
         SwizzledSmemTile { rows, count: bytes / row_bytes, row_bytes }
     }
 
+    /// The bytes of a box.
     pub fn box_bytes(&self) -> usize {
         self.rows * self.row_bytes
     }

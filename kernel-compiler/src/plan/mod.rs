@@ -27,7 +27,9 @@ use warp_specialized::{FusedStore, Pipeline};
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
+    /// The axis info under the guards of the variant.
     pub(crate) axis_info: AxisAnalysis,
+    /// The layout of each tile.
     pub(crate) layouts: LayoutAssignment,
     /// The stores that compute their value piece by piece.
     pub(crate) fused: Vec<FusedStore>,
@@ -35,6 +37,7 @@ pub struct Plan {
     pub(crate) pipeline: Option<Pipeline>,
     /// The plan of any other program.
     pub(crate) cp_async: CpAsyncPipeline,
+    /// The loops that one warp runs.
     pub(crate) one_warp: OneWarpLoops,
 }
 

@@ -86,6 +86,7 @@ impl Layout {
         1 << self.regs.len()
     }
 
+    /// The number of warps, a power of two.
     pub fn warps(&self) -> usize {
         1 << self.warps.len()
     }
