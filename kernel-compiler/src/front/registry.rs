@@ -9,8 +9,9 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{ParseStream, Parser};
 
-/// The files that the build script writes for [`expand`], in its folder of the build's output.
+/// The name of the file with the list of descriptors. The build script writes it for [`expand`].
 pub const KERNELS: &str = "kernels.rs";
+/// The name of the file with the paths and the texts of all files that have kernels or libraries.
 pub const SOURCES: &str = "sources.rs";
 
 /// Expands `kernels!()`, and `kernels!(crate = path)`.
@@ -24,7 +25,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
     quote! {
         /// The descriptors of every kernel of this crate, in the alphabetical order of its files, and in the order of
         /// their text.
-        pub fn all() -> ::std::vec::Vec<&'static #facade::__private::KernelDesc> {
+        pub(crate) fn all() -> ::std::vec::Vec<&'static #facade::__private::KernelDesc> {
             let kernels: &[&[&'static #facade::__private::KernelDesc]] =
                 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #kernels));
             kernels.concat()
