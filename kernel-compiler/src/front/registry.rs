@@ -25,7 +25,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
     quote! {
         /// The descriptors of every kernel of this crate, in the alphabetical order of its files, and in the order of
         /// their text.
-        pub(crate) fn all() -> ::std::vec::Vec<&'static #facade::__private::KernelDesc> {
+        pub fn all() -> ::std::vec::Vec<&'static #facade::__private::KernelDesc> {
             let kernels: &[&[&'static #facade::__private::KernelDesc]] =
                 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #kernels));
             kernels.concat()
