@@ -21,6 +21,7 @@ pub mod rows {
     // maximum and sum, tile by tile; `softmax_rows_wide` is better at that.
     #[tile_kernel(
         tune(BLOCK = [1024], warps = [4], blocks_per_sm = [16]),
+        tune(BLOCK = [128, 512], warps = [1]),
         tune(BLOCK = [1024], warps = [2]),
         tune(BLOCK = [2048], warps = [4]),
         tune(BLOCK = [4096], warps = [4, 8]),

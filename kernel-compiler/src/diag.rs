@@ -12,7 +12,9 @@ use std::fmt;
 /// The first and the last of the tokens that a message is about. A macro on stable Rust cannot join them.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
+    /// The first token.
     pub first: proc_macro2::Span,
+    /// The last token, which may be the first one.
     pub last: proc_macro2::Span,
 }
 
@@ -34,7 +36,9 @@ impl Span {
 /// A mistake in a kernel's source.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
+    /// The rule that the mistake breaks.
     pub code: Code,
+    /// The user's own tokens that break it.
     pub span: Span,
     /// What is wrong, then what is allowed.
     pub message: String,
@@ -50,10 +54,11 @@ pub struct Diagnostics {
 #[derive(Clone, Copy, Debug)]
 pub struct Reported;
 
+/// The result of a phase that reports its errors to [`Diagnostics`].
 pub type Result<T> = std::result::Result<T, Reported>;
 
 impl Diagnostics {
-    pub fn error(&self, code: Code, span: impl Into<Span>, message: impl Into<String>) -> Reported {
+    pub(crate) fn error(&self, code: Code, span: impl Into<Span>, message: impl Into<String>) -> Reported {
         self.add(Diagnostic::new(code, span, message));
         Reported
     }
@@ -70,25 +75,26 @@ impl Diagnostics {
     }
 
     /// Adds the errors of a part.
-    pub fn extend(&self, part: Diagnostics) {
+    pub(crate) fn extend(&self, part: Diagnostics) {
         part.found.into_inner().into_iter().for_each(|d| self.add(d));
     }
 
-    pub fn syn(&self, e: syn::Error) -> Reported {
+    pub(crate) fn syn(&self, e: syn::Error) -> Reported {
         self.add(Diagnostic::of_syn(&e));
         Reported
     }
 
+    /// Whether no error is reported.
     pub fn is_empty(&self) -> bool {
         self.found.borrow().is_empty()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.found.borrow().len()
     }
 
     /// Forgets all errors but the first `len`.
-    pub fn truncate(&self, len: usize) {
+    pub(crate) fn truncate(&self, len: usize) {
         self.found.borrow_mut().truncate(len);
     }
 
@@ -101,17 +107,17 @@ impl Diagnostics {
 }
 
 /// An error of ours for a parser of syn. syn's errors carry no more than a text, so the code is marked in it.
-pub fn syn_error(code: Code, span: proc_macro2::Span, message: impl AsRef<str>) -> syn::Error {
+pub(crate) fn syn_error(code: Code, span: proc_macro2::Span, message: impl AsRef<str>) -> syn::Error {
     syn::Error::new(span, code.mark(message.as_ref()))
 }
 
 /// An error of a parser of syn as `compile_error!`.
-pub fn syn_error_to_tokens(e: syn::Error) -> TokenStream {
+pub(crate) fn syn_error_to_tokens(e: syn::Error) -> TokenStream {
     e.into_iter().map(|e| Diagnostic::of_syn(&e).to_tokens()).collect()
 }
 
 impl Diagnostic {
-    pub fn new(code: Code, span: impl Into<Span>, message: impl Into<String>) -> Diagnostic {
+    pub(crate) fn new(code: Code, span: impl Into<Span>, message: impl Into<String>) -> Diagnostic {
         Diagnostic { code, span: span.into(), message: message.into() }
     }
 
@@ -123,7 +129,7 @@ impl Diagnostic {
     }
 
     /// As a `compile_error!` at its place.
-    pub fn to_tokens(&self) -> TokenStream {
+    pub(crate) fn to_tokens(&self) -> TokenStream {
         let end = |span| {
             let mut end = Punct::new(';', Spacing::Alone);
             end.set_span(span);

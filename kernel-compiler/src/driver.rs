@@ -33,14 +33,21 @@ pub enum Stage {
     Ast,
     /// The typed IR of one instance, as it is inferred.
     Ir,
-    /// The IR after each pass.
+    /// The IR with index tiles of loops replaced by index arithmetic.
     Induction,
+    /// The IR after copy propagation.
     CopyProp,
+    /// The IR after dead code elimination.
     Dce,
+    /// The IR with block pointers found in index arithmetic, for variants with TMA.
     BlockPointers,
+    /// The IR of one CTA of the cluster.
     Cluster,
+    /// The IR with each product in 3xTF32 as three products in TF32.
     Tf32x3,
+    /// The IR with the operands of products swapped that `wgmma` cannot take as they are.
     SwapAb,
+    /// The IR with second products of a loop moved to the next iteration.
     PipelineDots,
     /// The IR with the facts about its indices.
     AxisInfo,
@@ -57,6 +64,7 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// Every stage, in the order of the driver.
     pub const ALL: [Stage; 16] = [
         Stage::Ast,
         Stage::Ir,
@@ -76,6 +84,7 @@ impl Stage {
         Stage::Cpu,
     ];
 
+    /// The name for `tile show --stage`.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Ast => "ast",
@@ -100,6 +109,7 @@ impl Stage {
 
 /// Sees the compiler's work after each stage.
 pub trait Observer {
+    /// A stage is done, and the closure prints its result. Of a stage that is done several times the last one counts.
     fn stage(&mut self, _: Stage, _: &dyn Fn() -> String) {}
 
     /// Every plan that is made; the last one is carried out.
@@ -117,7 +127,7 @@ pub fn instance(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -
     observed_instance(k, choice, config, d, &mut ())
 }
 
-pub fn observed_instance(
+pub(crate) fn observed_instance(
     k: &Kernel,
     choice: &Choice,
     config: &Config,

@@ -3,7 +3,7 @@
 pub use tilewright_types::DType;
 
 /// The Rust type of emitted code; `F16` and `BF16` come from `tilewright_core::scalar`.
-pub fn rust_type(t: DType) -> &'static str {
+pub(crate) fn rust_type(t: DType) -> &'static str {
     match t {
         DType::F16 => "F16",
         DType::BF16 => "BF16",
@@ -14,7 +14,7 @@ pub fn rust_type(t: DType) -> &'static str {
 }
 
 /// The register that inline assembly has a number of this type in, and the type of its bits; none of bytes and `bool`.
-pub fn register(t: DType) -> Option<(&'static str, &'static str)> {
+pub(crate) fn register(t: DType) -> Option<(&'static str, &'static str)> {
     match t.size() {
         2 => Some(("reg16", "u16")),
         4 => Some(("reg32", "u32")),
@@ -24,7 +24,7 @@ pub fn register(t: DType) -> Option<(&'static str, &'static str)> {
 }
 
 /// The unsigned integer type of as many bits; any other type is itself.
-pub fn unsigned(t: DType) -> DType {
+pub(crate) fn unsigned(t: DType) -> DType {
     match t {
         DType::I8 => DType::U8,
         DType::I16 => DType::U16,
@@ -35,7 +35,7 @@ pub fn unsigned(t: DType) -> DType {
 }
 
 /// A dtype in a message about a kernel. `usize` and `u64` are one dtype, called `usize`, and so are `isize` and `i64`.
-pub fn in_message(t: DType) -> &'static str {
+pub(crate) fn in_message(t: DType) -> &'static str {
     match t {
         DType::U64 => "usize",
         DType::I64 => "isize",

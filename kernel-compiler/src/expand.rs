@@ -160,7 +160,7 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
             quote! { #(#kernels)* #planted const _: [::core::option::Option<&str>; 3] = [option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_HOST_DIR"), option_env!("TILE_EMULATE")]; }
         }
         (_, Ok(kernels)) => {
-            kernels.iter().for_each(|k| k.choices().iter().for_each(|c| grid::check(&k.ast, c, &d)));
+            kernels.iter().for_each(|k| k.choices().iter().for_each(|c| grid::check(k, c, &d)));
             all.extend(d);
             kernels.iter().map(host::stub).collect()
         }

@@ -22,7 +22,9 @@ const FILES: [&str; 12] = [
 /// The pages of a hundred of codes.
 #[derive(Clone, Debug)]
 pub struct Group {
+    /// The subject of these codes.
     pub title: &'static str,
+    /// The pages in the order of their codes.
     pub pages: Vec<Page>,
 }
 
@@ -31,10 +33,13 @@ pub struct Group {
 pub struct Page {
     /// As in `T0501`.
     pub code: &'static str,
+    /// The rule in a few words.
     pub title: &'static str,
+    /// The text and the examples, in the order of the file.
     pub parts: Vec<Part>,
 }
 
+/// A piece of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// A paragraph, in the lines of the file.

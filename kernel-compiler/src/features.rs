@@ -12,13 +12,13 @@ use crate::ir::{Func, Op, ParamKind, StmtKind};
 use crate::thread_ir::{Call, Device, Expr, Function, Generic, Lowered, Ty};
 use crate::variant::{MmaPath, Variant, Width};
 
-pub type Features = BTreeSet<String>;
+pub(crate) type Features = BTreeSet<String>;
 
 /// The features of one variant of an instance. `f` is the instance's function as it is written.
 ///
 /// `tma wgmma<f16,f32>` is a call of a device function with the element types it is called with, in a variant of that
 /// kind; `tma: pipelined dots, f16` is a pass that changed a function of products of that type.
-pub fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
+pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     let way = match v.mma {
         MmaPath::MmaSync => "warps",
         MmaPath::WgmmaCpAsync => "groups",

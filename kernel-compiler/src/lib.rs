@@ -4,6 +4,8 @@
 //! [`driver`] orders the stages: [`front`] → [`ir`] → [`passes`] → [`analysis`] → [`layout`] → [`plan`] → [`codegen`],
 //! which makes [`thread_ir`] → [`emit`].
 
+#![warn(missing_docs)]
+
 #[macro_use]
 pub mod planted;
 
@@ -20,7 +22,7 @@ pub mod explain;
 pub mod features;
 pub mod front;
 pub mod ir;
-pub mod layout;
+mod layout;
 pub mod missed;
 mod mma;
 pub mod passes;
@@ -37,14 +39,14 @@ use diag::Diagnostics;
 pub use driver::Stage;
 pub use emit::device::{DeviceUnit, EntryCode, EntryMeta};
 use emit::host::ModuleCode;
-pub use emit::host::{Emulate, HostOptions, bundle_path};
+pub use emit::host::{Emulate, HostOptions};
 pub use expand::{expand_kernel, expand_module, host_file_name, with_library};
 pub use front::breakpoints::Breakpoint;
 pub use front::infer::{BUILTINS, OPTIONS};
 pub use front::library::Libraries;
 pub use front::registry::expand as expand_kernels;
 pub use front::source::Source;
-pub use front::{infer, library, module, parse};
+pub use front::{library, module};
 pub use select::names;
 pub use show::{InstanceNames, instance, show};
 pub use unparsed::{Misspelling, misspelling};
@@ -80,7 +82,9 @@ pub fn units_of(found: module::Found, d: &Diagnostics) -> diag::Result<Vec<Devic
 /// A source file that the build script writes, and that the expansion of a kernel includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostFile {
+    /// The name in the folder of host files; see [`host_file_name`].
     pub name: String,
+    /// The Rust code.
     pub text: String,
 }
 

@@ -16,17 +16,17 @@ pub struct Missed {
 }
 
 impl Missed {
-    pub fn new(what: &'static str, why: impl Into<Cow<'static, str>>) -> Missed {
+    pub(crate) fn new(what: &'static str, why: impl Into<Cow<'static, str>>) -> Missed {
         Missed { what, why: why.into(), span: None }
     }
 
     /// Whether both say the same of the same place.
-    pub fn same(&self, o: &Missed) -> bool {
+    pub(crate) fn same(&self, o: &Missed) -> bool {
         let place = |m: &Missed| m.span.map(|s| (s.start().line, s.start().column));
         (self.what, &self.why, place(self)) == (o.what, &o.why, place(o))
     }
 
-    pub fn at(self, span: Span) -> Missed {
+    pub(crate) fn at(self, span: Span) -> Missed {
         Missed { span: Some(span), ..self }
     }
 }
@@ -44,6 +44,8 @@ impl fmt::Display for Missed {
 /// Whether a pass has changed the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
+    /// The pass has rewritten a part of it.
     Yes,
+    /// The function is as it was before the pass.
     No,
 }

@@ -6,8 +6,8 @@ use crate::front::library::Libraries;
 use crate::front::source::Source;
 use crate::ir::Func;
 use crate::ir::walk::values;
-use crate::layout::linear::Layout;
-use crate::layout::swizzled_smem::SwizzledSmemTile;
+pub use crate::layout::linear::Layout;
+pub use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::plan::Plan;
 use crate::select;
 use crate::variant::Variant;
@@ -19,25 +19,33 @@ pub struct RegisterTile {
     pub values: Vec<String>,
     /// The lines of the kernel's file that define them.
     pub lines: Vec<usize>,
+    /// The extents of the tile, without padding.
     pub shape: Vec<usize>,
+    /// The layout of the padded tile.
     pub layout: Layout,
 }
 
 /// A tile in shared memory as TMA writes it.
 #[derive(Clone, Debug)]
 pub struct SharedTile {
+    /// The load that copies it, as the stage `layout` names it.
     pub value: String,
+    /// The line of the load in the kernel's file.
     pub line: usize,
+    /// The extents of the tile.
     pub shape: Vec<usize>,
     /// The bytes of an element.
     pub element: usize,
+    /// The boxes of the tile and their swizzle.
     pub tile: SwizzledSmemTile,
 }
 
 /// The layouts of an instance in one variant.
 #[derive(Clone, Debug, Default)]
 pub struct Layouts {
+    /// The tiles in registers, one for each layout and shape.
     pub registers: Vec<RegisterTile>,
+    /// The tiles that TMA copies.
     pub shared: Vec<SharedTile>,
 }
 

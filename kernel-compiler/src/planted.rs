@@ -22,6 +22,7 @@ macro_rules! planted {
 #[cfg(not(feature = "mutants"))]
 pub(crate) const NONE: bool = false;
 
+/// The planted defect of a thread, and the sites that it comes by.
 #[cfg(feature = "mutants")]
 pub mod active {
     use std::cell::RefCell;
@@ -32,7 +33,8 @@ pub mod active {
         static REACHED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
     }
 
-    pub fn is(name: &'static str) -> bool {
+    /// Whether this defect is planted in the thread. The site counts as reached.
+    pub(crate) fn is(name: &'static str) -> bool {
         REACHED.with_borrow_mut(|sites| sites.insert(name));
         PLANTED.with_borrow(|p| p.as_deref() == Some(name))
     }

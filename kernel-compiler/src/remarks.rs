@@ -16,9 +16,11 @@ use std::fmt;
 /// Something that the compiler could not do well, in some configurations of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
+    /// The name of the kernel.
     pub kernel: String,
     /// As in "copied by TMA", behind a "not".
     pub what: String,
+    /// The cause, and the change of the source that removes it where there is one.
     pub why: String,
     /// In the file of the kernel, from 1. `None` where it concerns the kernel as a whole.
     pub place: Option<(usize, usize)>,

@@ -8,6 +8,7 @@ pub use tilewright_types::Width;
 pub struct Variant {
     /// How wide accesses may be, under the guards that [`launch_guards`](crate::analysis::launch_guards) states.
     pub width: Width,
+    /// The instructions of its products, and the copies of their operands.
     pub mma: MmaPath,
 }
 
@@ -26,11 +27,14 @@ pub enum MmaPath {
 /// last dimension is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transposed {
+    /// Whether the left operands are contiguous along M, not along K.
     pub a: bool,
+    /// Whether the right operands are contiguous along K, not along N.
     pub b: bool,
 }
 
 impl Transposed {
+    /// Every combination, the one without a transposed operand first.
     pub const ALL: [Transposed; 4] = [
         Transposed { a: false, b: false },
         Transposed { a: false, b: true },
@@ -40,11 +44,11 @@ impl Transposed {
 }
 
 /// The target whose instructions are TMA and `wgmma`.
-pub const TMA_TARGET: &str = "sm_90a";
+pub(crate) const TMA_TARGET: &str = "sm_90a";
 
 impl Variant {
     /// The guards that the launcher checks.
-    pub fn assume(self) -> Assume {
+    pub(crate) fn assume(self) -> Assume {
         match (self.width, self.mma) {
             (Width::Vectors, _) => Assume::Vectors,
             (Width::Words, _) => Assume::Words,
@@ -54,7 +58,7 @@ impl Variant {
     }
 
     /// The only target of the variant for a program of `ctas` thread blocks. Clusters need the same target.
-    pub fn only(self, ctas: u32) -> Option<&'static str> {
+    pub(crate) fn only(self, ctas: u32) -> Option<&'static str> {
         (self.mma != MmaPath::MmaSync || ctas > 1).then_some(TMA_TARGET)
     }
 

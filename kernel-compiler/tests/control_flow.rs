@@ -153,6 +153,11 @@ fn a_step_of_no_length_ends() {
     assert!(text.contains("ne") && text.find("if").is_some_and(|at| at < text.find("for").expect("a loop")), "{text}");
     let plain = program("", "for i in range(0, n, 2 * num_programs(0)) { store(y, i, a); }");
     assert!(!plain.contains("if "), "{plain}");
+    // A sum of signed numbers may be 0.
+    let sum = program("", "for i in range(0, n, (a.to::<i32>() + 1).to::<usize>()) { store(y, i, a); }");
+    assert!(sum.contains("if "), "{sum}");
+    let bounded = program("", "for i in range(0, n, max(a.to::<i32>(), 1).to::<usize>()) { store(y, i, a); }");
+    assert!(!bounded.contains("if "), "{bounded}");
     let wrong = mistakes("", "for i in range(0, 10, 0) { store(y, i, a); }");
     assert_eq!(wrong, ["a step of 0 goes nowhere: a step is 1 or more, or counts down"]);
     let wrong = mistakes("", "for i in range(n, -1, -1) { store(y, i, a); }");
@@ -215,7 +220,7 @@ fn the_next_power_of_two_is_a_constant() {
     );
     let i = &k[0].instances()[1];
     let d = Diagnostics::default();
-    let (code, text) = tilewright_compiler::emit::grid::condition(&k[0].ast, &i.choice, i.config, &d)
+    let (code, text) = tilewright_compiler::emit::grid::condition(&k[0], &i.choice, i.config, &d)
         .expect("no mistake")
         .expect("a condition");
     assert_eq!(code, "(128u64 == u64::checked_next_power_of_two(g.words[1]).unwrap_or(u64::MAX))");

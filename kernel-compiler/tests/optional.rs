@@ -89,7 +89,7 @@ fn a_grid_and_conditions_ask_what_is_there() {
     let conditions: Vec<_> = k
         .instances()
         .iter()
-        .map(|i| grid::condition(&k.ast, &i.choice, i.config, &d).expect("no mistake").map(|(code, _)| code))
+        .map(|i| grid::condition(&k, &i.choice, i.config, &d).expect("no mistake").map(|(code, _)| code))
         .collect();
     let asked = |word: usize| Some(format!("(g.words[{word}] >= g.words[1])"));
     assert_eq!(conditions, [None, None, asked(3), asked(4)]);

@@ -2,7 +2,7 @@
 
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::emit::{config_id, grid, host};
-use tilewright_compiler::front::ast::Const;
+use tilewright_compiler::front::Const;
 use tilewright_compiler::front::instance::{Instance, Kernel};
 use tilewright_compiler::{HostOptions, Libraries, driver, ir, module};
 
@@ -45,7 +45,7 @@ const SCHEDULER: &str = "enum Scheduler { Grid, Persistent, StreamK }";
 /// The grid of each instance.
 pub fn grids(k: &Kernel) -> Vec<String> {
     let d = Diagnostics::default();
-    let of = |i: Instance| grid::body(&k.ast, &i.choice, i.config, &d);
+    let of = |i: Instance| grid::body(k, &i.choice, i.config, &d);
     k.instances().into_iter().map(of).collect::<Result<_, _>>().unwrap_or_else(|_| panic!("{:#?}", d.take()))
 }
 
@@ -62,10 +62,10 @@ fn a_configuration_names_its_variant() {
          }",
     )
     .remove(0);
-    let ids: Vec<String> = k.ast.configs.iter().map(config_id).collect();
+    let ids: Vec<String> = k.instances().iter().map(|i| config_id(i.config)).collect();
     let wanted = ["StreamK,BIAS=true", "StreamK,BIAS=false", "Grid,BIAS=true", "Grid,BIAS=false"];
     assert_eq!(ids, wanted.map(|c| format!("SCHEDULER={c},BLOCK=64,warps=2")));
-    let (_, of_first) = &k.ast.configs[0].consts[0];
+    let (_, of_first) = &k.instances()[0].config.consts[0];
     assert!(matches!(of_first, Const::Variant(of, 2) if of.name == "Scheduler"), "{of_first:?}");
     // A descriptor has the number beside the name.
     let d = Diagnostics::default();

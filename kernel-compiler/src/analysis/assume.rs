@@ -4,6 +4,8 @@ use crate::analysis::axis_info::{Assume, AxisAnalysis, VECTOR_BYTES, WORD_BYTES,
 use crate::analysis::launch_guards::requirements;
 use crate::ir::{Func, Test};
 
+/// The axis info of a function under the guards of `assume`. The result has the guards that gain something, and the
+/// guards of the function itself.
 pub fn analyze(f: &Func, assume: Assume) -> AxisAnalysis {
     if assume == Assume::Nothing {
         return learn(f, vec![], 0);

@@ -9,14 +9,16 @@ use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Un
 use tilewright_types::Width;
 
 /// Bytes of the widest access of a thread.
-pub const VECTOR_BYTES: usize = Width::Vectors.bytes();
+pub(crate) const VECTOR_BYTES: usize = Width::Vectors.bytes();
 /// Bytes of the narrowest asynchronous copy.
-pub const WORD_BYTES: usize = Width::Words.bytes();
+pub(crate) const WORD_BYTES: usize = Width::Words.bytes();
 
 /// A value is `rem` modulo `modulus`, a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congruence {
+    /// A power of two; 1 where nothing is known, and 2^62 where the value is.
     pub modulus: u64,
+    /// The remainder, below the modulus.
     pub rem: u64,
 }
 
@@ -104,6 +106,7 @@ impl DimInfo {
 /// What is known of an integer tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisInfo {
+    /// The facts of each dimension; empty for a scalar.
     pub dims: Vec<DimInfo>,
     /// Each single element.
     pub element: Congruence,
@@ -138,6 +141,7 @@ impl AxisInfo {
 /// The guards that the launcher checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assume {
+    /// No guard.
     Nothing,
     /// The last stride of every view is 1.
     Rows,
@@ -147,22 +151,25 @@ pub enum Assume {
     Vectors,
 }
 
+/// The axis info of all integer values of a function, under guards.
 #[derive(Debug)]
 pub struct AxisAnalysis {
     info: Vec<Option<AxisInfo>>,
     /// Bytes of the widest access that addresses allow; 0 where nothing is known of them.
     widest: usize,
+    /// The guards that the facts hold under. The launcher checks them.
     pub guards: Vec<Guard>,
 }
 
 impl AxisAnalysis {
     /// The one value that an argument word may have.
-    pub fn known(&self, word: usize) -> Option<u64> {
+    pub(crate) fn known(&self, word: usize) -> Option<u64> {
         self.guards
             .iter()
             .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_word() == Some(word)).then_some(n) } else { None })
     }
 
+    /// The facts of a value; nothing is known of a value that is no integer.
     pub fn info(&self, f: &Func, v: Value) -> AxisInfo {
         self.info[v.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(f.shape(v).len()))
     }
@@ -199,7 +206,7 @@ impl AxisAnalysis {
 
     /// The same for an access. The elements of a tile of pointers have unrelated addresses. If the alignment of an
     /// address is not known, the code tests it.
-    pub fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
+    pub(crate) fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
         let size = f.dtype_at(place).size();
         // A shared array begins aligned in every variant.
         let widest = if let Base::Shared(_) = place.base { VECTOR_BYTES } else { self.widest };
@@ -215,7 +222,7 @@ impl AxisAnalysis {
     }
 
     /// The bytes, 4 at least, of which an address is known to be a multiple. The kernel computes it.
-    pub fn alignment(&self, f: &Func, address: Value) -> Option<usize> {
+    pub(crate) fn alignment(&self, f: &Func, address: Value) -> Option<usize> {
         let by = self.info(f, address).element.divisor();
         (by >= 4).then(|| by.min(VECTOR_BYTES as u64) as usize)
     }
@@ -229,7 +236,7 @@ impl AxisAnalysis {
 }
 
 /// The facts that follow from guards. `widest`: the bytes of the widest access that they allow.
-pub fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
+pub(crate) fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
     let mut cx = Context { f, guards: &guards, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
     // Variables of loops need a fixed point. Every round lowers some fact by a factor of two.
     for _ in 0..64 {

@@ -2,7 +2,7 @@
 
 pub mod assume;
 pub mod axis_info;
-pub mod determinism;
-pub mod launch_guards;
-pub mod polynomial;
-pub mod single_tile;
+pub(crate) mod determinism;
+pub(crate) mod launch_guards;
+pub(crate) mod polynomial;
+pub(crate) mod single_tile;

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// barrier.
 const OWN_BYTES: usize = 16 << 10;
 
-/// Places the scratch buffers behind the first `before` bytes of shared memory. Returns the number of bytes of all
-/// scratch buffers. In a cluster the threads of all CTAs access the same arrays.
+/// Places the scratch buffers behind the first `before` bytes of shared memory, and inserts barriers. Also returns the
+/// offset of the end of the scratch buffers. In a cluster the threads of all CTAs access the same arrays.
 pub fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, usize) {
     let (mut sizes, mut kinds) = (vec![], BTreeMap::<Array, BTreeSet<AccessKind>>::new());
     walk(&nodes, &mut |n| match n {
@@ -41,7 +41,7 @@ pub fn cluster_barrier(site: u32) -> Node {
 }
 
 /// A barrier of all threads that run the program: those of a thread block, or of the cluster.
-pub fn program_barrier(cluster: bool, site: u32) -> Node {
+pub(crate) fn program_barrier(cluster: bool, site: u32) -> Node {
     if cluster { cluster_barrier(site) } else { Node::Barrier { site } }
 }
 

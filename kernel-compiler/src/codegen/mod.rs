@@ -20,7 +20,7 @@ mod indices;
 mod one_warp;
 mod parts;
 mod pdl;
-pub mod pieces;
+pub(crate) mod pieces;
 mod predicates;
 mod reduce;
 mod results;
@@ -48,7 +48,7 @@ use std::collections::{BTreeSet, HashMap};
 use tilewright_types::limits::{MAX_SHARED_BYTES_SM90, MAX_TENSOR_MAPS};
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
-pub fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
+pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
     let Plan { axis_info: a, layouts: assignment, fused, pipeline, cp_async, one_warp } = plan;
     let lower = |role: Role| {
         let mut cx = Codegen {

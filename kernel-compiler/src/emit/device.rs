@@ -10,19 +10,26 @@ use crate::variant::{MmaPath, TMA_TARGET, Variant};
 /// A crate to compile to PTX.
 #[derive(Clone, Debug)]
 pub struct DeviceUnit {
+    /// The name of the kernel.
     pub kernel: String,
+    /// The hash of the tokens of the kernel, which the macro computes as well.
     pub fingerprint: String,
     /// The only target it is for; otherwise all.
     pub only: Option<&'static str>,
+    /// The text of the crate.
     pub source: String,
+    /// The entry functions of the crate, in the order of its text.
     pub entries: Vec<EntryMeta>,
 }
 
 /// The facts of an entry that a launch needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryMeta {
+    /// The symbol of the entry in the PTX.
     pub name: String,
+    /// Threads of a thread block, exactly.
     pub threads: u32,
+    /// Bytes of dynamic shared memory of a thread block.
     pub shared_bytes: u32,
     /// Programs that must fit on a multiprocessor at once; 0 leaves it to the compiler.
     pub min_blocks: u32,
@@ -46,8 +53,11 @@ tilewright_core::device_prelude!();
 
 /// A variant of an instance.
 pub struct EntryCode {
+    /// The symbol of its entry.
     pub name: String,
+    /// The guards and the instructions that it is compiled for.
     pub variant: Variant,
+    /// Its thread-level program.
     pub lowered: Lowered,
     /// Argument words.
     words: usize,
@@ -56,7 +66,7 @@ pub struct EntryCode {
 }
 
 /// The variants of all instances.
-pub fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
+pub(crate) fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
     let mut out = vec![];
     for i in k.instances() {
         let func = driver::instance(k, &i.choice, i.config, d)?;

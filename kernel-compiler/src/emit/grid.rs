@@ -2,16 +2,17 @@
 
 use crate::diag::{Code, Diagnostics, Reported, Result};
 use crate::front::ast::{
-    Arm, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Kernel, Param, ParamKind, Pattern, UnaryOp,
+    self, Arm, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Param, ParamKind, Pattern, UnaryOp,
 };
 use crate::front::constants::{compare, select, select_option, variant};
+use crate::front::instance::Kernel;
 use crate::front::print::{self, Level};
 use std::fmt;
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
 pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<String> {
-    let cx = Grid { k, choice, config, names: vec![], d };
-    let mut extents = k.grid.iter().map(|e| cx.expr(e)).collect::<Result<Vec<_>>>()?;
+    let cx = Grid { k: &k.ast, choice, config, names: vec![], d };
+    let mut extents = k.ast.grid.iter().map(|e| cx.expr(e)).collect::<Result<Vec<_>>>()?;
     extents.resize(3, "1u64".into());
     Ok(format!("[{}]", extents.join(", ")))
 }
@@ -19,9 +20,9 @@ pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Re
 /// The body of `fn(&GridCtx) -> bool` for the conditions of a configuration on its arguments, and their text; none
 /// where it has no conditions.
 pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
-    let cx = Grid { k, choice, config, names: vec![], d };
+    let cx = Grid { k: &k.ast, choice, config, names: vec![], d };
     let (mut code, mut texts) = (vec![], vec![]);
-    for e in &k.requires {
+    for e in &k.ast.requires {
         let e = cx.taken(e)?;
         match cx.condition(e)? {
             Condition::Known(true) => continue,
@@ -33,8 +34,8 @@ pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) 
 }
 
 /// Reports the mistakes in the grid and the conditions of a kernel's first instance.
-pub fn check(k: &Kernel, choice: &Choice, d: &Diagnostics) {
-    if let Some(config) = k.configs.first() {
+pub(crate) fn check(k: &Kernel, choice: &Choice, d: &Diagnostics) {
+    if let Some(config) = k.ast.configs.first() {
         let (_, _) = (body(k, choice, config, d), condition(k, choice, config, d));
     }
 }
@@ -67,7 +68,7 @@ impl fmt::Display for Condition {
 }
 
 struct Grid<'a> {
-    k: &'a Kernel,
+    k: &'a ast::Kernel,
     choice: &'a Choice,
     config: &'a Config,
     /// Names that `if let Some(name) = x` and arms of `match` give to parameters, innermost last.

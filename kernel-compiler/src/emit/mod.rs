@@ -1,11 +1,11 @@
 //! Phase 7, emit: Rust text. [`device`] for PTX, [`host`] for the crate the kernel is written in, [`cpu`] for its CPU
 //! meaning.
 
-pub mod cpu;
+pub(crate) mod cpu;
 pub mod device;
 pub mod grid;
 pub mod host;
-pub mod numbers;
+pub(crate) mod numbers;
 
 use crate::front::ast::{Choice, Config};
 use crate::variant::Variant;
@@ -38,7 +38,7 @@ pub fn choice_id(of: &Choice) -> String {
 
 /// Name of an entry: `gelu__f16__BLOCK1024_warps4__aligned`. Of a kernel with optional parameters a digit for each says
 /// whether it has an argument: `linear__f16__some01__BLOCK1024_warps4__aligned`.
-pub fn entry_name(kernel: &str, choice: &Choice, config: &Config, v: Variant) -> String {
+pub(crate) fn entry_name(kernel: &str, choice: &Choice, config: &Config, v: Variant) -> String {
     let mut name = kernel.to_string();
     if !choice.types.is_empty() {
         name.push_str("__");

@@ -60,7 +60,9 @@ pub enum ConstType {
 /// An enum of unit variants: a type of constants.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Enum {
+    /// The name of the type.
     pub name: Ident,
+    /// The variants, whose positions are their numbers.
     pub variants: Vec<Ident>,
 }
 
@@ -75,7 +77,9 @@ pub struct Struct {
 /// The value of a const parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Const {
+    /// An integer, of type `usize` in a kernel.
     Int(i128),
+    /// A `bool`.
     Bool(bool),
     /// An enum and the index of one of its variants.
     Variant(Rc<Enum>, usize),
@@ -84,10 +88,13 @@ pub enum Const {
 /// One point of the tuning space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// The value of each const parameter of the kernel, by its name.
     pub consts: Vec<(String, Const)>,
     /// The constants among them that have their default value. Names of configurations leave them out.
     pub defaults: Vec<String>,
+    /// Warps of each thread block.
     pub warps: u32,
+    /// Least number of thread blocks that a multiprocessor holds at once; 0 for no limit of the registers.
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
@@ -100,14 +107,15 @@ pub struct Config {
 /// What a descriptor is for: a type for each type parameter, and which optional parameters have an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
+    /// The type for each type parameter, by its name.
     pub types: Vec<(String, DType)>,
-    /// Every optional parameter, in order.
+    /// Whether each optional parameter has an argument, in order.
     pub present: Vec<(String, bool)>,
 }
 
 impl Choice {
     /// Whether a call has an argument for a parameter.
-    pub fn has(&self, p: &Param) -> bool {
+    pub(crate) fn has(&self, p: &Param) -> bool {
         self.present.iter().all(|(name, is_present)| *is_present || p.name != name)
     }
 }
@@ -435,7 +443,7 @@ impl BinaryOp {
 
 impl Struct {
     /// The index of a field.
-    pub fn position(&self, field: &Ident) -> Option<usize> {
+    pub(crate) fn position(&self, field: &Ident) -> Option<usize> {
         self.fields.iter().position(|(name, _)| name == field)
     }
 
@@ -448,24 +456,24 @@ impl Struct {
 
 impl Enum {
     /// The index of a variant.
-    pub fn position(&self, variant: &str) -> Option<usize> {
+    pub(crate) fn position(&self, variant: &str) -> Option<usize> {
         self.variants.iter().position(|v| v == variant)
     }
 
     /// Why a name is none of its variants.
-    pub fn no_variant(&self, name: &str) -> String {
+    pub(crate) fn no_variant(&self, name: &str) -> String {
         format!("`{}` has no variant `{name}`: it has {}", self.name, self.list())
     }
 
     /// Its variants, for messages: `Scheduler::Grid`, `Scheduler::Persistent`.
-    pub fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         self.variants.iter().map(|v| format!("`{}::{v}`", self.name)).collect::<Vec<_>>().join(", ")
     }
 }
 
 impl Const {
     /// As a descriptor has it: an integer, 0 or 1, the index of a variant.
-    pub fn number(&self) -> i128 {
+    pub(crate) fn number(&self) -> i128 {
         match self {
             Const::Int(n) => *n,
             Const::Bool(b) => i128::from(*b),

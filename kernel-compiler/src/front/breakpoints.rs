@@ -11,7 +11,9 @@ use std::rc::Rc;
 /// A line of a kernel's file, and the names of variables; without names those that the line defines or mentions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
+    /// The line in the file, from 1.
     pub line: usize,
+    /// The variables that are shown.
     pub names: Vec<String>,
 }
 

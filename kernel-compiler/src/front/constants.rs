@@ -13,7 +13,7 @@ pub fn variant(of: &TypeName, name: &str, span: Span, scope: &Scope, d: &Diagnos
 }
 
 impl Const {
-    pub fn ty(&self) -> ConstType {
+    pub(crate) fn ty(&self) -> ConstType {
         match self {
             Const::Int(_) => ConstType::Int,
             Const::Bool(_) => ConstType::Bool,
@@ -22,7 +22,7 @@ impl Const {
     }
 
     /// As messages call it.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Const::Int(n) => format!("the integer {n}"),
             Const::Bool(b) => format!("`{b}`"),

@@ -7,7 +7,8 @@ use std::fmt;
 /// A parsed kernel and its identity.
 #[derive(Debug)]
 pub struct Kernel {
-    pub ast: ast::Kernel,
+    pub(crate) ast: ast::Kernel,
+    /// The name of its typed function and of its results.
     pub name: String,
     /// Of the source tokens: names the bundle, and ties tuning results to a kernel.
     pub fingerprint: String,
@@ -17,7 +18,9 @@ pub struct Kernel {
 
 /// One choice of types, of arguments that are there, and of constants.
 pub struct Instance<'a> {
+    /// The types, and the optional parameters that have an argument.
     pub choice: Choice,
+    /// The constants and the resources.
     pub config: &'a Config,
 }
 
@@ -25,7 +28,7 @@ impl Kernel {
     /// What there is a descriptor for: the choices of type arguments, in the order of their lists, and for each of them
     /// every choice of optional parameters. Bit `i` of a choice's number among these says whether parameter `i` is
     /// there.
-    pub fn choices(&self) -> Vec<Choice> {
+    pub(crate) fn choices(&self) -> Vec<Choice> {
         let mut out = vec![Choice::default()];
         for p in &self.ast.type_params {
             let with = |of: Choice, t| Choice { types: [of.types, vec![(p.name.to_string(), t)]].concat(), ..of };
@@ -39,6 +42,7 @@ impl Kernel {
         out.into_iter().flat_map(of_types).map(|(c, bits)| Choice { present: present(bits), ..c }).collect()
     }
 
+    /// Every choice with every configuration; choices come first.
     pub fn instances(&self) -> Vec<Instance<'_>> {
         self.choices()
             .into_iter()
@@ -48,14 +52,14 @@ impl Kernel {
 }
 
 /// Equal for equal tokens, whatever their layout and spans: the macro and the build script compute the same.
-pub fn fingerprint(streams: &[&TokenStream]) -> String {
+pub(crate) fn fingerprint(streams: &[&TokenStream]) -> String {
     let mut hash = Hash::default();
     streams.iter().for_each(|s| tokens((*s).clone(), &mut |text, _| hash.feed(text.as_bytes())));
     hash.to_string()
 }
 
 /// Equal for tokens whose names are in the same lines of their files.
-pub fn lines(streams: &[&TokenStream]) -> String {
+pub(crate) fn lines(streams: &[&TokenStream]) -> String {
     let mut hash = Hash::default();
     let mut feed = |_: &str, name: Option<Span>| {
         if let Some(span) = name {

@@ -126,7 +126,7 @@ fn hand_over(vis: &syn::Visibility, receiver: TokenStream, items: &TokenStream) 
 }
 
 /// The items of some libraries of the language, the last library first.
-pub fn standard(libraries: &[&str]) -> Vec<syn::Item> {
+pub(crate) fn standard(libraries: &[&str]) -> Vec<syn::Item> {
     let of = |name: &&str| {
         let text = standard::LIBRARIES.iter().find(|(n, _)| n == name).map_or("", |(_, text)| *text);
         let file = syn::parse_file(text).map(|f| f.items).unwrap_or_default();
@@ -160,7 +160,7 @@ fn with_names_of_its_own(library: &str, items: Vec<syn::Item>) -> Vec<syn::Item>
 
 /// Asks the first of the libraries for its items, if there is one; `before` are those of others, and `module` is who
 /// asks.
-pub fn ask(uses: &Uses, before: &[syn::Item], module: &TokenStream) -> Option<TokenStream> {
+pub(crate) fn ask(uses: &Uses, before: &[syn::Item], module: &TokenStream) -> Option<TokenStream> {
     let (first, rest) = uses.libraries.split_first()?;
     let facade = uses.facade.iter();
     let standard = uses.standard_paths();
@@ -242,7 +242,7 @@ impl Libraries {
     }
 
     /// The items of all that a module in this place uses, the last first; or which of them there is not.
-    pub fn items(&self, uses: &Uses, at: &ModulePath) -> std::result::Result<Vec<syn::Item>, String> {
+    pub(crate) fn items(&self, uses: &Uses, at: &ModulePath) -> std::result::Result<Vec<syn::Item>, String> {
         let libraries =
             uses.libraries.iter().rev().map(|p| self.find(p, at)).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(libraries.into_iter().flat_map(Library::items).collect())

@@ -1,17 +1,19 @@
 //! The front end: source to typed IR. Every rule of the language is checked here, and nowhere later.
 
-pub mod ast;
-pub mod breakpoints;
-pub mod constants;
-pub mod infer;
+pub(crate) mod ast;
+pub(crate) mod breakpoints;
+pub(crate) mod constants;
+pub(crate) mod infer;
 pub mod instance;
 pub mod library;
-pub mod map;
+pub(crate) mod map;
 pub mod module;
-pub mod names;
-pub mod parse;
-pub mod print;
+pub(crate) mod names;
+pub(crate) mod parse;
+pub(crate) mod print;
 pub mod registry;
 pub mod source;
-pub mod standard;
-pub mod suggest;
+pub(crate) mod standard;
+pub(crate) mod suggest;
+
+pub use ast::{Choice, Config, Const, Enum};

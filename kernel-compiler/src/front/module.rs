@@ -15,23 +15,25 @@ use syn::visit::Visit;
 
 /// A function under `#[tile_kernel]` as found, not yet parsed.
 pub struct Found {
+    /// The arguments of the attribute. Those of a function with `map` are expanded.
     pub attr: TokenStream,
+    /// The function without the attribute.
     pub item: syn::ItemFn,
     /// What its module defines, unless that has mistakes.
-    pub scope: Result<Rc<Scope>>,
+    pub(crate) scope: Result<Rc<Scope>>,
     /// Of the items that the function may use.
-    pub context: TokenStream,
+    pub(crate) context: TokenStream,
     /// Of those that libraries of the language have: they are in no file of the package.
-    pub standard: TokenStream,
+    pub(crate) standard: TokenStream,
     /// The crate that the expansion names, if the function's own attribute does not say it.
-    pub facade: syn::Path,
+    pub(crate) facade: syn::Path,
     /// As [`map::Parts::taken`].
     taken: Option<Ident>,
 }
 
 impl Found {
     /// A function that stands alone.
-    pub fn alone(attr: TokenStream, item: syn::ItemFn) -> Found {
+    pub(crate) fn alone(attr: TokenStream, item: syn::ItemFn) -> Found {
         let map::Rewritten { attr, item, taken } = map::rewritten(attr, item);
         let (context, standard) = (TokenStream::new(), TokenStream::new());
         Found { attr, item, scope: Ok(Rc::default()), context, standard, facade: default_facade(), taken }
@@ -44,7 +46,7 @@ impl Found {
     }
 
     /// The same with those whose bodies have mistakes. These do not infer, if what has them is taken.
-    pub fn parse_all(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
+    pub(crate) fn parse_all(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
         if let Some(name) = &self.taken {
             return Err(d.error(Code::MapForm, name.span(), map::name_is_taken()));
         }
@@ -72,7 +74,7 @@ fn is_used(i: &syn::Item) -> bool {
 /// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.
 /// Mistakes in what they use are reported; without libraries they have been. `uses` says which libraries of the
 /// language they use, and what expansions name.
-pub fn module(
+pub(crate) fn module(
     mut items: Vec<syn::Item>,
     libraries: Option<&[syn::Item]>,
     uses: &Uses,

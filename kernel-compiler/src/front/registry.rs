@@ -9,8 +9,9 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{ParseStream, Parser};
 
-/// The files that the build script writes for [`expand`], in its folder of the build's output.
+/// The name of the file with the list of descriptors. The build script writes it for [`expand`].
 pub const KERNELS: &str = "kernels.rs";
+/// The name of the file with the paths and the texts of all files that have kernels or libraries.
 pub const SOURCES: &str = "sources.rs";
 
 /// Expands `kernels!()`, and `kernels!(crate = path)`.

@@ -8,14 +8,19 @@ use syn::Token;
 use syn::parse::{Parse, ParseStream};
 use syn::visit::Visit;
 
+/// The name of the attribute of a kernel.
 pub const KERNEL: &str = "tile_kernel";
-pub const MODULE: &str = "tile_module";
+/// The name of the attribute of a module with kernels.
+pub(crate) const MODULE: &str = "tile_module";
+/// The name of the attribute of a module with items for kernels of other modules.
 pub const LIBRARY: &str = "tile_library";
 
 /// A file of a package.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
+    /// The path in the package, as in `src/lib.rs`.
     pub file: &'a Path,
+    /// The content of the file.
     pub text: &'a str,
 }
 
@@ -34,7 +39,9 @@ impl<'a> From<&'a String> for Source<'a> {
 /// Where a module is: in which crate of the package, and in which modules of that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModulePath {
+    /// The path of the crate in the package, as in `src`, or `src/bin/tool`.
     pub root: Vec<String>,
+    /// The names of the modules, the outermost first.
     pub modules: Vec<String>,
 }
 
@@ -49,14 +56,14 @@ impl ModulePath {
         ModulePath { root, modules }
     }
 
-    pub fn within(&self, module: &str) -> ModulePath {
+    pub(crate) fn within(&self, module: &str) -> ModulePath {
         ModulePath { root: self.root.clone(), modules: [&self.modules[..], &[module.to_string()]].concat() }
     }
 }
 
 /// What is in the parentheses of `#[tile_module(use a::b, use c, crate = d)]`.
 #[derive(Default)]
-pub struct Uses {
+pub(crate) struct Uses {
     pub libraries: Vec<syn::Path>,
     /// Those of [`standard`], by their names.
     pub standard: Vec<&'static str>,
@@ -66,12 +73,12 @@ pub struct Uses {
 
 impl Uses {
     /// The crate that expansions name.
-    pub fn facade(&self) -> syn::Path {
+    pub(crate) fn facade(&self) -> syn::Path {
         self.facade.clone().unwrap_or_else(default_facade)
     }
 
     /// The libraries of the language, by their paths.
-    pub fn standard_paths(&self) -> impl Iterator<Item = TokenStream> {
+    pub(crate) fn standard_paths(&self) -> impl Iterator<Item = TokenStream> {
         let facade = self.facade();
         self.standard.iter().map(move |name| {
             let name = syn::Ident::new(name, proc_macro2::Span::call_site());
@@ -105,23 +112,23 @@ impl Parse for Uses {
 }
 
 /// `crate = path`
-pub fn facade(input: ParseStream) -> syn::Result<syn::Path> {
+pub(crate) fn facade(input: ParseStream) -> syn::Result<syn::Path> {
     input.parse::<Token![crate]>()?;
     input.parse::<Token![=]>()?;
     input.call(syn::Path::parse_mod_style)
 }
 
 /// The crate that expansions name where no attribute says another.
-pub fn default_facade() -> syn::Path {
+pub(crate) fn default_facade() -> syn::Path {
     syn::parse_quote!(::tilewright)
 }
 
-pub fn last_segment_is(path: &syn::Path, name: &str) -> bool {
+pub(crate) fn last_segment_is(path: &syn::Path, name: &str) -> bool {
     path.segments.last().is_some_and(|s| s.ident == name)
 }
 
 /// Takes the kernel attribute off an item.
-pub fn take_attribute(attrs: &mut Vec<syn::Attribute>, name: &str) -> Option<TokenStream> {
+pub(crate) fn take_attribute(attrs: &mut Vec<syn::Attribute>, name: &str) -> Option<TokenStream> {
     let i = attrs.iter().position(|a| last_segment_is(a.path(), name))?;
     Some(match attrs.remove(i).meta {
         syn::Meta::List(l) => l.tokens,
@@ -130,7 +137,7 @@ pub fn take_attribute(attrs: &mut Vec<syn::Attribute>, name: &str) -> Option<Tok
 }
 
 /// The libraries of a `#[tile_module]`, which may be none.
-pub fn uses(m: &syn::ItemMod) -> Option<Uses> {
+pub(crate) fn uses(m: &syn::ItemMod) -> Option<Uses> {
     let attr = m.attrs.iter().find(|a| last_segment_is(a.path(), MODULE))?;
     match attr.meta {
         syn::Meta::List(_) => attr.parse_args().ok(),
@@ -139,12 +146,12 @@ pub fn uses(m: &syn::ItemMod) -> Option<Uses> {
 }
 
 /// Calls `each` with every `#[tile_module]` of a file, the libraries that it uses, and the place that it is in.
-pub fn tile_modules(source: Source, each: &mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath)) {
+pub(crate) fn tile_modules(source: Source, each: &mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath)) {
     walk(source, &mut |_| {}, each);
 }
 
 /// The same, and every function.
-pub fn walk(
+pub(crate) fn walk(
     source: Source,
     function: &mut dyn FnMut(&syn::ItemFn),
     module: &mut dyn FnMut(&syn::ItemMod, Uses, &ModulePath),

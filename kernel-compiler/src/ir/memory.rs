@@ -7,27 +7,40 @@ use std::fmt;
 /// Where a memory operation goes: an element of something.
 #[derive(Clone, Debug)]
 pub struct Address {
+    /// The array, or the pointer, that the index counts from.
     pub base: Base,
+    /// Integers, in elements.
     pub index: Value,
 }
 
+/// The beginning of the memory that an index counts from.
 #[derive(Clone, Copy, Debug)]
 pub enum Base {
-    /// A slice: outside it nothing is touched.
+    /// A parameter that is a slice. Elements outside it are not accessed.
     Slice(usize),
-    /// A parameter without bounds.
+    /// A parameter without checks of bounds: a view, a pointer, or a slice under `unchecked`.
     Raw(usize),
-    /// A [shared array](SharedArray): outside it nothing is touched.
+    /// A [shared array](SharedArray). Elements outside it are not accessed.
     Shared(usize),
-    /// An address that the kernel computes, such as one that it loads: a scalar, or a tile of the index's shape.
-    Pointer { address: Value, dtype: DType, mutable: bool },
+    /// An address that the kernel computes, such as one that it loads.
+    Pointer {
+        /// A `u64`, or a tile of them in the shape of the index.
+        address: Value,
+        /// The element type behind the pointer.
+        dtype: DType,
+        /// Whether the pointer is `*mut`: a `*const` may only be read.
+        mutable: bool,
+    },
 }
 
 /// An array in the shared memory of the program, as long as the program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedArray {
+    /// The name of its variable in the kernel.
     pub name: String,
+    /// The element type.
     pub dtype: DType,
+    /// The number of elements.
     pub len: usize,
 }
 
@@ -51,11 +64,13 @@ impl SharedArray {
 /// The array that an element is in. Elements of different arrays are different elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Array {
+    /// The memory of a parameter, by its index in [`Func::params`](crate::ir::Func::params).
     Param(usize),
     /// A shared array.
     Shared(usize),
     /// All that computed addresses lead to, by `*mut` or by `*const`: the kernel does not write the latter.
     Pointees {
+        /// Whether the pointers are `*mut`.
         mutable: bool,
     },
 }
@@ -74,12 +89,13 @@ impl fmt::Display for Array {
 
 impl Base {
     /// The address that the kernel computes, if that is where it begins.
-    pub fn address(self) -> Option<Value> {
+    pub(crate) fn address(self) -> Option<Value> {
         if let Base::Pointer { address, .. } = self { Some(address) } else { None }
     }
 }
 
 impl Address {
+    /// The array that its elements are in.
     pub fn array(&self) -> Array {
         match self.base {
             Base::Slice(param) | Base::Raw(param) => Array::Param(param),
@@ -88,6 +104,7 @@ impl Address {
         }
     }
 
+    /// The parameter that its elements are in; none for shared arrays and computed addresses.
     pub fn param(&self) -> Option<usize> {
         match self.base {
             Base::Slice(param) | Base::Raw(param) => Some(param),
@@ -96,13 +113,13 @@ impl Address {
     }
 
     /// The address that the kernel computes, and the index.
-    pub fn operands(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &Value> {
         let address = if let Base::Pointer { address, .. } = &self.base { Some(address) } else { None };
         address.into_iter().chain([&self.index])
     }
 
     /// The same, to be replaced.
-    pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+    pub(crate) fn operands_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         let address = if let Base::Pointer { address, .. } = &mut self.base { Some(address) } else { None };
         address.into_iter().chain([&mut self.index])
     }
@@ -112,14 +129,16 @@ impl Address {
 /// dimensions are those of the tile; in dimensions of the array before them it is at one index.
 #[derive(Clone, Debug)]
 pub struct BlockPointer {
+    /// The dimensions of the array, the slowest first.
     pub dims: Vec<Dim>,
     /// Where it begins, in each of them.
     pub at: Vec<Value>,
 }
 
-/// Of an array in memory.
+/// A dimension of an array in memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dim {
+    /// The number of elements along the dimension.
     pub extent: Number,
     /// In elements; of the last dimension it is 1.
     pub stride: Number,
@@ -137,12 +156,16 @@ pub type Number = tilewright_types::Number<Vec<usize>>;
 pub type Guard = tilewright_types::Guard<Vec<usize>>;
 pub use tilewright_types::Test;
 
-/// Cache hint; the numbers are the device library's.
+/// The cache policy of a load or a store. The numbers are those of the device library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Hint {
+    /// The policy of the hardware.
     #[default]
     None = 0,
+    /// The line leaves the L2 cache before others: its data is used once.
     EvictFirst = 1,
+    /// The line stays in the L2 cache longer than others: its data is used again.
     EvictLast = 2,
+    /// The access allocates no line in the L1 cache.
     NoL1 = 3,
 }

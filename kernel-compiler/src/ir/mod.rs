@@ -5,32 +5,41 @@
 //! thread holds the same one. Control flow depends on scalars alone, so all threads of a program take it together.
 
 pub mod function;
-pub mod memory;
-pub mod op;
+mod memory;
+mod op;
 pub mod parse;
 pub mod print;
-pub mod stmt;
-pub mod value;
+mod stmt;
+mod value;
 pub mod verify;
 pub mod walk;
 
 use crate::dtype::DType;
 pub use function::{Binary, Takes, Unary};
 pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, SharedArray, Test};
-pub use op::{Atomic, Combine, Meaning, Op, Precision, matrices};
+pub(crate) use op::matrices;
+pub use op::{Atomic, Combine, Meaning, Op, Precision};
 use proc_macro2::Span;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
-pub use value::{MAX_REGISTERS, Shape, Type, Value, Var, padded_elements};
+pub(crate) use value::{MAX_REGISTERS, padded_elements};
+pub use value::{Shape, Type, Value, Var};
 
 /// One instance of a kernel.
 #[derive(Clone, Debug)]
 pub struct Func {
+    /// The parameters, in the order of their argument words.
     pub params: Vec<Param>,
+    /// The definition of each [`Value`].
     pub values: Vec<ValueInfo>,
+    /// The name and the type of each [`Var`].
     pub vars: Vec<VarInfo>,
+    /// The shared arrays of the kernel, in the order in which they lie in shared memory.
     pub shared: Vec<SharedArray>,
+    /// The statements that every program runs.
     pub body: Vec<Stmt>,
+    /// Warps of each thread block: a power of two, 32 at most. A producer warp is not counted.
     pub warps: u32,
+    /// Least number of thread blocks that a multiprocessor holds at once, which limits the registers; 0 for no limit.
     pub blocks_per_sm: u32,
     /// Buffers of a loop that copies ahead; 0 lets the compiler choose.
     pub stages: u32,
@@ -40,19 +49,23 @@ pub struct Func {
     pub pdl: Option<Vec<usize>>,
     /// Equal arguments give equal bits, however they are aligned where there is no product.
     pub deterministic: bool,
-    /// Without which it does not mean what the kernel says: see [`block_pointers`](crate::passes::block_pointers).
+    /// Conditions on argument words under which the function means the same as the kernel, as
+    /// [`block_pointers`](crate::passes::block_pointers) finds them. The launcher checks them.
     pub guards: Vec<Guard>,
 }
 
 impl Func {
+    /// The type of a value.
     pub fn ty(&self, v: Value) -> &Type {
         &self.values[v.0 as usize].ty
     }
 
+    /// The definition of a value.
     pub fn op(&self, v: Value) -> &Op {
         &self.values[v.0 as usize].op
     }
 
+    /// The extents of a value; empty for a scalar.
     pub fn shape(&self, v: Value) -> &[usize] {
         &self.ty(v).shape
     }
@@ -67,7 +80,7 @@ impl Func {
 
     /// The values that a statement takes itself, not those that statements in it take; those of a closure are among
     /// them.
-    pub fn taken_by(&self, s: &Stmt) -> Vec<Value> {
+    pub(crate) fn taken_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {
             StmtKind::Let(v) => self.taken_by_value(*v),
             StmtKind::Assign(_, v)
@@ -83,7 +96,7 @@ impl Func {
     }
 
     /// The element type at a place.
-    pub fn dtype_at(&self, place: &Address) -> DType {
+    pub(crate) fn dtype_at(&self, place: &Address) -> DType {
         match place.base {
             Base::Slice(param) | Base::Raw(param) => self.params[param].dtype,
             Base::Shared(array) => self.shared[array].dtype,
@@ -92,12 +105,12 @@ impl Func {
     }
 
     /// The place of a value in the kernel's source.
-    pub fn span(&self, v: Value) -> Span {
+    pub(crate) fn span(&self, v: Value) -> Span {
         self.values[v.0 as usize].span
     }
 
     /// A new value, defined behind these statements.
-    pub fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
+    pub(crate) fn push(&mut self, op: Op, ty: Type, span: Span, out: &mut Vec<Stmt>) -> Value {
         let v = Value(self.values.len() as u32);
         self.values.push(ValueInfo { ty, op, span });
         out.push(StmtKind::Let(v).into());
@@ -119,7 +132,7 @@ impl Func {
 
     /// Whether the last step of a loop may lead beyond the greatest number of its type. Of 64 bits no loop is asked: it
     /// would have to end within a step of the greatest number.
-    pub fn may_step_beyond(&self, hi: Value, step: Value) -> bool {
+    pub(crate) fn may_step_beyond(&self, hi: Value, step: Value) -> bool {
         let dtype = self.ty(hi).dtype;
         match (self.op(hi), self.op(step)) {
             (_, Op::Int(1)) => false,
@@ -129,7 +142,7 @@ impl Func {
     }
 
     /// Whether it is a constant of zeros.
-    pub fn is_zeros(&self, v: Value) -> bool {
+    pub(crate) fn is_zeros(&self, v: Value) -> bool {
         match self.op(v) {
             Op::Splat(x) => self.is_zeros(*x),
             Op::Float(x) => x.to_bits() == 0,
@@ -139,25 +152,45 @@ impl Func {
     }
 }
 
+/// A parameter of a kernel.
 #[derive(Clone, Debug)]
 pub struct Param {
+    /// The name in the signature.
     pub name: String,
-    pub kind: crate::front::ast::ParamKind,
+    /// The form of the parameter, which says how many argument words it has.
+    pub kind: ParamKind,
+    /// The type of a scalar, or of the elements.
     pub dtype: DType,
     /// Its first argument word.
     pub first_word: usize,
 }
 
+/// The form of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    Slice { mutable: bool },
-    View { rank: usize, mutable: bool },
-    Ptr { mutable: bool },
+    /// `&[T]`: an address and a length.
+    Slice {
+        /// Whether it is `&mut [T]`.
+        mutable: bool,
+    },
+    /// `View<T, RANK>`: an address, the extents, and the strides in elements.
+    View {
+        /// The number of dimensions.
+        rank: usize,
+        /// Whether it is `ViewMut<T, RANK>`.
+        mutable: bool,
+    },
+    /// `*const T`: an address.
+    Ptr {
+        /// Whether it is `*mut T`.
+        mutable: bool,
+    },
+    /// A number or a `bool`: its bits.
     Scalar,
 }
 
 impl ParamKind {
-    pub fn words(self) -> usize {
+    pub(crate) fn words(self) -> usize {
         match self {
             ParamKind::Slice { .. } => 2,
             ParamKind::View { rank, .. } => 1 + 2 * rank,
@@ -165,7 +198,7 @@ impl ParamKind {
         }
     }
 
-    pub fn is_mut(self) -> bool {
+    pub(crate) fn is_mut(self) -> bool {
         matches!(
             self,
             ParamKind::Slice { mutable: true }
@@ -175,15 +208,22 @@ impl ParamKind {
     }
 }
 
+/// The definition of a value.
 #[derive(Clone, Debug)]
 pub struct ValueInfo {
+    /// The type of the result.
     pub ty: Type,
+    /// The operation that computes it.
     pub op: Op,
+    /// The place in the source of the kernel.
     pub span: Span,
 }
 
+/// A variable: a mutable cell that keeps its content over iterations.
 #[derive(Clone, Debug)]
 pub struct VarInfo {
+    /// The name in the source of the kernel.
     pub name: String,
+    /// The type of the content.
     pub ty: Type,
 }

@@ -5,144 +5,202 @@ use crate::ir::function::{Binary, Unary};
 use crate::ir::memory::{Address, BlockPointer, Hint};
 use crate::ir::value::{Value, Var};
 
+/// The definition of a value: an operation on other values. Shapes and types are those that [`verify`](super::verify)
+/// checks.
 #[derive(Clone, Debug)]
 pub enum Op {
+    /// An integer constant, which the scalar type holds.
     Int(i128),
+    /// A constant of a scalar float type, before it is rounded to that type.
     Float(f64),
+    /// A scalar constant of type `bool`.
     Bool(bool),
     /// Bits of a scalar parameter, length of a slice, extent or stride of a view: one argument word.
     Word {
+        /// Its number in the argument words of the kernel.
         word: usize,
     },
+    /// The number of the program along an axis of the grid (0, 1 or 2): an integer scalar.
     ProgramId(u32),
+    /// The number of programs along an axis of the grid (0, 1 or 2): an integer scalar.
     NumPrograms(u32),
     /// Rank of the CTA in its cluster.
     ClusterCtaRank,
     /// A tile, or a scalar, of each CTA of the cluster, by rank along a new first dimension. The CTAs exchange through
-    /// the shared array, which no other operation uses. `repeats`: it may run more than once.
+    /// a shared array that no other operation uses.
     ClusterGather {
+        /// The CTA's own part. The result has its shape behind the number of CTAs.
         value: Value,
+        /// The shared array of the exchange, which holds the padded result.
         array: usize,
+        /// Whether it may run more than once.
         repeats: bool,
     },
     /// The loop variable of the `For` that defines it.
     LoopVar,
+    /// The present content of a variable, with the type of the variable.
     ReadVar(Var),
     /// `start, start + 1, ..` of rank 1.
     Arange {
+        /// The first element, of type `u64` as all of them.
         start: i128,
     },
     /// A scalar in every element.
     Splat(Value),
+    /// A function of one value, on each element.
     Unary(Unary, Value),
+    /// A function of two values of one shape, on each pair of elements.
     Binary(Binary, Value, Value),
+    /// `a * b + c` with one rounding, of three floats of the type of the result.
     Fma(Value, Value, Value),
+    /// The second operand where the first one, a `bool`, is true, else the third.
     Select(Value, Value, Value),
-    /// Inline assembly on an element of each operand: of its results, which have these types, the one at `index`. It
-    /// has no effects. `meaning` computes the same.
+    /// Inline assembly on an element of each operand. It has no effects.
     Asm {
+        /// The PTX in the form of `asm!`: `{0}` and so on are the results, then the operands.
         text: String,
+        /// The element types of all results.
         results: Vec<DType>,
+        /// Which of the results this value is.
         index: usize,
+        /// Tiles of the shape of the result, or scalars where it is one.
         operands: Vec<Value>,
+        /// A closure that computes the same result, for backends without PTX.
         meaning: Meaning,
     },
+    /// Each element converted to the element type of the result, as `as` does.
     Cast(Value),
+    /// The bits of each element as another element type of the same size.
     Bitcast(Value),
     /// Insert an extent of 1 at the axis.
     Expand(Value, usize),
     /// Broadcast extents of 1.
     Broadcast(Value),
+    /// The elements in row-major order in another shape. Padding stays in its place.
     Reshape(Value),
     /// Two tiles side by side in a new last dimension, of extent 2.
     Join(Value, Value),
-    /// A part of a tile, from this index along the axis on. Its extent along the axis is a power of two, and `start` a
-    /// multiple of it.
+    /// A part of a tile. Its extent along the axis is a power of two, and `start` a multiple of it.
     Slice {
+        /// The whole tile.
         value: Value,
+        /// The dimension that is cut.
         axis: usize,
+        /// The index of the first element along the axis.
         start: usize,
     },
     /// The elements at these indices along the axis; zero where there is none.
     Gather {
+        /// The tile that elements are taken from.
         value: Value,
+        /// Integers, in the shape of the result.
         index: Value,
+        /// The dimension that the indices are in. In the others an element stays where it is.
         axis: usize,
     },
     /// For each index of the result, the number of elements of a tile of rank 1 that equal it, or the sum of their
     /// weights. Elements that the mask leaves out, or that are not an index of a bin, do not count.
     Histogram {
+        /// Integers: the bin of each element.
         value: Value,
+        /// Summands in the element type of the result. Without them the result counts in `i32`.
         weights: Option<Value>,
+        /// The elements that count; all without it.
         mask: Option<Value>,
     },
-    /// The elements along the axis in ascending order, or in descending order, by the first tile, of integers. The
-    /// elements of the other tiles go where those of the first do. As many are kept as the type says, the first ones.
+    /// The elements along the axis in the order of the first tile, of integers. The elements of the other tiles go
+    /// where those of the first do. The type of the result says how many of the first elements are kept.
     Sort {
+        /// Tiles of one shape. The first has the keys.
         values: Vec<Value>,
+        /// The dimension that is sorted.
         axis: usize,
+        /// Whether the greatest key comes first.
         descending: bool,
     },
     /// Dimension `d` of the result is dimension `perm[d]` of the operand.
     Permute(Value, Vec<usize>),
-    /// Along an axis, of one tile or of several, whose elements are combined together. This is the first result;
-    /// [`Op::Result`] gives the others.
+    /// The combination of all elements along an axis. Elements of several tiles are combined together. This is the
+    /// first result; [`Op::Result`] gives the others.
     Reduce {
+        /// Tiles of one shape.
         values: Vec<Value>,
+        /// The dimension that the result lacks.
         axis: usize,
+        /// The operation on two elements, which is associative and commutative.
         combine: Combine,
     },
-    /// For each element the combination of all elements up to it along an axis, or from it on where `reverse`. Where
-    /// `exclusive` has a scalar for each tile, that comes before the first element, and an element is not part of its
-    /// own result. Several tiles are combined as in a reduction.
+    /// For each element the combination of all elements up to it along an axis. In an exclusive scan an element is not
+    /// part of its own result. Several tiles are combined as in a reduction.
     Scan {
+        /// Tiles of the shape of the result.
         values: Vec<Value>,
+        /// The dimension that is scanned.
         axis: usize,
+        /// The operation on two elements, which is associative.
         combine: Combine,
+        /// Whether the scan begins at the last element.
         reverse: bool,
+        /// The scalars before the first element, one for each tile; none for an inclusive scan.
         exclusive: Vec<Value>,
     },
     /// The result for another tile than the first of a [`Op::Reduce`], a [`Op::Scan`] or a [`Op::Sort`] of several.
     Result(Value, usize),
-    /// Index of the first largest or smallest along the axis.
+    /// The index of the first largest, or first smallest, element along the axis.
     ArgReduce {
+        /// The tile that is searched.
         value: Value,
+        /// The dimension that the result lacks. The result is an `i32`.
         axis: usize,
+        /// Whether it finds the largest element, not the smallest.
         largest: bool,
     },
-    /// `block_pointer`, if this is a part of an array as it stands, zero outside: `place` and `mask` say the same by
-    /// element.
+    /// A tile, or a scalar, from memory.
     Load {
+        /// The memory of each element. The index has the shape of the result.
         place: Address,
+        /// The elements that are loaded; all without it. Elements out of bounds are not loaded in either case.
         mask: Option<Value>,
+        /// The values of elements that are not loaded; zero without it.
         other: Option<Value>,
+        /// The cache policy of the load.
         hint: Hint,
+        /// The same elements as a block of an array, if they are one. TMA takes it.
         block_pointer: Option<BlockPointer>,
     },
     /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these.
     Dot {
+        /// The left operand. Both operands have one element type.
         a: Value,
+        /// The right operand.
         b: Value,
+        /// The accumulator, of the type of the result.
         acc: Value,
+        /// The rounding of f32 operands; [`Precision::Ieee`] for other types.
         precision: Precision,
     },
-    /// `values` as [`Atomic::values`] says; what it gives is the old value.
+    /// The old elements of memory, which the operation changes. [`Atomic::values`] lists the operands.
     Atomic {
+        /// The operation on an element of memory.
         op: Atomic,
+        /// The memory of each element.
         place: Address,
+        /// The operands of the operation, of the shape of the result.
         values: Vec<Value>,
+        /// The elements that are changed; all without it.
         mask: Option<Value>,
+        /// Whether it orders no other accesses.
         relaxed: bool,
     },
 }
 
 /// The extent of a batch, if there is one, and those of its matrices: of an operand or a result of [`Op::Dot`].
-pub fn matrices(shape: &[usize]) -> (&[usize], [usize; 2]) {
+pub(crate) fn matrices(shape: &[usize]) -> (&[usize], [usize; 2]) {
     let (batch, matrix) = shape.split_at(shape.len() - 2);
     (batch, [matrix[0], matrix[1]])
 }
 
-/// What a `dot` of f32 operands does to their bits.
+/// How a `dot` rounds f32 operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Precision {
     /// Products and sums in f32.
@@ -159,16 +217,27 @@ pub enum Precision {
 pub enum Combine {
     /// Of one tile.
     Binary(Binary),
-    /// A user's closure: scalar values, defined by `body`, of two arguments. Arguments and results have a value for
-    /// each tile.
-    Closure { a: Vec<Value>, b: Vec<Value>, body: Vec<Value>, results: Vec<Value> },
+    /// A user's closure of two arguments, which computes scalars.
+    Closure {
+        /// The first argument: a scalar for each tile.
+        a: Vec<Value>,
+        /// The second argument: a scalar for each tile.
+        b: Vec<Value>,
+        /// The values that the closure computes, in order.
+        body: Vec<Value>,
+        /// The result for each tile.
+        results: Vec<Value>,
+    },
 }
 
-/// A user's closure that computes a scalar: values, defined by `body`, of an argument for each operand.
+/// A user's closure that computes a scalar of one element of each operand.
 #[derive(Clone, Debug)]
 pub struct Meaning {
+    /// The arguments, one scalar for each operand.
     pub params: Vec<Value>,
+    /// The values that the closure computes, in order.
     pub body: Vec<Value>,
+    /// The value of the closure.
     pub result: Value,
 }
 
@@ -176,24 +245,36 @@ pub struct Meaning {
 /// `tilewright_core::scalar::atomic_op`, which `Cas`, a function of its own there, has none of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
+    /// The sum.
     Add = 0,
+    /// The greater value; of a number and NaN the number.
     Max = 1,
+    /// The lesser value; of a number and NaN the number.
     Min = 2,
+    /// The bits that both values have.
     And = 3,
+    /// The bits that either value has.
     Or = 4,
+    /// The bits that one value alone has.
     Xor = 5,
+    /// The new value, whatever the old one is.
     Xchg = 6,
+    /// No change. Unless relaxed, it acquires.
     Load = 7,
+    /// The new value. Unless relaxed, it releases. Its result is zero.
     Store = 8,
+    /// The new value where memory has the bits of the expected one.
     Cas = 9,
 }
 
 impl Atomic {
+    /// Every operation, in the order of the numbers.
     pub const ALL: [Atomic; 10] = {
         use Atomic::*;
         [Add, Max, Min, And, Or, Xor, Xchg, Load, Store, Cas]
     };
 
+    /// The name in the text form of the IR, and behind `atomic_` in kernels.
     pub fn name(self) -> &'static str {
         match self {
             Atomic::Add => "add",
@@ -219,12 +300,12 @@ impl Atomic {
     }
 
     /// Whether, unless relaxed, it comes after what the program did before it.
-    pub fn releases(self) -> bool {
+    pub(crate) fn releases(self) -> bool {
         self != Atomic::Load
     }
 
     /// Whether, unless relaxed, what the program does next comes after it.
-    pub fn acquires(self) -> bool {
+    pub(crate) fn acquires(self) -> bool {
         self != Atomic::Store
     }
 }
@@ -279,12 +360,12 @@ macro_rules! operands {
 
 impl Op {
     /// Operands, in order; a closure's inner values are not among them.
-    pub fn operands(&self) -> Vec<Value> {
+    pub(crate) fn operands(&self) -> Vec<Value> {
         operands!(self, operands, as_ref, iter).into_iter().copied().collect()
     }
 
     /// The same, to be replaced.
-    pub fn operands_mut(&mut self) -> Vec<&mut Value> {
+    pub(crate) fn operands_mut(&mut self) -> Vec<&mut Value> {
         operands!(self, operands_mut, as_mut, iter_mut)
     }
 
@@ -298,7 +379,7 @@ impl Op {
     }
 
     /// The same, to be replaced.
-    pub fn reduced_mut(&mut self) -> Option<(&mut [Value], &mut usize)> {
+    pub(crate) fn reduced_mut(&mut self) -> Option<(&mut [Value], &mut usize)> {
         match self {
             Op::Reduce { values, axis, .. } => Some((values, axis)),
             Op::ArgReduce { value, axis, .. } => Some((std::slice::from_mut(value), axis)),
@@ -307,7 +388,7 @@ impl Op {
     }
 
     /// How it combines elements.
-    pub fn combine(&self) -> Option<&Combine> {
+    pub(crate) fn combine(&self) -> Option<&Combine> {
         match self {
             Op::Reduce { combine, .. } | Op::Scan { combine, .. } => Some(combine),
             _ => None,
@@ -315,7 +396,7 @@ impl Op {
     }
 
     /// The values that a closure of it defines, and those that the closure gives.
-    pub fn closure(&self) -> Option<(&[Value], &[Value])> {
+    pub(crate) fn closure(&self) -> Option<(&[Value], &[Value])> {
         match (self, self.combine()) {
             (Op::Asm { meaning, .. }, _) => Some((&meaning.body, std::slice::from_ref(&meaning.result))),
             (_, Some(Combine::Closure { body, results, .. })) => Some((body, results)),
@@ -325,7 +406,7 @@ impl Op {
 
     /// An element of the result comes of other elements than the same one of each operand, which other threads may
     /// have. A view does no such work: it is read through.
-    pub fn crosses_threads(&self) -> bool {
+    pub(crate) fn crosses_threads(&self) -> bool {
         matches!(
             self,
             Op::Reduce { .. }
@@ -342,7 +423,7 @@ impl Op {
     }
 
     /// Each element of the result depends on the same element of the operands.
-    pub fn is_elementwise(&self) -> bool {
+    pub(crate) fn is_elementwise(&self) -> bool {
         matches!(
             self,
             Op::Unary(..)
@@ -356,12 +437,12 @@ impl Op {
     }
 
     /// Only renames elements.
-    pub fn is_view(&self) -> bool {
+    pub(crate) fn is_view(&self) -> bool {
         matches!(self, Op::Expand(..) | Op::Broadcast(..) | Op::Reshape(..) | Op::Permute(..))
     }
 
     /// Must run where and as often as it is written.
-    pub fn has_effect(&self) -> bool {
+    pub(crate) fn has_effect(&self) -> bool {
         matches!(self, Op::Atomic { .. })
     }
 }

@@ -40,7 +40,7 @@ pub fn print(f: &Func) -> String {
 }
 
 /// The same with a comment behind each value of which `note` says something.
-pub fn annotated(f: &Func, note: impl Fn(Value) -> String) -> String {
+pub(crate) fn annotated(f: &Func, note: impl Fn(Value) -> String) -> String {
     let mut p = Printer { f, note: &note, locations: false, out: String::new(), depth: 0 };
     p.func();
     p.out

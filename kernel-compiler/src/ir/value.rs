@@ -3,9 +3,11 @@
 use crate::dtype::{DType, in_message};
 use std::fmt;
 
+/// The name of a value, which is its index in [`Func::values`](crate::ir::Func::values). The text form is `v0`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(pub u32);
 
+/// The name of a variable, which is its index in [`Func::vars`](crate::ir::Func::vars). The text form is `m0`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(pub u32);
 
@@ -22,31 +24,37 @@ impl fmt::Debug for Var {
 }
 
 /// Elements of a tile as it lies in registers and in shared memory: extents are rounded up to powers of two.
-pub fn padded_elements(shape: &[usize]) -> usize {
+pub(crate) fn padded_elements(shape: &[usize]) -> usize {
     shape.iter().map(|e| e.next_power_of_two()).product()
 }
 
 /// Elements of a tile that a thread may have; it has 255 registers in all.
-pub const MAX_REGISTERS: usize = 256;
+pub(crate) const MAX_REGISTERS: usize = 256;
 
 /// Extents of a tile; empty for a scalar.
 pub type Shape = Vec<usize>;
 
+/// The type of a value or of a variable.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Type {
+    /// The element type.
     pub dtype: DType,
+    /// The extents, which need not be powers of two.
     pub shape: Shape,
 }
 
 impl Type {
+    /// The type of a scalar.
     pub fn scalar(dtype: DType) -> Type {
         Type { dtype, shape: Vec::new() }
     }
 
+    /// The type of a tile with these extents.
     pub fn tile(dtype: DType, shape: impl Into<Shape>) -> Type {
         Type { dtype, shape: shape.into() }
     }
 
+    /// Whether it has no dimensions.
     pub fn is_scalar(&self) -> bool {
         self.shape.is_empty()
     }

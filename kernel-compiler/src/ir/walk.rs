@@ -4,29 +4,29 @@ use super::{Array, Func, Op, Stmt, StmtKind, Value, Var};
 use std::collections::HashSet;
 
 /// What a variable is given, anywhere.
-pub fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
+pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
     walk(body)
         .filter_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (*to == var).then_some(*v) } else { None })
         .collect()
 }
 
 /// The values that statements compute, in order.
-pub fn values(body: &[Stmt]) -> impl Iterator<Item = Value> {
+pub(crate) fn values(body: &[Stmt]) -> impl Iterator<Item = Value> {
     walk(body).filter_map(|s| if let StmtKind::Let(v) = &s.kind { Some(*v) } else { None })
 }
 
 /// The variables that are read, as often as they are.
-pub fn reads<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Var> + 'a {
+pub(crate) fn reads<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Var> + 'a {
     values(body).filter_map(move |v| if let Op::ReadVar(var) = f.op(v) { Some(*var) } else { None })
 }
 
 /// The products of a function's statements, in order.
-pub fn dots<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Value> + 'a {
+pub(crate) fn dots<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Value> + 'a {
     values(body).filter(move |v| matches!(f.op(*v), Op::Dot { .. }))
 }
 
 /// The load of which a value has the elements, as they are or in another order.
-pub fn loaded(f: &Func, v: Value) -> Option<Value> {
+pub(crate) fn loaded(f: &Func, v: Value) -> Option<Value> {
     match f.op(v) {
         Op::Load { .. } => Some(v),
         Op::Permute(x, _) | Op::Reshape(x) => loaded(f, *x),
@@ -35,7 +35,7 @@ pub fn loaded(f: &Func, v: Value) -> Option<Value> {
 }
 
 /// Arrays that the function writes.
-pub fn written(f: &Func) -> HashSet<Array> {
+pub(crate) fn written(f: &Func) -> HashSet<Array> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { place, .. } => Some(place.array()),
         StmtKind::Clear { array, .. } => Some(Array::Shared(*array)),
@@ -65,13 +65,13 @@ pub fn walk(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
 }
 
 /// How often each value is an operand or a statement's.
-pub fn uses(f: &Func) -> Vec<u32> {
+pub(crate) fn uses(f: &Func) -> Vec<u32> {
     let mut n = vec![0; f.values.len()];
     walk(&f.body).flat_map(|s| f.taken_by(s)).for_each(|v| n[v.0 as usize] += 1);
     n
 }
 
 /// The value whose elements others only rename.
-pub fn behind(f: &Func, v: Value) -> Value {
+pub(crate) fn behind(f: &Func, v: Value) -> Value {
     if f.op(v).is_view() { behind(f, f.op(v).operands()[0]) } else { v }
 }

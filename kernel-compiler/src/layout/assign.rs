@@ -1,7 +1,8 @@
 //! Layout assignment: the layout of every tile, i.e. which register of which lane and warp has which element.
 //!
 //! Values that elementwise operations connect have one layout. The memory accesses among them choose it: vectors of 16
-//! bytes along the contiguous dimension, then consecutive lanes. Index arithmetic on `arange` and constants is *cheap*:
+//! bytes along the contiguous dimension, then consecutive lanes, then warps, which share the elements of a reduction
+//! only where nothing else is left to share. Index arithmetic on `arange` and constants is *cheap*:
 //! it has no layout, and is computed in the layout of each use. Shape operations have no layout of their own either:
 //! their result follows from the layout of the operand. Where a use needs another layout, code generation converts.
 
@@ -71,12 +72,15 @@ pub fn assign(
         parent: (0..f.values.len() + f.vars.len()).collect(),
         anchors: vec![],
         dots: vec![],
+        reductions: vec![],
+        reduced: HashSet::new(),
         in_one_warp: HashSet::new(),
     };
     for s in walk(&f.body) {
         cx.statement(s);
     }
     let component: Vec<usize> = (0..cx.parent.len()).map(|i| cx.root(i)).collect();
+    cx.reduced = cx.reductions.iter().map(|&(i, axis)| (component[i], axis)).collect();
     let values = one_warp.values.iter().filter(|v| !cx.cheap[v.0 as usize]).map(|v| v.0 as usize);
     let vars = one_warp.vars.iter().map(|v| f.values.len() + v.0 as usize);
     cx.in_one_warp = values.chain(vars).map(|i| component[i]).collect();
@@ -140,6 +144,10 @@ struct Assign<'a> {
     parent: Vec<usize>,
     anchors: Vec<Anchor>,
     dots: Vec<Value>,
+    /// Values that are reduced, and the dimension.
+    reductions: Vec<(usize, usize)>,
+    /// Their components.
+    reduced: HashSet<(usize, usize)>,
     /// The components of loops that one warp runs: every warp has all of their elements.
     in_one_warp: HashSet<usize>,
 }
@@ -208,6 +216,10 @@ impl Assign<'_> {
         if self.cheap[i] {
             return;
         }
+        if let Some((values, axis)) = op.reduced() {
+            let tiles = values.iter().filter(|v| !f.ty(**v).is_scalar() && !self.cheap[v.0 as usize]);
+            self.reductions.extend(tiles.map(|v| (v.0 as usize, axis)));
+        }
         match op {
             Op::Dot { acc, .. } => {
                 self.join_values(i, &[Some(*acc)]);
@@ -244,7 +256,8 @@ impl Assign<'_> {
         if self.in_one_warp.contains(&component) {
             Layout::blocked(&padded(shape), order, vec, 1).repeated(warps)
         } else {
-            Layout::blocked(&padded(shape), order, vec, warps)
+            let reduced = |dim| self.reduced.contains(&(component, dim));
+            Layout::blocked_within_warps(&padded(shape), order, vec, warps, reduced)
         }
     }
 

@@ -6,34 +6,38 @@ pub const ROW_BYTES: usize = 128;
 /// A swizzled matrix in shared memory: boxes next to each other, each with all rows and `row_bytes` of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwizzledSmemTile {
+    /// The rows of each box.
     pub rows: usize,
+    /// The number of boxes.
     pub count: usize,
+    /// The bytes of a row of a box: a power of two, [`ROW_BYTES`] at most.
     pub row_bytes: usize,
 }
 
 impl SwizzledSmemTile {
-    pub fn new(rows: usize, cols: usize, size: usize) -> SwizzledSmemTile {
+    pub(crate) fn new(rows: usize, cols: usize, size: usize) -> SwizzledSmemTile {
         let bytes = cols * size;
         let row_bytes = (1 << bytes.trailing_zeros()).min(ROW_BYTES);
         SwizzledSmemTile { rows, count: bytes / row_bytes, row_bytes }
     }
 
+    /// The bytes of a box.
     pub fn box_bytes(&self) -> usize {
         self.rows * self.row_bytes
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.box_bytes() * self.count
     }
 
     /// Whether a matrix descriptor of `wgmma` can describe the tile: swizzles repeat after eight rows, and the
     /// distances of boxes are equal.
-    pub fn is_regular(&self) -> bool {
+    pub(crate) fn is_regular(&self) -> bool {
         self.rows.is_multiple_of(8) && self.row_bytes >= 32
     }
 
     /// Whether `bytes` along M or N are whole boxes, since an instruction takes whole boxes.
-    pub fn is_whole(&self, bytes: usize) -> bool {
+    pub(crate) fn is_whole(&self, bytes: usize) -> bool {
         bytes.is_multiple_of(self.row_bytes)
     }
 

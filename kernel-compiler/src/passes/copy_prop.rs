@@ -7,6 +7,7 @@ use crate::ir::walk::{reads, walk};
 use crate::ir::{Func, Op, Stmt, StmtKind, Value, Var};
 use std::collections::{HashMap, HashSet};
 
+/// Propagates copies, and removes the values and assignments that nothing reads.
 pub fn run(f: &mut Func) {
     let mut body = std::mem::take(&mut f.body);
     let mut alias = HashMap::new();

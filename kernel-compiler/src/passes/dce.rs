@@ -2,6 +2,7 @@
 
 use crate::ir::{Func, Stmt, StmtKind, Value};
 
+/// Removes each value that no effect and no control flow depends on.
 pub fn run(f: &mut Func) {
     let mut live = vec![false; f.values.len()];
     let mut body = std::mem::take(&mut f.body);

@@ -5,6 +5,7 @@
 use crate::ir::walk::{assigned, reads};
 use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value, ValueInfo, Var, VarInfo};
 
+/// Rewrites the index tiles that a loop advances. New statements have no ids yet.
 pub fn run(f: &mut Func) {
     let mut body = std::mem::take(&mut f.body);
     // Reads anywhere in the function count.

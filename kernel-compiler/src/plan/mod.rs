@@ -1,22 +1,22 @@
 //! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
 //! them out.
 
-pub mod copy_order;
-pub mod cp_async_pipeline;
-pub mod deferred_wait;
-pub mod epilogue;
-pub mod one_warp;
-pub mod operands;
+pub(crate) mod copy_order;
+pub(crate) mod cp_async_pipeline;
+pub(crate) mod deferred_wait;
+pub(crate) mod epilogue;
+pub(crate) mod one_warp;
+pub(crate) mod operands;
 pub mod pdl;
-pub mod product;
-pub mod smem_operand;
-pub mod tma_pipeline;
-pub mod tma_store;
-pub mod vectors;
-pub mod warp_specialized;
-pub mod wgmma_cp_async;
-pub mod wgmma_waits;
-pub mod written_operand;
+pub(crate) mod product;
+pub(crate) mod smem_operand;
+pub(crate) mod tma_pipeline;
+pub(crate) mod tma_store;
+pub(crate) mod vectors;
+pub(crate) mod warp_specialized;
+pub(crate) mod wgmma_cp_async;
+pub(crate) mod wgmma_waits;
+pub(crate) mod written_operand;
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::layout::assign::LayoutAssignment;
@@ -27,15 +27,18 @@ use warp_specialized::{FusedStore, Pipeline};
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
-    pub axis_info: AxisAnalysis,
-    pub layouts: LayoutAssignment,
+    /// The axis info under the guards of the variant.
+    pub(crate) axis_info: AxisAnalysis,
+    /// The layout of each tile.
+    pub(crate) layouts: LayoutAssignment,
     /// The stores that compute their value piece by piece.
-    pub fused: Vec<FusedStore>,
+    pub(crate) fused: Vec<FusedStore>,
     /// The plan of a warp-specialized program.
-    pub pipeline: Option<Pipeline>,
+    pub(crate) pipeline: Option<Pipeline>,
     /// The plan of any other program.
-    pub cp_async: CpAsyncPipeline,
-    pub one_warp: OneWarpLoops,
+    pub(crate) cp_async: CpAsyncPipeline,
+    /// The loops that one warp runs.
+    pub(crate) one_warp: OneWarpLoops,
 }
 
 impl fmt::Display for Plan {

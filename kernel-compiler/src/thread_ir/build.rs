@@ -35,33 +35,33 @@ pub(crate) fn closure<const N: usize>(params: [impl Into<Name>; N], body: impl I
 }
 
 impl Body {
-    pub fn of(value: impl Into<Expr>) -> Body {
+    pub(crate) fn of(value: impl Into<Expr>) -> Body {
         Body { stmts: vec![], value: Box::new(value.into()) }
     }
 
-    pub fn after(stmts: Vec<Stmt>, value: impl Into<Expr>) -> Body {
+    pub(crate) fn after(stmts: Vec<Stmt>, value: impl Into<Expr>) -> Body {
         Body { stmts, value: Box::new(value.into()) }
     }
 }
 
 impl Expr {
-    pub fn typed(value: impl Into<i128>, dtype: DType) -> Expr {
+    pub(crate) fn typed(value: impl Into<i128>, dtype: DType) -> Expr {
         Expr::Literal(Literal::Int { value: value.into(), dtype: Some(dtype) })
     }
 
-    pub fn zero(dtype: DType) -> Expr {
+    pub(crate) fn zero(dtype: DType) -> Expr {
         Expr::Literal(Literal::Zero(dtype))
     }
 
-    pub fn group(self) -> Expr {
+    pub(crate) fn group(self) -> Expr {
         Expr::Group(Box::new(self))
     }
 
-    pub fn cast(self, to: impl Into<Ty>) -> Expr {
+    pub(crate) fn cast(self, to: impl Into<Ty>) -> Expr {
         Expr::Cast(Box::new(self), to.into())
     }
 
-    pub fn field(self, index: usize) -> Expr {
+    pub(crate) fn field(self, index: usize) -> Expr {
         Expr::Field(Box::new(self), index)
     }
 
@@ -70,56 +70,56 @@ impl Expr {
         Expr::Index(Box::new(self), Box::new(index.into()))
     }
 
-    pub fn method(self, method: Method, arg: impl Into<Expr>) -> Expr {
+    pub(crate) fn method(self, method: Method, arg: impl Into<Expr>) -> Expr {
         Expr::Method(method, Box::new(self), vec![arg.into()])
     }
 
     /// The element of a tile on the CPU.
-    pub fn at_index(self, index: impl Into<Expr>) -> Expr {
+    pub(crate) fn at_index(self, index: impl Into<Expr>) -> Expr {
         self.method(Method::At, index)
     }
 
-    pub fn by_ref(self) -> Expr {
+    pub(crate) fn by_ref(self) -> Expr {
         Expr::Ref(Box::new(self))
     }
 
-    pub fn wrapping_add(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn wrapping_add(self, other: impl Into<Expr>) -> Expr {
         self.method(Method::WrappingAdd, other)
     }
 
-    pub fn wrapping_mul(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn wrapping_mul(self, other: impl Into<Expr>) -> Expr {
         self.method(Method::WrappingMul, other)
     }
 
-    pub fn binary(self, op: BinaryOp, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn binary(self, op: BinaryOp, other: impl Into<Expr>) -> Expr {
         Expr::Binary(op, Box::new(self), Box::new(other.into()))
     }
 
-    pub fn equals(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn equals(self, other: impl Into<Expr>) -> Expr {
         self.binary(BinaryOp::Eq, other)
     }
 
-    pub fn less(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn less(self, other: impl Into<Expr>) -> Expr {
         self.binary(BinaryOp::Lt, other)
     }
 
-    pub fn greater(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn greater(self, other: impl Into<Expr>) -> Expr {
         self.binary(BinaryOp::Gt, other)
     }
 
-    pub fn not_less(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn not_less(self, other: impl Into<Expr>) -> Expr {
         self.binary(BinaryOp::Ge, other)
     }
 
-    pub fn and_then(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn and_then(self, other: impl Into<Expr>) -> Expr {
         self.binary(BinaryOp::AndThen, other)
     }
 
-    pub fn or_else(self, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn or_else(self, other: impl Into<Expr>) -> Expr {
         self.binary(BinaryOp::OrElse, other)
     }
 
-    pub fn when(cond: impl Into<Expr>, then: impl Into<Expr>, other: impl Into<Expr>) -> Expr {
+    pub(crate) fn when(cond: impl Into<Expr>, then: impl Into<Expr>, other: impl Into<Expr>) -> Expr {
         Expr::If { cond: Box::new(cond.into()), then: Body::of(then), other: Some(Body::of(other)) }
     }
 }
@@ -198,17 +198,17 @@ macro_rules! numbers {
 numbers! { i32 u32 i64 i128 usize }
 
 impl Ty {
-    pub const U32: Ty = Ty::Scalar(DType::U32);
-    pub const U64: Ty = Ty::Scalar(DType::U64);
+    pub(crate) const U32: Ty = Ty::Scalar(DType::U32);
+    pub(crate) const U64: Ty = Ty::Scalar(DType::U64);
 
-    pub fn array(of: impl Into<Ty>, len: usize) -> Ty {
+    pub(crate) fn array(of: impl Into<Ty>, len: usize) -> Ty {
         Ty::Array(Box::new(of.into()), len)
     }
 }
 
 impl Stmt {
     /// `let name: ty = value;`
-    pub fn define(name: impl Into<Name>, ty: Ty, value: impl Into<Expr>) -> Stmt {
+    pub(crate) fn define(name: impl Into<Name>, ty: Ty, value: impl Into<Expr>) -> Stmt {
         Stmt::Let { name: name.into(), mutable: false, ty: Some(ty), value: Some(value.into()) }
     }
 
@@ -218,10 +218,11 @@ impl Stmt {
     }
 
     /// `let mut name: ty;`, with a value or without.
-    pub fn variable(name: impl Into<Name>, ty: Option<Ty>, value: Option<Expr>) -> Stmt {
+    pub(crate) fn variable(name: impl Into<Name>, ty: Option<Ty>, value: Option<Expr>) -> Stmt {
         Stmt::Let { name: name.into(), mutable: true, ty, value }
     }
 
+    /// `name = value;`
     pub fn assign(name: impl Into<Name>, value: impl Into<Expr>) -> Stmt {
         Stmt::Assign(name.into(), value.into())
     }

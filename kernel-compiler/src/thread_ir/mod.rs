@@ -17,14 +17,14 @@ macro_rules! from {
 }
 
 mod build;
-pub mod dump;
-pub mod expr;
-pub mod function;
-pub mod name;
-pub mod node;
-pub mod print;
+pub(crate) mod dump;
+pub(crate) mod expr;
+pub(crate) mod function;
+pub(crate) mod name;
+pub(crate) mod node;
+pub(crate) mod print;
 pub mod verify;
-pub mod walk;
+pub(crate) mod walk;
 
 pub(crate) use build::{call, closure, next_number};
 pub use expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};

@@ -2,6 +2,7 @@
 
 use crate::ir::{Value, Var};
 
+/// A name of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Name {
     /// The thread's number in its block.
@@ -40,7 +41,9 @@ pub enum Name {
     Map(usize),
     /// The tile of a buffer of an operand group, in the current stage.
     Buffer {
+        /// The index of the operand group in its plan.
         operand_group: usize,
+        /// The index of the buffer in the group.
         buffer: usize,
     },
     /// A computed operand in shared memory.
@@ -51,39 +54,50 @@ pub enum Name {
     CircularBuffer(BufferPart, usize),
     /// Whether an iteration that is copied ahead exists.
     Live,
+    /// A parameter of a closure, or a name of a few lines.
     Local(Local),
     /// On the CPU: a shared array.
     SharedArray(usize),
-    /// On the CPU: the program that runs, its number and the grid, and all argument words.
+    /// On the CPU: the program that runs.
     Program,
+    /// On the CPU: the number of the program along the three axes.
     ProgramId,
+    /// On the CPU: the numbers of programs along the three axes.
     Grid,
+    /// On the CPU: all argument words.
     Words,
-    /// On the CPU: the numbers of a configuration, and one of them.
+    /// On the CPU: the numbers of a configuration.
     Numbers,
+    /// On the CPU: one number of a configuration.
     Number(usize),
 }
 
 /// A constant or a variable of a circular buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BufferPart {
-    /// Constants: where it begins, the bytes of a stage, and how many stages it has.
+    /// A constant: the offset of its first stage.
     Start,
+    /// A constant: the bytes of a stage.
     Bytes,
+    /// A constant: the number of stages.
     Stages,
-    /// Constants: where its mbarriers are.
+    /// A constant: the offset of the first `full` mbarrier. Its phase ends when its stage is copied.
     Full,
+    /// A constant: the offset of the first `empty` mbarrier. Its phase ends when all consumers have read its stage.
     Empty,
-    /// The current stage, and the parity of its phase.
+    /// A variable: the number of the current stage.
     Stage,
+    /// A variable: the parity of the phase of the mbarriers of the current stage.
     Phase,
-    /// The offsets of the stages that are read and written.
+    /// A variable: the offset of the stage that is read next.
     Read,
+    /// A variable: the offset of the stage that is copied to next.
     Write,
-    /// Stages that are filled before the loop.
+    /// The number of stages that are filled before the loop.
     Filled,
-    /// The stage of the iteration before, and whether there is one.
+    /// A variable: the number of the stage of the iteration before.
     Used,
+    /// A variable: whether a product of the iteration before is still to be waited for.
     InFlight,
 }
 
@@ -100,18 +114,23 @@ pub enum Local {
     K,
     /// A block of rows or columns.
     M,
+    /// An index of an element, or of a row of a block.
     I,
     /// An element of a word.
     E,
     /// A chunk along K.
     C,
-    /// A product of a batch, and its accumulator.
+    /// A product of a batch.
     P,
+    /// The accumulators of one product of a batch.
     Acc,
-    /// Elements that a reduction combines.
+    /// The first argument of a reduction.
     A,
+    /// The second argument of a reduction.
     B,
+    /// The first of two values, or an element at hand.
     X,
+    /// The second of two values.
     Y,
     /// A stage.
     S,

@@ -14,33 +14,50 @@ pub enum Node {
     /// An access to global memory or to a shared array, for the barriers that keep a program's accesses to one array in
     /// order.
     Access {
+        /// The statements of the line, with one call that accesses the array.
         stmts: Vec<Stmt>,
+        /// The array and the kind of the access.
         access: Access,
     },
     /// Threads exchange data: all run the first step, which stores, all wait, and so on to the last, which loads.
     /// [`Expr::Scratch`] is the buffer's offset.
     Scratch {
+        /// The size of the buffer.
         bytes: usize,
+        /// The statements between barriers.
         steps: Vec<Vec<Stmt>>,
+        /// The line of the kernel that the barriers report; 0 without sites.
         site: u32,
     },
+    /// A barrier of all threads of the program, or of a role of a warp-specialized one.
     Barrier {
+        /// The line of the kernel that it reports; 0 without sites.
         site: u32,
     },
+    /// A branch: of the kernel, at the end of a loop, or between the roles of a warp-specialized program.
     If {
+        /// A `bool`.
         cond: Expr,
+        /// The steps for true.
         then: Vec<Node>,
+        /// The steps for false.
         other: Vec<Node>,
     },
+    /// A loop that ends at a `Break` or a `Return` alone.
     Loop {
+        /// The steps of an iteration.
         body: Vec<Node>,
     },
-    /// Names of its own.
+    /// Braces around steps.
     Block {
+        /// The steps. Names that they define are unknown after the block.
         body: Vec<Node>,
     },
+    /// The end of the innermost loop.
     Break,
+    /// The end of an iteration of the innermost loop.
     Continue,
+    /// The end of the program for this thread.
     Return,
 }
 
@@ -70,12 +87,12 @@ impl Node {
     }
 
     /// A scratch buffer that threads store to, and then load from.
-    pub fn exchange(bytes: usize, store: Stmt, load: Stmt, site: u32) -> Node {
+    pub(crate) fn exchange(bytes: usize, store: Stmt, load: Stmt, site: u32) -> Node {
         Node::Scratch { bytes, steps: vec![vec![store], vec![load]], site }
     }
 
     /// The loop's end, under a condition.
-    pub fn break_if(cond: Expr) -> Node {
+    pub(crate) fn break_if(cond: Expr) -> Node {
         Node::If { cond, then: vec![Node::Break], other: vec![] }
     }
 }
@@ -96,7 +113,9 @@ impl From<Expr> for Node {
 /// and updates are atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccessKind {
+    /// A load, or an atomic load.
     Read,
+    /// A store, or an atomic store.
     Write,
     /// An atomic that reads and writes.
     Update,
@@ -124,22 +143,29 @@ impl AccessKind {
     }
 }
 
+/// An access of all threads to an array, for the placement of barriers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
+    /// The array. Only accesses to one array are ordered with each other.
     pub array: Array,
+    /// The kind. Accesses of different kinds need an order.
     pub kind: AccessKind,
     /// Accesses with equal keys reach the same element from the same thread.
     pub key: (u32, u64),
+    /// The line of the kernel that a barrier before it reports; 0 without sites.
     pub site: u32,
 }
 
 /// A constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Const {
+    /// Its name, which no other constant of the program has.
     pub name: Name,
+    /// Its type and value.
     pub value: ConstValue,
 }
 
+/// The value of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConstValue {
     /// A `u32`.
@@ -151,21 +177,26 @@ pub enum ConstValue {
 /// A lowered instance.
 #[derive(Debug, Default)]
 pub struct Lowered {
-    /// By line.
+    /// The constants, by line of the text.
     pub consts: Vec<Vec<Const>>,
-    pub prologue: Vec<Stmt>,
-    pub body: Vec<Node>,
+    /// The statements before the body: parts of layouts, and variables of the kernel.
+    pub(crate) prologue: Vec<Stmt>,
+    /// The steps that every thread of a block runs.
+    pub(crate) body: Vec<Node>,
+    /// Bytes of dynamic shared memory of a thread block.
     pub shared_bytes: usize,
-    /// Those of them, from the first on, that are scratch buffers.
-    pub scratch_bytes: usize,
+    /// The first of these bytes: shared arrays, then scratch buffers.
+    pub(crate) scratch_bytes: usize,
+    /// Threads of a thread block, those of a producer among them.
     pub threads: u32,
-    pub guards: Vec<Guard>,
-    /// Tensor maps, called `map0, map1, ..` in the code.
-    pub maps: Vec<TensorMap>,
-    /// Shared memory for stores by tensor maps, beside that.
-    pub staging: usize,
+    /// Conditions on argument words that the launcher checks before it takes the variant.
+    pub(crate) guards: Vec<Guard>,
+    /// Tensor maps, which the code calls `map0`, `map1` and so on.
+    pub(crate) maps: Vec<TensorMap>,
+    /// Bytes of shared memory that stores by tensor maps go through.
+    pub(crate) staging: usize,
     /// Whether any access is wider than one element: else the variants do not differ.
-    pub vectors: bool,
+    pub(crate) vectors: bool,
     /// Passes that changed the function and that its calls do not show, for [`features`](crate::features).
-    pub passes: Vec<&'static str>,
+    pub(crate) passes: Vec<&'static str>,
 }

@@ -23,7 +23,7 @@ impl Lowered {
 }
 
 /// Nodes as the body of a function.
-pub fn body(body: &[Node]) -> String {
+pub(crate) fn body(body: &[Node]) -> String {
     let mut out = String::new();
     nodes(body, &Rust, 1, &mut out).expect("a string takes all");
     out

@@ -5,7 +5,7 @@ use super::node::{Const, ConstValue, Lowered, Node};
 
 impl Expr {
     /// Calls `visit` with the expression and all in it, outer before inner.
-    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+    pub(crate) fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         visit(self);
         match self {
             Expr::Name(_)
@@ -51,13 +51,13 @@ impl Expr {
     }
 
     /// The same expression for register `r`.
-    pub fn at(&self, r: impl Into<Expr>) -> Expr {
+    pub(crate) fn at(&self, r: impl Into<Expr>) -> Expr {
         let r = r.into();
         self.mapped(&mut |e| matches!(e, Expr::Register).then(|| r.clone()))
     }
 
     /// A copy in which `with` replaces expressions. Those for which it returns none are copied.
-    pub fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
+    pub(crate) fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Expr {
         if let Some(e) = with(self) {
             return e;
         }
@@ -125,7 +125,7 @@ impl Body {
 
 impl Stmt {
     /// Calls `visit` with all expressions in it.
-    pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+    pub(crate) fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match self {
             Stmt::Let { value, .. } => value.iter().for_each(|e| e.walk(visit)),
             Stmt::LetPair(_, values) => values.iter().for_each(|e| e.walk(visit)),
@@ -137,7 +137,7 @@ impl Stmt {
         }
     }
 
-    pub fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Stmt {
+    pub(crate) fn mapped(&self, with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Stmt {
         let all = |stmts: &[Stmt], with: &mut dyn FnMut(&Expr) -> Option<Expr>| {
             stmts.iter().map(|s| s.mapped(with)).collect::<Vec<_>>()
         };
@@ -161,14 +161,14 @@ impl Stmt {
     }
 
     /// The same for a scratch buffer that has its offset.
-    pub fn placed(&self, offset: usize, bytes: usize) -> Stmt {
+    pub(crate) fn placed(&self, offset: usize, bytes: usize) -> Stmt {
         self.mapped(&mut |e| matches!(e, Expr::Scratch(_)).then_some(Expr::Scratch(Scratch::Placed { offset, bytes })))
     }
 }
 
 impl Expr {
     /// How many nodes it has.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let mut nodes = 0;
         self.walk(&mut |_| nodes += 1);
         nodes
@@ -177,7 +177,7 @@ impl Expr {
 
 impl Node {
     /// The blocks in it.
-    pub fn blocks(&self) -> [&[Node]; 2] {
+    pub(crate) fn blocks(&self) -> [&[Node]; 2] {
         match self {
             Node::If { then, other, .. } => [then, other],
             Node::Loop { body } | Node::Block { body } => [body, &[]],
@@ -186,7 +186,7 @@ impl Node {
     }
 
     /// Its own expressions, without those of its blocks.
-    pub fn walk_own<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+    pub(crate) fn walk_own<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match self {
             Node::Line(stmts) | Node::Access { stmts, .. } => stmts.iter().for_each(|s| s.walk(visit)),
             Node::Scratch { steps, .. } => steps.iter().flatten().for_each(|s| s.walk(visit)),
@@ -204,7 +204,7 @@ impl Lowered {
     }
 
     /// How many expressions, constants and numbers of tables the program has.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let numbers = |c: &Const| if let ConstValue::Table(_, numbers) = &c.value { numbers.len() } else { 1 };
         let mut size = self.consts.iter().flatten().map(numbers).sum();
         self.walk(&mut |_| size += 1);
@@ -212,7 +212,7 @@ impl Lowered {
     }
 
     /// Whether all threads of its block, or of a role, ever wait for each other at a [`Node::Barrier`].
-    pub fn has_barriers(&self) -> bool {
+    pub(crate) fn has_barriers(&self) -> bool {
         let mut found = false;
         walk(&self.body, &mut |n| found |= matches!(n, Node::Barrier { .. }));
         found
@@ -220,7 +220,7 @@ impl Lowered {
 }
 
 /// A copy of nodes in which `with` replaces expressions. Those for which it returns none are copied.
-pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Vec<Node> {
+pub(crate) fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Vec<Node> {
     let mut out = vec![];
     for n in nodes {
         let stmts = |stmts: &[Stmt], with: &mut dyn FnMut(&Expr) -> Option<Expr>| {
@@ -246,7 +246,7 @@ pub fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>) -> Ve
 }
 
 /// Calls `visit` with all expressions of nodes.
-pub fn exprs<'e>(nodes: &'e [Node], visit: &mut dyn FnMut(&'e Expr)) {
+pub(crate) fn exprs<'e>(nodes: &'e [Node], visit: &mut dyn FnMut(&'e Expr)) {
     walk(nodes, &mut |n| n.walk_own(visit));
 }
 
@@ -259,7 +259,7 @@ pub fn walk<'n>(nodes: &'n [Node], visit: &mut dyn FnMut(&'n Node)) {
 }
 
 /// Replaces each node, from the innermost on, with the nodes that `with` makes of it.
-pub fn rewritten(nodes: Vec<Node>, with: &mut dyn FnMut(Node) -> Vec<Node>) -> Vec<Node> {
+pub(crate) fn rewritten(nodes: Vec<Node>, with: &mut dyn FnMut(Node) -> Vec<Node>) -> Vec<Node> {
     let mut out = vec![];
     for n in nodes {
         let n = match n {

@@ -65,6 +65,7 @@ fn scale(math: &mut GemmModel, rate: f32, clock: f32) {
             &mut math.element,
             &mut math.element_of_thread,
             &mut math.word,
+            &mut math.step_of_warp,
             &mut math.store_strided,
             &mut math.tile,
         ])

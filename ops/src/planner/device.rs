@@ -149,6 +149,9 @@ pub(crate) struct GemmModel {
     pub short: f32,
     /// Of a step: by TMA, by vectors, by words, by elements.
     pub latency: [f32; 4],
+    /// What the threads of a warp do in each step beside its loads and multiply-adds: addresses, masks, a barrier. TMA
+    /// leaves none of it to them.
+    pub step_of_warp: f32,
     /// Of the pipeline, once for each program.
     pub fill: [f32; 2],
     /// Of an element that is loaded by itself: on a multiprocessor, and in a thread.

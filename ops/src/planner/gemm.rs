@@ -180,7 +180,8 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     // A lone warpgroup does not fill the tensor cores.
     let lone = if loads == Loads::Tma && t.threads <= 128.0 { c.lone } else { 1.0 };
     let spilled = 1.0 + t.spilled * model.spilled;
-    let step = |programs: f32| (programs * flops.max(loaded)).max(flops * lone).max(latency) * spilled;
+    let issued = if loads == Loads::Tma { 0.0 } else { t.threads / 32.0 * c.step_of_warp };
+    let step = |programs: f32| (programs * (flops.max(loaded) + issued)).max(flops * lone).max(latency) * spilled;
     // Kernels that load elements or words one by one store them so.
     let stored_whole = work.tma_store && matches!(loads, Loads::Tma | Loads::Vectors);
     let one_by_one = if loads == Loads::Words { in_words(work.bytes[1]) } else { 1.0 };

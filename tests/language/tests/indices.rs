@@ -290,26 +290,27 @@ fn an_iteration_sees_what_the_one_before_has_stored() {
     }
 }
 
-/// A mask leaves out whole descending vectors: loads have `other` instead, and stores write nothing.
+/// A mask leaves out whole descending vectors, all of a thread or some: loads have `other` instead, and stores write
+/// nothing.
 #[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
 fn descending_under_a_mask<T: Num>(x: &[T], y: &mut [T], z: &mut [T], n: usize) {
-    let i = arange(128);
-    store(y, i, load(x, 127 - i).mask(i < n).other(load(x, 128 + i)));
-    store(z, 127 - i, load(x, i)).mask(i < n);
+    let i = arange(1024);
+    store(y, i, load(x, 1023 - i).mask(i < n).other(load(x, 1024 + i)));
+    store(z, 1023 - i, load(x, i)).mask(i < n);
 }
 
 fn descending_of<T: Number>()
 where
     (T,): descending_under_a_mask::Types,
 {
-    let x: Vec<T> = (0..256).map(|i| T::of(f64::from(i % 100 + 1))).collect();
+    let x: Vec<T> = (0..2048).map(|i| T::of(f64::from(i % 100 + 1))).collect();
     for rt in backends() {
-        for n in [0usize, 4, 5, 64, 66, 124, 128] {
-            let (mut y, mut z) = (vec![T::of(0.0); 128], vec![T::of(0.0); 128]);
+        for n in [0usize, 4, 5, 64, 66, 124, 528, 1000, 1024] {
+            let (mut y, mut z) = (vec![T::of(0.0); 1024], vec![T::of(0.0); 1024]);
             rt.launch(descending_under_a_mask::<T>(&x, &mut y, &mut z, n)).expect("it runs");
-            for i in 0..128 {
-                assert_eq!(y[i], if i < n { x[127 - i] } else { x[128 + i] }, "{i} of {n} on {}", rt.name());
-                assert_eq!(z[127 - i], if i < n { x[i] } else { T::of(0.0) }, "{i} of {n} on {}", rt.name());
+            for i in 0..1024 {
+                assert_eq!(y[i], if i < n { x[1023 - i] } else { x[1024 + i] }, "{i} of {n} on {}", rt.name());
+                assert_eq!(z[1023 - i], if i < n { x[i] } else { T::of(0.0) }, "{i} of {n} on {}", rt.name());
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::ir::{Array, Func, Number, Op, Precision, Test};
 use call::{call, host_type};
 pub use call::{stub, stub_of_function};
 use emulate::{Instance, SCALARS, Version, emulated};
-pub use options::{Emulate, HostOptions, bundle_path};
+pub use options::{Emulate, HostOptions};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use std::path::Path;
@@ -85,7 +85,7 @@ fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: 
 }
 
 /// The code of the modules of a function's kernels. Together they have what the emulated SM is tested with.
-pub fn code(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -> Result<Vec<ModuleCode>> {
+pub(crate) fn code(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -> Result<Vec<ModuleCode>> {
     let instances = kernels.iter().map(|k| Instance::all(k, options, d)).collect::<Result<Vec<_>>>()?;
     let emulated = emulated(options.emulate, kernels, &instances);
     let each = kernels.iter().zip(instances).zip(emulated);
@@ -174,7 +174,7 @@ pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<Stri
         let (choices, mut out) = (k.choices(), vec![]);
         for (i, (Instance { config, func, versions }, emulated)) in instances.iter().zip(emulated).enumerate() {
             let (choice, config) = (&choices[i / k.ast.configs.len()], &k.ast.configs[*config]);
-            out.push(format!("{:?}{}", cpu::body(func), grid::body(&k.ast, choice, config, d)?));
+            out.push(format!("{:?}{}", cpu::body(func), grid::body(k, choice, config, d)?));
             let of_versions = versions.iter().filter(|_| emulated);
             out.extend(of_versions.map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
         }
@@ -284,9 +284,9 @@ fn instance(
     d: &Diagnostics,
 ) -> Result<TokenStream> {
     let grid_fn = format_ident!("grid_{t}_{c}");
-    let extents = grid::body(&k.ast, choice, config, d)?;
+    let extents = grid::body(k, choice, config, d)?;
     code.functions.push(format!("fn {grid_fn}(g: &__k::GridCtx) -> [u64; 3] {{ {extents} }}\n"));
-    let requires = match grid::condition(&k.ast, choice, config, d)? {
+    let requires = match grid::condition(k, choice, config, d)? {
         Some((holds, text)) => {
             let name = format_ident!("requires_{t}_{c}");
             code.functions.push(format!("fn {name}(g: &__k::GridCtx) -> bool {{ {holds} }}\n"));

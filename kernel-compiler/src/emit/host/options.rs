@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct HostOptions {
     /// Where the build script has put the bundles of kernels, if there is one.
     pub bundles: Option<PathBuf>,
+    /// The instances that get code for the emulated SM.
     pub emulate: Emulate,
     /// Nothing can run the kernels: `cargo check`. Functions of instances have no bodies, configurations no variants.
     pub check_only: bool,
@@ -21,19 +22,21 @@ impl HostOptions {
 }
 
 /// Where the build script puts a kernel's bundle.
-pub fn bundle_path(folder: &Path, kernel: &str, fingerprint: &str) -> PathBuf {
+pub(crate) fn bundle_path(folder: &Path, kernel: &str, fingerprint: &str) -> PathBuf {
     folder.join(format!("{kernel}-{fingerprint}.bundle"))
 }
 
 /// Which instances the emulated SM can run.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
+    /// No instance.
     None,
     /// The first configuration of each choice of types, one that takes any arguments, and a set that
     /// [covers](crate::features::cover) the other features of a function's kernels; all of a kernel with `emulate =
     /// all`.
     #[default]
     Chosen,
+    /// Every instance.
     All,
 }
 

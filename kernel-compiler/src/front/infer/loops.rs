@@ -84,7 +84,18 @@ impl Infer<'_> {
             Op::Int(n) => n,
             Op::NumPrograms(_) => 1,
             // A number that the type does not hold is cut off.
-            Op::Cast(x) if self.ty(x).dtype.is_int() && self.ty(x).dtype.size() <= self.ty(v).dtype.size() => least(x),
+            Op::Cast(x) if self.ty(x).dtype.is_int() && self.ty(x).dtype.size() <= self.ty(v).dtype.size() => {
+                match (self.ty(x).dtype.is_signed(), op(x)) {
+                    (false, _) => least(x),
+                    // A number below 0 is a large one. A constant bounds `max` whatever the other number is.
+                    (true, &Op::Int(n)) => n.max(0),
+                    (true, &Op::Binary(Binary::Max, a, b)) => [a, b]
+                        .into_iter()
+                        .filter_map(|v| if let Op::Int(n) = op(v) { Some(*n) } else { None })
+                        .fold(0, i128::max),
+                    (true, _) => 0,
+                }
+            }
             Op::Select(_, a, b) => least(a).min(least(b)),
             Op::ReadVar(var) => self.choices.get(&var).map_or(0, |[a, b]| least(*a).min(least(*b))),
             Op::Binary(Binary::Max, a, b) => least(a).max(least(b)),

@@ -5,14 +5,18 @@ use std::fmt;
 /// A place in a text; both count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
+    /// The number of the line.
     pub line: usize,
+    /// The number of the character in the line.
     pub column: usize,
 }
 
 /// Text that is no function of the IR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
+    /// The place of the token that does not fit.
     pub at: Position,
+    /// The reason, without the place.
     pub message: String,
 }
 

@@ -11,8 +11,8 @@ use super::{
     Test, Type, Value, ValueInfo, Var, VarInfo, verify,
 };
 use crate::dtype::DType;
-pub use lex::ParseError;
-use lex::{Position, Token, lex};
+pub use lex::{ParseError, Position};
+use lex::{Token, lex};
 use proc_macro2::Span;
 use std::collections::HashMap;
 use std::str::FromStr;

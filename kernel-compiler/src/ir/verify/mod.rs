@@ -32,6 +32,7 @@ use tilewright_types::limits::{MAX_RANK, MAX_TENSOR_MAP_RANK};
 pub struct Invalid {
     /// The innermost statement that breaks it; none for what stands before the statements.
     pub stmt: Option<StmtId>,
+    /// The reason in words.
     pub why: String,
 }
 

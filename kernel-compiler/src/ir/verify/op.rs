@@ -133,20 +133,20 @@ impl Verifier<'_> {
             }
             Op::Slice { value, axis, start } => {
                 let mut shape = f.shape(*value).to_vec();
-                check(*axis < shape.len(), || format!("no axis {axis}"))?;
+                check(*axis < shape.len().min(ty.shape.len()), || format!("no axis {axis}"))?;
                 let extent = std::mem::replace(&mut shape[*axis], ty.shape[*axis]);
                 check(shape == ty.shape && self.ty(*value).dtype == ty.dtype, || {
                     format!("{} is no part of {}", ty, self.ty(*value))
                 })?;
                 let len = ty.shape[*axis];
-                check(len.is_power_of_two() && start.is_multiple_of(len) && start + len <= extent, || {
+                check(len.is_power_of_two() && start.is_multiple_of(len) && start.saturating_add(len) <= extent, || {
                     format!("{len} elements from {start} on are no part of {extent}")
                 })
             }
             Op::Sort { values, axis, .. } => {
                 self.together(values)?;
                 let mut kept = self.ty(values[0]).clone();
-                check(*axis < kept.shape.len(), || format!("no axis {axis}"))?;
+                check(*axis < kept.shape.len().min(ty.shape.len()), || format!("no axis {axis}"))?;
                 let all = std::mem::replace(&mut kept.shape[*axis], ty.shape[*axis]);
                 check(kept == ty, || format!("{} are sorted to {ty}", self.ty(values[0])))?;
                 let powers = all.is_power_of_two() && ty.shape[*axis].is_power_of_two();
@@ -157,7 +157,7 @@ impl Verifier<'_> {
             }
             Op::Gather { value, index, axis } => {
                 let mut shape = f.shape(*value).to_vec();
-                check(*axis < shape.len(), || format!("no axis {axis}"))?;
+                check(*axis < shape.len().min(ty.shape.len()), || format!("no axis {axis}"))?;
                 let of = self.ty(*index);
                 check(of.dtype.is_int() && of.shape == ty.shape, || format!("indices of type {of} for {ty}"))?;
                 shape[*axis] = ty.shape[*axis];

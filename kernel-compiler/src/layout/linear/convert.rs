@@ -49,11 +49,6 @@ impl Shuffle {
         self.from.iter().enumerate().all(|(i, &b)| b == if i < LANE_BITS { 1 << i } else { 0 })
     }
 
-    /// The lane that `tid` reads from in round `k`.
-    pub fn source_lane(&self, k: usize, tid: usize) -> usize {
-        (combine(&self.from, tid as u32) ^ self.rounds[k].lane) as usize
-    }
-
     /// The number of shuffles. The other rounds stay in their thread.
     pub fn shuffles(&self) -> usize {
         self.rounds.iter().filter(|round| !self.is_xor() || round.lane != 0).count()

@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use super::matrix::{Echelon, Matrix, combine};
 
 /// Lanes are five bits of a thread's number, on every target.
@@ -27,7 +29,7 @@ pub struct Free {
 
 impl Layout {
     /// A layout from its bases. Extents are powers of two.
-    pub fn new(shape: &[usize], regs: Vec<u32>, lanes: [u32; LANE_BITS], warps: Vec<u32>) -> Self {
+    pub(crate) fn new(shape: &[usize], regs: Vec<u32>, lanes: [u32; LANE_BITS], warps: Vec<u32>) -> Self {
         let layout = Layout { dims: dim_bits(shape), regs, lanes, warps };
         assert!(layout.inputs().all(|b| u64::from(b) >> layout.bits() == 0), "a basis lies outside of {shape:?}");
         layout
@@ -38,25 +40,44 @@ impl Layout {
     ///
     /// Threads are used before vectors are. Where the tile has fewer elements than there are threads, the highest
     /// bits of the thread's number are replicated. The bits of a vector are the lowest register bits.
-    pub fn blocked(shape: &[usize], order: &[usize], vec: usize, warps: usize) -> Self {
+    pub(crate) fn blocked(shape: &[usize], order: &[usize], vec: usize, warps: usize) -> Self {
+        Layout::blocked_within_warps(shape, order, vec, warps, |_| false)
+    }
+
+    /// The same, whose warps share the elements along a `whole` dimension only where the others have too few: a
+    /// reduction along it exchanges nothing between warps.
+    pub(crate) fn blocked_within_warps(
+        shape: &[usize],
+        order: &[usize],
+        vec: usize,
+        warps: usize,
+        whole: impl Fn(usize) -> bool,
+    ) -> Self {
         let dims = dim_bits(shape);
         let bits = dims.iter().sum::<u32>() as usize;
         let (warp_bits, vec_bits) = (log2(warps) as usize, log2(vec) as usize);
         assert_eq!(order.len(), dims.len());
-        let mut unused =
-            order.iter().flat_map(|&d| (0..dims[d]).map(move |i| (d, i))).map(|(d, i)| 1 << (shift(&dims, d) + i));
+        let mut unused: VecDeque<(usize, u32)> = order
+            .iter()
+            .flat_map(|&d| (0..dims[d]).map(move |i| (d, i)))
+            .map(|(d, i)| (d, 1 << (shift(&dims, d) + i)))
+            .collect();
 
         let fastest = order.first().map_or(0, |&d| dims[d] as usize);
         let vec_bits = vec_bits.min(fastest).min(bits.saturating_sub(LANE_BITS + warp_bits));
-        let mut regs: Vec<u32> = unused.by_ref().take(vec_bits).collect();
-        let lanes = std::array::from_fn(|_| unused.next().unwrap_or(0));
-        let warps = (0..warp_bits).map(|_| unused.next().unwrap_or(0)).collect();
-        regs.extend(unused);
+        let mut regs: Vec<u32> = unused.drain(..vec_bits).map(|(_, b)| b).collect();
+        let lanes = std::array::from_fn(|_| unused.pop_front().map_or(0, |(_, b)| b));
+        let mut warp_basis = || {
+            let next = unused.iter().position(|&(d, _)| !whole(d)).unwrap_or(0);
+            unused.remove(next).map_or(0, |(_, b)| b)
+        };
+        let warps = (0..warp_bits).map(|_| warp_basis()).collect();
+        regs.extend(unused.iter().map(|&(_, b)| b));
         Layout { dims, regs, lanes, warps }
     }
 
     /// The layout of one warp in each of several.
-    pub fn repeated(mut self, warps: usize) -> Layout {
+    pub(crate) fn repeated(mut self, warps: usize) -> Layout {
         assert!(self.warps.is_empty(), "a layout of one warp");
         self.warps = vec![0; log2(warps) as usize];
         self
@@ -68,16 +89,16 @@ impl Layout {
     }
 
     /// The number of index bits of each dimension.
-    pub fn dims(&self) -> &[u32] {
+    pub(crate) fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    pub fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.dims.len()
     }
 
     /// The number of bits of a flat index.
-    pub fn bits(&self) -> u32 {
+    pub(crate) fn bits(&self) -> u32 {
         self.dims.iter().sum()
     }
 
@@ -86,24 +107,25 @@ impl Layout {
         1 << self.regs.len()
     }
 
+    /// The number of warps, a power of two.
     pub fn warps(&self) -> usize {
         1 << self.warps.len()
     }
 
-    pub fn reg_bases(&self) -> &[u32] {
+    pub(crate) fn reg_bases(&self) -> &[u32] {
         &self.regs
     }
 
-    pub fn lane_bases(&self) -> &[u32; LANE_BITS] {
+    pub(crate) fn lane_bases(&self) -> &[u32; LANE_BITS] {
         &self.lanes
     }
 
-    pub fn warp_bases(&self) -> &[u32] {
+    pub(crate) fn warp_bases(&self) -> &[u32] {
         &self.warps
     }
 
     /// The bases of the bits of the thread's number: lanes, then warps.
-    pub fn thread_bases(&self) -> Vec<u32> {
+    pub(crate) fn thread_bases(&self) -> Vec<u32> {
         self.lanes.iter().chain(&self.warps).copied().collect()
     }
 
@@ -117,48 +139,38 @@ impl Layout {
     }
 
     /// What a register adds (by xor) to the flat index of its thread.
-    pub fn reg_index(&self, reg: usize) -> u32 {
+    pub(crate) fn reg_index(&self, reg: usize) -> u32 {
         combine(&self.regs, reg as u32)
     }
 
-    /// What a thread adds (by xor) to the flat index of its registers.
-    pub fn thread_index(&self, tid: usize) -> u32 {
-        combine(&self.thread_bases(), tid as u32)
-    }
-
-    /// The coordinates of a flat index.
-    pub fn coords(&self, flat: u32) -> Vec<usize> {
-        (0..self.rank()).map(|d| self.coord(flat, d) as usize).collect()
-    }
-
     /// The coordinate of a flat index, or of a basis, along one dimension.
-    pub fn coord(&self, flat: u32, dim: usize) -> u32 {
+    pub(crate) fn coord(&self, flat: u32, dim: usize) -> u32 {
         flat >> shift(&self.dims, dim) & ((1 << self.dims[dim]) - 1)
     }
 
     /// The flat index of coordinates.
-    pub fn flat(&self, coords: &[usize]) -> u32 {
+    pub(crate) fn flat(&self, coords: &[usize]) -> u32 {
         assert_eq!(coords.len(), self.rank());
         coords.iter().enumerate().map(|(d, &c)| (c as u32) << shift(&self.dims, d)).sum()
     }
 
     /// Columns are the bases of registers, then lanes, then warps.
-    pub fn matrix(&self) -> Matrix {
+    pub(crate) fn matrix(&self) -> Matrix {
         Matrix::new(self.bits(), self.inputs().collect())
     }
 
     /// Every warp holds the same elements.
-    pub fn is_repeated(&self) -> bool {
+    pub(crate) fn is_repeated(&self) -> bool {
         self.warps.iter().all(|&b| b == 0)
     }
 
     /// Every element is held somewhere.
-    pub fn is_surjective(&self) -> bool {
+    pub(crate) fn is_surjective(&self) -> bool {
         self.matrix().rank() == self.bits() as usize
     }
 
     /// The replicated bits. Stores and atomics are for the threads and registers in which these bits are 0.
-    pub fn free_mask(&self) -> Free {
+    pub(crate) fn free_mask(&self) -> Free {
         let mut e = Echelon::default();
         // Threads are kept before registers: a register that is left out is work saved, an idle thread is not.
         let mut dependent = |bases: &[u32]| {
@@ -169,7 +181,7 @@ impl Layout {
     }
 
     /// How many consecutive registers, from any multiple of that number on, are consecutive along `dim`.
-    pub fn contiguous(&self, dim: usize) -> usize {
+    pub(crate) fn contiguous(&self, dim: usize) -> usize {
         let unit = shift(&self.dims, dim);
         let run = self.regs.iter().zip(0..self.dims[dim]).take_while(|&(&b, i)| b == 1 << (unit + i)).count();
         // No other bit may reach into the run, else it would not start at a multiple of its length.
@@ -180,7 +192,7 @@ impl Layout {
 
     /// The same warps with the elements of a warp dealt anew, so that `vec` registers are consecutive along `dim`:
     /// lanes take other registers' elements along `dim` in exchange. None where the elements are not in one warp.
-    pub fn widened(&self, dim: usize, vec: usize) -> Option<Layout> {
+    pub(crate) fn widened(&self, dim: usize, vec: usize) -> Option<Layout> {
         let wanted: Vec<u32> = (0..log2(vec)).map(|i| 1 << (shift(&self.dims, dim) + i)).collect();
         let mut out = self.clone();
         for &b in wanted.iter().filter(|b| !self.regs.contains(b)) {
@@ -196,7 +208,7 @@ impl Layout {
     /// The same warps with the elements of a warp dealt anew, so that neighboring lanes have neighbors along `dim`,
     /// as many as a warp has: each store of `vec` elements fills whole units of memory. A thread keeps its `vec`
     /// neighbors.
-    pub fn coalesced(&self, dim: usize, vec: usize) -> Layout {
+    pub(crate) fn coalesced(&self, dim: usize, vec: usize) -> Layout {
         let (mut out, kept) = (self.clone(), log2(vec));
         for lane in 0..LANE_BITS.min((self.dims[dim] - kept) as usize) {
             let wanted = 1 << (shift(&self.dims, dim) + kept + lane as u32);
@@ -212,7 +224,7 @@ impl Layout {
     }
 
     /// The layout of pairs of elements, where registers are pairs of neighbors along the last dimension that has two.
-    pub fn pairs(&self) -> Option<Layout> {
+    pub(crate) fn pairs(&self) -> Option<Layout> {
         let paired = self.regs.first() == Some(&1) && self.inputs().skip(1).all(|b| b & 1 == 0);
         paired.then(|| {
             let mut dims = self.dims.clone();
@@ -236,13 +248,6 @@ impl Layout {
     pub(super) fn with_regs(mut self, regs: Vec<u32>) -> Layout {
         self.regs = regs;
         self
-    }
-
-    /// Gives replicated thread bits bases from `unused`, for as long as there are any.
-    pub(super) fn fill_threads(&mut self, unused: &mut impl Iterator<Item = u32>) {
-        for basis in self.lanes.iter_mut().chain(&mut self.warps).filter(|b| **b == 0) {
-            *basis = unused.next().unwrap_or(0);
-        }
     }
 }
 

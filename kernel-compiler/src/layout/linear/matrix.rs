@@ -112,12 +112,6 @@ pub fn intersection(a: &[u32], b: &[u32]) -> Vec<u32> {
     basis(&common)
 }
 
-/// Unit vectors that complete the span of `vectors` to the whole space of `bits` bits.
-pub fn complement(vectors: &[u32], bits: u32) -> Vec<u32> {
-    let mut e = Echelon::span(vectors);
-    (0..bits).map(|i| 1 << i).filter(|&unit| e.insert(unit, 0)).collect()
-}
-
 /// The xor of `bases[i]` over the set bits `i` of `x`.
 pub fn combine(bases: &[u32], x: u32) -> u32 {
     bases.iter().enumerate().fold(0, |sum, (i, &b)| if x >> i & 1 == 1 { sum ^ b } else { sum })
@@ -137,53 +131,11 @@ impl Matrix {
         Matrix { rows, columns }
     }
 
-    pub fn identity(bits: u32) -> Self {
-        Matrix::new(bits, (0..bits).map(|i| 1 << i).collect())
-    }
-
-    pub fn rows(&self) -> u32 {
-        self.rows
-    }
-
     pub fn columns(&self) -> &[u32] {
         &self.columns
     }
 
-    pub fn apply(&self, x: u32) -> u32 {
-        combine(&self.columns, x)
-    }
-
-    /// `self` after `inner`.
-    pub fn compose(&self, inner: &Matrix) -> Matrix {
-        assert_eq!(self.columns.len(), inner.rows as usize);
-        Matrix::new(self.rows, inner.columns.iter().map(|&c| self.apply(c)).collect())
-    }
-
     pub fn rank(&self) -> usize {
         Echelon::span(&self.columns).rank()
-    }
-
-    /// Some `x` with `self.apply(x) == y`: of dependent columns, only the first ones are used.
-    pub fn solve(&self, y: u32) -> Option<u32> {
-        Echelon::coordinates(&self.columns).image(y)
-    }
-
-    /// A basis of the inputs that map to 0.
-    pub fn kernel(&self) -> Vec<u32> {
-        let mut e = Echelon::default();
-        let mut kernel = Vec::new();
-        for (i, &c) in self.columns.iter().enumerate() {
-            if !e.insert(c, 1 << i) {
-                kernel.push(e.reduce(c).1 ^ 1 << i);
-            }
-        }
-        kernel
-    }
-
-    /// A right inverse: `self.compose(&inverse)` is the identity. None if `self` is not surjective.
-    pub fn invert(&self) -> Option<Matrix> {
-        let e = Echelon::coordinates(&self.columns);
-        let columns = (0..self.rows).map(|i| e.image(1 << i)).collect::<Option<_>>()?;
-        Some(Matrix::new(self.columns.len() as u32, columns))
     }
 }

@@ -13,13 +13,12 @@ mod shape;
 mod swizzle;
 mod terms;
 
-pub use convert::{Conversion, Round, Shuffle, plan};
-pub use layout::{Free, LANE_BITS, Layout};
-pub use matrix::Matrix;
-pub use parts::{Convert, Holders};
+pub use convert::{Conversion, Shuffle, plan};
+pub use layout::{LANE_BITS, Layout};
+pub use parts::Holders;
 pub use scan::{Bit, Level, Scan};
-pub use shape::{Across, Derived, Reduction, reshape_is_linear};
-pub use swizzle::{Access, Shared, conflicts};
+pub use shape::{Across, Derived, Reduction};
+pub use swizzle::{Access, Shared};
 pub use terms::{Term, terms};
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub struct Convert {
 impl Layout {
     /// Of two tiles of this layout side by side in a new last dimension: register `2 r + i` is register `r` of tile
     /// `i`.
-    pub fn join(&self) -> Layout {
+    pub(crate) fn join(&self) -> Layout {
         let mut dims = self.dims().to_vec();
         dims.push(1);
         let layout = self.map_bases(dims, |b| b << 1);
@@ -25,7 +25,7 @@ impl Layout {
 
     /// Of the part of `extent` elements from `start` on along an axis, where the bits of the index that tell parts
     /// apart are bits of registers. Else a layout to convert to first.
-    pub fn slice(&self, axis: usize, extent: usize, start: usize) -> Result<Derived, Box<Convert>> {
+    pub(crate) fn slice(&self, axis: usize, extent: usize, start: usize) -> Result<Derived, Box<Convert>> {
         let (kept, low) = (extent.trailing_zeros(), shift(self.dims(), axis));
         let wanted: Vec<u32> = (kept..self.dims()[axis]).map(|i| 1 << (low + i)).collect();
         let parts: u32 = wanted.iter().sum();
@@ -57,7 +57,7 @@ impl Layout {
     }
 
     /// Of the first elements along an axis where every thread that had one of those which differ in higher bits has it.
-    pub fn first(&self, axis: usize, extent: usize) -> Layout {
+    pub(crate) fn first(&self, axis: usize, extent: usize) -> Layout {
         let mut dims = self.dims().to_vec();
         dims[axis] = extent.trailing_zeros();
         let higher = ((1u32 << self.dims()[axis]) - (1 << dims[axis])) << shift(self.dims(), axis);
@@ -66,19 +66,19 @@ impl Layout {
     }
 
     /// The thread's and the registers' parts of the flat index over other padded extents, without an axis.
-    pub fn across(&self, axis: usize, shape: &[usize]) -> Layout {
+    pub(crate) fn across(&self, axis: usize, shape: &[usize]) -> Layout {
         let mask = ((1u32 << self.dims()[axis]) - 1) << shift(self.dims(), axis);
         self.map_bases(self.dims().to_vec(), |b| b & !mask).within(shape)
     }
 
     /// The thread's and the registers' parts of the flat index over other padded extents.
-    pub fn within(&self, shape: &[usize]) -> Layout {
+    pub(crate) fn within(&self, shape: &[usize]) -> Layout {
         let dims: Vec<u32> = shape.iter().map(|n| n.trailing_zeros()).collect();
         self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims))
     }
 
     /// Where in a warp each element is, if every warp has all of them.
-    pub fn holders(&self) -> Option<Holders> {
+    pub(crate) fn holders(&self) -> Option<Holders> {
         if !self.is_repeated() {
             return None;
         }

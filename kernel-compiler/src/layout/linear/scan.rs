@@ -76,7 +76,7 @@ impl Scan {
 impl Layout {
     /// What the bits of the index along `axis` stand for, the lowest first, where each stands for one bit of registers,
     /// lanes or warps, and each of these for bits of the axis alone.
-    pub fn axis_bits(&self, axis: usize) -> Option<Vec<Bit>> {
+    pub(crate) fn axis_bits(&self, axis: usize) -> Option<Vec<Bit>> {
         let low = shift(self.dims(), axis);
         let axis_mask = ((1u32 << self.dims()[axis]) - 1) << low;
         let regs = self.reg_bases().iter().enumerate().map(|(i, &b)| (Bit::Register(i), b));
@@ -92,7 +92,7 @@ impl Layout {
     }
 
     /// How to scan along `axis`, where [`Layout::axis_bits`] are known, as they are of [`Layout::along`].
-    pub fn scan(&self, axis: usize) -> Option<Scan> {
+    pub(crate) fn scan(&self, axis: usize) -> Option<Scan> {
         let bits = self.axis_bits(axis)?;
         let kept: Vec<usize> = (0..self.reg_bases().len()).filter(|&i| self.reg_bases()[i] != 0).collect();
         let items = (0..1 << kept.len()).map(|i| deposit_bits(i, &kept)).collect();
@@ -139,7 +139,7 @@ impl Layout {
     }
 
     /// Along the axis first, as many neighbors in a thread as it has registers.
-    pub fn along(&self, axis: usize) -> Layout {
+    pub(crate) fn along(&self, axis: usize) -> Layout {
         let order: Vec<usize> = [axis].into_iter().chain((0..self.rank()).rev().filter(|&d| d != axis)).collect();
         Layout::blocked(&self.shape(), &order, self.regs().min(1 << self.dims()[axis]), self.warps())
     }

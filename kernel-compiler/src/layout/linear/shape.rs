@@ -40,7 +40,7 @@ pub struct Across {
 
 impl Layout {
     /// The layout of a reduction's result: without `axis`, replicated over the threads along it.
-    pub fn reduce(&self, axis: usize) -> Derived {
+    pub(crate) fn reduce(&self, axis: usize) -> Derived {
         let mut dims = self.dims().to_vec();
         dims.remove(axis);
         let low = shift(self.dims(), axis);
@@ -49,35 +49,21 @@ impl Layout {
         Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &kept)).collect(), layout }
     }
 
-    /// An operand's layout that [`Layout::reduce`] takes to this one: replicated threads take their share of the axis,
-    /// registers the rest.
-    pub fn reduce_source(&self, axis: usize, extent: usize) -> Derived {
-        let mut shape = self.shape();
-        shape.insert(axis, extent);
-        let dims = dim_bits(&shape);
-        let expanded = self.expand(axis).layout;
-        let mut layout = expanded.map_bases(dims.clone(), |b| move_dims(b, expanded.dims(), &dims));
-        let mut unused = (0..dims[axis]).map(|i| 1 << (shift(&dims, axis) + i));
-        layout.fill_threads(&mut unused);
-        let regs = layout.reg_bases().iter().copied().chain(unused).collect();
-        Derived { layout: layout.with_regs(regs), regs: (0..self.regs()).collect() }
-    }
-
     /// A new dimension of extent 1 before dimension `axis`.
-    pub fn expand(&self, axis: usize) -> Derived {
+    pub(crate) fn expand(&self, axis: usize) -> Derived {
         let mut dims = self.dims().to_vec();
         dims.insert(axis, 0);
         self.map_bases(dims, |b| b).unmoved()
     }
 
-    pub fn expand_source(&self, axis: usize) -> Derived {
+    pub(crate) fn expand_source(&self, axis: usize) -> Derived {
         let mut dims = self.dims().to_vec();
         assert_eq!(dims.remove(axis), 0, "not a dimension of extent 1");
         self.map_bases(dims, |b| b).unmoved()
     }
 
     /// Dimensions of extent 1 broadcast to those of `shape`, over new, highest register bits.
-    pub fn broadcast(&self, shape: &[usize]) -> Derived {
+    pub(crate) fn broadcast(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert!(self.dims().iter().zip(&dims).all(|(a, b)| a == b || *a == 0), "{:?} to {shape:?}", self.shape());
         let layout = self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims));
@@ -91,7 +77,7 @@ impl Layout {
     }
 
     /// `shape` is the operand's.
-    pub fn broadcast_source(&self, shape: &[usize]) -> Derived {
+    pub(crate) fn broadcast_source(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert!(self.dims().iter().zip(&dims).all(|(a, b)| a == b || *b == 0), "{shape:?} to {:?}", self.shape());
         let (layout, kept) = self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims)).without_zero_regs();
@@ -99,35 +85,35 @@ impl Layout {
     }
 
     /// Dimension `k` of the result is dimension `perm[k]` of the operand.
-    pub fn permute(&self, perm: &[usize]) -> Derived {
+    pub(crate) fn permute(&self, perm: &[usize]) -> Derived {
         let dims: Vec<u32> = perm.iter().map(|&d| self.dims()[d]).collect();
         assert_eq!(dims.len(), self.rank());
         let index = |b| perm.iter().enumerate().map(|(k, &d)| self.coord(b, d) << shift(&dims, k)).sum();
         self.map_bases(dims.clone(), index).unmoved()
     }
 
-    pub fn permute_source(&self, perm: &[usize]) -> Derived {
+    pub(crate) fn permute_source(&self, perm: &[usize]) -> Derived {
         let mut inverse = vec![0; perm.len()];
         perm.iter().enumerate().for_each(|(k, &d)| inverse[d] = k);
         self.permute(&inverse)
     }
 
-    /// The same flat indices under other padded extents. Check [`reshape_is_linear`] first.
-    pub fn reshape(&self, shape: &[usize]) -> Derived {
+    /// The same flat indices under other padded extents. Inference refuses a reshape that moves padding.
+    pub(crate) fn reshape(&self, shape: &[usize]) -> Derived {
         let dims = dim_bits(shape);
         assert_eq!(dims.iter().sum::<u32>(), self.bits(), "{:?} to {shape:?}", self.shape());
         self.map_bases(dims, |b| b).unmoved()
     }
 
     /// `shape` is the operand's.
-    pub fn reshape_source(&self, shape: &[usize]) -> Derived {
+    pub(crate) fn reshape_source(&self, shape: &[usize]) -> Derived {
         self.reshape(shape)
     }
 
     /// How to reduce along `axis`; in the error case, the layout to convert the operand to first.
     ///
     /// The steps are right for an associative and commutative operation; no element is combined twice.
-    pub fn reduction(&self, axis: usize) -> Result<Reduction, Layout> {
+    pub(crate) fn reduction(&self, axis: usize) -> Result<Reduction, Layout> {
         let order: Vec<usize> = (0..self.rank()).rev().collect();
         let convert_first = || Layout::blocked(&self.shape(), &order, 1, self.warps());
         let axis_mask = ((1u32 << self.dims()[axis]) - 1) << shift(self.dims(), axis);
@@ -189,20 +175,4 @@ impl Across {
 /// Coordinates of a flat index over `from`, as a flat index over `to`; those that `to` has no bits for are dropped.
 pub(super) fn move_dims(flat: u32, from: &[u32], to: &[u32]) -> u32 {
     (0..from.len()).map(|d| (flat >> shift(from, d) & ((1 << from[d].min(to[d])) - 1)) << shift(to, d)).sum()
-}
-
-/// Whether a reshape between these extents, not padded, keeps the flat index over the padded extents of every element,
-/// as [`Layout::reshape`] needs. It is so if they agree from some dimension on and all others but the first are powers
-/// of two.
-pub fn reshape_is_linear(from: &[usize], to: &[usize]) -> bool {
-    let padded = |extents: &[usize], mut linear: usize| {
-        let (mut flat, mut stride) = (0, 1);
-        for &n in extents.iter().rev() {
-            flat += linear % n * stride;
-            linear /= n;
-            stride *= n.next_power_of_two();
-        }
-        flat
-    };
-    (0..from.iter().product()).all(|i| padded(from, i) == padded(to, i))
 }

@@ -45,15 +45,6 @@ pub struct Access {
     pub threads: Vec<u32>,
 }
 
-impl Access {
-    /// A slot's offset in two parts: the thread's part xor the first, plus the second. The first takes few values over
-    /// the slots, so that few addresses are computed; the second fits into the instruction.
-    pub fn xor_add(&self, slot: usize) -> (u32, u32) {
-        let reached = self.threads.iter().fold(0, |bits, b| bits | b);
-        (self.offsets[slot] & reached, self.offsets[slot] & !reached)
-    }
-}
-
 /// A layout as one side of a conversion sees it: without copies.
 struct Side {
     /// The register bits in use, and their bases.

@@ -1,5 +1,3 @@
-use super::layout::Layout;
-
 /// `((x >> shift) & mask) * factor`, one part of a linear function of `x`; the parts are combined by xor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
@@ -43,17 +41,4 @@ fn diagonal(bases: &[u32], distance: i32) -> (u32, Term) {
     let shift = distance.min(0).unsigned_abs();
     let factor = 1 << distance.max(0);
     (from.count_ones(), Term { shift, mask: from >> shift, factor })
-}
-
-impl Layout {
-    /// A thread's flat index, [`Layout::thread_index`], as terms of its number.
-    pub fn thread_expr(&self) -> Vec<Term> {
-        terms(&self.thread_bases())
-    }
-
-    /// The same along one dimension.
-    pub fn thread_coord_expr(&self, dim: usize) -> Vec<Term> {
-        let bases: Vec<u32> = self.thread_bases().iter().map(|&b| self.coord(b, dim)).collect();
-        terms(&bases)
-    }
 }

@@ -27,7 +27,7 @@ pub fn run(f: &mut Func) -> Result<Changed, Missed> {
 }
 
 /// The same, with the rule of the language that is not kept.
-pub fn checked(f: &mut Func) -> Result<Changed, (Code, Missed)> {
+pub(crate) fn checked(f: &mut Func) -> Result<Changed, (Code, Missed)> {
     if f.ctas == 1 {
         return Ok(Changed::No);
     }
@@ -85,7 +85,7 @@ fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
 }
 
 /// Whether a scalar differs between CTAs.
-pub fn depends_on_rank(f: &Func, v: Value) -> bool {
+pub(crate) fn depends_on_rank(f: &Func, v: Value) -> bool {
     let (mut todo, mut seen) = (vec![v], HashSet::new());
     while let Some(v) = todo.pop() {
         if matches!(f.op(v), Op::ClusterCtaRank) && !planted!("cluster-multicast-of-different-tiles") {

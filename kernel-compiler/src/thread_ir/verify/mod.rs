@@ -21,7 +21,7 @@ mod tests;
 
 use super::node::Lowered;
 
-pub use names::verify_cpu;
+pub(crate) use names::verify_cpu;
 
 /// The first rule that a program breaks.
 pub fn verify(lowered: &Lowered) -> Result<(), String> {

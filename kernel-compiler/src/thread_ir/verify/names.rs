@@ -20,7 +20,7 @@ pub fn verify(lowered: &Lowered) -> Checked {
 }
 
 /// The same of a function of the CPU.
-pub fn verify_cpu(body: &[Node]) -> Checked {
+pub(crate) fn verify_cpu(body: &[Node]) -> Checked {
     let given = [Name::Program, Name::ProgramId, Name::Grid, Name::Words, Name::Numbers];
     let mut cx = Names { consts: HashSet::from(given), ..Names::default() };
     cx.scoped(|cx| cx.nodes(body))
