@@ -16,4 +16,5 @@ mod plans;
 mod ptx;
 mod recorded;
 mod rows;
+mod shapes;
 mod words;

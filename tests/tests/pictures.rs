@@ -10,16 +10,16 @@ use svg::node::element::{Line, Rectangle, Text, Title};
 use tilewright_compiler::Stage;
 
 const BACKGROUND: &str = "#ffffff";
-const INK: &str = "#24292f";
-const FAINT: &str = "#d0d7de";
-const FASTER: &str = "#2f81b7";
-const SLOWER: &str = "#c4622d";
+pub const INK: &str = "#24292f";
+pub const FAINT: &str = "#d0d7de";
+pub const FASTER: &str = "#2f81b7";
+pub const SLOWER: &str = "#c4622d";
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-fn page(width: u32, height: u32, title: &str) -> Document {
+pub fn page(width: u32, height: u32, title: &str) -> Document {
     Document::new()
         .set("viewBox", (0, 0, width, height))
         .set("width", width)
@@ -30,16 +30,16 @@ fn page(width: u32, height: u32, title: &str) -> Document {
         .add(Rectangle::new().set("width", width).set("height", height).set("fill", BACKGROUND))
 }
 
-fn text(at: (u32, u32), anchor: &str, said: &str) -> Text {
+pub fn text(at: (u32, u32), anchor: &str, said: &str) -> Text {
     Text::new(said).set("x", at.0).set("y", at.1).set("text-anchor", anchor).set("fill", INK)
 }
 
-fn line(from: (u32, u32), to: (u32, u32), color: &str) -> Line {
+pub fn line(from: (u32, u32), to: (u32, u32), color: &str) -> Line {
     Line::new().set("x1", from.0).set("y1", from.1).set("x2", to.0).set("y2", to.1).set("stroke", color)
 }
 
 /// The picture of this name is the recorded one.
-fn picture_is_recorded(name: &str, picture: &Document) {
+pub fn picture_is_recorded(name: &str, picture: &Document) {
     is_recorded(&root().join("docs/pictures").join(name), &format!("{picture}\n"));
 }
 

@@ -61,7 +61,7 @@ impl Cost {
     }
 }
 
-/// What a model knows a kernel with a configuration by, and how it loads the operands of products.
+/// What a model knows a kernel with a configuration by, and how it loads the operands of products, or rows.
 pub(crate) fn key(kernel: &str, config: &str, loads: Option<Loads>) -> String {
     let loads = match loads {
         Some(Loads::Vectors) => " by vectors",
@@ -91,9 +91,14 @@ impl Moved {
 }
 
 impl Work {
-    /// How the operands of a product are loaded.
+    /// How the operands of a product, or rows, are loaded.
     pub fn loads(&self) -> Option<Loads> {
-        if let Work::Gemm(_, _, loads) = self { Some(*loads) } else { None }
+        match self {
+            Work::Gemm(_, _, loads) => Some(*loads),
+            Work::Rows(work) if work.vectors => Some(Loads::Vectors),
+            Work::Rows(_) => Some(Loads::Elements),
+            _ => None,
+        }
     }
 
     fn micros(&self, model: &DeviceModel, num_sms: usize) -> f32 {

@@ -43,7 +43,14 @@ pub(super) fn of(device: &Device, base: &DeviceModel) -> DeviceModel {
     scale(&mut g.f32, clock * fma, clock);
     scale(&mut g.gemv, clock * fma, clock);
     let r = &mut m.rows;
-    let times = [&mut r.program, &mut r.latency, &mut r.element, &mut r.element_unaligned, &mut r.element_of_thread];
+    let times = [
+        &mut r.program,
+        &mut r.start,
+        &mut r.latency,
+        &mut r.element,
+        &mut r.element_unaligned,
+        &mut r.element_of_thread,
+    ];
     times.into_iter().chain([&mut r.exchange]).for_each(|time| *time /= clock);
     let a = &mut m.attention;
     a.rate.iter_mut().for_each(|rate| *rate *= clock);

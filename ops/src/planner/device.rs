@@ -120,6 +120,8 @@ pub(crate) struct AttentionModel {
 pub(crate) struct RowsModel {
     /// Of a program, once.
     pub program: f32,
+    /// Between the starts of two programs on a multiprocessor, however many it has room for.
+    pub start: f32,
     /// Of a tile: loads and reductions.
     pub latency: f32,
     /// Of an element on a multiprocessor.

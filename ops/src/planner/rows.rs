@@ -1,7 +1,7 @@
 //! The predicted time of a kernel that goes over rows, such as a softmax.
 //!
 //! Terms: a launch, the tiles of the busiest multiprocessor, each with the elements of its padded tile and a latency,
-//! and bytes from and to device memory, which bound the whole.
+//! but no less than its programs take to start, and bytes from and to device memory, which bound the whole.
 
 use super::device::DeviceModel;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &RowsWork) -> f
     let shared = (work.tile as f32 * element + reduced / SCHEDULERS) * at_once as f32;
     let slower = if work.vectors { 1.0 } else { c.element_unaligned / c.element };
     let alone = c.latency + reduced + work.tile as f32 / work.threads as f32 * c.element_of_thread * slower;
-    let busy = rounds * (c.program + work.tiles as f32 * shared.max(alone));
+    let busy = (rounds * (c.program + work.tiles as f32 * shared.max(alone))).max(on_sm as f32 * c.start);
     let memory = work.bytes as f32 * (1.0 + c.again * (work.readings - 1) as f32) / c.memory;
     c.launch + (busy.powi(4) + memory.powi(4)).powf(0.25)
 }
