@@ -102,7 +102,8 @@ impl<'a, L: Executor> Target<'a, L> {
                 let loads = if variant.maps.is_empty() { variant.width.into() } else { Loads::Tma };
                 let resources = resources.as_ref().and_then(|all| Some((all.get(variant.entry)?, sm)));
                 let factor = self.model.of_configuration(&cost::key(kernel.name, config.id, Some(loads)));
-                Some(Offer { config, loads, tile: Tile::of(config, resources), factor })
+                let (stream_k, grid) = (stream_k::is_stream_k(config), stream_k::is_grid(config));
+                Some(Offer { config, stream_k, grid, loads, tile: Tile::of(config, resources), factor })
             };
             kernel.configs.iter().filter_map(offer).collect()
         };
@@ -138,8 +139,8 @@ impl<'a, L: Executor> Target<'a, L> {
         }
         let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store, width };
         let offers = self.offers(plan.kernel, tma);
-        let predicted = offers.iter().filter(|o| is_of_scheduler(o.config, work.stream_k)).map(|o| {
-            let work = GemmWork { grid: work.grid || stream_k::is_grid(o.config), ..*work };
+        let predicted = offers.iter().filter(|o| o.stream_k == work.stream_k).map(|o| {
+            let work = GemmWork { grid: work.grid || o.grid, ..*work };
             let cost = Cost { moved, kernel: Work::Gemm(o.tile, work, o.loads), configuration: o.factor };
             Candidate::of_cost(MatmulPlan { config: Some(o.config), ..plan }, cost, &self.model, self.num_sms)
         });

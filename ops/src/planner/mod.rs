@@ -89,9 +89,9 @@ pub(crate) fn decide<P: Plan>(
     if let Some(plan) = State::of(rt).decided.get::<P>(&key) {
         return Ok((plan, None));
     }
-    let mut candidates = candidates();
-    candidates.sort_by(|a, b| a.micros.total_cmp(&b.micros));
-    let predicted = candidates.first().ok_or_else(|| unsupported(rt, question))?;
+    let candidates = candidates();
+    let predicted = candidates.iter().min_by(|a, b| a.micros.total_cmp(&b.micros)).copied();
+    let predicted = predicted.ok_or_else(|| unsupported(rt, question))?;
     let file = question.file();
     let of_id = |id: &str| candidates.iter().find(|c| c.plan.to_string() == id).map(|c| c.plan);
     let known = || private::known(rt, &file);
@@ -114,7 +114,9 @@ pub(crate) fn decide<P: Plan>(
         let forced = rt.autotune() == Autotune::Force;
         let (most, within) = if forced { FORCED } else { MEASURED };
         let near = |c: &&Candidate<P>| c.micros <= predicted.micros * within;
-        let mut best: Vec<P> = candidates.iter().take(most).filter(near).map(|c| c.plan).collect();
+        let mut order: Vec<&Candidate<P>> = candidates.iter().filter(near).collect();
+        order.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+        let mut best: Vec<P> = order.iter().take(most).map(|c| c.plan).collect();
         best.extend(alike().map(|(plan, _)| plan).filter(|plan| !best.contains(plan)));
         match measure_plans(rt, stream, &file, &best, outputs, &mut run) {
             Ok(found) => {

@@ -10,6 +10,9 @@ use tilewright_core::{ConfigDesc, KernelDesc};
 #[derive(Clone, Copy)]
 pub(crate) struct Offer {
     pub config: &'static ConfigDesc,
+    /// Its scheduler: stream-K, or one program for each tile.
+    pub stream_k: bool,
+    pub grid: bool,
     pub loads: Loads,
     pub tile: Tile,
     /// How much longer it takes beyond its launch than the terms of the model say.

@@ -5,7 +5,7 @@ use tilewright::Runtime;
 use tilewright::tile_kernel;
 use tilewright_core::{Element, bf16, f16};
 use tilewright_language_tests::matrix::{Matrix, near, values};
-use tilewright_language_tests::run::{seeds, with};
+use tilewright_language_tests::run::{backends, seeds, with};
 use tilewright_language_tests::{view, view_mut};
 
 /// `max(x·a, 0) b` in `BK` of depth at a time, `a` or `b` lying across.
@@ -70,6 +70,32 @@ fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize, con
     }
     let rows = i + arange(BM);
     store(squares, program_id(1) * c.dim(0) + rows, sums).mask(rows < c.dim(0));
+    c.store([i, j], acc.to::<f16>());
+}
+
+/// `a w`, of weights of 4 bits, two in a byte: neighbors along the depth, of which a byte's low half is the first.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [32], BK = [32], TB = [0, 1], warps = [8], arch = [90]),
+    tune(BM = [32], BN = [32], BK = [32], TB = [0, 1], warps = [4], arch = [80]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = all,
+)]
+fn halves_of_bytes<const BM: usize, const BN: usize, const BK: usize, const TB: usize>(
+    a: View<f16, 2>,
+    w: View<u8, 2>,
+    scale: &[f32],
+    mut c: ViewMut<f16, 2>,
+) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for at in (0..a.dim(1)).step_by(BK) {
+        let l = a.tile([i, at], [BM, BK]);
+        let bytes = if TB == 1 { w.tile([j, at / 2], [BN, BK / 2]) } else { w.tile([at / 2, j], [BK / 2, BN]) };
+        let both = join(bytes & 15, bytes >> 4).to::<f32>() - 8.0;
+        let r = if TB == 1 { trans(both.reshape([BN, BK])) } else { both.permute([0, 2, 1]).reshape([BK, BN]) };
+        acc = dot(l, (r * load(scale, j + arange(BN)).expand(0)).to::<f16>(), acc);
+    }
     c.store([i, j], acc.to::<f16>());
 }
 
@@ -258,6 +284,32 @@ fn right_operands() {
                 let found = run(rt);
                 near(&format!("{} {m} {n} {k}", config.id), &found.0, &wanted.0);
                 near(&format!("squares {} {m} {n} {k}", config.id), &found.1, &wanted.1);
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_of_4_bits() {
+    for config in halves_of_bytes::DESCS[0].configs {
+        for [m, n, k] in [[64, 128, 128], [136, 80, 208]] {
+            let transposed = config.consts.contains(&("TB", 1));
+            let w_dims = if transposed { [n, k / 2] } else { [k / 2, n] };
+            let a = Matrix::new([m, k], k, 1, f16::from_f32);
+            let w = Matrix::new(w_dims, w_dims[1], 2, |x| (x * 100.0) as i8 as u8);
+            let scale = values(n, 5, |x| x / 64.0);
+            let weight = |l: usize, j: usize| {
+                let byte = w.data[if transposed { j * (k / 2) + l / 2 } else { l / 2 * n + j }];
+                f16::from_f32((f32::from(byte >> (4 * (l % 2)) & 15) - 8.0) * scale[j]).to_f32()
+            };
+            let sum = |i: usize, j: usize| (0..k).map(|l| a.data[i * k + l].to_f32() * weight(l, j)).sum::<f32>();
+            let wanted: Vec<f32> = (0..m * n).map(|e| sum(e / n, e % n)).collect();
+            for rt in &backends() {
+                let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+                let call = halves_of_bytes(view!(a), view!(w), &scale[..], view_mut!(c));
+                rt.launch_with(rt.stream(), call, &with(config.id))
+                    .unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id));
+                near(&format!("{} {m} {n} {k} on {}", config.id, rt.name()), &as_f32(c.data), &wanted);
             }
         }
     }
