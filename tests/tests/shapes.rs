@@ -15,10 +15,10 @@ const COLUMNS: u32 = 2;
 /// The axis of ratios goes from a quarter to 8 times as fast. Points beyond lie on its ends.
 const DOUBLINGS: (i32, i32) = (-2, 3);
 
-/// The shapes of a row: size, and the ratios before and after.
+/// The shapes of a row: size, and the ratios without tuning and after a tuned call, where there was one.
 #[derive(Default)]
 struct Row {
-    shapes: Vec<(f64, [f64; 2])>,
+    shapes: Vec<(f64, [Option<f64>; 2])>,
 }
 
 /// By the names of rows, in the order of the file.
@@ -28,13 +28,14 @@ fn rows() -> Vec<(String, Row)> {
     let mut order = vec![];
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     for l in text.lines().skip(1) {
-        let [name, _, size, before, after] = l.split(';').collect::<Vec<_>>()[..] else { panic!("five fields: {l}") };
+        let [name, _, size, untuned, tuned] = l.split(';').collect::<Vec<_>>()[..] else { panic!("five fields: {l}") };
         let number = |s: &str| s.parse::<f64>().unwrap_or_else(|e| panic!("{l}: {e}"));
+        let ratios = [untuned, tuned].map(|s| if s.is_empty() { None } else { Some(number(s)) });
         if !rows.contains_key(name) {
             order.push(name.to_string());
         }
         let row = rows.entry(name.into()).or_default();
-        row.shapes.push((number(size), [number(before), number(after)]));
+        row.shapes.push((number(size), ratios));
     }
     order.into_iter().map(|name| (name.clone(), rows.remove(&name).expect("a row"))).collect()
 }
@@ -69,9 +70,9 @@ fn panel(picture: Document, (left, top): (u32, u32), name: &str, row: &Row) -> D
         }
         picture = picture.add(line((at, top + PANEL.1), (at, top + PANEL.1 + 3), INK));
     }
-    let of = |which: usize| row.shapes.iter().map(move |(size, ratios)| (size.log10(), ratios[which]));
+    let of = |which: usize| row.shapes.iter().filter_map(move |(size, ratios)| Some((size.log10(), ratios[which]?)));
     let placed = |which: usize| of(which).map(|(size, ratio)| (x(size), y(ratio)));
-    picture.add(dots(placed(0), SLOWER)).add(dots(placed(1), FASTER))
+    picture.add(dots(placed(0), FASTER)).add(dots(placed(1), SLOWER))
 }
 
 #[test]
@@ -82,9 +83,9 @@ fn picture_of_the_shapes() {
     let height = 30 + (rows.len() as u32).div_ceil(COLUMNS) * step.1;
     let mut picture =
         page(COLUMNS * step.0 + 10, height, "Time of the peer divided by ours, for shapes drawn at random");
-    let said = "time of the peer divided by ours, untuned, over operations, or bytes of softmax (H100):";
+    let said = "time of the peer divided by ours, over operations, or bytes of softmax (H100):";
     picture = picture.add(text((10, 20), "start", said).set("font-size", 12));
-    for (at, word, color) in [(500, "before", SLOWER), (556, "after", FASTER)] {
+    for (at, word, color) in [(470, "untuned", FASTER), (530, "tuned", SLOWER)] {
         picture = picture.add(text((at, 20), "start", word).set("font-size", 12).set("fill", color));
     }
     for (i, (name, row)) in (0..).zip(&rows) {

@@ -2,9 +2,9 @@
 //! of the language on the CPU and the emulated SM. Each defect must be caught.
 //!
 //! The tests are compiled in a crate of their own with the feature `mutants` of the compiler and of `kernel-core`. For
-//! the defects of the compiler each of their files is a test binary: only files with kernels whose code a defect changes
-//! are compiled, and in these only such kernels have code. A test that asks for another one says nothing. Defects of the
-//! device library are chosen as the tests run, all of which are compiled once.
+//! the defects of the compiler each of their files is a test binary: only files with kernels whose code a defect
+//! changes are compiled, and in these only such kernels have code. A test that asks for another one says nothing.
+//! Defects of the device library are chosen as the tests run, all of which are compiled once.
 
 mod defects;
 mod device_library;

@@ -5,8 +5,8 @@
 //! for each program, partial sums of programs that share keys, and bytes from and to device memory, which bound the
 //! whole.
 
-use super::cost::bounded_by;
 use super::device::DeviceModel;
+use super::overlap::overlapped;
 use serde::{Deserialize, Serialize};
 
 /// What a launch computes.
@@ -93,5 +93,5 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &AttentionWork)
         rounds * (steps as f32 * step(at_once) + c.block[path]) + filled * c.fill[path]
     };
     let memory = work.bytes as f32 / c.memory;
-    model.launch + bounded_by(time, memory)
+    model.launch + overlapped(time, memory)
 }

@@ -72,12 +72,6 @@ pub(crate) fn key(kernel: &str, config: &str, loads: Option<Loads>) -> String {
     format!("{kernel} {config}{loads}")
 }
 
-/// The time of work that two units share: a little more than the longer one takes, where both take as long.
-pub(super) fn bounded_by(a: f32, b: f32) -> f32 {
-    // The fourth root of the sum of fourth powers.
-    (a.powi(4) + b.powi(4)).sqrt().sqrt()
-}
-
 impl Moved {
     /// Bytes of scratch memory that these launches fill.
     pub fn scratch(&self) -> u64 {

@@ -8,8 +8,8 @@
 //! - partial sums of programs that share a tile,
 //! - bytes from and to device memory, which bound the whole.
 
-use super::cost::bounded_by;
 use super::device::{DeviceModel, Math};
+use super::overlap::overlapped;
 use super::shape::GemmShape;
 use crate::resources::Resources;
 use serde::{Deserialize, Serialize};
@@ -232,7 +232,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     let results = m.saturating_mul(n).saturating_mul(work.batch) as f32;
     let memory = (area * work.bytes[0] as f32 + results * work.bytes[1] as f32) / model.memory;
     let cluster = if t.ctas > 1 { model.cluster } else { 0.0 };
-    model.launch + cluster + bounded_by(busy, memory)
+    model.launch + cluster + overlapped(busy, memory)
 }
 
 /// Bytes of a sector of the L2 cache.

@@ -14,6 +14,7 @@ pub(crate) mod fit;
 pub(crate) mod gemm;
 mod models;
 pub(crate) mod offers;
+mod overlap;
 pub(crate) mod rows;
 pub(crate) mod shape;
 pub(crate) mod state;

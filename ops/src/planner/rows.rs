@@ -3,8 +3,8 @@
 //! Terms: a launch, the tiles of the busiest multiprocessor, each with the elements of its padded tile and a latency,
 //! but no less than its programs take to start, and bytes from and to device memory, which bound the whole.
 
-use super::cost::bounded_by;
 use super::device::DeviceModel;
+use super::overlap::overlapped;
 use serde::{Deserialize, Serialize};
 
 /// What a launch over rows does.
@@ -48,5 +48,5 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &RowsWork) -> f
     let alone = c.latency + reduced + work.tile as f32 / work.threads as f32 * c.element_of_thread * slower;
     let busy = (rounds * (c.program + work.tiles as f32 * shared.max(alone))).max(on_sm as f32 * c.start);
     let memory = work.bytes as f32 * (1.0 + c.again * (work.readings - 1) as f32) / c.memory;
-    c.launch + bounded_by(busy, memory)
+    c.launch + overlapped(busy, memory)
 }

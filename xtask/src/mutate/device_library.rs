@@ -1,5 +1,5 @@
-//! Defects of the device library. All tests of the language are compiled once, as they are, and run for each defect until
-//! one of them fails. A process has one defect, and processes run side by side.
+//! Defects of the device library. All tests of the language are compiled once, as they are, and run for each defect
+//! until one of them fails. A process has one defect, and processes run side by side.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
