@@ -40,7 +40,7 @@ fn rows() -> Vec<(String, Row)> {
     order.into_iter().map(|name| (name.clone(), rows.remove(&name).expect("a row"))).collect()
 }
 
-/// Dots as the ends of lines without length: a fifth of the text of circles.
+/// Each dot is a line without length and with round caps, a fifth of the bytes of a circle.
 fn dots(points: impl Iterator<Item = (u32, u32)>, color: &str) -> Path {
     let d: String = points.map(|(x, y)| format!("M{x} {y}h0")).collect();
     let path = Path::new().set("d", d).set("stroke", color).set("stroke-width", 3).set("stroke-opacity", 0.55);
@@ -85,7 +85,7 @@ fn picture_of_the_shapes() {
         page(COLUMNS * step.0 + 10, height, "Time of the peer divided by ours, for shapes drawn at random");
     let said = "time of the peer divided by ours, over operations, or bytes of softmax (H100):";
     picture = picture.add(text((10, 20), "start", said).set("font-size", 12));
-    for (at, word, color) in [(470, "untuned", FASTER), (530, "tuned", SLOWER)] {
+    for (at, word, color) in [(496, "untuned", FASTER), (556, "tuned", SLOWER)] {
         picture = picture.add(text((at, 20), "start", word).set("font-size", 12).set("fill", color));
     }
     for (i, (name, row)) in (0..).zip(&rows) {

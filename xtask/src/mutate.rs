@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::command;
 use defects::{Defect, SURVIVES};
 
-/// The longest that the tests of a file may run: some defects make kernels that never end.
+/// The least time after which tests are ended: some defects make kernels that never end.
 const LIMIT: Duration = Duration::from_secs(300);
 /// Modules whose tests are of the emulated SM, or read what a process of their own prints: they say nothing of the
 /// compiler.
@@ -80,6 +80,14 @@ struct Module {
     name: String,
     /// Its files, as modules of the tests of the language.
     files: Vec<String>,
+}
+
+/// Tests to run.
+struct Run<'a> {
+    binary: &'a Path,
+    args: Vec<String>,
+    /// All kernels have code. Of other binaries a test that asks for a kernel without code says nothing.
+    has_all_code: bool,
 }
 
 struct Mutants {
@@ -281,12 +289,12 @@ impl Mutants {
         Ok(Ok(self.folder.join(path.context("cargo names no test binary")?)))
     }
 
-    /// Runs a test binary until a test fails for another reason than that a kernel has no code.
-    fn test(&self, binary: &Path, args: &[&str], plant: Option<&str>) -> Result<Option<String>> {
+    /// Runs a test binary until a test fails, but no longer than `limit`.
+    fn test(&self, run: &Run<'_>, plant: Option<&str>, limit: Duration) -> Result<Option<String>> {
         let log = self.target.join(format!("{}.log", plant.unwrap_or("mutant")));
         let file = File::create(&log)?;
-        let mut c = Command::new(binary);
-        c.args(["--test-threads", "1", "--nocapture"]).args(args).env_remove("TILE_PLANT");
+        let mut c = Command::new(run.binary);
+        c.args(["--test-threads", "1", "--nocapture"]).args(&run.args).env_remove("TILE_PLANT");
         c.envs(plant.map(|name| ("TILE_PLANT", name)));
         // In one file the name of a test, what it prints and its result are in order.
         let mut child = c
@@ -295,19 +303,23 @@ impl Mutants {
             .stdout(file.try_clone()?)
             .stderr(file)
             .spawn()
-            .with_context(|| format!("cannot run {}", binary.display()))?;
+            .with_context(|| format!("cannot run {}", run.binary.display()))?;
         let start = Instant::now();
         loop {
             let ended = child.try_wait()?;
             let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-            let failed = failure(&text, ended.is_some_and(|s| s.code().is_none()));
-            let endless = start.elapsed() > LIMIT;
+            let crashed = ended.is_some_and(|s| s.code().is_none());
+            let failed = failure(&text, crashed, run.has_all_code).or_else(|| {
+                let status = ended.filter(|s| run.has_all_code && !s.success())?;
+                Some(format!("the tests end with {status}"))
+            });
+            let endless = start.elapsed() > limit;
             if failed.is_some() || endless || ended.is_some() {
                 if ended.is_none() {
                     child.kill()?;
                     child.wait()?;
                 }
-                return Ok(failed.or(endless.then(|| format!("no end after {} s", LIMIT.as_secs()))));
+                return Ok(failed.or(endless.then(|| format!("no end after {} s", limit.as_secs()))));
             }
             thread::sleep(Duration::from_millis(100));
         }
@@ -322,7 +334,8 @@ impl Mutants {
             {
                 Err(why) => refused = refused.or(Some(format!("{module}: {why}"))),
                 Ok(binary) => {
-                    if let Some(how) = self.test(&binary, &[], None)? {
+                    let run = Run { binary: &binary, args: vec![], has_all_code: false };
+                    if let Some(how) = self.test(&run, None, LIMIT)? {
                         return Ok(Outcome::Behavior(how));
                     }
                 }
@@ -358,7 +371,8 @@ impl Mutants {
 }
 
 /// The first test that fails in a log, and the first line of why. `crashed`: the process was ended by a signal.
-fn failure(log: &str, crashed: bool) -> Option<String> {
+/// `has_all_code`: as in [`Run`].
+fn failure(log: &str, crashed: bool, has_all_code: bool) -> Option<String> {
     let mut tests = log.split("\ntest ").skip(1).peekable();
     while let Some(test) = tests.next() {
         let Some((name, rest)) = test.split_once(" ... ") else { continue };
@@ -367,7 +381,7 @@ fn failure(log: &str, crashed: bool) -> Option<String> {
         let result = rest.split("\n\ntest result").next().unwrap_or(rest).trim_end();
         let result = result.split("\n\nfailures:").next().unwrap_or(result).trim_end();
         let failed = result.ends_with("FAILED") || last && crashed;
-        if failed && !WITHOUT_CODE.iter().any(|w| rest.contains(w)) {
+        if failed && (has_all_code || !WITHOUT_CODE.iter().any(|w| rest.contains(w))) {
             let said = rest.lines().skip_while(|l| !l.contains("panicked at")).nth(1);
             let why: String = said.unwrap_or("it does not end").trim().chars().take(170).collect();
             return Some(format!("{name}: {why}"));
@@ -383,9 +397,13 @@ mod tests {
     #[test]
     fn tests_that_fail_are_found_unless_a_kernel_has_no_code() {
         let log = "\nrunning 3 tests\ntest a::b ... ok\ntest a::c ... \nthread 'a::c' panicked at x.rs:1:2:\nthe crate was checked and not compiled\nFAILED\n";
-        assert_eq!(failure(log, false), None);
+        assert_eq!(failure(log, false, false), None);
+        assert_eq!(failure(log, false, true).as_deref(), Some("a::c: the crate was checked and not compiled"));
         let more = "test a::d ... \nthread 'a::d' panicked at x.rs:1:2:\nelement 3 is 1, not 2\nnote: run\nFAILED\n\nfailures:\n\nfailures:\n    a::d\n";
-        assert_eq!(failure(&format!("{log}{more}"), false).as_deref(), Some("a::d: element 3 is 1, not 2"));
-        assert_eq!(failure("\ntest a::b ... ok\ntest a::c ... ", true).as_deref(), Some("a::c: it does not end"));
+        assert_eq!(failure(&format!("{log}{more}"), false, false).as_deref(), Some("a::d: element 3 is 1, not 2"));
+        assert_eq!(
+            failure("\ntest a::b ... ok\ntest a::c ... ", true, false).as_deref(),
+            Some("a::c: it does not end")
+        );
     }
 }

@@ -91,8 +91,8 @@ const LONG: [Step; 10] = [
     Step { name: "browser", what: "the pages of benchmarks in a Chromium", run: long::browser },
 ];
 
-/// The packages below the operations. Messages of the compiler are checked in the process of its tests: those that take
-/// rustc are left to the tests of the workspace.
+/// The packages below the operations. Messages of the compiler are checked in the process of its tests. Tests that run
+/// rustc are left to those of the workspace.
 fn language() -> Run {
     let packages = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
     let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
