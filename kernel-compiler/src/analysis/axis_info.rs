@@ -16,7 +16,7 @@ pub(crate) const WORD_BYTES: usize = Width::Words.bytes();
 /// A value is `rem` modulo `modulus`, a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congruence {
-    /// A power of two; 1 where nothing is known, and 2^62 where the value is.
+    /// A power of two: 1 if nothing is known, 2^62 if the value is known.
     pub modulus: u64,
     /// The remainder, below the modulus.
     pub rem: u64,

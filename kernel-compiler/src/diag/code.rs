@@ -78,7 +78,7 @@ codes! {
     NoHeap = 211,
 
     // Names
-    /// A name is no parameter, local or constant in reach.
+    /// A name is no parameter, local or constant in scope.
     UnknownName = 301,
     /// A function is neither an operation nor a helper.
     UnknownOperation = 302,
@@ -86,11 +86,11 @@ codes! {
     OperationPrefix = 303,
     /// A value has no such field.
     UnknownField = 304,
-    /// A type is no element type, type parameter, enum or struct in reach.
+    /// A type is no element type, type parameter, enum or struct in scope.
     UnknownType = 305,
     /// A type has no such constant or variant.
     UnknownConstant = 306,
-    /// A macro is none of the three of the language.
+    /// A macro is none of `static_assert!`, `device_assert!` and `device_print!`.
     UnknownMacro = 307,
     /// An operation has no such option.
     UnknownOption = 308,

@@ -110,9 +110,9 @@ functions! {
         Ceil "ceil" Floats Same;
         /// The whole number next to `x` towards 0.
         Trunc "trunc" Floats Same;
-        /// The nearest whole number; of two the even one.
+        /// The nearest whole number; ties go to the even one.
         Rint "rint" Floats Same;
-        /// The nearest whole number; of two the one away from 0.
+        /// The nearest whole number; ties go away from 0.
         Round "round" Floats Same;
         /// The square root.
         Sqrt "sqrt" Floats Same;

@@ -51,7 +51,8 @@ pub enum Op {
     Unary(Unary, Value),
     /// A function of two values of one shape, on each pair of elements.
     Binary(Binary, Value, Value),
-    /// `a * b + c` with one rounding, of three floats of the type of the result.
+    /// `a * b + c` of three floats of the type of the result: one rounding in f32 and f64. Floats of 16 bits are
+    /// rounded to f32 first.
     Fma(Value, Value, Value),
     /// The second operand where the first one, a `bool`, is true, else the third.
     Select(Value, Value, Value),

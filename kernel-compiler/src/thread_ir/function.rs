@@ -24,7 +24,7 @@ pub enum Effect {
     SharedUpdate,
     /// A copy from global to shared memory by `cp.async`, which the thread waits for later.
     CopyAhead,
-    /// A wait for such copies of this thread.
+    /// A wait for `cp.async` copies of this thread.
     CopyWait,
     /// An instruction that all lanes of a warp execute together.
     Warp,
@@ -40,13 +40,13 @@ pub enum Effect {
     MbarrierWait,
     /// Tensor cores begin products that the thread waits for later.
     Wgmma,
-    /// A wait for such products.
+    /// A wait for `wgmma` products.
     WgmmaWait,
     /// A copy of a box from global to shared memory, which completes at an mbarrier.
     TmaLoad,
     /// A copy of a box from shared to global memory, which the thread waits for later.
     TmaStore,
-    /// A wait for such copies to global memory.
+    /// A wait for TMA copies to global memory.
     TmaWait,
     /// An order between accesses of the thread and asynchronous copies or tensor cores.
     Fence,
@@ -312,7 +312,7 @@ pub enum Function {
     Unary(Unary),
     /// An elementwise function of two values, in `tilewright_core::scalar`, as are the ones below.
     Binary(Binary),
-    /// `a * b + c` with one rounding.
+    /// `a * b + c`: one rounding in f32 and f64. Floats of 16 bits are rounded to f32 first.
     Fma,
     /// One of two values by a `bool`.
     Select,

@@ -74,8 +74,8 @@ impl Infer<'_> {
         }
     }
 
-    /// A number that an unsigned scalar is never below, unless arithmetic on it wraps. `depth` operations are looked
-    /// at, one behind the other.
+    /// A number that an unsigned scalar is never below, unless arithmetic on it wraps: a step that wraps to 0 is not
+    /// tested. `depth` operations are looked at, one behind the other.
     fn least(&self, v: Value, depth: usize) -> i128 {
         let Some(depth) = depth.checked_sub(1) else { return 0 };
         let least = |v: Value| self.least(v, depth);
@@ -87,7 +87,8 @@ impl Infer<'_> {
             Op::Cast(x) if self.ty(x).dtype.is_int() && self.ty(x).dtype.size() <= self.ty(v).dtype.size() => {
                 match (self.ty(x).dtype.is_signed(), op(x)) {
                     (false, _) => least(x),
-                    // A number below 0 is a large one. A constant bounds `max` whatever the other number is.
+                    // A negative number becomes a large one, and -1 + 1 is 0: a constant operand of `max` alone is a
+                    // bound.
                     (true, &Op::Int(n)) => n.max(0),
                     (true, &Op::Binary(Binary::Max, a, b)) => [a, b]
                         .into_iter()

@@ -5,9 +5,9 @@ use std::fmt;
 /// A place in a text; both count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The number of the line.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// The number of the character in the line.
+    /// The number of the character in the line, from 1.
     pub column: usize,
 }
 

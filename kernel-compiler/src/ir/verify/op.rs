@@ -26,6 +26,12 @@ fn takes_atomic(op: Atomic, d: DType) -> bool {
 }
 
 impl Verifier<'_> {
+    /// The result of an operation has the rank of its operand.
+    fn same_rank(&self, operand: Value, result: &Type) -> Result<(), String> {
+        let of = self.ty(operand);
+        check(of.shape.len() == result.shape.len(), || format!("{result} has another rank than {of}"))
+    }
+
     pub(super) fn op(&mut self, v: Value) -> Result<(), String> {
         let f = self.f;
         let (op, ty) = (f.op(v), f.ty(v).clone());
@@ -133,7 +139,8 @@ impl Verifier<'_> {
             }
             Op::Slice { value, axis, start } => {
                 let mut shape = f.shape(*value).to_vec();
-                check(*axis < shape.len().min(ty.shape.len()), || format!("no axis {axis}"))?;
+                check(*axis < shape.len(), || format!("no axis {axis}"))?;
+                self.same_rank(*value, &ty)?;
                 let extent = std::mem::replace(&mut shape[*axis], ty.shape[*axis]);
                 check(shape == ty.shape && self.ty(*value).dtype == ty.dtype, || {
                     format!("{} is no part of {}", ty, self.ty(*value))
@@ -146,7 +153,8 @@ impl Verifier<'_> {
             Op::Sort { values, axis, .. } => {
                 self.together(values)?;
                 let mut kept = self.ty(values[0]).clone();
-                check(*axis < kept.shape.len().min(ty.shape.len()), || format!("no axis {axis}"))?;
+                check(*axis < kept.shape.len(), || format!("no axis {axis}"))?;
+                self.same_rank(values[0], &ty)?;
                 let all = std::mem::replace(&mut kept.shape[*axis], ty.shape[*axis]);
                 check(kept == ty, || format!("{} are sorted to {ty}", self.ty(values[0])))?;
                 let powers = all.is_power_of_two() && ty.shape[*axis].is_power_of_two();
@@ -157,7 +165,8 @@ impl Verifier<'_> {
             }
             Op::Gather { value, index, axis } => {
                 let mut shape = f.shape(*value).to_vec();
-                check(*axis < shape.len().min(ty.shape.len()), || format!("no axis {axis}"))?;
+                check(*axis < shape.len(), || format!("no axis {axis}"))?;
+                self.same_rank(*value, &ty)?;
                 let of = self.ty(*index);
                 check(of.dtype.is_int() && of.shape == ty.shape, || format!("indices of type {of} for {ty}"))?;
                 shape[*axis] = ty.shape[*axis];

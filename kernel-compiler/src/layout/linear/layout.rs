@@ -44,8 +44,8 @@ impl Layout {
         Layout::blocked_within_warps(shape, order, vec, warps, |_| false)
     }
 
-    /// The same, whose warps share the elements along a `whole` dimension only where the others have too few: a
-    /// reduction along it exchanges nothing between warps.
+    /// [`Layout::blocked`], but warps take index bits of `whole` dimensions last. If other dimensions have enough bits
+    /// left, a reduction along a `whole` one stays within a warp.
     pub(crate) fn blocked_within_warps(
         shape: &[usize],
         order: &[usize],
