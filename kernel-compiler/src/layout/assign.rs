@@ -1,11 +1,11 @@
 //! Layout assignment: the layout of every tile, i.e. which register of which lane and warp has which element.
 //!
-//! Values that elementwise operations connect have one layout. The memory accesses among them choose it: vectors of 16
-//! bytes along the contiguous dimension, then consecutive lanes, then warps. Warps share the elements of a reduction only
-//! where the tile has nothing else left to share. A reduction of a view, such as a transpose, does not count. Index
-//! arithmetic on `arange` and constants is *cheap*: it has no layout, and is computed in the layout of each use. Shape
-//! operations have no layout of their own either: their result follows from the layout of the operand. Where a use needs
-//! another layout, code generation converts.
+//! Values that elementwise operations connect have one layout. The memory accesses among them choose it: vectors of
+//! 16 bytes along the contiguous dimension, then consecutive lanes, then warps. Warps share the elements of a
+//! reduction only where the tile has nothing else left to share. A reduction of a view, such as a transpose, does
+//! not count. Index arithmetic on `arange` and constants is *cheap*: it has no layout, and is computed in the
+//! layout of each use. Shape operations have no layout of their own either: their result follows from the layout of
+//! the operand. Where a use needs another layout, code generation converts.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::walk;
