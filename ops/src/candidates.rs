@@ -148,7 +148,7 @@ impl<'a, L: Executor> Target<'a, L> {
             true => out.extend(predicted),
             // Of what a GPU has; the emulated SM has some of the instances, and takes the plan if it has one.
             false => {
-                let shortest = predicted.min_by(|a, b| a.micros.total_cmp(&b.micros));
+                let shortest = predicted.min_by(Candidate::by_time);
                 let runs = |v: &VariantDesc| private::runs(self.on.runtime(), v);
                 let here = |c| tma.variant(plan.kernel, c, RESULT, runs).is_some();
                 let mut of_scheduler = plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));

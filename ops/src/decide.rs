@@ -40,7 +40,7 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
 ) -> Result<()> {
     let sorted = |limits| {
         let mut all = candidates(limits);
-        all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+        all.sort_by(Candidate::by_time);
         all.into_iter().map(|c| c.plan)
     };
     let rt = on.runtime();
@@ -103,7 +103,7 @@ fn sample<P: Plan>(
     run: &impl Fn(&P) -> Result<()>,
     samples: &Samples,
 ) -> Result<()> {
-    all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+    all.sort_by(Candidate::by_time);
     let Some(shortest) = all.first().map(|c| c.micros) else { return Ok(()) };
     all.retain(|c| c.micros <= shortest * SAMPLED_WITHIN);
     // The best, and of the others some everywhere.

@@ -79,7 +79,7 @@ pub(super) fn plans(
             // The backend chooses the configuration: one plan for a kernel.
             _ => {
                 let all = worked.map(|(_, work)| candidate(kernel, None, work));
-                Vec::from_iter(all.min_by(|a, b| a.micros.total_cmp(&b.micros)))
+                Vec::from_iter(all.min_by(Candidate::by_time))
             }
         }
     };

@@ -19,7 +19,7 @@ pub struct Prediction {
 
 /// The predictions of all candidates, the shortest time first.
 pub(super) fn predictions(on: &impl Executor, mut all: Vec<Candidate<MatmulPlan>>) -> Vec<Prediction> {
-    all.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+    all.sort_by(Candidate::by_time);
     let time = |micros: f32| Duration::from_nanos((f64::from(micros) * 1e3) as u64);
     let (model, num_sms) = (State::model_of(on.runtime()), on.num_sms());
     let prediction = |c: Candidate<MatmulPlan>| Prediction {

@@ -394,7 +394,8 @@ mod tests {
     fn a_model_is_recovered_from_its_own_times() {
         let start = base();
         let mut truth = start.clone();
-        (truth.copy, truth.copied, truth.rows.latency, truth.rows.memory) = (9.0, 1.2e6, 0.6, 1.3e6);
+        let latency = 4.1 * start.rows.latency;
+        (truth.copy, truth.copied, truth.rows.latency, truth.rows.memory) = (9.0, 1.2e6, latency, 1.3e6);
         let calls = calls(&truth);
         let calls: Vec<&Call> = calls.iter().collect();
         let found = fitted(&start, 132, &calls);

@@ -24,6 +24,7 @@ pub(crate) use decided::Plan;
 use decided::{Key, MAX_SIZES};
 use device::DeviceModel;
 use state::State;
+use std::cmp::Ordering;
 use tilewright_core::ConfigDesc;
 use tilewright_runtime::private::{self, File};
 use tilewright_runtime::tuning::{Autotune, Output, Report, Source};
@@ -49,6 +50,11 @@ impl<P: Plan> Candidate<P> {
     /// Of a plan with this cost.
     pub fn of_cost(plan: P, cost: Cost, model: &DeviceModel, num_sms: usize) -> Self {
         Candidate { plan, cost, micros: cost.micros(model, num_sms) }
+    }
+
+    /// By predicted time, the shortest first.
+    pub fn by_time(&self, other: &Self) -> Ordering {
+        self.micros.total_cmp(&other.micros)
     }
 }
 
@@ -91,8 +97,7 @@ pub(crate) fn decide<P: Plan>(
         return Ok((plan, None));
     }
     let candidates = candidates();
-    let predicted = candidates.iter().min_by(|a, b| a.micros.total_cmp(&b.micros)).copied();
-    let predicted = predicted.ok_or_else(|| unsupported(rt, question))?;
+    let predicted = candidates.iter().copied().min_by(Candidate::by_time).ok_or_else(|| unsupported(rt, question))?;
     let file = question.file();
     let of_id = |id: &str| candidates.iter().find(|c| c.plan.to_string() == id).map(|c| c.plan);
     let known = || private::known(rt, &file);
@@ -116,7 +121,7 @@ pub(crate) fn decide<P: Plan>(
         let (most, within) = if forced { FORCED } else { MEASURED };
         let near = |c: &&Candidate<P>| c.micros <= predicted.micros * within;
         let mut order: Vec<&Candidate<P>> = candidates.iter().filter(near).collect();
-        order.sort_by(|a, b| a.micros.total_cmp(&b.micros));
+        order.sort_by(|a, b| a.by_time(b));
         let mut best: Vec<P> = order.iter().take(most).map(|c| c.plan).collect();
         best.extend(alike().map(|(plan, _)| plan).filter(|plan| !best.contains(plan)));
         match measure_plans(rt, stream, &file, &best, outputs, &mut run) {
@@ -151,7 +156,7 @@ pub(crate) fn predicted<P: Plan>(
     if let Some(plan) = State::of(rt).decided.get::<P>(&key) {
         return Ok(plan);
     }
-    let best = candidates().into_iter().min_by(|a, b| a.micros.total_cmp(&b.micros));
+    let best = candidates().into_iter().min_by(Candidate::by_time);
     let plan = best.ok_or_else(|| unsupported(rt, question))?.plan;
     State::of(rt).decided.insert(key, plan);
     Ok(plan)
