@@ -1,6 +1,5 @@
 //! The picture of all shapes of `capi/bench/shapes.py`: `cargo xtask bless` draws it anew from the recorded ratios.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use svg::Document;
@@ -15,29 +14,25 @@ const COLUMNS: u32 = 2;
 /// The axis of ratios goes from a quarter to 8 times as fast. Points beyond lie on its ends.
 const DOUBLINGS: (i32, i32) = (-2, 3);
 
-/// The shapes of a row: size, and the ratios without tuning and after a tuned call, where there was one.
-#[derive(Default)]
-struct Row {
-    shapes: Vec<(f64, [Option<f64>; 2])>,
-}
+/// A shape: its size, and its ratios without tuning and after a tuned call, where there was one.
+type Shape = (f64, [Option<f64>; 2]);
 
-/// By the names of rows, in the order of the file.
-fn rows() -> Vec<(String, Row)> {
+/// The shapes of each row, in the order of the file.
+fn rows() -> Vec<(String, Vec<Shape>)> {
     let path = root().join("docs/lab/h100-shapes.csv");
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut order = vec![];
-    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    let mut rows: Vec<(String, Vec<Shape>)> = vec![];
     for l in text.lines().skip(1) {
         let [name, _, size, untuned, tuned] = l.split(';').collect::<Vec<_>>()[..] else { panic!("five fields: {l}") };
         let number = |s: &str| s.parse::<f64>().unwrap_or_else(|e| panic!("{l}: {e}"));
         let ratios = [untuned, tuned].map(|s| if s.is_empty() { None } else { Some(number(s)) });
-        if !rows.contains_key(name) {
-            order.push(name.to_string());
+        // The lines of a row follow each other.
+        if rows.last().is_none_or(|(last, _)| last != name) {
+            rows.push((name.into(), vec![]));
         }
-        let row = rows.entry(name.into()).or_default();
-        row.shapes.push((number(size), ratios));
+        rows.last_mut().expect("a row").1.push((number(size), ratios));
     }
-    order.into_iter().map(|name| (name.clone(), rows.remove(&name).expect("a row"))).collect()
+    rows
 }
 
 /// Each dot is a line without length and with round caps, a fifth of the bytes of a circle.
@@ -47,8 +42,8 @@ fn dots(points: impl Iterator<Item = (u32, u32)>, color: &str) -> Path {
     path.set("stroke-linecap", "round").set("fill", "none")
 }
 
-fn panel(picture: Document, (left, top): (u32, u32), name: &str, row: &Row) -> Document {
-    let sizes = || row.shapes.iter().map(|(size, _)| size.log10());
+fn panel(picture: Document, (left, top): (u32, u32), name: &str, shapes: &[Shape]) -> Document {
+    let sizes = || shapes.iter().map(|(size, _)| size.log10());
     let (least, most) = (sizes().fold(f64::INFINITY, f64::min).floor(), sizes().fold(0.0, f64::max).ceil());
     let x = |log: f64| left + ((log - least) / (most - least) * f64::from(PANEL.0)).round() as u32;
     let y = |ratio: f64| {
@@ -70,7 +65,7 @@ fn panel(picture: Document, (left, top): (u32, u32), name: &str, row: &Row) -> D
         }
         picture = picture.add(line((at, top + PANEL.1), (at, top + PANEL.1 + 3), INK));
     }
-    let of = |which: usize| row.shapes.iter().filter_map(move |(size, ratios)| Some((size.log10(), ratios[which]?)));
+    let of = |which: usize| shapes.iter().filter_map(move |(size, ratios)| Some((size.log10(), ratios[which]?)));
     let placed = |which: usize| of(which).map(|(size, ratio)| (x(size), y(ratio)));
     picture.add(dots(placed(0), FASTER)).add(dots(placed(1), SLOWER))
 }
@@ -78,7 +73,7 @@ fn panel(picture: Document, (left, top): (u32, u32), name: &str, row: &Row) -> D
 #[test]
 fn picture_of_the_shapes() {
     let rows = rows();
-    assert!(rows.len() >= 10 && rows.iter().all(|(_, r)| r.shapes.len() > 50), "{} rows", rows.len());
+    assert!(rows.len() >= 10 && rows.iter().all(|(_, r)| r.len() > 50), "{} rows", rows.len());
     let step = (PANEL.0 + MARGIN.0 + 14, PANEL.1 + MARGIN.1 + 8);
     let height = 30 + (rows.len() as u32).div_ceil(COLUMNS) * step.1;
     let mut picture =

@@ -73,7 +73,7 @@ fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize, con
     c.store([i, j], acc.to::<f16>());
 }
 
-/// `a w`, of weights of 4 bits, two in a byte: neighbors along the depth, of which a byte's low half is the first.
+/// `a w`, of weights of 4 bits. A byte has two neighbors along the depth, the first one in its low half.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], warps = [4], arch = [90]),
     tune(BM = [128], BN = [32], BK = [32], TB = [0, 1], warps = [8], arch = [90]),
