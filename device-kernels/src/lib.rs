@@ -5,29 +5,52 @@
 //! `m::k`, with its descriptors.
 #![warn(missing_docs)]
 
+#[cfg(feature = "products")]
 pub mod align_operand;
+#[cfg(feature = "attention")]
 pub mod attention;
+#[cfg(feature = "products")]
 pub mod batched_matmul;
+#[cfg(feature = "elementwise")]
 pub mod color_inversion;
+#[cfg(feature = "convolutions")]
 pub mod convolution_1d;
+#[cfg(feature = "reductions")]
 pub mod count_2d_array_element;
+#[cfg(feature = "reductions")]
 pub mod count_array_element;
+#[cfg(feature = "reductions")]
 pub mod dot_product;
+#[cfg(feature = "elementwise")]
 pub mod gelu;
+#[cfg(feature = "products")]
 pub mod gemm;
+#[cfg(feature = "elementwise")]
 pub mod leaky_relu;
 pub mod library;
+#[cfg(feature = "products")]
 pub mod matmul;
+#[cfg(feature = "products")]
 pub mod matmul_f32;
+#[cfg(feature = "products")]
 pub mod matmul_int8;
+#[cfg(feature = "elementwise")]
 pub mod matrix_copy;
+#[cfg(feature = "elementwise")]
 pub mod matrix_transpose;
+#[cfg(feature = "elementwise")]
 pub mod rainbow_table;
+#[cfg(feature = "reductions")]
 pub mod reduction;
+#[cfg(feature = "elementwise")]
 pub mod relu;
+#[cfg(feature = "elementwise")]
 pub mod reverse_array;
+#[cfg(feature = "softmax")]
 pub mod softmax_1d;
+#[cfg(feature = "softmax")]
 pub mod softmax_rows;
+#[cfg(feature = "elementwise")]
 pub mod vector_add;
 
 // Kernels name the crate `tilewright`, which depends on this one.

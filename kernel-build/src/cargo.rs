@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use tilewright_compiler::front::cfg::Features;
 use tilewright_compiler::remarks::Remark;
 
 use crate::cache::Cache;
@@ -77,7 +78,8 @@ impl Settings {
     fn sources(&self, crate_dir: &Path, dependencies: &[Dependency]) -> io::Result<Sources> {
         let found = self.dirs.iter().map(|d| files::rust_files(&crate_dir.join(d)));
         let found = found.collect::<io::Result<Vec<_>>>()?.concat();
-        Sources::read_with(&found, dependencies::libraries(dependencies)?)
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        Sources::read_with(&found, dependencies::libraries(dependencies)?, Features::of_variables(names))
     }
 
     fn build(&self, sources: &Sources, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {

@@ -16,8 +16,8 @@ pub fn write(crate_dir: &Path, sources: &Sources, out: &Path) -> io::Result<()> 
     let library = ModulePath::of(&src.join("lib.rs")).root;
     let in_library = |path: &Path| ModulePath::of(path).root == library && path != src.join("main.rs");
     let (mut kernels, mut texts) = (String::new(), String::new());
-    for file in sources.files().iter().filter(|f| in_library(&f.path)) {
-        for path in paths(file.source()) {
+    for file in sources.files().iter().filter(|f| f.is_certain && in_library(&f.path)) {
+        for path in paths(file.source(), &sources.features) {
             kernels += &format!("    {path}::DESCS,\n");
         }
         let name = file.path.strip_prefix(crate_dir).unwrap_or(&file.path);

@@ -4,13 +4,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tilewright_compiler::front::source::{KERNEL, LIBRARY};
+use tilewright_compiler::front::cfg::{self, Conditional, Features};
+use tilewright_compiler::front::source::{KERNEL, LIBRARY, ModulePath};
 use tilewright_compiler::{Libraries, Source};
 
 /// A file.
 pub struct SourceFile {
     pub path: PathBuf,
     text: String,
+    /// Whether the crate has the file's module for sure: no `cfg`, or one of features that are on.
+    pub is_certain: bool,
 }
 
 impl SourceFile {
@@ -28,26 +31,34 @@ pub struct Sources {
     files: Vec<SourceFile>,
     /// The libraries of all files, and of dependencies.
     pub libraries: Libraries,
+    /// The features of the package.
+    pub features: Features,
 }
 
 impl Sources {
     #[cfg(test)]
     pub fn read(paths: &[PathBuf]) -> io::Result<Sources> {
-        Sources::read_with(paths, Libraries::default())
+        Sources::read_with(paths, Libraries::default(), Features::default())
     }
 
-    /// Reads files, beside libraries of dependencies.
-    pub fn read_with(paths: &[PathBuf], mut libraries: Libraries) -> io::Result<Sources> {
-        let mut files = Vec::new();
+    /// Reads files of a package with some features, beside libraries of dependencies. A file whose module is behind a
+    /// `cfg` of features that are off has no kernels.
+    pub fn read_with(paths: &[PathBuf], mut libraries: Libraries, features: Features) -> io::Result<Sources> {
+        let (mut files, mut modules) = (Vec::new(), Vec::new());
         for path in paths {
             let text = fs::read_to_string(path).map_err(|e| in_file(path, &e))?;
-            let file = SourceFile { path: path.clone(), text };
+            let file = SourceFile { path: path.clone(), text, is_certain: true };
             libraries.add(file.source());
+            modules.extend(features.conditional_modules(file.source()));
             if file.has(KERNEL) || file.has(LIBRARY) {
                 files.push(file);
             }
         }
-        Ok(Sources { files, libraries })
+        for f in &mut files {
+            f.is_certain = module_exists(&f.path, &modules) == Some(true);
+        }
+        files.retain(|f| module_exists(&f.path, &modules) != Some(false));
+        Ok(Sources { files, libraries, features })
     }
 
     /// The files that have kernels or libraries, in their order.
@@ -72,6 +83,13 @@ impl Sources {
     }
 }
 
+/// Whether the crate has the module of a file, given those behind a `cfg`; none if the features do not decide it.
+fn module_exists(file: &Path, conditional: &[Conditional]) -> Option<bool> {
+    let place = ModulePath::of(file);
+    let around = |c: &&Conditional| c.place.root == place.root && place.modules.starts_with(&c.place.modules);
+    cfg::all(conditional.iter().filter(around).map(|c| c.holds))
+}
+
 fn in_file(path: &Path, e: &io::Error) -> io::Error {
     io::Error::new(e.kind(), format!("{}: {e}", path.display()))
 }
@@ -79,6 +97,29 @@ fn in_file(path: &Path, e: &io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modules_behind_features_that_are_off_have_no_kernels() {
+        let dir = std::env::temp_dir().join(format!("tile-features-test-{}", std::process::id()));
+        let kernel = "#[tile_kernel(grid = [1])]\nfn k(y: &mut [f32]) { store(y, 0, 1.0); }";
+        let list = "#[cfg(feature = \"on\")] mod on;\n#[cfg(feature = \"off\")] mod off;\n\
+                    #[cfg(test)] mod tests;\nmod always;\n";
+        let files = [("lib", list), ("on", kernel), ("off/mod", ""), ("off/deep", kernel), ("tests", kernel)];
+        let files = files.into_iter().chain([("always", kernel)]).map(|(name, text)| {
+            let path = dir.join(format!("src/{name}.rs"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        });
+        let files: Vec<_> = files.collect();
+        let on = Features::of_variables(std::iter::once("CARGO_FEATURE_ON".to_string()));
+        let sources = Sources::read_with(&files, Libraries::default(), on).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
+        let name = |f: &&SourceFile| f.path.file_stem().unwrap().to_string_lossy().into_owned();
+        let kept: Vec<_> = sources.files().iter().map(|f| (name(&f), f.is_certain)).collect();
+        // The features do not say whether tests are compiled.
+        assert_eq!(kept, [("on".into(), true), ("tests".into(), false), ("always".into(), true)]);
+    }
 
     #[test]
     fn a_subscript_of_python_is_one_message_with_its_cure() {

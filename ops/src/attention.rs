@@ -1,8 +1,8 @@
 //! Attention.
 
+use super::check::disjoint;
 use super::decide::Limits;
 use super::kernel_plan::{self, KernelPlan};
-use super::product::disjoint;
 use super::stream_k::Workspace;
 use super::tma::{Tma, batch_takes_tma, width_of_batch};
 use super::{Executor, decide};

@@ -1,5 +1,6 @@
-//! Shape checks and their messages.
+//! Checks of arguments, and their messages.
 
+use tilewright_core::{ViewArg, ViewMutArg};
 use tilewright_runtime::{Error, Result};
 
 /// All of these lengths are the same.
@@ -25,4 +26,19 @@ pub(super) fn area(what: &'static str, rows: usize, cols: usize) -> Result<usize
         what,
         why: format!("{rows} x {cols} elements are more than 64 bits count"),
     })
+}
+
+/// An error where the result shares memory with an operand, whatever the caller allows element-wise operations.
+pub(super) fn disjoint<T, U, const R: usize>(
+    what: &'static str,
+    (output, c): (&'static str, &ViewMutArg<U, R>),
+    (name, other): (&'static str, &ViewArg<T, R>),
+) -> Result<()> {
+    let c = c.as_view();
+    let end = |start: u64, span: usize, size: usize| start.saturating_add(span.saturating_mul(size) as u64);
+    let (c_end, other_end) = (end(c.addr(), c.span(), size_of::<U>()), end(other.addr(), other.span(), size_of::<T>()));
+    if c.span() > 0 && other.span() > 0 && c.addr() < other_end && other.addr() < c_end {
+        return Err(Error::Alias { kernel: what, output, other: name });
+    }
+    Ok(())
 }

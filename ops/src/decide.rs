@@ -5,9 +5,8 @@ use super::launch::PinnedConfig;
 use super::samples::{Sample, Samples};
 use crate::planner::{self, Candidate, Plan, Question};
 use core::time::Duration;
-use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{Element, SliceMutArg, ViewMutArg};
-use tilewright_runtime::tuning::{Output, Tunable};
+use tilewright_runtime::tuning::Output;
 use tilewright_runtime::{BackendKind, Buffer, Error, Event, Result};
 
 /// Which plans an operation may enumerate.
@@ -151,44 +150,3 @@ pub(super) unsafe fn again<'b, T: Element, const R: usize>(c: &'b ViewMutArg<'_,
     let all = unsafe { SliceMutArg::from_raw(seen.addr(), seen.span(), seen.device()) };
     all.strided(seen.dims(), seen.strides()).expect("the same memory")
 }
-
-/// Changes with any kernel of a plan.
-pub(super) fn version() -> &'static str {
-    static VERSION: PerProcess<String> = PerProcess::new();
-    VERSION.get_or_init(|| Tunable::version_of(KERNELS))
-}
-
-pub(super) const KERNELS: &[&[&tilewright_core::KernelDesc]] = {
-    use tilewright_kernels::batched_matmul::batched::*;
-    use tilewright_kernels::gemm::scaled::{gemm, scaled_product};
-    use tilewright_kernels::matmul::products::*;
-    use tilewright_kernels::matmul_f32::f32_products::*;
-    use tilewright_kernels::matmul_int8::quantized::{matmul_int8, quantise};
-    &[
-        matmul_nn::DESCS,
-        matmul_nt::DESCS,
-        matmul_tn::DESCS,
-        matmul_tt::DESCS,
-        matmul_tf32::DESCS,
-        matmul_tf32_nn::DESCS,
-        matmul_tf32_tt::DESCS,
-        matmul_i8::DESCS,
-        matmul_f8::DESCS,
-        matmul_f16_i8::DESCS,
-        matmul_f16_f8::DESCS,
-        matmul_f32::DESCS,
-        matmul_f32_nn::DESCS,
-        matmul_row_nn::DESCS,
-        matmul_row_nt::DESCS,
-        matmul_f32_3xtf32_presplit::DESCS,
-        matmul_f32_3xtf32_nn::DESCS,
-        matmul_f32_3xtf32_nt::DESCS,
-        batched_matmul::DESCS,
-        batched_matmul_f32::DESCS,
-        batched_matmul_f32_3xtf32::DESCS,
-        gemm::DESCS,
-        scaled_product::DESCS,
-        matmul_int8::DESCS,
-        quantise::DESCS,
-    ]
-};

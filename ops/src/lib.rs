@@ -28,54 +28,70 @@
 //! error nothing has been enqueued, except where a later launch of an operation of several launches fails: then the
 //! output is unspecified.
 #![warn(missing_docs)]
+// A family by itself does not need all of the planner.
+#![cfg_attr(
+    not(all(
+        feature = "attention",
+        feature = "convolutions",
+        feature = "elementwise",
+        feature = "products",
+        feature = "reductions",
+        feature = "softmax",
+    )),
+    allow(dead_code)
+)]
 
-mod align_operand;
-mod attention;
-mod batched;
-mod candidates;
 mod check;
-mod convolution;
 mod decide;
-mod elementwise;
-mod f32_3xtf32;
-mod gemm;
 mod kernel_plan;
 mod launch;
-mod matmul;
-mod matrix;
-mod mixed_input;
-mod multiply;
-mod plan;
 mod planner;
-mod prediction;
-mod product;
-mod quantized;
-mod rainbow;
-mod reduce;
-mod reorder;
 mod resources;
 mod samples;
-mod scratch_matrix;
-mod softmax;
 mod stream_k;
 mod tma;
 
+#[cfg(feature = "attention")]
+mod attention;
+#[cfg(feature = "convolutions")]
+mod convolution;
+#[cfg(feature = "elementwise")]
+mod elementwise;
+#[cfg(feature = "elementwise")]
+mod matrix;
+#[cfg(feature = "products")]
+mod products;
+#[cfg(feature = "elementwise")]
+mod rainbow;
+#[cfg(feature = "reductions")]
+mod reduce;
+#[cfg(feature = "elementwise")]
+mod reorder;
+#[cfg(feature = "softmax")]
+mod softmax;
+
 pub use crate::planner::fit::{FittedModel, Miss, Quality};
-pub use align_operand::{Bits, align_operand, align_operands};
-pub use attention::{Attend, Attention};
-pub use batched::{BatchMultiply, BatchedMatmul, batched_matmul};
-pub use convolution::convolution_1d;
-pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
 pub use launch::{ExecOptions, Executor, PinnedConfig, TuningLog};
-pub use matmul::{Epilogue, Matmul, Precision};
-pub use matrix::matrix_transpose;
-pub use multiply::Multiply;
-pub use plan::MatmulPlan;
-pub use prediction::Prediction;
-pub use product::Transpose;
-pub use quantized::{Quantization, matmul_int8};
-pub use rainbow::rainbow_table;
-pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduction};
-pub use reorder::{color_inversion, reverse_array};
 pub use samples::{Sample, SampledCall, Samples};
+
+#[cfg(feature = "attention")]
+pub use attention::{Attend, Attention};
+#[cfg(feature = "convolutions")]
+pub use convolution::convolution_1d;
+#[cfg(feature = "elementwise")]
+pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
+#[cfg(feature = "elementwise")]
+pub use matrix::matrix_transpose;
+#[cfg(feature = "products")]
+pub use products::{
+    BatchMultiply, BatchedMatmul, Bits, Epilogue, Matmul, MatmulPlan, Multiply, Precision, Prediction, Quantization,
+    Transpose, align_operand, align_operands, batched_matmul, matmul_int8,
+};
+#[cfg(feature = "elementwise")]
+pub use rainbow::rainbow_table;
+#[cfg(feature = "reductions")]
+pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduction};
+#[cfg(feature = "elementwise")]
+pub use reorder::{color_inversion, reverse_array};
+#[cfg(feature = "softmax")]
 pub use softmax::{softmax_1d, softmax_rows};

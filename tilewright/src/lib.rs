@@ -25,7 +25,8 @@
 //!   kernels.
 //! - `cudarc`: streams and slices of cudarc as arguments.
 //! - `emulator`: `Runtime::emulator`, which runs the GPU code of kernels on the host and reports races.
-//! - `ops`: the operations, `tilewright::ops`.
+//! - `ops`: the operations, `tilewright::ops`. `ops-attention`, `ops-convolutions`, `ops-elementwise`, `ops-products`,
+//!   `ops-reductions` and `ops-softmax` are the operations of one family, whose kernels alone are compiled.
 //! - `build`: `tilewright::build`, for build scripts.
 #![warn(missing_docs)]
 
@@ -166,7 +167,14 @@ pub use tilewright_macros::tile_library;
 #[cfg(feature = "runtime")]
 pub use tilewright_macros::tile_module;
 /// Typed operations: shapes are checked, scratch is provided, the kernel is chosen, the work is enqueued.
-#[cfg(feature = "ops")]
+#[cfg(any(
+    feature = "ops-attention",
+    feature = "ops-convolutions",
+    feature = "ops-elementwise",
+    feature = "ops-products",
+    feature = "ops-reductions",
+    feature = "ops-softmax",
+))]
 pub use tilewright_ops as ops;
 #[cfg(feature = "runtime")]
 #[doc(inline)]

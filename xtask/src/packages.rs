@@ -23,6 +23,10 @@ const FEATURES_OF_CANDLE: [&str; 10] = [
     "dynamic-linking",
 ];
 
+/// The features of the facade for one family of operations each.
+const FAMILIES: [&str; 6] =
+    ["ops-attention", "ops-convolutions", "ops-elementwise", "ops-products", "ops-reductions", "ops-softmax"];
+
 /// Packs the packages, and builds and runs the first kernel of the README with them.
 pub fn run() -> Result<ExitCode> {
     let root = command::root();
@@ -45,6 +49,11 @@ pub fn run() -> Result<ExitCode> {
     let beside = cargo(&["check", "--quiet", "--features", "beside-candle"])?;
     ensure!(beside, "the runtime does not compile beside cudarc with the features that candle asks for");
     println!("the runtime compiles beside cudarc with the features that candle asks for");
+    for family in FAMILIES {
+        let alone = cargo(&["check", "--quiet", "--features", family])?;
+        ensure!(alone, "the operations of the feature {family} do not compile without those of others");
+    }
+    println!("each family of operations compiles by itself");
     fs::remove_dir_all(&out)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -89,7 +98,9 @@ fn write_consumer(root: &Path, consumer: &Path, packages: &[PathBuf]) -> Result<
              [build-dependencies]"
         ),
     );
-    manifest += "\n[features]\nbeside-candle = [\"dep:cudarc\"]\n\n[workspace]\n\n[patch.crates-io]\n";
+    manifest += "\n[features]\nbeside-candle = [\"dep:cudarc\"]\n";
+    manifest.extend(FAMILIES.map(|f| format!("{f} = [\"tilewright/{f}\"]\n")));
+    manifest += "\n[workspace]\n\n[patch.crates-io]\n";
     for p in packages {
         let folder = p.file_name().and_then(|n| n.to_str()).context("the name of a package")?;
         let name = folder.rsplit_once('-').context("a package is called after its version")?.0;

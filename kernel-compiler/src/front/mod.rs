@@ -2,6 +2,7 @@
 
 pub(crate) mod ast;
 pub(crate) mod breakpoints;
+pub mod cfg;
 pub(crate) mod constants;
 pub(crate) mod infer;
 pub mod instance;

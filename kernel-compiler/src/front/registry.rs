@@ -1,6 +1,7 @@
 //! The kernels of a package as paths, for a list of all of them.
 
 use crate::diag::syn_error_to_tokens;
+use crate::front::cfg::Features;
 use crate::front::parse;
 use crate::front::source::{
     KERNEL, LIBRARY, ModulePath, Source, default_facade, facade, last_segment_is, take_attribute,
@@ -38,34 +39,31 @@ pub fn expand(input: TokenStream) -> TokenStream {
 
 /// The kernels of a file by their paths in the crate, as in `crate::rows::softmax`, in the order of the text.
 ///
-/// A kernel under a `cfg`, or in a module under one, is left out: the list is compiled whatever the `cfg` is.
-pub fn paths(source: Source) -> Vec<String> {
+/// A kernel behind a `cfg`, or in a module behind one, is in the list if these features of the package decide that the
+/// `cfg` holds. The list is compiled whatever other conditions are.
+pub fn paths(source: Source, features: &Features) -> Vec<String> {
     let Ok(file) = syn::parse_file(source.text) else { return vec![] };
     let mut out = vec![];
     let at = ["crate".to_string()].into_iter().chain(ModulePath::of(source.file).modules).collect();
-    collect(&file.items, at, &mut out);
+    collect(&file.items, at, features, &mut out);
     out
 }
 
-fn collect(items: &[syn::Item], at: Vec<String>, out: &mut Vec<String>) {
+fn collect(items: &[syn::Item], at: Vec<String>, features: &Features, out: &mut Vec<String>) {
     for item in items {
         match item {
-            syn::Item::Fn(f) if !has_cfg(&f.attrs) => {
+            syn::Item::Fn(f) if features.hold(&f.attrs) == Some(true) => {
                 if let Some(attr) = take_attribute(&mut f.attrs.clone(), KERNEL) {
                     out.extend(parse::names(attr, f).iter().map(|name| format!("{}::{name}", at.join("::"))));
                 }
             }
-            syn::Item::Mod(m) if !has_cfg(&m.attrs) && !is_library(m) => {
+            syn::Item::Mod(m) if features.hold(&m.attrs) == Some(true) && !is_library(m) => {
                 let within = at.iter().cloned().chain([m.ident.to_string()]).collect();
-                collect(m.content.as_ref().map_or(&[], |(_, items)| items), within, out);
+                collect(m.content.as_ref().map_or(&[], |(_, items)| items), within, features, out);
             }
             _ => {}
         }
     }
-}
-
-fn has_cfg(attrs: &[syn::Attribute]) -> bool {
-    attrs.iter().any(|a| a.path().is_ident("cfg") || a.path().is_ident("cfg_attr"))
 }
 
 fn is_library(m: &syn::ItemMod) -> bool {
@@ -88,12 +86,13 @@ mod tests {
             mod inner { #[tilewright::tile_kernel(grid = [1])] fn k(y: &mut [f32]) {} }
             #[cfg(test)] mod tests { #[tile_kernel(grid = [1])] fn only_in_tests(y: &mut [f32]) {} }
             #[cfg(unix)] #[tile_kernel(grid = [1])] fn sometimes(y: &mut [f32]) {}
+            #[cfg(feature = \"on\")] #[tile_kernel(grid = [1])] fn of_a_feature(y: &mut [f32]) {}
+            #[cfg(feature = \"off\")] #[tile_kernel(grid = [1])] fn of_no_feature(y: &mut [f32]) {}
             fn no_kernel() { #[tile_kernel(grid = [1])] fn in_a_body(y: &mut [f32]) {} }";
-        let of = |file: &str| paths(Source { file: Path::new(file), text });
-        assert_eq!(
-            of("p/src/rows.rs"),
-            ["crate::rows::alone", "crate::rows::m::b", "crate::rows::m::a", "crate::rows::inner::k"]
-        );
+        let on = Features::of_variables(std::iter::once("CARGO_FEATURE_ON".to_string()));
+        let of = |file: &str| paths(Source { file: Path::new(file), text }, &on);
+        let names = ["alone", "m::b", "m::a", "inner::k", "of_a_feature"];
+        assert_eq!(of("p/src/rows.rs"), names.map(|n| format!("crate::rows::{n}")));
         assert_eq!(of("p/src/lib.rs")[0], "crate::alone");
         assert_eq!(of("p/src/a/mod.rs")[0], "crate::a::alone");
     }

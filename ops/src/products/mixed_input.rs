@@ -2,11 +2,12 @@
 //! three times as long. Tensor cores take 8-bit operands K-major alone, so programs convert B to f16 in registers, and
 //! A is converted beforehand.
 
+use super::Multiply;
 use super::multiply::MixedInputKernel;
 use super::product::Operand;
 use super::scratch_matrix::ScratchMatrix;
-use super::stream_k::Workspace;
-use super::{Executor, Multiply};
+use crate::Executor;
+use crate::stream_k::Workspace;
 use tilewright_core::{ViewMutArg, f16};
 use tilewright_runtime::{LaunchOptions, Result};
 
@@ -48,9 +49,9 @@ impl<T: Multiply> MixedInput<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::multiply::Kernels;
     use super::*;
     use crate::launch::emulated_with_maps;
-    use crate::multiply::Kernels;
     use crate::{ExecOptions, Matmul, Quantization, matmul_int8};
     use tilewright_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
     use tilewright_runtime::{Buffer, Runtime};

@@ -2,17 +2,18 @@
 
 use super::align_operand::with_copies;
 use super::candidates::{Target, TileKernels};
-use super::decide::Limits;
 use super::mixed_input::MixedInput;
 use super::multiply::{MatmulVariant, Typed, Views};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant, math_of};
 use super::prediction::{Prediction, predictions};
 use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::scratch_matrix::ScratchMatrix;
-use super::stream_k::Workspace;
-use super::{Executor, Multiply, decide, f32_3xtf32, gemm};
+use super::{Multiply, f32_3xtf32, gemm};
+use crate::decide::Limits;
 use crate::planner::device::Math;
 use crate::planner::{Candidate, Question};
+use crate::stream_k::Workspace;
+use crate::{Executor, decide};
 use core::marker::PhantomData;
 use tilewright_core::{AsView, AsViewMut, DType, KernelDesc, ViewArg, ViewMutArg, f16};
 use tilewright_runtime::{Error, Result};
@@ -176,7 +177,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     }
 
     /// Enqueues the product: on the default stream of a [`Runtime`](tilewright_runtime::Runtime), or where an
-    /// [`ExecOptions`](super::ExecOptions) says.
+    /// [`ExecOptions`](crate::ExecOptions) says.
     ///
     /// # Errors
     /// - [`Error::Shape`] where extents do not agree,
@@ -384,7 +385,7 @@ fn planned<L: Executor, T: Multiply>(
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
-        version: decide::version(),
+        version: super::version(),
         sizes: [problem.shape.m, problem.shape.n, problem.shape.k, 0],
         layout: problem.layout(),
     };

@@ -1,7 +1,7 @@
 //! Plans of products and their predicted times, for users.
 
-use super::Executor;
 use super::plan::MatmulPlan;
+use crate::Executor;
 use crate::planner::Candidate;
 use crate::planner::state::State;
 use std::time::Duration;

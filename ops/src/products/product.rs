@@ -1,5 +1,6 @@
 //! What matrix products have in common: their arguments, checked and brought into the form that kernels take.
 
+use crate::check::disjoint;
 pub use crate::planner::shape::GemmShape;
 use tilewright_core::{Element, ViewArg, ViewMutArg, Width};
 use tilewright_runtime::private;
@@ -62,21 +63,6 @@ impl GemmShape {
 
 fn flipped_if(flip: bool, [x, y]: [usize; 2]) -> [usize; 2] {
     if flip { [y, x] } else { [x, y] }
-}
-
-/// An error where the result shares memory with an operand, whatever the caller allows element-wise operations.
-pub(super) fn disjoint<T, U, const R: usize>(
-    what: &'static str,
-    (output, c): (&'static str, &ViewMutArg<U, R>),
-    (name, other): (&'static str, &ViewArg<T, R>),
-) -> Result<()> {
-    let c = c.as_view();
-    let end = |start: u64, span: usize, size: usize| start.saturating_add(span.saturating_mul(size) as u64);
-    let (c_end, other_end) = (end(c.addr(), c.span(), size_of::<U>()), end(other.addr(), other.span(), size_of::<T>()));
-    if c.span() > 0 && other.span() > 0 && c.addr() < other_end && other.addr() < c_end {
-        return Err(Error::Alias { kernel: what, output, other: name });
-    }
-    Ok(())
 }
 
 /// Whether a product has elements. An error where it shares memory with an operand.

@@ -1,16 +1,17 @@
 //! The plans that exist for a product on a device, with their predicted times.
 
-use super::decide::Limits;
+use super::f32_3xtf32;
 use super::plan::{Copies, Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Transpose};
-use super::tma::Tma;
-use super::{Executor, f32_3xtf32, stream_k};
+use crate::decide::Limits;
 use crate::planner::Candidate;
 use crate::planner::cost::{self, Cost, Moved, Work};
 use crate::planner::device::{DeviceModel, Math};
 use crate::planner::gemm::{GemmWork, Loads, Tile};
 use crate::planner::offers::Offer;
 use crate::planner::state::State;
+use crate::tma::Tma;
+use crate::{Executor, stream_k};
 use std::sync::Arc;
 use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc, Width};
 use tilewright_runtime::{BackendKind, private};

@@ -2,16 +2,17 @@
 
 use super::align_operand::{AlignedOperand, with_copies};
 use super::candidates::{Target, TileKernels};
-use super::decide::Limits;
 use super::mixed_input::MixedInput;
+use super::multiply;
 use super::multiply::{Kernels as _, MatmulVariant};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::scratch_matrix::ScratchMatrix;
-use super::stream_k::Workspace;
-use super::{Executor, decide, multiply};
+use crate::decide::Limits;
 use crate::planner::Question;
 use crate::planner::device::Math;
+use crate::stream_k::Workspace;
+use crate::{Executor, decide};
 use tilewright_core::{AsSlice, AsView, AsViewMut, KernelDesc, SliceArg, ViewArg, ViewMutArg};
 use tilewright_kernels::matmul_int8::quantized::{int8_row_sums, matmul_int8 as quantized, quantise};
 use tilewright_runtime::{Error, Result, Scratch};
@@ -95,7 +96,7 @@ pub fn matmul_int8<'a>(
     let question = Question {
         op: WHAT,
         types: "",
-        version: decide::version(),
+        version: super::version(),
         sizes: [e.m, e.n, e.k, 0],
         layout: problem.layout() | (ones as u64) << 20,
     };

@@ -1,12 +1,12 @@
 //! 3xTF32: products of f32 on tensor cores, whose operands are decomposed into two tf32 each. And GEMV, which takes
 //! operands as they are.
 
-use super::Executor;
 use super::align_operand::{AlignedOperand, CopyKernels as _, memory_of};
 use super::plan::{MatmulPlan, Variant};
 use super::product::{GemmShape, Operand};
 use super::scratch_matrix::ScratchMatrix;
-use super::stream_k::Workspace;
+use crate::Executor;
+use crate::stream_k::Workspace;
 use tilewright_core::{KernelDesc, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_kernels::matmul_f32::f32_products as k;
 use tilewright_runtime::{Error, LaunchOptions, Pdl, Result};

@@ -4,10 +4,10 @@ use super::align_operand::with_copies;
 use super::candidates::{Target, TileKernels};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Operand, Transpose};
-use super::stream_k::Workspace;
-use super::{Executor, decide};
 use crate::planner::Question;
 use crate::planner::device::Math;
+use crate::stream_k::Workspace;
+use crate::{Executor, decide};
 use tilewright_core::{KernelDesc, ViewArg, ViewMutArg, f16};
 use tilewright_kernels as k;
 use tilewright_runtime::{Error, Result};
@@ -34,7 +34,7 @@ pub(super) fn scaled(
     let question = Question {
         op: if kernels.beta { "gemm" } else { "scaled_product" },
         types: "",
-        version: decide::version(),
+        version: super::version(),
         sizes: [problem.shape.m, e.n, e.k, 0],
         layout: problem.layout(),
     };

@@ -1,6 +1,6 @@
 //! Matrices in scratch memory.
 
-use super::Executor;
+use crate::Executor;
 use tilewright_core::{AsSlice, AsSliceMut, Element, SliceArg, ViewArg, ViewMutArg};
 use tilewright_runtime::{Error, Result, Scratch};
 

@@ -2,15 +2,16 @@
 
 use super::align_operand::{AlignedOperand, memory_of};
 use super::candidates::Target;
-use super::decide::Limits;
 use super::multiply::{Kernels, Typed, Views};
 use super::plan::{Layout, MatmulPlan, Problem, Variant, math_of};
 use super::prediction::{Prediction, predictions};
 use super::product::{GemmShape, Operand, Transpose, is_work};
-use super::stream_k::Workspace;
-use super::tma::{batch_takes_tma, width_of_batch};
-use super::{Executor, Multiply, decide, f32_3xtf32};
+use super::{Multiply, f32_3xtf32};
+use crate::decide::Limits;
 use crate::planner::{Candidate, Question};
+use crate::stream_k::Workspace;
+use crate::tma::{batch_takes_tma, width_of_batch};
+use crate::{Executor, decide};
 use tilewright_core::{
     AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, SliceMutArg, ViewArg, ViewMutArg, Width, bf16, f16,
 };
@@ -244,7 +245,7 @@ fn planned<L: Executor, T: BatchMultiply>(
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
-        version: decide::version(),
+        version: super::version(),
         sizes: [batch.count, batch.problem.shape.m, e.n, e.k],
         layout: batch.problem.layout() | flags << 20 | shared << 24,
     };

@@ -1,9 +1,10 @@
 //! Aligned copies of operands: rows are contiguous and begin at multiples of 16 bytes, as TMA asks.
 
-use super::Executor;
 use super::plan::Copies;
-use super::product::{Operand, disjoint};
+use super::product::Operand;
 use super::scratch_matrix::ScratchMatrix;
+use crate::Executor;
+use crate::check::disjoint;
 use tilewright_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewMutArg};
 use tilewright_kernels::align_operand::copies as k;
 use tilewright_runtime::{Error, Result};
