@@ -38,6 +38,7 @@ pub fn main(args: Args) -> Result<bool> {
             ["n", "taps"] => vec![1_500_000, 127],
             ["m", "n", "k"] => vec![512; 3],
             ["batch", ..] => vec![8, 256, 256, 256],
+            ["heads", ..] => vec![8, 1024, 1024, 128],
             _ => op.large.to_vec(),
         };
         let setup = Setup::plain(op.dtypes[0], &size, 1);

@@ -8,16 +8,26 @@ use std::process::Command;
 use tilewright_core::bundle::Usage;
 
 use crate::cache::{Cache, Key};
-use crate::ptx;
+use crate::ptx::{self, EntryPtx};
 use crate::ptxas::Ptxas;
 use crate::target::Target;
 
+/// What a build has made of one entry for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cubin {
-    pub code: Vec<u8>,
+pub struct BuiltEntry {
+    pub ptx: EntryPtx,
+    /// None where there was no `ptxas`.
+    pub assembled: Option<Assembled>,
+}
+
+/// An entry that `ptxas` has assembled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembled {
     pub usage: Usage,
     /// ptxas found no way to let products of warpgroups run on: each is waited for where it stands.
     pub serialized: bool,
+    /// Machine code.
+    pub code: Option<Vec<u8>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +58,7 @@ pub fn with_fewest_spills(
     target: &Target,
     ptx: &str,
     stem: &Path,
-) -> Result<(Cubin, Option<String>), AssembleError> {
+) -> Result<(Assembled, Option<String>), AssembleError> {
     let cubin = assemble(ptxas, cache, target, ptx, stem)?;
     if cubin.usage.spill_bytes > 0
         && let Some(text) = ptx::for_one_block(ptx)
@@ -61,22 +71,28 @@ pub fn with_fewest_spills(
 }
 
 /// `stem` is a path for temporary files that no other job uses.
-pub fn assemble(ptxas: &Ptxas, cache: &Cache, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, AssembleError> {
+pub fn assemble(
+    ptxas: &Ptxas,
+    cache: &Cache,
+    target: &Target,
+    ptx: &str,
+    stem: &Path,
+) -> Result<Assembled, AssembleError> {
     let name = target.name();
     let key = Key::of([ptxas.version.as_bytes(), name.as_bytes(), ptx.as_bytes()]);
-    if let Some(c) = cache.get("cubin", &key).and_then(|b| Cubin::from_bytes(&b)) {
+    if let Some(c) = cache.get("cubin", &key).and_then(|b| Assembled::from_bytes(&b)) {
         return Ok(c);
     }
     let c = run(ptxas, target, ptx, stem)?;
     // What ptxas complained of is made anew by every build, which says so again. A cache that cannot be written to only
     // costs time.
-    if !c.serialized {
-        let _ = cache.put("cubin", &key, &c.to_bytes());
+    if let Some(bytes) = c.to_bytes().filter(|_| !c.serialized) {
+        let _ = cache.put("cubin", &key, &bytes);
     }
     Ok(c)
 }
 
-fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, AssembleError> {
+fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Assembled, AssembleError> {
     let (source, out) = (stem.with_extension("ptx"), stem.with_extension("cubin"));
     fs::write(&source, ptx)?;
     let done =
@@ -88,7 +104,7 @@ fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Cubin, 
     }
     let code = fs::read(&out)?;
     let _ = (fs::remove_file(source), fs::remove_file(out));
-    Ok(Cubin { code, usage: usage(&said), serialized: serialized(&said) })
+    Ok(Assembled { usage: usage(&said), serialized: serialized(&said), code: Some(code) })
 }
 
 /// "Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..", whatever the reason.
@@ -112,22 +128,23 @@ fn usage(said: &str) -> Usage {
     u
 }
 
-impl Cubin {
-    fn to_bytes(&self) -> Vec<u8> {
-        let u = self.usage;
-        let mut out = Vec::with_capacity(self.code.len() + 12);
+impl Assembled {
+    /// For the cache; none without machine code.
+    fn to_bytes(&self) -> Option<Vec<u8>> {
+        let (u, code) = (self.usage, self.code.as_ref()?);
+        let mut out = Vec::with_capacity(code.len() + 12);
         for n in [u.registers, u.spill_bytes, u.stack_bytes] {
             out.extend(n.to_le_bytes());
         }
-        out.extend(&self.code);
-        out
+        out.extend(code);
+        Some(out)
     }
 
-    fn from_bytes(b: &[u8]) -> Option<Cubin> {
+    fn from_bytes(b: &[u8]) -> Option<Assembled> {
         let (head, code) = b.split_at_checked(12)?;
         let n = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
         let usage = Usage { registers: n(0), spill_bytes: n(4), stack_bytes: n(8) };
-        code.starts_with(b"\x7fELF").then(|| Cubin { code: code.to_vec(), usage, serialized: false })
+        code.starts_with(b"\x7fELF").then(|| Assembled { usage, serialized: false, code: Some(code.to_vec()) })
     }
 }
 
@@ -199,13 +216,13 @@ mod tests {
 
     #[test]
     fn cached_form() {
-        let c = Cubin {
-            code: b"\x7fELF...".to_vec(),
+        let c = Assembled {
             usage: Usage { registers: 1, spill_bytes: 2, stack_bytes: 3 },
             serialized: false,
+            code: Some(b"\x7fELF...".to_vec()),
         };
-        assert_eq!(Cubin::from_bytes(&c.to_bytes()), Some(c));
-        assert_eq!(Cubin::from_bytes(b"short"), None);
-        assert_eq!(Cubin::from_bytes(&[0; 40]), None);
+        assert_eq!(Assembled::from_bytes(&c.to_bytes().unwrap()), Some(c));
+        assert_eq!(Assembled::from_bytes(b"short"), None);
+        assert_eq!(Assembled::from_bytes(&[0; 40]), None);
     }
 }

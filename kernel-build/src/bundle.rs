@@ -47,9 +47,9 @@ fn pack(kernel: &str, fingerprint: &str, list: &[&Compiled], targets: &[String])
         let meta = list[0].entry;
         let images = list.iter().map(|c| ImageData {
             target: targets[c.target].clone(),
-            ptx: c.ptx.text.clone(),
-            cubin: c.cubin.as_ref().map(|c| c.code.clone()),
-            usage: c.cubin.as_ref().map(|c| c.usage),
+            ptx: c.built.ptx.text.clone(),
+            cubin: c.built.assembled.as_ref().and_then(|a| a.code.clone()),
+            usage: c.built.assembled.as_ref().map(|a| a.usage),
         });
         EntryData {
             name: meta.name.clone(),

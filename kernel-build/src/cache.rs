@@ -35,6 +35,15 @@ impl Key {
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The key of this text, which [`Key::as_str`] has given.
+    pub fn read(text: &str) -> Option<Key> {
+        (text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| Key(text.into()))
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ use std::time::Instant;
 use tilewright_compiler::front::cfg::Features;
 use tilewright_compiler::remarks::Remark;
 
+use crate::archive::ENDING;
 use crate::cache::Cache;
 use crate::compile::{Build, BuildError, Outcome, run};
 use crate::dependencies::{self, Dependency};
@@ -66,7 +67,7 @@ impl Settings {
                 if let Err(e) = registry::write(&crate_dir, &sources, &out) {
                     println!("cargo::error=no list of kernels in {}: {}", out.display(), one_line(&e.to_string()));
                 }
-                let outcome = self.build(&sources, &out, &cache, &pool);
+                let outcome = self.build(&sources, &crate_dir, &out, &cache, &pool);
                 (outcome, self.remarks(&sources, &crate_dir))
             }
             Err(e) => (Err(e.into()), vec![]),
@@ -82,8 +83,23 @@ impl Settings {
         Sources::read_with(&found, dependencies::libraries(dependencies)?, Features::of_variables(names))
     }
 
-    fn build(&self, sources: &Sources, out: &Path, cache: &Cache, pool: &Pool) -> Result<Outcome, BuildError> {
+    /// The package's own archive, if it has one, and those of the settings.
+    fn archives_of(&self, crate_dir: &Path) -> Vec<PathBuf> {
+        let own = Some(crate_dir.join(format!("kernels.{ENDING}"))).filter(|p| p.is_file());
+        own.into_iter().chain(self.prebuilt.iter().cloned()).collect()
+    }
+
+    fn build(
+        &self,
+        sources: &Sources,
+        crate_dir: &Path,
+        out: &Path,
+        cache: &Cache,
+        pool: &Pool,
+    ) -> Result<Outcome, BuildError> {
         let targets = self.targets.clone()?;
+        let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
+        let archive = self.archives.as_ref().map(|folder| folder.join(format!("{package}.{ENDING}")));
         run(&Build {
             sources,
             targets: &targets,
@@ -92,6 +108,8 @@ impl Settings {
             ptxas: ptxas::find,
             tilewright_core: &Path::new(tilewright_core::SOURCE_DIR).join("lib.rs"),
             cache,
+            prebuilt: &self.archives_of(crate_dir),
+            archive: archive.as_deref(),
             out,
             pool,
         })
@@ -117,6 +135,7 @@ impl Settings {
         for d in self.dirs.iter().map(|d| crate_dir.join(d)).filter(|d| d.is_dir()) {
             println!("cargo::rerun-if-changed={}", d.display());
         }
+        self.archives_of(crate_dir).iter().for_each(|a| println!("cargo::rerun-if-changed={}", a.display()));
         for v in VARIABLES {
             println!("cargo::rerun-if-env-changed={v}");
         }

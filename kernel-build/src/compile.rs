@@ -1,5 +1,6 @@
 //! From a crate's sources to a folder of bundles.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use tilewright_compiler::{DeviceUnit, EntryMeta};
 
-use crate::assemble::{self, AssembleError, Cubin};
+use crate::archive::{self, Archive, BuiltUnit, Tools};
+use crate::assemble::{self, AssembleError, BuiltEntry};
 use crate::bundle;
 use crate::cache::{Cache, Key};
 use crate::pool::Pool;
@@ -78,6 +80,10 @@ pub struct Build<'a> {
     /// The `lib.rs` of `tilewright_core`.
     pub tilewright_core: &'a Path,
     pub cache: &'a Cache,
+    /// Files with what earlier builds have compiled, the first one first.
+    pub prebuilt: &'a [PathBuf],
+    /// The file to write what this build has compiled, or found, to.
+    pub archive: Option<&'a Path>,
     /// Where bundles and logs go.
     pub out: &'a Path,
     pub pool: &'a Pool,
@@ -111,8 +117,7 @@ pub struct Compiled<'a> {
     pub unit: &'a DeviceUnit,
     pub entry: &'a EntryMeta,
     pub target: usize,
-    pub ptx: EntryPtx,
-    pub cubin: Option<Cubin>,
+    pub built: BuiltEntry,
 }
 
 pub fn run(b: &Build) -> Result<Outcome, BuildError> {
@@ -128,13 +133,6 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     }
     // The longest first, so that none is left alone at the end.
     units.sort_by_key(|u| std::cmp::Reverse(u.source.len()));
-    let toolchain = (b.toolchain)()?;
-    outcome.report.rustc = toolchain.version.lines().next().map(str::to_owned);
-    let rustc = Rustc { toolchain: &toolchain };
-    let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.tilewright_core)?;
-    let scratch = Scratch::new(b.out)?;
-    outcome.took("core", &mut since);
-
     let jobs: Vec<Job> = units
         .iter()
         .flat_map(|unit| {
@@ -143,26 +141,30 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
                 .map(move |target| Job { unit, target })
         })
         .collect();
-    let texts = b.pool.map(&jobs, |&job| unit_ptx(b, &rustc, &prebuilt, job, &scratch.0));
-    let mut compiled = Vec::new();
-    for (&Job { unit, target }, result) in jobs.iter().zip(texts) {
-        match result {
-            Ok(list) => compiled.extend(unit.entries.iter().zip(list).map(|(entry, ptx)| Compiled {
-                unit,
-                entry,
-                target,
-                ptx,
-                cubin: None,
-            })),
-            Err(why) => outcome.failures.push(failure(b, Job { unit, target }, why, None)),
+    let (mut compiled, rest) = from_archives(b, &jobs, &mut outcome)?;
+    outcome.took("archives", &mut since);
+    if !rest.is_empty() {
+        match (b.toolchain)() {
+            Ok(toolchain) => {
+                let scratch = Scratch::new(b.out)?;
+                let mut made = compile_all(b, &toolchain, &scratch.0, &rest, &mut outcome)?;
+                outcome.took("rustc", &mut since);
+                if let Some(ptxas) = (b.ptxas)() {
+                    outcome.report.ptxas = Some(ptxas.version.clone());
+                    assemble_all(b, &ptxas, &scratch.0, &mut made, &mut outcome);
+                }
+                outcome.took("ptxas", &mut since);
+                compiled.extend(made);
+            }
+            Err(missing) if compiled.is_empty() => return Err(missing.into()),
+            // The kernels that the archives have run on the GPU, the others on the CPU.
+            Err(missing) => outcome.warnings.push(missing.to_string()),
         }
     }
-    outcome.took("rustc", &mut since);
-    if let Some(ptxas) = (b.ptxas)() {
-        outcome.report.ptxas = Some(ptxas.version.clone());
-        assemble_all(b, &ptxas, &scratch.0, &mut compiled, &mut outcome);
+    if let Some(to) = b.archive {
+        write_archive(b, to, &jobs, &compiled, &outcome.report)?;
+        outcome.took("archive", &mut since);
     }
-    outcome.took("ptxas", &mut since);
     bundle::write_all(&compiled, b)?;
     outcome.took("packing", &mut since);
     outcome.report.entries = compiled.iter().map(|c| entry_report(c, b.targets)).collect();
@@ -172,6 +174,114 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     outcome.warnings.extend(b.cache.take_warnings());
     b.cache.prune();
     Ok(outcome)
+}
+
+/// The entries of jobs that archives have, and the jobs that they have not. An archive that cannot be read is a warning.
+fn from_archives<'a>(
+    b: &Build,
+    jobs: &[Job<'a>],
+    outcome: &mut Outcome,
+) -> io::Result<(Vec<Compiled<'a>>, Vec<Job<'a>>)> {
+    let (mut compiled, mut rest) = (Vec::new(), jobs.to_vec());
+    if b.prebuilt.is_empty() {
+        return Ok((compiled, rest));
+    }
+    let library = library_key(b)?;
+    for file in b.prebuilt {
+        let keys: Vec<Key> = b.pool.map(&rest, |job| archive_key(b, &library, job));
+        let wanted: HashSet<Key> = keys.iter().cloned().collect();
+        let read = Archive::read(file).and_then(|a| Ok((a.units(&wanted, b.pool)?, a.tools)));
+        let (mut found, tools) = match read {
+            Ok(read) => read,
+            Err(e) => {
+                outcome.warnings.push(format!("{} is not used: {e}", file.display()));
+                continue;
+            }
+        };
+        let mut left = Vec::new();
+        for (job, key) in rest.into_iter().zip(keys) {
+            match found.remove(&key).filter(|entries| entries.len() == job.unit.entries.len()) {
+                Some(entries) => compiled.extend(job.entries(entries)),
+                None => left.push(job),
+            }
+        }
+        rest = left;
+        if !compiled.is_empty() {
+            outcome.report.rustc = outcome.report.rustc.take().or(tools.rustc);
+            outcome.report.ptxas = outcome.report.ptxas.take().or(tools.ptxas);
+        }
+    }
+    Ok((compiled, rest))
+}
+
+/// Of the device library, whoever compiles it.
+fn library_key(b: &Build) -> io::Result<Key> {
+    prebuilt::source_key(b.tilewright_core.parent().unwrap_or(Path::new(".")))
+}
+
+/// Of all that the entries of a unit are made of, but the versions of `rustc` and `ptxas`.
+fn archive_key(b: &Build, library: &Key, Job { unit, target }: &Job) -> Key {
+    let target = &b.targets[*target];
+    let (name, entries) = (target.name(), format!("{:?}", unit.entries));
+    let mut parts = rustc::flags();
+    parts.extend([library.as_bytes(), name.as_bytes(), target.isa().as_bytes()]);
+    parts.extend([unit.source.as_bytes(), entries.as_bytes()]);
+    Key::of(parts)
+}
+
+/// Writes the units of which everything has compiled.
+fn write_archive(b: &Build, to: &Path, jobs: &[Job], compiled: &[Compiled], report: &Report) -> io::Result<()> {
+    let of_unit = |c: &Compiled| (core::ptr::from_ref(c.unit), c.target);
+    let mut entries: HashMap<_, Vec<&Compiled>> = HashMap::new();
+    compiled.iter().for_each(|c| entries.entry(of_unit(c)).or_default().push(c));
+    let library = library_key(b)?;
+    let mut units = Vec::new();
+    for job in jobs {
+        let of_job = entries.get(&(core::ptr::from_ref(job.unit), job.target));
+        let built =
+            |e: &EntryMeta| of_job.and_then(|list| list.iter().find(|c| c.entry.name == e.name)).map(|c| &c.built);
+        if let Some(entries) = job.unit.entries.iter().map(built).collect() {
+            units.push(BuiltUnit { key: archive_key(b, &library, job), kernel: &job.unit.kernel, entries });
+        }
+    }
+    let tools = Tools { rustc: report.rustc.clone(), ptxas: report.ptxas.clone() };
+    let bytes = archive::pack(&tools, units, b.pool)?;
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(to, bytes)
+}
+
+/// The PTX of all jobs.
+fn compile_all<'a>(
+    b: &Build,
+    toolchain: &Toolchain,
+    scratch: &Path,
+    jobs: &[Job<'a>],
+    outcome: &mut Outcome,
+) -> Result<Vec<Compiled<'a>>, BuildError> {
+    outcome.report.rustc = toolchain.version.lines().next().map(str::to_owned);
+    let rustc = Rustc { toolchain };
+    let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.tilewright_core)?;
+    let texts = b.pool.map(jobs, |&job| unit_ptx(b, &rustc, &prebuilt, job, scratch));
+    let mut compiled = Vec::new();
+    for (&job, result) in jobs.iter().zip(texts) {
+        match result {
+            Ok(list) => {
+                compiled.extend(job.entries(list.into_iter().map(|ptx| BuiltEntry { ptx, assembled: None })));
+            }
+            Err(why) => outcome.failures.push(failure(b, job, why, None)),
+        }
+    }
+    Ok(compiled)
+}
+
+impl<'a> Job<'a> {
+    /// Its entries, from what was made of them, in their order.
+    fn entries(self, built: impl IntoIterator<Item = BuiltEntry>) -> impl Iterator<Item = Compiled<'a>> {
+        let Job { unit, target } = self;
+        unit.entries.iter().zip(built).map(move |(entry, built)| Compiled { unit, entry, target, built })
+    }
 }
 
 /// The PTX of every entry of a unit, in the entries' order.
@@ -219,23 +329,29 @@ fn assemble_all(b: &Build, ptxas: &Ptxas, scratch: &Path, compiled: &mut [Compil
         }
     }
     let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| usable[compiled[i].target]).collect();
-    jobs.sort_by_key(|&i| std::cmp::Reverse(compiled[i].ptx.text.len()));
+    jobs.sort_by_key(|&i| std::cmp::Reverse(compiled[i].built.ptx.text.len()));
     let list = &*compiled;
     let results = b.pool.map(&jobs, |&i| {
         let (c, stem) = (&list[i], scratch.join(format!("entry-{i}")));
-        assemble::with_fewest_spills(ptxas, b.cache, &b.targets[c.target], &c.ptx.text, &stem)
+        assemble::with_fewest_spills(ptxas, b.cache, &b.targets[c.target], &c.built.ptx.text, &stem)
     });
     for (&i, result) in jobs.iter().zip(results) {
         match result {
-            Ok((cubin, text)) => {
-                compiled[i].cubin = Some(cubin);
+            Ok((assembled, text)) => {
+                let built = &mut compiled[i].built;
+                built.assembled = Some(assembled);
                 if let Some(text) = text {
-                    compiled[i].ptx.text = text;
+                    built.ptx.text = text;
                 }
             }
             Err(e) => {
                 let c = &compiled[i];
-                outcome.failures.push(failure(b, Job { unit: c.unit, target: c.target }, e.into(), Some(&c.ptx.text)));
+                outcome.failures.push(failure(
+                    b,
+                    Job { unit: c.unit, target: c.target },
+                    e.into(),
+                    Some(&c.built.ptx.text),
+                ));
             }
         }
     }
@@ -255,6 +371,7 @@ fn failure(b: &Build, Job { unit, target }: Job, why: Why, ptx: Option<&str>) ->
 }
 
 fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
+    let BuiltEntry { ptx, assembled } = &c.built;
     EntryReport {
         kernel: c.unit.kernel.clone(),
         fingerprint: c.unit.fingerprint.clone(),
@@ -264,11 +381,11 @@ fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
         shared_bytes: c.entry.shared_bytes,
         min_blocks: c.entry.min_blocks,
         ctas: c.entry.ctas,
-        local_bytes: c.ptx.local_bytes,
-        usage: c.cubin.as_ref().map(|c| c.usage).unwrap_or_default(),
-        serialized: c.cubin.as_ref().is_some_and(|c| c.serialized),
-        ptx_bytes: c.ptx.text.len(),
-        cubin_bytes: c.cubin.as_ref().map_or(0, |c| c.code.len()),
+        local_bytes: ptx.local_bytes,
+        usage: assembled.as_ref().map(|a| a.usage).unwrap_or_default(),
+        serialized: assembled.as_ref().is_some_and(|a| a.serialized),
+        ptx_bytes: ptx.text.len(),
+        cubin_bytes: assembled.as_ref().and_then(|a| a.code.as_ref()).map_or(0, Vec::len),
     }
 }
 

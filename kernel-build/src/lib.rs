@@ -27,6 +27,8 @@ pub mod ptxas;
 pub mod toolchain;
 
 #[cfg(feature = "compile")]
+mod archive;
+#[cfg(feature = "compile")]
 mod assemble;
 #[cfg(feature = "compile")]
 mod bundle;

@@ -78,7 +78,7 @@ fn failure(name: &'static str, rustc: &Rustc, why: Failure) -> PrebuiltError {
 }
 
 /// Of all source files below a folder: which of them matter only the compiler knows.
-fn source_key(dir: &Path) -> io::Result<Key> {
+pub fn source_key(dir: &Path) -> io::Result<Key> {
     let mut parts = Vec::new();
     for path in crate::files::rust_files(dir)? {
         parts.push(path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned().into_bytes());

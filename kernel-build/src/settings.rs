@@ -9,10 +9,12 @@ use crate::target::{BadTarget, Target};
 const DEFAULT_TARGETS: &str = "sm_80,sm_90a";
 
 /// The environment variables that a build depends on.
-pub(crate) const VARIABLES: [&str; 9] = [
+pub(crate) const VARIABLES: [&str; 11] = [
     "TILE_DEVICE_RUSTC",
     "TILE_TARGETS",
     "TILE_PTXAS",
+    "TILE_PREBUILT",
+    "TILE_ARCHIVE",
     "TILE_CACHE_DIR",
     "TILE_DEVICE_ERRORS",
     "TILE_REMARKS",
@@ -34,6 +36,10 @@ pub struct Settings {
     pub(crate) dirs: Vec<PathBuf>,
     pub(crate) errors_are_warnings: bool,
     pub(crate) remarks: bool,
+    /// Archives of compiled kernels.
+    pub(crate) prebuilt: Vec<PathBuf>,
+    /// The folder for the archive of this build.
+    pub(crate) archives: Option<PathBuf>,
 }
 
 impl Settings {
@@ -42,6 +48,9 @@ impl Settings {
     /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
     /// - `TILE_PTXAS=path` or `off`: the assembler
     /// - `TILE_CACHE_DIR=path`: the folder of products of earlier builds
+    /// - `TILE_PREBUILT=path`, or several separated by `:`: archives of compiled kernels. Kernels that are found there,
+    ///   or in the package's own `kernels.tilearchive`, are not compiled.
+    /// - `TILE_ARCHIVE=folder`: write the compiled kernels to `folder/PACKAGE.tilearchive`
     /// - `TILE_EMULATE=off` or `all`: the instances that the emulated SM can run, in builds with the feature
     ///   `emulator`; by default instances that together have every feature of their kernel
     /// - `TILE_REMARKS=1`: report the optimizations that the compiler missed, at the kernels' own lines, as warnings
@@ -49,11 +58,14 @@ impl Settings {
     /// - `TILE_DEVICE_ERRORS=warn`: kernels that cannot be compiled for the device are a warning, and left out
     pub fn from_env() -> Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
+        let paths = |name| std::env::var_os(name).map(|v| std::env::split_paths(&v).collect()).unwrap_or_default();
         Settings {
             targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
             dirs: DIRS.map(PathBuf::from).to_vec(),
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
             remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
+            prebuilt: paths("TILE_PREBUILT"),
+            archives: set("TILE_ARCHIVE").map(PathBuf::from),
         }
     }
 

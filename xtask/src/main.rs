@@ -22,6 +22,8 @@ cargo xtask bless         write recorded results of tests anew: file tests, hash
                           C library; --compiler: those of the compiler alone
 cargo xtask mutate [NAME] plant defects in the compiler and the device library, one at a time, all or the named ones, and run
                           the tests of the language: each must be caught, without a GPU; --list: the defects
+cargo xtask archive [DIR] compile the kernels of the operations for the GPU into an archive, from which a build with
+                          TILE_PREBUILT takes them
 cargo xtask packages      packs the packages, and builds and runs the first kernel of the README with them
 cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
 ";
@@ -54,10 +56,31 @@ fn run() -> Result<ExitCode> {
         Some("bless") => test::bless(&rest),
         Some("mutate") => mutate::run(&rest),
         Some("packages") => packages::run(),
+        Some("archive") => archive(&rest),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)
         }
         Some(other) => bail!("no command `{other}`\n{HELP}"),
     }
+}
+
+/// Compiles the kernels of the operations for the GPU, and writes them to an archive in a folder.
+fn archive(args: &[&str]) -> Result<ExitCode> {
+    let folder = match args {
+        [] => command::root().join("target/archives"),
+        [folder] if !folder.starts_with('-') => std::path::absolute(folder)?,
+        _ => bail!("`cargo xtask archive` takes a folder, not `{}`", args.join(" ")),
+    };
+    if !setup::setup()?.device_toolchain {
+        bail!("an archive needs the device toolchain");
+    }
+    // A check runs the build script, and compiles nothing for the host.
+    let cargo = command::cargo().args(["check", "--release", "--quiet", "--package", "tilewright-kernels"]);
+    let code = cargo.env("TILE_ARCHIVE", &folder).status_code()?;
+    let file = folder.join("tilewright-kernels.tilearchive");
+    if let Ok(found) = std::fs::metadata(&file) {
+        println!("{}: {:.1} MB", file.display(), found.len() as f64 / 1e6);
+    }
+    Ok(code)
 }

@@ -9,6 +9,7 @@ use super::*;
 use crate::toolchain;
 use tilewright_compiler::{Libraries, Source};
 
+mod archives;
 mod assembly;
 mod copies;
 mod functions;
@@ -40,6 +41,8 @@ struct TestCrate {
     tilewright_core: PathBuf,
     files: Vec<PathBuf>,
     cache: Cache,
+    prebuilt: Vec<PathBuf>,
+    archive: Option<PathBuf>,
 }
 
 impl TestCrate {
@@ -54,7 +57,8 @@ impl TestCrate {
         fs::write(&files[0], format!("#[tile_kernel]\n{UNIT}")).unwrap();
         fs::write(&files[1], "fn main() {}").unwrap();
         let cache = Cache::from_env().unwrap_or_else(|| Cache::at(dir.join("cache")));
-        TestCrate { tilewright_core: dir.join("core/src/lib.rs"), dir, files, cache }
+        let tilewright_core = dir.join("core/src/lib.rs");
+        TestCrate { tilewright_core, dir, files, cache, prebuilt: vec![], archive: None }
     }
 
     fn build(&self, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
@@ -76,6 +80,8 @@ impl TestCrate {
             ptxas: crate::ptxas::find,
             tilewright_core: &self.tilewright_core,
             cache: &self.cache,
+            prebuilt: &self.prebuilt,
+            archive: self.archive.as_deref(),
             out: &self.dir.join("out"),
             pool: &Pool::of(2),
         })
