@@ -44,7 +44,8 @@ pub struct Settings {
 
 impl Settings {
     /// The settings of the environment:
-    /// - `TILE_TARGETS=sm_75,sm_80,sm_90a`: the targets, before those of [`Settings::targets`]; sm_75 is the oldest
+    /// - `TILE_TARGETS=sm_75,sm_80,sm_90a`: the targets, before those of [`Settings::targets`]; sm_75 is the oldest.
+    ///   With `none` kernels run on the CPU alone.
     /// - `TILE_DEVICE_RUSTC=path`: the device toolchain
     /// - `TILE_PTXAS=path` or `off`: the assembler
     /// - `TILE_CACHE_DIR=path`: the folder of products of earlier builds
@@ -84,8 +85,14 @@ impl Settings {
     }
 }
 
+/// No target, for a list that asks for none.
+const NO_TARGET: &str = "none";
+
 fn parse(list: &str) -> Result<Vec<Target>, BadTarget> {
     let mut out: Vec<Target> = Vec::new();
+    if list.trim() == NO_TARGET {
+        return Ok(out);
+    }
     for name in list.split(',').filter(|n| !n.trim().is_empty()) {
         let t = Target::parse(name)?;
         if !out.contains(&t) {
@@ -104,6 +111,7 @@ mod tests {
         let names = |l: &str| parse(l).map(|t| t.iter().map(Target::name).collect::<Vec<_>>());
         assert_eq!(names("sm_75, sm_80,sm_75,").unwrap(), ["sm_75", "sm_80"]);
         assert!(names("sm_80,volta").unwrap_err().to_string().contains("volta"));
-        assert!(names(" , ").is_err());
+        assert_eq!(names("none").unwrap(), [""; 0]);
+        assert!(names(" , ").is_err() && names("sm_80,none").is_err());
     }
 }

@@ -96,7 +96,7 @@ fn emulator() {
 fn emulated(seed: u64, others: impl Fn(usize) -> bool) -> Vec<Row> {
     let sm = Emulated::new(seed);
     let subjects = conformance::subjects(&sm.runtimes[0], None).expect("there are some");
-    let mut chosen: BTreeSet<usize> = covering(&subjects, seed).into_iter().collect();
+    let mut chosen = covering(&subjects, seed);
     chosen.extend((0..subjects.len()).filter(|i| others(*i)));
     let mut chosen: Vec<usize> = chosen.into_iter().collect();
     let mut rows: Vec<Row> = vec![];
@@ -146,14 +146,14 @@ impl Emulated {
 }
 
 /// Rows that have every feature of all rows between them, and every operation as users call it, in one dtype.
-fn covering(subjects: &[Subject], seed: u64) -> Vec<usize> {
+fn covering(subjects: &[Subject], seed: u64) -> BTreeSet<usize> {
     let mut chosen: BTreeSet<usize> = rows::covering(subjects).into_iter().collect();
     for (i, op) in OPERATIONS.iter().enumerate() {
         let dtype = op.dtypes[(i + seed as usize) % op.dtypes.len()];
         let as_called = |s: &Subject| s.operation.name == op.name && s.dtype == dtype && s.config.is_none();
         chosen.extend(subjects.iter().position(as_called));
     }
-    chosen.into_iter().collect()
+    chosen
 }
 
 /// The suite would run nothing of a feature that is not known as one.
@@ -196,7 +196,8 @@ fn steps_of_every_kind_are_features() {
 #[test]
 fn few_rows_have_all_features() {
     let subjects = conformance::subjects(&Emulated::new(1).runtimes[0], None).expect("there are some");
-    let pinned = |of: &[Subject], chosen: Vec<usize>| chosen.into_iter().filter(|&i| of[i].config.is_some()).count();
+    let pinned =
+        |of: &[Subject], chosen: BTreeSet<usize>| chosen.into_iter().filter(|&i| of[i].config.is_some()).count();
     let chosen = pinned(&subjects, covering(&subjects, 1));
     assert!(chosen <= known_features().len() / 4, "{chosen} rows");
     // Kernels that bring no new feature bring no row.

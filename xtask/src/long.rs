@@ -23,9 +23,9 @@ fn skipped(why: &'static str, how: &'static str) -> Result<Run, Skipped> {
     Err(Skipped { why, how })
 }
 
-fn hostile(package: &[&str], cases: u64, seed: u64) -> Run {
+fn hostile(package: &[&str], profile: &[&str], cases: u64, seed: u64) -> Run {
     println!("{cases} inputs of seed {seed} for each target");
-    let cargo = command::cargo().args(["test", "--release", "--lib"]).args(package).args(["hostile"]);
+    let cargo = command::cargo().args(["test", "--lib"]).args(profile).args(package).args(["hostile"]);
     cargo.env("TILE_HOSTILE_CASES", cases.to_string()).env("TILE_HOSTILE_SEED", seed.to_string())
 }
 
@@ -33,12 +33,13 @@ fn hostile(package: &[&str], cases: u64, seed: u64) -> Run {
 pub fn hostile_inputs(seed: u64) -> Run {
     let packages =
         ["-p", "tilewright-core", "-p", "tilewright-build", "-p", "tilewright-runtime", "--no-default-features"];
-    hostile(&packages, CASES, seed)
+    hostile(&packages, &["--release"], CASES, seed)
 }
 
 /// Arguments of the C library.
 pub fn hostile_calls(seed: u64) -> Run {
-    hostile(&["-p", "tilewright-capi"], C_CASES, seed)
+    // As the other tests are built: an optimized library of all kernels takes minutes more.
+    hostile(&["-p", "tilewright-capi"], &[], C_CASES, seed)
 }
 
 /// The lock protocol of stream marks with loom.

@@ -47,10 +47,8 @@ fn run() -> Result<ExitCode> {
             Ok(if ready.device_toolchain { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Some("demo") => {
-            // Without a device toolchain the demo still runs, on the CPU.
-            setup::setup()?;
             let rest = rest.strip_prefix(&["--"]).unwrap_or(&rest);
-            command::cargo().args(["run", "--release", "--bin", "tile", "--", "demo"]).args(rest).status_code()
+            demo(rest)
         }
         Some("test") => test::all(&rest),
         Some("bless") => test::bless(&rest),
@@ -63,6 +61,28 @@ fn run() -> Result<ExitCode> {
         }
         Some(other) => bail!("no command `{other}`\n{HELP}"),
     }
+}
+
+/// Where the drivers of Linux and of the Windows Subsystem for Linux are.
+const DRIVERS: [&str; 2] = ["/dev/nvidiactl", "/dev/dxg"];
+
+/// Builds what `tile demo` runs, and runs it: nothing for a GPU where there is none, and nothing for the emulated
+/// multiprocessor, which together would take most of the time.
+fn demo(args: &[&str]) -> Result<ExitCode> {
+    let mut cargo = command::cargo().args(["run", "--release", "--bin", "tile", "--", "demo"]).args(args);
+    if std::env::var_os("TILE_EMULATE").is_none() {
+        cargo = cargo.env("TILE_EMULATE", "off");
+    }
+    if DRIVERS.iter().any(|d| std::path::Path::new(d).exists()) {
+        // Without a device toolchain the demo still runs, on the CPU.
+        setup::setup()?;
+    } else if std::env::var_os("TILE_TARGETS").is_none() {
+        println!(
+            "no driver of NVIDIA: kernels are built for the CPU alone; TILE_TARGETS=sm_80 builds them for a GPU too"
+        );
+        cargo = cargo.env("TILE_TARGETS", "none");
+    }
+    cargo.status_code()
 }
 
 /// Compiles the kernels of the operations for the GPU, and writes them to an archive in a folder.

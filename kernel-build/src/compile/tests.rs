@@ -71,7 +71,7 @@ impl TestCrate {
         lower: &Lower,
         toolchain: fn() -> Result<Toolchain, Missing>,
     ) -> Result<Outcome, BuildError> {
-        let targets: Vec<_> = targets.split(',').map(|t| Target::parse(t).unwrap()).collect();
+        let targets: Vec<_> = targets.split(',').filter(|t| !t.is_empty()).map(|t| Target::parse(t).unwrap()).collect();
         run(&Build {
             sources: &Sources::read(&self.files)?,
             targets: &targets,
@@ -147,6 +147,13 @@ fn no_toolchain_is_no_concern_without_kernels() {
     let p = TestCrate::new("none");
     let outcome = p.build(&|_, _| Vec::new(), missing).unwrap();
     assert!(outcome.report.entries.is_empty() && p.bundles().is_empty());
+}
+
+#[test]
+fn no_toolchain_is_no_concern_without_targets() {
+    let p = TestCrate::new("untargeted");
+    let outcome = p.build_for("", &as_is, missing).unwrap();
+    assert!(outcome.warnings.is_empty() && outcome.report.entries.is_empty() && p.bundles().is_empty());
 }
 
 #[test]
