@@ -7,8 +7,8 @@
 //! ```text
 //! magic "TILEARCH" | version u32 | stored and plain length of the index, u32 | its digest | index | chunks
 //! ```
-//! Integers are little-endian, a digest is text. The index is JSON. It and the chunks are LZMA streams. A chunk has the texts and the
-//! machine code of one kernel's entries, for all targets, one after another.
+//! Integers are little-endian, a digest is text. The index is JSON. It and the chunks are LZMA streams. A chunk has the
+//! texts and the machine code of one kernel's entries, for all targets, one after another.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;

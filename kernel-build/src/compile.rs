@@ -176,7 +176,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     Ok(outcome)
 }
 
-/// The entries of jobs that archives have, and the jobs that they have not. An archive that cannot be read is a warning.
+/// The entries of jobs that archives have, and the other jobs. An archive that cannot be read is a warning.
 fn from_archives<'a>(
     b: &Build,
     jobs: &[Job<'a>],

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_all_programs() {
-        let descs = crate::products::KERNELS.iter().flat_map(|d| d.iter());
+        let descs = crate::products::kernels::KERNELS.iter().flat_map(|d| d.iter());
         let configs: Vec<_> = descs.flat_map(|d| d.configs).filter(|c| is_stream_k(c)).collect();
         assert!(configs.len() > 100, "{}", configs.len());
         for config in configs {

@@ -245,7 +245,7 @@ fn planned<L: Executor, T: BatchMultiply>(
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
-        version: super::version(),
+        version: super::kernels::version(),
         sizes: [batch.count, batch.problem.shape.m, e.n, e.k],
         layout: batch.problem.layout() | flags << 20 | shared << 24,
     };

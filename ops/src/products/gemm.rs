@@ -34,7 +34,7 @@ pub(super) fn scaled(
     let question = Question {
         op: if kernels.beta { "gemm" } else { "scaled_product" },
         types: "",
-        version: super::version(),
+        version: super::kernels::version(),
         sizes: [problem.shape.m, e.n, e.k, 0],
         layout: problem.layout(),
     };

@@ -385,7 +385,7 @@ fn planned<L: Executor, T: Multiply>(
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
-        version: super::version(),
+        version: super::kernels::version(),
         sizes: [problem.shape.m, problem.shape.n, problem.shape.k, 0],
         layout: problem.layout(),
     };

@@ -49,9 +49,9 @@ impl<T: Multiply> MixedInput<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::multiply::Kernels;
     use super::*;
     use crate::launch::emulated_with_maps;
+    use crate::products::multiply::Kernels;
     use crate::{ExecOptions, Matmul, Quantization, matmul_int8};
     use tilewright_core::{AsSlice, AsSliceMut, f8e4m3, f8e5m2};
     use tilewright_runtime::{Buffer, Runtime};

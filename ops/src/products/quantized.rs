@@ -96,7 +96,7 @@ pub fn matmul_int8<'a>(
     let question = Question {
         op: WHAT,
         types: "",
-        version: super::version(),
+        version: super::kernels::version(),
         sizes: [e.m, e.n, e.k, 0],
         layout: problem.layout() | (ones as u64) << 20,
     };
