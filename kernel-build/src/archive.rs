@@ -1,8 +1,8 @@
 //! An archive of compiled kernels: a build that finds its kernels in one needs no device toolchain.
 //!
-//! A unit of code is found by a hash of all that its PTX is made of but the compiler: its source, its entries, the
-//! device library, the target. So a kernel that has changed is not found. Neither the time nor the place of a build is
-//! in an archive: the same sources and tools give the same bytes.
+//! A unit of code is found by a hash of its source, its entries, the device library, the target, and the version of this
+//! crate. So a kernel that has changed is not found. The versions of rustc and `ptxas` are not a part of the hash.
+//! Neither the time nor the place of a build is in an archive: the same sources and tools give the same bytes.
 //!
 //! ```text
 //! magic "TILEARCH" | version u32 | stored and plain length of the index, u32 | its digest | index | chunks
@@ -32,8 +32,10 @@ const MAGIC: &[u8; 8] = b"TILEARCH";
 const VERSION: u32 = 1;
 const DIGEST: usize = 32;
 const HEADER: usize = MAGIC.len() + 12 + DIGEST;
-/// Of any stream, when it is unpacked: more than all kernels of this repository have together.
+/// Bytes of all chunks that one build unpacks: more than all kernels of this repository have together.
 const MAX_PLAIN: usize = 1 << 30;
+/// Bytes of the unpacked index, which has some hundred for each unit.
+const MAX_INDEX: usize = 16 << 20;
 /// Memory that unpacking may take for a dictionary.
 const MAX_DICTIONARY_KIB: u32 = 128 << 10;
 
@@ -72,12 +74,17 @@ pub fn pack(tools: &Tools, units: Vec<BuiltUnit>, pool: &Pool) -> io::Result<Vec
         body.extend(bytes);
     }
     let index = json!({ "rustc": tools.rustc, "ptxas": tools.ptxas, "chunks": index }).to_string();
-    let packed = compress(index.as_bytes())?;
+    assemble(index.as_bytes(), &body)
+}
+
+/// An archive of an index and chunks.
+fn assemble(index: &[u8], body: &[u8]) -> io::Result<Vec<u8>> {
+    let packed = compress(index)?;
     let mut out = MAGIC.to_vec();
     for n in [VERSION, packed.len() as u32, index.len() as u32] {
         out.extend(n.to_le_bytes());
     }
-    out.extend(digest([index.as_bytes()]).as_bytes());
+    out.extend(digest([index]).as_bytes());
     out.extend(packed);
     out.extend(body);
     Ok(out)
@@ -160,7 +167,7 @@ impl Archive {
             return Err(ArchiveError::Version(version));
         }
         let index = || {
-            let (stored, plain) = (number(1)? as usize, number(2)? as usize);
+            let (stored, plain) = (number(1)? as usize, number(2).filter(|n| *n as usize <= MAX_INDEX)? as usize);
             let body = HEADER.checked_add(stored)?;
             let text = decompress(bytes.get(HEADER..body)?, plain)?;
             let is_whole = digest([text.as_slice()]).as_bytes() == &bytes[HEADER - DIGEST..HEADER];
@@ -175,6 +182,9 @@ impl Archive {
     pub fn units(&self, wanted: &HashSet<Key>, pool: &Pool) -> Result<HashMap<Key, Vec<BuiltEntry>>, ArchiveError> {
         let mut chunks: Vec<&Chunk> =
             self.chunks.iter().filter(|c| c.units.iter().any(|(key, _)| wanted.contains(key))).collect();
+        if chunks.iter().fold(0, |sum: usize, c| sum.saturating_add(c.plain)) > MAX_PLAIN {
+            return Err(ArchiveError::Damaged);
+        }
         chunks.sort_by_key(|c| std::cmp::Reverse(c.plain));
         let found = pool.map(&chunks, |c| c.units(&self.bytes, wanted).ok_or(ArchiveError::Damaged));
         Ok(found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -253,9 +263,6 @@ fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
 
 /// None if it is no stream of just so many bytes.
 fn decompress(bytes: &[u8], plain: usize) -> Option<Vec<u8>> {
-    if plain > MAX_PLAIN {
-        return None;
-    }
     let from = LzmaReader::new_mem_limit(bytes, MAX_DICTIONARY_KIB, None).ok()?;
     let mut out = vec![];
     from.take(plain as u64 + 1).read_to_end(&mut out).ok()?;
@@ -327,6 +334,17 @@ mod tests {
             changed[at] ^= 0x41;
             // Not every bit of a stream matters.
             assert!(read(changed).is_none_or(|found| found == whole), "changed at {at}");
+        }
+        // An index that is whole, and says something else.
+        let start = Archive::parse(bytes.clone()).unwrap().chunks[0].start;
+        let packed = &bytes[HEADER..start];
+        let index = decompress(packed, u32::from_le_bytes(bytes[16..20].try_into().unwrap()) as usize).unwrap();
+        let numbers = [b'0', b'9', b'"', b'-', b']'];
+        for (at, with) in (0..index.len()).flat_map(|at| numbers.map(|with| (at, with))) {
+            let mut changed = index.clone();
+            changed[at] = with;
+            // Another name or fact of an entry is one, too. What matters is that none of them is a panic.
+            let _ = read(assemble(&changed, &bytes[start..]).unwrap());
         }
         assert!(matches!(Archive::parse(b"TILEBNDL".to_vec()), Err(ArchiveError::NotAnArchive)));
         let mut of_later = bytes;

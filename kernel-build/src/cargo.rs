@@ -47,6 +47,10 @@ impl Settings {
         };
         let (crate_dir, out) = (dir("CARGO_MANIFEST_DIR"), dir("OUT_DIR").join("tile"));
         let cache = cache_for(&out);
+        if let Some(why) = self.wrong_path() {
+            println!("cargo::error={}", one_line(&why));
+            return;
+        }
         let dependencies = dependencies::announced(std::env::vars_os());
         self.watch(&crate_dir, &cache);
         dependencies.iter().for_each(|d| println!("cargo::rerun-if-changed={}", d.sources.display()));
@@ -83,6 +87,16 @@ impl Settings {
         Sources::read_with(&found, dependencies::libraries(dependencies)?, Features::of_variables(names))
     }
 
+    /// What is wrong with the paths of archives. A build script runs in the folder of its package, and not where the
+    /// build was started.
+    fn wrong_path(&self) -> Option<String> {
+        if let Some(folder) = self.archives.iter().find(|f| f.is_relative()) {
+            return Some(format!("TILE_ARCHIVE is an absolute path, and not `{}`", folder.display()));
+        }
+        let wrong = self.prebuilt.iter().find(|f| f.is_relative() || !f.is_file())?;
+        Some(format!("TILE_PREBUILT has absolute paths of files, and `{}` is none", wrong.display()))
+    }
+
     /// The package's own archive, if it has one, and those of the settings.
     fn archives_of(&self, crate_dir: &Path) -> Vec<PathBuf> {
         let own = Some(crate_dir.join(format!("kernels.{ENDING}"))).filter(|p| p.is_file());
@@ -98,8 +112,9 @@ impl Settings {
         pool: &Pool,
     ) -> Result<Outcome, BuildError> {
         let targets = self.targets.clone()?;
-        let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
-        let archive = self.archives.as_ref().map(|folder| folder.join(format!("{package}.{ENDING}")));
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        let package = format!("{}-{}.{ENDING}", variable("CARGO_PKG_NAME"), variable("CARGO_PKG_VERSION"));
+        let archive = self.archives.as_ref().map(|folder| folder.join(package));
         run(&Build {
             sources,
             targets: &targets,
@@ -152,8 +167,8 @@ impl Settings {
     fn tell(&self, outcome: Result<Outcome, BuildError>, remarks: Vec<(PathBuf, Remark)>, out: &Path) {
         let mut outcome = match outcome {
             Ok(o) => o,
-            Err(BuildError::Toolchain(missing)) => {
-                println!("cargo::warning={missing}");
+            Err(e @ BuildError::Toolchain { .. }) => {
+                println!("cargo::warning={}", one_line(&e.to_string()));
                 write_report(out, &Report { remarks, ..Report::default() });
                 return;
             }
@@ -219,4 +234,22 @@ fn write_report(out: &Path, report: &Report) {
 /// A directive ends with its line.
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_archives_are_absolute_and_there() {
+        let with = |prebuilt: &[&str], archives: Option<&str>| {
+            let prebuilt = prebuilt.iter().map(PathBuf::from).collect();
+            Settings { prebuilt, archives: archives.map(PathBuf::from), ..Settings::from_env() }.wrong_path()
+        };
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert_eq!(with(&[here], Some("/archives")), None);
+        assert!(with(&[], Some("archives")).is_some_and(|why| why.contains("TILE_ARCHIVE")));
+        assert!(with(&[here, "Cargo.toml"], None).is_some_and(|why| why.contains("`Cargo.toml`")));
+        assert!(with(&["/no/such/file"], None).is_some_and(|why| why.contains("/no/such/file")));
+    }
 }

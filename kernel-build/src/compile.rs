@@ -34,9 +34,14 @@ use crate::units::{self, Lower};
 /// ```
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// No device toolchain was found.
-    #[error(transparent)]
-    Toolchain(#[from] Missing),
+    /// No device toolchain was found, and no archive has a kernel.
+    #[error("{}{missing}", archives.iter().map(|a| format!("{a}; ")).collect::<String>())]
+    Toolchain {
+        /// The places that were looked in.
+        missing: Missing,
+        /// Archives that are not used, and why.
+        archives: Vec<String>,
+    },
     /// `TILE_TARGETS`, or [`Settings::targets`](crate::Settings::targets), has a name that is no target.
     #[error("TILE_TARGETS: {0}")]
     Target(#[from] BadTarget),
@@ -80,7 +85,7 @@ pub struct Build<'a> {
     /// The `lib.rs` of `tilewright_core`.
     pub tilewright_core: &'a Path,
     pub cache: &'a Cache,
-    /// Files with what earlier builds have compiled, the first one first.
+    /// Files with what earlier builds have compiled. A unit is looked for in this order.
     pub prebuilt: &'a [PathBuf],
     /// The file to write what this build has compiled, or found, to.
     pub archive: Option<&'a Path>,
@@ -143,30 +148,38 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
         .collect();
     let (mut compiled, rest) = from_archives(b, &jobs, &mut outcome)?;
     outcome.took("archives", &mut since);
+    let scratch = Scratch::new(b.out)?;
     if !rest.is_empty() {
         match (b.toolchain)() {
-            Ok(toolchain) => {
-                let scratch = Scratch::new(b.out)?;
-                let mut made = compile_all(b, &toolchain, &scratch.0, &rest, &mut outcome)?;
-                outcome.took("rustc", &mut since);
-                if let Some(ptxas) = (b.ptxas)() {
-                    outcome.report.ptxas = Some(ptxas.version.clone());
-                    assemble_all(b, &ptxas, &scratch.0, &mut made, &mut outcome);
-                }
-                outcome.took("ptxas", &mut since);
-                compiled.extend(made);
+            Ok(toolchain) => compiled.extend(compile_all(b, &toolchain, &scratch.0, &rest, &mut outcome)?),
+            Err(missing) if compiled.is_empty() => {
+                return Err(BuildError::Toolchain { missing, archives: outcome.warnings });
             }
-            Err(missing) if compiled.is_empty() => return Err(missing.into()),
-            // The kernels that the archives have run on the GPU, the others on the CPU.
-            Err(missing) => outcome.warnings.push(missing.to_string()),
+            Err(missing) => outcome.warnings.push(format!(
+                "{} units of code are in no archive, and their kernels run on the CPU: {missing}",
+                rest.len()
+            )),
         }
     }
-    if let Some(to) = b.archive {
-        write_archive(b, to, &jobs, &compiled, &outcome.report)?;
-        outcome.took("archive", &mut since);
+    outcome.took("rustc", &mut since);
+    // Entries of an archive that was made without ptxas are assembled, too.
+    if compiled.iter().any(|c| c.built.assembled.is_none())
+        && let Some(ptxas) = (b.ptxas)()
+    {
+        outcome.report.ptxas = Some(ptxas.version.clone());
+        assemble_all(b, &ptxas, &scratch.0, &mut compiled, &mut outcome);
     }
+    outcome.took("ptxas", &mut since);
     bundle::write_all(&compiled, b)?;
     outcome.took("packing", &mut since);
+    if let Some(to) = b.archive {
+        if outcome.failures.is_empty() {
+            write_archive(b, to, &jobs, &compiled, &outcome.report)?;
+        } else {
+            outcome.warnings.push(format!("{} is not written: some kernels were not compiled", to.display()));
+        }
+        outcome.took("archive", &mut since);
+    }
     outcome.report.entries = compiled.iter().map(|c| entry_report(c, b.targets)).collect();
     outcome.report.entries.sort_by(|x, y| (&x.kernel, &x.entry, &x.target).cmp(&(&y.kernel, &y.entry, &y.target)));
     outcome.warnings.extend(outcome.report.slow());
@@ -191,7 +204,7 @@ fn from_archives<'a>(
         let keys: Vec<Key> = b.pool.map(&rest, |job| archive_key(b, &library, job));
         let wanted: HashSet<Key> = keys.iter().cloned().collect();
         let read = Archive::read(file).and_then(|a| Ok((a.units(&wanted, b.pool)?, a.tools)));
-        let (mut found, tools) = match read {
+        let (found, tools) = match read {
             Ok(read) => read,
             Err(e) => {
                 outcome.warnings.push(format!("{} is not used: {e}", file.display()));
@@ -200,8 +213,9 @@ fn from_archives<'a>(
         };
         let mut left = Vec::new();
         for (job, key) in rest.into_iter().zip(keys) {
-            match found.remove(&key).filter(|entries| entries.len() == job.unit.entries.len()) {
-                Some(entries) => compiled.extend(job.entries(entries)),
+            // Two units may have one key.
+            match found.get(&key).filter(|entries| entries.len() == job.unit.entries.len()) {
+                Some(entries) => compiled.extend(job.entries(entries.iter().cloned())),
                 None => left.push(job),
             }
         }
@@ -224,12 +238,14 @@ fn archive_key(b: &Build, library: &Key, Job { unit, target }: &Job) -> Key {
     let target = &b.targets[*target];
     let (name, entries) = (target.name(), format!("{:?}", unit.entries));
     let mut parts = rustc::flags();
+    // What becomes of rustc's PTX is the work of this crate.
+    parts.push(env!("CARGO_PKG_VERSION").as_bytes());
     parts.extend([library.as_bytes(), name.as_bytes(), target.isa().as_bytes()]);
     parts.extend([unit.source.as_bytes(), entries.as_bytes()]);
     Key::of(parts)
 }
 
-/// Writes the units of which everything has compiled.
+/// Writes the units of which every entry was made.
 fn write_archive(b: &Build, to: &Path, jobs: &[Job], compiled: &[Compiled], report: &Report) -> io::Result<()> {
     let of_unit = |c: &Compiled| (core::ptr::from_ref(c.unit), c.target);
     let mut entries: HashMap<_, Vec<&Compiled>> = HashMap::new();
@@ -246,10 +262,12 @@ fn write_archive(b: &Build, to: &Path, jobs: &[Job], compiled: &[Compiled], repo
     }
     let tools = Tools { rustc: report.rustc.clone(), ptxas: report.ptxas.clone() };
     let bytes = archive::pack(&tools, units, b.pool)?;
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(to, bytes)
+    // Whole, or not at all.
+    let part = to.with_extension(format!("part-{}", std::process::id()));
+    let written = fs::create_dir_all(to.parent().unwrap_or(Path::new("/")))
+        .and_then(|()| fs::write(&part, bytes))
+        .and_then(|()| fs::rename(&part, to));
+    written.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", to.display())))
 }
 
 /// The PTX of all jobs.
@@ -328,7 +346,8 @@ fn assemble_all(b: &Build, ptxas: &Ptxas, scratch: &Path, compiled: &mut [Compil
             ));
         }
     }
-    let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| usable[compiled[i].target]).collect();
+    let is_left = |c: &Compiled| c.built.assembled.is_none() && usable[c.target];
+    let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| is_left(&compiled[i])).collect();
     jobs.sort_by_key(|&i| std::cmp::Reverse(compiled[i].built.ptx.text.len()));
     let list = &*compiled;
     let results = b.pool.map(&jobs, |&i| {

@@ -50,8 +50,9 @@ impl Settings {
     /// - `TILE_PTXAS=path` or `off`: the assembler
     /// - `TILE_CACHE_DIR=path`: the folder of products of earlier builds
     /// - `TILE_PREBUILT=path`, or several separated by `:`: archives of compiled kernels. Kernels that are found there,
-    ///   or in the package's own `kernels.tilearchive`, are not compiled.
-    /// - `TILE_ARCHIVE=folder`: write the compiled kernels to `folder/PACKAGE.tilearchive`
+    ///   or in the package's own `kernels.tilearchive`, are not compiled. The paths are absolute.
+    /// - `TILE_ARCHIVE=folder`: write the compiled kernels to `folder/PACKAGE-VERSION.tilearchive`. The path is
+    ///   absolute.
     /// - `TILE_EMULATE=off` or `all`: the instances that the emulated SM can run, in builds with the feature
     ///   `emulator`; by default instances that together have every feature of their kernel
     /// - `TILE_REMARKS=1`: report the optimizations that the compiler missed, at the kernels' own lines, as warnings
@@ -59,13 +60,14 @@ impl Settings {
     /// - `TILE_DEVICE_ERRORS=warn`: kernels that cannot be compiled for the device are a warning, and left out
     pub fn from_env() -> Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
-        let paths = |name| std::env::var_os(name).map(|v| std::env::split_paths(&v).collect()).unwrap_or_default();
+        let not_empty = |p: &PathBuf| !p.as_os_str().is_empty();
+        let paths = |list: String| std::env::split_paths(&list).filter(not_empty).collect();
         Settings {
             targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
             dirs: DIRS.map(PathBuf::from).to_vec(),
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
             remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
-            prebuilt: paths("TILE_PREBUILT"),
+            prebuilt: set("TILE_PREBUILT").map(paths).unwrap_or_default(),
             archives: set("TILE_ARCHIVE").map(PathBuf::from),
         }
     }

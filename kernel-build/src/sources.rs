@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tilewright_compiler::front::cfg::{self, Conditional, Features};
+use tilewright_compiler::front::cfg::{self, Features};
 use tilewright_compiler::front::source::{KERNEL, LIBRARY, ModulePath};
 use tilewright_compiler::{Libraries, Source};
 
@@ -44,20 +44,21 @@ impl Sources {
     /// Reads files of a package with some features, beside libraries of dependencies. A file whose module is behind a
     /// `cfg` of features that are off has no kernels.
     pub fn read_with(paths: &[PathBuf], mut libraries: Libraries, features: Features) -> io::Result<Sources> {
-        let (mut files, mut modules) = (Vec::new(), Vec::new());
+        let (mut files, mut declarations) = (Vec::new(), Vec::new());
         for path in paths {
             let text = fs::read_to_string(path).map_err(|e| in_file(path, &e))?;
             let file = SourceFile { path: path.clone(), text, is_certain: true };
             libraries.add(file.source());
-            modules.extend(features.conditional_modules(file.source()));
+            declarations.extend(features.declarations(file.source()));
             if file.has(KERNEL) || file.has(LIBRARY) {
                 files.push(file);
             }
         }
-        for f in &mut files {
-            f.is_certain = module_exists(&f.path, &modules) == Some(true);
-        }
-        files.retain(|f| module_exists(&f.path, &modules) != Some(false));
+        files.retain_mut(|f| {
+            let exists = cfg::exists(&ModulePath::of(&f.path), &declarations);
+            f.is_certain = exists == Some(true);
+            exists != Some(false)
+        });
         Ok(Sources { files, libraries, features })
     }
 
@@ -81,13 +82,6 @@ impl Sources {
     pub fn with_kernels(&self) -> Vec<&SourceFile> {
         self.files.iter().filter(|f| f.has(KERNEL)).collect()
     }
-}
-
-/// Whether the crate has the module of a file, given those behind a `cfg`; none if the features do not decide it.
-fn module_exists(file: &Path, conditional: &[Conditional]) -> Option<bool> {
-    let place = ModulePath::of(file);
-    let around = |c: &&Conditional| c.place.root == place.root && place.modules.starts_with(&c.place.modules);
-    cfg::all(conditional.iter().filter(around).map(|c| c.holds))
 }
 
 fn in_file(path: &Path, e: &io::Error) -> io::Error {

@@ -174,6 +174,20 @@ fn crates_without_a_stated_compiler_are_known() {
     assert_eq!(unstated.collect::<BTreeSet<_>>(), BTreeSet::from(UNSTATED));
 }
 
+/// A program that asks for a family of operations compiles the kernels of that family alone, and no emulated SM.
+#[test]
+fn a_family_of_operations_has_its_own_kernels_alone() {
+    for family in ["attention", "convolutions", "elementwise", "products", "reductions", "softmax"] {
+        let asked = format!("ops-{family}");
+        let args = ["tree", "--package", "tilewright", "--features", &asked];
+        let tree = cargo(&[&args[..], &["--edges", "normal,features", "--prefix", "none"]].concat());
+        let tree = String::from_utf8(tree).expect("cargo prints text");
+        let of_kernels = tree.lines().filter_map(|l| l.strip_prefix("tilewright-kernels feature \""));
+        let features: BTreeSet<&str> = of_kernels.filter_map(|l| l.split('"').next()).collect();
+        assert_eq!(features, BTreeSet::from([family]));
+    }
+}
+
 /// A program that asks for no features has no command line, no emulated SM, and no types of cudarc in its API.
 #[test]
 fn default_features_are_few() {

@@ -31,8 +31,10 @@ fn hostile(package: &[&str], profile: &[&str], cases: u64, seed: u64) -> Run {
 
 /// Bundles, the build cache, files of tuning results, tensors of other frameworks.
 pub fn hostile_inputs(seed: u64) -> Run {
-    let packages =
-        ["-p", "tilewright-core", "-p", "tilewright-build", "-p", "tilewright-runtime", "--no-default-features"];
+    // The tests of the runtime need no driver, and some need the emulated SM.
+    let features = ["--no-default-features", "--features", "tilewright-build/compile,tilewright-runtime/emulator"];
+    let packages = ["-p", "tilewright-core", "-p", "tilewright-build", "-p", "tilewright-runtime"];
+    let packages = [&packages[..], &features].concat();
     hostile(&packages, &["--release"], CASES, seed)
 }
 

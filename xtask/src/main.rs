@@ -64,13 +64,15 @@ fn run() -> Result<ExitCode> {
 }
 
 /// Where the drivers of Linux and of the Windows Subsystem for Linux are.
-const DRIVERS: [&str; 2] = ["/dev/nvidiactl", "/dev/dxg"];
+const DRIVERS: [&str; 3] = ["/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"];
 
 /// Builds what `tile demo` runs, and runs it: nothing for a GPU where there is none, and nothing for the emulated
 /// multiprocessor, which together would take most of the time.
 fn demo(args: &[&str]) -> Result<ExitCode> {
     let mut cargo = command::cargo().args(["run", "--release", "--bin", "tile", "--", "demo"]).args(args);
-    if std::env::var_os("TILE_EMULATE").is_none() {
+    let backend = std::env::var("TILE_BACKEND").unwrap_or_default();
+    let on_the_emulator = args.iter().copied().chain([backend.as_str()]).any(|a| a.contains("emulator"));
+    if std::env::var_os("TILE_EMULATE").is_none() && !on_the_emulator {
         cargo = cargo.env("TILE_EMULATE", "off");
     }
     if DRIVERS.iter().any(|d| std::path::Path::new(d).exists()) {
@@ -95,12 +97,24 @@ fn archive(args: &[&str]) -> Result<ExitCode> {
     if !setup::setup()?.device_toolchain {
         bail!("an archive needs the device toolchain");
     }
-    // A check runs the build script, and compiles nothing for the host.
+    // A check runs the build script, and compiles nothing for the host. The build script runs anew, since the folder is
+    // new.
+    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos();
+    let fresh = command::root().join(format!("target/archives-{started}"));
     let cargo = command::cargo().args(["check", "--release", "--quiet", "--package", "tilewright-kernels"]);
-    let code = cargo.env("TILE_ARCHIVE", &folder).status_code()?;
-    let file = folder.join("tilewright-kernels.tilearchive");
-    if let Ok(found) = std::fs::metadata(&file) {
-        println!("{}: {:.1} MB", file.display(), found.len() as f64 / 1e6);
+    let built = cargo.env("TILE_ARCHIVE", &fresh).succeeds()?;
+    std::fs::create_dir_all(&folder)?;
+    let mut written = 0;
+    for entry in std::fs::read_dir(&fresh).into_iter().flatten() {
+        let (from, name) = entry.map(|e| (e.path(), e.file_name()))?;
+        let to = folder.join(name);
+        // The folder may be on another disk.
+        println!("{}: {:.1} MB", to.display(), std::fs::copy(&from, &to)? as f64 / 1e6);
+        written += 1;
     }
-    Ok(code)
+    let _ = std::fs::remove_dir_all(&fresh);
+    if !built || written == 0 {
+        bail!("no archive was written");
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -43,6 +43,7 @@ struct TestCrate {
     cache: Cache,
     prebuilt: Vec<PathBuf>,
     archive: Option<PathBuf>,
+    ptxas: fn() -> Option<Ptxas>,
 }
 
 impl TestCrate {
@@ -58,7 +59,7 @@ impl TestCrate {
         fs::write(&files[1], "fn main() {}").unwrap();
         let cache = Cache::from_env().unwrap_or_else(|| Cache::at(dir.join("cache")));
         let tilewright_core = dir.join("core/src/lib.rs");
-        TestCrate { tilewright_core, dir, files, cache, prebuilt: vec![], archive: None }
+        TestCrate { tilewright_core, dir, files, cache, prebuilt: vec![], archive: None, ptxas: crate::ptxas::find }
     }
 
     fn build(&self, lower: &Lower, toolchain: fn() -> Result<Toolchain, Missing>) -> Result<Outcome, BuildError> {
@@ -77,7 +78,7 @@ impl TestCrate {
             targets: &targets,
             lower,
             toolchain,
-            ptxas: crate::ptxas::find,
+            ptxas: self.ptxas,
             tilewright_core: &self.tilewright_core,
             cache: &self.cache,
             prebuilt: &self.prebuilt,
@@ -160,7 +161,10 @@ fn no_toolchain_is_no_concern_without_targets() {
 fn no_toolchain_is_named() {
     let p = TestCrate::new("missing");
     let e = p.build(&as_is, missing).unwrap_err();
-    assert!(matches!(e, BuildError::Toolchain(_)) && e.to_string().contains("rustup component add rust-src"), "{e}");
+    assert!(
+        matches!(e, BuildError::Toolchain { .. }) && e.to_string().contains("rustup component add rust-src"),
+        "{e}"
+    );
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! `cfg` on kernels and on modules, as far as the features of a package decide it.
 
-use crate::front::source::{ModulePath, Source};
+use crate::front::source::{KERNEL, LIBRARY, MODULE, ModulePath, Source};
 use std::collections::HashSet;
 use syn::Token;
+use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 
 /// The features of a package that are on.
 #[derive(Clone, Debug, Default)]
 pub struct Features(HashSet<String>);
 
-/// A module behind a `cfg` that does not hold for sure.
+/// A declaration of a module: `mod m;`, or a module with a body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Conditional {
+pub struct Declaration {
     /// The module.
     pub place: ModulePath,
-    /// `Some(false)`: the `cfg` does not hold. `None`: the features do not decide it.
+    /// Whether its `cfg`s hold; none if the features do not decide it.
     pub holds: Option<bool>,
 }
 
@@ -28,10 +29,13 @@ impl Features {
     pub fn hold(&self, attrs: &[syn::Attribute]) -> Option<bool> {
         all(attrs.iter().map(|a| {
             if a.path().is_ident("cfg_attr") {
-                return None;
+                return if may_decide(a) { None } else { Some(true) };
             }
             if !a.path().is_ident("cfg") {
                 return Some(true);
+            }
+            if let Ok(literal) = a.parse_args::<syn::LitBool>() {
+                return Some(literal.value);
             }
             a.parse_args().ok().and_then(|condition| self.holds(&condition))
         }))
@@ -50,40 +54,61 @@ impl Features {
                 _ => None,
             },
             syn::Meta::List(list) if list.path.is_ident("all") => all(of_list(list)?.into_iter()),
-            syn::Meta::List(list) if list.path.is_ident("any") => {
-                all(of_list(list)?.into_iter().map(not)).map(|none| !none)
-            }
+            syn::Meta::List(list) if list.path.is_ident("any") => any(of_list(list)?.into_iter()),
             syn::Meta::List(list) if list.path.is_ident("not") => of_list(list)?.first().copied().and_then(not),
             _ => None,
         }
     }
 
-    /// The modules that a file declares behind a `cfg` that does not hold for sure.
-    pub fn conditional_modules(&self, source: Source) -> Vec<Conditional> {
+    /// What a file says of modules: those that it declares, and its own `#![cfg(..)]`. A module with `#[path = ".."]`
+    /// is in a file that its name does not tell: it is left out.
+    pub fn declarations(&self, source: Source) -> Vec<Declaration> {
         // A look at the text spares most files the parser.
-        let file = (source.text.contains("cfg") && source.text.contains("mod "))
-            .then(|| syn::parse_file(source.text).ok())
-            .flatten();
+        let has_any = source.text.contains("mod ") || source.text.contains("cfg");
+        let Some(file) = has_any.then(|| syn::parse_file(source.text).ok()).flatten() else { return vec![] };
+        let place = ModulePath::of(source.file);
         let mut out = vec![];
-        if let Some(file) = file {
-            self.collect(&file.items, &ModulePath::of(source.file), &mut out);
+        self.collect(&file.items, &place, &mut out);
+        let inner = self.hold(&file.attrs);
+        if inner != Some(true) && !place.modules.is_empty() {
+            out.push(Declaration { place, holds: inner });
         }
         out
     }
 
-    fn collect(&self, items: &[syn::Item], at: &ModulePath, out: &mut Vec<Conditional>) {
+    fn collect(&self, items: &[syn::Item], at: &ModulePath, out: &mut Vec<Declaration>) {
         for item in items {
             let syn::Item::Mod(m) = item else { continue };
-            let place = at.within(&m.ident.to_string());
-            let holds = self.hold(&m.attrs);
+            if m.attrs.iter().any(|a| a.path().is_ident("path")) {
+                continue;
+            }
+            let place = at.within(&m.ident.unraw().to_string());
             if let Some((_, inner)) = &m.content {
                 self.collect(inner, &place, out);
             }
-            if holds != Some(true) {
-                out.push(Conditional { place, holds });
-            }
+            out.push(Declaration { place, holds: self.hold(&m.attrs) });
         }
     }
+}
+
+/// Whether the crate has the module of a file: one declaration of each module around it holds. None if the features do
+/// not decide it.
+pub fn exists(place: &ModulePath, declarations: &[Declaration]) -> Option<bool> {
+    all((1..=place.modules.len()).map(|depth| {
+        let of = |d: &&Declaration| d.place.root == place.root && d.place.modules == place.modules[..depth];
+        let mut found = declarations.iter().filter(of).map(|d| d.holds).peekable();
+        if found.peek().is_none() { Some(true) } else { any(found) }
+    }))
+}
+
+/// Whether a `cfg_attr` may hold an attribute that decides what is compiled.
+fn may_decide(cfg_attr: &syn::Attribute) -> bool {
+    let list = cfg_attr.parse_args_with(Punctuated::<syn::Meta, Token![,]>::parse_terminated);
+    let decides = |m: &syn::Meta| {
+        let last = m.path().segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        ["cfg", "cfg_attr", "path", KERNEL, MODULE, LIBRARY].contains(&last.as_str())
+    };
+    list.map_or(true, |list| list.iter().skip(1).any(decides))
 }
 
 /// Whether all conditions hold.
@@ -95,6 +120,10 @@ pub fn all(mut conditions: impl Iterator<Item = Option<bool>>) -> Option<bool> {
             None => Ok(None),
         })
         .unwrap_or_else(|decided| decided)
+}
+
+fn any(conditions: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    not(all(conditions.map(not)))
 }
 
 fn not(condition: Option<bool>) -> Option<bool> {
@@ -123,6 +152,7 @@ mod tests {
         assert_eq!(holds(r#"any(feature = "d", feature = "a")"#), Some(true));
         assert_eq!(holds(r#"all(feature = "d", feature = "a")"#), Some(false));
         assert_eq!((holds("all()"), holds("any()")), (Some(true), Some(false)));
+        assert_eq!((holds("true"), holds("false")), (Some(true), Some(false)));
         // The features alone do not decide these, or decide them whatever the rest says.
         assert_eq!((holds("unix"), holds("test"), holds("not(test)")), (None, None, None));
         assert_eq!(holds(r#"any(test, feature = "d")"#), None);
@@ -140,17 +170,48 @@ mod tests {
         assert_eq!(of(r#"#[cfg(feature = "a")] #[cfg(feature = "d")]"#), Some(false));
         assert_eq!(of(r#"#[cfg(feature = "a")] #[cfg(unix)]"#), None);
         assert_eq!(of(r#"#[cfg_attr(unix, path = "u.rs")]"#), None);
+        assert_eq!(of(r#"#[cfg_attr(docsrs, doc(cfg(feature = "d")))] #[cfg_attr(test, allow(unused))]"#), Some(true));
         assert_eq!(of("#[allow(unused)]"), Some(true));
     }
 
+    fn declarations(files: &[(&str, &str)]) -> Vec<Declaration> {
+        let of = |(file, text): &(&str, &str)| features().declarations(Source { file: Path::new(file), text });
+        files.iter().flat_map(of).collect()
+    }
+
     #[test]
-    fn modules_are_named_by_their_place() {
-        let text = r#"
+    fn a_module_exists_if_one_declaration_of_it_holds() {
+        let lib = r#"
             #[cfg(feature = "d")] mod off;
             #[cfg(feature = "a")] mod on;
-            mod inner { #[cfg(test)] mod tests; }"#;
-        let found = features().conditional_modules(Source { file: Path::new("p/src/rows/mod.rs"), text });
-        let places: Vec<_> = found.iter().map(|c| (c.place.modules.join("::"), c.holds)).collect();
-        assert_eq!(places, [("rows::off".into(), Some(false)), ("rows::inner::tests".into(), None)]);
+            #[cfg(feature = "d")] mod of_either { }
+            #[cfg(not(feature = "d"))] mod of_either;
+            #[cfg(feature = "d")] #[path = "other.rs"] mod elsewhere;
+            mod inner { #[cfg(test)] mod tests; }
+            mod r#type;
+            mod of_the_library;"#;
+        let main = r#"#[cfg(feature = "d")] mod of_the_library;"#;
+        let says = declarations(&[
+            ("p/src/lib.rs", lib),
+            ("p/src/main.rs", main),
+            ("p/src/type.rs", r#"#![cfg(feature = "d")] mod m;"#),
+        ]);
+        let of = |file: &str| exists(&ModulePath::of(Path::new(file)), &says);
+        assert_eq!(
+            (of("p/src/off.rs"), of("p/src/off/deep.rs"), of("p/src/on.rs")),
+            (Some(false), Some(false), Some(true))
+        );
+        assert_eq!((of("p/src/of_either.rs"), of("p/src/of_the_library.rs")), (Some(true), Some(true)));
+        assert_eq!(
+            (of("p/src/inner/tests.rs"), of("p/src/elsewhere.rs"), of("p/src/lib.rs")),
+            (None, Some(true), Some(true))
+        );
+    }
+
+    #[test]
+    fn the_condition_of_a_file_is_that_of_its_module() {
+        let says = declarations(&[("p/src/type.rs", r#"#![cfg(feature = "d")] mod m;"#)]);
+        let of = |file: &str| exists(&ModulePath::of(Path::new(file)), &says);
+        assert_eq!((of("p/src/type.rs"), of("p/src/type/m.rs")), (Some(false), Some(false)));
     }
 }

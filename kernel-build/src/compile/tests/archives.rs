@@ -55,7 +55,7 @@ fn what_has_changed_is_not_found() {
     }
     let (p, _) = archived("stale");
     let is_missing = |p: &TestCrate, targets: &str, lower: &Lower| {
-        matches!(p.build_for(targets, lower, missing), Err(BuildError::Toolchain(_)))
+        matches!(p.build_for(targets, lower, missing), Err(BuildError::Toolchain { .. }))
     };
     assert!(!is_missing(&p, "sm_80", &as_is) && !is_missing(&p, "sm_90a", &as_is));
     // Another target, another kernel, another launch bound, another device library.
@@ -101,6 +101,60 @@ fn a_damaged_archive_is_a_warning() {
     let outcome = p.build(&as_is, toolchain::find).unwrap();
     assert_eq!(p.bundles(), ["double-f00d.bundle"]);
     assert!(outcome.warnings.iter().any(|w| w.contains("is not used: it is damaged")), "{:?}", outcome.warnings);
+    // Without a toolchain the error says both.
+    let e = p.build(&as_is, missing).unwrap_err().to_string();
+    assert!(e.contains("is not used: it is damaged") && e.contains("rustup component add rust-src"), "{e}");
     fs::remove_file(file).unwrap();
     assert!(p.build(&as_is, toolchain::find).unwrap().warnings.iter().any(|w| w.contains("is not used")));
+}
+
+#[test]
+fn two_kernels_of_one_code_are_both_found() {
+    if !have_toolchain() {
+        return;
+    }
+    let twice = |source: Source, libraries: &Libraries| {
+        let mut units = as_is(source, libraries);
+        units.push(DeviceUnit { fingerprint: "beef".into(), ..units[0].clone() });
+        units
+    };
+    let (p, _) = archived("twice");
+    p.build(&twice, missing).unwrap();
+    assert_eq!(p.bundles(), ["double-beef.bundle", "double-f00d.bundle"]);
+}
+
+#[test]
+fn entries_of_an_archive_without_machine_code_are_assembled() {
+    if !have_toolchain() || crate::ptxas::find().is_none() {
+        return;
+    }
+    let mut p = TestCrate::new("unassembled");
+    let file = p.dir.join("p.tilearchive");
+    p.archive = Some(file.clone());
+    p.ptxas = || None;
+    let is_assembled = |p: &TestCrate| Bundle::parse(&bundle(p)).unwrap().entries()[0].usage_for((8, 0)).is_some();
+    p.build(&as_is, toolchain::find).unwrap();
+    assert!(!is_assembled(&p));
+    (p.archive, p.prebuilt, p.ptxas) = (None, vec![file], crate::ptxas::find);
+    p.build(&as_is, missing).unwrap();
+    assert!(is_assembled(&p));
+}
+
+#[test]
+fn code_that_ptxas_rejects_is_in_no_archive() {
+    if !have_toolchain() || crate::ptxas::find().is_none() {
+        return;
+    }
+    let mut p = TestCrate::new("rejected");
+    let file = p.dir.join("p.tilearchive");
+    p.archive = Some(file.clone());
+    let unknown_instruction = |source: Source, libraries: &Libraries| {
+        let mut units = as_is(source, libraries);
+        let text = units[0].source.replace("(abi_ptx)", "(abi_ptx, asm_experimental_arch)");
+        units[0].source = text.replace("if n > 0 {", "core::arch::asm!(\"unknown;\"); if n > 0 {");
+        units
+    };
+    let outcome = p.build(&unknown_instruction, toolchain::find).unwrap();
+    assert!(!outcome.failures.is_empty() && !file.exists());
+    assert!(outcome.warnings.iter().any(|w| w.contains("is not written")), "{:?}", outcome.warnings);
 }
