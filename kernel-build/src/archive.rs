@@ -1,7 +1,7 @@
 //! An archive of compiled kernels: a build that finds its kernels in one needs no device toolchain.
 //!
-//! A unit of code is found by a hash of its source, its entries, the device library, the target, and the version of this
-//! crate. So a kernel that has changed is not found. The versions of rustc and `ptxas` are not a part of the hash.
+//! A unit of code is found by a hash of its source, its entries, the device library, the target, and the version of
+//! this crate. So a kernel that has changed is not found. The versions of rustc and `ptxas` are not a part of the hash.
 //! Neither the time nor the place of a build is in an archive: the same sources and tools give the same bytes.
 //!
 //! ```text
