@@ -73,7 +73,8 @@ fn unpack(folder: &Path) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let file = entry?.path();
         if file.extension().is_some_and(|e| e == "crate") {
-            let tar = command::program("tar").dir(folder).args(["xzf"]).args([&file]);
+            // With the time of now: files of packages have one time, by which cargo takes changed files for built.
+            let tar = command::program("tar").dir(folder).args(["xzmf"]).args([&file]);
             ensure!(tar.succeeds()?, "tar does not unpack {}", file.display());
             folders.push(file.with_extension(""));
         }
