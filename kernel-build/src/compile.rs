@@ -146,7 +146,8 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
                 .map(move |target| Job { unit, target })
         })
         .collect();
-    let (mut compiled, rest) = from_archives(b, &jobs, &mut outcome)?;
+    let keys = if b.prebuilt.is_empty() && b.archive.is_none() { vec![] } else { archive_keys(b, &jobs)? };
+    let (mut compiled, rest) = from_archives(b, &jobs, &keys, &mut outcome);
     outcome.took("archives", &mut since);
     let scratch = Scratch::new(b.out)?;
     if !rest.is_empty() {
@@ -174,7 +175,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     outcome.took("packing", &mut since);
     if let Some(to) = b.archive {
         if outcome.failures.is_empty() {
-            write_archive(b, to, &jobs, &compiled, &outcome.report)?;
+            write_archive(b, to, jobs.iter().zip(keys), &compiled, &outcome.report)?;
         } else {
             outcome.warnings.push(format!("{} is not written: some kernels were not compiled", to.display()));
         }
@@ -189,20 +190,35 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     Ok(outcome)
 }
 
+/// What archives have the units of jobs under: a hash of all that entries are made of, but the versions of `rustc` and
+/// `ptxas`.
+fn archive_keys(b: &Build, jobs: &[Job]) -> io::Result<Vec<Key>> {
+    let library = prebuilt::source_key(b.tilewright_core)?;
+    Ok(b.pool.map(jobs, |Job { unit, target }| {
+        let target = &b.targets[*target];
+        let (name, entries) = (target.name(), format!("{:?}", unit.entries));
+        let mut parts = rustc::flags();
+        // What becomes of rustc's PTX is the work of this crate.
+        parts.push(env!("CARGO_PKG_VERSION").as_bytes());
+        parts.extend([library.as_bytes(), name.as_bytes(), target.isa().as_bytes()]);
+        parts.extend([unit.source.as_bytes(), entries.as_bytes()]);
+        Key::of(parts)
+    }))
+}
+
 /// The entries of jobs that archives have, and the other jobs. An archive that cannot be read is a warning.
 fn from_archives<'a>(
     b: &Build,
     jobs: &[Job<'a>],
+    keys: &[Key],
     outcome: &mut Outcome,
-) -> io::Result<(Vec<Compiled<'a>>, Vec<Job<'a>>)> {
-    let (mut compiled, mut rest) = (Vec::new(), jobs.to_vec());
+) -> (Vec<Compiled<'a>>, Vec<Job<'a>>) {
     if b.prebuilt.is_empty() {
-        return Ok((compiled, rest));
+        return (vec![], jobs.to_vec());
     }
-    let library = library_key(b)?;
+    let (mut compiled, mut rest) = (Vec::new(), jobs.iter().copied().zip(keys).collect::<Vec<_>>());
     for file in b.prebuilt {
-        let keys: Vec<Key> = b.pool.map(&rest, |job| archive_key(b, &library, job));
-        let wanted: HashSet<Key> = keys.iter().cloned().collect();
+        let wanted: HashSet<Key> = rest.iter().map(|(_, key)| (*key).clone()).collect();
         let read = Archive::read(file).and_then(|a| Ok((a.units(&wanted, b.pool)?, a.tools)));
         let (found, tools) = match read {
             Ok(read) => read,
@@ -211,53 +227,41 @@ fn from_archives<'a>(
                 continue;
             }
         };
-        let mut left = Vec::new();
-        for (job, key) in rest.into_iter().zip(keys) {
-            // Two units may have one key.
-            match found.get(&key).filter(|entries| entries.len() == job.unit.entries.len()) {
-                Some(entries) => compiled.extend(job.entries(entries.iter().cloned())),
-                None => left.push(job),
+        // Two units may have one key.
+        rest.retain(|(job, key)| match found.get(key).filter(|entries| entries.len() == job.unit.entries.len()) {
+            Some(entries) => {
+                compiled.extend(job.entries(entries.iter().cloned()));
+                false
             }
-        }
-        rest = left;
+            None => true,
+        });
         if !compiled.is_empty() {
             outcome.report.rustc = outcome.report.rustc.take().or(tools.rustc);
             outcome.report.ptxas = outcome.report.ptxas.take().or(tools.ptxas);
         }
     }
-    Ok((compiled, rest))
-}
-
-/// Of the device library, whoever compiles it.
-fn library_key(b: &Build) -> io::Result<Key> {
-    prebuilt::source_key(b.tilewright_core.parent().unwrap_or(Path::new(".")))
-}
-
-/// Of all that the entries of a unit are made of, but the versions of `rustc` and `ptxas`.
-fn archive_key(b: &Build, library: &Key, Job { unit, target }: &Job) -> Key {
-    let target = &b.targets[*target];
-    let (name, entries) = (target.name(), format!("{:?}", unit.entries));
-    let mut parts = rustc::flags();
-    // What becomes of rustc's PTX is the work of this crate.
-    parts.push(env!("CARGO_PKG_VERSION").as_bytes());
-    parts.extend([library.as_bytes(), name.as_bytes(), target.isa().as_bytes()]);
-    parts.extend([unit.source.as_bytes(), entries.as_bytes()]);
-    Key::of(parts)
+    (compiled, rest.into_iter().map(|(job, _)| job).collect())
 }
 
 /// Writes the units of which every entry was made.
-fn write_archive(b: &Build, to: &Path, jobs: &[Job], compiled: &[Compiled], report: &Report) -> io::Result<()> {
-    let of_unit = |c: &Compiled| (core::ptr::from_ref(c.unit), c.target);
+fn write_archive<'a>(
+    b: &Build,
+    to: &Path,
+    jobs: impl Iterator<Item = (&'a Job<'a>, Key)>,
+    compiled: &[Compiled],
+    report: &Report,
+) -> io::Result<()> {
     let mut entries: HashMap<_, Vec<&Compiled>> = HashMap::new();
-    compiled.iter().for_each(|c| entries.entry(of_unit(c)).or_default().push(c));
-    let library = library_key(b)?;
+    for c in compiled {
+        entries.entry((core::ptr::from_ref(c.unit), c.target)).or_default().push(c);
+    }
     let mut units = Vec::new();
-    for job in jobs {
+    for (job, key) in jobs {
         let of_job = entries.get(&(core::ptr::from_ref(job.unit), job.target));
         let built =
             |e: &EntryMeta| of_job.and_then(|list| list.iter().find(|c| c.entry.name == e.name)).map(|c| &c.built);
         if let Some(entries) = job.unit.entries.iter().map(built).collect() {
-            units.push(BuiltUnit { key: archive_key(b, &library, job), kernel: &job.unit.kernel, entries });
+            units.push(BuiltUnit { key, kernel: &job.unit.kernel, entries });
         }
     }
     let tools = Tools { rustc: report.rustc.clone(), ptxas: report.ptxas.clone() };

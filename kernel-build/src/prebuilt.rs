@@ -35,7 +35,7 @@ pub struct Library {
 /// `source` is the `lib.rs` of `tilewright_core`.
 pub fn make(rustc: &Rustc, cache: &Cache, targets: &[Target], source: &Path) -> Result<Prebuilt, PrebuiltError> {
     let (sysroot, sysroot_key) = sysroot(rustc, cache)?;
-    let sources = source_key(source.parent().unwrap_or(Path::new(".")))?;
+    let sources = source_key(source)?;
     let tilewright_core = targets.iter().map(|t| {
         let name = t.name();
         let key = Key::of([sysroot_key.as_bytes(), sources.as_bytes(), name.as_bytes(), t.isa().as_bytes()]);
@@ -77,8 +77,9 @@ fn failure(name: &'static str, rustc: &Rustc, why: Failure) -> PrebuiltError {
     PrebuiltError::Rustc { name, rustc: rustc.toolchain.rustc.display().to_string(), why }
 }
 
-/// Of all source files below a folder: which of them matter only the compiler knows.
-pub fn source_key(dir: &Path) -> io::Result<Key> {
+/// Of all source files of the crate with this `lib.rs`: which of them matter only the compiler knows.
+pub fn source_key(lib: &Path) -> io::Result<Key> {
+    let dir = lib.parent().unwrap_or(Path::new("."));
     let mut parts = Vec::new();
     for path in crate::files::rust_files(dir)? {
         parts.push(path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned().into_bytes());

@@ -23,25 +23,24 @@ fn skipped(why: &'static str, how: &'static str) -> Result<Run, Skipped> {
     Err(Skipped { why, how })
 }
 
-fn hostile(package: &[&str], profile: &[&str], cases: u64, seed: u64) -> Run {
+fn hostile(args: &[&str], cases: u64, seed: u64) -> Run {
     println!("{cases} inputs of seed {seed} for each target");
-    let cargo = command::cargo().args(["test", "--lib"]).args(profile).args(package).args(["hostile"]);
+    let cargo = command::cargo().args(["test", "--lib"]).args(args).args(["hostile"]);
     cargo.env("TILE_HOSTILE_CASES", cases.to_string()).env("TILE_HOSTILE_SEED", seed.to_string())
 }
 
 /// Bundles, the build cache, files of tuning results, tensors of other frameworks.
 pub fn hostile_inputs(seed: u64) -> Run {
+    let mut args = vec!["--release", "-p", "tilewright-core", "-p", "tilewright-build", "-p", "tilewright-runtime"];
     // The tests of the runtime need no driver, and some need the emulated SM.
-    let features = ["--no-default-features", "--features", "tilewright-build/compile,tilewright-runtime/emulator"];
-    let packages = ["-p", "tilewright-core", "-p", "tilewright-build", "-p", "tilewright-runtime"];
-    let packages = [&packages[..], &features].concat();
-    hostile(&packages, &["--release"], CASES, seed)
+    args.extend(["--no-default-features", "--features", "tilewright-build/compile,tilewright-runtime/emulator"]);
+    hostile(&args, CASES, seed)
 }
 
 /// Arguments of the C library.
 pub fn hostile_calls(seed: u64) -> Run {
     // As the other tests are built: an optimized library of all kernels takes minutes more.
-    hostile(&["-p", "tilewright-capi"], &[], C_CASES, seed)
+    hostile(&["-p", "tilewright-capi"], C_CASES, seed)
 }
 
 /// The lock protocol of stream marks with loom.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use crate::command;
 
@@ -23,10 +24,6 @@ const FEATURES_OF_CANDLE: [&str; 10] = [
     "dynamic-linking",
 ];
 
-/// The features of the facade for one family of operations each.
-const FAMILIES: [&str; 6] =
-    ["ops-attention", "ops-convolutions", "ops-elementwise", "ops-products", "ops-reductions", "ops-softmax"];
-
 /// Packs the packages, and builds and runs the first kernel of the README with them.
 pub fn run() -> Result<ExitCode> {
     let root = command::root();
@@ -34,11 +31,13 @@ pub fn run() -> Result<ExitCode> {
     if out.exists() {
         fs::remove_dir_all(&out)?;
     }
-    let packages = published()?.into_iter().map(|p| format!("--package={p}"));
+    let metadata = command::packages()?;
+    let (packages, families) = (published(&metadata)?, families(&metadata)?);
+    let packages = packages.into_iter().map(|p| format!("--package={p}"));
     let packed = command::cargo().args(["package", "--no-verify", "--allow-dirty", "--quiet"]).args(packages);
     ensure!(packed.succeeds()?, "cargo package failed");
     let consumer = out.join("consumer");
-    write_consumer(&root, &consumer, &unpack(&out)?)?;
+    write_consumer(&root, &consumer, &families, &unpack(&out)?)?;
     // Features and profiles are those of the workspace, so that libraries of others are not built again.
     let cargo = |args: &[&str]| {
         let cargo = command::cargo().dir(&consumer).args(args).env("CARGO_TARGET_DIR", root.join("target"));
@@ -49,22 +48,30 @@ pub fn run() -> Result<ExitCode> {
     let beside = cargo(&["check", "--quiet", "--features", "beside-candle"])?;
     ensure!(beside, "the runtime does not compile beside cudarc with the features that candle asks for");
     println!("the runtime compiles beside cudarc with the features that candle asks for");
-    for family in FAMILIES {
+    for family in &families {
         let alone = cargo(&["check", "--quiet", "--features", family])?;
         ensure!(alone, "the operations of the feature {family} do not compile without those of others");
     }
-    println!("each family of operations compiles by itself");
+    println!("each family of operations compiles without the others");
     fs::remove_dir_all(&out)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The names of the packages of the workspace that are published: all but those with `publish = false`.
-fn published() -> Result<Vec<String>> {
-    let packages = command::packages()?;
+fn published(packages: &[Value]) -> Result<Vec<String>> {
     let published = packages.iter().filter(|p| p["publish"].is_null()).filter_map(|p| p["name"].as_str());
     let published: Vec<String> = published.map(String::from).collect();
     ensure!(!published.is_empty(), "no package of the workspace is published");
     Ok(published)
+}
+
+/// The features of the facade for one family of operations each.
+fn families(packages: &[Value]) -> Result<Vec<String>> {
+    let facade = packages.iter().find(|p| p["name"] == "tilewright").context("the facade")?;
+    let features = facade["features"].as_object().context("the features of the facade")?;
+    let families: Vec<String> = features.keys().filter(|f| f.starts_with("ops-")).cloned().collect();
+    ensure!(!families.is_empty(), "the facade has no feature of a family of operations");
+    Ok(families)
 }
 
 /// Unpacks all packages that `cargo package` left in a folder. Returns their folders.
@@ -85,7 +92,7 @@ fn unpack(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The crate of the README's first kernel, with our packages in the place of the paths to a clone.
-fn write_consumer(root: &Path, consumer: &Path, packages: &[PathBuf]) -> Result<()> {
+fn write_consumer(root: &Path, consumer: &Path, families: &[String], packages: &[PathBuf]) -> Result<()> {
     let readme = fs::read_to_string(root.join("README.md"))?;
     let manifest = block_after(&readme, "\n`Cargo.toml`")?;
     let in_clone = "path = \"../tilewright/tilewright\"";
@@ -100,7 +107,7 @@ fn write_consumer(root: &Path, consumer: &Path, packages: &[PathBuf]) -> Result<
         ),
     );
     manifest += "\n[features]\nbeside-candle = [\"dep:cudarc\"]\n";
-    manifest.extend(FAMILIES.map(|f| format!("{f} = [\"tilewright/{f}\"]\n")));
+    manifest.extend(families.iter().map(|f| format!("{f} = [\"tilewright/{f}\"]\n")));
     manifest += "\n[workspace]\n\n[patch.crates-io]\n";
     for p in packages {
         let folder = p.file_name().and_then(|n| n.to_str()).context("the name of a package")?;
