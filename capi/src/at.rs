@@ -29,6 +29,6 @@ impl At<'_> {
             At::Thread => backend::of_thread()?,
             At::Handle(handle) => handle.parts(),
         };
-        Ok(run(&ExecOptions::new(&rt).stream(&stream).in_place(true).preparing(preparing), rt.device().id)?)
+        Ok(run(&ExecOptions::new(&rt).stream(&stream).preparing(preparing), rt.device().id)?)
     }
 }

@@ -5,9 +5,8 @@ use tilewright_macros::tile_module;
 /// Scaled products, by each scheduler.
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod scaled {
-    /// `old` is `c` itself: each program reads the elements that it writes. The compiler copies a tile of `old` ahead
-    /// (AHEAD), which it does not do with an array that the kernel writes. With a `beta` of 0, `scaled_product` does
-    /// not read `old`: a NaN in it does not count.
+    /// `old` may be `c` itself: each program reads the elements that it writes. The compiler copies a tile of `old`
+    /// ahead (AHEAD). With a `beta` of 0, `scaled_product` does not read `old`: a NaN in it does not count.
     ///
     /// # Safety
     /// Under `StreamK`, `workspace` and `semaphores` are as large as
@@ -44,6 +43,7 @@ pub mod scaled {
                 min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * MIN_K_STEPS)))
             },
         ],
+        alias(old, c),
     )]
     pub unsafe fn scale<
         const BETA: bool,

@@ -1,5 +1,5 @@
 //! Kernels that write an array over another argument of the same memory: each program reads the elements that it writes
-//! and no others, as `LaunchOptions::allow_exact_alias` asks.
+//! and no others, as `alias(..)` asks.
 
 use crate::driver::Kernel;
 use crate::source::{Array, Kind, Source};
@@ -41,6 +41,6 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     }
     s.line(format!("{to}{}){mask};", v.text));
     let arch = if s.once_in(4) { ", arch = [75]" } else { "" };
-    let attribute = format!("tune(warps = [1, 4]{arch}), grid = [{programs}], emulate = all");
+    let attribute = format!("tune(warps = [1, 4]{arch}), grid = [{programs}], alias(before, out), emulate = all");
     Kernel::new(name, &attribute, s)
 }

@@ -143,8 +143,10 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     let stages = *s.pick(&["", "", ", stages = [2]", ", stages = [3]", ", stages = [1]"]);
     let ctas = if ctas > 1 { format!(", ctas = [{ctas}], arch = [90]") } else { String::new() };
     let old = *s.pick(&[80, 80, 75]);
+    let in_place = s.inputs.iter().any(|a| a.alias_of.is_some());
+    let alias = if in_place { ", alias(before, c)" } else { "" };
     let attribute = format!(
-        "tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}, emulate = all"
+        "tune(warps = [{warps}]{stages}{ctas}), tune(warps = [4], arch = [{old}]), grid = {grid}{alias}, emulate = all"
     );
     Kernel::new(name, &attribute, s)
 }
@@ -357,9 +359,8 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         _ => *s.pick(&[DType::F32, DType::F16, DType::BF16, DType::F8E4M3]),
     };
     // Now and then the result is added to the matrix that is written.
-    // A program of a cluster reads nothing that it writes, and reduces no columns. Of a small tile several threads load
-    // an element that one of them stores.
-    let in_place = shape.ctas == 1 && !to.is_float8() && s.once_in(5) && m * n >= 1024;
+    // A program of a cluster reads nothing that it writes, and reduces no columns.
+    let in_place = shape.ctas == 1 && !to.is_float8() && s.once_in(5);
     let pad = *s.pick(&["", "", " + 16", " + 5"]);
     if in_place {
         let top = to.input();

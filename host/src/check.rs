@@ -5,7 +5,7 @@ use tilewright_core::{BufferUse, Call, DeviceId, KernelDesc};
 
 /// Checks a call against the place where it is to run.
 #[inline]
-pub(crate) fn call(device: DeviceId, call: &Call, allow_exact_alias: bool) -> Result<()> {
+pub(crate) fn call(device: DeviceId, call: &Call) -> Result<()> {
     let desc = call.desc();
     call.check()?;
     let buffers = call.buffers();
@@ -32,8 +32,8 @@ pub(crate) fn call(device: DeviceId, call: &Call, allow_exact_alias: bool) -> Re
         for other in &buffers[..i] {
             if (b.mutable || other.mutable) && overlap(b, other) {
                 let same = b.start == other.start && b.bytes == other.bytes;
-                if !(allow_exact_alias && same) {
-                    let (output, other) = if b.mutable { (b, other) } else { (other, b) };
+                let (output, other) = if b.mutable { (b, other) } else { (other, b) };
+                if !(same && desc.aliases.contains(&[other.param, output.param])) {
                     return Err(Error::Alias {
                         kernel: desc.name,
                         output: name(desc, output),

@@ -111,8 +111,8 @@ pub enum Error {
         what: &'static str,
     },
 
-    /// An output shares memory with another argument. [`LaunchOptions`](crate::LaunchOptions) may allow an output that
-    /// is an input.
+    /// An output shares memory with another argument. A kernel with `alias(x, y)` takes `y` that is `x`, with the same
+    /// start and the same size.
     #[error("{kernel}: output `{output}` overlaps `{other}`: give the output memory of its own")]
     Alias {
         /// The kernel or the operation.

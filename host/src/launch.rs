@@ -89,7 +89,7 @@ impl Runtime {
     /// # Examples
     /// [`LaunchOptions`] has one.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
-        check::call(self.0.device.id, &call, options.allow_exact_alias)?;
+        check::call(self.0.device.id, &call)?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
                 let s = cuda_stream(cuda, stream)?;
@@ -131,7 +131,7 @@ impl Runtime {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn prepare_with<'a>(&self, stream: &Stream, call: Call<'a>, options: &LaunchOptions) -> Result<Launcher<'a>> {
-        check::call(self.0.device.id, &call, options.allow_exact_alias)?;
+        check::call(self.0.device.id, &call)?;
         let _here = match &self.0.backend {
             Backend::Cuda(cuda) => {
                 cuda_stream(cuda, stream)?;
@@ -163,7 +163,7 @@ impl Runtime {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn load(&self, stream: &Stream, call: &Call<'_>, options: &LaunchOptions) -> Result<()> {
-        check::call(self.0.device.id, call, options.allow_exact_alias)?;
+        check::call(self.0.device.id, call)?;
         let _entered = match &self.0.backend {
             Backend::Cuda(cuda) => {
                 cuda_stream(cuda, stream)?;

@@ -25,14 +25,12 @@
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "options have no effect until a launch takes them"]
 pub struct LaunchOptions<'a> {
-    pub(crate) allow_exact_alias: bool,
     pub(crate) config: Option<&'a str>,
     pub(crate) pdl: Pdl,
 }
 
 impl<'a> LaunchOptions<'a> {
-    /// The defaults: the tuner chooses the configuration, outputs share no memory, the launch waits for the work in
-    /// front of it.
+    /// The defaults: the tuner chooses the configuration, the launch waits for the work in front of it.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,31 +51,6 @@ impl<'a> LaunchOptions<'a> {
     /// ```
     pub fn get_config(&self) -> Option<&'a str> {
         self.config
-    }
-
-    /// With `true` an output may be the very memory of another argument, same start and same size: for kernels in
-    /// which each element depends on no other. A partial overlap stays an error.
-    ///
-    /// # Examples
-    /// ```
-    /// use tilewright::{Error, ExternalSlice, ExternalSliceMut, LaunchOptions, Runtime, tile_kernel};
-    ///
-    /// #[tile_kernel(grid = [1])]
-    /// fn doubled(x: &[f32], y: &mut [f32]) {
-    ///     store(y, arange(4), 2.0 * load(x, arange(4)));
-    /// }
-    ///
-    /// let (rt, mut data) = (Runtime::cpu(), [1.0f32; 4]);
-    /// let p = data.as_mut_ptr();
-    /// // SAFETY: each element is read before it is written, by the same program.
-    /// let (x, mut y) = unsafe { (ExternalSlice::from_raw(&rt, p, 4)?, ExternalSliceMut::from_raw(&rt, p, 4)?) };
-    /// assert!(matches!(rt.launch(doubled(&x, &mut y)), Err(Error::Alias { .. })));
-    /// rt.launch_with(rt.stream(), doubled(&x, &mut y), &LaunchOptions::new().allow_exact_alias(true))?;
-    /// assert_eq!(data, [2.0; 4]);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn allow_exact_alias(self, on: bool) -> Self {
-        LaunchOptions { allow_exact_alias: on, ..self }
     }
 
     /// Programmatic dependent launch: the launch may begin while the launch before it on the stream ends. [`Pdl`] has

@@ -118,7 +118,7 @@ impl Runtime {
     /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured, where a raw pointer
     /// is written, whose extent is not known, or where the kernel is `deterministic`.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
-        crate::check::call(self.device().id, &call, true)?;
+        crate::check::call(self.device().id, &call)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
         let file = self.file_of(&call)?;
         match self.tune_now(stream, &call, &file, true)? {

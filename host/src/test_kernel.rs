@@ -92,6 +92,7 @@ pub(crate) static COPY: KernelDesc =
             params: PARAMS,
             is_unsafe: false,
             pdl: false,
+            aliases: &[],
             deterministic: false,
             tf32: false,
             pointees: Pointees::None,

@@ -21,8 +21,8 @@ fn access(param: usize, kind: AccessKind, element: u64) -> Node {
         AccessKind::Update => Name::Table(param),
         AccessKind::Clear => Name::Matrix(param),
     };
-    let stmts = vec![Stmt::Expr(Expr::from(of).element(element as usize))];
-    Node::Access { stmts, access: Access { array: Array::Param(param), kind, key: (0, element), site: 0 } }
+    let (stmts, array) = (vec![Stmt::Expr(Expr::from(of).element(element as usize))], Array::Param(param));
+    Node::Access { stmts, access: Access { array, memory: array, kind, key: (0, element), site: 0 } }
 }
 
 fn read(param: usize, element: u64) -> Node {
@@ -105,7 +105,7 @@ fn an_access_does_what_its_call_does_to_the_array() {
     let both = |first: Device, second: Device| {
         vec![Stmt::bind(Value(0), call(first, vec![])), Stmt::Expr(call(second, vec![]))]
     };
-    let kind = |stmts: Vec<Stmt>, array: Array| match Node::access(stmts, array, (0, 0), 0) {
+    let kind = |stmts: Vec<Stmt>, array: Array| match Node::access(stmts, [array; 2], (0, 0), 0) {
         Node::Access { access, .. } => access.kind,
         n => panic!("{n:?}"),
     };
@@ -115,6 +115,22 @@ fn an_access_does_what_its_call_does_to_the_array() {
     assert_eq!(kind(both(Device::Load, Device::SharedStore), shared), AccessKind::Write);
     assert_eq!(kind(both(Device::Load, Device::SharedAtomicAdd), shared), AccessKind::Update);
     assert_eq!(kind(both(Device::Load, Device::SharedAtomicAdd), global), AccessKind::Read);
+}
+
+/// The access, of a parameter that may be the same memory as parameter 0.
+fn in_place(n: Node) -> Node {
+    let Node::Access { stmts, access } = n else { panic!("no access: {n:?}") };
+    Node::Access { stmts, access: Access { memory: Array::Param(0), ..access } }
+}
+
+#[test]
+fn a_store_waits_for_loads_of_what_may_be_the_same_memory() {
+    let (t, _) = scheduled(vec![read(0, 1), in_place(write(1, 1)), in_place(write(1, 2)), read(0, 3)]);
+    assert_eq!(t, "read 0[1]; write 1[1]; |; write 1[2]; read 0[3]");
+    let (t, _) = scheduled(vec![read(0, 1), write(1, 2)]);
+    assert_eq!(t, "read 0[1]; write 1[2]", "they are different memory");
+    let (t, _) = scheduled(vec![Node::Loop { body: vec![read(0, 1), in_place(write(1, 1))] }]);
+    assert_eq!(t, "loop { read 0[1]; |; write 1[1] }", "an earlier iteration may have loaded the element");
 }
 
 #[test]

@@ -117,6 +117,7 @@ pub enum Pointees {
 ///     params: &[],
 ///     is_unsafe: false,
 ///     pdl: false,
+///     aliases: &[],
 ///     deterministic: false,
 ///     tf32: false,
 ///     pointees: Pointees::None,
@@ -145,6 +146,9 @@ pub struct KernelParts {
     /// Whether a launch may begin while the one before it ends: its code waits where it must, from compute capability
     /// 9.0 on.
     pub pdl: bool,
+    /// Arrays that may be the same memory, by their positions in `params`: one that the kernel reads, and one that it
+    /// writes.
+    pub aliases: &'static [[u8; 2]],
     /// Whether equal arguments give results of equal bits. It runs in the first configuration that takes the arguments,
     /// and is not tuned.
     pub deterministic: bool,
@@ -204,6 +208,7 @@ impl KernelDesc {
         params: &[],
         is_unsafe: true,
         pdl: false,
+        aliases: &[],
         deterministic: false,
         tf32: false,
         pointees: Pointees::None,

@@ -60,11 +60,6 @@ pub unsafe trait Executor {
         None
     }
 
-    /// Whether an element-wise output may be the very memory of an input.
-    fn in_place(&self) -> bool {
-        false
-    }
-
     /// Multiprocessors of the device.
     fn num_sms(&self) -> usize {
         self.runtime().device().num_sms
@@ -92,7 +87,7 @@ pub unsafe trait Executor {
 
     /// Enqueues one call.
     fn launch(&self, call: Call<'_>) -> Result<()> {
-        self.launch_as(call, LaunchOptions::new().allow_exact_alias(self.in_place()))
+        self.launch_as(call, LaunchOptions::new())
     }
 
     /// The same, where it may begin before the launch in front of it has ended.
@@ -103,7 +98,7 @@ pub unsafe trait Executor {
     unsafe fn launch_pdl(&self, call: Call<'_>) -> Result<()> {
         // SAFETY: the caller's contract.
         let pdl = unsafe { Pdl::allowed() };
-        self.launch_as(call, LaunchOptions::new().allow_exact_alias(self.in_place()).pdl(pdl))
+        self.launch_as(call, LaunchOptions::new().pdl(pdl))
     }
 
     /// The same, with all that can be said but the configuration, which is the pinned one.
@@ -172,7 +167,6 @@ pub struct ExecOptions<'a> {
     rt: &'a Runtime,
     stream: &'a Stream,
     pin: Option<PinnedConfig>,
-    in_place: bool,
     tuned: Option<&'a TuningLog>,
     samples: Option<&'a Samples>,
     preparing: bool,
@@ -186,7 +180,6 @@ impl<'a> ExecOptions<'a> {
             rt,
             stream: rt.stream(),
             pin: None,
-            in_place: false,
             tuned: None,
             samples: None,
             preparing: false,
@@ -203,26 +196,6 @@ impl<'a> ExecOptions<'a> {
     /// one job takes this one. With `None` nothing is pinned.
     pub fn pin(self, pin: impl Into<Option<PinnedConfig>>) -> Self {
         ExecOptions { pin: pin.into(), ..self }
-    }
-
-    /// With `true` the output of an element-wise operation may be one of its inputs, as callers with raw pointers may
-    /// have it.
-    ///
-    /// # Examples
-    /// ```
-    /// use tilewright::{ExternalSlice, ExternalSliceMut, Runtime, ops};
-    ///
-    /// let (rt, mut data) = (Runtime::cpu(), [1.0f32, -1.0]);
-    /// let p = data.as_mut_ptr();
-    /// // SAFETY: each element is read before it is written, by the same thread of the kernel.
-    /// let (x, mut y) = unsafe { (ExternalSlice::from_raw(&rt, p, 2)?, ExternalSliceMut::from_raw(&rt, p, 2)?) };
-    /// assert!(ops::relu(&rt, &x, &mut y).is_err(), "the output is an input");
-    /// ops::relu(&ops::ExecOptions::new(&rt).in_place(true), &x, &mut y)?;
-    /// assert_eq!(data, [1.0, 0.0]);
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub fn in_place(self, on: bool) -> Self {
-        ExecOptions { in_place: on, ..self }
     }
 
     /// Measures the configurations of every kernel that is launched, once for each, and keeps the reports.
@@ -281,10 +254,6 @@ unsafe impl Executor for ExecOptions<'_> {
 
     fn pin(&self) -> Option<PinnedConfig> {
         self.pin
-    }
-
-    fn in_place(&self) -> bool {
-        self.in_place
     }
 
     fn tuned(&self) -> Option<&TuningLog> {

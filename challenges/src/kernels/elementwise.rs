@@ -83,6 +83,7 @@ pub mod permuted {
     #[tile_kernel(
         tune(ROWS = [32, 16], COLS = [128], warps = [4]),
         grid = [cdiv(rows, ROWS) * cdiv(cols, COLS)],
+        alias(x, y),
     )]
     pub fn dequantized<const ROWS: usize, const COLS: usize>(
         x: &[f32],

@@ -109,7 +109,7 @@ pub fn compare(
     let mut backends: Vec<Runtime> = [1, 2, 3, 4].map(Runtime::emulator).into();
     backends.extend(Runtime::cuda(0).ok());
     for config in configs {
-        let options = LaunchOptions::new().config(config.id).allow_exact_alias(true);
+        let options = LaunchOptions::new().config(config.id);
         let wanted = run(&Runtime::cpu(), &options).unwrap_or_else(|e| panic!("{kernel} on the CPU, {sizes}: {e}"));
         for rt in &backends {
             let what = format!("{kernel} {} on {:?}, {sizes}", config.id, rt.kind());

@@ -3,7 +3,8 @@
 //! Threads store to a scratch buffer, wait at a barrier, and load from it; a step between may update it. The store
 //! needs another barrier before it where some thread may still load from the same bytes. Scratch buffers get distinct
 //! bytes as long as there are enough, so that straight code needs no such barrier. Barriers also order the accesses to
-//! an array that the program both reads and writes, except where the same thread accesses the same element.
+//! an array that the program both reads and writes, except where the same thread accesses the same element, and a store
+//! to an array behind the loads from another one that may be the same memory.
 
 use crate::ir::Array;
 use crate::thread_ir::walk::walk;
@@ -21,14 +22,14 @@ pub fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, u
     walk(&nodes, &mut |n| match n {
         Node::Scratch { bytes, .. } => sizes.push(*bytes),
         Node::Access { access, .. } => {
-            kinds.entry(access.array).or_default().insert(access.kind);
+            kinds.entry(access.memory).or_default().insert(access.kind);
         }
         _ => {}
     });
     let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
     let shared = total > OWN_BYTES;
     let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
-    let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(array, _)| array).collect();
+    let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(memory, _)| memory).collect();
     let mut cx = Scheduler { shared, cluster, before, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
@@ -56,10 +57,19 @@ fn is_cluster_barrier(n: &Node) -> bool {
 struct State {
     /// Scratch buffers that were loaded from.
     loaded: BTreeSet<usize>,
-    /// Accesses: array, kind, and key (none for an access of an earlier iteration of a loop).
-    accesses: BTreeSet<(Array, AccessKind, Option<(u32, u64)>)>,
+    accesses: BTreeSet<Earlier>,
     /// No path leads here.
     dead: bool,
+}
+
+/// An access of a [`State`], as [`Access`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Earlier {
+    array: Array,
+    memory: Array,
+    kind: AccessKind,
+    /// None for an access of an earlier iteration of a loop.
+    key: Option<(u32, u64)>,
 }
 
 impl State {
@@ -85,11 +95,15 @@ impl State {
 
     /// The state in the next iteration of a loop, where keys name other elements.
     fn from_earlier_iteration(&self) -> State {
-        State { accesses: self.accesses.iter().map(|&(array, act, _)| (array, act, None)).collect(), ..self.clone() }
+        State { accesses: self.accesses.iter().map(|&e| Earlier { key: None, ..e }).collect(), ..self.clone() }
     }
 
     fn conflicts(&self, a: &Access) -> bool {
-        self.accesses.iter().any(|&(array, act, key)| array == a.array && act != a.kind && key != Some(a.key))
+        let same_memory = |e: &Earlier| {
+            let is_load = e.kind == AccessKind::Read && !planted!("alias-without-barrier");
+            e.array == a.array || is_load && e.memory == a.memory
+        };
+        self.accesses.iter().any(|e| same_memory(e) && e.kind != a.kind && e.key != Some(a.key))
     }
 }
 
@@ -98,7 +112,7 @@ struct Scheduler {
     cluster: bool,
     before: usize,
     next: usize,
-    /// The arrays with accesses of different kinds.
+    /// The memories with accesses of different kinds.
     mixed: BTreeSet<Array>,
     /// The states at the `break`s and `continue`s of the loops around, innermost last.
     exits: Vec<(State, State)>,
@@ -133,12 +147,13 @@ impl Scheduler {
                 state.loaded.insert(offset);
             }
             Node::Access { stmts, access } => {
-                if self.mixed.contains(&access.array) {
+                if self.mixed.contains(&access.memory) {
                     if state.conflicts(&access) && !planted!("accesses-without-barrier") {
                         out.push(program_barrier(self.cluster, access.site));
                         state.barrier(true);
                     }
-                    state.accesses.insert((access.array, access.kind, Some(access.key)));
+                    let Access { array, memory, kind, key, .. } = access;
+                    state.accesses.insert(Earlier { array, memory, kind, key: Some(key) });
                 }
                 out.push(Node::Access { stmts, access });
             }

@@ -57,6 +57,8 @@ pub(super) struct Codegen<'a> {
     pub(super) comparisons: HashMap<Expr, Comparison>,
     /// The layouts whose thread part is computed at the beginning.
     pub(super) thread_layouts: Vec<Layout>,
+    /// For the index of a tile in memory that arrays share: the first index of such a tile at the same position.
+    pub(super) positions: HashMap<Value, Value>,
     /// The tables of constants.
     pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,

@@ -167,8 +167,10 @@ impl Codegen<'_> {
     pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
         let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let key = (place.index.0, hash_of((layout, place.base.address(), once && copies)));
-        self.node(Node::access(stmts, place.array(), key, site));
+        let element = self.positions.get(&place.index).unwrap_or(&place.index);
+        let key = (element.0, hash_of((layout, place.base.address(), once && copies)));
+        let array = place.array();
+        self.node(Node::access(stmts, [array, self.f.memory(array)], key, site));
     }
 
     /// The address of the first element, where it is the same for all threads. For a shared array it is the offset.

@@ -38,7 +38,7 @@ use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::buffer_consts;
-use crate::ir::walk::uses;
+use crate::ir::walk::{positions, uses};
 use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
 use crate::plan::{Plan, tma_pipeline};
@@ -67,6 +67,7 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
             affine_memo: vec![HashMap::new()],
             comparisons: HashMap::new(),
             thread_layouts: vec![],
+            positions: positions(f),
             tables: vec![],
             temporaries: 0,
             uses: uses(f),

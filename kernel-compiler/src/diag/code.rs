@@ -52,6 +52,8 @@ codes! {
     CfgInside = 114,
     /// A library has an item of a kind that libraries do not have.
     LibraryItem = 115,
+    /// `alias` does not name an array that is read and one of its type that is written.
+    AliasPair = 116,
 
     // Syntax
     /// An attribute or the arguments of a macro do not follow the grammar.

@@ -26,6 +26,8 @@ pub struct Kernel {
     pub facade: syn::Path,
     /// Parameters that may be read before the launch before has ended; none where nothing may happen before.
     pub pdl: Option<Vec<Ident>>,
+    /// An array that is read, and one that is written and may be the same memory.
+    pub aliases: Vec<[Ident; 2]>,
     /// Equal arguments give results of equal bits; see [`determinism`](crate::analysis::determinism).
     pub deterministic: bool,
     pub is_unsafe: bool,

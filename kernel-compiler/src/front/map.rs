@@ -64,9 +64,11 @@ pub fn kernel(attr: &TokenStream, sig: &syn::Signature, body: &TokenStream) -> O
     let tune = (!has("tune")).then(|| quote_spanned!(span=> tune(BLOCK = [1024, 2048, 4096], warps = [4]),));
     let rest = settings.iter().filter(|s| !is_map(s)).map(|s| s.iter().cloned().collect::<TokenStream>());
     let names: Vec<&Ident> = elements.iter().map(|(name, _)| name).collect();
+    // Each element depends on the elements at its index alone.
+    let same = elements.iter().filter(|(_, ty)| element(ty) == Some(result)).map(|(name, _)| name);
     let types = elements.iter().map(|(_, ty)| ty);
     let attr = quote_spanned! { span=>
-        #(#rest,)* #tune requires = [#(#names.len() == #out.len()),*], grid = [cdiv(#out.len(), BLOCK)]
+        #(#rest,)* #tune #(alias(#same, #out),)* requires = [#(#names.len() == #out.len()),*], grid = [cdiv(#out.len(), BLOCK)]
     };
     // The closure comes first: it sees no names but the function's own and `out`.
     let body = quote_spanned! { span=> {
@@ -137,7 +139,7 @@ mod tests {
         assert_eq!(
             attr,
             tokens(
-                "tune(BLOCK = [1024, 2048, 4096], warps = [4]), requires = [x.len() == out.len()],
+                "tune(BLOCK = [1024, 2048, 4096], warps = [4]), alias(x, out), requires = [x.len() == out.len()],
                  grid = [cdiv(out.len(), BLOCK)]"
             )
         );

@@ -78,6 +78,7 @@ pub fn kernel(k: &Kernel) -> String {
     if let Some(names) = &k.pdl {
         line(format!("pdl = [{}]", names.iter().map(|n| n.to_string()).collect::<Vec<_>>().join(", ")));
     }
+    k.aliases.iter().for_each(|[x, y]| line(format!("alias({x}, {y})")));
     if k.deterministic {
         line("deterministic".into());
     }
@@ -436,10 +437,11 @@ mod tests {
     grid = [cdiv(x.len(), BLOCK), if ON { 1 } else { 2 }],
     requires = [n > 0],
     pdl = [x],
+    alias(p, q),
     emulate = all,
     crate = ::facade,
 )]
-unsafe fn k<T, const BLOCK: usize, const ON: bool>(x: &[T], mut v: ViewMut<f16, 2>, p: *const f32, n: i32) {
+unsafe fn k<T, const BLOCK: usize, const ON: bool>(x: &[T], mut v: ViewMut<f16, 2>, p: *const f32, q: *mut f32, n: i32) {
     let (mut a, _): (f32, _) = (-1.5, (0.0,));
     const STEP: usize = if ON { 2 } else { BLOCK };
     let f = |t: f32, i| -> f32 { t * 2.0f32 + i };

@@ -20,6 +20,7 @@ pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, S
 pub(crate) use op::matrices;
 pub use op::{Atomic, Combine, Meaning, Op, Precision};
 use proc_macro2::Span;
+use std::collections::BTreeSet;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};
 pub(crate) use value::{MAX_REGISTERS, padded_elements};
 pub use value::{Shape, Type, Value, Var};
@@ -47,6 +48,8 @@ pub struct Func {
     pub ctas: u32,
     /// Parameters that may be read before the launch before has ended; none where the kernel begins after it.
     pub pdl: Option<Vec<usize>>,
+    /// A parameter that is read, and one that is written and may be the same memory; see [`Func::memory`].
+    pub aliases: Vec<[usize; 2]>,
     /// Equal arguments give equal bits, however they are aligned where there is no product.
     pub deterministic: bool,
     /// Conditions on argument words under which the function means the same as the kernel, as
@@ -55,6 +58,21 @@ pub struct Func {
 }
 
 impl Func {
+    /// The memory that an array is in: one number for arrays that `aliases` relate. A program stores to such memory only
+    /// after it has loaded the same element from it, and no other program reaches the element.
+    pub(crate) fn memory(&self, array: Array) -> Array {
+        let Array::Param(i) = array else { return array };
+        let mut related = BTreeSet::from([i]);
+        loop {
+            let pairs = self.aliases.iter().filter(|pair| pair.iter().any(|i| related.contains(i)));
+            let more: BTreeSet<usize> = pairs.flatten().copied().chain(related.iter().copied()).collect();
+            if more == related {
+                return Array::Param(related.first().copied().unwrap_or(i));
+            }
+            related = more;
+        }
+    }
+
     /// The type of a value.
     pub fn ty(&self, v: Value) -> &Type {
         &self.values[v.0 as usize].ty
@@ -196,6 +214,10 @@ impl ParamKind {
             ParamKind::View { rank, .. } => 1 + 2 * rank,
             ParamKind::Ptr { .. } | ParamKind::Scalar => 1,
         }
+    }
+
+    pub(crate) fn is_array(self) -> bool {
+        self != ParamKind::Scalar
     }
 
     pub(crate) fn is_mut(self) -> bool {

@@ -96,6 +96,9 @@ impl Printer<'_> {
             let words: Vec<String> = (p.first_word..p.first_word + p.kind.words()).map(|w| format!("w{w}")).collect();
             self.line(format!("param {}: {kind} {}  // {}", p.name, p.dtype.name(), words.join(", ")));
         }
+        for [x, y] in f.aliases.iter().map(|pair| pair.map(|i| &f.params[i].name)) {
+            self.line(format!("alias {x}, {y}"));
+        }
         for g in &f.guards {
             self.line(format!("guard {}", guard(g)));
         }

@@ -64,12 +64,14 @@ pub enum Node {
 impl Node {
     /// A shared array's elements become zero.
     pub fn clear(stmts: Vec<Stmt>, array: usize, site: u32) -> Node {
-        let access = Access { array: Array::Shared(array), kind: AccessKind::Clear, key: (u32::MAX, 0), site };
+        let array = Array::Shared(array);
+        let access = Access { array, memory: array, kind: AccessKind::Clear, key: (u32::MAX, 0), site };
         Node::Access { stmts, access }
     }
 
-    /// An access to an array. Its kind is the effect of the call in it that accesses the array's memory.
-    pub fn access(stmts: Vec<Stmt>, array: Array, key: (u32, u64), site: u32) -> Node {
+    /// An access to an array, which lies in a memory ([`Access::memory`]). Its kind is the effect of the call in it that
+    /// accesses the array's memory.
+    pub fn access(stmts: Vec<Stmt>, [array, memory]: [Array; 2], key: (u32, u64), site: u32) -> Node {
         let of = |effect: Effect| match array {
             Array::Shared(_) => AccessKind::of_shared(effect),
             Array::Param(_) | Array::Pointees { .. } => AccessKind::of_global(effect),
@@ -83,7 +85,7 @@ impl Node {
             })
         });
         let kind = kind.expect("a call that reaches the array");
-        Node::Access { stmts, access: Access { array, kind, key, site } }
+        Node::Access { stmts, access: Access { array, memory, kind, key, site } }
     }
 
     /// A scratch buffer that threads store to, and then load from.
@@ -146,8 +148,11 @@ impl AccessKind {
 /// An access of all threads to an array, for the placement of barriers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// The array. Only accesses to one array are ordered with each other.
+    /// The array. Accesses to one array are ordered with each other.
     pub array: Array,
+    /// The first of the arrays that may be the same memory. A store to one of them comes after earlier loads from the
+    /// others; a load comes before every store to its element.
+    pub memory: Array,
     /// The kind. Accesses of different kinds need an order.
     pub kind: AccessKind,
     /// Accesses with equal keys reach the same element from the same thread.

@@ -20,6 +20,7 @@ const fn parts(params: &'static [ParamDesc]) -> KernelParts {
         params,
         is_unsafe: false,
         pdl: false,
+        aliases: &[],
         deterministic: false,
         tf32: false,
         pointees: Pointees::None,

@@ -3,6 +3,7 @@
 
 mod activations;
 mod aggregates;
+mod aliases;
 mod assembly;
 mod atomics;
 mod bank_conflicts;

@@ -112,6 +112,8 @@ fn module_code(
         let cpu = share(&cpu);
         let funcs: Vec<&Func> = of_choice.iter().map(|(i, _)| &i.func).collect();
         let params = funcs.first().map(|f| param_descs(f));
+        let aliases = funcs.first().map_or(vec![], |f| f.aliases.iter().map(|pair| pair.map(|i| i as u8)).collect());
+        let aliases = aliases.into_iter().map(|[x, y]| quote! { [#x, #y] });
         let (pointees, tf32) = (pointees(&funcs), funcs.iter().any(|f| in_tf32(f)));
         for (Instance { config: c, func, versions }, emulated) in of_choice {
             let meaning = match cpu.uses.get(c) {
@@ -131,7 +133,7 @@ fn module_code(
             pub static #desc: __k::KernelDesc = unsafe {
                 __k::KernelDesc::new(__k::KernelParts {
                     name: #name, file: FILE, line: #line, types: #id,
-                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, deterministic: #deterministic, tf32: #tf32,
+                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, aliases: &[#(#aliases),*], deterministic: #deterministic, tf32: #tf32,
                     pointees: __k::Pointees::#pointees,
                     configs: &[#(#configs),*], bundle: BUNDLE,
                 })

@@ -75,6 +75,9 @@ pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics)
             .pdl
             .as_ref()
             .map(|names| (0..cx.params.len()).filter(|&i| names.iter().any(|n| *n == cx.params[i].name)).collect());
+        // An optional array without an argument is no parameter of this instance.
+        let param = |name: &proc_macro2::Ident| cx.params.iter().position(|p| *name == p.name);
+        let aliases = kernel.aliases.iter().filter_map(|[x, y]| Some([param(x)?, param(y)?])).collect();
         return Ok(Func {
             params: cx.params,
             values: cx.values,
@@ -86,6 +89,7 @@ pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics)
             stages: config.stages,
             ctas: config.ctas,
             pdl,
+            aliases,
             deterministic: kernel.deterministic,
             guards: vec![],
         });

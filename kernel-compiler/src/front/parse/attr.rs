@@ -1,5 +1,5 @@
 //! The attribute: `kernel(..)`, `types(..)`, `tune(..)`, `grid = [..]`, `emulate = all`, `pdl = [..]`,
-//! `deterministic`, `crate = path`.
+//! `alias(..)`, `deterministic`, `crate = path`.
 
 use crate::diag::{Code, Diagnostics, Reported, Result, syn_error};
 use crate::dtype::DType;
@@ -24,6 +24,8 @@ pub struct Attr {
     /// Every configuration is emulated.
     pub emulate_all: bool,
     pub pdl: Option<Vec<Ident>>,
+    /// An array that is read, and one that is written and may be the same memory.
+    pub aliases: Vec<[Ident; 2]>,
     /// Equal arguments give equal bits.
     pub deterministic: bool,
     pub requires: Vec<Expr>,
@@ -117,6 +119,7 @@ enum Item {
     EmulateAll,
     Deterministic,
     Pdl(Vec<Ident>),
+    Alias([Ident; 2]),
     Crate(syn::Path),
 }
 
@@ -219,6 +222,19 @@ impl Parse for Item {
                 input.parse::<Token![=]>()?;
                 Ok(Item::Pdl(bracketed_list(input)?))
             }
+            "alias" => {
+                let list;
+                parenthesized!(list in input);
+                let names: Vec<Ident> = Punctuated::<Ident, Token![,]>::parse_terminated(&list)?.into_iter().collect();
+                match <[Ident; 2]>::try_from(names) {
+                    Ok(pair) => Ok(Item::Alias(pair)),
+                    Err(_) => Err(syn_error(
+                        Code::AliasPair,
+                        key.span(),
+                        "`alias` takes an array that is read and one that is written: alias(x, y)",
+                    )),
+                }
+            }
             "deterministic" => Ok(Item::Deterministic),
             MAP => Err(syn_error(
                 Code::MapForm,
@@ -234,7 +250,7 @@ impl Parse for Item {
                 Code::UnknownSetting,
                 key.span(),
                 format!(
-                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], deterministic, map and crate = path"
+                    "unknown setting `{other}`: #[tile_kernel] takes kernel(..), types(..), tune(..), grid = [..], requires = [..], emulate = all, pdl = [..], alias(..), deterministic, map and crate = path"
                 ),
             )),
         }
@@ -284,6 +300,7 @@ pub fn parse(
         grid: vec![],
         emulate_all: false,
         pdl: None,
+        aliases: vec![],
         deterministic: false,
         requires: vec![],
         facade: None,
@@ -330,6 +347,7 @@ pub fn parse(
                 out.requires = exprs.iter().map(|e| super::body::expr(e, d)).collect();
             }
             Item::Pdl(list) => out.pdl = Some(list),
+            Item::Alias(pair) => out.aliases.push(pair),
             Item::Deterministic => out.deterministic = true,
             Item::EmulateAll => out.emulate_all = true,
             Item::Crate(path) => out.facade = Some(path),

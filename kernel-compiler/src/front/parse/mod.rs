@@ -85,6 +85,7 @@ pub fn kernels(
     };
     let params = params?;
     pdl(&attr, &params, d)?;
+    attr.aliases.iter().try_for_each(|pair| alias(pair, &params, d))?;
     let kernels = named.into_iter().map(|k| {
         let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
         let left = consts.iter().filter(|c| !k.gives(&c.name)).cloned().collect();
@@ -153,6 +154,7 @@ pub fn kernels(
             emulate_all: attr.emulate_all,
             facade: attr.facade.clone().unwrap_or_else(|| facade.clone()),
             pdl: attr.pdl.clone(),
+            aliases: attr.aliases.clone(),
             deterministic: attr.deterministic,
             body: body.clone(),
             scope: Rc::new(scope),
@@ -272,6 +274,29 @@ fn pdl(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// `alias` names an array that is only read, and one of the same type that is written.
+fn alias([read, written]: &[Ident; 2], params: &[Param], d: &Diagnostics) -> Result<()> {
+    let param = |name: &Ident| {
+        params.iter().find(|p| p.name == *name).ok_or_else(|| {
+            let why = format!("the kernel has no parameter `{name}`: `alias` names two of its arrays");
+            d.error(Code::UnknownInAttribute, name.span(), why)
+        })
+    };
+    let (from, to) = (param(read)?, param(written)?);
+    let pair = [from, to].map(|p| (p.kind.is_array().then_some(p.kind.is_mut()), &p.elem.name));
+    match pair {
+        [(Some(false), a), (Some(true), b)] if a == b => Ok(()),
+        _ => Err(d.error(
+            Code::AliasPair,
+            read.span(),
+            format!(
+                "`alias` names an array that the kernel only reads, then one that it may write, of the same type, as in \
+                 `x: &[T], y: &mut [T]`; `{read}` and `{written}` are no such pair"
+            ),
+        )),
+    }
 }
 
 /// Parses what a `#[tile_module]` defines beside its kernels. Bodies may have mistakes, which are reported.

@@ -244,10 +244,12 @@ impl Parser {
         }
         let Some(warps) = warps else { return self.error(self.at(), "the function does not say its `warps`") };
         self.line_end()?;
-        let mut guards = vec![];
+        let (mut guards, mut aliases) = (vec![], vec![]);
         loop {
             if self.takes_word("param") {
                 self.param()?;
+            } else if self.takes_word("alias") {
+                aliases.push(self.alias()?);
             } else if self.takes_word("guard") {
                 guards.push(self.guard()?);
             } else if self.takes_word("var") {
@@ -272,7 +274,28 @@ impl Parser {
         let values = std::mem::take(&mut self.values).into_iter().map(|v| v.unwrap_or_else(unused)).collect();
         let (params, vars) = (std::mem::take(&mut self.params), std::mem::take(&mut self.vars));
         let shared = std::mem::take(&mut self.shared);
-        Ok(Func { params, values, vars, shared, body, warps, blocks_per_sm, stages, ctas, pdl, deterministic, guards })
+        Ok(Func {
+            params,
+            values,
+            vars,
+            shared,
+            body,
+            warps,
+            blocks_per_sm,
+            stages,
+            ctas,
+            pdl,
+            aliases,
+            deterministic,
+            guards,
+        })
+    }
+
+    fn alias(&mut self) -> Result<[usize; 2]> {
+        let (at, x) = (self.at(), self.word("a parameter")?);
+        self.mark(",")?;
+        let (then, y) = (self.at(), self.word("a parameter")?);
+        Ok([self.param_of(at, &x)?, self.param_of(then, &y)?])
     }
 
     fn param(&mut self) -> Result<()> {

@@ -1,5 +1,5 @@
 //! Accesses of different kinds to one array have a barrier between them, unless the same thread reaches the same
-//! element by both.
+//! element by both. The same holds for a load and a later store to two arrays that may be the same memory.
 
 use super::flow::{Flow, State, Step};
 use crate::ir::Array;
@@ -9,22 +9,32 @@ use std::collections::BTreeSet;
 pub fn verify(lowered: &Lowered) -> Result<(), String> {
     let mut visit = |step: Step, state: &mut Accesses| {
         let Step::Access(a) = step else { return Ok(()) };
-        let before =
-            state.0.iter().find(|(array, act, key)| *array == a.array && *act != a.kind && *key != Some(a.key));
-        if let Some((array, act, _)) = before {
+        let is_unordered = |b: &&Before| {
+            let asks_order = b.array == a.array || b.kind == AccessKind::Read;
+            asks_order && b.memory == a.memory && b.kind != a.kind && b.key != Some(a.key)
+        };
+        if let Some(Before { array, kind, .. }) = state.0.iter().find(is_unordered) {
             let now = a.kind;
-            return Err(format!("no barrier stands between a {act:?} and a {now:?} of {array}"));
+            return Err(format!("no barrier stands between a {kind:?} and a {now:?} of {array}"));
         }
-        state.0.insert((a.array, a.kind, Some(a.key)));
+        state.0.insert(Before { array: a.array, memory: a.memory, kind: a.kind, key: Some(a.key) });
         Ok(())
     };
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Accesses::default()))
 }
 
-/// Accesses since the last barrier: array, what is done, key (none: made in an earlier iteration of a loop, where
-/// keys are those of other elements).
+/// Accesses since the last barrier.
 #[derive(Clone, Default, PartialEq)]
-struct Accesses(BTreeSet<(Array, AccessKind, Option<(u32, u64)>)>);
+struct Accesses(BTreeSet<Before>);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Before {
+    array: Array,
+    memory: Array,
+    kind: AccessKind,
+    /// None of an access in an earlier iteration of a loop, where keys are those of other elements.
+    key: Option<(u32, u64)>,
+}
 
 impl State for Accesses {
     fn barrier(&mut self) {
@@ -32,10 +42,10 @@ impl State for Accesses {
     }
 
     fn join(&mut self, other: &Self) {
-        self.0.extend(&other.0);
+        self.0.extend(other.0.iter().cloned());
     }
 
     fn from_earlier_iteration(&self) -> Self {
-        Accesses(self.0.iter().map(|&(param, act, _)| (param, act, None)).collect())
+        Accesses(self.0.iter().map(|b| Before { key: None, ..b.clone() }).collect())
     }
 }

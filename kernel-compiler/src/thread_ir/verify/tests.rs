@@ -219,7 +219,7 @@ fn threads_leave_together() {
 /// An access of a parameter's element.
 fn access(device: Device, param: usize, element: u64) -> Node {
     let call = call!(device; [DType::F32, 1u32, Atomic::Add as u32]; 0);
-    Node::access(vec![call.into()], Array::Param(param), (0, element), 0)
+    Node::access(vec![call.into()], [Array::Param(param); 2], (0, element), 0)
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! Kernels in place: an array that is written is one that is read.
+
+use tilewright::{Error, Runtime, tile_kernel};
+use tilewright_core::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg, f16};
+use tilewright_language_tests::run::seeds;
+
+/// Of a tile with fewer elements than threads, several threads load an element that one of them stores.
+#[tile_kernel(tune(warps = [1, 4]), grid = [2], alias(x, y), emulate = all)]
+fn few_elements(x: &[f32], y: &mut [f32]) {
+    let i = program_id(0) * 32 + arange(32);
+    let v = load(x, i);
+    store(y, i, v + sum(v));
+}
+
+/// The first loop loads all that the second one stores, in tiles of another width.
+#[tile_kernel(tune(warps = [4]), grid = [1], alias(x, y), emulate = all)]
+fn two_passes(x: &[f32], y: &mut [f32]) {
+    let mut total = zeros::<f32>([128]);
+    for k in range(0, 1024, 128) {
+        total = total + load(x, k + arange(128));
+    }
+    for k in range(0, 1024, 256) {
+        let i = k + arange(256);
+        store(y, i, load(x, i) + sum(total));
+    }
+}
+
+/// The elements are turned round within a program, so that a thread stores what another one has loaded.
+#[tile_kernel(tune(warps = [4]), grid = [2], alias(x, y), emulate = all)]
+fn turned(x: &[f32], y: &mut [f32]) {
+    let i = program_id(0) * 512 + arange(512);
+    store(y, i, flip(load(x, i), 0));
+}
+
+/// Of a view, whose elements two indices reach: the strides are those of two arguments.
+#[tile_kernel(tune(warps = [4]), grid = [2], alias(x, y), emulate = all)]
+fn scaled(x: View<f32, 2>, mut y: ViewMut<f32, 2>) {
+    let row = program_id(0) * 16;
+    let v = x.tile([row, 0], [16, 64]);
+    y.store([row, 0], v * 2.0 + sum(v, 1).expand(1));
+}
+
+/// A product that is added to the matrix in place. The sums come to the threads that store them by shuffles.
+#[tile_kernel(tune(warps = [4], arch = [80]), grid = [1], alias(old, c), emulate = all)]
+fn added(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+    let sums = dot(a.tile([0, 0], [64, 16]), b.tile([0, 0], [16, 16]), zeros::<f32>([64, 16]));
+    c.store([0, 0], (sums + old.tile([0, 0], [64, 16]).to::<f32>()).to::<f16>());
+}
+
+#[tile_kernel(grid = [1])]
+fn without_alias(x: &[f32], y: &mut [f32]) {
+    store(y, arange(4), load(x, arange(4)));
+}
+
+/// The same memory, to read and to write.
+fn both(y: &mut [f32]) -> (SliceArg<'static, f32>, SliceMutArg<'_, f32>) {
+    let out = y.as_slice_mut_arg();
+    // SAFETY: the memory outlives the launch, and a launch takes both only for a kernel with an `alias` of them.
+    (unsafe { SliceArg::from_raw(out.addr(), out.len(), out.device()) }, out)
+}
+
+fn in_place(what: &str, n: usize, call: impl for<'a> Fn(SliceArg<'a, f32>, SliceMutArg<'a, f32>) -> Call<'a>) {
+    let run = |rt: &Runtime| {
+        let mut data: Vec<f32> = (0..n).map(|i| (i % 23) as f32).collect();
+        let (x, y) = both(&mut data);
+        rt.launch(call(x, y)).unwrap_or_else(|e| panic!("{what}: {e}"));
+        data
+    };
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| assert_eq!(run(rt), wanted, "{what}"));
+}
+
+#[test]
+fn a_store_comes_after_the_loads_of_other_threads() {
+    in_place("few elements", 64, |x, y| few_elements(x, y));
+    in_place("two passes", 1024, |x, y| two_passes(x, y));
+    in_place("turned", 1024, |x, y| turned(x, y));
+}
+
+#[test]
+fn a_view_is_written_in_place() {
+    in_place("scaled", 32 * 64, |_, y| {
+        let y = y.view([32, 64]).expect("it fits");
+        // SAFETY: each program loads the rows that it stores then.
+        scaled(unsafe { y.aliased() }, y)
+    });
+}
+
+#[test]
+fn a_product_is_added_in_place() {
+    let whole = |i: usize| f16::from_f32((i % 5) as f32 - 2.0);
+    let (a, b): (Vec<f16>, Vec<f16>) = ((0..64 * 16).map(whole).collect(), (3..16 * 16 + 3).map(whole).collect());
+    let run = |rt: &Runtime| {
+        let mut c: Vec<f16> = (1..64 * 16 + 1).map(whole).collect();
+        let (a, b) =
+            (a.as_slice_arg().view([64, 16]).expect("it fits"), b.as_slice_arg().view([16, 16]).expect("it fits"));
+        let c_arg = c.as_slice_mut_arg().view([64, 16]).expect("it fits");
+        // SAFETY: the program loads the elements that it stores then.
+        let old = unsafe { c_arg.aliased() };
+        rt.launch(added(a, b, old, c_arg)).expect("it runs");
+        c
+    };
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| assert_eq!(run(rt), wanted));
+}
+
+/// What overlaps in another way, and all that overlaps in a kernel without an `alias`, is an error.
+#[test]
+fn other_overlaps_are_errors() {
+    let (rt, mut data) = (Runtime::cpu(), vec![1.0f32; 1040]);
+    let (x, y) = both(&mut data[..4]);
+    assert!(matches!(rt.launch(without_alias(x, y)), Err(Error::Alias { .. })));
+    let x = both(&mut data[..1024]).0;
+    assert!(matches!(rt.launch(turned(x, both(&mut data[1..1025]).1)), Err(Error::Alias { .. })));
+    assert!(matches!(rt.launch(turned(x, both(&mut data[..1020]).1)), Err(Error::Alias { .. })));
+    assert_eq!(data, [1.0; 1040]);
+}
