@@ -15,8 +15,7 @@ pub(crate) enum At<'a> {
 }
 
 impl At<'_> {
-    /// Runs an operation that touches `elements` elements there; none is a success. Overlaps have been looked at: an
-    /// output may be an input.
+    /// Runs an operation that touches `elements` elements there; none is a success.
     pub fn run(
         self,
         elements: usize,

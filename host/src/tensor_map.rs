@@ -83,6 +83,7 @@ mod tests {
                 params: PARAMS,
                 is_unsafe: false,
                 pdl: false,
+                aliases: &[],
                 deterministic: false,
                 tf32: false,
                 pointees: Pointees::None,

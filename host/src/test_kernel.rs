@@ -150,6 +150,7 @@ pub(crate) static UPWARDS: KernelDesc =
             params: PARAMS,
             is_unsafe: false,
             pdl: false,
+            aliases: &[],
             deterministic: false,
             tf32: false,
             pointees: Pointees::None,

@@ -448,6 +448,7 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
             ],
             is_unsafe: true,
             pdl: false,
+            aliases: &[],
             deterministic: false,
             tf32: false,
             pointees: Pointees::None,

@@ -131,7 +131,7 @@ unsafe impl Executor for Runtime {
     }
 }
 
-/// A runtime and options: a stream, a pinned configuration, in-place results, measurements.
+/// A runtime and options: a stream, a pinned configuration, measurements.
 ///
 /// # Examples
 /// ```

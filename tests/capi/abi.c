@@ -327,6 +327,7 @@ static void results(void) {
     CHECK(solve_matrix_transpose(a, c, 25, 40) == TILE_OK);
     for (int k = 0; k < N; k++) CHECK(c[k % 40 * 25 + k / 40] == a[k]);
     CHECK(solve_matrix_copy(a, c, 31) == TILE_OK);
+    CHECK(solve_matrix_copy(c, c, 31) == TILE_OK); /* in place */
     CHECK(memcmp(a, c, 31 * 31 * sizeof *a) == 0);
     memcpy(c, a, sizeof c);
     CHECK(solve_reverse_array(c, N) == TILE_OK);

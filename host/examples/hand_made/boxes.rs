@@ -112,6 +112,7 @@ pub fn add_boxes() -> &'static KernelDesc {
         params: PARAMS,
         is_unsafe: false,
         pdl: false,
+        aliases: &[],
         deterministic: false,
         tf32: false,
         pointees: Pointees::None,

@@ -110,6 +110,7 @@ const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelParts 
         params: PARAMS,
         is_unsafe: false,
         pdl: false,
+        aliases: &[],
         deterministic: false,
         tf32: false,
         pointees: Pointees::None,

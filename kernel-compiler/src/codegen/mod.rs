@@ -38,9 +38,10 @@ use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::buffer_consts;
-use crate::ir::walk::{positions, uses};
+use crate::ir::walk::uses;
 use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
+use crate::plan::epilogue::positions as epilogue_positions;
 use crate::plan::{Plan, tma_pipeline};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
 use crate::variant::{Variant, Width};
@@ -67,7 +68,7 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
             affine_memo: vec![HashMap::new()],
             comparisons: HashMap::new(),
             thread_layouts: vec![],
-            positions: positions(f),
+            positions: epilogue_positions(f, fused),
             tables: vec![],
             temporaries: 0,
             uses: uses(f),

@@ -64,17 +64,19 @@ impl Codegen<'_> {
     }
 }
 
-/// The accesses of nodes, one for each memory; none if a node is a barrier or exchanges data with other warps, or if a
+/// The accesses of nodes, one for each array; none if a node is a barrier or exchanges data with other warps, or if a
 /// memory has accesses of different kinds.
 fn accesses(nodes: &[Node]) -> Option<Vec<Access>> {
     let (mut waits, mut found) = (false, Vec::<Access>::new());
     walk(nodes, &mut |n| match n {
         Node::Barrier { .. } | Node::Scratch { .. } => waits = true,
-        Node::Access { access, .. } => match found.iter().find(|a| a.memory == access.memory) {
-            Some(other) => waits |= other.kind != access.kind,
-            // The key stands for any element.
-            None => found.push(Access { key: (u32::MAX, 0), ..access.clone() }),
-        },
+        Node::Access { access, .. } => {
+            waits |= found.iter().any(|a| a.memory == access.memory && a.kind != access.kind);
+            if !found.iter().any(|a| a.array == access.array) {
+                // The key stands for any element.
+                found.push(Access { key: (u32::MAX, 0), ..access.clone() });
+            }
+        }
         _ => {}
     });
     (!waits).then_some(found)

@@ -14,7 +14,9 @@ use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::tma_store::{ROW, is_read_again, matrix, part, tiling};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
-use crate::thread_ir::{BinaryOp, Device, Expr, Generic, Literal, Local, Name, Stmt, Ty, call};
+use crate::thread_ir::{
+    Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
+};
 
 /// The bytes of a chunk, and the number of staging chunks of a warpgroup.
 const CHUNK: usize = ROW * GROUP_ROWS;
@@ -61,6 +63,12 @@ impl Codegen<'_> {
         // Values that no piece computes are computed before the first piece.
         if fused.is_none() {
             self.demand(value, &layout);
+        }
+        if by_tma && !planted!("tma-store-without-access") {
+            // Earlier loads of all threads from what may be the same memory come first. The key stands for any element.
+            let (array, kind, key) = (place.array(), AccessKind::Write, (u32::MAX, 0));
+            let access = Access { array, memory: f.memory(array), kind, key, site };
+            self.node(Node::Access { stmts: vec![], access });
         }
         for q in 0..total {
             let buffer = match copied {

@@ -52,7 +52,7 @@ codes! {
     CfgInside = 114,
     /// A library has an item of a kind that libraries do not have.
     LibraryItem = 115,
-    /// `alias` does not name an array that is read and one of its type that is written.
+    /// `alias` does not name an array that is read and one with such elements that is written.
     AliasPair = 116,
 
     // Syntax

@@ -1,7 +1,7 @@
 //! Walks over the statements of a function.
 
 use super::{Array, Func, Op, Stmt, StmtKind, Value, Var};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// What a variable is given, anywhere.
 pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
@@ -46,25 +46,6 @@ pub(crate) fn written(f: &Func) -> HashSet<Array> {
         _ => None,
     };
     walk(&f.body).filter_map(of).collect()
-}
-
-/// For the index of each tile in memory that several arrays may share: the first index of a tile of its shape at the
-/// same position. The arrays have the same strides where they are the same memory, but their indices differ.
-pub(crate) fn positions(f: &Func) -> HashMap<Value, Value> {
-    let (mut first, mut out) = (HashMap::new(), HashMap::new());
-    for s in walk(&f.body).filter(|_| !f.aliases.is_empty()) {
-        let (place, pointer, tile) = match &s.kind {
-            StmtKind::Store { place, block_pointer: Some(pointer), value, .. } => (place, pointer, *value),
-            StmtKind::Let(v) => match f.op(*v) {
-                Op::Load { place, block_pointer: Some(pointer), .. } => (place, pointer, *v),
-                _ => continue,
-            },
-            _ => continue,
-        };
-        let position = (f.memory(place.array()), pointer.at.clone(), f.shape(tile).to_vec());
-        out.insert(place.index, *first.entry(position).or_insert(place.index));
-    }
-    out
 }
 
 /// Every statement, outer before inner.

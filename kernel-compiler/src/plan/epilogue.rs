@@ -6,9 +6,9 @@ use super::operands;
 use super::tma_store::{matrix, part};
 use super::warp_specialized::{FusedStore, Pipeline};
 use crate::ir::walk::{behind, uses, walk, written};
-use crate::ir::{Address, Array, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::{Address, Array, BlockPointer, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::missed::Missed;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// All stores of accumulators that are combined with tiles of views which the kernel only reads.
 pub fn fused(f: &Func) -> Vec<FusedStore> {
@@ -25,8 +25,8 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
         .collect();
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
-            let StmtKind::Store { value, block_pointer: Some(_), .. } = &s.kind else { continue };
-            let value = matrix(f, *value);
+            let StmtKind::Store { place, value, block_pointer: Some(to), .. } = &s.kind else { continue };
+            let (shape, value) = (f.shape(*value), matrix(f, *value));
             if part(f, value).is_none() {
                 continue;
             }
@@ -37,6 +37,7 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
                 copied: &copied,
                 products: &products,
                 block: &stmts[..at],
+                stored: (f.memory(place.array()), to, shape),
                 values: HashSet::new(),
                 meets_product: false,
             };
@@ -55,6 +56,23 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
             }
         }
     });
+    out
+}
+
+/// For the index of each fused tile in the memory that its store writes: the index of the store, which is at the same
+/// position.
+pub fn positions(f: &Func, fused: &[FusedStore]) -> HashMap<Value, Value> {
+    let mut out = HashMap::new();
+    for s in walk(&f.body) {
+        let StmtKind::Store { place: stored, .. } = &s.kind else { continue };
+        for &load in fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads) {
+            if let Op::Load { place, .. } = f.op(load)
+                && f.memory(place.array()) == f.memory(stored.array())
+            {
+                out.insert(place.index, stored.index);
+            }
+        }
+    }
     out
 }
 
@@ -107,11 +125,21 @@ struct Collect<'a> {
     /// Variables that hold products.
     products: &'a HashSet<Var>,
     block: &'a [Stmt],
+    /// The memory that the store writes, where it does, and the shape there.
+    stored: (Array, &'a BlockPointer, &'a [usize]),
     values: HashSet<Value>,
     meets_product: bool,
 }
 
 impl Collect<'_> {
+    /// Whether a tile may be loaded by pieces between those of the store: it is in other memory, or at the same position.
+    fn keeps_order(&self, v: Value, array: Array, from: &BlockPointer) -> bool {
+        let (f, (memory, to, shape)) = (self.f, self.stored);
+        let same = |a: &Value, b: &Value| a == b || matches!((f.op(*a), f.op(*b)), (Op::Int(x), Op::Int(y)) if x == y);
+        let at_the_same = || from.at.len() == to.at.len() && from.at.iter().zip(&to.at).all(|(a, b)| same(a, b));
+        f.memory(array) != memory || planted!("epilogue-of-an-alias-elsewhere") || f.shape(v) == shape && at_the_same()
+    }
+
     fn visit(&mut self, v: Value) {
         let f = self.f;
         self.meets_product |= match f.op(v) {
@@ -124,7 +152,11 @@ impl Collect<'_> {
         let is_written =
             |place: &Address| self.written.contains(&place.array()) && !planted!("epilogue-of-written-array");
         let is_load = f.shape(v).len() == 2
-            && matches!(f.op(v), Op::Load { block_pointer: Some(_), place, .. } if !is_written(place));
+            && matches!(
+                f.op(v),
+                Op::Load { block_pointer: Some(from), place, .. }
+                    if !is_written(place) && self.keeps_order(v, place.array(), from)
+            );
         let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
         if f.ty(v).is_scalar()
             || !alone

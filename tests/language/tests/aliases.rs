@@ -1,7 +1,7 @@
 //! Kernels in place: an array that is written is one that is read.
 
 use tilewright::{Error, Runtime, tile_kernel};
-use tilewright_core::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg, f16};
+use tilewright_core::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg, ViewArg, ViewMutArg, f16};
 use tilewright_language_tests::run::seeds;
 
 /// Of a tile with fewer elements than threads, several threads load an element that one of them stores.
@@ -114,4 +114,49 @@ fn other_overlaps_are_errors() {
     assert!(matches!(rt.launch(turned(x, both(&mut data[1..1025]).1)), Err(Error::Alias { .. })));
     assert!(matches!(rt.launch(turned(x, both(&mut data[..1020]).1)), Err(Error::Alias { .. })));
     assert_eq!(data, [1.0; 1040]);
+}
+
+/// All warpgroups load a row, which one of them stores: TMA would store it before the others have loaded it.
+#[tile_kernel(tune(warps = [8], arch = [90]), grid = [1], alias(old, c), emulate = all)]
+fn row_added(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+    let row = old.tile([0, 0], [1, 64]).to::<f32>();
+    let sums = dot(a.tile([0, 0], [128, 64]), b.tile([0, 0], [64, 64]), zeros::<f32>([128, 64]));
+    c.store([0, 0], (sums + row).to::<f16>());
+}
+
+/// The store begins 32 columns behind the tile that is added: no piece of it is loaded after a store.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1], alias(old, c), emulate = all)]
+fn added_elsewhere(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+    let sums = dot(a.tile([0, 0], [64, 64]), b.tile([0, 0], [64, 128]), zeros::<f32>([64, 128]));
+    c.store([0, 32], (sums + old.tile([0, 0], [64, 128]).to::<f32>()).to::<f16>());
+}
+
+/// Runs a product of `rows` rows on a matrix of `columns` columns in place, by every path.
+fn product_in_place(
+    what: &str,
+    [rows, columns, padded]: [usize; 3],
+    call: impl for<'a> Fn([ViewArg<'a, f16, 2>; 3], ViewMutArg<'a, f16, 2>) -> Call<'a>,
+) {
+    let whole = |i: usize| f16::from_f32((i % 5) as f32 - 2.0);
+    let (a, b): (Vec<f16>, Vec<f16>) =
+        ((0..rows * 64).map(whole).collect(), (3..64 * columns + 3).map(whole).collect());
+    let run = |rt: &Runtime| {
+        let mut c: Vec<f16> = (1..rows * padded + 1).map(whole).collect();
+        let (a, b) = (a.as_slice_arg().view([rows, 64]), b.as_slice_arg().view([64, columns]));
+        let c_arg = c.as_slice_mut_arg().view([rows, padded]).expect("it fits");
+        // SAFETY: the program loads elements before it stores them.
+        let old = unsafe { c_arg.aliased() };
+        rt.launch(call([a.expect("it fits"), b.expect("it fits"), old], c_arg)).expect("it runs");
+        c
+    };
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| assert_eq!(run(rt), wanted, "{what}"));
+}
+
+#[test]
+fn stores_by_tma_and_epilogues_by_pieces_keep_the_order() {
+    product_in_place("a row", [128, 64, 64], |[a, b, old], c| row_added(a, b, old, c));
+    for padded in [160, 161] {
+        product_in_place("elsewhere", [64, 128, padded], |[a, b, old], c| added_elsewhere(a, b, old, c));
+    }
 }

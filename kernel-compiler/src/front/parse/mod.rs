@@ -85,7 +85,7 @@ pub fn kernels(
     };
     let params = params?;
     pdl(&attr, &params, d)?;
-    attr.aliases.iter().try_for_each(|pair| alias(pair, &params, d))?;
+    attr.aliases.iter().try_for_each(|pair| alias(pair, &params, &scope, d))?;
     let kernels = named.into_iter().map(|k| {
         let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
         let left = consts.iter().filter(|c| !k.gives(&c.name)).cloned().collect();
@@ -276,8 +276,8 @@ fn pdl(attr: &Attr, params: &[Param], d: &Diagnostics) -> Result<()> {
     Ok(())
 }
 
-/// `alias` names an array that is only read, and one of the same type that is written.
-fn alias([read, written]: &[Ident; 2], params: &[Param], d: &Diagnostics) -> Result<()> {
+/// `alias` names an array that is only read, and one that is written and has elements of the same type or size.
+fn alias([read, written]: &[Ident; 2], params: &[Param], scope: &Scope, d: &Diagnostics) -> Result<()> {
     let param = |name: &Ident| {
         params.iter().find(|p| p.name == *name).ok_or_else(|| {
             let why = format!("the kernel has no parameter `{name}`: `alias` names two of its arrays");
@@ -285,14 +285,16 @@ fn alias([read, written]: &[Ident; 2], params: &[Param], d: &Diagnostics) -> Res
         })
     };
     let (from, to) = (param(read)?, param(written)?);
-    let pair = [from, to].map(|p| (p.kind.is_array().then_some(p.kind.is_mut()), &p.elem.name));
-    match pair {
-        [(Some(false), a), (Some(true), b)] if a == b => Ok(()),
+    let size = |p: &Param| resolve(&p.elem, &[], scope).map(|t| t.size());
+    let is_same = from.elem.name == to.elem.name || size(from).is_some_and(|s| size(to) == Some(s));
+    match [from, to].map(|p| p.kind.is_array().then_some(p.kind.is_mut())) {
+        [Some(false), Some(true)] if is_same => Ok(()),
         _ => Err(d.error(
             Code::AliasPair,
             read.span(),
             format!(
-                "`alias` names an array that the kernel only reads, then one that it may write, of the same type, as in \
+                "`alias` names an array that the kernel only reads, then one that it may write, with elements of the same type or \
+                 of two types of one size, as in \
                  `x: &[T], y: &mut [T]`; `{read}` and `{written}` are no such pair"
             ),
         )),

@@ -115,10 +115,10 @@ impl Verifier<'_> {
         let of_params = |pdl: &Vec<usize>| pdl.iter().all(|&i| i < f.params.len());
         check(f.pdl.as_ref().is_none_or(of_params), || "`pdl` names no parameter".into())?;
         for [x, y] in &f.aliases {
-            let of = |i: &usize| f.params.get(*i).map(|p| (p.kind.is_array(), p.kind.is_mut(), p.dtype));
+            let of = |i: &usize| f.params.get(*i).map(|p| (p.kind.is_array(), p.kind.is_mut(), p.dtype.size()));
             let [a, b] = [of(x), of(y)];
             check(matches!((a, b), (Some((true, false, a)), Some((true, true, b))) if a == b), || {
-                "`alias` takes an array that is read and one of its type that is written".into()
+                "`alias` takes an array that is read and one with elements of its size that is written".into()
             })?;
         }
         for g in &f.guards {

@@ -23,6 +23,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
         ));
     }
     let written = written(f);
+    let memories: HashSet<Array> = written.iter().map(|&array| f.memory(array)).collect();
     for s in walk(&f.body) {
         match &s.kind {
             StmtKind::Let(v) => {
@@ -30,7 +31,10 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
                 if matches!(f.op(*v), Op::Atomic { .. }) {
                     return Err((Code::ClusterAtomic, "an atomic would be made by every thread block", here));
                 }
-                if matches!(f.op(*v), Op::Load { place, .. } if written.contains(&place.array())) {
+                // Of an array that may be one of those written, a thread block may load its part: it stores that alone.
+                let is_part = count(f, dims, parted, *v) == 1;
+                let may_race = |array| written.contains(&array) || memories.contains(&f.memory(array)) && !is_part;
+                if matches!(f.op(*v), Op::Load { place, .. } if may_race(place.array())) {
                     return Err((
                         Code::ClusterMemory,
                         "a thread block may read elements that another one stores",
@@ -83,7 +87,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
     let mut arrays = BTreeMap::<Array, Vec<(Kind, bool, proc_macro2::Span)>>::new();
     let mut note = |array, kind, v: Value, span| {
         let is_parted = count(f, dims, parted, v) == 1;
-        arrays.entry(array).or_default().push((kind, is_parted, span));
+        arrays.entry(f.memory(array)).or_default().push((kind, is_parted, span));
         is_parted
     };
     for s in walk(&f.body) {
