@@ -58,8 +58,8 @@ pub struct Func {
 }
 
 impl Func {
-    /// The memory that an array is in: one number for arrays that `aliases` relate. A program stores to such memory only
-    /// after it has loaded the same element from it, and no other program reaches the element.
+    /// The memory that an array is in: one number for arrays that `aliases` relate. A program stores to such memory
+    /// only after it has loaded the same element from it, and no other program reaches the element.
     pub(crate) fn memory(&self, array: Array) -> Array {
         let Array::Param(i) = array else { return array };
         let mut related = BTreeSet::from([i]);

@@ -132,7 +132,8 @@ struct Collect<'a> {
 }
 
 impl Collect<'_> {
-    /// Whether a tile may be loaded by pieces between those of the store: it is in other memory, or at the same position.
+    /// Whether a tile may be loaded by pieces between those of the store: it is in other memory, or at the same
+    /// position.
     fn keeps_order(&self, v: Value, array: Array, from: &BlockPointer) -> bool {
         let (f, (memory, to, shape)) = (self.f, self.stored);
         let same = |a: &Value, b: &Value| a == b || matches!((f.op(*a), f.op(*b)), (Op::Int(x), Op::Int(y)) if x == y);

@@ -69,8 +69,8 @@ impl Node {
         Node::Access { stmts, access }
     }
 
-    /// An access to an array, which lies in a memory ([`Access::memory`]). Its kind is the effect of the call in it that
-    /// accesses the array's memory.
+    /// An access to an array, which lies in a memory ([`Access::memory`]). Its kind is the effect of the call in it
+    /// that accesses the array's memory.
     pub fn access(stmts: Vec<Stmt>, [array, memory]: [Array; 2], key: (u32, u64), site: u32) -> Node {
         let of = |effect: Effect| match array {
             Array::Shared(_) => AccessKind::of_shared(effect),
