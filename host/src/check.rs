@@ -55,7 +55,7 @@ fn overlap(a: &BufferUse, b: &BufferUse) -> bool {
 fn strides<'a>(call: &'a Call, b: &BufferUse) -> &'a [u64] {
     match call.desc().params.get(b.param as usize) {
         Some(p) if matches!(p.kind, ParamKind::View { .. } | ParamKind::ViewMut { .. }) => {
-            let first = p.first_word as usize;
+            let first = p.first_word;
             &call.words()[first + 1..first + p.kind.words()]
         }
         _ => &[],
