@@ -41,7 +41,7 @@ use crate::codegen::warp_specialize::buffer_consts;
 use crate::ir::walk::uses;
 use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
-use crate::plan::epilogue::positions as epilogue_positions;
+use crate::plan::epilogue::stored_positions;
 use crate::plan::{Plan, tma_pipeline};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
 use crate::variant::{Variant, Width};
@@ -68,7 +68,7 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
             affine_memo: vec![HashMap::new()],
             comparisons: HashMap::new(),
             thread_layouts: vec![],
-            positions: epilogue_positions(f, fused),
+            positions: stored_positions(f, fused),
             tables: vec![],
             temporaries: 0,
             uses: uses(f),

@@ -58,8 +58,8 @@ pub struct Func {
 }
 
 impl Func {
-    /// The memory that an array is in: one number for arrays that `aliases` relate. A program stores to such memory
-    /// only after it has loaded the same element from it, and no other program reaches the element.
+    /// The first of the arrays that `aliases` relate to an array, which stands for the memory that they may share. A
+    /// program stores an element of such memory after its last load of it, and no other program loads the element.
     pub(crate) fn memory(&self, array: Array) -> Array {
         let Array::Param(i) = array else { return array };
         let mut related = BTreeSet::from([i]);

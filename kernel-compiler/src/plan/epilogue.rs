@@ -61,7 +61,7 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
 
 /// For the index of each fused tile in the memory that its store writes: the index of the store, which is at the same
 /// position.
-pub fn positions(f: &Func, fused: &[FusedStore]) -> HashMap<Value, Value> {
+pub fn stored_positions(f: &Func, fused: &[FusedStore]) -> HashMap<Value, Value> {
     let mut out = HashMap::new();
     for s in walk(&f.body) {
         let StmtKind::Store { place: stored, .. } = &s.kind else { continue };

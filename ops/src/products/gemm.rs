@@ -54,8 +54,7 @@ pub(super) fn scaled(
         let c = unsafe { decide::again(&c) };
         with_copies::<f16, u16>(on, copies, (a, b), |a, b| {
             let mut workspace = Workspace::<f32>::of_scheduler(on, stream_k)?;
-            // SAFETY: `old` and `c` are an `alias` of the kernel, of which each program reads the tile that it writes
-            // then.
+            // SAFETY: `old` and `c` are an `alias` of the kernel. Each program reads a tile before it stores that tile.
             let old = unsafe { c.aliased() };
             let (sums, semaphores) = workspace.parts();
             // SAFETY: the launcher takes no configuration that needs a larger workspace.

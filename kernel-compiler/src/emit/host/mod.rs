@@ -133,7 +133,8 @@ fn module_code(
             pub static #desc: __k::KernelDesc = unsafe {
                 __k::KernelDesc::new(__k::KernelParts {
                     name: #name, file: FILE, line: #line, types: #id,
-                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, aliases: &[#(#aliases),*], deterministic: #deterministic, tf32: #tf32,
+                    params: &[#params], is_unsafe: #is_unsafe, pdl: #pdl, aliases: &[#(#aliases),*],
+                    deterministic: #deterministic, tf32: #tf32,
                     pointees: __k::Pointees::#pointees,
                     configs: &[#(#configs),*], bundle: BUNDLE,
                 })

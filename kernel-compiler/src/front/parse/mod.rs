@@ -293,9 +293,8 @@ fn alias([read, written]: &[Ident; 2], params: &[Param], scope: &Scope, d: &Diag
             Code::AliasPair,
             read.span(),
             format!(
-                "`alias` names an array that the kernel only reads, then one that it may write, with elements of the same type or \
-                 of two types of one size, as in \
-                 `x: &[T], y: &mut [T]`; `{read}` and `{written}` are no such pair"
+                "`alias` names an array that the kernel only reads, then one that it may write, with elements of the same \
+                 type or of two types of one size, as in `x: &[T], y: &mut [T]`; `{read}` and `{written}` are no such pair"
             ),
         )),
     }
