@@ -184,6 +184,12 @@ fn extent(random: &mut fastrand::Rng, most: f64, multiple: usize) -> usize {
     if random.bool() { e.div_ceil(multiple) * multiple } else { e }
 }
 
+/// A log-uniform extent of a model's layers: a multiple of 16, from 64 on.
+fn extent_of_layer(random: &mut fastrand::Rng) -> usize {
+    const LEAST: f64 = 64.0;
+    ((random.f64() * (MAX_EXTENT / LEAST).ln()).exp() * LEAST) as usize / 16 * 16
+}
+
 impl Sampler<'_> {
     /// Draws shapes, and times all plans for each. `run` returns a description.
     fn each(&mut self, kind: &str, mut run: impl FnMut(&Runtime, &ExecOptions) -> Result<String>) -> Result<()> {
@@ -206,13 +212,22 @@ impl Sampler<'_> {
         with: impl for<'b> Fn(Matmul<'b, T>) -> Matmul<'b, T>,
     ) -> Result<()> {
         self.each(kind, |rt, on| {
+            // Half of all calls are as those of models; the others are of any extents.
+            let of_layer = random.bool();
             let [m, n, k] = loop {
-                let [m, n, k] = [(); 3].map(|()| extent(&mut random, MAX_EXTENT, 8));
+                let [m, n, k] = [(); 3].map(|()| match of_layer {
+                    true => extent_of_layer(&mut random),
+                    false => extent(&mut random, MAX_EXTENT, 8),
+                });
                 if (m * k).max(k * n).max(m * n) <= MAX_AREA && m * n * k <= MAX_PRODUCT {
                     break [m, n, k];
                 }
             };
-            let t = Transpose { a: random.bool(), b: random.bool() };
+            // `wgmma` takes 8-bit operands in one order alone.
+            let t = match of_layer && size_of::<T>() == 1 {
+                true => Transpose { a: false, b: true },
+                false => Transpose { a: random.bool(), b: random.bool() },
+            };
             let (a, b) = (Buffer::from_slice(rt, &data[..m * k])?, Buffer::from_slice(rt, &data[..k * n])?);
             let mut c = Buffer::<T::Product>::zeros(rt, m * n)?;
             let a = a.view(if t.a { [k, m] } else { [m, k] })?;
