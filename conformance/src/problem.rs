@@ -33,7 +33,9 @@ pub enum Gaps {
     None,
     /// Gaps such that rows begin where vectors and tensor maps take them.
     Vectors,
-    /// Gaps such that rows begin at words, and not at vectors.
+    /// Gaps such that rows begin at double words, and not at vectors.
+    DoubleWords,
+    /// Gaps such that rows begin at words, and not at double words.
     Words,
 }
 

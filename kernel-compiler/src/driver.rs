@@ -4,7 +4,7 @@
 //! → plan → thread-level code.
 
 use crate::analysis::assume;
-use crate::analysis::axis_info::{Assume, AxisAnalysis, WORD_BYTES};
+use crate::analysis::axis_info::{Assume, AxisAnalysis};
 use crate::analysis::determinism;
 use crate::codegen;
 use crate::diag::{Code, Diagnostics, Result};
@@ -292,7 +292,8 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     };
     let one_warp = if pipeline.is_none() { one_warp::loops(f) } else { OneWarpLoops::default() };
     // Layouts fix the order of sums, so that those of vectors serve all variants.
-    let of_vectors = (f.deterministic && variant.mma == MmaPath::MmaSync).then(|| assume::analyze(f, Assume::Vectors));
+    let of_vectors = (f.deterministic && variant.mma == MmaPath::MmaSync)
+        .then(|| assume::analyze(f, Assume::Multiples(Width::Vectors)));
     let layouts = assign(f, of_vectors.as_ref().unwrap_or(&axis_info), &products, &one_warp);
     observer.stage(Stage::Layout, &|| {
         print::annotated(f, |v| match f.ty(v).is_scalar() {
@@ -399,7 +400,7 @@ fn generate(
 
 /// The variants of an instance, the best first: by `wgmma`, where it can take the operands of all products, and by
 /// `mma.sync`. Each has one form with guards for alignment, if these gain anything, and one without. `mma.sync` of
-/// elements of 1 or 2 bytes has a form with guards for 4 bytes between the two.
+/// smaller elements has forms with guards for 8 and for 4 bytes between the two.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
     let lowered = |f: &Func, mma: MmaPath, width: Width| {
         let v = Variant { width, mma };
@@ -432,11 +433,12 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
     }
     if config.arch != 90 || out.is_empty() {
         out.extend(lowered(func, MmaPath::MmaSync, Width::Vectors));
-        // `cp.async` copies words, and no smaller elements.
-        let is_small = |load: Value| func.ty(load).dtype.size() < WORD_BYTES;
-        if dots(func, &func.body).any(|d| operands_of(func, d).any(is_small)) {
-            out.extend(lowered(func, MmaPath::MmaSync, Width::Words));
-        }
+        // `cp.async` copies double words and words, and no smaller elements.
+        out.extend([Width::DoubleWords, Width::Words].into_iter().filter_map(|width| {
+            let is_smaller = |load: Value| func.ty(load).dtype.size() < width.bytes();
+            let gains = dots(func, &func.body).any(|d| operands_of(func, d).any(is_smaller));
+            gains.then(|| lowered(func, MmaPath::MmaSync, width)).flatten()
+        }));
         out.extend(lowered(func, MmaPath::MmaSync, Width::Elements));
     }
     out

@@ -30,6 +30,7 @@ pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     lowered.passes.iter().for_each(|p| pass(p));
     match v.width {
         Width::Vectors => {}
+        Width::DoubleWords => pass("double words"),
         Width::Words => pass("words"),
         Width::Elements => pass("general"),
     }

@@ -50,10 +50,9 @@ impl Variant {
     /// The guards that the launcher checks.
     pub(crate) fn assume(self) -> Assume {
         match (self.width, self.mma) {
-            (Width::Vectors, _) => Assume::Vectors,
-            (Width::Words, _) => Assume::Words,
             (Width::Elements, MmaPath::WgmmaCpAsync | MmaPath::WgmmaTma(_)) => Assume::Rows,
             (Width::Elements, MmaPath::MmaSync) => Assume::Nothing,
+            (width, _) => Assume::Multiples(width),
         }
     }
 
@@ -75,6 +74,7 @@ impl Variant {
         let width = match self.width {
             Width::Vectors if path.is_empty() => "aligned",
             Width::Vectors => "",
+            Width::DoubleWords => "double_words",
             Width::Words => "words",
             Width::Elements => "general",
         };
@@ -86,9 +86,9 @@ impl Variant {
     pub fn all() -> impl Iterator<Item = Variant> {
         let paths = Transposed::ALL.map(MmaPath::WgmmaTma).into_iter();
         let paths = paths.chain([MmaPath::WgmmaCpAsync, MmaPath::MmaSync]);
-        let widths = [Width::Vectors, Width::Words, Width::Elements];
+        let widths = [Width::Vectors, Width::DoubleWords, Width::Words, Width::Elements];
         let all = paths.flat_map(move |mma| widths.map(|width| Variant { width, mma }));
-        all.filter(|v| v.width != Width::Words || v.mma == MmaPath::MmaSync)
+        all.filter(|v| v.mma == MmaPath::MmaSync || matches!(v.width, Width::Vectors | Width::Elements))
     }
 
     /// The variant whose entry has this name.

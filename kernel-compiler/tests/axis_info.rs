@@ -1,6 +1,7 @@
 //! What is known of indices: runs, alignment, constancy; and the widths of accesses that follow.
 
 use crate::common::{indices, kernel, masks};
+use tilewright_compiler::Width;
 use tilewright_compiler::analysis::assume::analyze;
 use tilewright_compiler::analysis::axis_info::{Assume, AxisInfo, DimInfo};
 use tilewright_compiler::ir::{Guard, Test};
@@ -8,7 +9,7 @@ use tilewright_compiler::ir::{Guard, Test};
 /// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
 fn info(body: &str) -> AxisInfo {
     let f = kernel("f32", body);
-    analyze(&f, Assume::Vectors).info(&f, indices(&f)[0])
+    analyze(&f, Assume::Multiples(Width::Vectors)).info(&f, indices(&f)[0])
 }
 
 fn along(body: &str) -> DimInfo {
@@ -25,7 +26,7 @@ fn vector(types: &str, body: &str) -> (usize, bool) {
         (1, false),
         "nothing is assumed of any argument"
     );
-    let a = analyze(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Multiples(Width::Vectors));
     a.vector(&f, index, a.order(&f, index)[0], bytes)
 }
 
@@ -105,7 +106,7 @@ fn rows_of_a_matrix() {
     let i = info(row_major);
     assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
     let f = kernel("f32", row_major);
-    let a = analyze(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Multiples(Width::Vectors));
     assert_eq!(a.order(&f, indices(&f)[0]), [1, 0]);
     assert_eq!(vector("f32", row_major), (4, false));
     assert_eq!(a.run(&f, indices(&f)[0]), 64);
@@ -113,7 +114,7 @@ fn rows_of_a_matrix() {
     let column_major =
         "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) + c.expand(0) * rows; store(y, i, load(x, i));";
     let f = kernel("f32", column_major);
-    let a = analyze(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Multiples(Width::Vectors));
     assert_eq!(a.order(&f, indices(&f)[0]), [0, 1]);
     assert_eq!(vector("f32", column_major), (4, false));
     assert_eq!(a.run(&f, indices(&f)[0]), 1);
@@ -133,7 +134,7 @@ fn masks_are_constant_along_what_they_do_not_depend_on() {
         "f32",
         "let (r, c) = (arange(32), arange(64)); let i = r.expand(1) * cols + c.expand(0); store(y, i, load(x, i).mask(broadcast(r.expand(1), [32, 64]) < rows));",
     );
-    let m = analyze(&f, Assume::Vectors).info(&f, masks(&f)[0]);
+    let m = analyze(&f, Assume::Multiples(Width::Vectors)).info(&f, masks(&f)[0]);
     assert_eq!((m.dims[0].constancy, m.dims[1].constancy), (1, 64));
 }
 
@@ -178,14 +179,14 @@ fn data_is_unknown() {
         "of the load of the indices"
     );
     let f = kernel("f32", "let i = load(idx, arange(256)).to::<usize>(); store(y, i, 0.0);");
-    let a = analyze(&f, Assume::Vectors);
+    let a = analyze(&f, Assume::Multiples(Width::Vectors));
     assert_eq!(a.vector(&f, indices(&f)[1], 0, 4), (1, false));
 }
 
 #[test]
 fn what_the_launcher_checks() {
     // x: argument words 0 and 1; y: 2 and 3; idx: 4 and 5; n: 6; rows: 7; cols: 8.
-    let guards = |types: &str, body: &str| analyze(&kernel(types, body), Assume::Vectors).guards;
+    let guards = |types: &str, body: &str| analyze(&kernel(types, body), Assume::Multiples(Width::Vectors)).guards;
     let address = |word| Guard::word(word, Test::Multiple(16));
     let f32s = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));";
     assert_eq!(guards("f32", f32s), [address(0), address(2)]);
@@ -195,18 +196,18 @@ fn what_the_launcher_checks() {
     assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
     // Words of 4 bytes ask for less, and make accesses of 4 bytes.
     let f = kernel("f16", row);
-    let words = analyze(&f, Assume::Words);
+    let words = analyze(&f, Assume::Multiples(Width::Words));
     let address = |word| Guard::word(word, Test::Multiple(4));
     assert_eq!(words.guards, [address(0), address(2), Guard::word(8, Test::Multiple(2))]);
     assert_eq!(words.vector(&f, indices(&f)[0], 0, 2), (2, false));
     // No access is wider, whatever is known of an index, and nothing is asked for elements of 4 bytes but their own.
     let f = kernel("f32", row);
-    let words = analyze(&f, Assume::Words);
+    let words = analyze(&f, Assume::Multiples(Width::Words));
     assert_eq!(words.guards, [address(0), address(2)]);
     assert_eq!(words.vector(&f, indices(&f)[0], 0, 4), (1, false));
     let f = kernel("f16", "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i));");
-    assert_eq!(analyze(&f, Assume::Words).vector(&f, indices(&f)[0], 0, 2), (2, false));
-    assert_eq!(analyze(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 2), (8, false));
+    assert_eq!(analyze(&f, Assume::Multiples(Width::Words)).vector(&f, indices(&f)[0], 0, 2), (2, false));
+    assert_eq!(analyze(&f, Assume::Multiples(Width::Vectors)).vector(&f, indices(&f)[0], 0, 2), (8, false));
 }
 
 /// Sizes are multiples of as many elements as a vector of each array has.
@@ -225,15 +226,15 @@ fn what_the_launcher_checks_of_arrays_of_several_types() {
         let addresses = [0, 2].map(|word| Some(Guard::word(word, Test::Multiple(address))));
         addresses.into_iter().chain([size(4, p), size(5, q)]).flatten().collect()
     };
-    assert_eq!(of(Assume::Vectors), all(16, Some(16), Some(4)));
-    assert_eq!(of(Assume::Words), all(4, Some(4), None));
+    assert_eq!(of(Assume::Multiples(Width::Vectors)), all(16, Some(16), Some(4)));
+    assert_eq!(of(Assume::Multiples(Width::Words)), all(4, Some(4), None));
 }
 
 /// What is asked of a scalar argument.
 fn asked(body: &str, name: &str) -> Option<Test> {
     let f = kernel("f32", body);
     let word = f.params.iter().find(|p| p.name == name).expect("a parameter").first_word;
-    analyze(&f, Assume::Vectors).guards.iter().find(|r| r.of.as_word() == Some(word)).map(|r| r.test)
+    analyze(&f, Assume::Multiples(Width::Vectors)).guards.iter().find(|r| r.of.as_word() == Some(word)).map(|r| r.test)
 }
 
 #[test]
@@ -276,5 +277,5 @@ fn tiles_that_a_loop_moves_along() {
     }));
     // What the loop leaves is what is read after it.
     let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");
-    assert_eq!(analyze(&f, Assume::Vectors).vector(&f, indices(&f)[0], 0, 4), (4, false));
+    assert_eq!(analyze(&f, Assume::Multiples(Width::Vectors)).vector(&f, indices(&f)[0], 0, 4), (4, false));
 }

@@ -58,7 +58,10 @@ fn stages_are_those_that_are_asked_for() {
     for n in [2, 3, 5] {
         let asked = format!(".stages({n})");
         assert_eq!(rings(&product(&asked, ", arch = [90]")), named(&[("tma", n), ("tma_general", n)]));
-        assert_eq!(rings(&product(&asked, ", arch = [80]")), named(&[("aligned", n), ("general", n), ("words", n)]));
+        assert_eq!(
+            rings(&product(&asked, ", arch = [80]")),
+            named(&["aligned", "double_words", "general", "words"].map(|v| (v, n)))
+        );
         // Over what the configuration says, which holds where the loop says nothing.
         for arch in [80, 90] {
             let settings = format!(", stages = [4], arch = [{arch}]");
@@ -75,12 +78,12 @@ fn specialized_or_not() {
     let variants = |options: &str, settings: &str| -> Vec<String> {
         rings(&product(options, settings)).into_iter().map(|r| r.0).collect()
     };
-    let all = ["aligned", "general", "tma", "tma_general", "words"];
+    let all = ["aligned", "double_words", "general", "tma", "tma_general", "words"];
     assert_eq!(variants("", ""), all);
     assert_eq!(variants(".warp_specialize(true)", ""), all);
     // All warps copy then, also for warpgroups' products, which take whole vectors alone: warps' are for the rest, on
     // sm_90 too, but not of a configuration for warpgroups.
-    assert_eq!(variants(".warp_specialize(false)", ""), ["aligned", "general", "groups", "words"]);
+    assert_eq!(variants(".warp_specialize(false)", ""), ["aligned", "double_words", "general", "groups", "words"]);
     assert_eq!(variants(".warp_specialize(false)", ", arch = [90]"), ["groups"]);
     let by_wgmma = |options: &str| -> DeviceUnit {
         product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a")

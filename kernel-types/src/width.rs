@@ -6,7 +6,8 @@
 /// use tilewright_types::Width;
 /// assert_eq!(Width::of(0x1000 | 36), Width::Words);
 /// assert_eq!(Width::Vectors.bytes(), 16);
-/// assert!(Width::Elements < Width::Words && Width::Words < Width::Vectors);
+/// assert_eq!(Width::of(0x1000 | 24), Width::DoubleWords);
+/// assert!(Width::Elements < Width::Words && Width::DoubleWords < Width::Vectors);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {
@@ -14,6 +15,8 @@ pub enum Width {
     Elements,
     /// Words of 4 bytes, of elements that are smaller.
     Words,
+    /// Double words of 8 bytes, of elements that are smaller.
+    DoubleWords,
     /// Vectors of 16 bytes.
     Vectors,
 }
@@ -21,8 +24,8 @@ pub enum Width {
 impl Width {
     /// The widest accesses at multiples of these bytes. Addresses and strides of rows are combined by `|`.
     pub fn of(starts: u64) -> Width {
-        let widest = [Width::Vectors, Width::Words].into_iter().find(|w| starts.is_multiple_of(w.bytes() as u64));
-        widest.unwrap_or(Width::Elements)
+        let all = [Width::Vectors, Width::DoubleWords, Width::Words];
+        all.into_iter().find(|w| starts.is_multiple_of(w.bytes() as u64)).unwrap_or(Width::Elements)
     }
 
     /// What addresses are multiples of.
@@ -30,6 +33,7 @@ impl Width {
         match self {
             Width::Elements => 1,
             Width::Words => 4,
+            Width::DoubleWords => 8,
             Width::Vectors => 16,
         }
     }

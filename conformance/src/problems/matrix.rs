@@ -56,6 +56,7 @@ pub(super) fn pitch<T>(s: &Setup, cols: usize) -> usize {
     match s.gaps {
         Gaps::None => cols,
         Gaps::Vectors => vectors + 16,
+        Gaps::DoubleWords => vectors + Width::DoubleWords.bytes().div_ceil(size_of::<T>()),
         Gaps::Words => vectors + Width::Words.bytes().div_ceil(size_of::<T>()),
     }
 }

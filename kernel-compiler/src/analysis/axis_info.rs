@@ -145,10 +145,8 @@ pub enum Assume {
     Nothing,
     /// The last stride of every view is 1.
     Rows,
-    /// Also: addresses and sizes are multiples of 4 bytes.
-    Words,
-    /// Also: addresses and sizes are multiples of 16 bytes.
-    Vectors,
+    /// Also: addresses and sizes are multiples of the bytes of a width.
+    Multiples(Width),
 }
 
 /// The axis info of all integer values of a function, under guards.

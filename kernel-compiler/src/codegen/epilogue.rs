@@ -7,6 +7,11 @@ use crate::layout::linear::Layout;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Body, Device, Expr, Local, Name, Stmt, Ty, call};
 
+/// The bytes of a row that one `stmatrix` stores, or one `ldmatrix` loads: 8 elements of a thread in 16 rows of a warp.
+pub(super) const MATRICES_BYTES: usize = 32;
+/// The elements of a thread in them.
+const MATRICES_ELEMENTS: usize = 8;
+
 /// A chunk of a store: registers `first..first + len` of its value, which are written to `buffer`.
 pub(super) struct Piece<'a> {
     pub fused: Option<&'a FusedStore>,
@@ -41,12 +46,12 @@ impl Codegen<'_> {
         let name = self.fresh();
         let of = self.temporaries;
         if self.copied_tile(p.fused).is_some_and(|(copied, _)| copied == v) {
-            let parts: [Name; 4] = std::array::from_fn(|i| Name::Part(of, i));
-            for (i, part) in parts.into_iter().enumerate() {
-                let at = p.buffer.clone() + (p.at ^ (i * 32)).group();
+            let parts: Vec<Name> = (0..p.len / MATRICES_ELEMENTS).map(|i| Name::Part(of, i)).collect();
+            for (i, &part) in parts.iter().enumerate() {
+                let at = p.buffer.clone() + (p.at ^ (i * MATRICES_BYTES)).group();
                 self.line(Stmt::bind(part, call!(Device::Ldmatrix; [false]; at, site)));
             }
-            self.line(Stmt::bind(name, Expr::Array(parts.map(Expr::from).to_vec())));
+            self.line(Stmt::bind(name, Expr::Array(parts.into_iter().map(Expr::from).collect())));
             let pair = Expr::from(name).element(Expr::Register / 8).element(Expr::Register / 2 % 4);
             return Regs(call!(Device::OfPair; [t]; pair, Expr::Register));
         }

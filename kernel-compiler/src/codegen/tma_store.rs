@@ -1,10 +1,10 @@
 //! Stores of accumulators to a block pointer. The part of a warpgroup goes through shared memory in chunks of 64 rows
-//! and 128 bytes. Where the array has a tensor map, TMA stores a chunk while the next chunk or the next tile is
+//! and 128 or 64 bytes. Where the array has a tensor map, TMA stores a chunk while the next chunk or the next tile is
 //! computed, and clips it at the ends of the array. Otherwise the warps store it, consecutive lanes to consecutive
 //! elements.
 
 use crate::codegen::context::Codegen;
-use crate::codegen::epilogue::Piece;
+use crate::codegen::epilogue::{MATRICES_BYTES, Piece};
 use crate::codegen::pieces::{all_of, any, each, number, of_r};
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::warpgroup_barrier;
@@ -12,14 +12,13 @@ use crate::dtype::DType;
 use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, StmtKind, Value};
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
-use crate::plan::tma_store::{ROW, is_read_again, matrix, part, tiling};
+use crate::plan::tma_store::{is_read_again, matrix, part, row_bytes, tiling};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
 use crate::thread_ir::{
     Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
 };
 
-/// The bytes of a chunk, and the number of staging chunks of a warpgroup.
-const CHUNK: usize = ROW * GROUP_ROWS;
+/// The number of staging chunks of a warpgroup.
 const CHUNKS: usize = 2;
 
 impl Codegen<'_> {
@@ -44,13 +43,17 @@ impl Codegen<'_> {
         // Computed here, after the products, which leave few registers.
         let (at, lane) = (self.fresh(), self.fresh());
         self.line(Stmt::define(lane, Ty::U32, call!(Device::OpaqueWord; Name::Tid)));
-        self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, by_tma)));
-        let chunks = cols * size / ROW;
+        let row_bytes = row_bytes(cols * size, size).expect("a tiling has whole rows of chunks");
+        self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, row_bytes, by_tma)));
+        let chunks = cols * size / row_bytes;
+        let chunk = row_bytes * GROUP_ROWS;
         let total = g.row_blocks * chunks;
         let group = WarpgroupTile {
             rows,
             cols,
             chunks,
+            size,
+            row_bytes,
             row: ((Name::Tid >> 7).group() & (g.rows - 1)).group(),
             col: ((Name::Tid >> 7).group() / g.rows).group(),
         };
@@ -58,7 +61,7 @@ impl Codegen<'_> {
         let wait_read = |pending: usize| Stmt::Expr(call!(Device::TmaStoreWaitRead; [pending]; site));
         let fence = || Stmt::Expr(call!(Device::ProxyFence; site));
         if copied.is_none() {
-            self.staging = groups * CHUNKS * CHUNK;
+            self.staging = groups * CHUNKS * chunk;
         }
         // Values that no piece computes are computed before the first piece.
         if fused.is_none() {
@@ -73,11 +76,11 @@ impl Codegen<'_> {
         for q in 0..total {
             let buffer = match copied {
                 Some((load, operand_group)) => {
-                    group.in_tile(Name::Buffer { operand_group, buffer: 0 }, f.shape(load), q, size)
+                    group.in_tile(Name::Buffer { operand_group, buffer: 0 }, f.shape(load), q)
                 }
                 None => {
-                    let of_group = (Name::Tid >> 7).group() * (CHUNKS * CHUNK);
-                    Name::Staging + of_group + q % CHUNKS * CHUNK
+                    let of_group = (Name::Tid >> 7).group() * (CHUNKS * chunk);
+                    Name::Staging + of_group + q % CHUNKS * chunk
                 }
             };
             if copied.is_none() {
@@ -88,20 +91,21 @@ impl Codegen<'_> {
                 let read = (by_tma || read == 0).then(|| wait_read(read));
                 self.lines(read.into_iter().chain([barrier()]).collect());
             }
-            let len = CHUNK / size / 128;
+            let len = chunk / size / 128;
             let piece = Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at };
             let regs = self.piece(value, &piece);
+            let words = row_bytes / 8;
             let words = match size {
                 2 => {
                     let word = |second: usize| {
                         let r = Expr::from(2) * Local::R;
                         regs.at(if second == 0 { r } else { r + second }.group())
                     };
-                    self.bind(Ty::array(Ty::U32, 16), each(call!(Device::Pair; [dtype]; word(0), word(1))))
+                    self.bind(Ty::array(Ty::U32, words), each(call!(Device::Pair; [dtype]; word(0), word(1))))
                 }
-                _ => self.bind(Ty::array(dtype, 16), each(regs.at(Local::R))),
+                _ => self.bind(Ty::array(dtype, words), each(regs.at(Local::R))),
             };
-            self.put_chunk(dtype, words, &buffer, at, site);
+            self.put_chunk(dtype, &group, words, &buffer, at, site);
             self.lines(
                 (by_tma && !planted!("tma-store-without-proxy-fence"))
                     .then(fence)
@@ -110,7 +114,7 @@ impl Codegen<'_> {
                     .collect(),
             );
             match by_tma {
-                true => self.copy_out((place, block_pointer, *hint), &group, q, size, &buffer, site),
+                true => self.copy_out((place, block_pointer, *hint), &group, (q, &buffer), site),
                 false => self.write_out((place, block_pointer, *hint), &group, (q, &buffer), lane, site),
             }
         }
@@ -138,12 +142,12 @@ impl Codegen<'_> {
     }
 
     /// Writes the words of a thread to its chunk.
-    fn put_chunk(&mut self, dtype: DType, words: Name, buffer: &Expr, at: Name, site: u32) {
+    fn put_chunk(&mut self, dtype: DType, group: &WarpgroupTile, words: Name, buffer: &Expr, at: Name, site: u32) {
         let word = |i: Expr| Expr::from(words).element(i);
         if dtype.size() == 2 {
-            for i in 0..4 {
+            for i in 0..group.row_bytes / MATRICES_BYTES {
                 let four = Expr::Array((0..4).map(|w| word((i * 4 + w).into())).collect());
-                let place = buffer.clone() + (at ^ (i * 32)).group();
+                let place = buffer.clone() + (at ^ (i * MATRICES_BYTES)).group();
                 self.line(call!(Device::Stmatrix; place, four, site));
             }
             return;
@@ -161,21 +165,19 @@ impl Codegen<'_> {
         &mut self,
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
         group: &WarpgroupTile,
-        q: usize,
-        size: usize,
-        buffer: &Expr,
+        (q, buffer): (usize, &Expr),
         site: u32,
     ) {
-        let extents = of_matrix(block_pointer.dims.len(), GROUP_ROWS, ROW / size);
+        let extents = of_matrix(block_pointer.dims.len(), GROUP_ROWS, group.row_bytes / group.size);
         let map = TensorMap {
             param: place.param().expect("a block pointer is in a parameter"),
             dims: block_pointer.dims.clone(),
             extents,
-            swizzle: ROW,
+            swizzle: group.row_bytes,
             stores: true,
         };
         let map = map.among(&mut self.maps);
-        let origin = Expr::Array(group.origin(&block_pointer.at, q, size));
+        let origin = Expr::Array(group.origin(&block_pointer.at, q));
         self.line(call!(
             Device::StoreBox; [hint as u32, Generic::Inferred];
             buffer, Name::Map(map), origin, (Name::Tid % 128).equals(0), site
@@ -200,20 +202,25 @@ impl Codegen<'_> {
         let vec =
             if self.a.vector_at(self.f, place, self.f.shape(index).len() - 1) == (most, false) { most } else { 1 };
         // The rows and columns that the lanes of a warp store at a time, and the position of a lane in them.
-        let (high, wide) = if vec > 1 { (32 * 16 / ROW, ROW / size) } else { (1, 32) };
-        let (in_rows, in_columns): (Expr, Expr) =
-            if vec > 1 { ((lane >> 3 & 3).group(), (lane & 7).group() * vec) } else { (0.into(), (lane & 31).group()) };
+        let row_bytes = group.row_bytes;
+        let vectors = row_bytes / 16;
+        let (high, wide) = if vec > 1 { (32 / vectors, row_bytes / size) } else { (1, 32) };
+        let (in_rows, in_columns): (Expr, Expr) = if vec > 1 {
+            ((lane >> vectors.ilog2() & (high - 1)).group(), (lane & (vectors - 1)).group() * vec)
+        } else {
+            (0.into(), (lane & 31).group())
+        };
         // Kernels that signal other programs have more live values, and store in rounds: the addresses of all rows
         // would take the registers of elements that are not stored yet.
         let tells = crate::ir::walk::walk(&self.f.body)
             .any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
-        let (across, rounds) = (ROW / size / wide, if tells { 4 } else { 1 });
+        let (across, rounds) = (row_bytes / size / wide, if tells { ROWS / high.max(4) } else { 1 });
         let regs = ROWS / rounds / high * across * vec;
         let of = |r: usize| (r / vec / across * high, r / vec % across * wide + r % vec);
         let r = |table: Name| Expr::from(table).element(Local::R);
         let rows = r(self.word_table((0..regs).map(|r| of(r).0 as u32)));
         let cols = r(self.word_table((0..regs).map(|r| of(r).1 as u32)));
-        let mut origin = group.origin(&block_pointer.at, q, size);
+        let mut origin = group.origin(&block_pointer.at, q);
         let rank = origin.len();
         let (col, row) = (origin.pop().expect("columns"), origin.pop().expect("rows"));
         let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
@@ -250,14 +257,14 @@ impl Codegen<'_> {
         let row = || (in_rows.clone() + from() + rows.clone()).group();
         let swizzle = match size {
             4 => ((row() & 3).group() << 5).group(),
-            _ => ((row() & 7).group() << 4).group(),
+            _ => (swizzled_row(row(), row_bytes) << 4).group(),
         };
         let in_chunk = (((in_columns + cols.clone()).group() * size) ^ swizzle).group();
         let (last_row, last_col) = of(regs - 1);
         let both = |row: Expr, col: Expr| row.less(below).group() & col.less(left).group();
         let last_row = if planted!("tile-store-full-by-the-first-round") { last_row.into() } else { from() + last_row };
         let full = if vec > 1 { both(last_row, last_col.into()) } else { false.into() };
-        let from_chunk = buffer.clone() + (of_warp() + row()).group() * ROW + in_chunk;
+        let from_chunk = buffer.clone() + (of_warp() + row()).group() * row_bytes + in_chunk;
         let loaded = call!(Device::SharedLoad; [t, regs, vec]; of_r(from_chunk), any(true), site);
         let bytes_down = (from() + rows.clone()).group().cast(Ty::U64).group().wrapping_mul(pitch.wrapping_mul(size));
         let addr = Expr::from(base).wrapping_add(bytes_down);
@@ -284,19 +291,20 @@ impl Codegen<'_> {
 
 /// The offset of a thread's words in a chunk. Rows are swizzled as the tensor map says, so that the lanes of a warp
 /// access distinct banks.
-fn place_of_words(lane: Name, size: usize, by_tma: bool) -> Expr {
+fn place_of_words(lane: Name, size: usize, row_bytes: usize, by_tma: bool) -> Expr {
     let bits = |shift: u32, mask: u32| {
         if shift == 0 { (lane & mask).group() } else { ((lane >> shift).group() & mask).group() }
     };
-    let of_warp = || bits(5, 3) * 2048;
     // The row of a quad, and the pair of words of a lane in it.
-    let quad = |swizzled: Expr| of_warp() + bits(2, 7) * 128 + (swizzled.group() << 4).group() + bits(0, 1) * 8;
+    let quad = |swizzled: Expr| {
+        bits(5, 3) * (16 * row_bytes) + bits(2, 7) * row_bytes + (swizzled.group() << 4).group() + bits(0, 1) * 8
+    };
     match size {
         // `stmatrix` stores matrices of 8 by 8 elements of 2 bytes: each lane gives the address of a row, alternately
         // of the upper and the lower matrices.
         2 => {
-            let swizzled = (bits(0, 7) ^ bits(4, 1)).group() << 4;
-            of_warp() + bits(3, 1) * 1024 + bits(0, 7) * 128 + swizzled.group()
+            let swizzled = (swizzled_row(lane.into(), row_bytes) ^ bits(4, 1)).group() << 4;
+            bits(5, 3) * (16 * row_bytes) + bits(3, 1) * (8 * row_bytes) + bits(0, 7) * row_bytes + swizzled.group()
         }
         // A quad has 32 bytes of a row of words. Consecutive rows must use other banks, which the swizzle of the map
         // does not achieve.
@@ -305,31 +313,43 @@ fn place_of_words(lane: Name, size: usize, by_tma: bool) -> Expr {
     }
 }
 
+/// The number that the vectors of a chunk's row are permuted by: that of its 128 bytes.
+fn swizzled_row(row: Expr, row_bytes: usize) -> Expr {
+    let vectors = (row_bytes / 16 - 1) as u32;
+    match row_bytes {
+        64 => (((row >> 1).group()) & vectors).group(),
+        _ => (row & vectors).group(),
+    }
+}
+
 /// The part of a warpgroup. Its chunks are ordered by rows, then by columns.
 struct WarpgroupTile {
     rows: usize,
     cols: usize,
+    /// Chunks along the columns, the bytes of an element, and those of a row of a chunk.
     chunks: usize,
+    size: usize,
+    row_bytes: usize,
     row: Expr,
     col: Expr,
 }
 
 impl WarpgroupTile {
     /// The offset of a chunk in a tile of this shape, whose boxes are next to each other.
-    fn in_tile(&self, tile: Name, shape: &[usize], q: usize, size: usize) -> Expr {
+    fn in_tile(&self, tile: Name, shape: &[usize], q: usize) -> Expr {
         let (m, c) = (q / self.chunks, q % self.chunks);
         let row = self.row.clone() * self.rows + m * GROUP_ROWS;
-        let col = self.col.clone() * (self.cols * size / ROW) + c;
-        tile + row.group() * ROW + col.group() * (shape[0] * ROW)
+        let col = self.col.clone() * self.chunks + c;
+        tile + row.group() * self.row_bytes + col.group() * (shape[0] * self.row_bytes)
     }
 
     /// The coordinates of a chunk in the array.
-    fn origin(&self, at: &[Value], q: usize, size: usize) -> Vec<Expr> {
+    fn origin(&self, at: &[Value], q: usize) -> Vec<Expr> {
         let (m, c) = (q / self.chunks, q % self.chunks);
         let [before @ .., rows, cols] = at else { unreachable!("a matrix") };
         let start = |at: Value, of_group: Expr| call!(Binary::Add; at, of_group.group().cast(Ty::U64));
         let row = start(*rows, self.row.clone() * self.rows + m * GROUP_ROWS);
-        let col = start(*cols, self.col.clone() * self.cols + c * ROW / size);
+        let col = start(*cols, self.col.clone() * self.cols + c * self.row_bytes / self.size);
         before.iter().map(|&o| Expr::from(o)).chain([row, col]).collect()
     }
 }

@@ -201,6 +201,11 @@ pub(crate) fn matrices(shape: &[usize]) -> (&[usize], [usize; 2]) {
     (batch, [matrix[0], matrix[1]])
 }
 
+/// Whether one of the rows and the columns of a product may have this extent: a power of two, or 3, 5 or 7 times one.
+pub(crate) fn is_product_extent(extent: usize) -> bool {
+    extent > 0 && extent >> extent.trailing_zeros() <= 7
+}
+
 /// How a `dot` rounds f32 operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Precision {

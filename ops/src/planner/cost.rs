@@ -65,6 +65,7 @@ impl Cost {
 pub(crate) fn key(kernel: &str, config: &str, loads: Option<Loads>) -> String {
     let loads = match loads {
         Some(Loads::Vectors) => " by vectors",
+        Some(Loads::DoubleWords) => " by double words",
         Some(Loads::Words) => " by words",
         Some(Loads::Elements) => " by elements",
         Some(Loads::Tma) | None => "",

@@ -149,7 +149,7 @@ pub(crate) struct GemmModel {
     pub rate: [f32; 2],
     /// Columns of an instruction that halve the rate.
     pub short: f32,
-    /// Of a step: by TMA, by vectors, by words, by elements.
+    /// Of a step: by TMA, by vectors, by words or double words, by elements.
     pub latency: [f32; 4],
     /// What the threads of a warp do in each step beside its loads and multiply-adds: addresses, masks, a barrier. TMA
     /// leaves none of it to them.
@@ -167,6 +167,9 @@ pub(crate) struct GemmModel {
     pub tile: f32,
     /// How much longer loads of MN-major operands take.
     pub mn_major: f32,
+    /// The share of a last round of programs, where it is not full, that is saved: programs of a round do not end at
+    /// once, and the last ones have more of the bandwidth.
+    pub last_round: f32,
     /// How much longer multiply-adds of a lone warpgroup take.
     pub lone: f32,
     /// Of an element that is stored by itself.

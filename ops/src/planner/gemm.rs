@@ -18,11 +18,12 @@ use tilewright_runtime::Multiprocessor;
 
 /// How a program loads its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
 pub(crate) enum Loads {
     Tma,
     /// Asynchronous copies of 16 bytes.
     Vectors,
+    /// Asynchronous copies of 8 bytes.
+    DoubleWords,
     /// Asynchronous copies of 4 bytes.
     Words,
     /// Elements one by one, by any strides.
@@ -33,8 +34,31 @@ impl From<Width> for Loads {
     fn from(width: Width) -> Loads {
         match width {
             Width::Vectors => Loads::Vectors,
+            Width::DoubleWords => Loads::DoubleWords,
             Width::Words => Loads::Words,
             Width::Elements => Loads::Elements,
+        }
+    }
+}
+
+impl Loads {
+    /// The accesses that an element of so many bytes takes, where a thread does not load vectors.
+    fn accesses(self, bytes: usize) -> f32 {
+        let width = match self {
+            Loads::DoubleWords => Width::DoubleWords,
+            Loads::Words => Width::Words,
+            Loads::Tma | Loads::Vectors | Loads::Elements => return 1.0,
+        };
+        (bytes as f32 / width.bytes() as f32).min(1.0)
+    }
+
+    /// The place of its latency among those of a [`GemmModel`](super::device::GemmModel).
+    fn of_latency(self) -> usize {
+        match self {
+            Loads::Tma => 0,
+            Loads::Vectors => 1,
+            Loads::DoubleWords | Loads::Words => 2,
+            Loads::Elements => 3,
         }
     }
 }
@@ -173,11 +197,14 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     let elements = (t.bm + t.bn / t.ctas as f32) * t.bk;
     let (each, of_thread) = match loads {
         Loads::Tma | Loads::Vectors => (by_vectors, 0.0),
-        Loads::Words => (in_words(work.bytes[0]) * c.word, in_words(work.bytes[0]) * c.element_of_thread),
+        Loads::DoubleWords | Loads::Words => {
+            let copies = loads.accesses(work.bytes[0]);
+            (copies * c.word, copies * c.element_of_thread)
+        }
         Loads::Elements => (c.element * (1.0 + work.strided as f32 * c.strided), c.element_of_thread),
     };
     let (loaded, by_threads) = (elements * each, elements / t.threads * of_thread);
-    let latency = c.latency[loads as usize] + by_threads;
+    let latency = c.latency[loads.of_latency()] + by_threads;
     // A lone warpgroup does not fill the tensor cores.
     let lone = if loads == Loads::Tma && t.threads <= 128.0 { c.lone } else { 1.0 };
     let spilled = 1.0 + t.spilled * model.spilled;
@@ -185,7 +212,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     let step = |programs: f32| (programs * (flops.max(loaded) + issued)).max(flops * lone).max(latency) * spilled;
     // Kernels that load elements or words one by one store them so.
     let stored_whole = work.tma_store && matches!(loads, Loads::Tma | Loads::Vectors);
-    let one_by_one = if loads == Loads::Words { in_words(work.bytes[1]) } else { 1.0 };
+    let one_by_one = loads.accesses(work.bytes[1]);
     let stored = match (stored_whole, work.rows_of_c) {
         (true, _) => work.bytes[1] as f32 / model.store_per_sm,
         (false, true) => c.store_element[wgmma] * one_by_one,
@@ -220,8 +247,8 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     } else {
         let on_sm = tiles.saturating_mul(work.splits).div_ceil((num_sms / t.ctas).max(1));
         let at_once = on_sm.min(t.resident);
-        // Programs of a round do not end at once: half of a last round that is not full is saved.
-        let rounds = 0.5 * (on_sm.div_ceil(at_once) as f32 + on_sm as f32 / at_once as f32);
+        let (whole, exact) = (on_sm.div_ceil(at_once) as f32, on_sm as f32 / at_once as f32);
+        let rounds = whole - c.last_round * (whole - exact);
         let sums = (work.splits * t.rows * t.columns * 4) as f32;
         let reduced = if work.splits > 1 { model.partials + sums / model.reduced_per_program } else { 0.0 };
         // A program that stays overlaps the fill of its next tile.
@@ -237,11 +264,6 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
 
 /// Bytes of a sector of the L2 cache.
 const SECTOR: f32 = 32.0;
-
-/// Words of 4 bytes that an element of so many bytes takes.
-fn in_words(bytes: usize) -> f32 {
-    (bytes as f32 / Width::Words.bytes() as f32).min(1.0)
-}
 
 /// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles. Those of a GEMV kernel are slower.
 pub(crate) fn predict_on_cpu(t: &Tile, work: &GemmWork) -> f32 {

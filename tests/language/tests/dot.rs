@@ -36,7 +36,11 @@ mod widths;
     tune(BM = [128], BN = [96], BK = [64], TA = [1], TB = [0, 1], warps = [8], arch = [90]),
     tune(BM = [64], BN = [16, 32], BK = [64], TA = [1], TB = [0], warps = [4], arch = [90]),
     tune(BM = [64], BN = [192], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
-    tune(BM = [32], BN = [48], BK = [32], TA = [0], TB = [0, 1], warps = [4], arch = [80]),
+    tune(BM = [64], BN = [160], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [224], BK = [32], TA = [1], TB = [0], warps = [8], arch = [90]),
+    tune(BM = [64], BN = [112], BK = [32], TA = [0], TB = [1], warps = [4], arch = [90]),
+    tune(BM = [80], BN = [64], BK = [32], TA = [0], TB = [0], warps = [4], arch = [90]),
+    tune(BM = [32], BN = [40, 48], BK = [32], TA = [0], TB = [0, 1], warps = [4], arch = [80]),
     grid = [2],
     emulate = all,
 )]
@@ -83,7 +87,7 @@ fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(
 
 /// Operands that lie along the depth, of 8 bits.
 #[tile_kernel(
-    tune(BM = [64], BN = [32, 96], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [64], BN = [32, 56, 96, 160], BK = [64], warps = [4], arch = [90]),
     tune(BM = [32], BN = [16, 24], BK = [32], warps = [2], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = all,
@@ -103,8 +107,8 @@ fn integers<const BM: usize, const BN: usize, const BK: usize>(a: View<i8, 2>, b
     tune(P = [1, 3], BM = [64], BN = [32], BK = [32], warps = [4], arch = [90]),
     tune(P = [0, 1, 2], BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]),
     tune(P = [0], BM = [8], BN = [4], BK = [4], warps = [1], arch = [80]),
-    tune(P = [1], BM = [64], BN = [24], BK = [32], warps = [4], arch = [90]),
-    tune(P = [0, 2], BM = [32], BN = [12, 24], BK = [16], warps = [4], arch = [80]),
+    tune(P = [1], BM = [64], BN = [24, 40], BK = [32], warps = [4], arch = [90]),
+    tune(P = [0, 2], BM = [32], BN = [12, 20, 24], BK = [16], warps = [4], arch = [80]),
     grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
     emulate = all,
 )]

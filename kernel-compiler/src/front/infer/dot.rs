@@ -5,7 +5,7 @@ use crate::dtype::{DType, in_message};
 use crate::front::infer::builtins::Call;
 use crate::front::infer::options::DotPrecision;
 use crate::front::infer::{Infer, Val};
-use crate::ir::{Binary, Op, Precision, Type, Value, matrices};
+use crate::ir::{Binary, Op, Precision, Type, Value, is_product_extent, matrices};
 
 impl Infer<'_> {
     /// `dot(a, b, acc)`: `acc + a·b`, for each index of the dimensions before the last two.
@@ -172,12 +172,12 @@ impl Infer<'_> {
                 let k = 32 / dtype.size();
                 return self.error(Code::DotExtents, at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
-            let three_times = |extent: usize| extent % 3 == 0 && (extent / 3).is_power_of_two();
             // Of rows and columns one alone: what is not a power of two is padded.
             let other = if letter == "M" { n } else { m };
-            let fits = extent.is_power_of_two() || letter != "K" && three_times(extent) && other.is_power_of_two();
+            let fits =
+                extent.is_power_of_two() || letter != "K" && is_product_extent(extent) && other.is_power_of_two();
             if !fits {
-                return self.error(Code::DotExtents, at, format!("`dot` needs extents that are powers of two; one of M and N may be three times a power of two, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
+                return self.error(Code::DotExtents, at, format!("`dot` needs extents that are powers of two; one of M and N may be 3, 5 or 7 times a power of two, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
         }
         Ok(())

@@ -3,8 +3,8 @@
 use super::{Verifier, check};
 use crate::dtype::{DType, register};
 use crate::ir::{
-    Atomic, Binary, Combine, Meaning, Op, Param, ParamKind, Precision, SharedArray, Type, Value, matrices,
-    padded_elements,
+    Atomic, Binary, Combine, Meaning, Op, Param, ParamKind, Precision, SharedArray, Type, Value, is_product_extent,
+    matrices, padded_elements,
 };
 
 /// The result of a product of operands of a type.
@@ -366,11 +366,10 @@ impl Verifier<'_> {
         check(precision == Precision::Ieee || of_a.dtype == DType::F32, || {
             format!("operands of {} are rounded to tf32", of_a.dtype)
         })?;
-        let three_times = |e: usize| e.is_power_of_two() || e % 3 == 0 && (e / 3).is_power_of_two();
         let powers = ba.iter().chain([&k]).all(|e| e.is_power_of_two());
-        let one = (m.is_power_of_two() || n.is_power_of_two()) && three_times(m) && three_times(n);
+        let one = (m.is_power_of_two() || n.is_power_of_two()) && is_product_extent(m) && is_product_extent(n);
         check(powers && one, || {
-            format!("{of_a} times {of_b}: extents are powers of two, and rows or columns may be three times one")
+            format!("{of_a} times {of_b}: extents are powers of two, and rows or columns may be 3, 5 or 7 times one")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of each operand start at multiples of 16 bytes, of 4 bytes, or anywhere. Copies are as wide as the rows of all
+//! Rows of each operand start at multiples of 16, 8 or 4 bytes, or anywhere. Copies are as wide as the rows of all
 //! arguments allow.
 
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ fn of_any_rows<T: Float, const BM: usize, const BN: usize, const BK: usize>(
 }
 
 /// Elements beyond the end of a row, and before the first row.
-const PLACES: [(usize, usize); 5] = [(0, 0), (8, 8), (2, 0), (8, 2), (1, 1)];
+const PLACES: [(usize, usize); 7] = [(0, 0), (8, 8), (4, 0), (8, 4), (2, 0), (8, 2), (1, 1)];
 
 fn rows<T: Element>(data: &[T], dims: [usize; 2], (gap, start): (usize, usize)) -> ViewArg<'_, T, 2> {
     data[start..].as_slice_arg().strided(dims, [dims[1] + gap, 1]).expect("fits")
@@ -61,7 +61,8 @@ where
             }
         }
     }
-    let all: &[&str] = if size_of::<T>() < 4 { &["aligned", "general", "words"] } else { &["aligned", "general"] };
+    let all = ["aligned", "double_words", "general", "words"];
+    let all = if size_of::<T>() < 4 { &all[..] } else { &all[..3] };
     assert!(variants.into_inner().iter().eq(all));
 }
 

@@ -3,8 +3,8 @@ use tilewright::tile_kernel;
 #[tile_kernel(grid = [1])]
 fn k(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2>) {
     let x = a.tile([0, 0], [16, 16]);
-    let y = b.tile([0, 0], [16, 40]);
-    c.store([0, 0], dot(x, y, zeros::<f32>([16, 40])));
+    let y = b.tile([0, 0], [16, 72]);
+    c.store([0, 0], dot(x, y, zeros::<f32>([16, 72])));
 }
 
 #[tile_kernel(grid = [1])]
