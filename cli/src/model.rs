@@ -186,8 +186,8 @@ fn extent(random: &mut fastrand::Rng, most: f64, multiple: usize) -> usize {
 
 /// A log-uniform extent of a model's layers: a multiple of 16, from 64 on.
 fn extent_of_layer(random: &mut fastrand::Rng) -> usize {
-    const LEAST: f64 = 64.0;
-    ((random.f64() * (MAX_EXTENT / LEAST).ln()).exp() * LEAST) as usize / 16 * 16
+    const MIN: f64 = 64.0;
+    ((random.f64() * (MAX_EXTENT / MIN).ln()).exp() * MIN) as usize / 16 * 16
 }
 
 impl Sampler<'_> {

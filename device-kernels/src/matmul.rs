@@ -111,7 +111,7 @@ pub mod products {
         tune(MATH = [Half], SCHEDULER = [Grid], BM = [128], BN = [256], BK = [64], warps = [8], arch = [90]),
         tune(MATH = [Half], SCHEDULER = [Grid, Persistent], BM = [128], BN = [192], BK = [64], warps = [8], arch = [90]),
         tune(MATH = [Half], SCHEDULER = [Persistent], BM = [256], BN = [192], BK = [64], GROUP = [4], warps = [8], ctas = [2], arch = [90]),
-        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [64], GROUP = [4], warps = [4], ctas = [2], arch = [90]),
+        tune(MATH = [Half], SCHEDULER = [Persistent], BM = [128], BN = [128, 192], BK = [64], GROUP = [4], warps = [4], ctas = [2], arch = [90]),
         tune(MATH = [Half], SCHEDULER = [Persistent], BM = [128], BN = [160, 224], BK = [64], warps = [8], arch = [90]),
         tune(MATH = [Half], SCHEDULER = [Persistent], BM = [256], BN = [224], BK = [64], GROUP = [4], warps = [8], ctas = [2], arch = [90]),
         tune(MATH = [Half], SCHEDULER = [Persistent], BM = [256], BN = [128, 192], BK = [64], GROUP = [4], warps = [4], ctas = [4], arch = [90]),
