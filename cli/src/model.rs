@@ -178,16 +178,20 @@ const MAX_EXTENT: f64 = 16384.0;
 const MAX_AREA: usize = 1 << 26;
 const MAX_PRODUCT: usize = 1 << 36;
 
+/// A log-uniform number, below `end`.
+fn log_uniform(random: &mut fastrand::Rng, least: f64, end: f64) -> usize {
+    ((random.f64() * (end / least).ln()).exp() * least) as usize
+}
+
 /// A log-uniform extent up to `most`, in half of all cases a multiple of `multiple`.
 fn extent(random: &mut fastrand::Rng, most: f64, multiple: usize) -> usize {
-    let e = ((random.f64() * (most + 1.0).ln()).exp() as usize).max(1);
+    let e = log_uniform(random, 1.0, most + 1.0).max(1);
     if random.bool() { e.div_ceil(multiple) * multiple } else { e }
 }
 
 /// A log-uniform extent of a model's layers: a multiple of 16, from 64 on.
 fn extent_of_layer(random: &mut fastrand::Rng) -> usize {
-    const MIN: f64 = 64.0;
-    ((random.f64() * (MAX_EXTENT / MIN).ln()).exp() * MIN) as usize / 16 * 16
+    log_uniform(random, 64.0, MAX_EXTENT) / 16 * 16
 }
 
 impl Sampler<'_> {

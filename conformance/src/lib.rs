@@ -183,10 +183,8 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
     (row.cases > 0).then_some(row)
 }
 
-/// Of so many sizes in turn..
-const SIZES: usize = 3;
-/// .. the first have a case more, with rows that begin at no vector.
-const NARROW: [Gaps; 2] = [Gaps::Words, Gaps::DoubleWords];
+/// The gaps of one more case of a size, for sizes in turn: rows that begin at no vector.
+const NARROW: [Option<Gaps>; 3] = [Some(Gaps::Words), Some(Gaps::DoubleWords), None];
 
 /// The cases of one row: every size, and every row of the table of edge values.
 fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) -> Vec<Setup> {
@@ -201,7 +199,7 @@ fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) 
         let seed = first.wrapping_add(i as u64);
         // Aligned with plain data, then at an odd address with data that has every special value.
         all.extend([false, true].map(|odd| Setup { awkward: odd, ..setup(size, seed, odd) }));
-        all.extend(NARROW.get(i % SIZES).map(|&gaps| Setup { gaps, ..setup(size, seed, false) }));
+        all.extend(NARROW[i % NARROW.len()].map(|gaps| Setup { gaps, ..setup(size, seed, false) }));
     }
     for (i, row) in edge_values::rows(op.name, dtype, pinned).enumerate() {
         let seed = first.wrapping_add(i as u64);

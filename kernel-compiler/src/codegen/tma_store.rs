@@ -10,6 +10,7 @@ use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::warpgroup_barrier;
 use crate::dtype::DType;
 use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, StmtKind, Value};
+use crate::layout::swizzled_smem::ROW_BYTES;
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::tma_store::{is_read_again, matrix, part, row_bytes, tiling};
@@ -43,7 +44,7 @@ impl Codegen<'_> {
         // Computed here, after the products, which leave few registers.
         let (at, lane) = (self.fresh(), self.fresh());
         self.line(Stmt::define(lane, Ty::U32, call!(Device::OpaqueWord; Name::Tid)));
-        let row_bytes = row_bytes(cols * size, size).expect("a tiling has whole rows of chunks");
+        let row_bytes = row_bytes(cols, size).expect("a tiling has whole rows of chunks");
         self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, row_bytes, by_tma)));
         let chunks = cols * size / row_bytes;
         let chunk = row_bytes * GROUP_ROWS;
@@ -94,16 +95,17 @@ impl Codegen<'_> {
             let len = chunk / size / 128;
             let piece = Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at };
             let regs = self.piece(value, &piece);
-            let words = row_bytes / 8;
+            // The words of a thread: 128 threads share the 64 rows.
+            let count = row_bytes / 8;
             let words = match size {
                 2 => {
                     let word = |second: usize| {
                         let r = Expr::from(2) * Local::R;
                         regs.at(if second == 0 { r } else { r + second }.group())
                     };
-                    self.bind(Ty::array(Ty::U32, words), each(call!(Device::Pair; [dtype]; word(0), word(1))))
+                    self.bind(Ty::array(Ty::U32, count), each(call!(Device::Pair; [dtype]; word(0), word(1))))
                 }
-                _ => self.bind(Ty::array(dtype, words), each(regs.at(Local::R))),
+                _ => self.bind(Ty::array(dtype, count), each(regs.at(Local::R))),
             };
             self.put_chunk(dtype, &group, words, &buffer, at, site);
             self.lines(
@@ -315,11 +317,11 @@ fn place_of_words(lane: Name, size: usize, row_bytes: usize, by_tma: bool) -> Ex
 
 /// The number that the vectors of a chunk's row are permuted by: that of its 128 bytes.
 fn swizzled_row(row: Expr, row_bytes: usize) -> Expr {
-    let vectors = (row_bytes / 16 - 1) as u32;
-    match row_bytes {
-        64 => (((row >> 1).group()) & vectors).group(),
-        _ => (row & vectors).group(),
-    }
+    let row = match ROW_BYTES / row_bytes {
+        1 => row,
+        rows => (row >> rows.ilog2()).group(),
+    };
+    (row & (row_bytes / 16 - 1)).group()
 }
 
 /// The part of a warpgroup. Its chunks are ordered by rows, then by columns.

@@ -27,8 +27,7 @@ const MAX_COLUMNS: usize = 256;
 
 impl WgmmaTiling {
     /// None where the tile is too small for the instructions of these warps. A tile whose columns are no power of two
-    /// has one instruction along them. Warpgroups take whole products of a batch before they partition
-    /// one.
+    /// has one instruction along them. Warpgroups take whole products of a batch before they partition one.
     pub fn new(shape: &[usize], warps: usize) -> Option<WgmmaTiling> {
         if !matches!(shape.len(), 2 | 3) {
             return None;

@@ -3,11 +3,12 @@
 use crate::ir::walk::walk;
 use crate::ir::{Array, Func, Op, Stmt, StmtKind, Value};
 use crate::layout::assign::LayoutAssignment;
+use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::Missed;
-use crate::mma::wgmma::WgmmaTiling;
+use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 
-/// The most bytes of a row of a chunk, and the least.
-const ROWS: [usize; 2] = [128, 64];
+/// The least bytes of a row of a chunk of elements of 2 bytes. Rows of longer elements have [`ROW_BYTES`].
+const MIN_ROW_BYTES: usize = ROW_BYTES / 2;
 
 /// The matrix that a store stores, also a matrix of a batch. Its elements have 2 bytes: threads that store accumulators
 /// of 4 bytes fill whole sectors without shared memory.
@@ -29,13 +30,13 @@ pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
     let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
     let [_, n] = *shape else { return None };
     let g = WgmmaTiling::new(shape, f.warps as usize)?;
-    (matches!(size, 2 | 4) && row_bytes(n / g.cols * size, size).is_some()).then_some(g)
+    (matches!(size, 2 | 4) && row_bytes(n / g.cols, size).is_some()).then_some(g)
 }
 
-/// The bytes of a row of a chunk, where a warpgroup's part has rows of so many bytes: whole rows of a chunk. Elements
-/// of 4 bytes have the longer ones alone.
-pub fn row_bytes(of_part: usize, size: usize) -> Option<usize> {
-    ROWS.into_iter().find(|&row| of_part.is_multiple_of(row) && (size == 2 || row == ROWS[0]))
+/// The bytes of a row of a chunk, where a warpgroup's part has so many columns of elements of `size` bytes.
+pub fn row_bytes(cols: usize, size: usize) -> Option<usize> {
+    let least = if size == 2 { MIN_ROW_BYTES } else { ROW_BYTES };
+    Some(SwizzledSmemTile::new(GROUP_ROWS, cols, size).row_bytes).filter(|&row| row >= least)
 }
 
 /// The partition of a matrix that is stored through shared memory, or why threads store their registers.
@@ -46,7 +47,10 @@ pub fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<Wgmm
         return Err("it is transposed: the operands of its product are swapped");
     }
     let tiling = part(f, value).ok_or(match shape.len() {
-        2 => "warpgroups have no rows of whole 64 bytes of it (128 of elements of 4 bytes), or its elements have neither 2 nor 4 bytes",
+        2 => {
+            "warpgroups have no rows of whole 64 bytes of it (128 of elements of 4 bytes), or its elements have neither \
+             2 nor 4 bytes"
+        }
         _ => "it is a batch of matrices",
     })?;
     match layouts.is_accumulator(value) && *layouts.of(value) == tiling.accumulator(shape) {

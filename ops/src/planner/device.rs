@@ -159,7 +159,7 @@ pub(crate) struct GemmModel {
     /// Of an element that is loaded by itself: on a multiprocessor, and in a thread.
     pub element: f32,
     pub element_of_thread: f32,
-    /// The same of a word of 4 bytes: on a multiprocessor.
+    /// Of a word of 4 bytes, or a double word, that is loaded by one access: on a multiprocessor.
     pub word: f32,
     /// How much longer elements take that are read by strides.
     pub strided: f32,
