@@ -72,15 +72,15 @@ impl Event {
     /// Marks the end of the work that `stream` was given so far. On a stream that is captured it marks a place in the
     /// graph, for [`Stream::wait`] in that capture.
     ///
-    /// Errors: [`Error::StreamMismatch`] for a stream of another backend; [`Error::Unsupported`] for the default stream
-    /// while a stream that waits for it is captured.
+    /// Errors: [`Error::StreamMismatch`] for a stream of another backend or context; [`Error::Unsupported`] for the
+    /// default stream while a stream that waits for it is captured.
     pub fn record(&self, stream: &Stream) -> Result<()> {
         match (&self.0, stream.as_cuda()) {
             (Inner::Host(at), None) => {
                 *at.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instant::now());
                 Ok(())
             }
-            (Inner::Cuda(mark), Some(s)) => {
+            (Inner::Cuda(mark), Some(s)) if Arc::ptr_eq(&mark.cuda, &s.cuda) => {
                 let cuda = &mark.cuda;
                 let _entered = cuda.enter()?;
                 cuda.takes_work("recording on the default stream", s.raw.0)?;
@@ -153,11 +153,13 @@ impl Event {
     pub(crate) fn hold_back(&self, stream: &Stream) -> Result<()> {
         match (&self.0, stream.as_cuda()) {
             (Inner::Host(_), None) => Ok(()),
-            (Inner::Cuda(mark @ Mark { cuda, raw, .. }), Some(s)) => {
+            // The event may be of another context. The default stream is that of the current one.
+            (Inner::Cuda(mark), Some(s)) => {
+                let cuda = &s.cuda;
                 let _entered = cuda.enter()?;
                 s.may_wait(mark.captured())?;
                 // SAFETY: event and stream are alive, as these values are.
-                cuda.api.check("waiting for an event", unsafe { (cuda.api.stream_wait_event)(s.raw.0, raw.0, 0) })
+                cuda.api.check("waiting for an event", unsafe { (cuda.api.stream_wait_event)(s.raw.0, mark.raw.0, 0) })
             }
             _ => Err(Error::StreamMismatch { what: "event" }),
         }

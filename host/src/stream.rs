@@ -15,6 +15,11 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// `CU_STREAM_LEGACY`, another name of the default stream.
+const LEGACY: usize = 1;
+/// `CU_STREAM_PER_THREAD`.
+const PER_THREAD: usize = 2;
+
 /// A queue of work on one runtime's device; clones are the same queue.
 ///
 /// The default stream of a runtime ([`Runtime::stream`]) is the context's legacy default stream; buffers are allocated,
@@ -90,13 +95,26 @@ impl Queue {
         self.marks.join(|| {
             cuda.not_captured("waiting for a stream", self.raw.0)?;
             cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
-            cuda.order(DEFAULT_STREAM, self.raw.0)
+            cuda.order(DEFAULT_STREAM, cuda, self.raw.0)
         })
     }
+}
 
-    /// Nobody names the stream after this.
-    fn leave(&self) {
-        self.marks.leave();
+/// A stream that nobody names any more.
+pub(crate) struct Left {
+    queue: Arc<Queue>,
+    owner: Owner,
+}
+
+impl Left {
+    /// To be called when the default stream waits for its work.
+    pub(crate) fn end(self, cuda: &Cuda) {
+        self.queue.marks.leave();
+        cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &self.queue));
+        if matches!(self.owner, Owner::Own) {
+            // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
+            unsafe { (cuda.api.stream_destroy)(self.queue.raw.0) };
+        }
     }
 }
 
@@ -124,7 +142,8 @@ impl Stream {
     }
 
     /// A `CUstream` that other code owns; null is the legacy default stream. Errors: [`Error::StreamMismatch`] where
-    /// the stream is of another context, [`Error::Unsupported`] off the GPU.
+    /// the stream is of another context, [`Error::InvalidArgument`] for `CU_STREAM_PER_THREAD`, which is another stream
+    /// on each thread, [`Error::Unsupported`] off the GPU.
     ///
     /// # Safety
     /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Once they are, the
@@ -146,9 +165,13 @@ impl Stream {
             return Err(rt.unsupported("a CUDA stream", "use Stream::new, or a CUDA runtime"));
         };
         let raw: CUstream = raw.cast();
-        // CU_STREAM_LEGACY is another name for it.
-        if raw == DEFAULT_STREAM || raw as usize == 1 {
+        if raw == DEFAULT_STREAM || raw as usize == LEGACY {
             return Ok(rt.stream().clone());
+        }
+        // Each thread has another queue of this name; this value may go from thread to thread.
+        if raw as usize == PER_THREAD {
+            let why = "CU_STREAM_PER_THREAD is another stream on each thread: pass a stream that was created, or null";
+            return Err(Error::InvalidArgument { what: "stream", why: why.into() });
         }
         let _entered = cuda.enter()?;
         let mut context = core::ptr::null_mut();
@@ -227,23 +250,27 @@ impl Stream {
         event.hold_back(self)
     }
 
-    /// Later work here waits for the work that `other` was given so far. Errors: [`Error::Unsupported`] where a capture
-    /// would break.
+    /// Later work here waits for the work that `other` was given so far, which may be a stream of another context or
+    /// device. Errors: [`Error::Unsupported`] where a capture would break.
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
-        match (self.as_cuda(), other.as_cuda()) {
-            (Some(a), Some(b)) if a.raw != b.raw => {
-                let _entered = a.cuda.enter()?;
-                let captured = b.cuda.is_capturing(b.raw.0).then(|| b.cuda.capture_of(b.raw.0)).flatten();
-                a.may_wait(captured)?;
-                let allocations = b.cuda.allocations.load(Acquire);
-                a.cuda.order(a.raw.0, b.raw.0)?;
-                if b.raw.0 == DEFAULT_STREAM {
-                    a.queue.behind.fetch_max(allocations, Release);
-                }
-                Ok(())
-            }
-            _ => Ok(()),
+        let (Some(a), Some(b)) = (self.as_cuda(), other.as_cuda()) else { return Ok(()) };
+        let is_of_one_context = Arc::ptr_eq(&a.cuda, &b.cuda);
+        if is_of_one_context && a.raw == b.raw {
+            return Ok(());
         }
+        let captured = {
+            // The default stream is that of the current context.
+            let _entered = b.cuda.enter()?;
+            b.cuda.is_capturing(b.raw.0).then(|| b.cuda.capture_of(b.raw.0)).flatten()
+        };
+        let _entered = a.cuda.enter()?;
+        a.may_wait(captured)?;
+        let allocations = b.cuda.allocations.load(Acquire);
+        a.cuda.order(a.raw.0, &b.cuda, b.raw.0)?;
+        if is_of_one_context && b.raw.0 == DEFAULT_STREAM {
+            a.queue.behind.fetch_max(allocations, Release);
+        }
+        Ok(())
     }
 
     /// Whether work put here is being recorded into a graph.
@@ -308,7 +335,7 @@ impl CudaStream {
             return Ok(());
         }
         self.cuda.not_captured("waiting for an allocation", DEFAULT_STREAM)?;
-        self.cuda.order(self.raw.0, DEFAULT_STREAM)?;
+        self.cuda.order(self.raw.0, &self.cuda, DEFAULT_STREAM)?;
         self.queue.behind.fetch_max(allocations, Release);
         Ok(())
     }
@@ -385,29 +412,32 @@ impl Drop for CudaStream {
         if matches!(self.owner, Owner::Default) {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
-        let ordered = match (&self.owner, &*self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
-            // The stream may be gone already, where C code owns it: it is not named.
-            (Owner::Foreign, Used::Never) => Ok(()),
-            (Owner::Foreign, Used::Until(event)) => self.cuda.wait_default(event.0),
-            (Owner::Foreign, Used::Unknown) => Err(Error::StreamMismatch { what: "stream" }),
+        let owner = core::mem::replace(&mut self.owner, Owner::Default);
+        let left = Left { queue: self.queue.clone(), owner };
+        if !matches!(left.owner, Owner::Foreign) {
+            let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));
             // Where no event can be made, waiting orders as well.
-            _ => {
-                let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));
-                joined.or_else(|_| self.cuda.synchronize(self.raw.0))
+            match joined.or_else(|_| self.cuda.synchronize(self.raw.0)) {
+                Ok(()) => left.end(&self.cuda),
+                // As in a capture: the stream and the memory that it uses stay until a later wait succeeds.
+                Err(_) => self.cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(left),
             }
+            return blocks.into_iter().for_each(|b| self.cuda.release(b));
+        }
+        // The stream may be gone already: it is not named.
+        let used = core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let ordered = match &used {
+            Used::Never => Ok(()),
+            Used::Until(event) => self.cuda.wait_default(event.0),
+            Used::Unknown => Err(Error::StreamMismatch { what: "stream" }),
         };
         match ordered {
             Ok(()) => blocks.into_iter().for_each(|b| self.cuda.release(b)),
             Err(e) => tracing::debug!(error = %e, blocks = blocks.len(), "scratch memory stays allocated"),
         }
-        if let Used::Until(event) = self.used.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        if let Used::Until(event) = used {
             self.cuda.destroy_event(event.0);
         }
-        self.queue.leave();
-        self.cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &self.queue));
-        if matches!(self.owner, Owner::Own) {
-            // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
-            unsafe { (self.cuda.api.stream_destroy)(self.raw.0) };
-        }
+        left.end(&self.cuda);
     }
 }

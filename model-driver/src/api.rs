@@ -3,7 +3,7 @@
 use crate::launch::{Asked, Loaded};
 use crate::memory::Access;
 use crate::report::Kind;
-use crate::state::{LEGACY, State, Task, Work};
+use crate::state::{State, Task, Work, is_default};
 use crate::{Code, Model, ptx, tensor_map};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
@@ -51,8 +51,9 @@ fn range(start: u64, bytes: usize, write: bool) -> Access {
     Access { start, end: start.saturating_add(bytes as u64), write }
 }
 
-fn stream(s: Handle) -> Handle {
-    if s == 1 { LEGACY } else { s }
+/// Null, or `CU_STREAM_LEGACY`, is the default stream of the current context.
+fn stream(s: &State, h: Handle) -> Handle {
+    if h <= 1 { s.default_stream(s.current_context()) } else { h }
 }
 
 /// Writes a result. Callers pass pointers to room for it, as the driver's interface has it.
@@ -216,13 +217,13 @@ functions! {
         give(total, s.capacity as usize)
     }
     cuMemAlloc_v2(out: *mut u64, bytes: usize) s { allocate(s, out, bytes, None, "cuMemAlloc") }
-    cuMemAllocAsync(out: *mut u64, bytes: usize, on: Handle) s { allocate(s, out, bytes, Some(stream(on)), "cuMemAllocAsync") }
+    cuMemAllocAsync(out: *mut u64, bytes: usize, on: Handle) s { allocate(s, out, bytes, Some(stream(s, on)), "cuMemAllocAsync") }
     cuMemFree_v2(base: u64) s { free(s, base) }
     cuMemAllocFromPoolAsync(out: *mut u64, bytes: usize, pool: Handle, on: Handle) s {
         if !s.pools.contains(&pool) { return Err(400) }
-        allocate(s, out, bytes, Some(stream(on)), "cuMemAllocFromPoolAsync")
+        allocate(s, out, bytes, Some(stream(s, on)), "cuMemAllocFromPoolAsync")
     }
-    cuMemFreeAsync(base: u64, on: Handle) s { free_async(s, base, stream(on)) }
+    cuMemFreeAsync(base: u64, on: Handle) s { free_async(s, base, stream(s, on)) }
     cuMemPoolCreate(out: *mut Handle, props: *const c_void) s {
         s.unsafe_call()?;
         let pool = s.handle();
@@ -236,23 +237,23 @@ functions! {
         context(s)?;
         // SAFETY: the caller gives so many bytes, which pageable memory is staged from before the call returns.
         let data = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), bytes) }.into();
-        s.put(stream(on), Task::new(Work::Upload { to, data }, vec![range(to, bytes, true)], "cuMemcpyHtoDAsync"))
+        s.put(stream(s, on), Task::new(Work::Upload { to, data }, vec![range(to, bytes, true)], "cuMemcpyHtoDAsync"))
     }
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, on: Handle) s {
         context(s)?;
         let work = Work::Copy { to: to as u64, from, bytes };
-        s.put(stream(on), Task::new(work, vec![range(from, bytes, false)], "cuMemcpyDtoHAsync"))?;
+        s.put(stream(s, on), Task::new(work, vec![range(from, bytes, false)], "cuMemcpyDtoHAsync"))?;
         // Pageable memory is written before the call returns; in a capture when the graph runs.
-        if s.streams[&stream(on)].capture.is_none() { s.wait_stream(stream(on)) } else { Ok(()) }
+        if s.streams[&stream(s, on)].capture.is_none() { s.wait_stream(stream(s, on)) } else { Ok(()) }
     }
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, on: Handle) s {
         context(s)?;
         let both = vec![range(to, bytes, true), range(from, bytes, false)];
-        s.put(stream(on), Task::new(Work::Copy { to, from, bytes }, both, "cuMemcpyDtoDAsync"))
+        s.put(stream(s, on), Task::new(Work::Copy { to, from, bytes }, both, "cuMemcpyDtoDAsync"))
     }
     cuMemsetD8Async(to: u64, value: u8, bytes: usize, on: Handle) s {
         context(s)?;
-        s.put(stream(on), Task::new(Work::Fill { to, value, bytes }, vec![range(to, bytes, true)], "cuMemsetD8Async"))
+        s.put(stream(s, on), Task::new(Work::Fill { to, value, bytes }, vec![range(to, bytes, true)], "cuMemsetD8Async"))
     }
     cuPointerGetAttribute(out: *mut c_void, what: c_int, addr: u64) s {
         s.block_at(addr).filter(|b| b.freed.is_none()).ok_or(1u32)?;
@@ -269,38 +270,38 @@ functions! {
         s.streams.remove(&h);
         Ok(())
     }
-    cuStreamSynchronize(h: Handle) s { context(s)?; s.may_wait(stream(h))?; s.wait_stream(stream(h)) }
+    cuStreamSynchronize(h: Handle) s { context(s)?; s.may_wait(stream(s, h))?; s.wait_stream(stream(s, h)) }
     cuStreamQuery(h: Handle) s {
         context(s)?;
-        s.may_wait(stream(h))?;
-        let (clock, after) = s.stream_after(stream(h));
+        s.may_wait(stream(s, h))?;
+        let (clock, after) = s.stream_after(stream(s, h));
         if !s.are_done(&after) { return Err(600) }
         s.has_waited(&clock);
         Ok(())
     }
-    cuStreamWaitEvent(h: Handle, event: Handle, flags: c_uint) s { context(s)?; s.wait_event(stream(h), event) }
+    cuStreamWaitEvent(h: Handle, event: Handle, flags: c_uint) s { context(s)?; s.wait_event(stream(s, h), event) }
     cuStreamGetCtx(h: Handle, out: *mut Handle) s {
-        let of = s.streams.get(&stream(h)).ok_or(400u32)?;
+        let of = s.streams.get(&stream(s, h)).ok_or(400u32)?;
         let (context, capture) = (of.context, of.capture);
         if let Some(capture) = capture { s.valid(capture)? }
         give(out, context)
     }
     cuStreamIsCapturing(h: Handle, out: *mut c_int) s {
-        if stream(h) == LEGACY { context(s)? }
-        let status = s.capture_status(stream(h))?;
+        if is_default(stream(s, h)) { context(s)? }
+        let status = s.capture_status(stream(s, h))?;
         give(out, status)
     }
     cuStreamGetCaptureInfo_v2(h: Handle, status: *mut c_int, id: *mut c_ulonglong, graph: *mut c_void, nodes: *mut c_void, count: *mut c_void) s {
-        let now = s.capture_status(stream(h))?;
+        let now = s.capture_status(stream(s, h))?;
         give(status, now)?;
-        give(id, s.streams[&stream(h)].capture.unwrap_or(0))
+        give(id, s.streams[&stream(s, h)].capture.unwrap_or(0))
     }
-    cuStreamBeginCapture_v2(h: Handle, mode: c_int) s { s.begin_capture(stream(h), mode) }
+    cuStreamBeginCapture_v2(h: Handle, mode: c_int) s { s.begin_capture(stream(s, h), mode) }
     cuStreamEndCapture(h: Handle, out: *mut Handle) s {
-        match s.end_capture(stream(h)) {
+        match s.end_capture(stream(s, h)) {
             Ok(graph) => give(out, graph),
             Err(e) => {
-                if let Some(id) = s.streams.get(&stream(h)).and_then(|s| s.capture).filter(|_| e == 901) {
+                if let Some(id) = s.streams.get(&stream(s, h)).and_then(|s| s.capture).filter(|_| e == 901) {
                     s.captures.remove(&id);
                     s.streams.values_mut().filter(|s| s.capture == Some(id)).for_each(|s| s.capture = None);
                 }
@@ -316,7 +317,7 @@ functions! {
         give(mode, old)
     }
     cuGraphInstantiateWithFlags(out: *mut Handle, graph: Handle, flags: c_ulonglong) s { let e = s.instantiate(graph)?; give(out, e) }
-    cuGraphLaunch(e: Handle, h: Handle) s { context(s)?; s.launch_graph(e, stream(h)) }
+    cuGraphLaunch(e: Handle, h: Handle) s { context(s)?; s.launch_graph(e, stream(s, h)) }
     cuGraphExecDestroy(e: Handle) s { s.executables.remove(&e).map(|_| ()).ok_or(400) }
     cuGraphDestroy(graph: Handle) s { s.graphs.remove(&graph).map(|_| ()).ok_or(400) }
     cuEventCreate(out: *mut Handle, flags: c_uint) s {
@@ -325,7 +326,7 @@ functions! {
         s.events.insert(event, Default::default());
         give(out, event)
     }
-    cuEventRecord(event: Handle, h: Handle) s { context(s)?; s.record_event(event, stream(h)) }
+    cuEventRecord(event: Handle, h: Handle) s { context(s)?; s.record_event(event, stream(s, h)) }
     cuEventSynchronize(event: Handle) s { s.may_wait_for_event(event)?; s.wait_for_event(event) }
     cuEventQuery(event: Handle) s {
         s.may_wait_for_event(event)?;
@@ -370,7 +371,7 @@ functions! {
     cuLaunchKernel(f: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, h: Handle, params: *mut *mut c_void, extra: *mut *mut c_void) s {
         context(s)?;
         let asked = Asked {
-            function: f, grid: [gx, gy, gz], block: [bx, by, bz], shared, stream: stream(h), programmatic: false,
+            function: f, grid: [gx, gy, gz], block: [bx, by, bz], shared, stream: stream(s, h), programmatic: false,
         };
         // SAFETY: the caller gives a pointer to each parameter.
         unsafe { s.launch(&asked, params.cast_const().cast()) }
@@ -381,7 +382,7 @@ functions! {
         let c = unsafe { &*config.cast::<LaunchConfig>() };
         let programmatic = programmatic(s, c)?;
         let asked =
-            Asked { function: f, grid: c.grid, block: c.block, shared: c.shared, stream: stream(c.stream), programmatic };
+            Asked { function: f, grid: c.grid, block: c.block, shared: c.shared, stream: stream(s, c.stream), programmatic };
         // SAFETY: the caller gives a pointer to each parameter.
         unsafe { s.launch(&asked, params.cast_const().cast()) }
     }

@@ -2,7 +2,7 @@
 
 use crate::Code;
 use crate::clock::{Clock, Lane};
-use crate::state::{LEGACY, OpId, State, Task, Work};
+use crate::state::{OpId, State, Stream, Task, Work, is_default};
 use std::thread::ThreadId;
 
 pub(crate) const GLOBAL: i32 = 0;
@@ -112,15 +112,16 @@ impl State {
 
     /// 0 without a capture, 1 in one, 2 in one that was invalidated.
     pub fn capture_status(&self, stream: usize) -> Result<i32, Code> {
-        if stream == LEGACY && self.streams.values().any(|s| s.blocking && s.capture.is_some()) {
+        let s = self.streams.get(&stream).ok_or(400u32)?;
+        let captured = |other: &Stream| other.blocking && other.capture.is_some() && other.context == s.context;
+        if is_default(stream) && self.streams.values().any(captured) {
             return Err(906);
         }
-        let s = self.streams.get(&stream).ok_or(400u32)?;
         Ok(s.capture.map_or(0, |c| if self.valid(c).is_ok() { 1 } else { 2 }))
     }
 
     pub fn begin_capture(&mut self, stream: usize, mode: i32) -> Result<(), Code> {
-        if stream == LEGACY {
+        if is_default(stream) {
             return Err(900);
         }
         if self.streams.get(&stream).ok_or(400u32)?.capture.is_some() {
@@ -149,7 +150,7 @@ impl State {
             mine.into_iter().for_each(|mine| self.invalidate(mine));
             return Err(1);
         }
-        if stream == LEGACY {
+        if is_default(stream) {
             self.invalidate(capture);
             return Err(906);
         }

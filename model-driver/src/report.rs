@@ -51,7 +51,7 @@ impl State {
             })
             .collect();
         let primary = self.primary;
-        let streams = self.streams.iter().filter(|(h, s)| **h != crate::state::LEGACY && s.context == primary);
+        let streams = self.streams.iter().filter(|(h, s)| !crate::state::is_default(**h) && s.context == primary);
         let counts = [
             ("streams", streams.count()),
             ("events", self.events.len()),

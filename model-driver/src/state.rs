@@ -13,7 +13,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread::ThreadId;
 
-pub(crate) const LEGACY: usize = 0;
+const LEGACY: usize = 0;
+/// Handles are multiples of 16: that of a context's default stream is so far behind the context's.
+const DEFAULT_OF_CONTEXT: usize = 8;
+
+/// Whether a handle is that of a context's default stream.
+pub(crate) fn is_default(handle: usize) -> bool {
+    handle == LEGACY || handle % 16 == DEFAULT_OF_CONTEXT
+}
 
 pub(crate) type OpId = u64;
 
@@ -177,10 +184,7 @@ impl State {
         state.primary = state.handle();
         let primary = state.primary;
         state.number_context(primary);
-        let legacy = state.new_stream(primary, true);
-        if let Some(stream) = state.streams.remove(&legacy) {
-            state.streams.insert(LEGACY, stream);
-        }
+        state.new_default_stream(primary);
         state
     }
 
@@ -193,7 +197,24 @@ impl State {
         let context = self.handle();
         self.number_context(context);
         self.me().context = context;
+        self.new_default_stream(context);
         context
+    }
+
+    fn new_default_stream(&mut self, context: usize) {
+        let made = self.new_stream(context, true);
+        if let Some(stream) = self.streams.remove(&made) {
+            self.streams.insert(self.default_stream(context), stream);
+        }
+    }
+
+    pub fn default_stream(&self, context: usize) -> usize {
+        if context == self.primary || context == 0 { LEGACY } else { context + DEFAULT_OF_CONTEXT }
+    }
+
+    /// That of the calling thread; 0 without one.
+    pub fn current_context(&self) -> usize {
+        self.threads.get(&std::thread::current().id()).map_or(0, |t| t.context)
     }
 
     /// Addresses of contexts are used again, numbers are not.
@@ -235,7 +256,7 @@ impl State {
     pub fn counts(&self) -> Counts {
         Counts {
             blocks: self.blocks.values().filter(|b| b.freed.is_none() && !b.graph).count(),
-            streams: self.streams.len() - 1,
+            streams: self.streams.keys().filter(|h| !is_default(**h)).count(),
             events: self.events.len(),
             graphs: self.graphs.len(),
             executables: self.executables.len(),
@@ -252,10 +273,11 @@ impl State {
         if !stream.blocking {
             return Ok(Vec::new());
         }
-        if handle != LEGACY {
-            return Ok(vec![LEGACY]);
+        let context = stream.context;
+        if !is_default(handle) {
+            return Ok(vec![self.default_stream(context)]);
         }
-        let all = self.streams.iter().filter(|(h, s)| **h != LEGACY && s.blocking);
+        let all = self.streams.iter().filter(|(h, s)| !is_default(**h) && s.blocking && s.context == context);
         let (others, captured): (Vec<usize>, Vec<Option<u64>>) = all.map(|(h, s)| (*h, s.capture)).unzip();
         match captured.into_iter().flatten().next() {
             Some(captured) => {

@@ -1,8 +1,8 @@
 //! Contexts that share a device, and contexts that end.
 
-use super::{call, over};
+use super::{call, driver, over, without_tuning};
 use tilewright_model_driver::Model;
-use tilewright_runtime::{Buffer, DeviceId, Error, ExternalSlice, Runtime, Stream};
+use tilewright_runtime::{Buffer, DeviceId, Error, Event, ExternalSlice, Runtime, Stream};
 
 fn context_of(device_id: DeviceId) -> u64 {
     let DeviceId::Cuda { device: 0, context } = device_id else { panic!("{device_id:?}") };
@@ -109,4 +109,80 @@ fn a_reset_primary_context_is_taken_for_the_new_one() {
     let second = current();
     assert_ne!(first, context_of(second.device().id));
     assert!(second.zeros::<f32>(3).unwrap().to_vec().is_ok());
+}
+
+/// Another library has made the primary context current before this one opens the device.
+#[test]
+fn a_primary_context_that_is_current_is_one_context() {
+    for current_first in [true, false] {
+        let (model, rt, k, _here) = over(5);
+        drop(rt);
+        let mut theirs = core::ptr::null_mut();
+        // SAFETY: calls as cuda.h has them.
+        unsafe {
+            assert_eq!(driver::retain_context(&mut theirs, 0), 0);
+            assert_eq!(driver::set_context(theirs), 0);
+        }
+        let first = without_tuning(if current_first { Runtime::current() } else { Runtime::cuda(0) }.unwrap());
+        let second = without_tuning(if current_first { Runtime::cuda(0) } else { Runtime::current() }.unwrap());
+        assert_eq!(first.device().id, second.device().id);
+        for (a, b) in [(&first, &second), (&second, &first)] {
+            let s = Stream::new(a).unwrap();
+            let (x, mut y) = (b.zeros::<f32>(99).unwrap(), b.zeros::<f32>(99).unwrap());
+            a.launch_on(&s, call(k, &x, &mut y)).unwrap();
+            drop((x, y));
+            assert_eq!(model.reports(), [""; 0]);
+        }
+        // It is kept as long as either runtime.
+        drop(first);
+        assert_eq!(second.zeros::<f32>(3).unwrap().to_vec().unwrap(), [0.0; 3]);
+        drop(second);
+        // What `Runtime::current` has made is kept for later calls, and so is the context.
+        assert_eq!((model.counts().retained, model.counts().pools), (2, 1));
+        // SAFETY: retained above.
+        unsafe { driver::release_context(0) };
+        assert_eq!(model.reports(), [""; 0]);
+    }
+}
+
+#[test]
+fn streams_of_two_contexts_wait_for_each_other() {
+    for seed in 0..20 {
+        let (model, primary, k, _here) = over(seed);
+        let (x, mut y) = (primary.zeros::<f32>(9).unwrap(), primary.zeros::<f32>(9).unwrap());
+        let s = Stream::new(&primary).unwrap();
+        let own = model.new_context();
+        let other = Runtime::current().unwrap();
+        let many: Vec<_> = (0..20).map(|_| other.zeros::<f32>(9).unwrap()).collect();
+        // The buffers of one context say nothing of those of the other.
+        s.wait_for(other.stream()).unwrap();
+        let mut z = primary.zeros::<f32>(9).unwrap();
+        primary.launch_on(&s, call(k, &x, &mut z)).unwrap();
+        assert_eq!(model.reports(), [""; 0]);
+        // Of the default streams, too, whichever context is current, and by events.
+        primary.launch(call(k, &x, &mut y)).unwrap();
+        let launched = Event::new(&primary).unwrap();
+        launched.record(primary.stream()).unwrap();
+        if seed % 2 == 0 {
+            other.stream().wait_for(primary.stream()).unwrap();
+        } else {
+            other.stream().wait(&launched).unwrap();
+        }
+        other.synchronize().unwrap();
+        assert!(launched.is_done().unwrap(), "seed {seed}");
+        // An event marks streams of its own context.
+        assert!(matches!(launched.record(other.stream()), Err(Error::StreamMismatch { what: "stream" })));
+        drop((many, other));
+        model.destroy_context(own);
+        assert_eq!(model.reports(), [""; 0]);
+    }
+}
+
+/// Each thread has another queue of this name, and a stream may go from thread to thread.
+#[test]
+fn the_default_stream_of_a_thread_is_refused() {
+    let (_model, rt, _, _here) = over(6);
+    // SAFETY: refused before it is used.
+    let refused = unsafe { Stream::from_raw(&rt, 2 as *mut core::ffi::c_void) };
+    assert!(matches!(refused, Err(Error::InvalidArgument { what: "stream", .. })));
 }

@@ -138,6 +138,34 @@ fn a_buffer_is_not_used_before_its_allocation() {
     assert_eq!(model.reports_of(Kind::Memory), [""; 0]);
 }
 
+/// A stream that has joined a capture can be neither waited for nor synchronized.
+#[test]
+fn a_stream_that_is_dropped_in_a_capture_is_waited_for_later() {
+    for of_others in [false, true] {
+        let (model, rt, k, _here) = over(12);
+        let (a, b) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
+        let (x, mut y, w) = (rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap());
+        rt.launch_on(&b, call(k, &x, &mut y)).unwrap();
+        let scratch = b.scratch::<f32>(8).unwrap();
+        drop(scratch);
+        let graph = a.capture(|a| {
+            b.wait_for(a)?;
+            drop((b, x));
+            Ok(())
+        });
+        drop(graph);
+        if of_others {
+            Stream::new(&rt).unwrap();
+        }
+        drop((y, w, a));
+        assert_eq!(model.reports(), [""; 0]);
+        drop(rt);
+        assert_eq!(model.reports(), [""; 0]);
+        let counts = model.counts();
+        assert_eq!((counts.blocks, counts.streams, counts.pools), (0, 0, 0));
+    }
+}
+
 /// The tuner's copies of outputs are work on the stream as launches are.
 #[test]
 fn memory_is_not_freed_under_the_tuner_that_fails() {

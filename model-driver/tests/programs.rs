@@ -90,12 +90,14 @@ pub enum Step {
         from: usize,
         to: usize,
     },
-    /// A graph with buffers of its own. Another buffer is dropped while the stream is captured.
+    /// A graph with buffers of its own. Another buffer is dropped while the stream is captured. In free programs a
+    /// second stream may join the capture and be dropped in it, with the work that it was given before.
     Capture {
         graph: usize,
         stream: usize,
         scratch: bool,
         dropped: usize,
+        joins: Option<usize>,
     },
     Replay {
         graph: usize,
@@ -142,8 +144,10 @@ fn step(faults: bool) -> BoxedStrategy<Step> {
         2 => three().prop_map(|(stream, from, to)| Step::OthersScratch { stream, from, to }),
         3 => (s.clone(), b.clone()).prop_map(|(stream, to)| Step::Tensor { stream, to }),
         1 => three().prop_map(|(stream, from, to)| Step::Tune { stream, from, to }),
-        2 => (g.clone(), s.clone(), any::<bool>(), b)
-            .prop_map(|(graph, stream, scratch, dropped)| Step::Capture { graph, stream, scratch, dropped }),
+        2 => (g.clone(), s.clone(), any::<bool>(), b, proptest::option::of(s.clone()))
+            .prop_map(|(graph, stream, scratch, dropped, joins)| Step::Capture {
+                graph, stream, scratch, dropped, joins,
+            }),
         3 => (g.clone(), s).prop_map(|(graph, stream)| Step::Replay { graph, stream }),
         1 => g.prop_map(Step::DropGraph),
         1 => Just(Step::Again),

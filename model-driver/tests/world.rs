@@ -357,7 +357,9 @@ impl World {
                 // Outputs are restored.
                 Ok(y.value)
             }),
-            Step::Capture { graph, stream, scratch, dropped } => self.capture(graph, stream, scratch, dropped),
+            Step::Capture { graph, stream, scratch, dropped, joins } => {
+                self.capture(graph, stream, scratch, dropped, joins)
+            }
             Step::Replay { graph, stream } => {
                 let Some(mut slot) = self.graphs[graph].alone(&self.model) else { return Ok(()) };
                 let Some(r) = slot.get().as_mut() else { return Ok(()) };
@@ -443,7 +445,7 @@ impl World {
         self.rt.launch_on(s, hand_made::call(self.kernel, x, &mut y.buffer)).map_err(text)
     }
 
-    fn capture(&self, graph: usize, stream: usize, scratch: bool, dropped: usize) -> Done {
+    fn capture(&self, graph: usize, stream: usize, scratch: bool, dropped: usize, joins: Option<usize>) -> Done {
         let (Some(mut slot), Some(mut lane)) =
             (self.graphs[graph].alone(&self.model), self.lanes[stream].alone(&self.model))
         else {
@@ -455,11 +457,19 @@ impl World {
         };
         let (s, rt, k) = (&lane.stream, &self.rt, self.kernel);
         let dropped = self.buffers[dropped].alone(&self.model).and_then(|mut slot| slot.get().take());
+        // A stream of another owner is ordered by that owner.
+        let joins = joins
+            .filter(|joins| *joins > 0 && !self.ordered)
+            .and_then(|joins| self.lanes[joins].alone(&self.model))
+            .and_then(|mut slot| slot.get().take_if(|lane| lane.raw.is_none()));
         let (x, mut y) = (rt.from_slice(&[7.0f32; LEN]).map_err(text)?, rt.zeros(LEN).map_err(text)?);
         if self.ordered {
             s.wait_for(rt.stream()).map_err(text)?;
         }
         let graph = s.capture(|s| {
+            if let Some(lane) = joins {
+                lane.stream.wait_for(s)?;
+            }
             drop(dropped);
             if !scratch {
                 return rt.launch_on(s, hand_made::call(k, &x, &mut y));

@@ -161,7 +161,7 @@ api! {
 /// What belongs to one driver: contexts in use, loaded code, and runtimes of contexts.
 #[derive(Default)]
 pub(crate) struct Made {
-    pub primaries: Mutex<Vec<Weak<Cuda>>>,
+    pub contexts: Mutex<Vec<Weak<Cuda>>>,
     pub entries: Mutex<HashMap<super::module::Key, Arc<super::module::Entry>>>,
     pub runtimes: Mutex<HashMap<(usize, u64), Runtime>>,
 }

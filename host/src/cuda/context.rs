@@ -7,8 +7,9 @@ use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
 use crate::leases::Leases;
-use crate::stream::Queue;
-use std::sync::atomic::AtomicU64;
+use crate::stream::{Left, Queue};
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tilewright_core::DeviceId;
 
@@ -60,10 +61,12 @@ pub(crate) struct Cuda {
     /// The driver's number for it: addresses of contexts are used again, numbers are not.
     pub id: u64,
     /// Whether `context` is the primary one, retained here.
-    retained: bool,
+    retained: AtomicBool,
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
     pub streams: Mutex<Vec<Arc<Queue>>>,
+    /// Those of them that nobody names any more, and whose work the default stream could not be made to wait for yet.
+    pub left: Mutex<Vec<Left>>,
     /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them
     /// yet.
     pub allocations: AtomicU64,
@@ -109,8 +112,8 @@ impl Cuda {
     /// serve another.
     pub(crate) fn primary(ordinal: u32) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
-        let mut known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cuda) = Self::alive(&mut known, |c| c.ordinal == ordinal) {
+        let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cuda) = Self::alive(&mut known, |c| c.ordinal == ordinal && c.retained.load(Acquire)) {
             return Ok(cuda);
         }
         let count = Self::count(api)?;
@@ -126,6 +129,15 @@ impl Cuda {
         let mut context = core::ptr::null_mut();
         // SAFETY: room for the handle; the device was given by the driver.
         api.check("creating the device's context", unsafe { (api.primary_ctx_retain)(&mut context, device) })?;
+        // It is in use as the caller's own where another library had made it current: two values for one context would
+        // not know of each other's streams.
+        if let Some(cuda) = Self::alive(&mut known, |c| c.context.0 == context) {
+            if cuda.retained.swap(true, AcqRel) {
+                // SAFETY: retained above, once more than that value needs.
+                unsafe { (api.primary_ctx_release)(device) };
+            }
+            return Ok(cuda);
+        }
         let cuda = Arc::new(Self::build(api, ordinal, device, context, true)?);
         known.push(Arc::downgrade(&cuda));
         Ok(cuda)
@@ -141,16 +153,17 @@ impl Cuda {
 
     /// The caller's context, which must be current on this thread. It may be a primary one.
     pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<Arc<Cuda>> {
-        let mut known = api.made.primaries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cuda) = Self::alive(&mut known, |c| c.context.0 == context) {
             return Ok(cuda);
         }
-        drop(known);
         let mut device = 0;
         // SAFETY: a query.
         api.check("asking for the context's device", unsafe { (api.ctx_get_device)(&mut device) })?;
         // A CUdevice is its ordinal.
-        Self::build(api, device as u32, device, context, false).map(Arc::new)
+        let cuda = Arc::new(Self::build(api, device as u32, device, context, false)?);
+        known.push(Arc::downgrade(&cuda));
+        Ok(cuda)
     }
 
     /// One of these that is in use and whose context still exists. Others whose context does not are forgotten.
@@ -251,9 +264,10 @@ impl Cuda {
                     info,
                     context,
                     id,
-                    retained,
+                    retained: AtomicBool::new(retained),
                     pool,
                     streams: Mutex::default(),
+                    left: Mutex::default(),
                     allocations: AtomicU64::new(0),
                     leases: Leases::default(),
                     waiting: Mutex::default(),
@@ -351,12 +365,18 @@ impl Cuda {
         if self.api.forked() {
             return Err(Error::Forked);
         }
+        // Taken first: each of them is among the streams that are waited for.
+        let mut left = core::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
         let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
         if all.is_empty() {
             return Ok(());
         }
-        let _entered = self.enter()?;
-        all.iter().try_for_each(|queue| queue.join(self))
+        let joined = self.enter().and_then(|_entered| all.iter().try_for_each(|queue| queue.join(self)));
+        match joined {
+            Ok(()) => left.into_iter().for_each(|stream| stream.end(self)),
+            Err(_) => self.left.lock().unwrap_or_else(PoisonError::into_inner).append(&mut left),
+        }
+        joined
     }
 
     /// Gives memory back when no stream of this runtime uses it any more. It stays allocated until the default stream
@@ -413,20 +433,25 @@ impl Cuda {
         self.api.check("waiting for an event", code)
     }
 
-    /// Lets `stream` wait for all work given to `other` so far. The context must be current.
-    pub(crate) fn order(&self, stream: CUstream, other: CUstream) -> Result<()> {
+    /// Lets `stream` wait for all work given so far to `other`, a stream of the context `theirs`.
+    pub(crate) fn order(&self, stream: CUstream, theirs: &Cuda, other: CUstream) -> Result<()> {
+        let _entered = self.enter()?;
         self.takes_work("waiting on the default stream", stream)?;
-        self.takes_work("waiting for the default stream", other)?;
-        let event = self.new_event()?;
-        // SAFETY: the event made above, and a live stream.
-        let mut code = unsafe { (self.api.event_record)(event, other) };
-        if code == code::SUCCESS {
-            // SAFETY: a live stream, and the event made above.
-            code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
-        }
-        // SAFETY: the event made above, which nobody else has. The driver keeps it until its work is done.
-        unsafe { (self.api.event_destroy)(event) };
+        let event = theirs.mark_of(other)?;
+        // SAFETY: a live stream of the current context, and the event made above.
+        let code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
+        self.destroy_event(event);
         self.api.check("ordering two streams", code)
+    }
+
+    /// A new event, recorded behind all work given to a stream so far.
+    fn mark_of(&self, stream: CUstream) -> Result<CUevent> {
+        let _entered = self.enter()?;
+        self.takes_work("waiting for the default stream", stream)?;
+        let event = self.new_event()?;
+        // SAFETY: the event made above, and a live stream of the current context.
+        let recorded = self.api.check("ordering two streams", unsafe { (self.api.event_record)(event, stream) });
+        recorded.inspect_err(|_| self.destroy_event(event)).map(|()| event)
     }
 
     /// Free bytes on the device, where the driver tells.
@@ -439,9 +464,13 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // All streams are gone, and each was joined before.
+        // All streams are gone, and each was joined before, or is left.
         let waiting = core::mem::take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner));
-        waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
+        match self.join_streams() {
+            Ok(()) => waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM)),
+            // No kernel runs in a context that is lost, and its memory is gone.
+            Err(e) => tracing::debug!(error = %e, blocks = waiting.len(), "memory stays allocated"),
+        }
         let borrowed = core::mem::take(self.borrowed.get_mut().unwrap_or_else(PoisonError::into_inner));
         if !borrowed.is_empty() {
             match self.synchronize(DEFAULT_STREAM) {
@@ -454,7 +483,7 @@ impl Drop for Cuda {
             }
         }
         self.pool.destroy(self.api);
-        if self.retained {
+        if *self.retained.get_mut() {
             // SAFETY: `primary` retained it for this value, and all that was made in it is gone.
             unsafe { (self.api.primary_ctx_release)(self.device) };
         }
