@@ -35,8 +35,7 @@ pub(super) use by_size;
 /// `addr` is readable.
 #[inline(always)]
 pub(super) unsafe fn load<T: Mem>(addr: u64) -> T {
-    // SAFETY: the caller's contract. The integer has the size of the element, and the bits of a valid one.
-    by_size!(T at addr, atomic => unsafe { transmute_copy(&atomic.load(Ordering::Relaxed)) })
+    by_size!(T at addr, atomic => T::from_bits64(u64::from(atomic.load(Ordering::Relaxed))))
 }
 
 /// # Safety
@@ -53,8 +52,10 @@ pub(super) unsafe fn store<T: Mem>(addr: u64, value: T) {
 /// All of them are readable.
 #[inline(never)]
 pub(super) unsafe fn load_run<T: Mem>(out: &mut [MaybeUninit<T>], addr: u64) {
-    let bytes = size_of_val(out);
-    // SAFETY: the caller's contract; `out` is the caller's own.
+    // Memory of a `bool` may hold other bytes than 0 and 1. These are `true`, which `load` makes of them.
+    let has_any_bits = !matches!(T::NAME.as_bytes(), b"bool");
+    let bytes = if has_any_bits { size_of_val(out) } else { 0 };
+    // SAFETY: the caller's contract; `out` is the caller's own, and any bits are those of an element.
     let done = unsafe { copy_vectors(out.as_mut_ptr() as u64, addr, bytes) };
     for (i, o) in out.iter_mut().enumerate().skip(done / size_of::<T>()) {
         // SAFETY: the caller's contract.

@@ -175,3 +175,16 @@ fn buffers_are_used_again() {
     assert_eq!(address as usize % 64, 0);
     std::thread::spawn(move || drop(second)).join().unwrap();
 }
+
+/// Scratch memory of bytes becomes that of a `bool`, and so may memory of another library.
+#[test]
+fn bytes_that_are_not_0_are_true() {
+    let bytes: Vec<u8> = (0..100).map(|i| [0, 1, 7, 255][i % 4]).collect();
+    let addr = |i: usize| bytes.as_ptr() as u64 + i as u64;
+    for run in [1, 100] {
+        // SAFETY: the vector has 100 elements.
+        let loaded: Tile<bool> = unsafe { load(&[100], run, addr, |_| true, |_| false) };
+        let found: Vec<u8> = loaded.as_slice().iter().map(|b| u8::from(*b)).collect();
+        assert_eq!(found, bytes.iter().map(|b| u8::from(*b != 0)).collect::<Vec<_>>());
+    }
+}
