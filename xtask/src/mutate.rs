@@ -107,7 +107,7 @@ pub fn run(args: &[&str]) -> Result<ExitCode> {
         ensure!(all.iter().any(|d| d.name == *name), "no defect `{name}`: `cargo xtask mutate --list` names them");
     }
     let chosen: Vec<&Defect> = all.iter().filter(|d| args.is_empty() || args.contains(&d.name)).collect();
-    let (of_device, of_compiler): (Vec<&Defect>, Vec<&Defect>) = chosen.iter().partition(|d| d.in_device_library);
+    let (of_device, of_compiler): (Vec<&Defect>, Vec<&Defect>) = chosen.iter().partition(|d| d.at_run_time);
     let mutants = Mutants::new()?;
     let changed = mutants.changed(&of_compiler)?;
     let mut outcomes = vec![];

@@ -213,6 +213,7 @@ fn registers(consumers: u32, threads: u32, blocks: u32, circular_buffers: usize)
         return None;
     }
     let consumer = ((at_start * threads).checked_sub(producer * PRODUCERS)? / consumers / 8 * 8).min(240);
+    let producer = if planted!("setmaxnreg-without-room") { at_start } else { producer };
     (consumer > at_start).then_some((producer, consumer))
 }
 

@@ -2,15 +2,16 @@
 
 /// Sources of the compiler.
 const COMPILER: &str = "kernel-compiler/src";
-/// Sources of the device library. Its defects are planted as kernels run: nothing is compiled anew for them.
-const DEVICE: &str = "kernel-core/src/device";
+/// Sources of the device library and of what chooses the code of a launch. Their defects are planted as kernels run:
+/// nothing is compiled anew for them.
+const AT_RUN_TIME: &str = "kernel-core/src";
 
 pub struct Defect {
     pub name: &'static str,
     pub file: String,
     /// What it breaks.
     pub what: &'static str,
-    pub in_device_library: bool,
+    pub at_run_time: bool,
 }
 
 /// By file: names, and what they break.
@@ -312,6 +313,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("mbarriers-not-ready", "copies do not see the initialized barriers"),
             ("tma-store-source-ends-early", "a program ends while its chunks are copied out"),
             ("tma-operand-not-waited", "a tile is used before it has arrived"),
+            ("setmaxnreg-without-room", "consumers ask for registers that the producer has not given back"),
         ],
     ),
     (
@@ -363,9 +365,17 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ("emit/grid.rs", &[("grid-rounds-down", "`cdiv` in a grid leaves the last program out")]),
 ];
 
-const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
+const PLANTED_AT_RUN_TIME: &[(&str, &[(&str, &str)])] = &[
     (
-        "access.rs",
+        "desc.rs",
+        &[
+            ("launch-guards-ignored", "a call takes the first variant, whatever its guards ask of the arguments"),
+            ("launch-first-guard-alone", "of the guards of a variant the first one is looked at alone"),
+            ("launch-requires-ignored", "a configuration is taken whose condition does not hold"),
+        ],
+    ),
+    (
+        "device/access.rs",
         &[
             ("device-load-group-unmasked", "vectors are loaded whether they are allowed or not"),
             ("device-store-group-unmasked", "vectors are stored whether they are allowed or not"),
@@ -392,14 +402,14 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "fold.rs",
+        "device/fold.rs",
         &[
             ("device-limit-one-more", "one index too many is inside of a limit"),
             ("device-limit-wraps", "limits beyond 2^32 wrap"),
         ],
     ),
     (
-        "tensor.rs",
+        "device/tensor.rs",
         &[
             ("device-coordinates-wrap", "coordinates of a tensor map beyond 2^31 wrap"),
             ("device-wgmma-without-fence", "`wgmma` begins before its registers are written"),
@@ -407,9 +417,9 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
             ("device-wgmma-forgets-steps", "a product that begins with zeros has only its last step"),
         ],
     ),
-    ("scan.rs", &[("device-scan-includes-itself", "an exclusive scan across lanes includes the lane itself")]),
+    ("device/scan.rs", &[("device-scan-includes-itself", "an exclusive scan across lanes includes the lane itself")]),
     (
-        "product.rs",
+        "device/product.rs",
         &[
             ("device-tf32x3-is-tf32", "the parts that tf32 loses are not multiplied"),
             ("device-tf32-truncated", "f32 is cut off to tf32 instead of rounded"),
@@ -417,7 +427,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "atomics.rs",
+        "device/atomics.rs",
         &[
             ("device-atomic-unmasked", "atomics ignore their mask"),
             ("device-atomic-is-relaxed", "atomics neither acquire nor release"),
@@ -428,7 +438,7 @@ const OF_DEVICE_LIBRARY: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "mod.rs",
+        "device/mod.rs",
         &[
             ("device-shuffle-of-low-half", "a shuffle of 64 bits moves the low half twice"),
             ("device-cast-pair-swapped", "two neighbors change places in a conversion"),
@@ -446,16 +456,16 @@ pub fn all() -> Vec<Defect> {
                 name,
                 file: format!("{folder}/{file}"),
                 what,
-                in_device_library: folder == DEVICE,
+                at_run_time: folder == AT_RUN_TIME,
             })
         })
     };
-    of(COMPILER, OF_COMPILER).chain(of(DEVICE, OF_DEVICE_LIBRARY)).collect()
+    of(COMPILER, OF_COMPILER).chain(of(AT_RUN_TIME, PLANTED_AT_RUN_TIME)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COMPILER, DEVICE, SURVIVES, all};
+    use super::{AT_RUN_TIME, COMPILER, SURVIVES, all};
     use crate::command::root;
     use std::collections::BTreeSet;
     use std::path::Path;
@@ -477,7 +487,7 @@ mod tests {
     #[test]
     fn every_defect_has_one_site_where_it_says() {
         let mut found = vec![];
-        [COMPILER, DEVICE].iter().for_each(|folder| sites(&root().join(folder), &mut found));
+        [COMPILER, AT_RUN_TIME].iter().for_each(|folder| sites(&root().join(folder), &mut found));
         found.retain(|(_, file)| !file.ends_with("planted.rs"));
         let names: BTreeSet<&String> = found.iter().map(|(n, _)| n).collect();
         assert_eq!(names.len(), found.len(), "a defect has two sites");
