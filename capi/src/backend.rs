@@ -3,6 +3,7 @@
 use crate::guard::Result;
 use core::ffi::c_void;
 use std::cell::{Cell, RefCell};
+use std::sync::OnceLock;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_runtime::{DeviceId, Runtime, Stream};
 
@@ -27,18 +28,21 @@ pub(crate) fn set_preparing(on: bool) {
 }
 
 /// The backend that `TILE_BACKEND` names, made once in a process; none where the caller's CUDA context decides: without
-/// the variable, and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`],
-/// at every call.
+/// the variable, and with `auto` or `cuda`. Off the GPU pointers are host pointers. Errors: of [`Runtime::from_name`];
+/// the next call tries again.
 fn named() -> tilewright_runtime::Result<Option<&'static Runtime>> {
-    static NAMED: PerProcess<tilewright_runtime::Result<Option<Runtime>>> = PerProcess::new();
-    let made = NAMED.get_or_init(|| {
+    static NAMED: PerProcess<OnceLock<Option<Runtime>>> = PerProcess::new();
+    let named = NAMED.get_or_init(OnceLock::new);
+    if named.get().is_none() {
         let name = std::env::var_os("TILE_BACKEND").unwrap_or_default();
-        match &*name.to_string_lossy() {
-            "" | "auto" | "cuda" => Ok(None),
-            name => Runtime::from_name(name).map(Some),
-        }
-    });
-    made.as_ref().map(Option::as_ref).map_err(Clone::clone)
+        let made = match &*name.to_string_lossy() {
+            "" | "auto" | "cuda" => None,
+            name => Some(Runtime::from_name(name)?),
+        };
+        // Another thread may have made it meanwhile.
+        let _ = named.set(made);
+    }
+    Ok(named.get().and_then(Option::as_ref))
 }
 
 /// The backend that `TILE_BACKEND` names, or the caller's CUDA context.

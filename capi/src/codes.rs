@@ -91,6 +91,7 @@ pub(crate) fn code_of(error: &Error) -> c_int {
         | Error::MissingBundle { .. }
         | Error::NoTarget { .. } => TILE_ERROR_NO_DEVICE,
         Error::OutOfMemory { .. } => TILE_ERROR_MEMORY,
+        Error::Driver { source, .. } if source.is_out_of_memory() => TILE_ERROR_MEMORY,
         Error::DeviceLost { .. } => TILE_ERROR_DEVICE_LOST,
         _ => TILE_ERROR_LAUNCH,
     }

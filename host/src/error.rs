@@ -37,7 +37,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// There is no CUDA driver, or it shows no device.
-    #[error("no CUDA here: {why}. Use Runtime::cpu() (or --backend cpu), or install the NVIDIA driver")]
+    #[error("no CUDA here: {why}. Install the NVIDIA driver, or take the CPU backend, as with TILE_BACKEND=cpu")]
     NoCuda {
         /// The driver's message, or that of the loader.
         why: String,
@@ -392,6 +392,21 @@ pub struct DriverError {
     pub name: String,
     /// The driver's own words.
     pub message: String,
+}
+
+impl DriverError {
+    /// Whether the driver found no memory, on the device or for itself.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::DriverError;
+    ///
+    /// let e = DriverError { code: 2, name: "CUDA_ERROR_OUT_OF_MEMORY".into(), message: "out of memory".into() };
+    /// assert!(e.is_out_of_memory());
+    /// ```
+    pub fn is_out_of_memory(&self) -> bool {
+        self.code == crate::cuda::api::code::OUT_OF_MEMORY as i32
+    }
 }
 
 impl Error {
