@@ -1,4 +1,4 @@
-//! `cargo xtask demo` and `cargo xtask test`: set up what is missing, then go.
+//! The commands of `cargo xtask`: the demo, the tests, recorded results, packages, and the setup of a machine.
 
 mod command;
 mod debian;
