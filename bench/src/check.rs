@@ -46,8 +46,8 @@ impl fmt::Display for Checked {
 }
 
 /// Launches each line of each sweep once at each of its sizes, and compares the result with the reference that the case
-/// has. The sizes are those of [`Sweep::check_at`], else those of the axis. It runs on every backend, the emulated
-/// multiprocessor too. `each` sees the results as they come.
+/// has. The sizes are those of [`Sweep::check_at`], else those of the axis. It runs on every backend, the emulated SM
+/// too. `each` sees the results as they come.
 ///
 /// Errors: [`Error::Sweep`](crate::Error::Sweep) for a declaration that cannot be measured, before anything is
 /// launched.

@@ -32,7 +32,7 @@ pub enum Error {
         why: String,
     },
     /// The runtime is an emulated SM.
-    #[error("the emulator's time says nothing about a GPU's: use --backend cuda or cpu")]
+    #[error("the time of the emulated SM says nothing about a GPU's: use --backend cuda or cpu")]
     Emulator,
     /// A file or folder cannot be read or written.
     #[error("{doing} {}: {source}", .path.display())]

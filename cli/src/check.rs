@@ -20,11 +20,11 @@ pub struct Args {
     op: Option<String>,
     #[command(flatten)]
     package: Package,
-    /// Of the data and, unless the backend has a seed of its own, of the emulator's order of threads: 7, or several as
-    /// in 1..51 or 1..=50
+    /// Of the data and, unless the backend has a seed of its own, of the order of threads on the emulated SM: 7, or
+    /// several as in 1..51 or 1..=50
     #[arg(long, default_value = "1")]
     seed: Seeds,
-    /// Every size there is; by default the usual ones, and a covering subset on the emulator
+    /// Every size there is; by default the usual ones, and a covering subset on the emulated SM
     #[arg(long, conflicts_with = "package")]
     all: bool,
     /// The table of edge values alone: NaN, infinities, signed zeros, subnormals, empty inputs

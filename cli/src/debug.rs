@@ -121,7 +121,7 @@ pub fn count_lines(code: &KernelCode, folder: &Path, cargo: &[String]) -> Result
     let mut counted = false;
     let start = format!("{}__", code.name);
     let good = run_cargo(folder, cargo, 1, &built, &mut |line| counted |= line.contains(&start))?;
-    ensure!(counted || !good, "nothing launched {} in this configuration on the emulated multiprocessor", code.name);
+    ensure!(counted || !good, "nothing launched {} in this configuration on the emulated SM", code.name);
     Ok(good)
 }
 

@@ -58,7 +58,7 @@ enum Command {
     Bench(bench::Args),
     /// Registers, shared memory and occupancy of an operation's kernels, and what limits them; without a GPU
     Profile(profile::Args),
-    /// Run a kernel on the emulated multiprocessor, with breakpoints, and explain what is wrong with it
+    /// Run a kernel on the emulated SM, with breakpoints, and explain what is wrong with it
     Debug(debug::Args),
     /// What the compiler makes of a kernel, by stage
     Show(show::Args),

@@ -63,7 +63,7 @@ pub fn main(args: Args) -> Result<bool> {
     }
     let rt = args.backend.open()?;
     if args.measure && rt.kind() == BackendKind::Emulator {
-        bail!("the emulator's time says nothing about a GPU's: use --backend cuda or cpu");
+        bail!("the time of the emulated SM says nothing about a GPU's: use --backend cuda or cpu");
     }
     let dtype = DType::ALL.into_iter().find(|d| d.name() == args.dtype);
     match dtype {

@@ -34,8 +34,8 @@ pub struct Args {
     /// Multiprocessors of the GPU whose waves are counted
     #[arg(long, default_value_t = 132, requires = "size", value_parser = clap::value_parser!(u32).range(1..))]
     sms: u32,
-    /// Instead: run on the emulated multiprocessor, and count sectors, bank conflicts and barriers by the kernel's
-    /// lines; with --crate the launches of what Cargo runs
+    /// Instead: run on the emulated SM, and count sectors, bank conflicts and barriers by the kernel's lines; with
+    /// --crate the launches of what Cargo runs
     #[arg(long)]
     lines: bool,
     /// With --crate and --lines: what Cargo is to run, as in `test name_of_a_test`; by default `test`

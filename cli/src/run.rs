@@ -20,7 +20,7 @@ pub struct Args {
     /// A configuration, as `tile list --json` gives them; by default the tuned one
     #[arg(long)]
     config: Option<String>,
-    /// Of the data and, unless the backend has a seed of its own, of the emulator's order of threads
+    /// Of the data and, unless the backend has a seed of its own, of the order of threads on the emulated SM
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -42,7 +42,7 @@ pub fn main(args: Args) -> Result<bool> {
     let op = Operation::find(&args.op)?;
     let rt = args.backend.open()?;
     if rt.kind() == BackendKind::Emulator {
-        bail!("the emulator's time says nothing about a GPU's: use --backend cuda or cpu");
+        bail!("the time of the emulated SM says nothing about a GPU's: use --backend cuda or cpu");
     }
     rt.set_autotune(Autotune::Force);
     let dtypes = match &args.dtype {

@@ -18,7 +18,7 @@ fn on_the_cpu() {
     check(&Runtime::cpu());
 }
 
-/// The thread-level code on the emulated multiprocessor. A seed orders programs and threads.
+/// The thread-level code on the emulated SM. A seed orders programs and threads.
 #[test]
 fn on_the_emulated_multiprocessor() {
     for seed in 0..3 {

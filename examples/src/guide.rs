@@ -27,7 +27,7 @@ pub fn scale_rows<T: Float, const BLOCK: usize>(x: View<T, 2>, scale: &[f32], mu
 // ANCHOR_END: scale_rows
 
 // ANCHOR: shift
-/// A mistake, for the emulated multiprocessor to find: a program loads the element that its neighbor stores.
+/// A mistake, for the emulated SM to find: a program loads the element that its neighbor stores.
 #[tile_kernel(tune(BLOCK = [256], warps = [2]), grid = [cdiv(x.len(), BLOCK)])]
 pub fn shift_in_place<const BLOCK: usize>(x: &mut [f32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);

@@ -54,7 +54,7 @@ fn every_configuration() -> Result<(), Error> {
             let mut y = Buffer::from_slice(&rt, &[10.0f32, 20.0, 30.0])?;
             let options = LaunchOptions::new().config(config.id);
             match rt.launch_with(rt.stream(), axpy(2.0, &x, &mut y), &options) {
-                // Without `emulate = all` the emulator has some of them.
+                // Without `emulate = all` the emulated SM has some of them.
                 Err(Error::NotEmulated { .. }) => continue,
                 launched => launched?,
             }

@@ -318,7 +318,7 @@ impl Runtime {
         &self.0.device
     }
 
-    /// The name of which [`Runtime::from_name`] makes the same runtime, as in `cuda:0` or `emulator:7`.
+    /// The name from which [`Runtime::from_name`] makes the same runtime, as in `cuda:0` or `emulator:7`.
     pub fn name(&self) -> String {
         match &self.0.backend {
             Backend::Cuda(cuda) => format!("cuda:{}", cuda.ordinal),

@@ -202,7 +202,7 @@ struct Block {
     bytes: u64,
     zeroed: bool,
     leased: bool,
-    /// Whether its contents mean anything in this lease; the emulator reports reads of what does not.
+    /// Whether its contents mean anything in this lease; the emulated SM reports reads of what does not.
     defined: bool,
     /// Host memory is owned here; device memory is freed by the stream.
     host: Option<Memory>,

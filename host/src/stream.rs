@@ -128,7 +128,7 @@ enum Owner {
 }
 
 impl Stream {
-    /// A new stream, behind the work that the default stream was given so far. Errors: the driver's.
+    /// Creates a stream that waits for work already enqueued on the default stream. Errors: the driver's.
     pub fn new(rt: &Runtime) -> Result<Stream> {
         let Some(cuda) = rt.cuda_context() else { return Ok(Stream::host()) };
         const NON_BLOCKING: u32 = 1;

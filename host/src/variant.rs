@@ -38,7 +38,7 @@ impl Inner {
     }
 
     /// The configuration that a launch takes where nothing measured may decide: the first that takes these arguments on
-    /// a device like this one, whether or not it was built for the emulator. The first of all where none does.
+    /// a device like this one, whether or not it was built for the emulated SM. The first of all where none does.
     pub(crate) fn first_that_takes(&self, desc: &KernelDesc, words: &[u64]) -> usize {
         let takes = |c: &ConfigDesc| match self.backend {
             Backend::Emulator(_) => c.satisfied_by(&self.grid_ctx(words)) && c.variant(words, |_| true).is_some(),

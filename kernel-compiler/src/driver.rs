@@ -230,7 +230,10 @@ fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::re
     if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
         if f.ctas > 1 {
             if dots(&f, &f.body).next().is_some() {
-                return Err(Missed::new("partitioned over a cluster", "products are only where TMA copies for them"));
+                return Err(Missed::new(
+                    "partitioned over a cluster",
+                    "clusters support products only when TMA loads the operands",
+                ));
             }
             cluster::run(&mut f)?;
             after(Stage::Cluster, &mut f, observer);

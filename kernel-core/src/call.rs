@@ -14,7 +14,7 @@ use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
 use smallvec::SmallVec;
 use tilewright_types::limits::INLINE_ARGUMENT_WORDS;
 
-/// The memory of one argument of a call, for the checks before a launch and for the bounds of the emulator. [`Call`]
+/// The memory of one argument of a call, for the checks before a launch and for the bounds of the emulated SM. [`Call`]
 /// has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferUse {

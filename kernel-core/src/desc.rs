@@ -284,12 +284,12 @@ pub enum ParamKind {
     SliceMut,
     /// `View<T, R>`.
     View {
-        /// R: 1 to 3.
+        /// R: 1 to [`MAX_RANK`](tilewright_types::limits::MAX_RANK).
         rank: usize,
     },
     /// `ViewMut<T, R>`.
     ViewMut {
-        /// R: 1 to 3.
+        /// R: 1 to [`MAX_RANK`](tilewright_types::limits::MAX_RANK).
         rank: usize,
     },
     /// `*const T`.

@@ -19,6 +19,8 @@ use tilewright_compiler::editor;
 /// - `kernel(name, CONSTANT = value, ..)`: a kernel of another name, with some parameters given
 /// - `requires = [condition, ..]`: conditions on arguments
 /// - `pdl = [x, ..]`: programmatic dependent launch, with the arrays that are read early
+/// - `deterministic`: equal arguments give results of equal bits
+/// - `alias(x, y)`: a call may give the same memory for `x` and `y`
 /// - `map`: the function is one of elements, `fn f(x: Tile<f32>, a: f32) -> Tile<f32>`, and its kernel one of arrays
 /// - `emulate = all`: every configuration has code for the emulated SM
 /// - `crate = path`: the crate that the expansion names, in the place of `::tilewright`
@@ -51,8 +53,9 @@ pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Lists the kernels of a crate, in its `lib.rs`: a function `all`, with the descriptors of every kernel below `src`,
-/// and a constant `SOURCES`, with the files that they are in. The build script finds the kernels, but for those under a
-/// `cfg`. Modules with kernels have to be visible in `lib.rs`.
+/// and a constant `SOURCES`, with the files that they are in. The build script finds the kernels. A kernel under a `cfg`
+/// is in the list only if the features of the package decide that the `cfg` holds. Modules with kernels have to be
+/// visible in `lib.rs`.
 ///
 /// `kernels!(crate = path)` is for a crate that depends on this one by another name.
 #[proc_macro]

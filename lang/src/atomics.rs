@@ -93,7 +93,7 @@ macro_rules! atomics {
 atomics! {
     /// Adds `v` to each element of `y` at `i`, and gives the old elements.
     ///
-    /// `v` has the type of the elements and spreads to the shape of `i`. [`mask`](crate::Options::mask) and
+    /// `v` has the type of the elements and broadcasts to the shape of `i`. [`mask`](crate::Options::mask) and
     /// [`relaxed`](crate::Options::relaxed) may follow; without the latter it acquires and releases at device scope.
     /// Types of 8 bits, and a slice that is no `&mut [T]`, are errors.
     ///
@@ -113,7 +113,7 @@ atomics! {
     atomic_add
     /// Replaces each element of `y` at `i` by the greater of it and `v`, and gives the old elements.
     ///
-    /// `v` has the type of the elements and spreads to the shape of `i`. [`mask`](crate::Options::mask) and
+    /// `v` has the type of the elements and broadcasts to the shape of `i`. [`mask`](crate::Options::mask) and
     /// [`relaxed`](crate::Options::relaxed) may follow; without the latter it acquires and releases at device scope.
     /// Types of 8 bits, and a slice that is no `&mut [T]`, are errors.
     ///
@@ -133,7 +133,7 @@ atomics! {
     atomic_max
     /// Replaces each element of `y` at `i` by the lesser of it and `v`, and gives the old elements.
     ///
-    /// `v` has the type of the elements and spreads to the shape of `i`. [`mask`](crate::Options::mask) and
+    /// `v` has the type of the elements and broadcasts to the shape of `i`. [`mask`](crate::Options::mask) and
     /// [`relaxed`](crate::Options::relaxed) may follow; without the latter it acquires and releases at device scope.
     /// Types of 8 bits, and a slice that is no `&mut [T]`, are errors.
     ///
@@ -153,7 +153,7 @@ atomics! {
     atomic_min
     /// Joins each element of `y` at `i` with `v` by `&`, and gives the old elements.
     ///
-    /// `v` has the type of the elements and spreads to the shape of `i`. [`mask`](crate::Options::mask) and
+    /// `v` has the type of the elements and broadcasts to the shape of `i`. [`mask`](crate::Options::mask) and
     /// [`relaxed`](crate::Options::relaxed) may follow; without the latter it acquires and releases at device scope.
     /// Types of 8 bits, and a slice that is no `&mut [T]`, are errors.
     ///
@@ -173,7 +173,7 @@ atomics! {
     atomic_and
     /// Joins each element of `y` at `i` with `v` by `|`, and gives the old elements.
     ///
-    /// `v` has the type of the elements and spreads to the shape of `i`. [`mask`](crate::Options::mask) and
+    /// `v` has the type of the elements and broadcasts to the shape of `i`. [`mask`](crate::Options::mask) and
     /// [`relaxed`](crate::Options::relaxed) may follow; without the latter it acquires and releases at device scope.
     /// Types of 8 bits, and a slice that is no `&mut [T]`, are errors.
     ///
@@ -193,7 +193,7 @@ atomics! {
     atomic_or
     /// Joins each element of `y` at `i` with `v` by `^`, and gives the old elements.
     ///
-    /// `v` has the type of the elements and spreads to the shape of `i`. [`mask`](crate::Options::mask) and
+    /// `v` has the type of the elements and broadcasts to the shape of `i`. [`mask`](crate::Options::mask) and
     /// [`relaxed`](crate::Options::relaxed) may follow; without the latter it acquires and releases at device scope.
     /// Types of 8 bits, and a slice that is no `&mut [T]`, are errors.
     ///
@@ -213,7 +213,7 @@ atomics! {
     atomic_xor
     /// Replaces each element of `y` at `i` by `v`, and gives the old elements.
     ///
-    /// `v` has the type of the elements and spreads to the shape of `i`. [`mask`](crate::Options::mask) and
+    /// `v` has the type of the elements and broadcasts to the shape of `i`. [`mask`](crate::Options::mask) and
     /// [`relaxed`](crate::Options::relaxed) may follow; without the latter it acquires and releases at device scope.
     /// Types of 8 bits, and a slice that is no `&mut [T]`, are errors.
     ///
@@ -235,7 +235,7 @@ atomics! {
 
 /// Stores `new` to each element of `y` at `i` that is `expected`, and gives the old elements.
 ///
-/// Both values have the type of the elements, an integer one of 32 or 64 bits, and spread to the shape of `i`.
+/// Both values have the type of the elements, an integer one of 32 or 64 bits, and broadcast to the shape of `i`.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

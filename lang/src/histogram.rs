@@ -31,9 +31,9 @@ pub fn histogram<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
 pub trait HistogramOptions: Value {
     /// The sums of the weights of the elements instead of their number, in the type of the weights.
     ///
-    /// `w` spreads to the shape of the elements. Its type is i32, u32, i64, u64, f32, f64, f16 or bf16. Integers wrap.
-    /// f16 and bf16 are summed in f32 and rounded once. The order of the sums is open: on a GPU sums of floats may
-    /// differ in their last bits from run to run.
+    /// `w` broadcasts to the shape of the elements. Its type is i32, u32, i64, u64, f32, f64, f16 or bf16. Integers
+    /// wrap. f16 and bf16 are summed in f32 and rounded once. The order of the sums is open: on a GPU sums of floats
+    /// may differ in their last bits from run to run.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

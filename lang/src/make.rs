@@ -35,7 +35,7 @@ impl Extent for Range<usize> {}
 
 /// A tile of zeros: `zeros::<f32>([M, N])`.
 ///
-/// The extents are constants: 1 to 3 of them, with at most 131072 elements. `false` is the zero of `bool`.
+/// The extents are constants: 1 to 5 of them, with at most 131072 elements. `false` is the zero of `bool`.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -62,7 +62,7 @@ pub fn zeros<T: Element>(shape: impl Shape) -> Tile<T> {
 
 /// A tile with the scalar `v` in every element.
 ///
-/// The extents are constants: 1 to 3 of them, with at most 131072 elements.
+/// The extents are constants: 1 to 5 of them, with at most 131072 elements.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

@@ -56,7 +56,7 @@ macro_rules! functions {
 
             /// The greater of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
             ///
-            /// Both have one type and spread to one shape.
+            /// Both have one type and broadcast to one shape.
             ///
             /// ```
             /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -81,7 +81,7 @@ macro_rules! functions {
 
             /// The lesser of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
             ///
-            /// Both have one type and spread to one shape.
+            /// Both have one type and broadcast to one shape.
             ///
             /// ```
             /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -446,7 +446,7 @@ pub fn bitcast<U: Element, V: Value>(x: V) -> V::With<U> {
 
 /// `a` where the condition holds, and `b` elsewhere: `tl.where` of Triton.
 ///
-/// `a` and `b` have one type. All three spread to one shape; ranks that differ are an error. Both are computed.
+/// `a` and `b` have one type. All three broadcast to one shape; ranks that differ are an error. Both are computed.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -469,7 +469,7 @@ pub fn where_<C: Condition, A: Meets<B>, B: Value>(c: C, a: A, b: B) -> C::Choic
 
 /// The greater of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
 ///
-/// Both have one type and spread to one shape; ranks that differ are an error.
+/// Both have one type and broadcast to one shape; ranks that differ are an error.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -491,7 +491,7 @@ pub fn maximum<A: Meets<B>, B: Value>(a: A, b: B) -> A::Output {
 
 /// The lesser of each two elements; of a number and NaN the number, unless `.propagate_nan()` follows.
 ///
-/// Both have one type and spread to one shape; ranks that differ are an error.
+/// Both have one type and broadcast to one shape; ranks that differ are an error.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -513,7 +513,7 @@ pub fn minimum<A: Meets<B>, B: Value>(a: A, b: B) -> A::Output {
 
 /// Each element, but at least `lo` and at most `hi`.
 ///
-/// All three have one type and spread to one shape.
+/// All three have one type and broadcast to one shape.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -535,7 +535,7 @@ pub fn clamp<A: Meets<B>, B: Value, C: Of<A::Elem>>(x: A, lo: B, hi: C) -> A::Ou
 
 /// `a * b + c`, rounded once.
 ///
-/// All three are floats of one type and spread to one shape.
+/// All three are floats of one type and broadcast to one shape.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

@@ -34,7 +34,7 @@ pub fn load<T: Element, I: Value>(x: &[T], i: I) -> I::With<T> {
 
 /// Stores `v` to the elements of the slice `y` at `i`.
 ///
-/// `v` has the type of the slice's elements and spreads to the shape of `i`. An index below 0 or past the end stores
+/// `v` has the type of the slice's elements and broadcasts to the shape of `i`. An index below 0 or past the end stores
 /// nothing. Options may follow: [`mask`](Stored::mask), [`evict_first`](Stored::evict_first),
 /// [`evict_last`](Stored::evict_last), [`unchecked`](Stored::unchecked). In an `unsafe fn` kernel `store(p.add(i), v)`
 /// stores through a pointer. A slice that is no `&mut [T]`, and a value of another type, are errors.

@@ -9,7 +9,7 @@ pub struct Stored(());
 impl Stored {
     /// Elements for which `m` does not hold are not stored.
     ///
-    /// `m` spreads to the shape of the index. There is one mask: conditions are joined by `&`.
+    /// `m` broadcasts to the shape of the index. There is one mask: conditions are joined by `&`.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -152,7 +152,7 @@ pub trait Options: Value {
     /// Elements for which `m` does not hold are not accessed; loaded they are 0, or the value of
     /// [`other`](Options::other).
     ///
-    /// `m` spreads to the shape of the index. There is one mask: conditions are joined by `&`.
+    /// `m` broadcasts to the shape of the index. There is one mask: conditions are joined by `&`.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -174,7 +174,7 @@ pub trait Options: Value {
 
     /// The value that masked elements, and those outside of the array, are loaded as; 0 without it.
     ///
-    /// `v` has the type of the elements and spreads to the shape of the index.
+    /// `v` has the type of the elements and broadcasts to the shape of the index.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

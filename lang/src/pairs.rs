@@ -20,7 +20,7 @@ macro_rules! functions {
 
             /// Each element times 2 to the power of that of `n`, rounded once.
             ///
-            /// The elements are floats and `n` i32. They spread to one shape; ranks that differ are an error.
+            /// The elements are floats and `n` i32. They broadcast to one shape; ranks that differ are an error.
             ///
             /// ```
             /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -57,7 +57,7 @@ functions! {
     /// `a` to the power of `b`, of each two elements. A negative `a` has whole powers alone, others are NaN. With `b` 0
     /// or `a` 1 it is 1, whatever the other one is.
     ///
-    /// Both are floats of one type and spread to one shape; ranks that differ are an error.
+    /// Both are floats of one type and broadcast to one shape; ranks that differ are an error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -75,7 +75,7 @@ functions! {
     pow
     /// The angle, in radians, of the point with the coordinates `y` and `x`, in this order: from -pi to pi.
     ///
-    /// Both are floats of one type and spread to one shape; ranks that differ are an error.
+    /// Both are floats of one type and broadcast to one shape; ranks that differ are an error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -93,7 +93,7 @@ functions! {
     atan2
     /// The square root of `a * a + b * b`, of each two elements; the squares may be larger than a float holds.
     ///
-    /// Both are floats of one type and spread to one shape; ranks that differ are an error.
+    /// Both are floats of one type and broadcast to one shape; ranks that differ are an error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -111,7 +111,7 @@ functions! {
     hypot
     /// The absolute value of each element of `a` with the sign of that of `b`.
     ///
-    /// Both are floats of one type and spread to one shape; ranks that differ are an error.
+    /// Both are floats of one type and broadcast to one shape; ranks that differ are an error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -129,7 +129,7 @@ functions! {
     copysign
     /// The number next to each element of `a`, in the direction of that of `b`, of their type.
     ///
-    /// Both are floats of one type and spread to one shape; ranks that differ are an error.
+    /// Both are floats of one type and broadcast to one shape; ranks that differ are an error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -147,7 +147,7 @@ functions! {
     nextafter
     /// The upper half of each product, which has twice the bits of the type: `tl.umulhi` of Triton for unsigned types.
     ///
-    /// Both are integers of one type and spread to one shape; another type is an error.
+    /// Both are integers of one type and broadcast to one shape; another type is an error.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -167,7 +167,7 @@ functions! {
 
 /// Each element of `x` times 2 to the power of that of `n`, rounded once.
 ///
-/// `x` has floats and `n` i32. They spread to one shape; ranks that differ are an error.
+/// `x` has floats and `n` i32. They broadcast to one shape; ranks that differ are an error.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

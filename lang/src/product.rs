@@ -8,7 +8,7 @@ use crate::value::{Element, SumOf, Tile};
 ///
 /// Both operands have one type: f16, bf16, 8-bit floats, f32, f64 or i8. `acc` has f32, f64 for f64, or i32 for i8; of
 /// f16 and 8-bit floats it may have f16, which rounds sums of f32. It is a tile, or a scalar such as `0.0`, which
-/// spreads to the result. `K` and `B` are powers of two, and so are `M` and `N`, of which one may be 3, 5 or 7 times
+/// broadcasts to the result. `K` and `B` are powers of two, and so are `M` and `N`, of which one may be 3, 5 or 7 times
 /// a power of two. Tensor cores want at least 16, 8 and 16 of M, N and K; f32 and f64 are multiplied by fused
 /// multiply-adds, unless [`tf32`](Tile::tf32), [`tf32x3`](Tile::tf32x3), [`bf16x3`](Tile::bf16x3) or
 /// [`bf16x6`](Tile::bf16x6) follow f32. Operands of two types, or of extents that do not fit, are an error.

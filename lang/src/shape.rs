@@ -28,7 +28,7 @@ pub trait Shapes: Value {
         stub()
     }
 
-    /// The value spread to a shape: an extent of 1 becomes that of the shape.
+    /// The value broadcast to a shape: an extent of 1 becomes that of the shape.
     ///
     /// The extents are constants. Other extents than 1 stay. The ranks agree, but for a scalar.
     ///
@@ -171,7 +171,7 @@ pub fn expand<V: Value>(t: V, axis: usize) -> V {
     stub()
 }
 
-/// The value spread to a shape: an extent of 1 becomes that of the shape.
+/// The value broadcast to a shape: an extent of 1 becomes that of the shape.
 ///
 /// The extents are constants. Other extents than 1 stay. The ranks agree, but for a scalar.
 ///

@@ -20,7 +20,7 @@ use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 /// #[tile_kernel(grid = [1])]
 /// fn k(x: &[f32], y: &mut [f32]) {
 ///     let column = load(x, arange(2)).expand(1);                 // of shape [2, 1]
-///     let table = 10.0 * column + column.trans();                // [2, 1] and [1, 2] spread to [2, 2]
+///     let table = 10.0 * column + column.trans();                // [2, 1] and [1, 2] broadcast to [2, 2]
 ///     let i = 2 * arange(2).expand(1) + arange(2).expand(0);
 ///     store(y, i, where_(table > 20.0, -table, table));          // a comparison is a tile of `bool`
 /// }
@@ -187,7 +187,7 @@ impl Condition for Tile<bool> {
     type Choice<V: Value> = Tile<V::Elem>;
 }
 
-/// Two values that spread to one shape: a bound of operations, which kernels do not write.
+/// Two values that broadcast to one shape: a bound of operations, which kernels do not write.
 pub trait Meets<Other>: Value {
     /// A value of that shape.
     type Output: Value<Elem = Self::Elem>;

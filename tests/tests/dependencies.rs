@@ -132,7 +132,8 @@ fn little_waits_for_the_kernels() {
     }
 }
 
-/// The oldest compiler is the same for all of our packages. What they depend on needs no newer one.
+/// The oldest compiler is the same for all of our packages. What they depend on needs no newer one. Each package has
+/// the texts of its licenses.
 #[test]
 fn packages_can_be_published() {
     let metadata = metadata(&["--all-features"]);
@@ -146,6 +147,11 @@ fn packages_can_be_published() {
         assert_eq!(version(p), stated, "{}", text(p, "name"));
         for field in ["license", "description"] {
             assert!(!text(p, field).is_empty(), "{} has no {field}", text(p, "name"));
+        }
+        for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let of_package = fs::read(Path::new(text(p, "manifest_path")).with_file_name(file)).ok();
+            let of_root = fs::read(Path::new(ROOT).join(file)).expect("the license of the repository");
+            assert!(of_package == Some(of_root), "{} has no copy of {file}", text(p, "name"));
         }
     }
     for p in others.into_iter().filter(|p| !text(p, "rust_version").is_empty()) {

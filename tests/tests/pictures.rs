@@ -99,7 +99,7 @@ fn picture_of_the_compiler() {
     picture_is_recorded("compiler.svg", &picture);
 }
 
-/// The rows of the first table of BENCHMARKS.md: operation, size, and the first ratio.
+/// The rows of the first table of BENCHMARKS.md: operation, size, and the first speedup.
 fn ratios() -> Vec<(String, f64)> {
     let benchmarks = fs::read_to_string(root().join("BENCHMARKS.md")).expect("BENCHMARKS.md");
     let table = benchmarks.lines().skip_while(|l| !l.starts_with("| operation")).skip(2);

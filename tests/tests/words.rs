@@ -5,20 +5,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A replaced word, and the field's.
-const REPLACED: [(&str, &str); 28] = [
+const REPLACED: [(&str, &str); 37] = [
+    ("Act", "AccessKind"),
     ("Alike", "SameArch"),
+    ("Channel", "OperandGroup"),
     ("ForeignMut", "ExternalSliceMut"),
     ("Homes", "LayoutAssignment"),
     ("LEAST", "MIN"),
     ("LEAST_SAMPLES", "MIN_SAMPLES"),
     ("MAX_SLOTS", "MAX_ARGUMENT_WORDS"),
     ("ONCE", "EVICT_FIRST"),
+    ("Packed", "AlignedOperand"),
+    ("Require", "Guard"),
+    ("Ring", "CircularBuffer"),
     ("SLOTS_IN_PLACE", "INLINE_ARGUMENT_WORDS"),
     ("STAY", "PERSISTENT"),
+    ("Share", "Multicast"),
     ("Stamp", "Epoch"),
     ("Touch", "AccessKind"),
     ("Trouble", "RaceKind"),
     ("WideKernel", "MixedInputKernel"),
+    ("admits", "satisfied_by"),
+    ("aged", "from_earlier_iteration"),
     ("as_slot", "as_word"),
     ("attention_few", "attention_split_kv"),
     ("attention_few_128", "attention_split_kv_128"),
@@ -29,6 +37,7 @@ const REPLACED: [(&str, &str); 28] = [
     ("matmul_f32_mixed", "matmul_f32_3xtf32"),
     ("matmul_f32_parts", "matmul_f32_3xtf32_presplit"),
     ("matmul_shared", "stream_k"),
+    ("owed", "pending"),
     ("repack", "align_operand"),
     ("repack_both", "align_operands"),
     ("split_transposed", "tf32_decompose_transposed"),

@@ -1,4 +1,4 @@
-//! `cargo xtask demo` and `cargo xtask test`: set up what is missing, then go.
+//! The commands of `cargo xtask`: the demo, the tests, recorded results, packages, and the setup of a machine.
 
 mod command;
 mod debian;
@@ -67,7 +67,7 @@ fn run() -> Result<ExitCode> {
 const DRIVERS: [&str; 3] = ["/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"];
 
 /// Builds what `tile demo` runs, and runs it: nothing for a GPU where there is none, and nothing for the emulated
-/// multiprocessor, which together would take most of the time.
+/// SM, which together would take most of the time.
 fn demo(args: &[&str]) -> Result<ExitCode> {
     let mut cargo = command::cargo().args(["run", "--release", "--bin", "tile", "--", "demo"]).args(args);
     let backend = std::env::var("TILE_BACKEND").unwrap_or_default();

@@ -34,7 +34,7 @@ impl Queue for Backend {
 /// No kernel has more configurations.
 pub const CONFIGS: usize = 4;
 
-/// Calls `check` on the CPU, once for each configuration, and on the emulated multiprocessor.
+/// Calls `check` on the CPU, once for each configuration, and on the emulated SM.
 pub fn everywhere(check: impl Fn(&Backend)) {
     for n in 0..CONFIGS {
         check(&Backend { rt: Runtime::cpu(), config: Some(n) });
@@ -42,7 +42,7 @@ pub fn everywhere(check: impl Fn(&Backend)) {
     check(&Backend { rt: Runtime::emulator(7), config: None });
 }
 
-/// The same for each size, of fewer on the emulated multiprocessor, which is slow.
+/// The same for each size, of fewer on the emulated SM, which is slow.
 pub fn everywhere_of<S>(
     on_cpu: impl IntoIterator<Item = S>,
     on_emulator: impl IntoIterator<Item = S>,

@@ -1,4 +1,4 @@
-//! Every operation against plain Rust in f64, on the CPU in each configuration, and on the emulated multiprocessor.
+//! Every operation against plain Rust in f64, on the CPU in each configuration, and on the emulated SM.
 
 mod attention;
 mod backends;

@@ -44,7 +44,7 @@ pub enum Autotune {
     Off,
     /// On the GPU, where there is neither a cached nor a shipped result. The default.
     On,
-    /// On every backend but the emulator, once per process for each key, whatever is known already.
+    /// On every backend but the emulated SM, once per process for each key, whatever is known already.
     Force,
 }
 

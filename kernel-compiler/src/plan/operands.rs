@@ -104,7 +104,7 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         return Err(missed(format!("its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most")));
     }
     if !deep.is_multiple_of(depth(dtype)) {
-        return Err(missed(format!("a depth of {deep} is no multiple of {}, that of one instruction", depth(dtype))));
+        return Err(missed(format!("K = {deep} is no multiple of {}, the K of one instruction", depth(dtype))));
     }
     Ok(tiling)
 }
@@ -126,9 +126,7 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
         if mn_major(side_a) {
             return missed(format!("{side} is MN-major, and its tile is no whole number of instructions wide"));
         }
-        missed(format!(
-            "{side} is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous"
-        ))
+        missed(format!("{side} is MN-major, which wgmma takes only with 2-byte elements: store it K-major"))
     };
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),

@@ -39,8 +39,8 @@ pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed
             return Ok(Operand::Copied { load, k_major });
         }
         Err(missed(match side {
-            Side::A => "A is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous",
-            Side::B => "B is MN-major, which wgmma takes of 2-byte elements alone: store it with the depth contiguous",
+            Side::A => "A is MN-major, which wgmma takes only with 2-byte elements: store it K-major",
+            Side::B => "B is MN-major, which wgmma takes only with 2-byte elements: store it K-major",
         }))
     };
     Ok(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })

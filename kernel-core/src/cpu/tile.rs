@@ -113,7 +113,7 @@ pub fn broadcast<T: Copy>(t: &Tile<T>, shape: &[usize]) -> Tile<T> {
     let (from, extents) = (t.shape.aligned(), to.aligned());
     let mut strides = t.shape.strides();
     for d in 0..extents.len() {
-        assert!(from[d] == extents[d] || from[d] == 1, "only extents of 1 are spread");
+        assert!(from[d] == extents[d] || from[d] == 1, "only extents of 1 are broadcast");
         if from[d] == 1 {
             strides[d] = 0;
         }

@@ -130,7 +130,7 @@ const COMPLETIONS: [(&str, &str); 6] = [
 ];
 
 #[test]
-#[ignore = "builds the fixture's dependencies: cargo xtask test --long"]
+#[ignore = "builds the fixture's dependencies: cargo xtask test editor"]
 fn kernels_in_rust_analyzer() -> Result<()> {
     let Some(version) = version() else {
         eprintln!("\n*** SKIPPED: no rust-analyzer runs here. `rustup component add rust-analyzer` gives it. ***\n");

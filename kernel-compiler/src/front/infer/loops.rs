@@ -381,7 +381,7 @@ impl Infer<'_> {
             return self.error(
                 Code::OutsideLoop,
                 span,
-                "`break` and `continue` stand inside a loop; `static_range` is unrolled and leaves none",
+                "`break` and `continue` stand inside a loop; a `static_range` is unrolled and cannot be left",
             );
         };
         if self.loops[target + 1..].iter().all(|f| f.is_unrolled) {

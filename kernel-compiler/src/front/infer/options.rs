@@ -162,6 +162,7 @@ impl Infer<'_> {
                 format!("`.{n}` takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }),
             );
         }
+        let duplicate = format!("`.{n}({})` is given twice: remove one", if wanted == 0 { "" } else { ".." });
         // What stands later in the chain has been seen already.
         let twice = match (n.as_str(), &o.mask, &o.other) {
             ("mask", Some((_, later)), _) => Some((*later, "an access has one `.mask(..)`: join conditions with `&`")),
@@ -172,7 +173,7 @@ impl Infer<'_> {
                 name.span().into(),
                 "a `dot` has one precision: `.tf32()`, `.tf32x3()`, `.bf16x3()` or `.bf16x6()`",
             )),
-            _ if again => Some((name.span().into(), "duplicate option")),
+            _ if again => Some((name.span().into(), duplicate.as_str())),
             _ => None,
         };
         if let Some((at, message)) = twice {

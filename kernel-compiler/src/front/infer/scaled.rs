@@ -198,7 +198,7 @@ impl Infer<'_> {
             return self.error(
                 Code::NarrowFormat,
                 at,
-                format!("two numbers along axis {axis} go into a byte, found {ty}"),
+                format!("`pack_e2m1` packs pairs along axis {axis}: its extent must be even, found {ty}"),
             );
         }
         if let Some(e) = ty.shape.iter().find(|e| !e.is_power_of_two()) {

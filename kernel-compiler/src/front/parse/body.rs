@@ -455,7 +455,13 @@ fn literal(l: &syn::Lit, d: &Diagnostics) -> Result<ExprKind> {
             }
         }
         syn::Lit::Float(f) => match f.base10_parse::<f64>().map_err(|e| d.syn(e))? {
-            v if v.is_infinite() => return Err(d.error(Code::LiteralRange, f.span(), "more than any float holds")),
+            v if v.is_infinite() => {
+                return Err(d.error(
+                    Code::LiteralRange,
+                    f.span(),
+                    "the literal is larger than any float type can hold",
+                ));
+            }
             v => ExprKind::Float(v, suffix(f.suffix(), f.span())?),
         },
         syn::Lit::Bool(b) => ExprKind::Bool(b.value),
