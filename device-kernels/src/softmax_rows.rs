@@ -1,6 +1,4 @@
-//! Softmax of every row of a contiguous row-major matrix. Configurations differ in the widths they are fast for. Those
-//! of `softmax_rows_packed` take rows of at most 64 blocks, because a lane that adds up more elements one by one loses
-//! accuracy.
+//! Softmax of every row of a contiguous row-major matrix. Configurations differ in the widths they are fast for.
 //!
 //! Exponentials are powers of two of differences times log2(e), one instruction each. Their rounding changes a result
 //! by some 1e-6 of itself.
@@ -55,22 +53,16 @@ pub mod rows {
         }
     }
 
-    // Narrow rows: ROWS of them in one tile, and programs that stay, going from one group of rows to the next.
+    // Narrow rows: ROWS of them in one tile. Programs go on to the next group of rows where there are very many.
     #[tile_kernel(
-        tune(ROWS = [8], BLOCK = [64], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
-        tune(ROWS = [16], BLOCK = [32], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
-        tune(ROWS = [32], BLOCK = [16], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
-        tune(ROWS = [64], BLOCK = [8], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
-        tune(ROWS = [128], BLOCK = [4], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
-        tune(ROWS = [4], BLOCK = [128], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
-        tune(ROWS = [2], BLOCK = [256], PER_SM = [6], warps = [4], blocks_per_sm = [6]),
-        tune(ROWS = [16], BLOCK = [64], PER_SM = [8], warps = [4]),
-        tune(ROWS = [8], BLOCK = [128], PER_SM = [8], warps = [4]),
-        tune(ROWS = [64], BLOCK = [32], PER_SM = [4], warps = [4]),
-        tune(ROWS = [512], BLOCK = [4], PER_SM = [8], warps = [4]),
-        tune(ROWS = [4], BLOCK = [512], PER_SM = [8], warps = [4]),
-        tune(ROWS = [2], BLOCK = [1024], PER_SM = [8], warps = [4]),
-        requires = [cols <= 64 * BLOCK],
+        tune(ROWS = [8], BLOCK = [64], PER_SM = [64], warps = [4]),
+        tune(ROWS = [16], BLOCK = [32], PER_SM = [64], warps = [4]),
+        tune(ROWS = [32], BLOCK = [16], PER_SM = [64], warps = [4]),
+        tune(ROWS = [64], BLOCK = [8], PER_SM = [64], warps = [4]),
+        tune(ROWS = [128], BLOCK = [4], PER_SM = [64], warps = [4]),
+        tune(ROWS = [4], BLOCK = [128], PER_SM = [64], warps = [4]),
+        tune(ROWS = [2], BLOCK = [256], PER_SM = [64], warps = [4]),
+        requires = [cols <= BLOCK],
         grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
     )]
     pub fn softmax_rows_packed<const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(
@@ -82,26 +74,10 @@ pub mod rows {
         let c = arange(BLOCK).expand(0);
         for first in range(program_id(0) * ROWS, rows, num_programs(0) * ROWS) {
             let r = (first + arange(ROWS)).expand(1);
-            let mut m = full([ROWS, 1], f32::MIN);
-            let mut s = zeros::<f32>([ROWS, 1]);
-            for start in (0..cols).step_by(BLOCK) {
-                let inside = (r < rows) & (start + c < cols);
-                let v = load(x, r * cols + start + c).mask(inside).other(f32::NEG_INFINITY);
-                let higher = maximum(m, max(v, 1).expand(1));
-                let e = exp2((v - higher) * LOG2_E);
-                s = s * exp2((m - higher) * LOG2_E) + sum(e, 1).expand(1);
-                m = higher;
-                if cols <= BLOCK {
-                    store(y, r * cols + c, e * (1.0 / s)).mask(inside);
-                }
-            }
-            if cols > BLOCK {
-                for start in (0..cols).step_by(BLOCK) {
-                    let inside = (r < rows) & (start + c < cols);
-                    let v = load(x, r * cols + start + c).mask(inside);
-                    store(y, r * cols + start + c, exp2((v - m) * LOG2_E) * (1.0 / s)).mask(inside);
-                }
-            }
+            let inside = (r < rows) & (c < cols);
+            let v = load(x, r * cols + c).mask(inside).other(f32::NEG_INFINITY);
+            let e = exp2((v - maximum(max(v, 1).expand(1), f32::MIN)) * LOG2_E);
+            store(y, r * cols + c, e * (1.0 / sum(e, 1).expand(1))).mask(inside);
         }
     }
 

@@ -113,9 +113,6 @@ pub fn softmax_rows<'a>(
 }
 
 const WHAT: &str = "softmax_rows";
-/// Blocks of a row that a program of `softmax_rows_packed` goes through, at most.
-const MAX_BLOCKS: usize = 64;
-
 /// Whether rows start at multiples of 16 bytes.
 fn aligned(x: &SliceArg<f32>, cols: usize) -> bool {
     x.addr().is_multiple_of(16) && cols.is_multiple_of(4)
@@ -137,7 +134,7 @@ fn work(
     let bytes = rows.saturating_mul(cols).saturating_mul(2 * size_of::<f32>());
     let get = |name: &str| config.value_of(name).map_or(1, |v| v as usize);
     let several_rows = kernel.name == "softmax_rows_packed";
-    if several_rows && cols.div_ceil(MAX_BLOCKS) > get("BLOCK") {
+    if several_rows && cols > get("BLOCK") {
         return None;
     }
     // A row that is wider than a tile is read twice.
@@ -146,9 +143,8 @@ fn work(
         "softmax_rows_packed" => {
             let groups = rows.div_ceil(get("ROWS"));
             let programs = groups.min(num_sms * get("PER_SM"));
-            let passes = passes(get("BLOCK"));
-            let tiles = groups.div_ceil(programs.max(1)) * passes;
-            (programs, tiles, get("ROWS") * get("BLOCK"), passes.min(2), get("ROWS"))
+            let tiles = groups.div_ceil(programs.max(1));
+            (programs, tiles, get("ROWS") * get("BLOCK"), 1, get("ROWS"))
         }
         "softmax_rows_wide" => {
             let tile = get("ROWS") * get("LANES");
