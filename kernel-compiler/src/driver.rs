@@ -33,6 +33,8 @@ pub enum Stage {
     Ast,
     /// The typed IR of one instance, as it is inferred.
     Ir,
+    /// The IR with sums of f16 products in f32.
+    WideSums,
     /// The IR with index tiles of loops replaced by index arithmetic.
     Induction,
     /// The IR after copy propagation.
@@ -65,9 +67,10 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of the driver.
-    pub const ALL: [Stage; 16] = [
+    pub const ALL: [Stage; 17] = [
         Stage::Ast,
         Stage::Ir,
+        Stage::WideSums,
         Stage::Induction,
         Stage::CopyProp,
         Stage::Dce,
@@ -89,6 +92,7 @@ impl Stage {
         match self {
             Stage::Ast => "ast",
             Stage::Ir => "ir",
+            Stage::WideSums => "wide_sums",
             Stage::Induction => "induction",
             Stage::CopyProp => "copy_prop",
             Stage::Dce => "dce",
@@ -142,8 +146,9 @@ pub(crate) fn observed_instance(
         let message = format!("`{}` is `deterministic`, and here {}", k.name, e.why);
         return Err(d.error(e.code, e.span, message));
     }
-    wide_sums::run(&mut f);
     after(Stage::Ir, &mut f, observer);
+    wide_sums::run(&mut f);
+    after(Stage::WideSums, &mut f, observer);
     induction::run(&mut f);
     after(Stage::Induction, &mut f, observer);
     copy_prop::run(&mut f);
@@ -162,28 +167,26 @@ pub(crate) fn observed_instance(
 
 /// Whether the program of a function can be partitioned over a cluster.
 fn can_be_partitioned(f: &Func) -> std::result::Result<(), (Code, Missed)> {
-    let mut f = f.clone();
-    if dots(&f, &f.body).next().is_none() {
-        return cluster::checked(&mut f).map(drop);
+    if dots(f, &f.body).next().is_none() {
+        let variant = Variant { width: Width::Vectors, mma: MmaPath::MmaSync };
+        return transform(f, variant, &mut ()).map(drop);
     }
     let of_product = |m| (Code::ClusterProduct, m);
-    block_pointers::run(&mut f, Transposed::default(), &mut vec![]).map_err(of_product)?;
-    f.number();
-    cluster::checked(&mut f)?;
-    tf32x3::run(&mut f);
-    f.number();
-    let variant = Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(Transposed::default()) };
-    swap_ab::run(&mut f, |f| by_warpgroups(f, variant)).map_err(of_product)?;
-    f.number();
+    let as_written = Transposed::default();
+    let variant = Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(as_written) };
+    let f = with_block_pointers(f, as_written, &mut ()).map_err(of_product)?;
+    let transformed = transform(&f, variant, &mut ())?;
+    let swapped = transformed.swapped.map_err(of_product)?;
     let of_each = |m: Missed| of_product(Missed { why: format!("in each of them, {}", m.why).into(), ..m });
-    tma_pipeline::plan(&f, &[]).map(drop).map_err(of_each)
+    tma_pipeline::plan(swapped.as_ref().unwrap_or(&transformed.as_written), &[]).map(drop).map_err(of_each)
 }
 
 /// Numbers the statements, verifies the function in debug builds, and shows it.
 fn after(stage: Stage, f: &mut Func, observer: &mut dyn Observer) {
     f.number();
+    let verify = if stage == Stage::Ir { verify::verify_inferred } else { verify::verify };
     if cfg!(debug_assertions)
-        && let Err(e) = verify::verify(f)
+        && let Err(e) = verify(f)
     {
         panic!("after {}: {e}\n{}", stage.name(), print::print(f));
     }
@@ -223,36 +226,42 @@ fn with_block_pointers(
     Ok(f)
 }
 
-/// The function as a variant has it, before its products are changed. Variants that copy by TMA take one with block
-/// pointers.
-fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Func, Missed> {
-    let mut f = f.clone();
-    if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
-        if f.ctas > 1 {
-            if dots(&f, &f.body).next().is_some() {
-                return Err(Missed::new("partitioned over a cluster", "products are only where TMA copies for them"));
-            }
-            cluster::run(&mut f)?;
-            after(Stage::Cluster, &mut f, observer);
-        }
-        return Ok(f);
-    }
-    cluster::run(&mut f)?;
-    after(Stage::Cluster, &mut f, observer);
-    tf32x3::run(&mut f);
-    after(Stage::Tf32x3, &mut f, observer);
-    Ok(f)
+/// A function as a variant has it.
+struct Transformed {
+    /// With the operands of products as they are written.
+    as_written: Func,
+    /// With operands swapped, if any are.
+    swapped: std::result::Result<Option<Func>, Missed>,
 }
 
-/// The function with the operands of products swapped, if any are.
-fn with_swapped_operands(f: &Func, variant: Variant, observer: &mut dyn Observer) -> Option<Func> {
-    if variant.mma == MmaPath::MmaSync {
-        return None;
-    }
+/// The function as a variant has it, before dots are pipelined. Variants that copy by TMA take one with block pointers.
+/// An error has the rule of the language that a function does not keep.
+fn transform(
+    f: &Func,
+    variant: Variant,
+    observer: &mut dyn Observer,
+) -> std::result::Result<Transformed, (Code, Missed)> {
+    let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
     let mut f = f.clone();
-    let changed = swap_ab::run(&mut f, |f| by_warpgroups(f, variant));
-    after(Stage::SwapAb, &mut f, observer);
-    changed.inspect_err(|m| observer.missed(m.clone())).is_ok_and(|c| c == Changed::Yes).then_some(f)
+    if f.ctas > 1 && !tma && dots(&f, &f.body).next().is_some() {
+        let why = "products are only where TMA copies for them";
+        return Err((Code::ClusterProduct, Missed::new("partitioned over a cluster", why)));
+    }
+    if f.ctas > 1 || tma {
+        cluster::checked(&mut f)?;
+        after(Stage::Cluster, &mut f, observer);
+    }
+    if tma {
+        tf32x3::run(&mut f);
+        after(Stage::Tf32x3, &mut f, observer);
+    }
+    if variant.mma == MmaPath::MmaSync {
+        return Ok(Transformed { as_written: f, swapped: Ok(None) });
+    }
+    let mut swapped = f.clone();
+    let changed = swap_ab::run(&mut swapped, |f| by_warpgroups(f, variant));
+    after(Stage::SwapAb, &mut swapped, observer);
+    Ok(Transformed { as_written: f, swapped: changed.map(|c| (c == Changed::Yes).then_some(swapped)) })
 }
 
 /// The function with pipelined dots, if there are any.
@@ -347,8 +356,12 @@ fn lower_found(
     sites: bool,
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
-    let f = transform(f, variant, observer)?;
-    let Some(swapped) = with_swapped_operands(&f, variant, observer) else {
+    let Transformed { as_written: f, swapped } = transform(f, variant, observer).map_err(|(_, missed)| missed)?;
+    let swapped = swapped.unwrap_or_else(|missed| {
+        observer.missed(missed);
+        None
+    });
+    let Some(swapped) = swapped else {
         return planned(&f, variant, sites, observer);
     };
     match planned(&swapped, variant, sites, observer) {
