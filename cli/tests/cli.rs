@@ -220,10 +220,15 @@ fn show_has_what_is_compiled() {
     if !there("compiled kernels") {
         return fails(&["show", "gelu", "--stage", "ptx"], 1, "tile doctor");
     }
-    let entries = |args: &[&str]| ok(&[&["show", "gelu", "--stage", "ptx"], args].concat()).matches("// gelu__").count();
+    let entries =
+        |args: &[&str]| ok(&[&["show", "gelu", "--stage", "ptx"], args].concat()).matches("// gelu__").count();
     assert_eq!((entries(&[]), entries(&["--general"]), entries(&["--variant", "general"])), (2, 1, 1));
     assert!(ok(&["show", "gelu", "--stage", "ptx", "--general"]).contains("__general"));
-    fails(&["show", "gelu", "--stage", "ptx", "--variant", "tma"], 1, "gelu has no variant `tma` of this configuration");
+    fails(
+        &["show", "gelu", "--stage", "ptx", "--variant", "tma"],
+        1,
+        "gelu has no variant `tma` of this configuration",
+    );
     let of_package = tile(&["show", "--crate", OWN_KERNEL, "rms_norm", "--stage", "ptx"]);
     // It may not have been built.
     if of_package.status.success() {

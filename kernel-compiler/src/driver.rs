@@ -20,7 +20,8 @@ use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::{
-    Plan, epilogue, one_warp, one_warp::OneWarpLoops, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand,
+    Plan, alias, epilogue, one_warp, one_warp::OneWarpLoops, tma_pipeline, tma_store, vectors, wgmma_cp_async,
+    written_operand,
 };
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
@@ -265,18 +266,15 @@ fn transform(
 }
 
 /// The function with pipelined dots, if there are any.
-fn with_pipelined_dots(
-    f: &Func,
-    variant: Variant,
-    observer: &mut dyn Observer,
-) -> std::result::Result<Option<Func>, Missed> {
+fn with_pipelined_dots(f: &Func, variant: Variant, observer: &mut dyn Observer) -> Option<Func> {
     if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
-        return Ok(None);
+        return None;
     }
-    let mut f = f.clone();
-    let changed = pipeline_dots::run(&mut f)?;
+    let (mut f, mut missed) = (f.clone(), vec![]);
+    let changed = pipeline_dots::run(&mut f, &mut missed);
+    missed.into_iter().for_each(|m| observer.missed(m));
     after(Stage::PipelineDots, &mut f, observer);
-    Ok((changed == Changed::Yes).then_some(f))
+    (changed == Changed::Yes).then_some(f)
 }
 
 /// Decides everything that code generation carries out.
@@ -325,6 +323,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
         missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
     }
+    missed.extend(alias::missed(f));
     missed.into_iter().for_each(|m| observer.missed(m));
     let plan = Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp };
     observer.stage(Stage::Plan, &|| plan.to_string());
@@ -364,15 +363,54 @@ fn lower_found(
     let Some(swapped) = swapped else {
         return planned(&f, variant, sites, observer);
     };
-    match planned(&swapped, variant, sites, observer) {
+    match attempt(observer, |o| planned(&swapped, variant, sites, o)) {
         Ok(mut lowered) => {
             lowered.passes.push("swapped operands");
             Ok(lowered)
         }
         Err(missed) => {
             observer.stage(Stage::SwapAb, &|| print::print(&f));
-            planned(&f, variant, sites, observer).map_err(|_| missed)
+            let lowered = planned(&f, variant, sites, observer).map_err(|_| missed.clone())?;
+            observer.missed(abandoned("multiplied with its operands swapped", missed));
+            Ok(lowered)
         }
+    }
+}
+
+/// What an attempt misses counts if the attempt is taken.
+fn attempt(
+    observer: &mut dyn Observer,
+    make: impl FnOnce(&mut dyn Observer) -> std::result::Result<Lowered, Missed>,
+) -> std::result::Result<Lowered, Missed> {
+    let mut attempt = Attempt { observer, missed: vec![] };
+    let lowered = make(&mut attempt)?;
+    let Attempt { observer, missed } = attempt;
+    missed.into_iter().for_each(|m| observer.missed(m));
+    Ok(lowered)
+}
+
+/// An attempt that fails, as what it would have been.
+fn abandoned(what: &'static str, m: Missed) -> Missed {
+    Missed { what, why: format!("it would not be {}: {}", m.what, m.why).into(), span: m.span }
+}
+
+/// Keeps what an attempt misses until it is known whether the attempt is taken.
+struct Attempt<'o> {
+    observer: &'o mut dyn Observer,
+    missed: Vec<Missed>,
+}
+
+impl Observer for Attempt<'_> {
+    fn stage(&mut self, stage: Stage, text: &dyn Fn() -> String) {
+        self.observer.stage(stage, text);
+    }
+
+    fn planned(&mut self, f: &Func, plan: &Plan) {
+        self.observer.planned(f, plan);
+    }
+
+    fn missed(&mut self, m: Missed) {
+        self.missed.push(m);
     }
 }
 
@@ -383,14 +421,21 @@ fn planned(
     sites: bool,
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
-    if let Some(pipelined) = with_pipelined_dots(f, variant, observer)? {
-        if let Ok(mut lowered) = generate(&pipelined, variant, sites, observer) {
+    let Some(pipelined) = with_pipelined_dots(f, variant, observer) else {
+        return generate(f, variant, sites, observer);
+    };
+    match attempt(observer, |o| generate(&pipelined, variant, sites, o)) {
+        Ok(mut lowered) => {
             lowered.passes.push("pipelined dots");
-            return Ok(lowered);
+            Ok(lowered)
         }
-        observer.stage(Stage::PipelineDots, &|| print::print(f));
+        Err(missed) => {
+            observer.stage(Stage::PipelineDots, &|| print::print(f));
+            let lowered = generate(f, variant, sites, observer)?;
+            observer.missed(abandoned("pipelined", missed));
+            Ok(lowered)
+        }
     }
-    generate(f, variant, sites, observer)
 }
 
 fn generate(
@@ -463,18 +508,20 @@ pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let has_dots = dots(func, &func.body).next().is_some();
     let wgmma = matches!(config.arch, 0 | 90) && has_dots;
     let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
-    let mut all: Vec<Missed> = vec![];
+    let why = "the ends of a view's tiles are always checked, also of those that say `.unchecked()`";
+    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why).at(at)).collect();
     for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
         let mut seen = Remarks(vec![]);
         let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
-        let missed = seen.0.into_iter().chain(done.as_ref().err().cloned());
-        for m in missed {
-            if !all.iter().any(|a| a.same(&m)) {
-                all.push(m);
-            }
-        }
+        found.extend(seen.0.into_iter().chain(done.as_ref().err().cloned()));
         if done.is_ok() {
             break;
+        }
+    }
+    let mut all: Vec<Missed> = vec![];
+    for m in found {
+        if !all.iter().any(|a| a.same(&m)) {
+            all.push(m);
         }
     }
     all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
@@ -493,4 +540,28 @@ impl Observer for Remarks {
 fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
     let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
     [a, b].into_iter().flat_map(|v| loaded(f, v))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lowered, Missed, Remarks, abandoned, attempt};
+
+    /// Of an attempt that is abandoned only the reason counts.
+    #[test]
+    fn an_abandoned_attempt_leaves_its_reason() {
+        let said = || Missed::new("stored by TMA", "it is transposed");
+        let mut seen = Remarks(vec![]);
+        let failed = attempt(&mut seen, |o| {
+            o.missed(said());
+            Err(Missed::new("copied by TMA", "its buffers take too much"))
+        });
+        let why = abandoned("pipelined", failed.map(drop).expect_err("it fails"));
+        assert_eq!(why.to_string(), "not pipelined: it would not be copied by TMA: its buffers take too much");
+        assert!(seen.0.is_empty());
+        let taken = attempt(&mut seen, |o| {
+            o.missed(said());
+            Ok(Lowered::default())
+        });
+        assert!(taken.is_ok() && seen.0.iter().any(|m| m.same(&said())));
+    }
 }

@@ -113,7 +113,7 @@ impl<'a> FileTest<'a> {
             "block_pointers" => changed(f, |f| block_pointers::run(f, transposed, &mut vec![])),
             "cluster" => changed(f, cluster::run),
             "swap_ab" => changed(f, |f| swap_ab::run(f, |f| driver::by_warpgroups(f, self.variant))),
-            "pipeline_dots" => changed(f, pipeline_dots::run),
+            "pipeline_dots" => changed(f, |f| Ok(pipeline_dots::run(f, &mut vec![]))),
             "tf32x3" => changed(f, |f| Ok(tf32x3::run(f))),
             "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),
             "layout" => self.stage(&f, Stage::Layout).map(|text| notes(&text)),

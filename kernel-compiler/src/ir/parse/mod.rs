@@ -286,6 +286,7 @@ impl Parser {
             ctas,
             pdl,
             aliases,
+            checked_views: vec![],
             deterministic,
             guards,
         })

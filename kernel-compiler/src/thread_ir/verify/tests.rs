@@ -425,9 +425,7 @@ fn threads_stay_within_what_constants_name() {
     refuses(&regions(vec![store_at(stage() + of_thread(31))]), "reaches byte 127, and `read0` ends at 64");
     // The producer's threads come behind those that store.
     let of_warpgroup = |groups: u32| Name::Staging + (Name::Tid >> 7).group() * 64 + groups;
-    let roles = |at: Expr| {
-        vec![Node::If { cond: tid().not_less(CONSUMERS), then: vec![], other: vec![store_at(at)] }]
-    };
+    let roles = |at: Expr| vec![Node::If { cond: tid().not_less(CONSUMERS), then: vec![], other: vec![store_at(at)] }];
     accepts(&regions(roles(of_warpgroup(60))));
     refuses(&regions(roles(of_warpgroup(64))), "`STAGING` ends at 256");
 }
@@ -435,8 +433,7 @@ fn threads_stay_within_what_constants_name() {
 #[test]
 fn a_matrix_is_stored_fenced_awaited_and_multiplied() {
     let store = || store_at(Name::Matrix(0) + 0);
-    let multiply =
-        || Node::from(call!(Device::Wgmma; [DType::F16]; closure([Local::M, Local::K], Name::Matrix(0))));
+    let multiply = || Node::from(call!(Device::Wgmma; [DType::F16]; closure([Local::M, Local::K], Name::Matrix(0))));
     let once = || vec![barrier(), store(), fence(), barrier(), multiply()];
     accepts(&regions(once()));
     accepts(&regions(vec![Node::Loop { body: once() }]));
