@@ -18,9 +18,7 @@ pub struct Args {
     /// The folder of a package with kernels, in place of our own; ptx and sass are those of its last build
     #[arg(long = "crate", value_name = "FOLDER")]
     package: Option<PathBuf>,
-    /// Where the compiler stops: ast, ir, the IR after a pass (induction, copy_prop, dce, block_pointers, cluster,
-    /// pipeline_dots, tf32x3), axis_info, layout, plan, rust, cpu, ptx or sass
-    #[arg(long, default_value = "rust")]
+    #[arg(long, default_value = "rust", help = format!("Where the compiler stops: {}", stages()))]
     stage: Stage,
     /// The element type, as in f16; of a kernel with several type parameters of another package, as in f16,f32
     #[arg(long)]
@@ -29,7 +27,7 @@ pub struct Args {
     #[arg(long)]
     config: Option<String>,
     /// A variant by the end of its entry's name, as in tma, tma_nt, groups, aligned, words, general; by default the one
-    /// that asks most of its arguments (ptx and sass show all)
+    /// that asks most of its arguments, and for ptx and sass all
     #[arg(long, conflicts_with = "general")]
     variant: Option<String>,
     /// The variant that asks least of its arguments
@@ -59,15 +57,19 @@ impl std::str::FromStr for Stage {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Stage, String> {
-        let all = tilewright_compiler::Stage::ALL;
-        let names = || all.iter().map(|s| s.name()).chain(["ptx", "sass"]).collect::<Vec<_>>().join(", ");
-        match (name, all.iter().find(|s| s.name() == name)) {
+        match (name, tilewright_compiler::Stage::ALL.iter().find(|s| s.name() == name)) {
             ("ptx", _) => Ok(Stage::Ptx),
             ("sass", _) => Ok(Stage::Sass),
             (_, Some(&s)) => Ok(Stage::Compiler(s)),
-            _ => Err(format!("the stages are {}", names())),
+            _ => Err(format!("the stages are {}", stages())),
         }
     }
+}
+
+/// The names of all stages.
+fn stages() -> String {
+    let all = tilewright_compiler::Stage::ALL;
+    all.iter().map(|s| s.name()).chain(["ptx", "sass"]).collect::<Vec<_>>().join(", ")
 }
 
 pub fn main(args: Args) -> Result<bool> {
@@ -88,8 +90,8 @@ pub fn main(args: Args) -> Result<bool> {
         return Ok(true);
     }
     let text = match args.stage {
-        Stage::Ptx => ptx(&code, args.target.as_deref())?,
-        Stage::Sass => sass(&code, args.target.as_deref())?,
+        Stage::Ptx => ptx(&code, &args)?,
+        Stage::Sass => sass(&code, &args)?,
         Stage::Compiler(stage) => compiled(&code, variant(&code, &args)?, stage)?,
     };
     out::write(format_args!("{text}"));
@@ -189,9 +191,23 @@ fn bundle(code: &KernelCode) -> Result<Bundle<'_>> {
     }
 }
 
-/// The entries of the instance that were built for a target.
-fn built<'a>(bundle: &'a Bundle<'a>, code: &KernelCode, target: &str) -> Result<Vec<&'a Entry<'a>>> {
-    let named = code.entries.iter().filter_map(|(name, _)| bundle.entries().iter().find(|e| e.name == name));
+/// The names of the entries that are asked for: that of one variant, or all.
+fn asked<'a>(code: &'a KernelCode, args: &Args) -> Result<Vec<&'a str>> {
+    if args.variant.is_none() && !args.general {
+        return Ok(code.entries.iter().map(|(name, _)| name.as_str()).collect());
+    }
+    let asked = variant(code, args)?;
+    let found = code.entries.iter().find(|(_, v)| *v == asked).map(|(name, _)| vec![name.as_str()]);
+    let all = || code.entries.iter().map(|(_, v)| v.name()).collect::<Vec<_>>().join(", ");
+    found.with_context(|| {
+        format!("{} has no variant `{}` of this configuration: it has {}", code.name, asked.name(), all())
+    })
+}
+
+/// The entries that are asked for, as they were built for a target.
+fn built<'a>(bundle: &'a Bundle<'a>, code: &KernelCode, args: &Args, target: &str) -> Result<Vec<&'a Entry<'a>>> {
+    let asked = asked(code, args)?;
+    let named = asked.iter().filter_map(|name| bundle.entries().iter().find(|e| e.name == *name));
     let of_target: Vec<_> = named.filter(|e| e.targets().any(|t| t == target)).collect();
     ensure!(
         !of_target.is_empty(),
@@ -201,12 +217,12 @@ fn built<'a>(bundle: &'a Bundle<'a>, code: &KernelCode, target: &str) -> Result<
     Ok(of_target)
 }
 
-/// Every variant's PTX, each under a line that names it.
-fn ptx(code: &KernelCode, target: Option<&str>) -> Result<String> {
+/// The PTX of the variants that are asked for, each under a line that names it.
+fn ptx(code: &KernelCode, args: &Args) -> Result<String> {
     let bundle = bundle(code)?;
-    let target = newest(&bundle, target)?;
+    let target = newest(&bundle, args.target.as_deref())?;
     let mut text = String::new();
-    for entry in built(&bundle, code, &target)? {
+    for entry in built(&bundle, code, args, &target)? {
         let image = bundle.image_of(entry, &target)?.context("it was built")?;
         text += &format!(
             "// {} for {target}, {} threads, {} bytes of shared memory",
@@ -237,14 +253,14 @@ fn newest(bundle: &Bundle, target: Option<&str>) -> Result<String> {
 }
 
 /// By a disassembler of the CUDA toolkit, from the bundle's own cubin where there is one.
-fn sass(code: &KernelCode, target: Option<&str>) -> Result<String> {
+fn sass(code: &KernelCode, args: &Args) -> Result<String> {
     let bundle = bundle(code)?;
-    let target = newest(&bundle, target)?;
+    let target = newest(&bundle, args.target.as_deref())?;
     let folder = std::env::temp_dir().join(format!("tile-show-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let done = (|| {
         let mut text = String::new();
-        for entry in built(&bundle, code, &target)? {
+        for entry in built(&bundle, code, args, &target)? {
             let image = bundle.image_of(entry, &target)?.context("it was built")?;
             let cubin = folder.join("kernel.cubin");
             match &image.cubin {

@@ -169,9 +169,15 @@ fn explain_has_a_page_for_each_code() {
 
 #[test]
 fn show_has_every_stage() {
-    for stage in ["ast", "ir", "layout", "rust", "cpu"] {
-        assert!(ok(&["show", "gelu", "--stage", stage]).len() > 100, "{stage}");
+    let help = ok(&["show", "--help"]);
+    for stage in tilewright_compiler::Stage::ALL.map(|s| s.name()) {
+        // This variant comes by every stage.
+        assert!(ok(&["show", "matmul", "--dtype", "f16", "--variant", "tma", "--stage", stage]).len() > 100, "{stage}");
+        assert!(help.contains(stage), "{stage} is not in the help:\n{help}");
     }
+    assert!(help.contains("ptx") && help.contains("sass"), "{help}");
+    fails(&["show", "gelu", "--stage", "cluster"], 1, "has no stage `cluster`");
+    fails(&["show", "gelu", "--stage", "layout", "--variant", "tma"], 1, "the kernel has no variant `tma`");
 }
 
 #[test]
@@ -214,7 +220,15 @@ fn show_has_what_is_compiled() {
     if !there("compiled kernels") {
         return fails(&["show", "gelu", "--stage", "ptx"], 1, "tile doctor");
     }
-    assert!(ok(&["show", "gelu", "--stage", "ptx"]).contains(".entry"));
+    let entries =
+        |args: &[&str]| ok(&[&["show", "gelu", "--stage", "ptx"], args].concat()).matches("// gelu__").count();
+    assert_eq!((entries(&[]), entries(&["--general"]), entries(&["--variant", "general"])), (2, 1, 1));
+    assert!(ok(&["show", "gelu", "--stage", "ptx", "--general"]).contains("__general"));
+    fails(
+        &["show", "gelu", "--stage", "ptx", "--variant", "tma"],
+        1,
+        "gelu has no variant `tma` of this configuration",
+    );
     let of_package = tile(&["show", "--crate", OWN_KERNEL, "rms_norm", "--stage", "ptx"]);
     // It may not have been built.
     if of_package.status.success() {

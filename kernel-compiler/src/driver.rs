@@ -20,7 +20,8 @@ use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::{
-    Plan, epilogue, one_warp, one_warp::OneWarpLoops, tma_pipeline, tma_store, vectors, wgmma_cp_async, written_operand,
+    Plan, alias, epilogue, one_warp, one_warp::OneWarpLoops, tma_pipeline, tma_store, vectors, wgmma_cp_async,
+    written_operand,
 };
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
@@ -33,6 +34,8 @@ pub enum Stage {
     Ast,
     /// The typed IR of one instance, as it is inferred.
     Ir,
+    /// The IR with sums of f16 products in f32.
+    WideSums,
     /// The IR with index tiles of loops replaced by index arithmetic.
     Induction,
     /// The IR after copy propagation.
@@ -65,9 +68,10 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of the driver.
-    pub const ALL: [Stage; 16] = [
+    pub const ALL: [Stage; 17] = [
         Stage::Ast,
         Stage::Ir,
+        Stage::WideSums,
         Stage::Induction,
         Stage::CopyProp,
         Stage::Dce,
@@ -89,6 +93,7 @@ impl Stage {
         match self {
             Stage::Ast => "ast",
             Stage::Ir => "ir",
+            Stage::WideSums => "wide_sums",
             Stage::Induction => "induction",
             Stage::CopyProp => "copy_prop",
             Stage::Dce => "dce",
@@ -142,8 +147,9 @@ pub(crate) fn observed_instance(
         let message = format!("`{}` is `deterministic`, and here {}", k.name, e.why);
         return Err(d.error(e.code, e.span, message));
     }
-    wide_sums::run(&mut f);
     after(Stage::Ir, &mut f, observer);
+    wide_sums::run(&mut f);
+    after(Stage::WideSums, &mut f, observer);
     induction::run(&mut f);
     after(Stage::Induction, &mut f, observer);
     copy_prop::run(&mut f);
@@ -162,28 +168,26 @@ pub(crate) fn observed_instance(
 
 /// Whether the program of a function can be partitioned over a cluster.
 fn can_be_partitioned(f: &Func) -> std::result::Result<(), (Code, Missed)> {
-    let mut f = f.clone();
-    if dots(&f, &f.body).next().is_none() {
-        return cluster::checked(&mut f).map(drop);
+    if dots(f, &f.body).next().is_none() {
+        let variant = Variant { width: Width::Vectors, mma: MmaPath::MmaSync };
+        return transform(f, variant, &mut ()).map(drop);
     }
     let of_product = |m| (Code::ClusterProduct, m);
-    block_pointers::run(&mut f, Transposed::default(), &mut vec![]).map_err(of_product)?;
-    f.number();
-    cluster::checked(&mut f)?;
-    tf32x3::run(&mut f);
-    f.number();
-    let variant = Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(Transposed::default()) };
-    swap_ab::run(&mut f, |f| by_warpgroups(f, variant)).map_err(of_product)?;
-    f.number();
+    let as_written = Transposed::default();
+    let variant = Variant { width: Width::Vectors, mma: MmaPath::WgmmaTma(as_written) };
+    let f = with_block_pointers(f, as_written, &mut ()).map_err(of_product)?;
+    let transformed = transform(&f, variant, &mut ())?;
+    let swapped = transformed.swapped.map_err(of_product)?;
     let of_each = |m: Missed| of_product(Missed { why: format!("in each of them, {}", m.why).into(), ..m });
-    tma_pipeline::plan(&f, &[]).map(drop).map_err(of_each)
+    tma_pipeline::plan(swapped.as_ref().unwrap_or(&transformed.as_written), &[]).map(drop).map_err(of_each)
 }
 
 /// Numbers the statements, verifies the function in debug builds, and shows it.
 fn after(stage: Stage, f: &mut Func, observer: &mut dyn Observer) {
     f.number();
+    let verify = if stage == Stage::Ir { verify::verify_inferred } else { verify::verify };
     if cfg!(debug_assertions)
-        && let Err(e) = verify::verify(f)
+        && let Err(e) = verify(f)
     {
         panic!("after {}: {e}\n{}", stage.name(), print::print(f));
     }
@@ -223,54 +227,54 @@ fn with_block_pointers(
     Ok(f)
 }
 
-/// The function as a variant has it, before its products are changed. Variants that copy by TMA take one with block
-/// pointers.
-fn transform(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result::Result<Func, Missed> {
-    let mut f = f.clone();
-    if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
-        if f.ctas > 1 {
-            if dots(&f, &f.body).next().is_some() {
-                return Err(Missed::new(
-                    "partitioned over a cluster",
-                    "clusters support products only when TMA loads the operands",
-                ));
-            }
-            cluster::run(&mut f)?;
-            after(Stage::Cluster, &mut f, observer);
-        }
-        return Ok(f);
-    }
-    cluster::run(&mut f)?;
-    after(Stage::Cluster, &mut f, observer);
-    tf32x3::run(&mut f);
-    after(Stage::Tf32x3, &mut f, observer);
-    Ok(f)
+/// A function as a variant has it.
+struct Transformed {
+    /// With the operands of products as they are written.
+    as_written: Func,
+    /// With operands swapped, if any are.
+    swapped: std::result::Result<Option<Func>, Missed>,
 }
 
-/// The function with the operands of products swapped, if any are.
-fn with_swapped_operands(f: &Func, variant: Variant, observer: &mut dyn Observer) -> Option<Func> {
-    if variant.mma == MmaPath::MmaSync {
-        return None;
-    }
-    let mut f = f.clone();
-    let changed = swap_ab::run(&mut f, |f| by_warpgroups(f, variant));
-    after(Stage::SwapAb, &mut f, observer);
-    changed.inspect_err(|m| observer.missed(m.clone())).is_ok_and(|c| c == Changed::Yes).then_some(f)
-}
-
-/// The function with pipelined dots, if there are any.
-fn with_pipelined_dots(
+/// The function as a variant has it, before dots are pipelined. Variants that copy by TMA take one with block pointers.
+/// An error has the rule of the language that a function does not keep.
+fn transform(
     f: &Func,
     variant: Variant,
     observer: &mut dyn Observer,
-) -> std::result::Result<Option<Func>, Missed> {
-    if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
-        return Ok(None);
-    }
+) -> std::result::Result<Transformed, (Code, Missed)> {
+    let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
     let mut f = f.clone();
-    let changed = pipeline_dots::run(&mut f)?;
+    if f.ctas > 1 && !tma && dots(&f, &f.body).next().is_some() {
+        let why = "clusters support products only when TMA loads the operands";
+        return Err((Code::ClusterProduct, Missed::new("partitioned over a cluster", why)));
+    }
+    if f.ctas > 1 || tma {
+        cluster::checked(&mut f)?;
+        after(Stage::Cluster, &mut f, observer);
+    }
+    if tma {
+        tf32x3::run(&mut f);
+        after(Stage::Tf32x3, &mut f, observer);
+    }
+    if variant.mma == MmaPath::MmaSync {
+        return Ok(Transformed { as_written: f, swapped: Ok(None) });
+    }
+    let mut swapped = f.clone();
+    let changed = swap_ab::run(&mut swapped, |f| by_warpgroups(f, variant));
+    after(Stage::SwapAb, &mut swapped, observer);
+    Ok(Transformed { as_written: f, swapped: changed.map(|c| (c == Changed::Yes).then_some(swapped)) })
+}
+
+/// The function with pipelined dots, if there are any.
+fn with_pipelined_dots(f: &Func, variant: Variant, observer: &mut dyn Observer) -> Option<Func> {
+    if !matches!(variant.mma, MmaPath::WgmmaTma(_)) {
+        return None;
+    }
+    let (mut f, mut missed) = (f.clone(), vec![]);
+    let changed = pipeline_dots::run(&mut f, &mut missed);
+    missed.into_iter().for_each(|m| observer.missed(m));
     after(Stage::PipelineDots, &mut f, observer);
-    Ok((changed == Changed::Yes).then_some(f))
+    (changed == Changed::Yes).then_some(f)
 }
 
 /// Decides everything that code generation carries out.
@@ -319,6 +323,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
         missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
     }
+    missed.extend(alias::missed(f));
     missed.into_iter().for_each(|m| observer.missed(m));
     let plan = Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp };
     observer.stage(Stage::Plan, &|| plan.to_string());
@@ -350,19 +355,62 @@ fn lower_found(
     sites: bool,
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
-    let f = transform(f, variant, observer)?;
-    let Some(swapped) = with_swapped_operands(&f, variant, observer) else {
+    let Transformed { as_written: f, swapped } = transform(f, variant, observer).map_err(|(_, missed)| missed)?;
+    let swapped = swapped.unwrap_or_else(|missed| {
+        observer.missed(missed);
+        None
+    });
+    let Some(swapped) = swapped else {
         return planned(&f, variant, sites, observer);
     };
-    match planned(&swapped, variant, sites, observer) {
+    match attempt(observer, |o| planned(&swapped, variant, sites, o)) {
         Ok(mut lowered) => {
             lowered.passes.push("swapped operands");
             Ok(lowered)
         }
         Err(missed) => {
             observer.stage(Stage::SwapAb, &|| print::print(&f));
-            planned(&f, variant, sites, observer).map_err(|_| missed)
+            let lowered = planned(&f, variant, sites, observer).map_err(|_| missed.clone())?;
+            observer.missed(abandoned("multiplied with its operands swapped", missed));
+            Ok(lowered)
         }
+    }
+}
+
+/// What an attempt misses counts if the attempt is taken.
+fn attempt(
+    observer: &mut dyn Observer,
+    make: impl FnOnce(&mut dyn Observer) -> std::result::Result<Lowered, Missed>,
+) -> std::result::Result<Lowered, Missed> {
+    let mut attempt = Attempt { observer, missed: vec![] };
+    let lowered = make(&mut attempt)?;
+    let Attempt { observer, missed } = attempt;
+    missed.into_iter().for_each(|m| observer.missed(m));
+    Ok(lowered)
+}
+
+/// An attempt that fails, as what it would have been.
+fn abandoned(what: &'static str, m: Missed) -> Missed {
+    Missed { what, why: format!("it would not be {}: {}", m.what, m.why).into(), span: m.span }
+}
+
+/// Keeps what an attempt misses until it is known whether the attempt is taken.
+struct Attempt<'o> {
+    observer: &'o mut dyn Observer,
+    missed: Vec<Missed>,
+}
+
+impl Observer for Attempt<'_> {
+    fn stage(&mut self, stage: Stage, text: &dyn Fn() -> String) {
+        self.observer.stage(stage, text);
+    }
+
+    fn planned(&mut self, f: &Func, plan: &Plan) {
+        self.observer.planned(f, plan);
+    }
+
+    fn missed(&mut self, m: Missed) {
+        self.missed.push(m);
     }
 }
 
@@ -373,14 +421,21 @@ fn planned(
     sites: bool,
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
-    if let Some(pipelined) = with_pipelined_dots(f, variant, observer)? {
-        if let Ok(mut lowered) = generate(&pipelined, variant, sites, observer) {
+    let Some(pipelined) = with_pipelined_dots(f, variant, observer) else {
+        return generate(f, variant, sites, observer);
+    };
+    match attempt(observer, |o| generate(&pipelined, variant, sites, o)) {
+        Ok(mut lowered) => {
             lowered.passes.push("pipelined dots");
-            return Ok(lowered);
+            Ok(lowered)
         }
-        observer.stage(Stage::PipelineDots, &|| print::print(f));
+        Err(missed) => {
+            observer.stage(Stage::PipelineDots, &|| print::print(f));
+            let lowered = generate(f, variant, sites, observer)?;
+            observer.missed(abandoned("pipelined", missed));
+            Ok(lowered)
+        }
     }
-    generate(f, variant, sites, observer)
 }
 
 fn generate(
@@ -453,18 +508,20 @@ pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let has_dots = dots(func, &func.body).next().is_some();
     let wgmma = matches!(config.arch, 0 | 90) && has_dots;
     let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
-    let mut all: Vec<Missed> = vec![];
+    let why = "the ends of a view's tiles are always checked, also of those that say `.unchecked()`";
+    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why).at(at)).collect();
     for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
         let mut seen = Remarks(vec![]);
         let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
-        let missed = seen.0.into_iter().chain(done.as_ref().err().cloned());
-        for m in missed {
-            if !all.iter().any(|a| a.same(&m)) {
-                all.push(m);
-            }
-        }
+        found.extend(seen.0.into_iter().chain(done.as_ref().err().cloned()));
         if done.is_ok() {
             break;
+        }
+    }
+    let mut all: Vec<Missed> = vec![];
+    for m in found {
+        if !all.iter().any(|a| a.same(&m)) {
+            all.push(m);
         }
     }
     all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
@@ -483,4 +540,28 @@ impl Observer for Remarks {
 fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
     let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
     [a, b].into_iter().flat_map(|v| loaded(f, v))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lowered, Missed, Remarks, abandoned, attempt};
+
+    /// Of an attempt that is abandoned only the reason counts.
+    #[test]
+    fn an_abandoned_attempt_leaves_its_reason() {
+        let said = || Missed::new("stored by TMA", "it is transposed");
+        let mut seen = Remarks(vec![]);
+        let failed = attempt(&mut seen, |o| {
+            o.missed(said());
+            Err(Missed::new("copied by TMA", "its buffers take too much"))
+        });
+        let why = abandoned("pipelined", failed.map(drop).expect_err("it fails"));
+        assert_eq!(why.to_string(), "not pipelined: it would not be copied by TMA: its buffers take too much");
+        assert!(seen.0.is_empty());
+        let taken = attempt(&mut seen, |o| {
+            o.missed(said());
+            Ok(Lowered::default())
+        });
+        assert!(taken.is_ok() && seen.0.iter().any(|m| m.same(&said())));
+    }
 }

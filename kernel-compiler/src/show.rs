@@ -74,9 +74,7 @@ pub fn show<'a>(
     if stage == Stage::Cpu {
         return Ok(print::body(&cpu::body(&f)));
     }
-    match (lower(&f, variant, false, &mut capture), capture.text) {
-        (_, Some(text)) => Ok(text),
-        (Err(missed), None) => Err(format!("the kernel has no variant `{}`: {missed}", variant.name())),
-        (Ok(_), None) => Err(format!("the variant `{}` has no stage `{}`", variant.name(), stage.name())),
-    }
+    lower(&f, variant, false, &mut capture)
+        .map_err(|missed| format!("the kernel has no variant `{}`: {missed}", variant.name()))?;
+    capture.text.ok_or_else(|| format!("the variant `{}` has no stage `{}`", variant.name(), stage.name()))
 }

@@ -26,7 +26,9 @@ use tilewright_compiler::driver::{self, Observer, Stage, lower};
 use tilewright_compiler::ir::parse::parse;
 use tilewright_compiler::ir::{Func, print, verify};
 use tilewright_compiler::missed::{Changed, Missed};
-use tilewright_compiler::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3};
+use tilewright_compiler::passes::{
+    block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums,
+};
 use tilewright_compiler::plan::pdl::first_that_waits;
 use tilewright_compiler::variant::Transposed;
 use tilewright_compiler::{MmaPath, Variant, Width};
@@ -81,12 +83,21 @@ impl<'a> FileTest<'a> {
             Err(e) if self.command == "verifier" => return Ok(format!("{e}\n")),
             Err(e) => return Err(e.to_string()),
         };
+        match verify::verify(&f) {
+            Err(e) if self.command == "verifier" => return Ok(format!("{e}\n")),
+            Err(e) if self.command != "wide_sums" => return Err(e.to_string()),
+            _ => {}
+        }
         let transposed = match self.variant.mma {
             MmaPath::WgmmaTma(transposed) => transposed,
             _ => Transposed::default(),
         };
         match self.command {
             "verifier" => Ok("valid\n".into()),
+            "wide_sums" => passed(f, |f| {
+                wide_sums::run(f);
+                Ok(())
+            }),
             "induction" => passed(f, |f| {
                 induction::run(f);
                 Ok(())
@@ -102,7 +113,7 @@ impl<'a> FileTest<'a> {
             "block_pointers" => changed(f, |f| block_pointers::run(f, transposed, &mut vec![])),
             "cluster" => changed(f, cluster::run),
             "swap_ab" => changed(f, |f| swap_ab::run(f, |f| driver::by_warpgroups(f, self.variant))),
-            "pipeline_dots" => changed(f, pipeline_dots::run),
+            "pipeline_dots" => changed(f, |f| Ok(pipeline_dots::run(f, &mut vec![]))),
             "tf32x3" => changed(f, |f| Ok(tf32x3::run(f))),
             "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),
             "layout" => self.stage(&f, Stage::Layout).map(|text| notes(&text)),

@@ -22,6 +22,7 @@ mod pipeline_dots;
 mod predicates;
 mod ranges;
 mod remarks;
+mod show;
 mod snapshots;
 mod text_form;
 mod thread_ir;

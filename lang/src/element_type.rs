@@ -89,8 +89,9 @@ pub fn dtype<T: Element>() -> DType<T> {
 
 /// Operations that take an element type as their last argument.
 pub mod overloads {
-    use super::*;
-    use crate::value::{Shape, Tile};
+    use super::DType;
+    use crate::stub;
+    use crate::value::{Element, Shape, Tile, Value};
 
     /// The value with elements of another type: `to(x, y.dtype())`, or `x.to(y.dtype())`.
     ///

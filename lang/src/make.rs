@@ -84,7 +84,8 @@ pub fn full<V: Value>(shape: impl Shape, v: V) -> Tile<V::Elem> {
 
 /// Operations with another number of arguments.
 pub mod overloads {
-    use super::*;
+    use crate::stub;
+    use crate::value::Tile;
 
     /// The numbers from `a` up to `b`: `arange(a, b)` is `arange(a..b)`.
     ///

@@ -1,7 +1,6 @@
 //! Raw pointers, for `unsafe fn` kernels.
 
 use crate::memory::{View, ViewMut};
-use crate::options::Stored;
 use crate::stub;
 use crate::value::{Element, Tile, Value};
 use std::marker::PhantomData;
@@ -9,7 +8,10 @@ use std::ops::{Add, AddAssign};
 
 /// Operations with another number of arguments: through pointers.
 pub mod overloads {
-    use super::*;
+    use super::Pointer;
+    use crate::options::Stored;
+    use crate::stub;
+    use crate::value::Value;
 
     /// The elements that the pointers `p.add(i)` point to, in an `unsafe fn` kernel.
     ///

@@ -88,7 +88,9 @@ impl<T: Int, R: Ends<T>> Ends<T> for Rev<R> {}
 
 /// Operations with another number of arguments.
 pub mod overloads {
-    use super::*;
+    use super::Steps;
+    use crate::stub;
+    use crate::value::Int;
 
     /// The numbers from `a` up to `b`: `range(a, b)` is `a..b`.
     ///

@@ -49,7 +49,8 @@ pub type Samples = RefCell<Vec<Sample>>;
 
 /// Durations as microseconds.
 mod micros {
-    use super::*;
+    use core::time::Duration;
+    use serde::Deserialize;
 
     pub fn serialize<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64((time.as_secs_f64() * 1e9).round() / 1e3)

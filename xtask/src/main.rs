@@ -7,6 +7,7 @@ mod mutate;
 mod nvidia;
 mod packages;
 mod setup;
+mod stamp;
 mod test;
 
 use std::process::ExitCode;

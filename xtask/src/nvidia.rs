@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tilewright_build::cache::Cache;
 use tilewright_build::ptxas::{self, Ptxas};
 
-use crate::{command, setup};
+use crate::{command, stamp};
 
 const LIMIT: Duration = Duration::from_secs(300);
 const PYTHON: &str = "python3 and its pip (`apt-get install python3-pip`, or https://python.org)";
@@ -48,7 +48,7 @@ pub fn ptxas(cache: &Cache) -> Result<Ptxas> {
         bail!("TILE_PTXAS names none");
     }
     PTXAS.install(cache)?;
-    setup::installed(cache)?;
+    stamp::installed(cache)?;
     ptxas::find().context("the downloaded ptxas does not run")
 }
 

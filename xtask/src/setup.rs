@@ -1,12 +1,12 @@
 //! What is needed beside this workspace: the device toolchain, ptxas, and a disassembler for those who look.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tilewright_build::cache::Cache;
 use tilewright_build::toolchain::{self, Toolchain};
 
-use crate::{command, debian, nvidia};
+use crate::{command, debian, nvidia, stamp};
 
 /// Without a network rustup tries for minutes.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(90);
@@ -85,13 +85,6 @@ pub fn setup() -> Result<Ready> {
     Ok(Ready { device_toolchain: found.is_some(), ptxas: ptxas.is_ok(), missing })
 }
 
-/// Tells builds that they have to look again.
-pub fn installed(cache: &Cache) -> Result<()> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs();
-    cache.stamp_toolchain(&format!("{now}\n"))?;
-    Ok(())
-}
-
 fn install(cache: &Cache) -> Option<Toolchain> {
     type Way = (&'static str, fn(&Cache) -> Result<()>);
     let ways: [Way; 2] = [
@@ -107,7 +100,7 @@ fn install(cache: &Cache) -> Option<Toolchain> {
         // The proof is that it is found afterwards.
         match way(cache).and_then(|()| Ok(toolchain::find()?)) {
             Ok(t) => {
-                let _ = installed(cache);
+                let _ = stamp::installed(cache);
                 return Some(t);
             }
             Err(e) => println!("  {e:#}"),

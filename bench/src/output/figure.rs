@@ -1,7 +1,7 @@
 //! Figures as SVG: lines with error bars over a linear or logarithmic axis, a legend beside them, and a text for each
 //! point, which browsers show when the pointer is over it.
 
-use super::escape;
+use super::escape::escape;
 use crate::axis::Scale;
 use crate::error::{Error, Result};
 use plotters::prelude::*;

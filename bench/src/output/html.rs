@@ -1,6 +1,7 @@
 //! The page of a run: figures, tables and the method in one file.
 
-use super::{escape, roofline, svg, table};
+use super::escape::escape;
+use super::{roofline, svg, table};
 use crate::error::Result;
 use crate::format;
 use crate::report::{LineFacts, Report, SweepReport};

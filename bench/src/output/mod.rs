@@ -1,6 +1,7 @@
 //! What a report is printed as and saved as.
 
 mod csv;
+mod escape;
 mod figure;
 mod html;
 mod roofline;
@@ -58,24 +59,3 @@ impl Report {
         contents.iter().map(|(name, text)| folder.write(name, text)).collect()
     }
 }
-
-/// Text inside an element or an attribute of SVG and HTML.
-fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            // XML has no control characters, whatever the name of a device or an error is.
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests;

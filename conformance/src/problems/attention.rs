@@ -1,11 +1,15 @@
 //! attention.
 
+use super::Boxed;
 use super::matmul::{judge, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of};
-use super::*;
+use crate::pattern::Output;
+use crate::problem::{Prepared, Setup, Work};
+use crate::{data, reference, verdict};
 use tilewright_core::cpu::parallel_map;
 use tilewright_core::{DType, bf16, f16};
 use tilewright_ops::{self as ops, Attend};
+use tilewright_runtime::{Result, Runtime};
 
 struct Attention<T> {
     /// Q, K and V.

@@ -1,7 +1,12 @@
 //! convolution_1d.
 
-use super::*;
+use super::{Boxed, widen};
+use crate::guarded::Guarded;
+use crate::pattern::Output;
+use crate::problem::{Prepared, Setup, Work};
+use crate::{data, reference, verdict};
 use tilewright_ops as ops;
+use tilewright_runtime::Runtime;
 
 struct Convolution {
     host: (Vec<f32>, Vec<f32>),

@@ -1,8 +1,13 @@
 //! vector_add, relu, leaky_relu, gelu, matrix_copy, rainbow_table.
 
-use super::*;
+use super::Boxed;
+use crate::guarded::Guarded;
+use crate::pattern::{Output, Pattern};
+use crate::problem::{Prepared, Setup, Work};
+use crate::{data, reference, verdict};
 use tilewright_core::{DType, bf16, f16};
 use tilewright_ops::{self as ops, Float};
+use tilewright_runtime::{Result, Runtime};
 
 /// The slope of the public challenge.
 pub const SLOPE: f32 = 0.01;

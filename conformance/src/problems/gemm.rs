@@ -1,10 +1,15 @@
 //! gemm, batched_matmul, matmul_int8, dot_product, align_operand.
 
+use super::Boxed;
 use super::matmul::{accumulation, int_products, judge, of_f32, sampled};
 use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
-use super::*;
+use crate::guarded::Guarded;
+use crate::pattern::Output;
+use crate::problem::{Prepared, Setup, Work};
+use crate::{data, reference, verdict};
 use tilewright_core::{DType, bf16, f16};
 use tilewright_ops::{self as ops, BatchMultiply, Matmul, Quantization};
+use tilewright_runtime::{Result, Runtime};
 
 struct Gemm {
     host: [Vec<f32>; 3],

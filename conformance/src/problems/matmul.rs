@@ -1,12 +1,15 @@
 //! matmul in all its forms: dtypes, transposition, precision, activation.
 
+use super::Boxed;
 use super::elementwise::SLOPE;
 use super::matrix::{Entry, Matrix, floats_of, operands};
-use super::*;
+use crate::pattern::Output;
+use crate::problem::{Prepared, Setup, Work};
 use crate::verdict::Verdict;
+use crate::{data, reference, verdict};
 use tilewright_core::{ConfigDesc, DType, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_ops::{Epilogue, ExecOptions, Executor, Matmul, Multiply, Precision, Transpose};
-use tilewright_runtime::BackendKind;
+use tilewright_runtime::{BackendKind, Result, Runtime};
 
 struct Product<T: Multiply> {
     /// Both as they are multiplied.

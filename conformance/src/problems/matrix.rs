@@ -1,9 +1,11 @@
 //! Matrices of every element type, with guards around them and between their rows.
 
-use super::*;
-use crate::problem::Gaps;
+use crate::data;
+use crate::guarded::Guarded;
+use crate::pattern::Pattern;
+use crate::problem::{Gaps, Setup};
 use tilewright_core::{DType, ViewArg, ViewMutArg, Width, bf16, f8e4m3, f8e5m2, f16};
-use tilewright_runtime::Error;
+use tilewright_runtime::{Error, Result, Runtime};
 
 /// An element of a matrix.
 pub(super) trait Entry: Pattern + PartialEq {

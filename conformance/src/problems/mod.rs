@@ -10,12 +10,8 @@ pub(super) mod reduce;
 pub(super) mod reorder;
 pub(super) mod softmax;
 
-use super::pattern::{Output, Pattern};
-use super::problem::{Prepared, Problem, Setup, Work};
-use super::{data, reference, verdict};
-use crate::guarded::Guarded;
+use crate::problem::Problem;
 use tilewright_runtime::Result;
-use tilewright_runtime::Runtime;
 
 type Boxed = Result<Box<dyn Problem>>;
 

@@ -1,7 +1,12 @@
 //! reduction, count_array_element, count_2d_array_element.
 
-use super::*;
+use super::{Boxed, widen};
+use crate::guarded::Guarded;
+use crate::pattern::Output;
+use crate::problem::{Prepared, Setup, Work};
+use crate::{data, reference, verdict};
 use tilewright_ops as ops;
+use tilewright_runtime::Runtime;
 
 struct Sum {
     host: Vec<f32>,

@@ -1,7 +1,12 @@
 //! reverse_array, color_inversion, matrix_transpose.
 
-use super::*;
+use super::Boxed;
+use crate::guarded::Guarded;
+use crate::pattern::Output;
+use crate::problem::{Prepared, Setup, Work};
+use crate::{data, reference, verdict};
 use tilewright_ops as ops;
+use tilewright_runtime::Runtime;
 
 struct InPlace<T> {
     wanted: Vec<T>,

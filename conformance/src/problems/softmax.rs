@@ -1,8 +1,13 @@
 //! softmax_1d, softmax_rows.
 
-use super::*;
+use super::{Boxed, widen};
+use crate::guarded::Guarded;
+use crate::pattern::Output;
+use crate::problem::{Prepared, Setup, Work};
+use crate::{data, reference, verdict};
 use tilewright_core::cpu::parallel_map;
 use tilewright_ops as ops;
+use tilewright_runtime::{Result, Runtime};
 
 struct Softmax {
     host: Vec<f32>,

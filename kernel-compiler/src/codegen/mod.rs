@@ -90,8 +90,8 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
             .enumerate()
             .map(|(i, l)| Stmt::define(Name::ThreadPart(i), Ty::U32, thread_part(&l.thread_bases())))
             .collect();
-        let (body, scratch_bytes) =
-            barriers::schedule(body, SharedArray::places(&f.shared).1, f.ctas > 1 && pipeline.is_none());
+        let array_bytes = SharedArray::places(&f.shared).1;
+        let (body, scratch_bytes) = barriers::schedule(body, array_bytes, f.ctas > 1 && pipeline.is_none());
         let (buffers, shared_bytes) = cp_async.places(f, scratch_bytes);
         let buffers = buffers.into_iter().map(|r| buffer_consts(r.buffer, r.start, r.bytes, r.stages)).collect();
         Lowered {
@@ -100,6 +100,8 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
             body,
             shared_bytes,
             scratch_bytes,
+            array_bytes,
+            matrices: vec![],
             threads: f.warps * 32,
             guards: if planted!("launch-guards-not-told") { vec![] } else { a.guards.clone() },
             maps: cx.maps,
@@ -144,6 +146,7 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
         consts: [consts, out.consts].concat(),
         body,
         shared_bytes,
+        matrices: p.written.iter().map(|w| w.tile.bytes()).collect(),
         threads,
         guards: tma_pipeline::guards(f, &out.maps, out.guards),
         ..out

@@ -52,6 +52,8 @@ pub struct Func {
     pub aliases: Vec<[usize; 2]>,
     /// Equal arguments give equal bits, however they are aligned where there is no product.
     pub deterministic: bool,
+    /// The accesses to tiles of views that say `.unchecked()`, which has no effect on them.
+    pub checked_views: Vec<Span>,
     /// Conditions on argument words under which the function means the same as the kernel, as
     /// [`block_pointers`](crate::passes::block_pointers) finds them. The launcher checks them.
     pub guards: Vec<Guard>,

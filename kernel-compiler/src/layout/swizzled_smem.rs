@@ -1,5 +1,7 @@
 //! A matrix in shared memory as TMA writes it and `wgmma` reads it.
 
+use std::fmt;
+
 /// The most bytes of a swizzled row.
 pub const ROW_BYTES: usize = 128;
 
@@ -53,5 +55,12 @@ impl SwizzledSmemTile {
             .chain(rows)
             .map(|b| b ^ ((b >> if planted!("swizzle-by-wrong-rows") { 8 } else { 7 }) & (row / 16 - 1)) << 4)
             .collect()
+    }
+}
+
+impl fmt::Display for SwizzledSmemTile {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let boxes = if self.count == 1 { "box" } else { "boxes" };
+        write!(f, "{} {boxes} of {} rows of {} bytes", self.count, self.rows, self.row_bytes)
     }
 }

@@ -9,4 +9,4 @@ pub mod induction;
 pub mod pipeline_dots;
 pub mod swap_ab;
 pub mod tf32x3;
-pub(crate) mod wide_sums;
+pub mod wide_sums;

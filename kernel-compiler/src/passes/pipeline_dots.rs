@@ -19,21 +19,22 @@ use std::collections::{HashMap, HashSet};
 /// With more, registers spill.
 const MAX_REGISTERS: usize = 176;
 
-/// Pipelines such loops.
-pub fn run(f: &mut Func) -> Result<Changed, Missed> {
-    let mut cx = PipelineDots { f: f.clone(), pipelined: false };
+/// Pipelines such loops. A loop in which a product takes another one's result, and which stays as it is, is missed.
+pub fn run(f: &mut Func, missed: &mut Vec<Missed>) -> Changed {
+    let mut cx = PipelineDots { f: f.clone(), pipelined: false, missed };
     let body = std::mem::take(&mut cx.f.body);
     cx.f.body = cx.block(body);
     if !cx.pipelined {
-        return Ok(Changed::No);
+        return Changed::No;
     }
     *f = cx.f;
-    Ok(Changed::Yes)
+    Changed::Yes
 }
 
-struct PipelineDots {
+struct PipelineDots<'m> {
     f: Func,
     pipelined: bool,
+    missed: &'m mut Vec<Missed>,
 }
 
 /// A loop that can be pipelined.
@@ -49,15 +50,20 @@ struct Plan {
     right: Vec<Value>,
 }
 
-impl PipelineDots {
+impl PipelineDots<'_> {
     fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut out = vec![];
         for mut s in stmts {
             if let StmtKind::For { iv, lo, hi, step, body, options } = &mut s.kind
-                && let Some(plan) = Body::new(&self.f, body).and_then(|b| b.plan())
+                && let Some((first, second)) = chained(&self.f, body)
             {
-                self.pipelined((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
-                continue;
+                match Body::new(&self.f, body).and_then(|b| b.plan(first, second)) {
+                    Ok(plan) => {
+                        self.pipelined((*iv, *lo, *hi, *step), std::mem::take(body), *options, &plan, &mut out);
+                        continue;
+                    }
+                    Err(why) => self.missed.push(Missed::new("pipelined", why).at(self.f.span(second))),
+                }
             }
             for block in s.blocks_mut() {
                 *block = self.block(std::mem::take(block));
@@ -175,6 +181,34 @@ impl PipelineDots {
     }
 }
 
+/// The first product of a body that another one takes the result of, by an operand, and that one.
+fn chained(f: &Func, stmts: &[Stmt]) -> Option<(Value, Value)> {
+    let inside: HashSet<Value> = stmts.iter().filter_map(defined).collect();
+    let products: Vec<Value> = dots(f, stmts).filter(|d| inside.contains(d)).collect();
+    let of = |second: Value| {
+        let Op::Dot { a, b, .. } = *f.op(second) else { unreachable!("a dot") };
+        let made_of: HashSet<Value> = [a, b].into_iter().flat_map(|v| made_of(f, &inside, v)).collect();
+        products.iter().find(|first| made_of.contains(first)).map(|&first| (first, second))
+    };
+    products.iter().find_map(|&second| of(second))
+}
+
+/// The value that a statement of a block defines.
+fn defined(s: &Stmt) -> Option<Value> {
+    if let StmtKind::Let(v) = s.kind { Some(v) } else { None }
+}
+
+/// A value and the values of a block that it is computed from.
+fn made_of(f: &Func, inside: &HashSet<Value>, v: Value) -> HashSet<Value> {
+    let (mut todo, mut seen) = (vec![v], HashSet::new());
+    while let Some(v) = todo.pop() {
+        if inside.contains(&v) && seen.insert(v) {
+            todo.extend(f.op(v).operands());
+        }
+    }
+    seen
+}
+
 /// The body of a loop that has no side effects and no branches.
 struct Body<'a> {
     f: &'a Func,
@@ -185,8 +219,8 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// None where a statement has a side effect or is conditional.
-    fn new(f: &'a Func, stmts: &'a [Stmt]) -> Option<Body<'a>> {
+    /// An error where a statement has a side effect or is conditional.
+    fn new(f: &'a Func, stmts: &'a [Stmt]) -> Result<Body<'a>, String> {
         let simple = |s: &Stmt| match &s.kind {
             StmtKind::Let(v) => {
                 let op = f.op(*v);
@@ -197,38 +231,50 @@ impl<'a> Body<'a> {
         };
         let values: Vec<Value> = values(stmts).collect();
         let inside = values.iter().copied().collect();
-        stmts.iter().all(simple).then_some(Body { f, stmts, values, inside })
+        if !stmts.iter().all(simple) {
+            return Err(
+                "its loop has a branch, an inner loop or a statement with an effect: move that out of it".into()
+            );
+        }
+        Ok(Body { f, stmts, values, inside })
     }
 
-    fn plan(&self) -> Option<Plan> {
+    /// How a loop is pipelined whose second product takes the result of the first one, or why it is not.
+    fn plan(&self, first: Value, second: Value) -> Result<Plan, String> {
         let f = self.f;
-        let [first, second] = dots(f, self.stmts).collect::<Vec<_>>()[..] else { return None };
+        let products = dots(f, self.stmts).count();
+        if products != 2 {
+            return Err(format!("its loop has {products} products, not two"));
+        }
         let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
-        // The second product takes the result of the first one by its left operand.
-        if !self.inside.contains(&a) || !self.made_of(a).contains(&first) || !self.fits([first, a, second]) {
-            return None;
+        if !self.made_of(a).contains(&first) {
+            return Err("its right operand is computed from the product before it, not its left one".into());
         }
-        let sums = self.sums(first, second, acc)?;
-        let (right, alone) = self.right(second, b)?;
-        Some(Plan { first, second, left: a, sums: (sums, acc), alone, right })
+        let registers = self.registers([first, a, second]);
+        if registers > MAX_REGISTERS {
+            return Err(format!(
+                "both products and the tile between them would take {registers} registers of a thread, of \
+                 {MAX_REGISTERS} at most: take smaller tiles or more warps"
+            ));
+        }
+        let sums = self.sums(first, second, acc).ok_or(
+            "its sums have another use in the loop than to be scaled after the first product: each product has sums of \
+             its own",
+        )?;
+        let (right, alone) =
+            self.right(second, b).ok_or("its right operand is no tile that is loaded in the loop for it alone")?;
+        Ok(Plan { first, second, left: a, sums: (sums, acc), alone, right })
     }
 
-    /// A value and the values of the body that it is computed from.
     fn made_of(&self, v: Value) -> HashSet<Value> {
-        let (mut todo, mut seen) = (vec![v], HashSet::new());
-        while let Some(v) = todo.pop() {
-            if self.inside.contains(&v) && seen.insert(v) {
-                todo.extend(self.f.op(v).operands());
-            }
-        }
-        seen
+        made_of(self.f, &self.inside, v)
     }
 
-    /// Whether these tiles fit in the registers at the same time.
-    fn fits(&self, tiles: [Value; 3]) -> bool {
+    /// The registers of a thread that hold these tiles at the same time.
+    fn registers(&self, tiles: [Value; 3]) -> usize {
         let threads = self.f.warps as usize * 32;
-        let registers = |v: Value| self.f.shape(v).iter().product::<usize>() * self.f.ty(v).dtype.size() / 4 / threads;
-        tiles.into_iter().map(registers).sum::<usize>() <= MAX_REGISTERS
+        let of = |v: Value| self.f.shape(v).iter().product::<usize>() * self.f.ty(v).dtype.size() / 4 / threads;
+        tiles.into_iter().map(of).sum()
     }
 
     /// The variable that the second product adds to, if nothing else uses it: its only read is `acc`, behind the first

@@ -8,6 +8,7 @@ use crate::ir::{Func, Op, Stmt, StmtKind, Type, Value, Var};
 use proc_macro2::Span;
 use std::collections::{HashMap, HashSet};
 
+/// Makes the sums of products f32 that are f16.
 pub fn run(f: &mut Func) {
     let variables = carried(f);
     for var in &variables {

@@ -407,6 +407,19 @@ pub struct BufferPlace {
     pub stages: usize,
 }
 
+impl fmt::Display for CopiedTile {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "buffer {} at {}: ", self.buffer, self.offset)?;
+        match self.vec {
+            Some(1) => write!(f, "copies of 1 element")?,
+            Some(n) => write!(f, "copies of {n} elements")?,
+            None => write!(f, "through registers")?,
+        }
+        write!(f, ", contiguous along dimension {}", self.fast)?;
+        self.smem_tile.iter().try_for_each(|tile| write!(f, ", {tile}"))
+    }
+}
+
 impl fmt::Display for CpAsyncPipeline {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for (s, b) in sorted(&self.buffers) {
@@ -419,11 +432,7 @@ impl fmt::Display for CpAsyncPipeline {
             )?;
         }
         for (v, t) in sorted(&self.tiles) {
-            writeln!(
-                f,
-                "{v:?} in buffer {} at {}: vectors of {:?}, contiguous along {}, {:?}",
-                t.buffer, t.offset, t.vec, t.fast, t.smem_tile
-            )?;
+            writeln!(f, "{v:?} in {t}")?;
         }
         for (d, p) in sorted(&self.products) {
             writeln!(f, "wgmma {d:?}: A {:?}, B {:?}, {:?}", p.a, p.b, p.tiling)?;

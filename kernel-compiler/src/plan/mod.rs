@@ -1,6 +1,7 @@
 //! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
 //! them out.
 
+pub(crate) mod alias;
 pub(crate) mod copy_order;
 pub(crate) mod cp_async_pipeline;
 pub(crate) mod deferred_wait;

@@ -152,11 +152,15 @@ pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOper
     WrittenOperand { operand, tile, k_major }
 }
 
-/// The cost of writing a computed right operand to shared memory, in elements. MN-major elements of 4 bytes and of 1
-/// byte are written one by one, others four at a time.
+/// The cost of writing a computed right operand to shared memory, in elements.
 pub fn writing_cost(f: &Func, operand: Value) -> usize {
-    let by_vectors = f.ty(operand).dtype.size() == 2 || is_transposed(f, operand, &mut HashSet::new()) == Some(true);
-    f.shape(operand).iter().product::<usize>() * if by_vectors { 1 } else { 4 }
+    f.shape(operand).iter().product::<usize>() * if is_written_by_vectors(f, operand) { 1 } else { 4 }
+}
+
+/// Whether threads write several elements of a computed right operand at a time: MN-major elements of 4 bytes and of 1
+/// byte are written one by one.
+pub fn is_written_by_vectors(f: &Func, operand: Value) -> bool {
+    f.ty(operand).dtype.size() == 2 || is_transposed(f, operand, &mut HashSet::new()) == Some(true)
 }
 
 /// Whether the tiles that a tile is computed from are copied as transposed matrices; none where none of them is copied.

@@ -230,11 +230,12 @@ impl fmt::Display for Pipeline {
         for (i, g) in self.operand_groups.iter().enumerate() {
             writeln!(f, "operand group {i} in circular buffer {}:", g.circular_buffer)?;
             for b in &g.buffers {
-                writeln!(
-                    f,
-                    "  {:?} by map{} at {}: {:?}, multicast {:?}",
-                    b.load, b.map, b.offset, b.tile, b.multicast
-                )?;
+                let multicast = match b.multicast {
+                    Some(Multicast::Boxes) => ", multicast of its boxes",
+                    Some(Multicast::Rows) => ", multicast of its rows",
+                    None => "",
+                };
+                writeln!(f, "  {:?} by map{} at {}: {}{multicast}", b.load, b.map, b.offset, b.tile)?;
             }
             if !g.order.is_sorted() {
                 writeln!(f, "  copied in the order {:?}", g.order)?;
@@ -251,7 +252,7 @@ impl fmt::Display for Pipeline {
         }
         for (i, w) in self.written.iter().enumerate() {
             let major = if w.k_major { "K" } else { "MN" };
-            writeln!(f, "matrix {i}: {:?} as {:?}, {major}-major", w.operand, w.tile)?;
+            writeln!(f, "matrix {i}: {:?} as {}, {major}-major", w.operand, w.tile)?;
         }
         for (s, matrices) in sorted(&self.writes) {
             writeln!(f, "before {s:?}: matrices {matrices:?} are written")?;

@@ -2,6 +2,7 @@
 //! products, before the first of them. The operands of a chain of products are written together, before its first
 //! product, so that no barrier is within the chain.
 
+use super::operands;
 use super::product::Operand;
 use super::warp_specialized::Pipeline;
 use crate::ir::walk::{behind, dots};
@@ -49,6 +50,31 @@ fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
 
 /// The computed operands that are written to shared memory instead of being multiplied from registers.
 pub fn missed(f: &Func, p: &Pipeline) -> Vec<Missed> {
-    let why = "it is a computed right operand: threads write it to shared memory, between two barriers";
-    p.written.iter().map(|w| Missed::new("multiplied from registers", why).at(f.span(w.operand))).collect()
+    let of = |operand: Value| {
+        let size = f.ty(operand).dtype.size();
+        let mut why =
+            "it is a computed right operand: threads write it to shared memory, between two barriers".to_string();
+        if !operands::is_written_by_vectors(f, operand) {
+            why += &format!(
+                ". They write one element of {size} bytes at a time, since it is MN-major: an array with the depth \
+                 contiguous is written by vectors"
+            );
+        }
+        if f.shape(operand).len() == 3 && is_one_matrix(f, operand) {
+            why += ". It is one matrix for the whole batch, and is written once for each product: one product of all rows \
+                    (`reshape`) writes it once";
+        }
+        Missed::new("multiplied from registers", why).at(f.span(operand))
+    };
+    p.written.iter().map(|w| of(w.operand)).collect()
+}
+
+/// Whether all matrices of a batch are the same.
+fn is_one_matrix(f: &Func, v: Value) -> bool {
+    match f.op(v) {
+        Op::Broadcast(x) => f.shape(*x)[0] == 1 && f.shape(v)[0] > 1 || is_one_matrix(f, *x),
+        Op::Permute(x, perm) => perm[0] == 0 && is_one_matrix(f, *x),
+        Op::Splat(_) => f.shape(v)[0] > 1,
+        op => op.is_elementwise() && op.operands().into_iter().all(|x| is_one_matrix(f, x)),
+    }
 }

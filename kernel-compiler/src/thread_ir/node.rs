@@ -192,12 +192,16 @@ pub struct Lowered {
     pub shared_bytes: usize,
     /// The first of these bytes: shared arrays, then scratch buffers.
     pub(crate) scratch_bytes: usize,
+    /// The bytes of the shared arrays among them.
+    pub(crate) array_bytes: usize,
     /// Threads of a thread block, those of a producer among them.
     pub threads: u32,
     /// Conditions on argument words that the launcher checks before it takes the variant.
     pub(crate) guards: Vec<Guard>,
     /// Tensor maps, which the code calls `map0`, `map1` and so on.
     pub(crate) maps: Vec<TensorMap>,
+    /// Bytes of the matrices in shared memory that hold computed operands, by number.
+    pub(crate) matrices: Vec<usize>,
     /// Bytes of shared memory that stores by tensor maps go through.
     pub(crate) staging: usize,
     /// Whether any access is wider than one element: else the variants do not differ.

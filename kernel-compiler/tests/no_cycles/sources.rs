@@ -216,6 +216,12 @@ impl Sources {
         module.globs.iter().find_map(behind)
     }
 
+    /// The files with a module that takes all names of the module around it.
+    pub fn with_all_of_parent(&self) -> BTreeSet<PathBuf> {
+        let takes_all = |m: &&Module| m.globs.iter().any(|g| g.iter().all(|name| name == "super"));
+        self.modules.values().filter(takes_all).map(|m| m.file.clone()).collect()
+    }
+
     /// For each file, the files whose names it uses, with one of these names.
     pub fn edges(&self) -> BTreeMap<PathBuf, BTreeMap<PathBuf, String>> {
         let mut out: BTreeMap<PathBuf, BTreeMap<PathBuf, String>> = BTreeMap::new();

@@ -42,7 +42,8 @@ instructions! {
 }
 
 pub mod f16 {
-    use super::*;
+    use core::arch::asm;
+
     instructions! {
         add(a, b: u16) -> u16 = reg16 reg16 "add.rn.f16 {r}, {a}, {b};";
         sub(a, b: u16) -> u16 = reg16 reg16 "sub.rn.f16 {r}, {a}, {b};";
@@ -52,7 +53,8 @@ pub mod f16 {
 }
 
 pub mod f32 {
-    use super::*;
+    use core::arch::asm;
+
     instructions! {
         fma(a, b, c: f32) -> f32 = reg32 reg32 "fma.rn.f32 {r}, {a}, {b}, {c};";
         /// The sum clamped to 0..=1; NaN gives 0.
@@ -72,7 +74,8 @@ pub mod f32 {
 }
 
 pub mod f64 {
-    use super::*;
+    use core::arch::asm;
+
     instructions! {
         fma(a, b, c: f64) -> f64 = reg64 reg64 "fma.rn.f64 {r}, {a}, {b}, {c};";
         sqrt(x: f64) -> f64 = reg64 reg64 "sqrt.rn.f64 {r}, {x};";

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 
 use super::defects::Defect;
-use super::{BINARIES, LIMIT, Mutants, NO_BEHAVIOR, Outcome, Run, WHOLE, declared, tell};
+use super::mutants::{BINARIES, LIMIT, Mutants, NO_BEHAVIOR, Outcome, Run, WHOLE, declared, tell};
 
 /// The tests of a module, which run as a process.
 struct Tests {

@@ -90,6 +90,7 @@ pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics)
             ctas: config.ctas,
             pdl,
             aliases,
+            checked_views: cx.checked_views,
             deterministic: kernel.deterministic,
             guards: vec![],
         });
@@ -109,6 +110,8 @@ struct Infer<'a> {
     values: Vec<ValueInfo>,
     vars: Vec<VarInfo>,
     shared: Vec<SharedArray>,
+    /// As [`Func::checked_views`].
+    checked_views: Vec<proc_macro2::Span>,
     /// Those that hold the value of an `if`, with the values of its branches.
     choices: HashMap<Var, [Value; 2]>,
     /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets
@@ -151,6 +154,7 @@ impl<'a> Infer<'a> {
             values: vec![],
             vars: vec![],
             shared: vec![],
+            checked_views: vec![],
             choices: HashMap::new(),
             open_vars: HashMap::new(),
             literals: 0,

@@ -169,6 +169,9 @@ impl Infer<'_> {
             );
         }
         let span = c.span;
+        if c.options.unchecked {
+            self.checked_views.push(span.first);
+        }
         let (mut index, mut mask, mut starts) = (None, None, vec![]);
         for (axis, (offset, &extent)) in offsets.into_iter().zip(&shape).enumerate() {
             let offset = self.run_as(offset, DType::U64, c.args[1].span)?;

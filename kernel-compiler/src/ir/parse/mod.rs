@@ -30,7 +30,7 @@ struct AccessOptions {
 const MAX_NUMBER: u32 = 1 << 20;
 const MAX_DEPTH: usize = 100;
 
-/// The function that a text is. Its statements are numbered, and it is verified.
+/// The function that a text is. Its statements are numbered, and it is verified as one that is inferred.
 pub fn parse(text: &str) -> Result<Func, ParseError> {
     let mut p = Parser {
         tokens: lex(text)?,
@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Func, ParseError> {
     };
     let mut f = p.func()?;
     f.number();
-    verify::verify(&f).map_err(|e| {
+    verify::verify_inferred(&f).map_err(|e| {
         let begin = e.stmt.and_then(|id| p.begins.get(id.0 as usize)).copied();
         ParseError { at: begin.unwrap_or(Position { line: 1, column: 1 }), message: e.why }
     })?;
@@ -286,6 +286,7 @@ impl Parser {
             ctas,
             pdl,
             aliases,
+            checked_views: vec![],
             deterministic,
             guards,
         })

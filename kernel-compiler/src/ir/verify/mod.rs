@@ -10,6 +10,7 @@
 //! - `break` and `continue` stand in a loop.
 //! - Shape operations, products, reductions and accesses have the shapes that they say, and tiles have one to five
 //!   dimensions. What is reshaped keeps its padding.
+//! - Products of f16 are summed in f32, except in a function as it is inferred.
 //! - A closure of a reduction computes a scalar of the reduced type from two of them, and reads nothing.
 //! - Accesses go to arrays: stores and atomics to those that may be written, and bounds are checked of slices alone.
 //! - A block pointer has as many offsets as dimensions, at least as many as its tile. They are scalars of type `u64`,
@@ -49,9 +50,19 @@ impl std::error::Error for Invalid {}
 
 /// The first invariant that does not hold.
 pub fn verify(f: &Func) -> Result<(), Invalid> {
+    verified(f, false)
+}
+
+/// The same of a function as it is inferred: `wide_sums` has not widened the sums of its products.
+pub fn verify_inferred(f: &Func) -> Result<(), Invalid> {
+    verified(f, true)
+}
+
+fn verified(f: &Func, has_narrow_sums: bool) -> Result<(), Invalid> {
     let nothing = vec![false; f.vars.len()];
     let mut v = Verifier {
         f,
+        has_narrow_sums,
         words: f.params.iter().map(|p| p.kind.words()).sum(),
         ever: vec![false; f.values.len()],
         defined: vec![false; f.values.len()],
@@ -76,6 +87,8 @@ fn join(a: Assigned, b: Assigned) -> Assigned {
 
 struct Verifier<'a> {
     f: &'a Func,
+    /// Whether products of f16 may be summed in f16.
+    has_narrow_sums: bool,
     /// How many there are.
     words: usize,
     /// Values that some statement defines.

@@ -360,9 +360,11 @@ impl Verifier<'_> {
         let ((ba, [m, k]), (bb, [kb, n]), (bc, mn)) =
             (matrices(&of_a.shape), matrices(&of_b.shape), matrices(&ty.shape));
         let fits = ba == bb && bb == bc && k == kb && mn == [m, n];
-        check(fits && of_a.dtype == of_b.dtype && product(of_a.dtype) == Some(ty.dtype), || {
-            format!("{of_a} times {of_b} is not {ty}")
-        })?;
+        let is_narrow = ty.dtype == DType::F16
+            && self.has_narrow_sums
+            && matches!(of_a.dtype, DType::F16 | DType::F8E4M3 | DType::F8E5M2);
+        let is_sum = product(of_a.dtype) == Some(ty.dtype) || is_narrow;
+        check(fits && of_a.dtype == of_b.dtype && is_sum, || format!("{of_a} times {of_b} is not {ty}"))?;
         check(precision == Precision::Ieee || of_a.dtype == DType::F32, || {
             format!("operands of {} are rounded to tf32", of_a.dtype)
         })?;

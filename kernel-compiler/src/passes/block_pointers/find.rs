@@ -11,6 +11,8 @@ pub const UNLIMITED: u64 = (1 << 31) - 128;
 const INDEX: &str =
     "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
 const MASK: &str = "its mask is not made of `index < extent` for its rows and columns, joined by `&`";
+pub const OTHER_INDEX: &str =
+    "its mask compares an index that differs from the access's own by more than a loop has counted";
 const NEGATIVE: &str = "an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it";
 
 #[derive(Clone, Debug)]
@@ -78,8 +80,8 @@ pub fn find(
         .ok_or("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes")?;
     let mut extents = [None, None];
     for l in &limits {
-        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)
-            .ok_or("its mask compares an index that differs from the access's own by more than a loop has counted")?;
+        let extent =
+            extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins).ok_or(OTHER_INDEX)?;
         if extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent) {
             return Err("its mask gives one dimension two extents");
         }

@@ -172,7 +172,7 @@ fn effect(c: &Call) -> Effect {
 }
 
 /// The comparison of the thread's number with a constant that a condition is, behind what hides it from LLVM.
-fn compared(cond: &Expr) -> Option<(BinaryOp, u32)> {
+pub(super) fn compared(cond: &Expr) -> Option<(BinaryOp, u32)> {
     match cond {
         Expr::Call(Call { function: Function::Device(Device::Opaque), args, .. }) => compared(args.first()?),
         Expr::Group(e) => compared(e),

@@ -1,10 +1,11 @@
 //! Upper bounds of offsets in shared memory.
 
-use crate::thread_ir::expr::{BinaryOp, Expr, Literal, Scratch, Stmt};
-use crate::thread_ir::name::Name;
+use crate::thread_ir::expr::{BinaryOp, Call, Expr, Literal, Scratch, Stmt};
+use crate::thread_ir::function::{Device, Function};
+use crate::thread_ir::name::{BufferPart, Name};
 use crate::thread_ir::node::{ConstValue, Lowered, Node};
 use crate::thread_ir::walk::walk;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The greatest number that an expression may be, and the bits that it may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,19 +36,29 @@ impl Upper {
 /// What bounds of names are known.
 pub struct Bounds {
     names: HashMap<Name, Upper>,
+    /// Temporaries that have several definitions, one of them without a bound.
+    unknown: HashSet<Name>,
 }
 
 impl Bounds {
-    /// Those of a program's tables and of its threads' parts of layouts.
-    pub fn new(lowered: &Lowered) -> Bounds {
-        let mut out = Bounds { names: HashMap::new() };
-        out.names.insert(Name::Tid, Upper::up_to(u64::from(lowered.threads.saturating_sub(1))));
+    /// Those of a program's tables, of its threads' parts of layouts and of temporaries, for the first `threads`.
+    pub fn new(lowered: &Lowered, threads: u32) -> Bounds {
+        let mut out = Bounds { names: HashMap::new(), unknown: HashSet::new() };
+        out.names.insert(Name::Tid, Upper::up_to(u64::from(threads.saturating_sub(1))));
         for c in lowered.consts.iter().flatten() {
             let upper = match &c.value {
                 ConstValue::Word(n) => Upper::exactly(*n as u64),
                 ConstValue::Table(_, numbers) => Upper::any_of(numbers),
             };
             out.names.insert(c.name, upper);
+        }
+        // The offset in a stage counts, wherever the stage begins.
+        for c in lowered.consts.iter().flatten() {
+            if let Name::CircularBuffer(BufferPart::Start, i) = c.name {
+                for part in [BufferPart::Read, BufferPart::Write] {
+                    out.names.insert(Name::CircularBuffer(part, i), Upper::exactly(0));
+                }
+            }
         }
         lowered.prologue.iter().for_each(|s| out.note(s));
         walk(&lowered.body, &mut |n| {
@@ -60,12 +71,20 @@ impl Bounds {
 
     /// Roles may have different parts of one name.
     fn note(&mut self, s: &Stmt) {
-        if let Stmt::Let { name: name @ Name::ThreadPart(_), value: Some(e), .. } = s
-            && let Some(upper) = self.of(e)
-        {
-            let before = self.names.get(name).copied().unwrap_or(Upper::exactly(0));
-            let either = Upper { most: upper.most.max(before.most), bits: upper.bits | before.bits };
-            self.names.insert(*name, either);
+        let Stmt::Let { name: name @ (Name::ThreadPart(_) | Name::Temporary(_)), value, mutable, .. } = s else {
+            return;
+        };
+        match value.as_ref().filter(|_| !mutable).and_then(|e| self.of(e)) {
+            Some(upper) if !self.unknown.contains(name) => {
+                let before = self.names.get(name).copied().unwrap_or(Upper::exactly(0));
+                let either = Upper { most: upper.most.max(before.most), bits: upper.bits | before.bits };
+                self.names.insert(*name, either);
+            }
+            Some(_) => {}
+            None => {
+                self.unknown.insert(*name);
+                self.names.remove(name);
+            }
         }
     }
 
@@ -76,6 +95,7 @@ impl Bounds {
             Expr::Literal(Literal::Int { value, .. }) => Some(Upper::exactly(u64::try_from(*value).ok()?)),
             Expr::Name(n) => self.names.get(n).copied(),
             Expr::Group(e) => self.of(e),
+            Expr::Call(Call { function: Function::Device(Device::OpaqueWord), args, .. }) => self.of(args.first()?),
             // An element of a table.
             Expr::Index(of, _) => match **of {
                 Expr::Name(table @ Name::Table(_)) => self.names.get(&table).copied(),

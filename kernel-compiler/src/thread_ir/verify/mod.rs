@@ -1,11 +1,13 @@
 //! Invariants of a lowered program.
 //!
-//! - [`names`]: a name is defined once in a block, and before its use. No expression has its register left open,
-//!   a scratch buffer has its offset. What is assigned is a variable.
+//! - [`names`]: a name is defined once in a block, a value of the kernel in no block around it either, and before its
+//!   use. No expression has its register left open, a scratch buffer has its offset. What is assigned is a variable.
 //! - [`barriers`]: all threads that a barrier counts reach it.
 //! - [`accesses`]: accesses to one parameter are in order across threads.
 //! - [`shared`]: accesses to scratch buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
 //!   to, awaited and loaded from in this order. Nothing overlaps in shared memory.
+//! - [`regions`]: threads stay within the matrices of computed operands, the staging buffer of stores and the stages
+//!   of `cp.async`. A matrix is stored to, fenced, awaited and multiplied in this order.
 //! - [`mbarriers`]: the producer and the consumers hand over stages of circular buffers in turns, and a stage's number
 //!   stays below the number of stages.
 
@@ -15,6 +17,7 @@ mod bounds;
 mod flow;
 mod mbarriers;
 mod names;
+mod regions;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -29,5 +32,6 @@ pub fn verify(lowered: &Lowered) -> Result<(), String> {
     barriers::verify(lowered)?;
     accesses::verify(lowered)?;
     shared::verify(lowered)?;
+    regions::verify(lowered)?;
     mbarriers::verify(lowered)
 }

@@ -1,4 +1,4 @@
-//! Every name is defined once in a block, before its use.
+//! Every name is defined once in a block, before its use, and a value of the kernel once on every way.
 
 use crate::thread_ir::expr::{Body, Call, Closure, Expr, Generic, Scratch, Stmt};
 use crate::thread_ir::function::{Device, Function};
@@ -35,6 +35,8 @@ struct Names {
     scopes: Vec<HashMap<Name, bool>>,
     /// Loops around.
     loops: usize,
+    /// Blocks around that copy for a later iteration: they have that iteration's values.
+    blocks_ahead: usize,
 }
 
 type Checked = Result<(), String>;
@@ -51,7 +53,13 @@ impl Names {
         if matches!(name, Name::Tid | Name::Arg(_) | Name::Map(_)) || self.consts.contains(&name) {
             return Err(format!("`{name}` is defined, but stands for something already"));
         }
-        let before = self.scopes.last_mut().expect("a block").insert(name, assignable);
+        let (here, around) = self.scopes.split_last_mut().expect("a block");
+        // An inner block that defines a value of the kernel once more would hide the other one.
+        let is_ahead = self.blocks_ahead > 0;
+        if matches!(name, Name::Value(_)) && !again && !is_ahead && around.iter().any(|s| s.contains_key(&name)) {
+            return Err(format!("`{name}` is defined in a block and around it"));
+        }
+        let before = here.insert(name, assignable);
         // Locals of a few lines may hide others, and a loop that takes a circular buffer after another has a state of
         // its own.
         let may_hide =
@@ -84,7 +92,11 @@ impl Names {
     }
 
     fn nodes(&mut self, nodes: &[Node]) -> Checked {
-        nodes.iter().try_for_each(|n| self.node(n))
+        let ahead = usize::from(nodes.first().is_some_and(is_of_later_iteration));
+        self.blocks_ahead += ahead;
+        nodes.iter().try_for_each(|n| self.node(n))?;
+        self.blocks_ahead -= ahead;
+        Ok(())
     }
 
     fn node(&mut self, n: &Node) -> Checked {
@@ -196,6 +208,12 @@ impl Names {
             cx.expr(&b.value)
         })
     }
+}
+
+/// Whether a block begins with the number of a later iteration as the value of the loop's variable.
+fn is_of_later_iteration(first: &Node) -> bool {
+    let Node::Line(stmts) = first else { return false };
+    matches!(stmts.first(), Some(Stmt::Let { value: Some(Expr::Name(Name::Ahead(_))), .. }))
 }
 
 /// Whether a value is that of a product's sums when they are done.

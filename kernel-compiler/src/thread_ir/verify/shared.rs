@@ -13,7 +13,10 @@ type Checked = Result<(), String>;
 
 pub fn verify(lowered: &Lowered) -> Checked {
     places(lowered)?;
-    let cx = ScratchBuffers { bytes: lowered.scratch_bytes, bounds: Bounds::new(lowered) };
+    let cx = ScratchBuffers {
+        bytes: lowered.array_bytes..lowered.scratch_bytes,
+        bounds: Bounds::new(lowered, lowered.threads),
+    };
     let mut visit = |step: Step, state: &mut Buffered| match step {
         Step::Access(_) | Step::Return => Ok(()),
         Step::Call(c) => buffer(c)?.map_or(Ok(()), |buffer| cx.access(c, buffer, state)),
@@ -39,8 +42,7 @@ fn places(lowered: &Lowered) -> Checked {
     for (&name, &start) in &words {
         let bytes = match name {
             Name::Staging => lowered.staging,
-            // How many bytes it has is not known here.
-            Name::Matrix(_) => 1,
+            Name::Matrix(i) => *lowered.matrices.get(i).ok_or(format!("`{name}` has no size"))?,
             Name::CircularBuffer(BufferPart::Start, i) => {
                 of_buffer(BufferPart::Bytes, i)? * of_buffer(BufferPart::Stages, i)?
             }
@@ -98,7 +100,8 @@ impl State for Buffered {
 }
 
 struct ScratchBuffers {
-    bytes: usize,
+    /// Behind the shared arrays.
+    bytes: Range<usize>,
     bounds: Bounds,
 }
 
@@ -106,8 +109,12 @@ impl ScratchBuffers {
     fn access(&self, c: &Call, buffer: (usize, usize), state: &mut Buffered) -> Checked {
         let bytes = |(offset, bytes): (usize, usize)| offset..offset + bytes;
         let (range, overlaps) = (bytes(buffer), |b: &(usize, usize)| overlap(&bytes(*b), &bytes(buffer)));
-        if range.end > self.bytes {
-            return Err(format!("a scratch buffer in bytes {range:?} is beyond the {} of scratch memory", self.bytes));
+        if range.end > self.bytes.end {
+            let bytes = self.bytes.end;
+            return Err(format!("a scratch buffer in bytes {range:?} is beyond the {bytes} of scratch memory"));
+        }
+        if range.start < self.bytes.start {
+            return Err(format!("a scratch buffer in bytes {range:?} overlaps the shared arrays"));
         }
         let last = self.last_byte(c).ok_or("an offset in a scratch buffer has no bound")?;
         if last >= buffer.1 as u64 {

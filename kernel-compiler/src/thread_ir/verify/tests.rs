@@ -97,11 +97,27 @@ fn a_name_ends_with_its_block() {
 
 #[test]
 fn a_name_is_defined_once_in_a_block() {
-    accepts(&program(vec![define(0, 1), Node::Block { body: vec![define(0, 2)] }]));
+    accepts(&program(vec![Node::Block { body: vec![define(0, 2)] }, define(0, 1)]));
     refuses_body(vec![define(0, 1), define(0, 2)], "`v0` is defined twice in a block");
     refuses_body(vec![Stmt::define(Name::Tid, Ty::U32, 0).into()], "`tid` is defined, but stands for something");
     let consts = [word(Name::Staging, 512), word(Name::Staging, 512)].concat();
     refuses(&Lowered { consts: vec![consts], ..program(vec![]) }, "the constant `STAGING` is defined twice");
+}
+
+#[test]
+fn values_are_not_hidden_by_an_inner_block() {
+    refuses_body(vec![define(0, 1), when(true.into(), vec![define(0, 2)])], "`v0` is defined in a block and around it");
+    refuses_body(vec![define(0, 1), Node::Block { body: vec![define(0, 2)] }], "in a block and around it");
+    // Branches, and the roles of a program, have values of their own.
+    let roles = Node::If { cond: true.into(), then: vec![define(0, 1)], other: vec![define(0, 2)] };
+    accepts(&program(vec![roles]));
+    // So does a block of copies for a later iteration.
+    let ahead = Name::Ahead(Value(0));
+    let copies = vec![define(0, ahead), define(1, 2)];
+    let counter = Node::from(Stmt::variable(ahead, Some(Ty::U32), Some(0.into())));
+    accepts(&program(vec![counter, define(0, 1), define(1, 1), Node::Block { body: copies }]));
+    let temporary = || Node::from(Stmt::bind(Name::Temporary(0), 1));
+    accepts(&program(vec![temporary(), when(true.into(), vec![temporary()])]));
 }
 
 #[test]
@@ -361,9 +377,82 @@ fn what_constants_name_lies_apart_within_the_programs_bytes() {
     refuses(&with(vec![circular_buffer(0, 384, 64), circular_buffer(1, 448, 256)]), "`RING1` and `RING0` overlap");
     refuses(&with(vec![circular_buffer(0, 384, 512)]), "`RING0` ends at 1408, beyond 1024 shared bytes");
     refuses(&with(vec![word(Name::Staging, 64)]), "`STAGING` and the scratch memory overlap");
-    refuses(&with(vec![word(Name::Staging, 128), word(Name::Matrix(0), 300)]), "overlap in shared memory");
+    refuses(&with(vec![word(Name::Matrix(0), 300)]), "`MATRIX0` has no size");
+    let with_matrix = |at: usize, bytes: usize| Lowered {
+        matrices: vec![bytes],
+        ..with(vec![word(Name::Staging, 128), word(Name::Matrix(0), at)])
+    };
+    accepts(&with_matrix(384, 640));
+    refuses(&with_matrix(300, 8), "overlap in shared memory");
+    refuses(&with_matrix(384, 641), "`MATRIX0` ends at 1025, beyond 1024 shared bytes");
     let full = [circular_buffer(0, 384, 64), word(Name::CircularBuffer(BufferPart::Full, 0), 500)].concat();
     refuses(&with(vec![full]), "overlap in shared memory");
     refuses(&Lowered { scratch_bytes: 2048, ..program(vec![]) }, "the scratch memory ends at 2048");
     refuses(&with(vec![word(Name::CircularBuffer(BufferPart::Full, 0), 500)]), "the constant `STAGES0` is not defined");
+}
+
+// --- matrices, staging buffers and stages of `cp.async` ---
+
+/// A program with a matrix of 256 bytes, 128 bytes of staging and two stages of 64 bytes.
+fn regions(body: Vec<Node>) -> Lowered {
+    let of_buffer = [(BufferPart::Start, 512), (BufferPart::Bytes, 64), (BufferPart::Stages, 2)];
+    let of_buffer = of_buffer.map(|(of, n)| word(Name::CircularBuffer(of, 0), n)).concat();
+    let consts = vec![word(Name::Staging, 128), word(Name::Matrix(0), 256), of_buffer];
+    let read = Stmt::variable(Name::CircularBuffer(BufferPart::Read, 0), Some(Ty::U32), Some(512.into()));
+    Lowered { consts, staging: 128, matrices: vec![256], prologue: vec![read], ..program(body) }
+}
+
+fn store_at(at: Expr) -> Node {
+    call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; closure([Local::R], at), 0).into()
+}
+
+fn fence() -> Node {
+    call!(Device::ProxyFence; 0).into()
+}
+
+#[test]
+fn threads_stay_within_what_constants_name() {
+    let of_thread = |mask: u32| (Name::Tid & mask).group() * 4;
+    accepts(&regions(vec![store_at(Name::Matrix(0) + of_thread(63))]));
+    refuses(&regions(vec![store_at(Name::Matrix(0) + of_thread(127))]), "`MATRIX0` ends at 512");
+    accepts(&regions(vec![store_at(Name::Staging + of_thread(31))]));
+    refuses(&regions(vec![store_at(Name::Staging + of_thread(31) + 4)]), "byte 259, and `STAGING` ends at 256");
+    let matrices = |at: Expr| regions(vec![call!(Device::Stmatrix; at, 0, 0).into()]);
+    accepts(&matrices(Name::Staging + 112));
+    refuses(&matrices(Name::Staging + 116), "reaches byte 259, and `STAGING` ends at 256");
+    let stage = || Name::CircularBuffer(BufferPart::Read, 0);
+    accepts(&regions(vec![store_at(stage() + of_thread(15))]));
+    refuses(&regions(vec![store_at(stage() + of_thread(31))]), "reaches byte 127, and `read0` ends at 64");
+    // The producer's threads come behind those that store.
+    let of_warpgroup = |groups: u32| Name::Staging + (Name::Tid >> 7).group() * 64 + groups;
+    let roles = |at: Expr| vec![Node::If { cond: tid().not_less(CONSUMERS), then: vec![], other: vec![store_at(at)] }];
+    accepts(&regions(roles(of_warpgroup(60))));
+    refuses(&regions(roles(of_warpgroup(64))), "`STAGING` ends at 256");
+}
+
+#[test]
+fn a_matrix_is_stored_fenced_awaited_and_multiplied() {
+    let store = || store_at(Name::Matrix(0) + 0);
+    let multiply = || Node::from(call!(Device::Wgmma; [DType::F16]; closure([Local::M, Local::K], Name::Matrix(0))));
+    let once = || vec![barrier(), store(), fence(), barrier(), multiply()];
+    accepts(&regions(once()));
+    accepts(&regions(vec![Node::Loop { body: once() }]));
+    let before = "matrix 0 is multiplied before all threads have stored it, with a proxy fence";
+    refuses(&regions(vec![store(), barrier(), multiply()]), before);
+    refuses(&regions(vec![store(), fence(), multiply()]), before);
+    refuses(&regions(vec![store(), barrier(), fence(), multiply()]), before);
+    refuses(&regions(vec![multiply()]), before);
+    let again = "matrix 0 is stored to while other threads may still multiply it";
+    refuses(&regions([once(), once()[1..].to_vec()].concat()), again);
+    refuses(&regions(vec![Node::Loop { body: once()[1..].to_vec() }]), again);
+    // A warpgroup's barrier does not count the others.
+    let of_warpgroup = named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
+    refuses(&regions(vec![store(), fence(), of_warpgroup, multiply()]), before);
+}
+
+#[test]
+fn scratch_buffers_come_behind_the_shared_arrays() {
+    let with = |offset: usize| Lowered { array_bytes: 64, ..program(vec![store(offset, 32)]) };
+    accepts(&with(64));
+    refuses(&with(32), "overlaps the shared arrays");
 }

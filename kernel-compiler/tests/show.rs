@@ -1,0 +1,42 @@
+//! What `show` says where a variant has a stage, has it not, or cannot be made.
+
+use tilewright_compiler::{Libraries, Stage, Variant, show};
+
+/// A product with so many warps.
+fn shown(warps: usize, variant: &str, stage: Stage) -> Result<String, String> {
+    let text = format!(
+        "#[tile_kernel(tune(warps = [{warps}]), grid = [1])]
+         pub fn product(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {{
+             let mut acc = zeros::<f32>([64, 64]);
+             for k in range(0, a.dim(1), 64) {{
+                 acc = dot(a.tile([0, k], [64, 64]), b.tile([k, 0], [64, 64]), acc);
+             }}
+             c.store([0, 0], acc);
+         }}"
+    );
+    let variant = Variant::all().find(|v| v.name() == variant).expect("a variant");
+    show(text.as_str(), &Libraries::default(), "product", None, None, variant, stage)
+}
+
+#[test]
+fn a_product_by_tma_has_every_stage() {
+    for stage in Stage::ALL {
+        assert!(shown(4, "tma", stage).is_ok_and(|text| text.len() > 100), "{}", stage.name());
+    }
+    assert_eq!(shown(4, "general", Stage::Cluster), Err("the variant `general` has no stage `cluster`".into()));
+}
+
+/// Also where the driver came by the stage before it failed. Stages that all variants share are shown.
+#[test]
+fn a_variant_that_cannot_be_made_is_not_shown() {
+    for stage in Stage::ALL {
+        let text = shown(2, "tma", stage);
+        let is_shared = Stage::ALL.iter().position(|s| *s == stage) <= Stage::ALL.iter().position(|s| *s == Stage::Dce);
+        if is_shared || stage == Stage::Cpu {
+            assert!(text.is_ok(), "{}", stage.name());
+        } else {
+            let why = text.expect_err(stage.name());
+            assert!(why.starts_with("the kernel has no variant `tma`: not "), "{why}");
+        }
+    }
+}
