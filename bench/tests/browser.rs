@@ -1,7 +1,6 @@
 //! The page in a browser: it runs its script, and shows the numbers of a point.
 
-mod saved;
-
+use crate::saved;
 use std::path::PathBuf;
 use std::process::Command;
 

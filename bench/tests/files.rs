@@ -1,8 +1,6 @@
 //! Runs and peers in files: what is written, what is read again, and what is refused.
 
-mod saved;
-
-use saved::{load, run, write};
+use crate::saved::{load, run, write};
 use serde_json::{Value, json};
 use tilewright_bench::{Change, Comparison, Metric, Peers, Report};
 

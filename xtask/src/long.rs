@@ -122,7 +122,7 @@ pub fn browser() -> Result<Run, Skipped> {
     if !found && std::env::var_os(REQUIRED).is_none() {
         return skipped("no Chromium", "apt-get install chromium");
     }
-    Ok(command::cargo().args(["test", "-p", "tilewright-bench", "--test", "browser"]).env(REQUIRED, "1"))
+    Ok(command::cargo().args(["test", "-p", "tilewright-bench", "--test", "sweeps", "browser::"]).env(REQUIRED, "1"))
 }
 
 /// gcc's runtime of the sanitizer: a name without a folder is one that gcc does not find.

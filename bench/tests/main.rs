@@ -1,0 +1,6 @@
+//! Sweeps, what they save, and their pages.
+
+mod browser;
+mod files;
+mod measuring;
+mod saved;

@@ -1,0 +1,6 @@
+//! The `tile` command, which needs no GPU here.
+
+mod bench;
+mod cli;
+mod debug;
+mod loaded_driver;
