@@ -8,7 +8,7 @@
 //!   to, awaited and loaded from in this order. Nothing overlaps in shared memory.
 //! - [`regions`]: threads stay within the matrices of computed operands, the staging buffer of stores and the stages
 //!   of `cp.async`. A matrix is stored to, fenced, awaited and multiplied in this order.
-//! - [`staging`]: a chunk of a staging buffer is stored to, fenced, awaited and copied, and TMA has read it before it is
+//! - [`staging`]: a chunk of a staging buffer is stored to, fenced, awaited and copied. TMA has read it before it is
 //!   stored to again.
 //! - [`stages`]: a stage that all threads fill is awaited before it is read, and read before it is filled again.
 //! - [`mbarriers`]: the producer and the consumers hand over stages of circular buffers in turns, and a stage's number

@@ -1,7 +1,8 @@
-//! The staging buffer of a warpgroup's stores: chunks that the warpgroup stores to, and that TMA or the warpgroup itself
+//! The staging buffer of a warpgroup's stores: chunks that the warpgroup stores to, and that TMA or the warpgroup
 //! copies to global memory.
 //!
-//! - A chunk is copied as the warpgroup has stored it and has come to a barrier behind that; by TMA behind a proxy fence.
+//! - A chunk is copied as the warpgroup has stored it and has come to a barrier behind that; by TMA behind a proxy
+//!   fence.
 //! - A chunk is stored to as TMA has read it, which one thread waits for, and the warpgroup has come to a barrier.
 
 use super::flow::{Flow, State, Step};
