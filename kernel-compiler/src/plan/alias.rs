@@ -24,8 +24,8 @@ fn in_loops<'f>(f: &'f Func, stmts: &'f [Stmt], loops: &[&'f [Stmt]], out: &mut 
                 _ => false,
             };
             if loops.iter().any(|body| walk(body).any(is_alias)) {
-                let why = "its loop also loads from an `alias` of the array, so that all threads meet in each iteration, \
-                           also where a thread loads and stores the same element";
+                let why = "its loop also loads from an `alias` of the array, so that all threads meet in each \
+                           iteration, also where a thread loads and stores the same element";
                 out.push(Missed::new("stored without a barrier", why).at(*span));
             }
         }

@@ -8,6 +8,9 @@
 //!   to, awaited and loaded from in this order. Nothing overlaps in shared memory.
 //! - [`regions`]: threads stay within the matrices of computed operands, the staging buffer of stores and the stages
 //!   of `cp.async`. A matrix is stored to, fenced, awaited and multiplied in this order.
+//! - [`staging`]: a chunk of a staging buffer is stored to, fenced, awaited and copied. TMA has read it before it is
+//!   stored to again.
+//! - [`stages`]: a stage that all threads fill is awaited before it is read, and read before it is filled again.
 //! - [`mbarriers`]: the producer and the consumers hand over stages of circular buffers in turns, and a stage's number
 //!   stays below the number of stages.
 
@@ -19,6 +22,8 @@ mod mbarriers;
 mod names;
 mod regions;
 mod shared;
+mod stages;
+mod staging;
 #[cfg(test)]
 mod tests;
 
@@ -33,5 +38,7 @@ pub fn verify(lowered: &Lowered) -> Result<(), String> {
     accesses::verify(lowered)?;
     shared::verify(lowered)?;
     regions::verify(lowered)?;
+    staging::verify(lowered)?;
+    stages::verify(lowered)?;
     mbarriers::verify(lowered)
 }

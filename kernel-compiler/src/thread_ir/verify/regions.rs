@@ -1,4 +1,4 @@
-//! Shared memory behind the scratch buffers: matrices of computed operands, the staging buffer of stores, and the stages
+//! Shared memory behind the scratch buffers: matrices of computed operands, the staging buffer of stores, and stages
 //! that `cp.async` fills. What threads load and store stays within them, and a matrix is multiplied as all threads have
 //! stored it. [`mbarriers`](super::mbarriers) has the stages that TMA fills.
 

@@ -456,3 +456,66 @@ fn scratch_buffers_come_behind_the_shared_arrays() {
     accepts(&with(64));
     refuses(&with(32), "overlaps the shared arrays");
 }
+
+#[test]
+fn a_chunk_is_stored_fenced_awaited_and_copied() {
+    let chunk = |n: u32| Name::Staging + (Name::Tid >> 7).group() * 32 + n;
+    let of_warpgroup = || named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
+    let store = |n: u32| Node::from(call!(Device::Stmatrix; chunk(n), 0, 0));
+    let copy = |n: u32| Node::from(call!(Device::StoreBox; [0u32, Generic::Inferred]; chunk(n), 0, 0, true, 0));
+    let read = |later: u32| Node::from(call!(Device::TmaStoreWaitRead; [later]; 0));
+    let put = |n: u32, later: u32| vec![read(later), of_warpgroup(), store(n), fence(), of_warpgroup(), copy(n)];
+    let two = |later: u32| [put(0, later), put(16, later), put(0, later), put(16, later)].concat();
+    // The last copy may be in flight while its neighbor is stored to.
+    accepts(&regions(two(1)));
+    accepts(&regions(vec![Node::Loop { body: two(0) }]));
+    let overwritten = "the staging chunk at 0 is stored to while it may still be read";
+    refuses(&regions(two(2)), overwritten);
+    refuses(&regions(vec![Node::Loop { body: put(0, 1) }]), overwritten);
+    // One thread waits: the others learn it at a barrier.
+    refuses(&regions([put(0, 0), vec![read(0), store(0)]].concat()), overwritten);
+    let before = "TMA copies the staging chunk at 0 before it is stored and fenced";
+    refuses(&regions(vec![store(0), of_warpgroup(), copy(0)]), before);
+    refuses(&regions(vec![store(0), fence(), copy(0)]), before);
+    let load = || Node::from(call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; closure([Local::R], chunk(0)), 0));
+    accepts(&regions(vec![store(0), of_warpgroup(), load(), of_warpgroup(), store(0)]));
+    refuses(&regions(vec![store(0), load()]), "is loaded before all threads have stored to it");
+    refuses(&regions(vec![store(0), of_warpgroup(), load(), store(0)]), overwritten);
+}
+
+#[test]
+fn a_stage_is_awaited_before_it_is_read_and_read_before_it_is_filled() {
+    let at = |part: BufferPart| Name::CircularBuffer(part, 0);
+    let variable =
+        |part: BufferPart| Node::from(Stmt::variable(at(part), Some(Ty::U32), Some(at(BufferPart::Start).into())));
+    let place = |part: BufferPart| closure([Local::R], at(part) + 0);
+    let fill = || Node::from(call!(Device::CopyAhead; [DType::U32, 1u32, 1u32]; place(BufferPart::Write), 0));
+    let by_registers = || Node::from(call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; place(BufferPart::Write), 0));
+    let read = || Node::from(call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; place(BufferPart::Read), 0));
+    let wait = || Node::from(call!(Device::CpAsyncWait; [0u32]; 0));
+    let next = |part: BufferPart| {
+        let end = at(BufferPart::Start) + at(BufferPart::Stages) * at(BufferPart::Bytes);
+        let wrap = Stmt::If {
+            cond: Expr::from(at(part)).equals(end),
+            then: vec![Stmt::assign(at(part), at(BufferPart::Start))],
+        };
+        Node::Line(vec![Stmt::Update(BinaryOp::Add, at(part), at(BufferPart::Bytes).into()), wrap])
+    };
+    let program = |first: Vec<Node>, iteration: Vec<Node>| {
+        let begin = vec![variable(BufferPart::Write), variable(BufferPart::Read)];
+        let iteration = [iteration, vec![next(BufferPart::Read), next(BufferPart::Write)]].concat();
+        let body = [begin, first, vec![Node::Loop { body: iteration }]].concat();
+        Lowered { prologue: vec![], ..regions(body) }
+    };
+    accepts(&program(vec![fill()], vec![wait(), barrier(), fill(), read()]));
+    accepts(&program(vec![by_registers()], vec![barrier(), read(), by_registers()]));
+    let early = "a stage of buffer 0 is read before the copies of all threads have arrived";
+    refuses(&program(vec![fill()], vec![barrier(), fill(), read()]), early);
+    refuses(&program(vec![fill()], vec![barrier(), wait(), read()]), early);
+    refuses(&program(vec![by_registers()], vec![read(), barrier(), by_registers()]), early);
+    let overwritten = "a stage of buffer 0 is filled while other threads may still read it";
+    refuses(&program(vec![fill()], vec![fill(), wait(), barrier(), read()]), overwritten);
+    // A warpgroup's barrier does not count the others.
+    let of_warpgroup = || named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
+    refuses(&program(vec![fill()], vec![wait(), of_warpgroup(), read()]), early);
+}
