@@ -58,7 +58,7 @@ fn bad_input() {
     fails(&["check", "--seed", "1..x"], 2, "`x` is not a seed");
     fails(&["bench", "--size", "5"], 2, "required");
     fails(&["bench", "gelu", "--reps", "0"], 2, "--reps");
-    fails(&["bench", "gelu", "--backend", "emulator"], 1, "emulator");
+    fails(&["bench", "gelu", "--backend", "emulator"], 1, "emulated SM");
     fails(&["show", "gelu", "--stage", "soul"], 2, "ast");
     fails(&["show", "nothing", "--stage", "ast"], 1, "there is no");
     fails(&["tune", "nothing"], 1, "there is no");

@@ -395,6 +395,9 @@ pub struct DriverError {
 }
 
 impl DriverError {
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub(crate) const OUT_OF_MEMORY: u32 = 2;
+
     /// Whether the driver found no memory, on the device or for itself.
     ///
     /// # Examples
@@ -405,7 +408,7 @@ impl DriverError {
     /// assert!(e.is_out_of_memory());
     /// ```
     pub fn is_out_of_memory(&self) -> bool {
-        self.code == crate::cuda::api::code::OUT_OF_MEMORY as i32
+        self.code == Self::OUT_OF_MEMORY as i32
     }
 }
 

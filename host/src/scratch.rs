@@ -97,13 +97,14 @@ impl Stream {
     fn lease<T: Element>(&self, len: usize, zeroed: bool) -> Result<Scratch<T>> {
         let device = self.as_cuda().map_or(DeviceId::Host, |s| s.cuda.device());
         let bytes = byte_count::<T>(len)?;
-        let (ptr, lease) = match self.as_cuda() {
+        let capture = match self.as_cuda() {
+            Some(s) if bytes > 0 && !s.raw.0.is_null() => s.cuda.asks_for_capture(s.raw.0)?,
+            _ => None,
+        };
+        let (ptr, lease) = match (self.as_cuda(), capture) {
             _ if bytes == 0 => (64, Lease::Nothing),
-            Some(s) if !s.raw.0.is_null() && self.is_capturing() => {
-                // A cached block would be shared with whatever runs beside the graph when it is replayed.
-                let Some(capture) = s.cuda.asks_for_capture(s.raw.0)? else {
-                    return Err(Error::StreamMismatch { what: "stream" });
-                };
+            // A cached block would be shared with whatever runs beside the graph when it is replayed.
+            (Some(s), Some(capture)) => {
                 let ptr = s.cuda.alloc(bytes, s.raw.0)?;
                 if zeroed {
                     s.cuda.fill_zero(ptr, bytes, s.raw.0)?;
@@ -112,15 +113,11 @@ impl Stream {
             }
             _ => (self.blocks().lease(self, bytes, zeroed)?, Lease::Block),
         };
-        if let Some(s) = self.as_cuda() {
-            let capture = match lease {
-                Lease::Captured(capture) => Some(capture),
-                _ => None,
-            };
-            if !matches!(lease, Lease::Nothing) {
-                let owner: Arc<dyn Any + Send + Sync> = self.0.clone();
-                s.cuda.leases.begin(ptr..ptr + bytes, Arc::downgrade(&owner), &s.leased, capture);
-            }
+        if let Some(s) = self.as_cuda()
+            && !matches!(lease, Lease::Nothing)
+        {
+            let owner: Arc<dyn Any + Send + Sync> = self.0.clone();
+            s.cuda.leases.begin(ptr..ptr + bytes, Arc::downgrade(&owner), &s.leased, capture);
         }
         Ok(Scratch { ptr, len, device, lease, stream: self.clone(), element: PhantomData })
     }

@@ -208,7 +208,7 @@ impl Driver {
 pub(crate) mod code {
     pub const SUCCESS: u32 = 0;
     pub const INVALID_VALUE: u32 = 1;
-    pub const OUT_OF_MEMORY: u32 = 2;
+    pub const OUT_OF_MEMORY: u32 = crate::error::DriverError::OUT_OF_MEMORY;
     pub const NO_DEVICE: u32 = 100;
     pub const INVALID_CONTEXT: u32 = 201;
     pub const UNSUPPORTED_PTX_VERSION: u32 = 222;

@@ -56,8 +56,8 @@ pub fn missed(f: &Func, p: &Pipeline) -> Vec<Missed> {
             "it is a computed right operand: threads write it to shared memory, between two barriers".to_string();
         if !operands::is_written_by_vectors(f, operand) {
             why += &format!(
-                ". They write one element of {size} bytes at a time, since it is MN-major: an array with the depth \
-                 contiguous is written by vectors"
+                ". They write one element of {size} bytes at a time, since it is MN-major: a K-major array is \
+                 written by vectors"
             );
         }
         if f.shape(operand).len() == 3 && is_one_matrix(f, operand) {
