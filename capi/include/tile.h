@@ -94,8 +94,8 @@ const char *tile_version(void);
 const char *tile_last_error(void);
 
 // Puts the calling thread's later work on stream, a CUstream or cudaStream_t of the context that is current then. NULL
-// goes back to the legacy default stream. The stream must outlive its use here. Later calls refuse cudaStreamPerThread,
-// which is another stream on each thread.
+// goes back to the legacy default stream. The stream must outlive its use here. Later calls refuse
+// cudaStreamPerThread, which is another stream on each thread.
 //
 // # Safety
 // `stream` is NULL or a stream of the context that is current when the thread calls an operation, and it is not
@@ -121,8 +121,8 @@ int tile_create(tile_handle_t *handle);
 int tile_destroy(tile_handle_t handle);
 
 // Puts the handle's later work on stream, a CUstream or cudaStream_t of the handle's context. NULL goes back to the
-// legacy default stream. cudaStreamPerThread is refused: it is another stream on each thread. Scratch memory belongs to
-// the stream that is set; handles on the default stream share it. On the CPU backend there are no streams, and the
+// legacy default stream. cudaStreamPerThread is refused: it is another stream on each thread. Scratch memory belongs
+// to the stream that is set; handles on the default stream share it. On the CPU backend there are no streams, and the
 // argument does not count.
 //
 // # Safety

@@ -113,8 +113,8 @@ pub unsafe extern "C" fn tile_destroy(handle: tile_handle_t) -> c_int {
 }
 
 /// Puts the handle's later work on stream, a CUstream or cudaStream_t of the handle's context. NULL goes back to the
-/// legacy default stream. cudaStreamPerThread is refused: it is another stream on each thread. Scratch memory belongs to
-/// the stream that is set; handles on the default stream share it. On the CPU backend there are no streams, and the
+/// legacy default stream. cudaStreamPerThread is refused: it is another stream on each thread. Scratch memory belongs
+/// to the stream that is set; handles on the default stream share it. On the CPU backend there are no streams, and the
 /// argument does not count.
 ///
 /// # Safety

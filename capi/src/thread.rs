@@ -4,8 +4,8 @@ use crate::{backend, guard, memory};
 use core::ffi::{c_int, c_void};
 
 /// Puts the calling thread's later work on stream, a CUstream or cudaStream_t of the context that is current then. NULL
-/// goes back to the legacy default stream. The stream must outlive its use here. Later calls refuse cudaStreamPerThread,
-/// which is another stream on each thread.
+/// goes back to the legacy default stream. The stream must outlive its use here. Later calls refuse
+/// cudaStreamPerThread, which is another stream on each thread.
 ///
 /// # Safety
 /// `stream` is NULL or a stream of the context that is current when the thread calls an operation, and it is not

@@ -53,9 +53,9 @@ pub fn tile_library(attr: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Lists the kernels of a crate, in its `lib.rs`: a function `all`, with the descriptors of every kernel below `src`,
-/// and a constant `SOURCES`, with the files that they are in. The build script finds the kernels. A kernel under a `cfg`
-/// is in the list only if the features of the package decide that the `cfg` holds. Modules with kernels have to be
-/// visible in `lib.rs`.
+/// and a constant `SOURCES`, with the files that they are in. The build script finds the kernels. A kernel under a
+/// `cfg` is in the list only if the features of the package decide that the `cfg` holds. Modules with kernels have to
+/// be visible in `lib.rs`.
 ///
 /// `kernels!(crate = path)` is for a crate that depends on this one by another name.
 #[proc_macro]
