@@ -35,7 +35,7 @@ pub(super) use by_size;
 /// `addr` is readable.
 #[inline(always)]
 pub(super) unsafe fn load<T: Mem>(addr: u64) -> T {
-    by_size!(T at addr, atomic => T::from_bits64(u64::from(atomic.load(Ordering::Relaxed))))
+    by_size!(T at addr, atomic => T::from_bits64(atomic.load(Ordering::Relaxed) as u64))
 }
 
 /// # Safety
