@@ -130,9 +130,12 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Reads all elements, after the work put on `stream` so far, which may still go on elsewhere. Errors: as
-    /// [`Buffer::to_vec`].
+    /// [`Buffer::to_vec`]; [`Error::StreamMismatch`] for a stream of another context.
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
         if let Some(s) = stream.as_cuda() {
+            if self.memory.cuda.as_ref().is_some_and(|cuda| !Arc::ptr_eq(cuda, &s.cuda)) {
+                return Err(Error::StreamMismatch { what: "stream" });
+            }
             let _entered = s.cuda.enter()?;
             s.behind_allocations()?;
         }

@@ -157,7 +157,7 @@ impl Event {
             (Inner::Cuda(mark), Some(s)) => {
                 let cuda = &s.cuda;
                 let _entered = cuda.enter()?;
-                s.may_wait(mark.captured())?;
+                s.may_wait(mark.captured(), Arc::ptr_eq(&mark.cuda, cuda))?;
                 // SAFETY: event and stream are alive, as these values are.
                 cuda.api.check("waiting for an event", unsafe { (cuda.api.stream_wait_event)(s.raw.0, mark.raw.0, 0) })
             }

@@ -127,10 +127,11 @@ impl Graph {
         let _entered = self.cuda.enter()?;
         self.cuda.takes_work("replaying on the default stream", s.raw.0)?;
         s.behind_allocations()?;
+        let capture = s.capture();
         // SAFETY: the graph of this value, a live stream, and the buffers that the caller vouches for.
         let code = unsafe { (self.cuda.api.graph_launch)(self.exec.0, s.raw.0) };
         self.cuda.api.check("replaying a graph", code)?;
-        s.mark();
+        s.mark(capture);
         Ok(())
     }
 }

@@ -358,6 +358,7 @@ impl Ready {
         let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_TENSOR_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
+        let capture = stream.capture();
         // SAFETY: by `KernelDesc::new` the entry's parameters are the argument words and the maps, which live until the
         // call returns. The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer
         // waits for the stream.
@@ -382,7 +383,7 @@ impl Ready {
         if code != code::SUCCESS {
             return Err(launch_error(cuda, call.desc(), self.plan.config, device, code));
         }
-        stream.mark();
+        stream.mark(capture);
         Ok(())
     }
 }

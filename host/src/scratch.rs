@@ -225,6 +225,7 @@ impl Blocks {
                 (memory.ptr, Some(memory))
             }
             Some(s) => {
+                let capture = s.capture();
                 let ptr = match s.cuda.alloc(size, s.raw.0) {
                     Err(Error::OutOfMemory { .. }) => {
                         self.trim(stream, u64::MAX);
@@ -233,7 +234,7 @@ impl Blocks {
                     other => other?,
                 };
                 // An allocation is work of the stream, too: the block is freed behind it.
-                s.mark();
+                s.mark(capture);
                 if zeroed && let Err(e) = s.cuda.fill_zero(ptr, size, s.raw.0) {
                     s.cuda.free(ptr, s.raw.0);
                     return Err(e);

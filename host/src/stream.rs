@@ -107,8 +107,14 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// To be called when the default stream waits for its work.
+    /// To be called when the default stream waits for its work. A stream in a capture stays until the capture has
+    /// ended, which it would break.
     pub(crate) fn end(self, cuda: &Cuda) {
+        // Owners of other libraries may make a context current.
+        let _entered = cuda.enter();
+        if !matches!(self.owner, Owner::Foreign) && cuda.is_capturing(self.queue.raw.0) {
+            return cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        }
         self.queue.marks.leave();
         cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &self.queue));
         if matches!(self.owner, Owner::Own) {
@@ -264,7 +270,7 @@ impl Stream {
             b.cuda.is_capturing(b.raw.0).then(|| b.cuda.capture_of(b.raw.0)).flatten()
         };
         let _entered = a.cuda.enter()?;
-        a.may_wait(captured)?;
+        a.may_wait(captured, is_of_one_context)?;
         let allocations = b.cuda.allocations.load(Acquire);
         a.cuda.order(a.raw.0, &b.cuda, b.raw.0)?;
         if is_of_one_context && b.raw.0 == DEFAULT_STREAM {
@@ -273,7 +279,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether work put here is being recorded into a graph.
+    /// Whether work put here is being recorded into a graph. A stream that cannot be asked counts as captured.
     ///
     /// # Examples
     /// ```
@@ -281,7 +287,8 @@ impl Stream {
     /// assert!(!rt.stream().is_capturing() && rt.stream().as_raw().is_null());
     /// ```
     pub fn is_capturing(&self) -> bool {
-        self.as_cuda().is_some_and(|s| s.cuda.is_capturing(s.raw.0))
+        // The default stream is that of the current context.
+        self.as_cuda().is_some_and(|s| s.cuda.enter().map_or(true, |_entered| s.cuda.is_capturing(s.raw.0)))
     }
 
     #[inline]
@@ -341,15 +348,18 @@ impl CudaStream {
     }
 
     /// To be called before the stream waits for work that was put into a capture, or, with none, for work that was put
-    /// into none. Errors: [`Error::Unsupported`] for what breaks a capture: a wait in one for work outside of it, the
-    /// default stream's for work in one, and a wait in one for work in another.
-    pub(crate) fn may_wait(&self, captured: Option<u64>) -> Result<()> {
+    /// into none; `is_of_one_context` says whether the stream that the work was put on is of this one's context.
+    /// Errors: [`Error::Unsupported`] for what breaks a capture: a wait in one for work outside of it, the default
+    /// stream's for work in one, and a wait in one for work in another; and for captured work of another context, whose
+    /// memory a replay would not keep.
+    pub(crate) fn may_wait(&self, captured: Option<u64>, is_of_one_context: bool) -> Result<()> {
         if self.raw.0 == DEFAULT_STREAM {
             self.cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
         }
         let mine = self.cuda.is_capturing(self.raw.0).then(|| self.cuda.capture_of(self.raw.0));
         let what = match (mine, captured) {
             (None, None) => return Ok(()),
+            (_, Some(_)) if !is_of_one_context => "waiting for captured work of another context",
             (None, Some(_)) if self.raw.0 != DEFAULT_STREAM => return Ok(()),
             (Some(Some(mine)), Some(captured)) if mine == captured => return Ok(()),
             (None, Some(_)) => "waiting on the default stream for captured work",
@@ -360,11 +370,19 @@ impl CudaStream {
         Err(Error::Unsupported { what, device: self.cuda.info.name.clone(), instead })
     }
 
-    /// To be called after work was enqueued here.
+    /// The capture that the stream is in, of which [`CudaStream::mark`] is told.
     #[inline]
-    pub(crate) fn mark(&self) {
+    pub(crate) fn capture(&self) -> Option<u64> {
+        if matches!(self.owner, Owner::Default) { None } else { self.cuda.capture_of(self.raw.0) }
+    }
+
+    /// To be called after work was enqueued here; `before` is the capture before that. Another thread may begin or end
+    /// a capture meanwhile.
+    #[inline]
+    pub(crate) fn mark(&self, before: Option<u64>) {
         // What is captured runs when the graph is replayed, which marks the replaying stream.
-        if !matches!(self.owner, Owner::Default) && !self.cuda.is_capturing(self.raw.0) {
+        let is_captured = || before.is_some() && self.cuda.capture_of(self.raw.0) == before;
+        if !matches!(self.owner, Owner::Default) && !is_captured() {
             self.queue.marks.mark();
         }
     }

@@ -170,6 +170,15 @@ fn streams_of_two_contexts_wait_for_each_other() {
         }
         other.synchronize().unwrap();
         assert!(launched.is_done().unwrap(), "seed {seed}");
+        // What a capture in one context has is not waited for in the other: a replay would not keep its memory.
+        let (captured, there) = (Stream::new(&primary).unwrap(), Stream::new(&other).unwrap());
+        let graph = captured.capture(|captured| {
+            let refused = there.wait_for(captured);
+            assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
+            primary.launch_on(captured, call(k, &x, &mut y))
+        });
+        drop((graph.unwrap(), captured, there));
+        assert!(matches!(x.to_vec_on(other.stream()), Err(Error::StreamMismatch { what: "stream" })));
         // An event marks streams of its own context.
         assert!(matches!(launched.record(other.stream()), Err(Error::StreamMismatch { what: "stream" })));
         drop((many, other));

@@ -138,6 +138,31 @@ fn a_buffer_is_not_used_before_its_allocation() {
     assert_eq!(model.reports_of(Kind::Memory), [""; 0]);
 }
 
+/// A stream that was made for a capture may end before the capture does.
+#[test]
+fn a_stream_that_is_dropped_in_its_capture_does_not_break_it() {
+    let (model, rt, k, _here) = over(13);
+    let a = Stream::new(&rt).unwrap();
+    let (x, mut y, mut z) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+    let b = Stream::new(&rt).unwrap();
+    let graph = a.capture(|a| {
+        b.wait_for(a)?;
+        rt.launch_on(&b, call(k, &x, &mut y))?;
+        a.wait_for(&b)?;
+        drop(b);
+        rt.launch_on(a, call(k, &y, &mut z))
+    });
+    let graph = graph.unwrap();
+    a.wait_for(rt.stream()).unwrap();
+    // SAFETY: the buffers are alive.
+    unsafe { graph.replay(&a) }.unwrap();
+    assert_eq!(z.to_vec_on(&a).unwrap(), [2.0; 9]);
+    drop((graph, x, y, z, a));
+    assert_eq!(model.reports(), [""; 0]);
+    drop(rt);
+    assert_eq!((model.counts().streams, model.counts().blocks), (0, 0));
+}
+
 /// A stream that has joined a capture can be neither waited for nor synchronized.
 #[test]
 fn a_stream_that_is_dropped_in_a_capture_is_waited_for_later() {

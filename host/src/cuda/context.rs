@@ -464,16 +464,21 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // All streams are gone, and each was joined before, or is left.
+        // All streams are gone, and each was joined before, or is left. A context that was destroyed has none: another
+        // one may have its address.
+        let joined = match self.api.forked() || self.is_alive() {
+            true => self.join_streams(),
+            false => Err(self.api.error("ending a runtime", code::CONTEXT_IS_DESTROYED)),
+        };
         let waiting = core::mem::take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner));
-        match self.join_streams() {
+        match &joined {
             Ok(()) => waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM)),
             // No kernel runs in a context that is lost, and its memory is gone.
             Err(e) => tracing::debug!(error = %e, blocks = waiting.len(), "memory stays allocated"),
         }
         let borrowed = core::mem::take(self.borrowed.get_mut().unwrap_or_else(PoisonError::into_inner));
         if !borrowed.is_empty() {
-            match self.synchronize(DEFAULT_STREAM) {
+            match joined.and_then(|()| self.synchronize(DEFAULT_STREAM)) {
                 // No kernel runs in a context that is lost.
                 Ok(()) | Err(Error::DeviceLost { .. } | Error::ContextDestroyed { .. }) => drop(borrowed),
                 Err(e) => {

@@ -156,9 +156,10 @@ impl<'a> Measure<'a> {
         for &output in outputs.iter().filter(|o| o.bytes > 0) {
             let copy = match stream.as_cuda() {
                 Some(s) => {
+                    let capture = s.capture();
                     let memory = DeviceMemory::new(&s.cuda, s.raw.0, output.bytes)?;
                     s.cuda.copy(memory.ptr, output.addr, output.bytes, s.raw.0)?;
-                    s.mark();
+                    s.mark(capture);
                     Backup::Device(memory)
                 }
                 // SAFETY: the output is on the host, and by this function's contract nobody writes it meanwhile.
@@ -237,8 +238,9 @@ impl Bench for Measure<'_> {
         for s in &self.outputs {
             match (&s.copy, self.stream.as_cuda()) {
                 (Backup::Device(m), Some(c)) => {
+                    let capture = c.capture();
                     c.cuda.copy(s.output.addr, m.ptr, s.output.bytes, c.raw.0)?;
-                    c.mark();
+                    c.mark(capture);
                 }
                 // SAFETY: as many bytes were saved from there, and by the contract of `new` nobody uses them meanwhile.
                 (Backup::Host(v), _) => unsafe {
