@@ -110,11 +110,16 @@ impl Left {
     /// To be called when the default stream waits for its work. A stream in a capture stays until the capture has
     /// ended, which it would break.
     pub(crate) fn end(self, cuda: &Cuda) {
-        // Owners of other libraries may make a context current.
-        let _entered = cuda.enter();
         if !matches!(self.owner, Owner::Foreign) && cuda.is_capturing(self.queue.raw.0) {
             return cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(self);
         }
+        self.end_now(cuda);
+    }
+
+    /// The same, in a capture, too.
+    pub(crate) fn end_now(self, cuda: &Cuda) {
+        // Owners of other libraries may make a context current.
+        let _entered = cuda.enter();
         self.queue.marks.leave();
         cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &self.queue));
         if matches!(self.owner, Owner::Own) {

@@ -472,7 +472,12 @@ impl Drop for Cuda {
         };
         let waiting = core::mem::take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner));
         match &joined {
-            Ok(()) => waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM)),
+            Ok(()) => {
+                waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
+                // A capture that one of them is in has lost its other streams.
+                let left = core::mem::take(self.left.get_mut().unwrap_or_else(PoisonError::into_inner));
+                left.into_iter().for_each(|stream| stream.end_now(self));
+            }
             // No kernel runs in a context that is lost, and its memory is gone.
             Err(e) => tracing::debug!(error = %e, blocks = waiting.len(), "memory stays allocated"),
         }
