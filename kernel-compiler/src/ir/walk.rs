@@ -20,6 +20,17 @@ pub(crate) fn reads<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = V
     values(body).filter_map(move |v| if let Op::ReadVar(var) = f.op(v) { Some(*var) } else { None })
 }
 
+/// A value and the values that it is computed from, as far as `follow` holds.
+pub(crate) fn made_of(f: &Func, v: Value, follow: impl Fn(Value) -> bool) -> HashSet<Value> {
+    let (mut todo, mut seen) = (vec![v], HashSet::new());
+    while let Some(v) = todo.pop() {
+        if follow(v) && seen.insert(v) {
+            todo.extend(f.op(v).operands());
+        }
+    }
+    seen
+}
+
 /// The products of a function's statements, in order.
 pub(crate) fn dots<'a>(f: &'a Func, body: &'a [Stmt]) -> impl Iterator<Item = Value> + 'a {
     values(body).filter(move |v| matches!(f.op(*v), Op::Dot { .. }))

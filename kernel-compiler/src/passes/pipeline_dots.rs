@@ -10,7 +10,7 @@
 //! ```
 
 use crate::dtype::DType;
-use crate::ir::walk::{assigned, dots, values};
+use crate::ir::walk::{assigned, dots, made_of, values};
 use crate::ir::{Binary, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var, VarInfo};
 use crate::missed::{Changed, Missed};
 use std::collections::{HashMap, HashSet};
@@ -187,7 +187,7 @@ fn chained(f: &Func, stmts: &[Stmt]) -> Option<(Value, Value)> {
     let products: Vec<Value> = dots(f, stmts).filter(|d| inside.contains(d)).collect();
     let of = |second: Value| {
         let Op::Dot { a, b, .. } = *f.op(second) else { unreachable!("a dot") };
-        let made_of: HashSet<Value> = [a, b].into_iter().flat_map(|v| made_of(f, &inside, v)).collect();
+        let made_of: HashSet<Value> = [a, b].into_iter().flat_map(|v| made_of(f, v, |v| inside.contains(&v))).collect();
         products.iter().find(|first| made_of.contains(first)).map(|&first| (first, second))
     };
     products.iter().find_map(|&second| of(second))
@@ -196,17 +196,6 @@ fn chained(f: &Func, stmts: &[Stmt]) -> Option<(Value, Value)> {
 /// The value that a statement of a block defines.
 fn defined(s: &Stmt) -> Option<Value> {
     if let StmtKind::Let(v) = s.kind { Some(v) } else { None }
-}
-
-/// A value and the values of a block that it is computed from.
-fn made_of(f: &Func, inside: &HashSet<Value>, v: Value) -> HashSet<Value> {
-    let (mut todo, mut seen) = (vec![v], HashSet::new());
-    while let Some(v) = todo.pop() {
-        if inside.contains(&v) && seen.insert(v) {
-            todo.extend(f.op(v).operands());
-        }
-    }
-    seen
 }
 
 /// The body of a loop that has no side effects and no branches.
@@ -267,7 +256,7 @@ impl<'a> Body<'a> {
     }
 
     fn made_of(&self, v: Value) -> HashSet<Value> {
-        made_of(self.f, &self.inside, v)
+        made_of(self.f, v, |v| self.inside.contains(&v))
     }
 
     /// The registers of a thread that hold these tiles at the same time.

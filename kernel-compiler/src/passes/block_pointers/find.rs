@@ -1,8 +1,10 @@
 //! One access: its block pointer, i.e. the array and the offsets.
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
-use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, Test, Value};
+use crate::ir::walk::{assigned, made_of, values, walk};
+use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, StmtKind, Test, Value, Var};
 use crate::passes::block_pointers::origins::Origins;
+use std::collections::HashSet;
 use tilewright_types::limits::MAX_TENSOR_MAP_RANK;
 
 /// The extent of a dimension that no mask limits.
@@ -11,8 +13,10 @@ pub const UNLIMITED: u64 = (1 << 31) - 128;
 const INDEX: &str =
     "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
 const MASK: &str = "its mask is not made of `index < extent` for its rows and columns, joined by `&`";
-pub const OTHER_INDEX: &str =
+const OTHER_INDEX: &str =
     "its mask compares an index that differs from the access's own by more than a loop has counted";
+const BEHIND_LOOP: &str =
+    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind the loop";
 const NEGATIVE: &str = "an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it";
 
 #[derive(Clone, Debug)]
@@ -33,6 +37,26 @@ impl Found {
         let last = &self.dims[self.dims.len() - 1].extent;
         !last.words.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
     }
+}
+
+/// Whether a loop in front of an access has moved its pointers. How far is known in the loop alone.
+fn is_behind_loop(f: &Func, place: &Address) -> bool {
+    let read: Vec<(Value, Var)> = made_of(f, place.index, |_| true)
+        .into_iter()
+        .filter_map(|v| if let Op::ReadVar(var) = *f.op(v) { Some((v, var)) } else { None })
+        .collect();
+    // Reads of variables that loops in front of a statement have changed.
+    let mut changed = HashSet::new();
+    walk(&f.body).any(|s| match &s.kind {
+        StmtKind::For { body, .. } => {
+            let inside: HashSet<Value> = values(body).collect();
+            let is_changed = |(v, var): &&(Value, Var)| !inside.contains(v) && !assigned(body, *var).is_empty();
+            changed.extend(read.iter().filter(is_changed).map(|r| r.0));
+            false
+        }
+        StmtKind::Let(v) => changed.contains(v),
+        _ => false,
+    })
 }
 
 /// The condition of a mask for one dimension: `begin + lane < end`.
@@ -80,8 +104,8 @@ pub fn find(
         .ok_or("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes")?;
     let mut extents = [None, None];
     for l in &limits {
-        let extent =
-            extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins).ok_or(OTHER_INDEX)?;
+        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)
+            .ok_or_else(|| if is_behind_loop(f, place) { BEHIND_LOOP } else { OTHER_INDEX })?;
         if extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent) {
             return Err("its mask gives one dimension two extents");
         }

@@ -10,8 +10,8 @@ mod origins;
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
 use crate::dtype::DType;
-use crate::ir::walk::{assigned, dots, loaded, values, walk};
-use crate::ir::{Address, Binary, BlockPointer, Func, Guard, Op, Stmt, StmtKind, Type, Value, ValueInfo, Var};
+use crate::ir::walk::{dots, loaded, walk};
+use crate::ir::{Address, Binary, BlockPointer, Func, Guard, Op, Stmt, StmtKind, Type, Value, ValueInfo};
 use crate::missed::{Changed, Missed};
 use crate::passes::block_pointers::find::Found;
 use crate::variant::Transposed;
@@ -20,8 +20,6 @@ use proc_macro2::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 const BLOCK_POINTER: &str = "accessed by a block pointer";
-const BEHIND_LOOP: &str =
-    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind the loop";
 
 /// Finds the block pointers of a function. It is an error if `transposed` asks for the other order of an operand, and
 /// the strides of no such operand leave the order open.
@@ -41,7 +39,6 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
                     match find::find(f, &sums, place, *mask, flipped(*v)) {
                         Ok(found) => drop(loads.insert(*v, found)),
                         Err(why) if sides.iter().any(|side| side.contains(v)) => {
-                            let why = reason(f, place, why);
                             missed.push(Missed::new(BLOCK_POINTER, why).at(f.values[v.0 as usize].span));
                         }
                         Err(_) => {}
@@ -57,7 +54,7 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
                 if let Err(why) = found
                     && f.shape(place.index).len() == 2
                 {
-                    missed.push(Missed::new(BLOCK_POINTER, reason(f, place, why)).at(*span));
+                    missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
                 }
                 stores.push(found.ok());
             }
@@ -89,36 +86,6 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     out.f.body = out.block(body);
     *func = out.f;
     Ok(Changed::Yes)
-}
-
-/// Why an access is none by a block pointer. How far a loop has moved a pointer is known in the loop alone.
-fn reason(f: &Func, place: &Address, why: &'static str) -> &'static str {
-    if why != find::OTHER_INDEX {
-        return why;
-    }
-    let (mut todo, mut seen, mut read) = (vec![place.index], HashSet::new(), HashMap::new());
-    while let Some(v) = todo.pop() {
-        if seen.insert(v) {
-            todo.extend(f.op(v).operands());
-            if let Op::ReadVar(var) = *f.op(v) {
-                read.insert(v, var);
-            }
-        }
-    }
-    // The variables that loops in front of a statement have changed.
-    let mut changed = HashSet::new();
-    let is_behind = walk(&f.body).any(|s| match &s.kind {
-        StmtKind::For { body, .. } => {
-            let inside: HashSet<Value> = values(body).collect();
-            let of_body =
-                |(v, var): (&Value, &Var)| (!inside.contains(v) && !assigned(body, *var).is_empty()).then_some(*v);
-            changed.extend(read.iter().filter_map(of_body));
-            false
-        }
-        StmtKind::Let(v) => changed.contains(v),
-        _ => false,
-    });
-    if is_behind { BEHIND_LOOP } else { why }
 }
 
 /// The loads that products take as left and as right operands.

@@ -12,7 +12,7 @@ mod exchange;
 
 use crate::diag::Code;
 use crate::dtype::DType;
-use crate::ir::walk::{dots, values};
+use crate::ir::walk::{dots, made_of, values};
 use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value};
 use crate::missed::{Changed, Missed};
 use dims::{Dims, Refused};
@@ -86,14 +86,8 @@ fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
 
 /// Whether a scalar differs between CTAs.
 pub(crate) fn depends_on_rank(f: &Func, v: Value) -> bool {
-    let (mut todo, mut seen) = (vec![v], HashSet::new());
-    while let Some(v) = todo.pop() {
-        if matches!(f.op(v), Op::ClusterCtaRank) && !planted!("cluster-multicast-of-different-tiles") {
-            return true;
-        }
-        todo.extend(f.op(v).operands().into_iter().filter(|&o| seen.insert(o)));
-    }
-    false
+    let is_rank = |v: Value| matches!(f.op(v), Op::ClusterCtaRank);
+    made_of(f, v, |_| true).into_iter().any(is_rank) && !planted!("cluster-multicast-of-different-tiles")
 }
 
 struct CtaPartition {
