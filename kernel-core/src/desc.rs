@@ -506,14 +506,6 @@ pub struct VariantDesc {
     pub features: &'static str,
 }
 
-// The other one is that of the feature, without which no test plants anything.
-#[cfg(not(feature = "emulator"))]
-macro_rules! planted {
-    ($name:literal) => {
-        false
-    };
-}
-
 impl VariantDesc {
     /// Whether these argument words satisfy all guards.
     pub fn satisfied_by(&self, words: &[u64]) -> bool {

@@ -9,7 +9,6 @@
 #![allow(clippy::missing_safety_doc)]
 #![cfg_attr(not(target_arch = "nvptx64"), warn(missing_docs))]
 
-#[cfg(any(target_arch = "nvptx64", feature = "emulator"))]
 #[doc(hidden)]
 #[macro_use]
 pub mod planted;

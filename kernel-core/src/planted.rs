@@ -1,5 +1,6 @@
-//! Planted defects of the device library, as those of the compiler: `planted!("name")` is the constant `false` without
-//! the feature `mutants`. With it, the environment variable `TILE_PLANT` names the defect of the process.
+//! Planted defects of the device library and of the choice of variants, as those of the compiler: `planted!("name")`
+//! is the constant `false` without the feature `mutants`. With it, the environment variable `TILE_PLANT` names the
+//! defect of the process.
 
 /// Whether the defect of this name is planted.
 #[cfg(not(feature = "mutants"))]
