@@ -272,7 +272,7 @@ impl Stream {
         let captured = {
             // The default stream is that of the current context.
             let _entered = b.cuda.enter()?;
-            b.cuda.is_capturing(b.raw.0).then(|| b.cuda.capture_of(b.raw.0)).flatten()
+            b.cuda.capture_of(b.raw.0)
         };
         let _entered = a.cuda.enter()?;
         a.may_wait(captured, is_of_one_context)?;
