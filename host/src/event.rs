@@ -155,11 +155,9 @@ impl Event {
             (Inner::Host(_), None) => Ok(()),
             // The event may be of another context. The default stream is that of the current one.
             (Inner::Cuda(mark), Some(s)) => {
-                let cuda = &s.cuda;
-                let _entered = cuda.enter()?;
-                s.may_wait(mark.captured(), Arc::ptr_eq(&mark.cuda, cuda))?;
-                // SAFETY: event and stream are alive, as these values are.
-                cuda.api.check("waiting for an event", unsafe { (cuda.api.stream_wait_event)(s.raw.0, mark.raw.0, 0) })
+                let _entered = s.cuda.enter()?;
+                s.may_wait(mark.captured(), Arc::ptr_eq(&mark.cuda, &s.cuda))?;
+                s.cuda.wait(s.raw.0, mark.raw.0)
             }
             _ => Err(Error::StreamMismatch { what: "event" }),
         }

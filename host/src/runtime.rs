@@ -270,8 +270,10 @@ impl Runtime {
         if let Some(rt) = last.map(Runtime).filter(|rt| id != NO_CONTEXT || is_alive(rt)) {
             return Ok(rt);
         }
+        // Dropped after the lock: the end of a runtime runs deleters of other libraries, which may call this function.
+        let mut dead = Vec::new();
         let mut all = api.made.runtimes.lock().unwrap_or_else(|e| e.into_inner());
-        all.retain(|_, rt| is_alive(rt));
+        dead.extend(all.extract_if(|_, rt| !is_alive(rt)));
         let rt = match (all.get(&id), current) {
             (Some(rt), _) => rt.clone(),
             (None, Some(context)) => {

@@ -100,18 +100,32 @@ impl Queue {
     }
 }
 
-/// A stream that nobody names any more.
-pub(crate) struct Left {
-    queue: Arc<Queue>,
-    owner: Owner,
+/// Parts of a stream that nobody names any more.
+pub(crate) enum Left {
+    /// The stream, one of [`Cuda::streams`].
+    Stream(Arc<Queue>, Owner),
+    /// Scratch memory of a stream that C code owns and may have destroyed, and an event behind its last use.
+    Scratch(Vec<u64>, Handle<CUevent>),
 }
 
 impl Left {
-    /// To be called when the default stream waits for its work. A stream in a capture stays until the capture has
-    /// ended, which it would break.
+    /// Lets the default stream wait for the last use of memory. Errors: the driver's; [`Error::Unsupported`] while the
+    /// default stream is captured.
+    pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
+        match self {
+            Left::Stream(..) => Ok(()),
+            Left::Scratch(_, used) => cuda.wait(DEFAULT_STREAM, used.0),
+        }
+    }
+
+    /// To be called when the default stream waits for this, and for all other streams. A stream in a capture stays
+    /// until the capture has ended, which it would break.
     pub(crate) fn end(self, cuda: &Cuda) {
-        if !matches!(self.owner, Owner::Foreign) && cuda.is_capturing(self.queue.raw.0) {
-            return cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        if let Left::Stream(queue, owner) = &self
+            && !matches!(owner, Owner::Foreign)
+            && cuda.is_capturing(queue.raw.0)
+        {
+            return self.stay(cuda);
         }
         self.end_now(cuda);
     }
@@ -120,16 +134,29 @@ impl Left {
     pub(crate) fn end_now(self, cuda: &Cuda) {
         // Owners of other libraries may make a context current.
         let _entered = cuda.enter();
-        self.queue.marks.leave();
-        cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &self.queue));
-        if matches!(self.owner, Owner::Own) {
-            // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
-            unsafe { (cuda.api.stream_destroy)(self.queue.raw.0) };
+        match self {
+            Left::Stream(queue, owner) => {
+                queue.marks.leave();
+                cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &queue));
+                if matches!(owner, Owner::Own) {
+                    // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
+                    unsafe { (cuda.api.stream_destroy)(queue.raw.0) };
+                }
+            }
+            Left::Scratch(blocks, used) => {
+                blocks.into_iter().for_each(|ptr| cuda.free_here(ptr, DEFAULT_STREAM));
+                cuda.destroy_event(used.0);
+            }
         }
+    }
+
+    /// Stays until a later wait of the default stream.
+    fn stay(self, cuda: &Cuda) {
+        cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
 }
 
-enum Owner {
+pub(crate) enum Owner {
     Default,
     Own,
     Foreign,
@@ -436,31 +463,29 @@ impl Drop for CudaStream {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
         let owner = core::mem::replace(&mut self.owner, Owner::Default);
-        let left = Left { queue: self.queue.clone(), owner };
-        if !matches!(left.owner, Owner::Foreign) {
+        let is_foreign = matches!(owner, Owner::Foreign);
+        let left = Left::Stream(self.queue.clone(), owner);
+        if !is_foreign {
             let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));
             // Where no event can be made, waiting orders as well.
             match joined.or_else(|_| self.cuda.synchronize(self.raw.0)) {
                 Ok(()) => left.end(&self.cuda),
                 // As in a capture: the stream and the memory that it uses stay until a later wait succeeds.
-                Err(_) => self.cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(left),
+                Err(_) => left.stay(&self.cuda),
             }
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
-        // The stream may be gone already: it is not named.
-        let used = core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let ordered = match &used {
-            Used::Never => Ok(()),
-            Used::Until(event) => self.cuda.wait_default(event.0),
-            Used::Unknown => Err(Error::StreamMismatch { what: "stream" }),
-        };
-        match ordered {
-            Ok(()) => blocks.into_iter().for_each(|b| self.cuda.release(b)),
-            Err(e) => tracing::debug!(error = %e, blocks = blocks.len(), "scratch memory stays allocated"),
-        }
-        if let Used::Until(event) = used {
-            self.cuda.destroy_event(event.0);
-        }
+        // The stream may be gone already: it is not named from here on.
         left.end(&self.cuda);
+        match core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+            Used::Never => blocks.into_iter().for_each(|b| self.cuda.release(b)),
+            Used::Until(event) => {
+                Left::Scratch(blocks, event).stay(&self.cuda);
+                if let Err(e) = self.cuda.join_streams() {
+                    tracing::debug!(error = %e, "scratch memory is freed later");
+                }
+            }
+            Used::Unknown => tracing::debug!(blocks = blocks.len(), "scratch memory stays allocated"),
+        }
     }
 }

@@ -11,6 +11,7 @@ use tilewright_runtime::{AsSlice, AsSliceMut, Buffer, Driver, Event, Runtime, St
 #[path = "../../host/examples/hand_made/mod.rs"]
 mod hand_made;
 
+mod borrowed;
 mod captured;
 mod contexts;
 mod driver;
@@ -444,47 +445,4 @@ fn every_driver_call_fails_once() {
             return;
         }
     }
-}
-
-/// The owner gets its tensor back when the kernels that use it are done.
-#[test]
-fn a_borrowed_tensor_is_returned_after_the_work() {
-    use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-    unsafe extern "C" fn delete(t: *mut DLManagedTensor) {
-        // SAFETY: the test puts its buffer here, which it does not use any more.
-        let run = unsafe { Box::from_raw((*t).manager_ctx.cast::<Box<dyn FnOnce() + Send>>()) };
-        run();
-    }
-    let (model, rt, k, _here) = over(8);
-    let x = Buffer::from_slice(&rt, &[1.0f32; 40]).unwrap();
-    let mut y = rt.zeros::<f32>(40).unwrap();
-    let addr = x.addr();
-    let s = Stream::new(&rt).unwrap();
-    let seen = std::sync::Arc::new(Mutex::new(None));
-    let (there, other) = (seen.clone(), model.clone());
-    let run: Box<dyn FnOnce() + Send> =
-        Box::new(move || *there.lock().unwrap() = Some(other.calls()["cuStreamSynchronize"]));
-    let mut shape = [40i64];
-    let mut tensor = DLManagedTensor {
-        dl_tensor: DLTensor {
-            data: addr as *mut _,
-            device: DLDevice { device_type: 2, device_id: 0 },
-            ndim: 1,
-            dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
-            shape: shape.as_mut_ptr(),
-            strides: core::ptr::null_mut(),
-            byte_offset: 0,
-        },
-        manager_ctx: Box::into_raw(Box::new(run)).cast(),
-        deleter: Some(delete),
-    };
-    // SAFETY: a valid tensor, which is consumed once.
-    let t = unsafe { DlpackTensor::from_managed(&rt, &mut tensor) }.unwrap();
-    s.wait_for(rt.stream()).unwrap();
-    rt.launch_on(&s, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
-    let before = model.calls()["cuStreamSynchronize"];
-    drop(t);
-    assert!(seen.lock().unwrap().expect("the deleter ran") > before, "the host waited before");
-    drop((x, y));
-    assert_eq!(model.reports(), [""; 0]);
 }

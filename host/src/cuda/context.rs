@@ -65,7 +65,7 @@ pub(crate) struct Cuda {
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
     pub streams: Mutex<Vec<Arc<Queue>>>,
-    /// Those of them that nobody names any more, and whose work the default stream could not be made to wait for yet.
+    /// Streams that nobody names any more, and memory of such, for which the default stream could not be made to wait yet.
     pub left: Mutex<Vec<Left>>,
     /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them
     /// yet.
@@ -112,9 +112,12 @@ impl Cuda {
     /// serve another.
     pub(crate) fn primary(ordinal: u32) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
+        let mut in_use = Vec::new();
         let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cuda) = Self::alive(&mut known, |c| c.ordinal == ordinal && c.retained.load(Acquire)) {
-            return Ok(cuda);
+        Self::in_use(&mut known, &mut in_use);
+        let is_wanted = |c: &&Arc<Cuda>| c.ordinal == ordinal && c.retained.load(Acquire) && c.is_alive();
+        if let Some(cuda) = in_use.iter().find(is_wanted) {
+            return Ok(cuda.clone());
         }
         let count = Self::count(api)?;
         if count == 0 {
@@ -131,12 +134,12 @@ impl Cuda {
         api.check("creating the device's context", unsafe { (api.primary_ctx_retain)(&mut context, device) })?;
         // It is in use as the caller's own where another library had made it current: two values for one context would
         // not know of each other's streams.
-        if let Some(cuda) = Self::alive(&mut known, |c| c.context.0 == context) {
+        if let Some(cuda) = in_use.iter().find(|c| c.context.0 == context && c.is_alive()) {
             if cuda.retained.swap(true, AcqRel) {
                 // SAFETY: retained above, once more than that value needs.
                 unsafe { (api.primary_ctx_release)(device) };
             }
-            return Ok(cuda);
+            return Ok(cuda.clone());
         }
         let cuda = Arc::new(Self::build(api, ordinal, device, context, true)?);
         known.push(Arc::downgrade(&cuda));
@@ -153,9 +156,11 @@ impl Cuda {
 
     /// The caller's context, which must be current on this thread. It may be a primary one.
     pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<Arc<Cuda>> {
+        let mut in_use = Vec::new();
         let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cuda) = Self::alive(&mut known, |c| c.context.0 == context) {
-            return Ok(cuda);
+        Self::in_use(&mut known, &mut in_use);
+        if let Some(cuda) = in_use.iter().find(|c| c.context.0 == context && c.is_alive()) {
+            return Ok(cuda.clone());
         }
         let mut device = 0;
         // SAFETY: a query.
@@ -166,11 +171,12 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// One of these that is in use and whose context still exists. Others whose context does not are forgotten.
-    fn alive(known: &mut Vec<Weak<Cuda>>, wanted: impl Fn(&Cuda) -> bool) -> Option<Arc<Cuda>> {
-        let found = known.iter().filter_map(Weak::upgrade).find(|c| wanted(c) && c.is_alive());
-        known.retain(|c| c.upgrade().is_some_and(|c| c.is_alive()));
-        found
+    /// Adds those of these that are in use. Contexts that do not exist any more are forgotten. To be dropped after the
+    /// lock of `known`: the last name of a context runs deleters of other libraries, which may ask for a context.
+    fn in_use(known: &mut Vec<Weak<Cuda>>, all: &mut Vec<Arc<Cuda>>) {
+        all.extend(known.iter().filter_map(Weak::upgrade));
+        known.clear();
+        known.extend(all.iter().filter(|c| c.is_alive()).map(Arc::downgrade));
     }
 
     /// The driver's number for a context. Errors: [`Error::ContextDestroyed`].
@@ -368,12 +374,15 @@ impl Cuda {
         // Taken first: each of them is among the streams that are waited for.
         let mut left = core::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
         let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
-        if all.is_empty() {
+        if all.is_empty() && left.is_empty() {
             return Ok(());
         }
-        let joined = self.enter().and_then(|_entered| all.iter().try_for_each(|queue| queue.join(self)));
+        let joined = self.enter().and_then(|_entered| {
+            left.iter().try_for_each(|left| left.join(self))?;
+            all.iter().try_for_each(|queue| queue.join(self))
+        });
         match joined {
-            Ok(()) => left.into_iter().for_each(|stream| stream.end(self)),
+            Ok(()) => left.into_iter().for_each(|left| left.end(self)),
             Err(_) => self.left.lock().unwrap_or_else(PoisonError::into_inner).append(&mut left),
         }
         joined
@@ -398,6 +407,10 @@ impl Cuda {
     /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
     /// owner is kept until a later wait succeeds, or until the context's end.
     pub(crate) fn drop_borrowed(&self, owner: Box<dyn Send>) {
+        // In a forked child the owner is the parent's, who may have held the lock.
+        if self.api.forked() {
+            return core::mem::forget(owner);
+        }
         // Taken before the wait, which then covers the last use of each. Owners run code of other frameworks, which may
         // call this library: no lock is held while they are dropped.
         let mut owners = core::mem::take(&mut *self.borrowed.lock().unwrap_or_else(PoisonError::into_inner));
@@ -424,12 +437,12 @@ impl Cuda {
         unsafe { (self.api.event_destroy)(event) };
     }
 
-    /// Lets the default stream wait for an event.
-    pub(crate) fn wait_default(&self, event: CUevent) -> Result<()> {
+    /// Lets `stream` wait for an event, which may be of another context.
+    pub(crate) fn wait(&self, stream: CUstream, event: CUevent) -> Result<()> {
         let _entered = self.enter()?;
-        self.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
-        // SAFETY: the caller's event, and the default stream, which always exists.
-        let code = unsafe { (self.api.stream_wait_event)(DEFAULT_STREAM, event, 0) };
+        self.takes_work("waiting on the default stream", stream)?;
+        // SAFETY: the caller's event, and a live stream of the current context.
+        let code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
         self.api.check("waiting for an event", code)
     }
 
@@ -438,10 +451,9 @@ impl Cuda {
         let _entered = self.enter()?;
         self.takes_work("waiting on the default stream", stream)?;
         let event = theirs.mark_of(other)?;
-        // SAFETY: a live stream of the current context, and the event made above.
-        let code = unsafe { (self.api.stream_wait_event)(stream, event, 0) };
+        let ordered = self.wait(stream, event);
         self.destroy_event(event);
-        self.api.check("ordering two streams", code)
+        ordered
     }
 
     /// A new event, recorded behind all work given to a stream so far.

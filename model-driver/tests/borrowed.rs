@@ -1,0 +1,131 @@
+//! Memory and streams of other libraries, and when they get them back.
+
+use super::{driver, hand_made, over, without_tuning};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tilewright_model_driver::Model;
+use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+use tilewright_runtime::{Buffer, Runtime, Stream};
+
+type Deleter = Box<dyn FnOnce() + Send>;
+
+/// The elements of a buffer as a tensor of another library, which `delete` gives back.
+fn tensor(rt: &Runtime, x: &Buffer<f32>, delete: impl FnOnce() + Send + 'static) -> DlpackTensor {
+    unsafe extern "C" fn give_back(t: *mut DLManagedTensor) {
+        // SAFETY: made below, and given back once.
+        unsafe {
+            let t = Box::from_raw(t);
+            drop(Box::from_raw(t.dl_tensor.shape));
+            Box::from_raw(t.manager_ctx.cast::<Deleter>())();
+        }
+    }
+    let delete: Deleter = Box::new(delete);
+    let managed = DLManagedTensor {
+        dl_tensor: DLTensor {
+            data: x.addr() as *mut _,
+            device: DLDevice { device_type: 2, device_id: 0 },
+            ndim: 1,
+            dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+            shape: Box::into_raw(Box::new(x.len() as i64)),
+            strides: core::ptr::null_mut(),
+            byte_offset: 0,
+        },
+        manager_ctx: Box::into_raw(Box::new(delete)).cast(),
+        deleter: Some(give_back),
+    };
+    // SAFETY: a valid tensor, which is consumed once; the tests keep the buffer.
+    unsafe { DlpackTensor::from_managed(rt, Box::into_raw(Box::new(managed))) }.unwrap()
+}
+
+#[test]
+fn a_borrowed_tensor_is_returned_after_the_work() {
+    let (model, rt, k, _here) = over(8);
+    let x = Buffer::from_slice(&rt, &[1.0f32; 40]).unwrap();
+    let mut y = rt.zeros::<f32>(40).unwrap();
+    let s = Stream::new(&rt).unwrap();
+    let seen = Arc::new(Mutex::new(None));
+    let (there, other) = (seen.clone(), model.clone());
+    let t = tensor(&rt, &x, move || *there.lock().unwrap() = Some(other.calls()["cuStreamSynchronize"]));
+    s.wait_for(rt.stream()).unwrap();
+    rt.launch_on(&s, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
+    let before = model.calls()["cuStreamSynchronize"];
+    drop(t);
+    assert!(seen.lock().unwrap().expect("the deleter ran") > before, "the host waited before");
+    drop((x, y));
+    assert_eq!(model.reports(), [""; 0]);
+}
+
+/// A tensor that could not be given back before goes with its context, whose runtime is forgotten by a later call.
+#[test]
+fn a_deleter_calls_the_library_while_a_runtime_is_forgotten() {
+    let (model, _primary, k, _here) = over(9);
+    let own = model.new_context();
+    let rt = without_tuning(Runtime::current().unwrap());
+    let (x, mut y) = (rt.zeros::<f32>(40).unwrap(), rt.zeros::<f32>(40).unwrap());
+    let (calls, deleted) = (super::driver_of_thread(), Arc::new(AtomicUsize::new(0)));
+    let (there, counted) = (model.clone(), deleted.clone());
+    let t = tensor(&rt, &x, move || {
+        let _here = super::enter(&there, calls);
+        let _ = Runtime::current();
+        let _ = Runtime::cuda(0);
+        counted.fetch_add(1, Release);
+    });
+    let s = Stream::new(&rt).unwrap();
+    rt.launch_on(&s, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
+    model.fail(Some("cuEventRecord"), 0, 2);
+    drop(t);
+    assert!(model.fail_no_more());
+    assert_eq!(deleted.load(Acquire), 0, "the wait has failed");
+    drop((x, y, s, rt));
+    model.destroy_context(own);
+    // A thread that waits for its own lock does not end.
+    let ((done, ended), there) = (channel(), model.clone());
+    std::thread::spawn(move || {
+        let _here = super::enter(&there, calls);
+        let _ = Runtime::current();
+        let _ = done.send(());
+    });
+    ended.recv_timeout(Duration::from_secs(20)).expect("the call ends");
+    assert_eq!(deleted.load(Acquire), 1);
+}
+
+/// The default stream is captured where a stream is that waits for it, as `cuStreamCreate` makes it without a flag.
+#[test]
+fn scratch_of_a_foreign_stream_is_freed_after_a_capture() {
+    for destroyed in [false, true] {
+        let (model, rt, k, _here) = over(10);
+        let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+        let (mut theirs, mut blocking, mut graph) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
+        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        unsafe {
+            assert_eq!(driver::create_stream(&mut theirs, 1), 0);
+            let s = Stream::from_raw(&rt, theirs).unwrap();
+            s.wait_for(rt.stream()).unwrap();
+            let mut scratch = s.scratch::<f32>(9).unwrap();
+            rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
+            rt.launch_on(&s, hand_made::call(k, &scratch, &mut y)).unwrap();
+            drop(scratch);
+            rt.stream().wait_for(&s).unwrap();
+            assert_eq!(driver::create_stream(&mut blocking, 0), 0);
+            assert_eq!(driver::begin_capture(blocking, 2), 0);
+            let blocks = model.counts().blocks;
+            drop(s);
+            assert_eq!(model.counts().blocks, blocks, "the default stream cannot wait");
+            if destroyed {
+                assert_eq!(driver::destroy_stream(theirs), 0);
+            }
+            assert_eq!(driver::end_capture(blocking, &mut graph), 0);
+            assert_eq!(y.to_vec().unwrap(), [2.0; 9]);
+            drop(y);
+            assert_eq!(model.counts().blocks, blocks - 2, "the array's and the scratch");
+            if !destroyed {
+                assert_eq!(driver::destroy_stream(theirs), 0);
+            }
+        }
+        drop((x, rt));
+        assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+    }
+}
