@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -285,20 +286,49 @@ fn compile_all<'a>(
     outcome.report.rustc = toolchain.version.lines().next().map(str::to_owned);
     let rustc = Rustc { toolchain };
     let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.tilewright_core)?;
-    let texts = b.pool.map(jobs, |&job| unit_ptx(b, &rustc, &prebuilt, job, scratch));
-    let mut compiled = Vec::new();
-    for (&job, result) in jobs.iter().zip(texts) {
+    let first: Vec<Job> = jobs.iter().map(|job| job.first_of_code(b.targets, jobs)).collect();
+    let own: Vec<Job> = jobs.iter().zip(&first).filter(|(job, first)| job == first).map(|(job, _)| *job).collect();
+    let texts = b.pool.map(&own, |&job| unit_ptx(b, &rustc, &prebuilt, job, scratch));
+    let (mut made, mut compiled) = (HashMap::new(), Vec::new());
+    for (&job, result) in own.iter().zip(texts) {
         match result {
-            Ok(list) => {
-                compiled.extend(job.entries(list.into_iter().map(|ptx| BuiltEntry { ptx, assembled: None })));
-            }
+            Ok(list) => drop(made.insert(job, list)),
             Err(why) => outcome.failures.push(failure(b, job, why, None)),
         }
+    }
+    for (&job, first) in jobs.iter().zip(&first) {
+        let Some(list) = made.get(first) else { continue };
+        let directives = b.targets[job.target].directives();
+        let for_target = |ptx: &EntryPtx| if job == *first { ptx.clone() } else { ptx.with_directives(&directives) };
+        compiled.extend(job.entries(list.iter().map(|e| BuiltEntry { ptx: for_target(e), assembled: None })));
     }
     Ok(compiled)
 }
 
+impl PartialEq for Job<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.unit, other.unit) && self.target == other.target
+    }
+}
+
+impl Eq for Job<'_> {}
+
+impl Hash for Job<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (core::ptr::from_ref(self.unit), self.target).hash(state);
+    }
+}
+
 impl<'a> Job<'a> {
+    /// The job whose code this one has, but for directives of its target: rustc compiles a unit once for the targets of
+    /// a generation, unless the unit calls functions that differ between them.
+    fn first_of_code(&self, targets: &[Target], jobs: &[Job<'a>]) -> Job<'a> {
+        let generation = |job: &Job| targets[job.target].generation();
+        let is_same = |job: &&Job| core::ptr::eq(job.unit, self.unit) && generation(job) == generation(self);
+        let all = jobs.iter().filter(|job| job == &self || !self.unit.by_target && is_same(job));
+        *all.min_by_key(|job| &targets[job.target]).expect("it is among them")
+    }
+
     /// Its entries, from what was made of them, in their order.
     fn entries(self, built: impl IntoIterator<Item = BuiltEntry>) -> impl Iterator<Item = Compiled<'a>> {
         let Job { unit, target } = self;

@@ -30,6 +30,22 @@ pub struct EntryPtx {
     pub local_bytes: u64,
 }
 
+impl EntryPtx {
+    /// The same code with the directives of another target.
+    pub fn with_directives(&self, [version, target]: &[String; 2]) -> EntryPtx {
+        let mut text = String::with_capacity(self.text.len() + 8);
+        for line in self.text.lines() {
+            text.push_str(match line {
+                l if l.starts_with(".version ") => version,
+                l if l.starts_with(".target ") => target,
+                l => l,
+            });
+            text.push('\n');
+        }
+        EntryPtx { text, ..*self }
+    }
+}
+
 /// Takes a module apart. `bounds` says which entries to expect and how they are launched; what each entry does not
 /// use, directly or through functions and initializers, is left out of its module.
 pub fn split(text: &str, bounds: &[(&str, Bounds)]) -> Result<Vec<EntryPtx>, PtxError> {

@@ -14,7 +14,7 @@ use tilewright_core::bundle::Arch;
 /// assert!(Target::parse("sm_70").is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     arch: Arch,
 }
@@ -42,6 +42,19 @@ impl Target {
     /// The name.
     pub fn name(&self) -> String {
         self.arch.to_string()
+    }
+
+    /// Targets of one generation have one form of the device library, apart from functions of which the compiler says
+    /// so, and one form of the code that LLVM makes of it.
+    pub(crate) fn generation(&self) -> u32 {
+        if self.arch.major == 9 { 8 } else { self.arch.major }
+    }
+
+    /// The directives at the beginning of PTX for this target.
+    pub(crate) fn directives(&self) -> [String; 2] {
+        let isa = self.isa().trim_start_matches("ptx");
+        let (major, minor) = isa.split_at(isa.len() - 1);
+        [format!(".version {major}.{minor}"), format!(".target {self}")]
     }
 
     /// The oldest PTX that has what the device library uses on this architecture: the older the PTX, the more drivers
@@ -73,6 +86,9 @@ mod tests {
     fn names() {
         assert_eq!(Target::parse(" sm_90a ").unwrap().name(), "sm_90a");
         assert_eq!(Target::parse("sm_75").unwrap().isa(), "ptx74");
+        assert_eq!(Target::parse("sm_90a").unwrap().directives(), [".version 8.0", ".target sm_90a"]);
+        let of = |name| Target::parse(name).unwrap().generation();
+        assert!(of("sm_80") == of("sm_90a") && of("sm_75") != of("sm_80") && of("sm_90a") != of("sm_100a"));
         for bad in ["", "sm_70", "sm_90x", "hopper"] {
             assert!(Target::parse(bad).unwrap_err().to_string().contains("sm_75"), "{bad}");
         }

@@ -125,6 +125,7 @@ fn as_is(source: Source, _: &Libraries) -> Vec<DeviceUnit> {
         kernel: "double".into(),
         fingerprint: "f00d".into(),
         only: None,
+        by_target: false,
         source,
         entries: vec![entry("double_b"), entry("double_a")],
     }]

@@ -16,6 +16,8 @@ pub struct DeviceUnit {
     pub fingerprint: String,
     /// The only target it is for; otherwise all.
     pub only: Option<&'static str>,
+    /// Whether it calls functions of which the device library has other forms for other targets.
+    pub by_target: bool,
     /// The text of the crate.
     pub source: String,
     /// The entry functions of the crate, in the order of its text.
@@ -89,6 +91,7 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         kernel: k.name.clone(),
         fingerprint: k.fingerprint.clone(),
         only,
+        by_target: false,
         source: PROLOGUE.to_string(),
         entries: vec![],
     };
@@ -100,6 +103,7 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         let maps: String = (0..lowered.maps.len())
             .map(|m| format!("    let map{m}: u64 = tilewright_core::tensor_map!(\"{name}_map_{m}\");\n"))
             .collect();
+        unit.by_target |= lowered.is_by_target();
         let body = lowered.text();
         unit.source.push_str(&format!("\n#[unsafe(no_mangle)]\npub unsafe extern \"ptx-kernel\" fn {name}({params}) {{\n    let tid: u32 = d::thread();\n{maps}{body}}}\n"));
         unit.entries.push(EntryMeta {

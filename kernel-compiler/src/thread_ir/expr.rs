@@ -1,6 +1,6 @@
 //! Types, expressions and statements.
 
-use super::function::{Effect, Function};
+use super::function::{Device, Effect, Function};
 use super::name::Name;
 use crate::dtype::DType;
 use crate::ir::{Atomic, Precision};
@@ -222,6 +222,16 @@ impl Call {
             (Effect::SharedUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::SharedRead,
             (Effect::SharedUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::SharedWrite,
             (effect, _) => effect,
+        }
+    }
+
+    /// Whether the device library has several forms of the function, each for some of the targets from sm_80 on.
+    pub fn is_by_target(&self) -> bool {
+        let is_bf16 = || self.generics.first() == Some(&Generic::Type(Ty::Scalar(DType::BF16)));
+        match self.function {
+            Function::Device(Device::GridDependencyWait) => true,
+            Function::Device(Device::Atomic) => is_bf16(),
+            _ => false,
         }
     }
 }

@@ -217,6 +217,13 @@ impl Lowered {
         walk(&self.body, &mut |n| found |= matches!(n, Node::Barrier { .. }));
         found
     }
+
+    /// Whether the device library has other forms of a function that is called for other targets from sm_80 on.
+    pub(crate) fn is_by_target(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |e| found |= matches!(e, Expr::Call(call) if call.is_by_target()));
+        found
+    }
 }
 
 /// A copy of nodes in which `with` replaces expressions. Those for which it returns none are copied.
