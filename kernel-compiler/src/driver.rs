@@ -20,8 +20,8 @@ use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::{
-    Plan, alias, epilogue, one_warp, one_warp::OneWarpLoops, tma_pipeline, tma_store, vectors, wgmma_cp_async,
-    written_operand,
+    Plan, accesses, alias, epilogue, one_warp, one_warp::OneWarpLoops, pdl, staged_store, tma_pipeline, vectors,
+    wgmma_cp_async, written_operand,
 };
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
@@ -314,7 +314,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         Some(p) => {
             missed.extend(epilogue::missed(f, &fused, p));
             missed.extend(written_operand::missed(f, p));
-            missed.extend(tma_store::missed(f, &layouts));
+            missed.extend(staged_store::missed(f, &layouts));
             CpAsyncPipeline::default()
         }
         None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)?,
@@ -325,7 +325,11 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     }
     missed.extend(alias::missed(f));
     missed.into_iter().for_each(|m| observer.missed(m));
-    let plan = Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp };
+    let staged_stores =
+        pipeline.iter().flat_map(|p| staged_store::plan(f, &axis_info, &layouts, &fused, p, vectors)).collect();
+    let stores = accesses::stores(f, &axis_info, &layouts, pipeline.is_some() || cp_async.by_wgmma());
+    let pdl_wait = pdl::wait(f, pipeline.is_some());
+    let plan = Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp, staged_stores, stores, pdl_wait };
     observer.stage(Stage::Plan, &|| plan.to_string());
     observer.planned(f, &plan);
     Ok(plan)
@@ -445,7 +449,7 @@ fn generate(
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
     let plan = plan(f, variant, observer)?;
-    let lowered = codegen::generate(f, &plan, variant, sites)?;
+    let lowered = codegen::generate(f, &plan, sites)?;
     if cfg!(debug_assertions)
         && let Err(e) = thread_ir::verify::verify(&lowered)
     {

@@ -4,12 +4,13 @@ use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::Comparison;
 use crate::codegen::role::Role;
-use crate::ir::{Func, Value, Var};
+use crate::ir::{Func, StmtId, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::Layout;
 use crate::plan::cp_async_pipeline::CpAsyncPipeline;
 use crate::plan::one_warp::OneWarpLoops;
 use crate::plan::product::InFlight;
+use crate::plan::staged_store::StagedStore;
 use crate::plan::warp_specialized::{FusedStore, TensorMap};
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
@@ -65,11 +66,13 @@ pub(super) struct Codegen<'a> {
     pub(super) uses: Vec<u32>,
     /// Whether any access is wider than an element.
     pub(super) vectors: bool,
-    /// Whether TMA may store tiles.
-    pub(super) tma_stores: bool,
+    /// The stores of accumulators through shared memory, by consumers.
+    pub(super) staged_stores: &'a HashMap<StmtId, StagedStore>,
+    /// The layouts of tiles that threads store.
+    pub(super) stores: &'a HashMap<StmtId, Layout>,
+    /// The statement of the body before which a program waits for the end of the previous launch.
+    pub(super) pdl_wait: Option<usize>,
     pub(super) maps: Vec<TensorMap>,
-    /// The bytes of shared memory for such stores.
-    pub(super) staging: usize,
     /// The results of relaxed atomics that one thread has and has not yet given to the others.
     pub(super) pending: Vec<(Value, Node)>,
     /// The deferred wait of the current loop.

@@ -172,9 +172,9 @@ impl Codegen<'_> {
             (&self.cp_async.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
-        let plan = self.plan(&place, mask, &layout, false);
+        let accesses = self.accesses(&place, mask, &layout, false);
         let live = |cond: Expr| if are_left_out() { Name::Live & cond } else { cond };
-        let (addr, full, ok) = (of_r(plan.addr), live(plan.full), of_r(live(plan.ok)));
+        let (addr, full, ok) = (of_r(accesses.addr), live(accesses.full), of_r(live(accesses.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =
             (layout.thread_bases(), (0..n).map(|r| layout.reg_index(r)).collect());
         let to = of_r(self.stage_offset(BufferPart::Write, tile, &threads, &slots, |flat| flat).at(Local::R));
@@ -189,9 +189,9 @@ impl Codegen<'_> {
         }
         let name = self.fresh();
         registers.push(Stmt::Let { name, mutable: false, ty: Some(Ty::array(t, n)), value: None });
-        let (vec, hint) = (if plan.descending { 1 } else { plan.vec }, hint as u32);
+        let (vec, hint) = (if accesses.descending { 1 } else { accesses.vec }, hint as u32);
         let zero = any(Expr::zero(t));
-        let loaded = call!(Device::Load; [t, n, plan.vec, plan.descending]; addr, full, ok, zero, hint, site);
+        let loaded = call!(Device::Load; [t, n, accesses.vec, accesses.descending]; addr, full, ok, zero, hint, site);
         self.line(Stmt::assign(name, loaded));
         let element = of_r(Expr::from(name).element(Local::R));
         finish.push(call!(Device::SharedStore; [t, n, vec]; to, any(act), element, site).into());

@@ -19,8 +19,10 @@ pub(super) struct Piece<'a> {
     pub first: usize,
     pub len: usize,
     pub buffer: &'a Expr,
-    /// The offset of the lane in the buffer, see `tma_store`.
+    /// The offset of the lane in the buffer, see `staged_store`.
     pub at: Name,
+    /// The tile that is in the buffer before the store.
+    pub copied: Option<Value>,
 }
 
 impl Codegen<'_> {
@@ -45,7 +47,7 @@ impl Codegen<'_> {
         let (t, site) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span));
         let name = self.fresh();
         let of = self.temporaries;
-        if self.copied_tile(p.fused).is_some_and(|(copied, _)| copied == v) {
+        if p.copied == Some(v) {
             let parts: Vec<Name> = (0..p.len / MATRICES_ELEMENTS).map(|i| Name::Part(of, i)).collect();
             for (i, &part) in parts.iter().enumerate() {
                 let at = p.buffer.clone() + (p.at ^ (i * MATRICES_BYTES)).group();
@@ -56,14 +58,14 @@ impl Codegen<'_> {
             return Regs(call!(Device::OfPair; [t]; pair, Expr::Register));
         }
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
-        let plan = self.plan(&place, mask, p.layout, false);
+        let accesses = self.accesses(&place, mask, p.layout, false);
         let from_first = |value: Expr| {
             let r = Stmt::bind(Local::R, Local::R + p.first);
             of_r(Body::after(vec![r], value))
         };
         let loaded = call!(
-            Device::Load; [t, p.len, plan.vec, plan.descending];
-            from_first(plan.addr), plan.full, from_first(plan.ok), any(Expr::zero(t)), hint as u32, site
+            Device::Load; [t, p.len, accesses.vec, accesses.descending];
+            from_first(accesses.addr), accesses.full, from_first(accesses.ok), any(Expr::zero(t)), hint as u32, site
         );
         let define = Stmt::define(name, Ty::array(t, p.len), loaded);
         self.access(&place, Some(p.layout), false, site, vec![define]);
@@ -73,11 +75,5 @@ impl Codegen<'_> {
     /// Whether the value of a statement is computed by pieces, where a store uses it.
     pub(super) fn by_pieces(&self, v: Value) -> bool {
         self.fused.iter().any(|x| x.values.contains(&v))
-    }
-
-    /// The copied tile whose buffer the chunks of a store use, and its operand group.
-    pub(super) fn copied_tile(&self, fused: Option<&FusedStore>) -> Option<(Value, usize)> {
-        let p = self.role.pipeline()?;
-        fused?.loads.iter().find_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group)))
     }
 }

@@ -1,12 +1,11 @@
 //! Loads, stores and atomics of a thread.
 
-use crate::analysis::axis_info::WORD_BYTES;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
-use crate::ir::{self, Address, Atomic, Base, Hint, Op, Value};
-use crate::layout::assign::{fastest, preferred};
+use crate::ir::{self, Address, Atomic, Base, Op, StmtKind, Value};
 use crate::layout::linear::{LANE_BITS, Layout};
+use crate::plan::accesses::{Vector, vector};
 use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +15,7 @@ const LANES: u32 = (1 << LANE_BITS) - 1;
 
 /// The accesses of a thread to memory, by register.
 #[derive(Clone)]
-pub(super) struct Plan {
+pub(super) struct Accesses {
     /// The elements of one access.
     pub vec: usize,
     pub descending: bool,
@@ -47,14 +46,14 @@ impl Codegen<'_> {
             return;
         }
         let layout = self.layouts.of(v).clone();
-        let plan = self.plan(&place, mask, &layout, false);
+        let accesses = self.accesses(&place, mask, &layout, false);
         let other = other.map(|o| self.demand(o, &layout).at(Local::R));
         let n = layout.regs();
         let (mut stmts, loaded) = if let Base::Shared(_) = place.base {
-            self.shared_load(plan, t, &layout, other, site)
+            self.shared_load(accesses, t, &layout, other, site)
         } else {
             let other = other.unwrap_or(Expr::zero(t));
-            let load = self.by_vectors(&place, plan, |p| {
+            let load = self.by_vectors(&place, accesses, |p| {
                 call!(
                     Device::Load; [t, n, p.vec, p.descending];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(other.clone()), hint, site
@@ -67,16 +66,11 @@ impl Codegen<'_> {
         self.at_hand(v, layout, Regs::of(v));
     }
 
-    pub(super) fn store(
-        &mut self,
-        place: &Address,
-        value: Value,
-        mask: Option<Value>,
-        hint: Hint,
-        span: proc_macro2::Span,
-    ) {
+    pub(super) fn store(&mut self, s: &ir::Stmt) {
+        let StmtKind::Store { place, value, mask, hint, span, .. } = &s.kind else { unreachable!("a store") };
+        let (value, mask) = (*value, *mask);
         let f = self.f;
-        let (t, site, hint) = (f.ty(value).dtype, self.site(span), hint as u32);
+        let (t, site, hint) = (f.ty(value).dtype, self.site(*span), *hint as u32);
         if f.ty(value).is_scalar() {
             let ok = self.scalar_ok(place, mask);
             let of_one = Expr::from(Name::Tid).equals(0);
@@ -91,12 +85,12 @@ impl Codegen<'_> {
             self.access(place, None, true, site, vec![store.into()]);
             return;
         }
-        let layout = self.store_layout(place, value);
+        let layout = self.stores[&s.id].clone();
         let regs = self.demand(value, &layout);
-        let plan = self.plan(place, mask, &layout, true);
+        let accesses = self.accesses(place, mask, &layout, true);
         let store = match place.base {
-            Base::Shared(_) => Self::shared_store(plan, t, &layout, &regs, site),
-            _ => self.by_vectors(place, plan, |p| {
+            Base::Shared(_) => Self::shared_store(accesses, t, &layout, &regs, site),
+            _ => self.by_vectors(place, accesses, |p| {
                 call!(
                     Device::Store; [t, layout.regs(), p.vec, p.descending];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(regs.at(Local::R)), hint, site
@@ -108,58 +102,18 @@ impl Codegen<'_> {
 
     /// An access as planned. If the kernel computes the address and its alignment is not known, the code tests the
     /// alignment and accesses the elements one by one where it is too low.
-    fn by_vectors(&self, place: &Address, plan: Plan, access: impl Fn(Plan) -> Expr) -> Expr {
-        let (vec, size) = (plan.vec, self.f.dtype_at(place).size());
+    fn by_vectors(&self, place: &Address, accesses: Accesses, access: impl Fn(Accesses) -> Expr) -> Expr {
+        let (vec, size) = (accesses.vec, self.f.dtype_at(place).size());
         match place.base {
             Base::Pointer { address, .. }
                 if vec > 1 && self.a.alignment(self.f, address).is_none() && !planted!("pointee-taken-for-aligned") =>
             {
                 let is_aligned = (Expr::from(address) % (vec * size)).equals(0);
-                let one_by_one = Plan { vec: 1, descending: false, full: false.into(), ..plan.clone() };
-                Expr::when(is_aligned, access(plan), access(one_by_one))
+                let one_by_one = Accesses { vec: 1, descending: false, full: false.into(), ..accesses.clone() };
+                Expr::when(is_aligned, access(accesses), access(one_by_one))
             }
-            _ => access(plan),
+            _ => access(accesses),
         }
-    }
-
-    /// The value's layout if it suits memory as well, else the layout that memory prefers.
-    fn store_layout(&mut self, place: &Address, value: Value) -> Layout {
-        let (f, index) = (self.f, place.index);
-        if !self.layouts.is_cheap(index) {
-            return self.layouts.of(index).clone();
-        }
-        let best = preferred(f, self.a, place);
-        if self.layouts.is_cheap(value) {
-            return best;
-        }
-        // A shape operation has no layout preference of its own: the layout of its operand decides.
-        let layout_of_value = self.layouts.of(value).clone();
-        let order = self.a.order(f, index);
-        let run = |l: &Layout| l.contiguous(order[0]);
-        let size = f.dtype_at(place).size();
-        let wanted = self.a.vector_at(f, place, order[0]).0;
-        if self.layouts.is_accumulator(value)
-            && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
-            && let Some(widened) = layout_of_value.widened(order[0], vec)
-        {
-            // A few shuffles convert the layout of the instructions to one with vectors. Stores of single elements or
-            // words would take more shuffles, too many for the accumulators of `wgmma`.
-            let by_wgmma = self.role.pipeline().is_some() || self.cp_async.by_wgmma();
-            let narrow = vec == 1 || vec * size <= WORD_BYTES;
-            return if narrow && !by_wgmma { widened.coalesced(order[0], vec) } else { widened };
-        }
-        if let Op::Permute(x, perm) = f.op(value)
-            && self.layouts.is_accumulator(*x)
-        {
-            // Transposed accumulators: consecutive lanes are along a row of memory and fill its sectors.
-            let transposed = self.layouts.of(*x).permute(perm).layout;
-            if self.whole_sectors(&transposed, order[0], f.ty(value).dtype.size()) {
-                return transposed;
-            }
-        }
-        let suits =
-            fastest(&layout_of_value).is_none_or(|d| d == order[0]) && run(&layout_of_value) >= wanted.min(run(&best));
-        if suits { layout_of_value } else { best }
     }
 
     /// An access by the threads of a layout, or of a scalar. Several threads may have copies of an element: one of them
@@ -206,12 +160,6 @@ impl Codegen<'_> {
         }
     }
 
-    /// Whether the lanes of a warp fill whole sectors of 32 bytes along a dimension.
-    fn whole_sectors(&self, l: &Layout, dim: usize, size: usize) -> bool {
-        let low: u32 = l.dims()[dim + 1..].iter().sum();
-        (0..(32 / size).trailing_zeros()).all(|bit| l.lane_bases().contains(&(1 << (low + bit))))
-    }
-
     fn scalar_ok(&self, place: &Address, mask: Option<Value>) -> Expr {
         let index = self.as_u64(place.index, place.index.into());
         let inside = self.end(place).map(|end| index.less(end).group());
@@ -219,7 +167,7 @@ impl Codegen<'_> {
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
-    pub(super) fn plan(&mut self, place: &Address, mask: Option<Value>, layout: &Layout, once: bool) -> Plan {
+    pub(super) fn accesses(&mut self, place: &Address, mask: Option<Value>, layout: &Layout, once: bool) -> Accesses {
         let f = self.f;
         let index = place.index;
         let regs = self.demand(index, layout);
@@ -232,18 +180,8 @@ impl Codegen<'_> {
             None => (None, None),
         };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
-        let n = layout.regs();
-        // The widest access along the dimension that consecutive registers follow.
-        let bytes = f.dtype_at(place).size();
-        let (mut vec, mut descending) = (1, false);
-        if n > 1 {
-            let first = layout.reg_bases()[0];
-            if let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) {
-                let (widest, down) = self.a.vector_at(f, place, dim);
-                vec = widest.min(layout.contiguous(dim)).min(n);
-                descending = down && vec > 1;
-            }
-        }
+        let (n, bytes) = (layout.regs(), f.dtype_at(place).size());
+        let Vector { elements: vec, descending } = vector(f, self.a, place, layout);
         self.vectors |= vec > 1 && !matches!(place.base, Base::Shared(_));
         let affine = self.affine(index, layout);
         let bound = match (self.end(place), &affine) {
@@ -294,7 +232,7 @@ impl Codegen<'_> {
             }
             all_of(tests, BinaryOp::And)
         };
-        Plan { vec, descending, addr, full, ok }
+        Accesses { vec, descending, addr, full, ok }
     }
 
     pub(super) fn atomic(&mut self, v: Value) {
@@ -349,12 +287,12 @@ impl Codegen<'_> {
             return;
         }
         let layout = self.layouts.of(v).clone();
-        let plan = self.plan(&place, mask, &layout, true);
+        let accesses = self.accesses(&place, mask, &layout, true);
         let args = values.iter().map(|&x| self.demand(x, &layout).at(Local::R)).collect();
         if before {
             self.release_stores(site);
         }
-        let act = call(layout.regs(), plan.addr, plan.ok, args);
+        let act = call(layout.regs(), accesses.addr, accesses.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
         self.access(&place, Some(&layout), true, site, vec![define]);
         let mut regs = Regs::of(v);

@@ -28,8 +28,8 @@ mod role;
 mod scan;
 mod shared;
 mod sort;
+mod staged_store;
 mod statements;
-mod tma_store;
 mod unroll;
 mod warp_specialize;
 mod wgmma_waits;
@@ -42,20 +42,21 @@ use crate::ir::walk::uses;
 use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
 use crate::plan::epilogue::stored_positions;
-use crate::plan::{Plan, tma_pipeline};
+use crate::plan::staged_store::staging;
+use crate::plan::warp_specialized::PRODUCERS;
+use crate::plan::{Plan, shared_memory, tma_pipeline};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
-use crate::variant::{Variant, Width};
 use std::collections::{BTreeSet, HashMap};
 use tilewright_types::limits::{MAX_SHARED_BYTES_SM90, MAX_TENSOR_MAPS};
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
-pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> Result<Lowered, Missed> {
-    let Plan { axis_info: a, layouts: assignment, fused, pipeline, cp_async, one_warp } = plan;
+pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Missed> {
+    let Plan { axis_info: a, layouts, fused, pipeline, cp_async, one_warp, staged_stores, stores, pdl_wait } = plan;
     let lower = |role: Role| {
         let mut cx = Codegen {
             f,
             a,
-            layouts: assignment,
+            layouts,
             cp_async,
             one_warp,
             in_one_warp: false,
@@ -73,9 +74,10 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
             temporaries: 0,
             uses: uses(f),
             vectors: false,
-            tma_stores: variant.width == Width::Vectors,
+            staged_stores,
+            stores,
+            pdl_wait: *pdl_wait,
             maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
-            staging: 0,
             pending: vec![],
             deferred_wait: None,
             advanced: BTreeSet::new(),
@@ -106,7 +108,7 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
             guards: if planted!("launch-guards-not-told") { vec![] } else { a.guards.clone() },
             maps: cx.maps,
             vectors: cx.vectors,
-            staging: cx.staging,
+            staging: staging(staged_stores),
             passes: if cx.fused.is_empty() { vec![] } else { vec!["fused epilogue"] },
         }
     };
@@ -136,18 +138,14 @@ pub(crate) fn generate(f: &Func, plan: &Plan, variant: Variant, sites: bool) -> 
         ));
     }
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
-    let (consts, body, shared_bytes, threads) =
-        warp_specialize::specialize(f, p, produce, consume, &out.maps, out.shared_bytes, out.staging);
-    if shared_bytes > MAX_SHARED_BYTES_SM90 {
-        let why = format!("its buffers take {shared_bytes} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most");
-        return Err(Missed::new("copied by TMA", why));
-    }
+    let memory = shared_memory::places(f, p, out.shared_bytes, out.staging)?;
+    let (consts, body) = warp_specialize::specialize(f, p, produce, consume, &out.maps, &memory);
     Ok(Lowered {
         consts: [consts, out.consts].concat(),
         body,
-        shared_bytes,
+        shared_bytes: memory.bytes,
         matrices: p.written.iter().map(|w| w.tile.bytes()).collect(),
-        threads,
+        threads: f.warps * 32 + PRODUCERS,
         guards: tma_pipeline::guards(f, &out.maps, out.guards),
         ..out
     })

@@ -3,15 +3,12 @@
 
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
-use crate::plan::pdl::first_that_waits;
 use crate::thread_ir::{Device, call};
 
 impl Codegen<'_> {
-    /// The kernel's body. Not every role of a warp-specialized program runs every statement, so each role waits at its
-    /// beginning.
+    /// The kernel's body.
     pub(super) fn body(&mut self) {
-        let f = self.f;
-        let at = f.pdl.as_ref().map(|pdl| if matches!(self.role, Role::Whole) { first_that_waits(f, pdl) } else { 0 });
+        let (f, at) = (self.f, self.pdl_wait);
         let at = at.filter(|_| matches!(self.role, Role::Whole) || !planted!("pdl-roles-do-not-wait"));
         for (i, s) in f.body.iter().enumerate() {
             if at == Some(i) {

@@ -1,7 +1,7 @@
 //! Shared arrays: loads, stores and atomics at any index. [`barriers`](super::barriers) keeps them in order.
 
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::gmem::Plan;
+use crate::codegen::gmem::Accesses;
 use crate::codegen::pieces::{any, of_r, offset};
 use crate::dtype::DType;
 use crate::ir::SharedArray;
@@ -34,7 +34,7 @@ impl Codegen<'_> {
     /// The registers of a load as planned, and the statements that load them.
     pub(super) fn shared_load(
         &mut self,
-        p: Plan,
+        p: Accesses,
         dtype: DType,
         layout: &Layout,
         other: Option<Expr>,
@@ -48,7 +48,7 @@ impl Codegen<'_> {
         (vec![Stmt::define(loaded, Ty::array(dtype, n), load)], call!(Device::Each; of_r(taken)))
     }
 
-    pub(super) fn shared_store(p: Plan, dtype: DType, layout: &Layout, regs: &Regs, site: u32) -> Expr {
+    pub(super) fn shared_store(p: Accesses, dtype: DType, layout: &Layout, regs: &Regs, site: u32) -> Expr {
         let (addr, ok, values) = (of_r(offset(p.addr.clone())), of_r(p.ok.clone()), of_r(regs.at(Local::R)));
         call!(Device::SharedStore; [dtype, layout.regs(), width(&p)]; addr, ok, values, site)
     }
@@ -71,6 +71,6 @@ impl Codegen<'_> {
 }
 
 /// The elements of one access: one where addresses descend.
-fn width(p: &Plan) -> usize {
+fn width(p: &Accesses) -> usize {
     if p.descending { 1 } else { p.vec }
 }

@@ -86,11 +86,10 @@ impl Codegen<'_> {
                     self.lines([Stmt::assign(to, each(one))].into_iter().chain(written).collect());
                 }
             }
-            StmtKind::Store { place, value, mask, hint, span, .. } => {
-                if !self.tma_store(s) {
-                    self.store(place, *value, *mask, *hint, *span);
-                }
-            }
+            StmtKind::Store { .. } => match self.staged_stores.get(&s.id) {
+                Some(staged) => self.staged_store(s, staged),
+                None => self.store(s),
+            },
             StmtKind::Clear { array, span } => self.clear(*array, self.site(*span)),
             StmtKind::If { cond, then, other } => {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));

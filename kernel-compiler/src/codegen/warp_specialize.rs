@@ -5,21 +5,12 @@ use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::ir::{self, Binary, BlockPointer, Func, Op, StmtKind, Value};
 use crate::plan::product::InFlight;
-use crate::plan::tma_pipeline::ALIGN;
-use crate::plan::warp_specialized::{CircularBuffer, Multicast, OperandGroup, Pipeline, TensorMap};
+use crate::plan::shared_memory::SharedMemory;
+use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, TensorMap, WARPGROUP};
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
 };
-use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
-
-/// The shared memory of a multiprocessor, and the bytes of it that the system reserves for each thread block.
-const SHARED_BYTES: usize = 228 << 10;
-const RESERVED_BYTES: usize = 1 << 10;
-const MAX_STAGES: usize = 12;
-const WARPGROUP: u32 = 128;
-/// The threads of the producer. One thread copies, but registers are reassigned by warpgroups.
-const PRODUCERS: u32 = WARPGROUP;
 
 /// Combines the roles of a warp-specialized program.
 pub(super) fn specialize(
@@ -28,34 +19,18 @@ pub(super) fn specialize(
     producer: Vec<Node>,
     consumer: Vec<Node>,
     maps: &[TensorMap],
-    scratch_bytes: usize,
-    staging: usize,
-) -> (Vec<Vec<Const>>, Vec<Node>, usize, u32) {
+    memory: &SharedMemory,
+) -> (Vec<Vec<Const>>, Vec<Node>) {
     let consumers = f.warps * 32;
-    let threads = consumers + PRODUCERS;
-    let blocks = f.blocks_per_sm.max(1) as usize;
-    let staged = scratch_bytes.next_multiple_of(ALIGN);
-    let mut at = staged + staging;
-    let mut consts = vec![vec![word(Name::Staging, staged)]];
-    for (i, m) in p.written.iter().enumerate() {
-        consts.push(vec![word(Name::Matrix(i), at)]);
-        at += m.tile.bytes().next_multiple_of(ALIGN);
-    }
-    let room = (SHARED_BYTES / blocks - RESERVED_BYTES)
-        .min(MAX_SHARED_BYTES_SM90)
-        .saturating_sub(at + p.circular_buffers.len() * 16 * MAX_STAGES);
-    let stages = stages(f, p, room);
-    for (i, (r, n)) in p.circular_buffers.iter().zip(&stages).enumerate() {
-        consts.push(buffer_consts(i, at, r.bytes, *n));
-        at += r.bytes * n;
-    }
-    for (i, n) in stages.iter().enumerate() {
-        consts.push(vec![
-            word(Name::CircularBuffer(BufferPart::Full, i), at),
-            word(Name::CircularBuffer(BufferPart::Empty, i), at + 8 * n),
-        ]);
-        at += 16 * n;
-    }
+    let mut consts = vec![vec![word(Name::Staging, memory.staging)]];
+    consts.extend(memory.matrices.iter().enumerate().map(|(i, &at)| vec![word(Name::Matrix(i), at)]));
+    let placed = || memory.circular_buffers.iter().enumerate();
+    consts.extend(placed().map(|(i, at)| buffer_consts(i, at.start, p.circular_buffers[i].bytes, at.stages)));
+    consts.extend(placed().map(|(i, at)| {
+        [(BufferPart::Full, at.full), (BufferPart::Empty, at.empty)]
+            .map(|(of, place)| word(Name::CircularBuffer(of, i), place))
+            .to_vec()
+    }));
     let groups = consumers / WARPGROUP;
     let of_one = planted!("mbarrier-arrivals-of-one-block");
     let init = p
@@ -77,7 +52,6 @@ pub(super) fn specialize(
     body.extend(both);
     let cluster_sync = || Stmt::Expr(call!(Device::ClusterSync; 0));
     body.push(Node::from(if f.ctas > 1 { cluster_sync() } else { call!(Device::Barrier; 0).into() }));
-    let registers = registers(consumers, threads, blocks as u32, p.circular_buffers.len());
     let set = |increase: bool, n: u32| Node::from(call!(Device::SetRegisters; [increase, n]; 0));
     let of_buffer = |i: usize| {
         [BufferPart::Stage, BufferPart::Phase]
@@ -94,7 +68,7 @@ pub(super) fn specialize(
         then: with(None, among(producer, consumers, &together)),
         other: vec![],
     };
-    let produce: Vec<Node> = registers.map(|r| set(false, r.0)).into_iter().chain([copies]).collect();
+    let produce: Vec<Node> = p.registers.map(|r| set(false, r.producer)).into_iter().chain([copies]).collect();
     // A CTA must not end before its shared memory was read, or while other CTAs copy to it or arrive at its mbarriers.
     let read: Vec<Stmt> = if stores && !planted!("tma-store-source-ends-early") {
         vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
@@ -102,12 +76,12 @@ pub(super) fn specialize(
         vec![]
     };
     let leave = [read.clone(), together.clone()].concat();
-    let mut consume = with(registers.map(|r| set(true, r.1)), among(consumer, consumers, &leave));
+    let mut consume = with(p.registers.map(|r| set(true, r.consumer)), among(consumer, consumers, &leave));
     consume.push(Node::Line(read));
     let cond = Expr::from(Name::Tid).not_less(consumers);
     body.push(Node::If { cond, then: produce, other: consume });
     body.push(Node::Line(together));
-    (consts, body, at, threads)
+    (consts, body)
 }
 
 /// A constant: a number of bytes or of stages.
@@ -181,40 +155,6 @@ pub(super) fn empty(circular_buffer: usize, ctas: u32, stage: Name, when: Option
         1 => call!(Device::MbarrierArrive; at, also(in_group.equals(0)), 0),
         _ => call!(Device::MbarrierArriveAt; at, Name::Tid % ctas, also(in_group.less(ctas)), 0),
     }
-}
-
-/// The numbers of stages: as many as fit, equal for all circular buffers in loops that do not set a number.
-fn stages(f: &Func, p: &Pipeline, room: usize) -> Vec<usize> {
-    let fixed = |r: &&CircularBuffer| !r.repeats || r.stages > 0;
-    let once: usize = p.circular_buffers.iter().filter(fixed).map(|r| r.bytes * r.stages.max(1) as usize).sum();
-    let each: usize = p.circular_buffers.iter().filter(|r| !fixed(r)).map(|r| r.bytes).sum();
-    let n = match f.stages {
-        0 => (room.saturating_sub(once) / each.max(1)).clamp(2, MAX_STAGES),
-        n => n as usize,
-    };
-    let of = |r: &CircularBuffer| match (r.repeats, r.stages) {
-        (false, _) => 1,
-        (true, 0) => n,
-        (true, stages) => stages as usize,
-    };
-    p.circular_buffers.iter().map(of).collect()
-}
-
-/// Registers of a producer thread and of a consumer thread, where all threads together cannot have `MAX_REGISTERS`
-/// each.
-fn registers(consumers: u32, threads: u32, blocks: u32, circular_buffers: usize) -> Option<(u32, u32)> {
-    const REGISTERS: u32 = 65536;
-    const MAX_REGISTERS: u32 = 255;
-    // With fewer registers the scalars of the producer would spill: the stage and the phase of every circular buffer,
-    // and the loops that fill them.
-    let producer = if circular_buffers > 2 { 56 } else { 40 };
-    let at_start = REGISTERS / (threads * blocks) / 8 * 8;
-    if at_start >= MAX_REGISTERS - 7 {
-        return None;
-    }
-    let consumer = ((at_start * threads).checked_sub(producer * PRODUCERS)? / consumers / 8 * 8).min(240);
-    let producer = if planted!("setmaxnreg-without-room") { at_start } else { producer };
-    (consumer > at_start).then_some((producer, consumer))
 }
 
 /// Replaces barriers in the code of the consumers by barriers without the producer, and puts `leave` before returns.

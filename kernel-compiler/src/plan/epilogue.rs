@@ -3,7 +3,7 @@
 //! first such tile to the store's staging buffer where its view allows it.
 
 use super::operands;
-use super::tma_store::{matrix, part};
+use super::staged_store::{matrix, part};
 use super::warp_specialized::{FusedStore, Pipeline};
 use crate::ir::walk::{behind, uses, walk, written};
 use crate::ir::{Address, Array, BlockPointer, Func, Op, Stmt, StmtKind, Value, Var};

@@ -1,6 +1,7 @@
 //! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
 //! them out.
 
+pub(crate) mod accesses;
 pub(crate) mod alias;
 pub(crate) mod copy_order;
 pub(crate) mod cp_async_pipeline;
@@ -10,9 +11,10 @@ pub(crate) mod one_warp;
 pub(crate) mod operands;
 pub mod pdl;
 pub(crate) mod product;
+pub(crate) mod shared_memory;
 pub(crate) mod smem_operand;
+pub(crate) mod staged_store;
 pub(crate) mod tma_pipeline;
-pub(crate) mod tma_store;
 pub(crate) mod vectors;
 pub(crate) mod warp_specialized;
 pub(crate) mod wgmma_cp_async;
@@ -20,11 +22,15 @@ pub(crate) mod wgmma_waits;
 pub(crate) mod written_operand;
 
 use crate::analysis::axis_info::AxisAnalysis;
+use crate::ir::StmtId;
 use crate::layout::assign::LayoutAssignment;
+use crate::layout::linear::Layout;
 use cp_async_pipeline::CpAsyncPipeline;
 use one_warp::OneWarpLoops;
+use staged_store::StagedStore;
+use std::collections::HashMap;
 use std::fmt;
-use warp_specialized::{FusedStore, Pipeline};
+use warp_specialized::{FusedStore, Pipeline, sorted};
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
@@ -40,6 +46,12 @@ pub struct Plan {
     pub(crate) cp_async: CpAsyncPipeline,
     /// The loops that one warp runs.
     pub(crate) one_warp: OneWarpLoops,
+    /// The stores of accumulators through shared memory, in a warp-specialized program.
+    pub(crate) staged_stores: HashMap<StmtId, StagedStore>,
+    /// The layouts of tiles that threads store from their registers.
+    pub(crate) stores: HashMap<StmtId, Layout>,
+    /// The statement of the body before which a program waits for the end of the previous launch.
+    pub(crate) pdl_wait: Option<usize>,
 }
 
 impl fmt::Display for Plan {
@@ -55,6 +67,13 @@ impl fmt::Display for Plan {
         match &self.pipeline {
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
+        }?;
+        for (s, staged) in sorted(&self.staged_stores) {
+            writeln!(f, "store {s:?}: {staged}")?;
         }
+        for (s, layout) in sorted(&self.stores).into_iter().filter(|(s, _)| !self.staged_stores.contains_key(s)) {
+            writeln!(f, "store {s:?}: {layout:?}")?;
+        }
+        self.pdl_wait.iter().try_for_each(|at| writeln!(f, "waits for the previous launch before statement {at}"))
     }
 }

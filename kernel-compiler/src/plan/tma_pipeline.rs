@@ -13,7 +13,8 @@ use crate::passes::cluster::depends_on_rank;
 use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
 use crate::plan::product::{Operand, Product};
 use crate::plan::warp_specialized::{
-    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, TensorMap, leaves, of_batch,
+    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, Registers, TensorMap, leaves,
+    of_batch,
 };
 use crate::plan::{copy_order, deferred_wait, operands, wgmma_waits, written_operand};
 use std::collections::{HashMap, HashSet};
@@ -90,6 +91,7 @@ fn planned(
     p.fresh = fresh(f, &p.dots);
     p.deferred_waits = deferred_wait::find(f, &p);
     p.waits = wgmma_waits::plan(f, &p, &p.release);
+    p.registers = Registers::new(f.warps * 32, f.blocks_per_sm.max(1), p.circular_buffers.len());
     Ok(p)
 }
 

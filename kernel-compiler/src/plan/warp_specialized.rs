@@ -148,6 +148,37 @@ pub struct FusedStore {
     pub loads: Vec<Value>,
 }
 
+/// The threads of a warpgroup.
+pub const WARPGROUP: u32 = 128;
+/// The threads of the producer. One thread copies, but registers are reassigned by warpgroups.
+pub const PRODUCERS: u32 = WARPGROUP;
+
+/// The registers of a thread once they are reassigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    pub producer: u32,
+    pub consumer: u32,
+}
+
+impl Registers {
+    /// The registers for a number of consumer threads, where all threads together cannot have `MAX_REGISTERS` each.
+    pub fn new(consumers: u32, blocks: u32, circular_buffers: usize) -> Option<Registers> {
+        const REGISTERS: u32 = 65536;
+        const MAX_REGISTERS: u32 = 255;
+        // With fewer registers the scalars of the producer would spill: the stage and the phase of every circular
+        // buffer, and the loops that fill them.
+        let producer = if circular_buffers > 2 { 56 } else { 40 };
+        let threads = consumers + PRODUCERS;
+        let at_start = REGISTERS / (threads * blocks) / 8 * 8;
+        if at_start >= MAX_REGISTERS - 7 {
+            return None;
+        }
+        let consumer = ((at_start * threads).checked_sub(producer * PRODUCERS)? / consumers / 8 * 8).min(240);
+        let producer = if planted!("setmaxnreg-without-room") { at_start } else { producer };
+        (consumer > at_start).then_some(Registers { producer, consumer })
+    }
+}
+
 /// The plan of the producer and the consumers of a function.
 #[derive(Debug, Default)]
 pub struct Pipeline {
@@ -175,6 +206,8 @@ pub struct Pipeline {
     /// The values that the producer computes.
     pub needed: HashSet<Value>,
     pub needed_vars: HashSet<Var>,
+    /// The registers that are reassigned between the roles.
+    pub registers: Option<Registers>,
 }
 
 impl Pipeline {
@@ -270,6 +303,9 @@ impl fmt::Display for Pipeline {
         fresh.sort();
         if !fresh.is_empty() {
             writeln!(f, "accumulators that start as zeros: {fresh:?}")?;
+        }
+        if let Some(Registers { producer, consumer }) = self.registers {
+            writeln!(f, "registers: {producer} of a producer thread, {consumer} of a consumer thread")?;
         }
         Ok(())
     }

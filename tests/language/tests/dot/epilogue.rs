@@ -308,3 +308,53 @@ fn tiles_that_threads_store_in_rounds_end_with_the_rows() {
         }
     }
 }
+
+/// Two results, of which the last one has the narrower rows. While they are stored, the next operands are copied.
+#[tile_kernel(
+    tune(BM = [64], BN = [128], FEW = [32], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [64], BN = [32], FEW = [128], BK = [64], warps = [4], arch = [90]),
+    grid = [1],
+    emulate = all,
+)]
+fn two_widths<const BM: usize, const BN: usize, const FEW: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    mut d: ViewMut<f16, 2>,
+) {
+    for i in range(program_id(0), cdiv(c.dim(0), BM), num_programs(0)) {
+        let mut wide = zeros::<f32>([BM, BN]);
+        let mut few = zeros::<f32>([BM, FEW]);
+        for k in (0..a.dim(1)).step_by(BK) {
+            let left = a.tile([i * BM, k], [BM, BK]);
+            wide = dot(left, b.tile([k, 0], [BK, BN]), wide);
+            few = dot(left, b.tile([k, BN], [BK, FEW]), few);
+        }
+        c.store([i * BM, 0], wide.to::<f16>());
+        d.store([i * BM, 0], few.to::<f16>());
+    }
+}
+
+#[test]
+fn results_of_two_widths_have_room_for_both() {
+    let [m, n, k] = [256, 160, 128];
+    let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
+    for (config, first) in two_widths::DESCS[0].configs.iter().zip([128, 32]) {
+        let run = |rt: &Runtime| {
+            let [mut c, mut d] = [first, n - first].map(|n| Matrix::new([m, n], n, 3, f16::from_f32));
+            let call = two_widths(view!(a), view!(b), view_mut!(c), view_mut!(d));
+            rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config.id)).expect("it runs");
+            [c.data, d.data].concat()
+        };
+        let wanted = run(&Runtime::cpu());
+        for seed in 1..6 {
+            for (i, (x, y)) in run(&Runtime::emulator(seed)).iter().zip(&wanted).enumerate() {
+                assert!(
+                    (x.to_f32() - y.to_f32()).abs() <= 0.02 * y.to_f32().abs().max(1.0),
+                    "{}, seed {seed}: element {i} is {x}, not {y}",
+                    config.id
+                );
+            }
+        }
+    }
+}

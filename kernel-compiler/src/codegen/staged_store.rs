@@ -13,41 +13,33 @@ use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, StmtKind, Val
 use crate::layout::swizzled_smem::ROW_BYTES;
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
-use crate::plan::tma_store::{is_read_again, matrix, part, row_bytes, tiling};
+use crate::plan::staged_store::{CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once};
 use crate::plan::warp_specialized::{TensorMap, of_matrix};
 use crate::thread_ir::{
     Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
 };
 
-/// The number of staging chunks of a warpgroup.
-const CHUNKS: usize = 2;
-
 impl Codegen<'_> {
-    /// Generates the code of a statement that is such a store. Returns whether it is one.
-    pub(super) fn tma_store(&mut self, s: &ir::Stmt) -> bool {
+    pub(super) fn staged_store(&mut self, s: &ir::Stmt, staged: &StagedStore) {
         let f = self.f;
         let StmtKind::Store { place, value, block_pointer: Some(block_pointer), hint, span, .. } = &s.kind else {
-            return false;
+            unreachable!("a store of a tile of a view")
         };
-        let (Role::Consumer(_), Ok(g)) = (self.role, tiling(f, self.layouts, *value)) else { return false };
         let value = matrix(f, *value);
         let (dtype, shape) = (f.ty(value).dtype, f.shape(value));
-        let size = dtype.size();
+        let &StagedStore { tiling: g, row_bytes, copied, .. } = staged;
+        let (size, by_tma) = (dtype.size(), staged.by_tma());
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
-        // The program waits for stores by TMA only before it signals other programs (see `release_stores`).
-        let by_tma = self.tma_stores && !is_read_again(f, place.array());
-        let (site, groups) = (self.site(*span), g.rows * g.cols);
+        let site = self.site(*span);
         let fused = self.fused;
         let fused = fused.iter().find(|x| x.store == s.id);
-        let copied = self.copied_tile(fused);
         // Computed here, after the products, which leave few registers.
         let (at, lane) = (self.fresh(), self.fresh());
         self.line(Stmt::define(lane, Ty::U32, call!(Device::OpaqueWord; Name::Tid)));
-        let row_bytes = row_bytes(cols, size).expect("a tiling has whole rows of chunks");
         self.line(Stmt::define(at, Ty::U32, place_of_words(lane, size, row_bytes, by_tma)));
         let chunks = cols * size / row_bytes;
-        let chunk = row_bytes * GROUP_ROWS;
+        let chunk = staged.chunk();
         let total = g.row_blocks * chunks;
         let group = WarpgroupTile {
             rows,
@@ -61,9 +53,6 @@ impl Codegen<'_> {
         let barrier = || Stmt::Expr(warpgroup_barrier(site));
         let wait_read = |pending: usize| Stmt::Expr(call!(Device::TmaStoreWaitRead; [pending]; site));
         let fence = || Stmt::Expr(call!(Device::ProxyFence; site));
-        if copied.is_none() {
-            self.staging = groups * CHUNKS * chunk;
-        }
         // Values that no piece computes are computed before the first piece.
         if fused.is_none() {
             self.demand(value, &layout);
@@ -74,6 +63,7 @@ impl Codegen<'_> {
             let access = Access { array, memory: f.memory(array), kind, key, site };
             self.node(Node::Access { stmts: vec![], access });
         }
+        let after_tma = self.staged_stores.values().any(StagedStore::by_tma);
         for q in 0..total {
             let buffer = match copied {
                 Some((load, operand_group)) => {
@@ -87,13 +77,14 @@ impl Codegen<'_> {
             if copied.is_none() {
                 // The previous chunk of this buffer must have been read. If it belongs to another store, it may be any
                 // chunk, so that all reads are waited for.
-                let read = if q == 0 && self.tma_stores { 0 } else { CHUNKS - 1 };
+                let read = if q == 0 && after_tma { 0 } else { CHUNKS - 1 };
                 let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
                 let read = (by_tma || read == 0).then(|| wait_read(read));
                 self.lines(read.into_iter().chain([barrier()]).collect());
             }
             let len = chunk / size / 128;
-            let piece = Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at };
+            let piece =
+                Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at, copied: copied.map(|c| c.0) };
             let regs = self.piece(value, &piece);
             // The words of a thread: 128 threads share the 64 rows.
             let count = row_bytes / 8;
@@ -115,27 +106,24 @@ impl Codegen<'_> {
                     .chain([barrier()])
                     .collect(),
             );
-            match by_tma {
-                true => self.copy_out((place, block_pointer, *hint), &group, (q, &buffer), site),
-                false => self.write_out((place, block_pointer, *hint), &group, (q, &buffer), lane, site),
+            let to = (place, block_pointer, *hint);
+            match staged.by {
+                StoredBy::Tma => self.copy_out(to, &group, (q, &buffer), site),
+                StoredBy::Threads { vec, rounds } => {
+                    self.write_out(to, &group, (q, &buffer), (lane, vec, rounds), site);
+                }
             }
         }
         if copied.is_some() {
             // Then one thread releases the buffer of the tile for copies (see `release`).
             self.lines(if by_tma { vec![wait_read(0)] } else { vec![fence(), barrier()] });
         }
-        true
     }
 
     /// The code before this program signals other programs that its stores are done.
     pub(super) fn release_stores(&mut self, site: u32) {
-        let f = self.f;
-        let copies = |s: &ir::Stmt| match &s.kind {
-            StmtKind::Store { value, block_pointer: Some(_), .. } => part(f, matrix(f, *value)).is_some(),
-            _ => false,
-        };
-        let copies = |s: &ir::Stmt| copies(s) && !planted!("announced-before-tma-store-ends");
-        if self.tma_stores && matches!(self.role, Role::Consumer(_)) && crate::ir::walk::walk(&f.body).any(copies) {
+        let by_tma = self.staged_stores.values().any(StagedStore::by_tma);
+        if by_tma && matches!(self.role, Role::Consumer(_)) && !planted!("announced-before-tma-store-ends") {
             self.line(call!(Device::TmaStoreWait; site));
         }
         if !planted!("release-without-barrier") {
@@ -193,30 +181,22 @@ impl Codegen<'_> {
         (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
         group: &WarpgroupTile,
         (q, buffer): (usize, &Expr),
-        lane: Name,
+        (lane, vec, rounds): (Name, usize, usize),
         site: u32,
     ) {
-        const ROWS: usize = 16;
+        const ROWS: usize = WARP_ROWS;
         let t = self.f.dtype_at(place);
         let size = t.size();
-        let index = place.index;
-        let most = 16 / size;
-        let vec =
-            if self.a.vector_at(self.f, place, self.f.shape(index).len() - 1) == (most, false) { most } else { 1 };
         // The rows and columns that the lanes of a warp store at a time, and the position of a lane in them.
         let row_bytes = group.row_bytes;
         let vectors = row_bytes / 16;
-        let (high, wide) = if vec > 1 { (32 / vectors, row_bytes / size) } else { (1, 32) };
+        let (high, wide) = (rows_at_once(row_bytes, vec), if vec > 1 { row_bytes / size } else { 32 });
         let (in_rows, in_columns): (Expr, Expr) = if vec > 1 {
             ((lane >> vectors.ilog2() & (high - 1)).group(), (lane & (vectors - 1)).group() * vec)
         } else {
             (0.into(), (lane & 31).group())
         };
-        // Kernels that signal other programs have more live values, and store in rounds: the addresses of all rows
-        // would take the registers of elements that are not stored yet.
-        let tells = crate::ir::walk::walk(&self.f.body)
-            .any(|s| matches!(&s.kind, StmtKind::Let(v) if self.f.op(*v).has_effect()));
-        let (across, rounds) = (row_bytes / size / wide, if tells { ROWS / high.max(4) } else { 1 });
+        let across = row_bytes / size / wide;
         let regs = ROWS / rounds / high * across * vec;
         let of = |r: usize| (r / vec / across * high, r / vec % across * wide + r % vec);
         let r = |table: Name| Expr::from(table).element(Local::R);

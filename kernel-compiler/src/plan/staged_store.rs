@@ -1,0 +1,204 @@
+//! The stores of accumulators that go through shared memory, and how the warpgroups partition them.
+
+use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
+use crate::ir::walk::walk;
+use crate::ir::{Address, Array, Func, Op, Stmt, StmtId, StmtKind, Value};
+use crate::layout::assign::LayoutAssignment;
+use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
+use crate::missed::Missed;
+use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
+use crate::plan::warp_specialized::{FusedStore, Pipeline};
+use std::collections::HashMap;
+use std::fmt;
+
+/// The least bytes of a row of a chunk of elements of 2 bytes. Rows of longer elements have [`ROW_BYTES`].
+const MIN_ROW_BYTES: usize = ROW_BYTES / 2;
+
+/// The staging chunks of a warpgroup.
+pub const CHUNKS: usize = 2;
+
+/// A store of accumulators through shared memory, in chunks of 64 rows.
+#[derive(Clone, Copy, Debug)]
+pub struct StagedStore {
+    pub tiling: WgmmaTiling,
+    /// The bytes of a row of a chunk.
+    pub row_bytes: usize,
+    /// A tile of the epilogue and its operand group: the chunks are in its buffer, and take no staging memory.
+    pub copied: Option<(Value, usize)>,
+    pub by: StoredBy,
+}
+
+/// The way of a chunk from shared memory to the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredBy {
+    Tma,
+    /// Each thread stores `vec` elements at once, and its share of a chunk in several rounds.
+    Threads {
+        vec: usize,
+        rounds: usize,
+    },
+}
+
+impl StagedStore {
+    /// The bytes of a chunk.
+    pub fn chunk(&self) -> usize {
+        self.row_bytes * GROUP_ROWS
+    }
+
+    pub fn by_tma(&self) -> bool {
+        self.by == StoredBy::Tma
+    }
+
+    /// The bytes of shared memory for the chunks of all warpgroups.
+    fn staging(&self) -> usize {
+        if self.copied.is_some() { 0 } else { self.tiling.rows * self.tiling.cols * CHUNKS * self.chunk() }
+    }
+}
+
+impl fmt::Display for StagedStore {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "through shared memory in rows of {} bytes", self.row_bytes)?;
+        if let Some((tile, _)) = self.copied {
+            write!(f, " in the buffer of {tile:?}")?;
+        }
+        match self.by {
+            StoredBy::Tma => write!(f, ", by TMA"),
+            StoredBy::Threads { vec, rounds } => write!(f, ", by threads, {vec} elements at once, {rounds} rounds"),
+        }
+    }
+}
+
+/// The stores that go through shared memory. TMA stores tiles where `vectors` says that rows are aligned.
+pub fn plan(
+    f: &Func,
+    a: &AxisAnalysis,
+    layouts: &LayoutAssignment,
+    fused: &[FusedStore],
+    p: &Pipeline,
+    vectors: bool,
+) -> HashMap<StmtId, StagedStore> {
+    // Kernels that signal other programs have more live values, and store in rounds: the addresses of all rows would
+    // take the registers of elements that are not stored yet.
+    let signals = walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Let(v) if f.op(*v).has_effect()));
+    let of = |s: &Stmt| {
+        let StmtKind::Store { place, value, block_pointer: Some(_), .. } = &s.kind else { return None };
+        let tiling = tiling(f, layouts, *value).ok()?;
+        let value = matrix(f, *value);
+        let size = f.ty(value).dtype.size();
+        let row_bytes = row_bytes(f.shape(value)[1] / tiling.cols, size).expect("a tiling has whole rows of chunks");
+        let loads = fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads);
+        let copied = loads.filter_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group))).next();
+        // The program waits for stores by TMA only before it signals other programs.
+        let by = match vectors && !is_read_again(f, place.array()) {
+            true => StoredBy::Tma,
+            false => {
+                let vec = vector(f, a, place);
+                StoredBy::Threads { vec, rounds: if signals { rounds(row_bytes, vec) } else { 1 } }
+            }
+        };
+        Some((s.id, StagedStore { tiling, row_bytes, copied, by }))
+    };
+    walk(&f.body).filter_map(of).collect()
+}
+
+/// The elements that a thread stores at once: 16 bytes where all addresses are multiples of 16 bytes.
+fn vector(f: &Func, a: &AxisAnalysis, place: &Address) -> usize {
+    let most = VECTOR_BYTES / f.dtype_at(place).size();
+    let along = f.shape(place.index).len() - 1;
+    if a.vector_at(f, place, along) == (most, false) { most } else { 1 }
+}
+
+/// The bytes of shared memory for the chunks of all stores, which have them one after the other.
+pub fn staging(stores: &HashMap<StmtId, StagedStore>) -> usize {
+    stores.values().map(StagedStore::staging).max().unwrap_or(0)
+}
+
+/// The rows of a chunk that a warp stores.
+pub const WARP_ROWS: usize = 16;
+
+/// The rows of a chunk that a warp stores at a time.
+pub fn rows_at_once(row_bytes: usize, vec: usize) -> usize {
+    if vec > 1 { 32 / (row_bytes / VECTOR_BYTES) } else { 1 }
+}
+
+fn rounds(row_bytes: usize, vec: usize) -> usize {
+    WARP_ROWS / rows_at_once(row_bytes, vec).max(4)
+}
+
+/// The matrix that a store stores, also a matrix of a batch. Its elements have 2 bytes: threads that store accumulators
+/// of 4 bytes fill whole sectors without shared memory.
+pub fn matrix(f: &Func, value: Value) -> Value {
+    match f.op(value) {
+        Op::Reshape(x)
+            if f.ty(value).dtype.size() == 2
+                && matches!((f.shape(*x), f.shape(value)), ([m, n], [1, rows, cols]) if (m, n) == (rows, cols)) =>
+        {
+            *x
+        }
+        _ => value,
+    }
+}
+
+/// The partition of a matrix that is stored through shared memory, if its shape and its elements allow that.
+/// Accumulators of this shape have it.
+pub fn part(f: &Func, value: Value) -> Option<WgmmaTiling> {
+    let (shape, size) = (f.shape(value), f.ty(value).dtype.size());
+    let [_, n] = *shape else { return None };
+    let g = WgmmaTiling::new(shape, f.warps as usize)?;
+    (matches!(size, 2 | 4) && row_bytes(n / g.cols, size).is_some()).then_some(g)
+}
+
+/// The bytes of a row of a chunk, where a warpgroup's part has so many columns of elements of `size` bytes.
+fn row_bytes(cols: usize, size: usize) -> Option<usize> {
+    let least = if size == 2 { MIN_ROW_BYTES } else { ROW_BYTES };
+    Some(SwizzledSmemTile::new(GROUP_ROWS, cols, size).row_bytes).filter(|&row| row >= least)
+}
+
+/// The partition of a matrix that is stored through shared memory, or why threads store their registers.
+fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<WgmmaTiling, &'static str> {
+    let value = matrix(f, value);
+    let shape = f.shape(value);
+    if matches!(f.op(value), Op::Permute(..)) {
+        return Err("it is transposed: the operands of its product are swapped");
+    }
+    let tiling = part(f, value).ok_or(match shape.len() {
+        2 => {
+            "warpgroups have no rows of whole 64 bytes of it (128 of elements of 4 bytes), or its elements have neither \
+             2 nor 4 bytes"
+        }
+        _ => "it is a batch of matrices",
+    })?;
+    match layouts.is_accumulator(value) && *layouts.of(value) == tiling.accumulator(shape) {
+        true => Ok(tiling),
+        false => Err("its layout is not that of accumulators"),
+    }
+}
+
+/// Whether a program may load elements that it has stored to an array. Then it must not store by TMA.
+fn is_read_again(f: &Func, array: Array) -> bool {
+    let reads = |s: &Stmt| match &s.kind {
+        StmtKind::Let(v) => {
+            matches!(f.op(*v), Op::Load { place, .. } | Op::Atomic { place, .. } if place.array() == array)
+        }
+        _ => false,
+    };
+    walk(&f.body).any(reads)
+}
+
+/// The stores of matrices that threads make in a program for TMA.
+pub fn missed(f: &Func, layouts: &LayoutAssignment) -> Vec<Missed> {
+    let of = |s: &Stmt| match &s.kind {
+        StmtKind::Store { place, value, block_pointer: Some(_), span, .. }
+            if f.shape(*value).iter().filter(|&&e| e > 1).count() > 1 =>
+        {
+            let why = match tiling(f, layouts, *value) {
+                Err(why) => why,
+                Ok(_) if is_read_again(f, place.array()) => "the kernel loads from the array that it stores to",
+                Ok(_) => return None,
+            };
+            Some(Missed::new("stored by TMA", why).at(*span))
+        }
+        _ => None,
+    };
+    walk(&f.body).filter_map(of).collect()
+}
