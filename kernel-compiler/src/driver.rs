@@ -20,8 +20,8 @@ use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::{
-    Plan, accesses, alias, epilogue, one_warp, one_warp::OneWarpLoops, pdl, staged_store, tma_pipeline, vectors,
-    wgmma_cp_async, written_operand,
+    Plan, accesses, alias, collectives, epilogue, one_warp, one_warp::OneWarpLoops, pdl, staged_store, tma_pipeline,
+    vectors, wgmma_cp_async, written_operand,
 };
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
@@ -328,8 +328,9 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let staged_stores =
         pipeline.iter().flat_map(|p| staged_store::plan(f, &axis_info, &layouts, &fused, p, vectors)).collect();
     let stores = accesses::stores(f, &axis_info, &layouts, pipeline.is_some() || cp_async.by_wgmma());
-    let pdl_wait = pdl::wait(f, pipeline.is_some());
-    let plan = Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp, staged_stores, stores, pdl_wait };
+    let (collectives, pdl_wait) = (collectives::plan(f, &layouts), pdl::wait(f, pipeline.is_some()));
+    let plan =
+        Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp, staged_stores, stores, collectives, pdl_wait };
     observer.stage(Stage::Plan, &|| plan.to_string());
     observer.planned(f, &plan);
     Ok(plan)

@@ -42,7 +42,7 @@ impl Codegen<'_> {
                 any(Name::Tid), any(first), any(Expr::from(Name::Tid).less(ctas)), any(value), site
             )
         } else {
-            let layout = self.any_layout(value);
+            let layout = self.layouts.any(self.f, value);
             let regs = self.demand(value, &layout);
             let once = self.once(&layout, &layout.shape());
             let offset = self.byte_offset(&layout, &all(&layout), dtype.size());

@@ -7,6 +7,7 @@ use crate::codegen::role::Role;
 use crate::ir::{Func, StmtId, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::Layout;
+use crate::plan::collectives::Collective;
 use crate::plan::cp_async_pipeline::CpAsyncPipeline;
 use crate::plan::one_warp::OneWarpLoops;
 use crate::plan::product::InFlight;
@@ -70,6 +71,8 @@ pub(super) struct Codegen<'a> {
     pub(super) staged_stores: &'a HashMap<StmtId, StagedStore>,
     /// The layouts of tiles that threads store.
     pub(super) stores: &'a HashMap<StmtId, Layout>,
+    /// The plans of operations in which threads exchange elements.
+    pub(super) collectives: &'a HashMap<Value, Collective>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(super) pdl_wait: Option<usize>,
     pub(super) maps: Vec<TensorMap>,

@@ -237,7 +237,7 @@ impl Codegen<'_> {
     fn matrix_store(&mut self, w: WrittenOperand, matrix: usize, site: u32) -> Stmt {
         let (f, b) = (self.f, w.operand);
         let (t, size) = (f.ty(b).dtype, f.ty(b).dtype.size());
-        let layout = self.any_layout(b);
+        let layout = self.layouts.any(self.f, b);
         let regs = self.demand(b, &layout);
         let n = layout.regs();
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();

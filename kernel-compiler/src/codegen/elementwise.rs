@@ -190,17 +190,6 @@ impl Codegen<'_> {
         (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))
     }
 
-    /// A layout in which a value is available without a scratch buffer.
-    pub(super) fn any_layout(&self, v: Value) -> Layout {
-        let f = self.f;
-        if !self.layouts.is_cheap(v) {
-            return self.layouts.of(v).clone();
-        }
-        let shape = f.shape(v);
-        let order: Vec<usize> = (0..shape.len()).rev().collect();
-        Layout::blocked(&padded(shape), &order, 1, f.warps as usize)
-    }
-
     // --- conversions ---
 
     pub(super) fn convert(&mut self, from: &Regs, dtype: DType, src: &Layout, dst: &Layout, site: u32) -> Regs {

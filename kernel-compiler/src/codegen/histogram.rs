@@ -5,6 +5,7 @@ use crate::codegen::parts::all;
 use crate::codegen::pieces::{acts, all_of, any, of_r};
 use crate::dtype::DType;
 use crate::ir::Value;
+use crate::plan::collectives::Collective;
 use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Node, Scratch, Stmt, call};
 
 impl Codegen<'_> {
@@ -12,18 +13,17 @@ impl Codegen<'_> {
         let f = self.f;
         let (site, dtype, bins) = (self.site(f.span(v)), f.ty(v).dtype, f.shape(v)[0]);
         let bytes = dtype.size();
-        let operands = [Some(value), weights, mask].into_iter().flatten();
-        let of = operands.into_iter().find(|&x| !self.layouts.is_cheap(x)).unwrap_or(value);
-        let layout = self.any_layout(of);
-        let index = self.demand(value, &layout).at(Local::R);
+        let collectives = self.collectives;
+        let Collective::Histogram { layout } = &collectives[&v] else { unreachable!("a histogram") };
+        let index = self.demand(value, layout).at(Local::R);
         let weight = match weights {
-            Some(w) => self.demand(w, &layout).at(Local::R),
+            Some(w) => self.demand(w, layout).at(Local::R),
             None => Expr::typed(1, dtype),
         };
-        let mask = mask.map(|m| self.demand(m, &layout));
+        let mask = mask.map(|m| self.demand(m, layout));
 
         // One copy of each element is counted, and padding is not.
-        let once = if planted!("histogram-counts-copies") { None } else { self.once(&layout, f.shape(value)) };
+        let once = if planted!("histogram-counts-copies") { None } else { self.once(layout, f.shape(value)) };
         let from = f.ty(value).dtype;
         let inside = call!(Function::Cast; [from, DType::U64]; index.clone()).less(bins).group();
         let inside = if planted!("histogram-counts-what-is-outside") { true.into() } else { inside };

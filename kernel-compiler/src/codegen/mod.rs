@@ -51,7 +51,18 @@ use tilewright_types::limits::{MAX_SHARED_BYTES_SM90, MAX_TENSOR_MAPS};
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
 pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Missed> {
-    let Plan { axis_info: a, layouts, fused, pipeline, cp_async, one_warp, staged_stores, stores, pdl_wait } = plan;
+    let Plan {
+        axis_info: a,
+        layouts,
+        fused,
+        pipeline,
+        cp_async,
+        one_warp,
+        staged_stores,
+        stores,
+        collectives,
+        pdl_wait,
+    } = plan;
     let lower = |role: Role| {
         let mut cx = Codegen {
             f,
@@ -76,6 +87,7 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             vectors: false,
             staged_stores,
             stores,
+            collectives,
             pdl_wait: *pdl_wait,
             maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
             pending: vec![],

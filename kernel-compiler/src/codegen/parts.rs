@@ -5,15 +5,14 @@ use crate::codegen::pieces::{acts, any, each, linear, of_r};
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Holders, Layout};
+use crate::plan::collectives::Collective;
 use crate::thread_ir::{Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
-
-/// The most shuffles of a thread that cost no more than an exchange through shared memory.
-const MAX_SHUFFLES: usize = 16;
 
 impl Codegen<'_> {
     pub(super) fn join(&mut self, v: Value, a: Value, b: Value) {
-        let layout = if self.layouts.is_cheap(a) { self.any_layout(b) } else { self.any_layout(a) };
-        let (a, b) = (self.demand(a, &layout), self.demand(b, &layout));
+        let collectives = self.collectives;
+        let Collective::Join { layout } = &collectives[&v] else { unreachable!("a join") };
+        let (a, b) = (self.demand(a, layout), self.demand(b, layout));
         let register = || Expr::Register.group();
         let which = if planted!("join-swaps") { (register() % 2).equals(1) } else { (register() % 2).equals(0) };
         let one = call!(Device::Pick; which, a.at(register() / 2), b.at(register() / 2));
@@ -23,7 +22,7 @@ impl Codegen<'_> {
 
     pub(super) fn slice(&mut self, v: Value, value: Value, axis: usize, start: usize) {
         let (site, dtype, extent) = (self.site(self.f.span(v)), self.f.ty(v).dtype, self.f.shape(v)[axis]);
-        let layout = self.any_layout(value);
+        let layout = self.layouts.any(self.f, value);
         let mut regs = self.demand(value, &layout);
         let sliced = match layout.slice(axis, extent, start) {
             Ok(sliced) => sliced,
@@ -51,11 +50,11 @@ impl Codegen<'_> {
         let Op::Gather { value, index, axis } = *f.op(v) else { unreachable!("a gather") };
         let (site, dtype) = (self.site(f.span(v)), f.ty(v).dtype);
         let (bytes, extent) = (dtype.size(), f.shape(value)[axis]);
-        let source = self.any_layout(value);
-        let regs = self.demand(value, &source);
-        let layout = self.any_layout(index);
+        let collectives = self.collectives;
+        let Collective::Gather { source, layout, holders } = &collectives[&v] else { unreachable!("a gather") };
+        let regs = self.demand(value, source);
         let index_type = f.ty(index).dtype;
-        let index = self.demand(index, &layout);
+        let index = self.demand(index, layout);
 
         let others = layout.across(axis, &source.shape());
         let unit = source.flat(&unit(source.rank(), axis)) as usize;
@@ -65,19 +64,18 @@ impl Codegen<'_> {
         let along = |unit: usize| ((place & limit).group() * unit).group();
         let inside = call!(Function::Cast; [index_type, DType::U64]; index.at(Local::R)).less(extent);
         let inside = if planted!("gather-wraps-around") { true.into() } else { inside };
-        let holders = source.holders().filter(|h| h.registers.len() * layout.regs() <= MAX_SHUFFLES);
         let gathered = match holders {
             Some(holders) => {
                 let flat = self.byte_offset(&others, &all(&others), 1) + along(unit);
                 let flat = self.bind(Ty::array(Ty::U32, layout.regs()), each(flat));
-                self.from_lanes(&regs, dtype, &holders, (flat, inside, layout.regs()), site)
+                self.from_lanes(&regs, dtype, holders, (flat, inside, layout.regs()), site)
             }
             None => {
                 let offset = self.byte_offset(&others, &all(&others), bytes) + along(unit * bytes);
-                self.from_row_major(&regs, dtype, &source, (offset, inside, layout.regs()), site)
+                self.from_row_major(&regs, dtype, source, (offset, inside, layout.regs()), site)
             }
         };
-        self.define_results(v, &layout, vec![gathered], site);
+        self.define_results(v, layout, vec![gathered], site);
     }
 
     /// The elements at flat indices, each by a shuffle from the lane that has it. The register of the element in that

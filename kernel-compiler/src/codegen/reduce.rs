@@ -5,6 +5,7 @@ use crate::codegen::pieces::{each, nan};
 use crate::dtype::DType;
 use crate::ir::{Binary, Combine, Op, Value};
 use crate::layout::linear::{Across, Conversion, Layout, Reduction, plan};
+use crate::plan::collectives::Collective;
 use crate::thread_ir::{Body, Closure, Device, Expr, Function, Local, Name, Stmt, Ty, call, closure};
 
 /// An item of a reduction: a value, or a value with its index.
@@ -20,22 +21,14 @@ impl Codegen<'_> {
         let (values, axis) = f.op(v).reduced().expect("a reduction");
         let types: Vec<DType> = values.iter().map(|&x| f.ty(x).dtype).collect();
         let (value, dtype) = (values[0], types[0]);
-        let mut layout = self.any_layout(value);
-        let mut regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, &layout)).collect();
-        let reduction = match layout.reduction(axis) {
-            Ok(r) => r,
-            Err(better) => {
-                let each = regs.iter().zip(&types);
-                regs = each.map(|(r, &t)| self.convert(r, t, &layout, &better, site)).collect();
-                layout = better;
-                layout.reduction(axis).expect("a blocked layout reduces")
-            }
-        };
-        let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(&layout, f.shape(value)) };
+        let collectives = self.collectives;
+        let Collective::Reduce { given, layout, reduction } = &collectives[&v] else { unreachable!("a reduction") };
+        let mut regs = self.operands(&values, &types, (given, layout), site);
+        let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(layout, f.shape(value)) };
         let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
         let (items, combine) = match f.op(v) {
             Op::ArgReduce { largest, .. } => {
-                let index = Regs(self.coordinate(&layout, axis).cast(DType::I32).group());
+                let index = Regs(self.coordinate(layout, axis).cast(DType::I32).group());
                 // Padding comes after all elements, with a value that loses every comparison: for floats NaN, which
                 // loses to any number in either order.
                 let worst = match (dtype.is_float(), *largest) {
@@ -43,7 +36,7 @@ impl Codegen<'_> {
                     (false, true) => call!(Function::Lowest; [dtype];),
                     (false, false) => call!(Function::Highest; [dtype];),
                 };
-                let regs = self.with_identity(&regs[0], padding.as_ref(), worst, &layout, dtype);
+                let regs = self.with_identity(&regs[0], padding.as_ref(), worst, layout, dtype);
                 let combined = better(*largest);
                 (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined)
             }
@@ -59,18 +52,33 @@ impl Codegen<'_> {
                         Binary::Min | Binary::MinNan => call!(Function::Highest; [dtype];),
                         _ => Expr::zero(dtype),
                     };
-                    regs = vec![self.with_identity(&regs[0], padding.as_ref(), identity, &layout, dtype)];
+                    regs = vec![self.with_identity(&regs[0], padding.as_ref(), identity, layout, dtype)];
                 }
                 (Items { regs, types }, self.combination(combine))
             }
             _ => unreachable!("a reduction"),
         };
         let is_index = matches!(f.op(v), Op::ArgReduce { .. });
-        let mut out = self.steps(items, combine, &reduction, site).regs;
+        let mut out = self.steps(items, combine, reduction, site).regs;
         if is_index {
             out.remove(0);
         }
         self.define_results(v, &reduction.result, out, site);
+    }
+
+    /// The operands of an operation, all in one layout and then in another one.
+    pub(super) fn operands(
+        &mut self,
+        values: &[Value],
+        types: &[DType],
+        (given, layout): (&Layout, &Layout),
+        site: u32,
+    ) -> Vec<Regs> {
+        let regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, given)).collect();
+        if given == layout {
+            return regs;
+        }
+        regs.iter().zip(types).map(|(r, &t)| self.convert(r, t, given, layout, site)).collect()
     }
 
     /// The result of a closure for two tuples: the combined elements of all tiles.

@@ -9,10 +9,8 @@ use crate::codegen::reduce::Items;
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Across, LANE_BITS, Layout, Level, Scan};
+use crate::plan::collectives::Collective;
 use crate::thread_ir::{Closure, Device, Expr, Generic, Local, Name, Ty, call, closure};
-
-/// The most totals of warps that a thread has in registers.
-const MAX_GATHERED: usize = 64;
 
 /// The facts that all levels of a scan share.
 struct Scanned {
@@ -63,26 +61,17 @@ impl Codegen<'_> {
         let site = self.site(f.values[v.0 as usize].span);
         let Op::Scan { values, axis, combine, reverse, exclusive } = f.op(v) else { unreachable!("a scan") };
         let (types, fold) = (values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>(), self.combination(combine));
-        let mut layout = self.any_layout(values[0]);
-        let mut regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, &layout)).collect();
-        let along = layout.along(*axis);
-        let blocked = along.scan(*axis).expect("a blocked layout can be scanned");
-        // Another layout, where the totals of all warps would not fit in registers.
-        let fits = |scan: &Scan| scan.gathered() <= MAX_GATHERED.max(blocked.gathered());
-        let scan = layout.scan(*axis).filter(fits).unwrap_or_else(|| {
-            let each = regs.iter().zip(&types);
-            regs = each.map(|(r, &t)| self.convert(r, t, &layout, &along, site)).collect();
-            layout = along;
-            blocked
-        });
+        let collectives = self.collectives;
+        let Collective::Scan { given, layout, scan } = &collectives[&v] else { unreachable!("a scan") };
+        let regs = self.operands(values, &types, (given, layout), site);
         // Padding comes after all elements, and before them in reverse.
         let first_is_padding = *reverse && !f.shape(v)[*axis].is_power_of_two();
-        let valid = if first_is_padding { self.valid(&layout, f.shape(v)) } else { None };
+        let valid = if first_is_padding { self.valid(layout, f.shape(v)) } else { None };
         let valid = valid.filter(|_| !planted!("scan-counts-padding"));
         let fold = self.fold(&types, fold);
         let s = Scanned { some: valid.is_none(), types, fold, reverse: *reverse, site };
 
-        let found = self.scanned(&s, &scan, &layout, &regs, valid);
+        let found = self.scanned(&s, scan, layout, &regs, valid);
         let one = if exclusive.is_empty() {
             found.0.field(1)
         } else {
@@ -92,7 +81,7 @@ impl Codegen<'_> {
         };
         let all = self.bind(Ty::array(s.maybe(), layout.regs()), each(one.at(Local::R)));
         let results = (0..values.len()).map(|i| Regs(Regs::of(all).0.field(1).field(i))).collect();
-        self.define_results(v, &layout, results, site);
+        self.define_results(v, layout, results, site);
     }
 
     /// For any register the exclusive and the inclusive prefix.

@@ -10,6 +10,7 @@ use crate::codegen::pieces::{any, each, of_r};
 use crate::dtype::DType;
 use crate::ir::{Binary, Op, Value};
 use crate::layout::linear::{Bit, LANE_BITS};
+use crate::plan::collectives::Collective;
 use crate::thread_ir::{Device, Expr, Local, Name, Node, Scratch, Stmt, Ty, call};
 
 /// The state of a sort.
@@ -29,16 +30,16 @@ impl Codegen<'_> {
         let f = self.f;
         let Op::Sort { values, axis, descending } = f.op(v) else { unreachable!("a sort") };
         let (site, types) = (self.site(f.span(v)), values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>());
-        let given = self.any_layout(values[0]);
-        let layout = given.along(*axis);
-        let bits = layout.axis_bits(*axis).expect("a blocked layout has single bits");
+        let collectives = self.collectives;
+        let Collective::Sort { given, layout, bits } = &collectives[&v] else { unreachable!("a sort") };
         let mut tiles: Vec<Regs> = vec![];
         for (&x, &t) in values.iter().zip(&types) {
-            let regs = self.demand(x, &given);
-            tiles.push(self.convert(&regs, t, &given, &layout, site));
+            let regs = self.demand(x, given);
+            tiles.push(self.convert(&regs, t, given, layout, site));
         }
         let kept = f.shape(v)[*axis].trailing_zeros() as usize;
-        let mut network = Network { bits, tiles, types: &types, count: layout.regs(), descending: *descending, site };
+        let mut network =
+            Network { bits: bits.clone(), tiles, types: &types, count: layout.regs(), descending: *descending, site };
         for stage in 0..kept {
             self.merged(&mut network, stage, stage + 1);
         }

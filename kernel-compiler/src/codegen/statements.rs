@@ -174,7 +174,7 @@ impl Codegen<'_> {
             self.line(call!(Device::Assert; cond, text, site));
             return;
         }
-        let layout = self.any_layout(cond);
+        let layout = self.layouts.any(self.f, cond);
         let regs = self.demand(cond, &layout).at(Local::R);
         let ok = match self.valid(&layout, self.f.shape(cond)) {
             Some(valid) if !planted!("padding-is-asserted") => (!valid.at(Local::R)).or_else(regs),
@@ -190,7 +190,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![print.into()] });
             return;
         }
-        let layout = self.any_layout(value);
+        let layout = self.layouts.any(self.f, value);
         let regs = self.demand(value, &layout).at(Local::R);
         let once = self.once(&layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
         let print = Body::of(call!(Device::Print; text, regs, site));
@@ -207,7 +207,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![watch.into()] });
             return;
         }
-        let layout = self.any_layout(value);
+        let layout = self.layouts.any(self.f, value);
         let regs = self.demand(value, &layout).at(Local::R);
         let (of_registers, of_threads) = (list(layout.reg_bases()), list(&layout.thread_bases()));
         let watch = call!(Device::Watch; name, list(&extents), of_registers, of_threads, Local::R, regs, site);

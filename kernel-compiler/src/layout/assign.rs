@@ -41,6 +41,16 @@ impl LayoutAssignment {
         self.layouts[self.component[v.0 as usize]].as_ref().expect("every component has a layout")
     }
 
+    /// The layout of a tile. A cheap tile has none of its own, and gets one with consecutive lanes along its rows.
+    pub fn any(&self, f: &Func, v: Value) -> Layout {
+        if !self.is_cheap(v) {
+            return self.of(v).clone();
+        }
+        let shape = f.shape(v);
+        let order: Vec<usize> = (0..shape.len()).rev().collect();
+        Layout::blocked(&padded(shape), &order, 1, f.warps as usize)
+    }
+
     pub fn of_var(&self, f: &Func, v: Var) -> &Layout {
         self.layouts[self.component[f.values.len() + v.0 as usize]].as_ref().expect("every component has a layout")
     }

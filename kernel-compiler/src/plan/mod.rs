@@ -3,6 +3,7 @@
 
 pub(crate) mod accesses;
 pub(crate) mod alias;
+pub(crate) mod collectives;
 pub(crate) mod copy_order;
 pub(crate) mod cp_async_pipeline;
 pub(crate) mod deferred_wait;
@@ -22,9 +23,10 @@ pub(crate) mod wgmma_waits;
 pub(crate) mod written_operand;
 
 use crate::analysis::axis_info::AxisAnalysis;
-use crate::ir::StmtId;
+use crate::ir::{StmtId, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::Layout;
+use collectives::Collective;
 use cp_async_pipeline::CpAsyncPipeline;
 use one_warp::OneWarpLoops;
 use staged_store::StagedStore;
@@ -50,6 +52,8 @@ pub struct Plan {
     pub(crate) staged_stores: HashMap<StmtId, StagedStore>,
     /// The layouts of tiles that threads store from their registers.
     pub(crate) stores: HashMap<StmtId, Layout>,
+    /// Operations in which threads exchange elements.
+    pub(crate) collectives: HashMap<Value, Collective>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(crate) pdl_wait: Option<usize>,
 }
@@ -68,6 +72,9 @@ impl fmt::Display for Plan {
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
         }?;
+        for (v, collective) in sorted(&self.collectives) {
+            writeln!(f, "{v:?}: {collective}")?;
+        }
         for (s, staged) in sorted(&self.staged_stores) {
             writeln!(f, "store {s:?}: {staged}")?;
         }

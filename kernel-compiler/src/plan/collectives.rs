@@ -1,0 +1,120 @@
+//! Operations in which threads exchange elements of a tile: the layouts that they take their operands in, and the way
+//! of the exchange.
+
+use crate::ir::walk::walk;
+use crate::ir::{Func, Op, StmtKind, Value};
+use crate::layout::assign::LayoutAssignment;
+use crate::layout::linear::{Bit, Holders, Layout, Reduction, Scan};
+use std::collections::HashMap;
+use std::fmt;
+
+/// The most totals of warps that a thread has in registers.
+const MAX_GATHERED: usize = 64;
+/// The most shuffles of a thread that cost no more than an exchange through shared memory.
+const MAX_SHUFFLES: usize = 16;
+
+/// The plan of an operation. Operands are converted where `given` and `layout` differ.
+#[derive(Debug)]
+pub enum Collective {
+    Reduce {
+        given: Layout,
+        layout: Layout,
+        reduction: Reduction,
+    },
+    Scan {
+        given: Layout,
+        layout: Layout,
+        scan: Scan,
+    },
+    /// With the meaning of each bit of the index along the axis, the lowest first.
+    Sort {
+        given: Layout,
+        layout: Layout,
+        bits: Vec<Bit>,
+    },
+    /// Elements of `source` at the indices in `layout`: from the registers of other lanes, or through shared memory.
+    Gather {
+        source: Layout,
+        layout: Layout,
+        holders: Option<Holders>,
+    },
+    /// Of two tiles in one layout.
+    Join {
+        layout: Layout,
+    },
+    Histogram {
+        layout: Layout,
+    },
+}
+
+/// The plans of the operations of a function.
+pub fn plan(f: &Func, layouts: &LayoutAssignment) -> HashMap<Value, Collective> {
+    let of = |v: Value| Some((v, of_op(f, layouts, f.op(v))?));
+    let defined = walk(&f.body).filter_map(|s| if let StmtKind::Let(v) = s.kind { Some(v) } else { None });
+    defined.filter_map(of).collect()
+}
+
+fn of_op(f: &Func, layouts: &LayoutAssignment, op: &Op) -> Option<Collective> {
+    let any = |v: Value| layouts.any(f, v);
+    Some(match op {
+        Op::Reduce { .. } | Op::ArgReduce { .. } => {
+            let (values, axis) = op.reduced()?;
+            let given = any(values[0]);
+            match given.reduction(axis) {
+                Ok(reduction) => Collective::Reduce { layout: given.clone(), given, reduction },
+                Err(layout) => {
+                    let reduction = layout.reduction(axis).expect("a blocked layout reduces");
+                    Collective::Reduce { given, layout, reduction }
+                }
+            }
+        }
+        Op::Scan { values, axis, .. } => {
+            let given = any(values[0]);
+            let along = given.along(*axis);
+            let blocked = along.scan(*axis).expect("a blocked layout can be scanned");
+            // Another layout, where the totals of all warps would not fit in registers.
+            let fits = |scan: &Scan| scan.gathered() <= MAX_GATHERED.max(blocked.gathered());
+            match given.scan(*axis).filter(fits) {
+                Some(scan) => Collective::Scan { layout: given.clone(), given, scan },
+                None => Collective::Scan { given, layout: along, scan: blocked },
+            }
+        }
+        Op::Sort { values, axis, .. } => {
+            let given = any(values[0]);
+            let layout = given.along(*axis);
+            let bits = layout.axis_bits(*axis).expect("a blocked layout has single bits");
+            Collective::Sort { given, layout, bits }
+        }
+        &Op::Gather { value, index, .. } => {
+            let (source, layout) = (any(value), any(index));
+            let holders = source.holders().filter(|h| h.registers.len() * layout.regs() <= MAX_SHUFFLES);
+            Collective::Gather { source, layout, holders }
+        }
+        &Op::Join(a, b) => Collective::Join { layout: any(if layouts.is_cheap(a) { b } else { a }) },
+        &Op::Histogram { value, weights, mask } => {
+            let operands = [Some(value), weights, mask].into_iter().flatten();
+            let of = operands.into_iter().find(|&x| !layouts.is_cheap(x)).unwrap_or(value);
+            Collective::Histogram { layout: any(of) }
+        }
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let converted = |given: &Layout, layout: &Layout| if given == layout { "" } else { ", converted to it" };
+        match self {
+            Collective::Reduce { given, layout, .. } => {
+                write!(f, "reduction in {layout:?}{}", converted(given, layout))
+            }
+            Collective::Scan { given, layout, .. } => write!(f, "scan in {layout:?}{}", converted(given, layout)),
+            Collective::Sort { given, layout, .. } => write!(f, "sort in {layout:?}{}", converted(given, layout)),
+            Collective::Gather { source, layout, holders } => {
+                let way = if holders.is_some() { "by shuffles" } else { "through shared memory" };
+                write!(f, "gather {way}, of {source:?} at indices in {layout:?}")
+            }
+            Collective::Join { layout } => write!(f, "join of tiles in {layout:?}"),
+            Collective::Histogram { layout } => write!(f, "histogram of a tile in {layout:?}"),
+        }
+    }
+}
