@@ -19,9 +19,10 @@ use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
+use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::{
-    Plan, accesses, alias, collectives, epilogue, one_warp, one_warp::OneWarpLoops, pdl, staged_store, tma_pipeline,
-    vectors, wgmma_cp_async, written_operand,
+    Plan, accesses, alias, collectives, epilogue, one_warp, one_warp::OneWarpLoops, pdl, tma_pipeline, vectors,
+    wgmma_cp_async, written_operand,
 };
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
@@ -302,6 +303,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let of_vectors = (f.deterministic && variant.mma == MmaPath::MmaSync)
         .then(|| assume::analyze(f, Assume::Multiples(Width::Vectors)));
     let layouts = assign(f, of_vectors.as_ref().unwrap_or(&axis_info), &products, &one_warp);
+    let one_warp = layouts.of_one_warp(f, one_warp);
     observer.stage(Stage::Layout, &|| {
         print::annotated(f, |v| match f.ty(v).is_scalar() {
             true => String::new(),
@@ -325,8 +327,10 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     }
     missed.extend(alias::missed(f));
     missed.into_iter().for_each(|m| observer.missed(m));
-    let staged_stores =
-        pipeline.iter().flat_map(|p| staged_store::plan(f, &axis_info, &layouts, &fused, p, vectors)).collect();
+    let staged_stores = match &pipeline {
+        Some(p) => staged_store::plan(f, &axis_info, &layouts, &fused, p, vectors)?,
+        None => StagedStores::default(),
+    };
     let stores = accesses::stores(f, &axis_info, &layouts, pipeline.is_some() || cp_async.by_wgmma());
     let (collectives, pdl_wait) = (collectives::plan(f, &layouts), pdl::wait(f, pipeline.is_some()));
     let plan =

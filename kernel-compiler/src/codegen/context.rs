@@ -11,8 +11,8 @@ use crate::plan::collectives::Collective;
 use crate::plan::cp_async_pipeline::CpAsyncPipeline;
 use crate::plan::one_warp::OneWarpLoops;
 use crate::plan::product::InFlight;
-use crate::plan::staged_store::StagedStore;
-use crate::plan::warp_specialized::{FusedStore, TensorMap};
+use crate::plan::staged_store::StagedStores;
+use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
 
@@ -68,14 +68,13 @@ pub(super) struct Codegen<'a> {
     /// Whether any access is wider than an element.
     pub(super) vectors: bool,
     /// The stores of accumulators through shared memory, by consumers.
-    pub(super) staged_stores: &'a HashMap<StmtId, StagedStore>,
+    pub(super) staged_stores: &'a StagedStores,
     /// The layouts of tiles that threads store.
     pub(super) stores: &'a HashMap<StmtId, Layout>,
     /// The plans of operations in which threads exchange elements.
     pub(super) collectives: &'a HashMap<Value, Collective>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(super) pdl_wait: Option<usize>,
-    pub(super) maps: Vec<TensorMap>,
     /// The results of relaxed atomics that one thread has and has not yet given to the others.
     pub(super) pending: Vec<(Value, Node)>,
     /// The deferred wait of the current loop.

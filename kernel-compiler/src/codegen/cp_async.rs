@@ -1,14 +1,13 @@
 //! Loops with pipelined copies (see [`cp_async_pipeline`](crate::plan::cp_async_pipeline)): the copies to a stage, and
 //! the loads of operands from it.
 
-use crate::analysis::axis_info::VECTOR_BYTES;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, done, of_r, thread_part};
 use crate::ir::{self, Op, StmtKind, Value};
 use crate::layout::linear::matrix::combine;
 use crate::mma::fragments::{FetchPath, Side, chunk};
 use crate::mma::mma_sync::{Unit, Warps};
-use crate::plan::cp_async_pipeline::{CopiedTile, CpAsyncBuffer};
+use crate::plan::cp_async_pipeline::{Beyond, CopiedTile, CpAsyncBuffer};
 use crate::plan::smem_operand::{fetch, flat, source};
 use crate::thread_ir::{
     BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure, next_number,
@@ -26,15 +25,6 @@ struct Copies {
     /// What comes after the products: stores of the registers.
     finish: Vec<Node>,
     next: Node,
-}
-
-/// How the copies beyond the last iteration of a loop are left out.
-#[derive(Clone, Copy, PartialEq)]
-enum Beyond {
-    /// A jump passes by them: where they have many instructions, and before the loop.
-    Skipped,
-    /// They are masked, so that the copies of other iterations stand among the products.
-    Masked,
 }
 
 /// Whether nothing is copied beyond the last iteration.
@@ -88,13 +78,7 @@ impl Codegen<'_> {
             Stmt::Update(BinaryOp::Add, filled, 1.into()).into(),
         ];
         self.line(Stmt::variable(filled, Some(Ty::U32), Some(buffer.read().into())));
-        let (first, later) = match cp_async.narrowest(f, buffer) {
-            // Loads to registers stand among the products.
-            None => (Beyond::Masked, Beyond::Masked),
-            // Narrow copies have many instructions.
-            Some(bytes) if bytes < VECTOR_BYTES => (Beyond::Skipped, Beyond::Skipped),
-            Some(_) => (Beyond::Skipped, Beyond::Masked),
-        };
+        let (first, later) = buffer.beyond;
         self.node(Node::Loop { body: [fill, copies.before(first), copies.after()].concat() });
         self.unroll(s, |cx| {
             if buffer.asynchronous {

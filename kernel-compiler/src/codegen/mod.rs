@@ -42,12 +42,11 @@ use crate::ir::walk::uses;
 use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
 use crate::plan::epilogue::stored_positions;
-use crate::plan::staged_store::staging;
 use crate::plan::warp_specialized::PRODUCERS;
 use crate::plan::{Plan, shared_memory, tma_pipeline};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
-use tilewright_types::limits::{MAX_SHARED_BYTES_SM90, MAX_TENSOR_MAPS};
+use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
 pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Missed> {
@@ -89,7 +88,6 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             stores,
             collectives,
             pdl_wait: *pdl_wait,
-            maps: pipeline.iter().flat_map(|p| p.maps.clone()).collect(),
             pending: vec![],
             deferred_wait: None,
             advanced: BTreeSet::new(),
@@ -118,9 +116,9 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             matrices: vec![],
             threads: f.warps * 32,
             guards: if planted!("launch-guards-not-told") { vec![] } else { a.guards.clone() },
-            maps: cx.maps,
+            maps: staged_stores.maps.clone(),
             vectors: cx.vectors,
-            staging: staging(staged_stores),
+            staging: staged_stores.staging(),
             passes: if cx.fused.is_empty() { vec![] } else { vec!["fused epilogue"] },
         }
     };
@@ -143,12 +141,6 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             .collect::<Vec<_>>()
     };
     let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
-    if out.maps.len() > MAX_TENSOR_MAPS {
-        return Err(Missed::new(
-            "copied by TMA",
-            format!("it takes {} tensor maps, of {MAX_TENSOR_MAPS} at most", out.maps.len()),
-        ));
-    }
     let (produce, consume) = (lines(&mut producer), lines(&mut out));
     let memory = shared_memory::places(f, p, out.shared_bytes, out.staging)?;
     let (consts, body) = warp_specialize::specialize(f, p, produce, consume, &out.maps, &memory);

@@ -2,7 +2,7 @@
 
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::any;
-use crate::ir::{self, StmtKind, Value, Var};
+use crate::ir::{self, Var};
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
 
@@ -12,7 +12,7 @@ const SCALAR_BYTES: usize = 8;
 impl Codegen<'_> {
     /// A loop that the first warp runs. If the code of the loop has barriers of all warps, all warps run it.
     pub(super) fn one_warp_loop(&mut self, s: &ir::Stmt, results: &[Var]) {
-        if self.in_one_warp || !self.lies_in_one_warp(s) {
+        if self.in_one_warp {
             return self.loops(s);
         }
         self.in_one_warp = true;
@@ -46,21 +46,6 @@ impl Codegen<'_> {
             loads.push(Stmt::assign(self.var(var), load));
         }
         self.node(Node::Scratch { bytes: results.len() * SCALAR_BYTES, steps: vec![stores, loads], site: 0 });
-    }
-}
-
-impl Codegen<'_> {
-    /// Whether every warp has all elements of the tiles of a loop. A tile with a layout may have got it from an
-    /// operation outside of the loop.
-    fn lies_in_one_warp(&self, s: &ir::Stmt) -> bool {
-        let f = self.f;
-        let of_value = |v: Value| f.ty(v).is_scalar() || self.layouts.is_cheap(v) || self.layouts.of(v).is_repeated();
-        let of_var = |var: usize| f.vars[var].ty.is_scalar() || self.layouts.of_var(f, Var(var as u32)).is_repeated();
-        ir::walk::walk(std::slice::from_ref(s)).all(|s| match &s.kind {
-            StmtKind::Let(v) => of_value(*v),
-            StmtKind::Assign(var, _) => of_var(var.0 as usize),
-            _ => true,
-        })
     }
 }
 

@@ -14,7 +14,6 @@ use crate::layout::swizzled_smem::ROW_BYTES;
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::staged_store::{CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once};
-use crate::plan::warp_specialized::{TensorMap, of_matrix};
 use crate::thread_ir::{
     Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
 };
@@ -63,7 +62,7 @@ impl Codegen<'_> {
             let access = Access { array, memory: f.memory(array), kind, key, site };
             self.node(Node::Access { stmts: vec![], access });
         }
-        let after_tma = self.staged_stores.values().any(StagedStore::by_tma);
+        let after_tma = self.staged_stores.by_tma();
         for q in 0..total {
             let buffer = match copied {
                 Some((load, operand_group)) => {
@@ -106,11 +105,10 @@ impl Codegen<'_> {
                     .chain([barrier()])
                     .collect(),
             );
-            let to = (place, block_pointer, *hint);
             match staged.by {
-                StoredBy::Tma => self.copy_out(to, &group, (q, &buffer), site),
+                StoredBy::Tma { map } => self.copy_out((block_pointer, *hint, map), &group, (q, &buffer), site),
                 StoredBy::Threads { vec, rounds } => {
-                    self.write_out(to, &group, (q, &buffer), (lane, vec, rounds), site);
+                    self.write_out((place, block_pointer, *hint), &group, (q, &buffer), (lane, vec, rounds), site);
                 }
             }
         }
@@ -122,7 +120,7 @@ impl Codegen<'_> {
 
     /// The code before this program signals other programs that its stores are done.
     pub(super) fn release_stores(&mut self, site: u32) {
-        let by_tma = self.staged_stores.values().any(StagedStore::by_tma);
+        let by_tma = self.staged_stores.by_tma();
         if by_tma && matches!(self.role, Role::Consumer(_)) && !planted!("announced-before-tma-store-ends") {
             self.line(call!(Device::TmaStoreWait; site));
         }
@@ -153,20 +151,11 @@ impl Codegen<'_> {
 
     fn copy_out(
         &mut self,
-        (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
+        (block_pointer, hint, map): (&BlockPointer, Hint, usize),
         group: &WarpgroupTile,
         (q, buffer): (usize, &Expr),
         site: u32,
     ) {
-        let extents = of_matrix(block_pointer.dims.len(), GROUP_ROWS, group.row_bytes / group.size);
-        let map = TensorMap {
-            param: place.param().expect("a block pointer is in a parameter"),
-            dims: block_pointer.dims.clone(),
-            extents,
-            swizzle: group.row_bytes,
-            stores: true,
-        };
-        let map = map.among(&mut self.maps);
         let origin = Expr::Array(group.origin(&block_pointer.at, q));
         self.line(call!(
             Device::StoreBox; [hint as u32, Generic::Inferred];

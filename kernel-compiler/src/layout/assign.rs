@@ -54,6 +54,22 @@ impl LayoutAssignment {
     pub fn of_var(&self, f: &Func, v: Var) -> &Layout {
         self.layouts[self.component[f.values.len() + v.0 as usize]].as_ref().expect("every component has a layout")
     }
+
+    /// The loops of which every warp has all elements of all tiles. A tile with a layout may have got it from an
+    /// operation outside of the loop.
+    pub fn of_one_warp(&self, f: &Func, mut loops: OneWarpLoops) -> OneWarpLoops {
+        let of_value = |v: Value| f.ty(v).is_scalar() || self.is_cheap(v) || self.of(v).is_repeated();
+        let of_var = |var: Var| f.vars[var.0 as usize].ty.is_scalar() || self.of_var(f, var).is_repeated();
+        let all_have = |s: &Stmt| match &s.kind {
+            StmtKind::Let(v) => of_value(*v),
+            StmtKind::Assign(var, _) => of_var(*var),
+            _ => true,
+        };
+        for s in walk(&f.body).filter(|s| !walk(std::slice::from_ref(*s)).all(all_have)) {
+            loops.results.remove(&s.id);
+        }
+        loops
+    }
 }
 
 /// The layout that suits an access with this index best.

@@ -4,7 +4,7 @@
 //! All warps copy and multiply. A slice of the loop's body computes the addresses and masks of the copies in advance.
 //! It works on copies of the variables that the body changes. The rest of the body does not matter.
 
-use crate::analysis::axis_info::AxisAnalysis;
+use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::ir::walk::{dots, values, walk, written};
 use crate::ir::{Array, Func, LoopOptions, Op, SharedArray, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::assign::LayoutAssignment;
@@ -63,6 +63,17 @@ pub struct CpAsyncBuffer {
     needed: HashSet<Value>,
     /// The variables that the body changes and the copies need.
     pub vars: BTreeSet<Var>,
+    /// The way for the copies before the loop, and for those in it.
+    pub beyond: (Beyond, Beyond),
+}
+
+/// How the copies beyond the last iteration of a loop are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// A jump passes by them: where they have many instructions, and before the loop.
+    Skipped,
+    /// They are masked, so that the copies of other iterations stand among the products.
+    Masked,
 }
 
 impl CpAsyncBuffer {
@@ -199,6 +210,7 @@ fn buffer_of_loop(
         deferred_wait,
         needed: HashSet::new(),
         vars: BTreeSet::new(),
+        beyond: (Beyond::Masked, Beyond::Masked),
     };
     let mut tiles = HashMap::new();
     for v in body.iter().filter_map(|s| if let StmtKind::Let(v) = &s.kind { Some(*v) } else { None }) {
@@ -258,6 +270,14 @@ fn buffer_of_loop(
         let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
+    let widths: Option<Vec<usize>> = tiles.iter().map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
+    buffer.beyond = match widths.and_then(|bytes| bytes.into_iter().min()) {
+        // Loads to registers stand among the products.
+        None => (Beyond::Masked, Beyond::Masked),
+        // Narrow copies have many instructions.
+        Some(narrowest) if narrowest < VECTOR_BYTES => (Beyond::Skipped, Beyond::Skipped),
+        Some(_) => (Beyond::Skipped, Beyond::Masked),
+    };
     Ok((buffer, tiles))
 }
 
@@ -374,13 +394,6 @@ impl CpAsyncPipeline {
     /// Whether the copied tiles are operands of `wgmma`.
     pub fn by_wgmma(&self) -> bool {
         !self.products.is_empty()
-    }
-
-    /// The bytes of the narrowest copy to a buffer, if all its copies are asynchronous.
-    pub fn narrowest(&self, f: &Func, buffer: &CpAsyncBuffer) -> Option<usize> {
-        let tiles = self.tiles.iter().filter(|(_, t)| t.buffer == buffer.index);
-        let bytes: Option<Vec<usize>> = tiles.map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
-        bytes?.into_iter().min()
     }
 
     /// The offsets of the buffers, and the bytes of all shared memory. Scratch buffers come first.

@@ -29,7 +29,7 @@ use crate::layout::linear::Layout;
 use collectives::Collective;
 use cp_async_pipeline::CpAsyncPipeline;
 use one_warp::OneWarpLoops;
-use staged_store::StagedStore;
+use staged_store::StagedStores;
 use std::collections::HashMap;
 use std::fmt;
 use warp_specialized::{FusedStore, Pipeline, sorted};
@@ -49,7 +49,7 @@ pub struct Plan {
     /// The loops that one warp runs.
     pub(crate) one_warp: OneWarpLoops,
     /// The stores of accumulators through shared memory, in a warp-specialized program.
-    pub(crate) staged_stores: HashMap<StmtId, StagedStore>,
+    pub(crate) staged_stores: StagedStores,
     /// The layouts of tiles that threads store from their registers.
     pub(crate) stores: HashMap<StmtId, Layout>,
     /// Operations in which threads exchange elements.
@@ -75,10 +75,10 @@ impl fmt::Display for Plan {
         for (v, collective) in sorted(&self.collectives) {
             writeln!(f, "{v:?}: {collective}")?;
         }
-        for (s, staged) in sorted(&self.staged_stores) {
+        for (s, staged) in sorted(&self.staged_stores.of) {
             writeln!(f, "store {s:?}: {staged}")?;
         }
-        for (s, layout) in sorted(&self.stores).into_iter().filter(|(s, _)| !self.staged_stores.contains_key(s)) {
+        for (s, layout) in sorted(&self.stores).into_iter().filter(|(s, _)| !self.staged_stores.of.contains_key(s)) {
             writeln!(f, "store {s:?}: {layout:?}")?;
         }
         self.pdl_wait.iter().try_for_each(|at| writeln!(f, "waits for the previous launch before statement {at}"))

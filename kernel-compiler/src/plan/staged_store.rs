@@ -7,9 +7,11 @@ use crate::layout::assign::LayoutAssignment;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::Missed;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
-use crate::plan::warp_specialized::{FusedStore, Pipeline};
+use crate::plan::operands::TMA;
+use crate::plan::warp_specialized::{FusedStore, Pipeline, TensorMap, of_matrix};
 use std::collections::HashMap;
 use std::fmt;
+use tilewright_types::limits::MAX_TENSOR_MAPS;
 
 /// The least bytes of a row of a chunk of elements of 2 bytes. Rows of longer elements have [`ROW_BYTES`].
 const MIN_ROW_BYTES: usize = ROW_BYTES / 2;
@@ -31,12 +33,10 @@ pub struct StagedStore {
 /// The way of a chunk from shared memory to the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredBy {
-    Tma,
+    /// By TMA, with a tensor map of [`StagedStores::maps`].
+    Tma { map: usize },
     /// Each thread stores `vec` elements at once, and its share of a chunk in several rounds.
-    Threads {
-        vec: usize,
-        rounds: usize,
-    },
+    Threads { vec: usize, rounds: usize },
 }
 
 impl StagedStore {
@@ -46,7 +46,7 @@ impl StagedStore {
     }
 
     pub fn by_tma(&self) -> bool {
-        self.by == StoredBy::Tma
+        matches!(self.by, StoredBy::Tma { .. })
     }
 
     /// The bytes of shared memory for the chunks of all warpgroups.
@@ -62,13 +62,33 @@ impl fmt::Display for StagedStore {
             write!(f, " in the buffer of {tile:?}")?;
         }
         match self.by {
-            StoredBy::Tma => write!(f, ", by TMA"),
+            StoredBy::Tma { map } => write!(f, ", by map{map}"),
             StoredBy::Threads { vec, rounds } => write!(f, ", by threads, {vec} elements at once, {rounds} rounds"),
         }
     }
 }
 
-/// The stores that go through shared memory. TMA stores tiles where `vectors` says that rows are aligned.
+/// The stores that go through shared memory, and the tensor maps of the program.
+#[derive(Debug, Default)]
+pub struct StagedStores {
+    pub of: HashMap<StmtId, StagedStore>,
+    /// The maps of the loads, and those of stores by TMA.
+    pub maps: Vec<TensorMap>,
+}
+
+impl StagedStores {
+    /// The bytes of shared memory for the chunks of all stores, which have them one after the other.
+    pub fn staging(&self) -> usize {
+        self.of.values().map(StagedStore::staging).max().unwrap_or(0)
+    }
+
+    /// Whether TMA stores any tile.
+    pub fn by_tma(&self) -> bool {
+        self.of.values().any(StagedStore::by_tma)
+    }
+}
+
+/// Plans the stores. TMA stores tiles where `vectors` says that rows are aligned.
 pub fn plan(
     f: &Func,
     a: &AxisAnalysis,
@@ -76,12 +96,13 @@ pub fn plan(
     fused: &[FusedStore],
     p: &Pipeline,
     vectors: bool,
-) -> HashMap<StmtId, StagedStore> {
+) -> Result<StagedStores, Missed> {
+    let mut maps = p.maps.clone();
     // Kernels that signal other programs have more live values, and store in rounds: the addresses of all rows would
     // take the registers of elements that are not stored yet.
     let signals = walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Let(v) if f.op(*v).has_effect()));
     let of = |s: &Stmt| {
-        let StmtKind::Store { place, value, block_pointer: Some(_), .. } = &s.kind else { return None };
+        let StmtKind::Store { place, value, block_pointer: Some(to), .. } = &s.kind else { return None };
         let tiling = tiling(f, layouts, *value).ok()?;
         let value = matrix(f, *value);
         let size = f.ty(value).dtype.size();
@@ -90,7 +111,16 @@ pub fn plan(
         let copied = loads.filter_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group))).next();
         // The program waits for stores by TMA only before it signals other programs.
         let by = match vectors && !is_read_again(f, place.array()) {
-            true => StoredBy::Tma,
+            true => {
+                let map = TensorMap {
+                    param: place.param().expect("a block pointer is in a parameter"),
+                    dims: to.dims.clone(),
+                    extents: of_matrix(to.dims.len(), GROUP_ROWS, row_bytes / size),
+                    swizzle: row_bytes,
+                    stores: true,
+                };
+                StoredBy::Tma { map: map.among(&mut maps) }
+            }
             false => {
                 let vec = vector(f, a, place);
                 StoredBy::Threads { vec, rounds: if signals { rounds(row_bytes, vec) } else { 1 } }
@@ -98,7 +128,12 @@ pub fn plan(
         };
         Some((s.id, StagedStore { tiling, row_bytes, copied, by }))
     };
-    walk(&f.body).filter_map(of).collect()
+    let of = walk(&f.body).filter_map(of).collect();
+    if maps.len() > MAX_TENSOR_MAPS {
+        let why = format!("it takes {} tensor maps, of {MAX_TENSOR_MAPS} at most", maps.len());
+        return Err(Missed::new(TMA, why));
+    }
+    Ok(StagedStores { of, maps })
 }
 
 /// The elements that a thread stores at once: 16 bytes where all addresses are multiples of 16 bytes.
@@ -106,11 +141,6 @@ fn vector(f: &Func, a: &AxisAnalysis, place: &Address) -> usize {
     let most = VECTOR_BYTES / f.dtype_at(place).size();
     let along = f.shape(place.index).len() - 1;
     if a.vector_at(f, place, along) == (most, false) { most } else { 1 }
-}
-
-/// The bytes of shared memory for the chunks of all stores, which have them one after the other.
-pub fn staging(stores: &HashMap<StmtId, StagedStore>) -> usize {
-    stores.values().map(StagedStore::staging).max().unwrap_or(0)
 }
 
 /// The rows of a chunk that a warp stores.
