@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tilewright_model_driver::Model;
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
 use tilewright_runtime::{Buffer, Runtime, Stream};
 
@@ -118,6 +117,7 @@ fn scratch_of_a_foreign_stream_is_freed_after_a_capture() {
                 assert_eq!(driver::destroy_stream(theirs), 0);
             }
             assert_eq!(driver::end_capture(blocking, &mut graph), 0);
+            assert_eq!((driver::destroy_graph(graph), driver::destroy_stream(blocking)), (0, 0));
             assert_eq!(y.to_vec().unwrap(), [2.0; 9]);
             drop(y);
             assert_eq!(model.counts().blocks, blocks - 2, "the array's and the scratch");
