@@ -65,7 +65,7 @@ pub(crate) struct Cuda {
     pub pool: Pool,
     /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
     pub streams: Mutex<Vec<Arc<Queue>>>,
-    /// Streams that nobody names any more, and memory of such, for which the default stream could not be made to wait yet.
+    /// Streams, and memory of streams, that nobody names any more. The default stream could not wait for them yet.
     pub left: Mutex<Vec<Left>>,
     /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them
     /// yet.
