@@ -74,7 +74,7 @@ const LONG: [Step; 10] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || Ok(fuzz(now(), 240)) },
     Step {
         name: "seeds",
-        what: "the suite on the emulated SM with fifty seeds, each row with one of them",
+        what: "the suite on the emulated SM with fifty seeds, each row with one of them, and on the CPU with all rows",
         run: || Ok(seeds()),
     },
     Step {
@@ -116,12 +116,13 @@ fn now() -> u64 {
     since.as_secs() % 1_000_000_000
 }
 
-/// The rows of the tests of the workspace with each seed, every other row with one of them.
+/// On the emulated SM the rows of the tests of the workspace with each seed, every other row with one of them. On the
+/// CPU all rows.
 fn seeds() -> Run {
     let seed = now();
     println!("seeds {seed} to {}", seed + 49);
-    let args =
-        ["test", "--package", "tilewright-tests", "--test", "operations", "conformance::emulator", "--", "--exact"];
+    let args = ["test", "--package", "tilewright-tests", "--test", "operations", "--", "--exact"];
+    let args = args.into_iter().chain(["conformance::emulator", "conformance::cpu"]);
     let cargo = command::cargo().args(args).env("TILE_ROWS", "all");
     cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
 }
