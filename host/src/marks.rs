@@ -18,13 +18,15 @@ pub(crate) struct Marks {
 
 struct Joined {
     given: u64,
+    /// The work that [`Marks::note`] has noted last.
+    noted: u64,
     /// The stream is destroyed, or may be.
     gone: bool,
 }
 
 impl Marks {
     pub(crate) fn new() -> Marks {
-        Marks { given: AtomicU64::new(0), joined: Mutex::new(Joined { given: 0, gone: false }) }
+        Marks { given: AtomicU64::new(0), joined: Mutex::new(Joined { given: 0, noted: 0, gone: false }) }
     }
 
     /// Counts a piece of work that was enqueued.
@@ -44,6 +46,19 @@ impl Marks {
         }
         wait()?;
         joined.given = given;
+        Ok(())
+    }
+
+    /// Calls `record`, which records an event behind all work that the stream has, unless the default stream waits for
+    /// all that is marked, or it was noted before. Errors: those of `record`.
+    pub(crate) fn note<E>(&self, record: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = self.given.load(Acquire);
+        if joined.gone || joined.given == given || joined.noted == given {
+            return Ok(());
+        }
+        record()?;
+        joined.noted = given;
         Ok(())
     }
 

@@ -241,7 +241,7 @@ impl Runtime {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn cuda(ordinal: u32) -> Result<Runtime> {
-        Cuda::primary(ordinal).map(|cuda| Self::build(cuda.info.clone(), Backend::Cuda(cuda)))
+        Cuda::primary(ordinal, &mut Vec::new()).map(|cuda| Self::build(cuda.info.clone(), Backend::Cuda(cuda)))
     }
 
     /// The context that is current on the calling thread, else the primary one of device 0. For functions that foreign
@@ -271,17 +271,17 @@ impl Runtime {
             return Ok(rt);
         }
         // Dropped after the lock: the end of a runtime runs deleters of other libraries, which may call this function.
-        let mut dead = Vec::new();
+        let (mut dead, mut in_use) = (Vec::new(), Vec::new());
         let mut all = api.made.runtimes.lock().unwrap_or_else(|e| e.into_inner());
         dead.extend(all.extract_if(|_, rt| !is_alive(rt)));
         let rt = match (all.get(&id), current) {
             (Some(rt), _) => rt.clone(),
             (None, Some(context)) => {
-                let cuda = Cuda::borrowed(api, context)?;
+                let cuda = Cuda::borrowed(api, context, &mut in_use)?;
                 Self::build(cuda.info.clone(), Backend::Cuda(cuda))
             }
             (None, None) => {
-                let cuda = Cuda::primary(0)?;
+                let cuda = Cuda::primary(0, &mut in_use)?;
                 // It is the current one from the first launch on.
                 let itself = id_of(cuda.context.0)?;
                 all.entry(itself).or_insert_with(|| Self::build(cuda.info.clone(), Backend::Cuda(cuda))).clone()

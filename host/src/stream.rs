@@ -81,6 +81,8 @@ enum Used {
 /// A stream as others see it that wait for its work.
 pub(crate) struct Queue {
     raw: Handle<CUstream>,
+    /// C code owns it, and may destroy it once nobody here names it.
+    is_foreign: bool,
     marks: Marks,
     /// The allocations of buffers that work put here from now on runs behind, as [`Cuda::allocations`] counts them.
     behind: AtomicU64,
@@ -98,23 +100,38 @@ impl Queue {
             cuda.order(DEFAULT_STREAM, cuda, self.raw.0)
         })
     }
+
+    /// Notes the work of a foreign stream, which may be gone when the default stream can wait for it. Errors: the
+    /// driver's; [`Error::Unsupported`] while the stream is captured.
+    pub(crate) fn note(&self, cuda: &Cuda) -> Result<()> {
+        if !self.is_foreign {
+            return Ok(());
+        }
+        self.marks.note(|| {
+            cuda.not_captured("noting the work of a stream", self.raw.0)?;
+            let event = cuda.mark_of(self.raw.0)?;
+            Left::Work(vec![], Handle(event)).stay(cuda);
+            Ok(())
+        })
+    }
 }
 
 /// Parts of a stream that nobody names any more.
 pub(crate) enum Left {
     /// The stream, one of [`Cuda::streams`].
     Stream(Arc<Queue>, Owner),
-    /// Scratch memory of a stream that C code owns and may have destroyed, and an event behind its last use.
-    Scratch(Vec<u64>, Handle<CUevent>),
+    /// An event behind the work of a stream that C code owns and may have destroyed, and the scratch memory that only
+    /// this work uses.
+    Work(Vec<u64>, Handle<CUevent>),
 }
 
 impl Left {
-    /// Lets the default stream wait for the last use of memory. Errors: the driver's; [`Error::Unsupported`] while the
-    /// default stream is captured.
+    /// Lets the default stream wait for the event. Errors: the driver's; [`Error::Unsupported`] while the default stream
+    /// is captured.
     pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
         match self {
             Left::Stream(..) => Ok(()),
-            Left::Scratch(_, used) => cuda.wait(DEFAULT_STREAM, used.0),
+            Left::Work(_, event) => cuda.wait(DEFAULT_STREAM, event.0),
         }
     }
 
@@ -143,9 +160,9 @@ impl Left {
                     unsafe { (cuda.api.stream_destroy)(queue.raw.0) };
                 }
             }
-            Left::Scratch(blocks, used) => {
-                blocks.into_iter().for_each(|ptr| cuda.free_here(ptr, DEFAULT_STREAM));
-                cuda.destroy_event(used.0);
+            Left::Work(scratch, event) => {
+                scratch.into_iter().for_each(|ptr| cuda.free_here(ptr, DEFAULT_STREAM));
+                cuda.destroy_event(event.0);
             }
         }
     }
@@ -185,7 +202,8 @@ impl Stream {
     ///
     /// # Safety
     /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Once they are, the
-    /// work put here is done, or ordered before the default stream, before a buffer that it uses is dropped.
+    /// work put here is done, or ordered before the default stream, before a buffer that it uses is dropped. The same
+    /// holds for a buffer that was dropped while `raw` was captured, before that capture ends.
     ///
     /// # Examples
     /// ```no_run
@@ -341,7 +359,8 @@ impl core::fmt::Debug for Stream {
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
         let (behind, waits, leased) = (AtomicU64::new(0), Mutex::default(), AtomicBool::new(false));
-        let queue = Arc::new(Queue { raw: Handle(raw), marks: Marks::new(), behind, waits });
+        let is_foreign = matches!(owner, Owner::Foreign);
+        let queue = Arc::new(Queue { raw: Handle(raw), is_foreign, marks: Marks::new(), behind, waits });
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), leased, used: Mutex::default() }
     }
 
@@ -480,7 +499,7 @@ impl Drop for CudaStream {
         match core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             Used::Never => blocks.into_iter().for_each(|b| self.cuda.release(b)),
             Used::Until(event) => {
-                Left::Scratch(blocks, event).stay(&self.cuda);
+                Left::Work(blocks, event).stay(&self.cuda);
                 if let Err(e) = self.cuda.join_streams() {
                     tracing::debug!(error = %e, "scratch memory is freed later");
                 }

@@ -292,8 +292,15 @@ fn compile_all<'a>(
     let (mut made, mut compiled) = (HashMap::new(), Vec::new());
     for (&job, result) in own.iter().zip(texts) {
         match result {
-            Ok(list) => drop(made.insert(job, list)),
-            Err(why) => outcome.failures.push(failure(b, job, why, None)),
+            Ok(list) => {
+                made.insert(job, list);
+            }
+            Err(why) => {
+                let without_code = jobs.iter().zip(&first).filter(|(_, first)| **first == job);
+                let targets: Vec<String> = without_code.map(|(job, _)| b.targets[job.target].name()).collect();
+                let failed = failure(b, job, why, None);
+                outcome.failures.push(KernelFailure { target: targets.join(", "), ..failed });
+            }
         }
     }
     for (&job, first) in jobs.iter().zip(&first) {

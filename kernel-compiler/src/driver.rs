@@ -303,7 +303,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let of_vectors = (f.deterministic && variant.mma == MmaPath::MmaSync)
         .then(|| assume::analyze(f, Assume::Multiples(Width::Vectors)));
     let layouts = assign(f, of_vectors.as_ref().unwrap_or(&axis_info), &products, &one_warp);
-    let one_warp = layouts.of_one_warp(f, one_warp);
+    let one_warp = layouts.held_by_one_warp(f, one_warp);
     observer.stage(Stage::Layout, &|| {
         print::annotated(f, |v| match f.ty(v).is_scalar() {
             true => String::new(),
@@ -327,14 +327,27 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     }
     missed.extend(alias::missed(f));
     missed.into_iter().for_each(|m| observer.missed(m));
+    let mut maps = pipeline.iter().flat_map(|p| p.maps.clone()).collect();
     let staged_stores = match &pipeline {
-        Some(p) => staged_store::plan(f, &axis_info, &layouts, &fused, p, vectors)?,
+        Some(p) => staged_store::plan(f, &axis_info, &layouts, &fused, p, vectors, &mut maps)?,
         None => StagedStores::default(),
     };
-    let stores = accesses::stores(f, &axis_info, &layouts, pipeline.is_some() || cp_async.by_wgmma());
+    let by_wgmma = pipeline.is_some() || cp_async.by_wgmma();
+    let stores = accesses::stores(f, &axis_info, &layouts, by_wgmma, &staged_stores);
     let (collectives, pdl_wait) = (collectives::plan(f, &layouts), pdl::wait(f, pipeline.is_some()));
-    let plan =
-        Plan { axis_info, layouts, fused, pipeline, cp_async, one_warp, staged_stores, stores, collectives, pdl_wait };
+    let plan = Plan {
+        axis_info,
+        layouts,
+        fused,
+        pipeline,
+        cp_async,
+        one_warp,
+        maps,
+        staged_stores,
+        stores,
+        collectives,
+        pdl_wait,
+    };
     observer.stage(Stage::Plan, &|| plan.to_string());
     observer.planned(f, &plan);
     Ok(plan)

@@ -91,6 +91,34 @@ fn a_deleter_calls_the_library_while_a_runtime_is_forgotten() {
     assert_eq!(deleted.load(Acquire), 1);
 }
 
+/// Their work was not ordered before the default stream, which could not wait.
+#[test]
+fn an_array_outlives_a_foreign_stream_that_uses_it() {
+    for seed in 0..8 {
+        let (model, rt, k, _here) = over(seed);
+        let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+        let other = rt.zeros::<f32>(9).unwrap();
+        let (mut theirs, mut blocking, mut graph) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
+        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        unsafe {
+            assert_eq!((driver::create_stream(&mut theirs, 1), driver::create_stream(&mut blocking, 0)), (0, 0));
+            let s = Stream::from_raw(&rt, theirs).unwrap();
+            s.wait_for(rt.stream()).unwrap();
+            rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+            assert_eq!(driver::begin_capture(blocking, 2), 0);
+            drop((x, y));
+            drop(s);
+            assert_eq!(driver::end_capture(blocking, &mut graph), 0);
+            drop(other);
+            assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+            assert_eq!((driver::destroy_stream(theirs), driver::destroy_stream(blocking)), (0, 0));
+            assert_eq!(driver::destroy_graph(graph), 0);
+        }
+        drop(rt);
+        assert_eq!((model.reports(), model.counts().events), (vec![], 0));
+    }
+}
+
 /// The default stream is captured where a stream is that waits for it, as `cuStreamCreate` makes it without a flag.
 #[test]
 fn scratch_of_a_foreign_stream_is_freed_after_a_capture() {

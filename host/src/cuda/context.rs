@@ -110,11 +110,13 @@ impl Cuda {
 
     /// Device `ordinal` in its primary context. All runtimes of a device share it, so that one's streams and buffers
     /// serve another.
-    pub(crate) fn primary(ordinal: u32) -> Result<Arc<Cuda>> {
+    ///
+    /// `in_use` gets contexts that the caller drops after all of its locks: the end of a context runs deleters of other
+    /// libraries, which may ask for a runtime.
+    pub(crate) fn primary(ordinal: u32, in_use: &mut Vec<Arc<Cuda>>) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
-        let mut in_use = Vec::new();
         let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        Self::in_use(&mut known, &mut in_use);
+        Self::add_in_use(&mut known, in_use);
         let is_wanted = |c: &&Arc<Cuda>| c.ordinal == ordinal && c.retained.load(Acquire) && c.is_alive();
         if let Some(cuda) = in_use.iter().find(is_wanted) {
             return Ok(cuda.clone());
@@ -154,11 +156,11 @@ impl Cuda {
         Ok((!context.is_null()).then_some(context))
     }
 
-    /// The caller's context, which must be current on this thread. It may be a primary one.
-    pub(crate) fn borrowed(api: &'static Api, context: CUcontext) -> Result<Arc<Cuda>> {
-        let mut in_use = Vec::new();
+    /// The caller's context, which must be current on this thread. It may be a primary one. `in_use` as in
+    /// [`Cuda::primary`].
+    pub(crate) fn borrowed(api: &'static Api, context: CUcontext, in_use: &mut Vec<Arc<Cuda>>) -> Result<Arc<Cuda>> {
         let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        Self::in_use(&mut known, &mut in_use);
+        Self::add_in_use(&mut known, in_use);
         if let Some(cuda) = in_use.iter().find(|c| c.context.0 == context && c.is_alive()) {
             return Ok(cuda.clone());
         }
@@ -171,9 +173,8 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// Adds those of these that are in use. Contexts that do not exist any more are forgotten. To be dropped after the
-    /// lock of `known`: the last name of a context runs deleters of other libraries, which may ask for a context.
-    fn in_use(known: &mut Vec<Weak<Cuda>>, all: &mut Vec<Arc<Cuda>>) {
+    /// Adds the contexts that are in use to `all`. Contexts that do not exist any more are forgotten.
+    fn add_in_use(known: &mut Vec<Weak<Cuda>>, all: &mut Vec<Arc<Cuda>>) {
         all.extend(known.iter().filter_map(Weak::upgrade));
         known.clear();
         known.extend(all.iter().filter(|c| c.is_alive()).map(Arc::downgrade));
@@ -366,12 +367,12 @@ impl Cuda {
 
     /// Lets the default stream wait for the work that other streams of this runtime have been given: what is freed on
     /// the default stream after this is no longer used anywhere. Errors: the driver's; [`Error::Unsupported`] where a
-    /// stream is captured that was given work before.
+    /// stream is captured that was given work before, or where the default stream is captured that has to wait.
     pub(crate) fn join_streams(&self) -> Result<()> {
         if self.api.forked() {
             return Err(Error::Forked);
         }
-        // Taken first: each of them is among the streams that are waited for.
+        // Taken first: each stream of them is among the streams that are waited for.
         let mut left = core::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
         let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
         if all.is_empty() && left.is_empty() {
@@ -399,9 +400,17 @@ impl Cuda {
         waiting.push(ptr);
         let Ok(_entered) = self.enter() else { return };
         if self.is_capturing(DEFAULT_STREAM) || self.join_streams().is_err() {
-            return;
+            return self.note_streams();
         }
         waiting.drain(..).for_each(|ptr| self.free_here(ptr, DEFAULT_STREAM));
+    }
+
+    /// Notes the work of foreign streams, where the default stream cannot wait for them now.
+    fn note_streams(&self) {
+        let all = self.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for e in all.iter().filter_map(|queue| queue.note(self).err()) {
+            tracing::debug!(error = %e, "the work of a stream is not noted");
+        }
     }
 
     /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
@@ -417,6 +426,7 @@ impl Cuda {
         owners.push(owner);
         if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
             tracing::debug!(error = %e, count = owners.len(), "foreign tensors are given back later");
+            self.note_streams();
             self.borrowed.lock().unwrap_or_else(PoisonError::into_inner).append(&mut owners);
         }
     }
@@ -448,8 +458,6 @@ impl Cuda {
 
     /// Lets `stream` wait for all work given so far to `other`, a stream of the context `theirs`.
     pub(crate) fn order(&self, stream: CUstream, theirs: &Cuda, other: CUstream) -> Result<()> {
-        let _entered = self.enter()?;
-        self.takes_work("waiting on the default stream", stream)?;
         let event = theirs.mark_of(other)?;
         let ordered = self.wait(stream, event);
         self.destroy_event(event);
@@ -457,7 +465,7 @@ impl Cuda {
     }
 
     /// A new event, recorded behind all work given to a stream so far.
-    fn mark_of(&self, stream: CUstream) -> Result<CUevent> {
+    pub(crate) fn mark_of(&self, stream: CUstream) -> Result<CUevent> {
         let _entered = self.enter()?;
         self.takes_work("waiting for the default stream", stream)?;
         let event = self.new_event()?;

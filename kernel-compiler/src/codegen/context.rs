@@ -69,9 +69,9 @@ pub(super) struct Codegen<'a> {
     pub(super) vectors: bool,
     /// The stores of accumulators through shared memory, by consumers.
     pub(super) staged_stores: &'a StagedStores,
-    /// The layouts of tiles that threads store.
+    /// The layouts of the other tiles that are stored.
     pub(super) stores: &'a HashMap<StmtId, Layout>,
-    /// The plans of operations in which threads exchange elements.
+    /// The plans of reductions, scans, sorts, gathers, joins and histograms.
     pub(super) collectives: &'a HashMap<Value, Collective>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(super) pdl_wait: Option<usize>,

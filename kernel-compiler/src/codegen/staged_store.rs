@@ -62,6 +62,8 @@ impl Codegen<'_> {
             let access = Access { array, memory: f.memory(array), kind, key, site };
             self.node(Node::Access { stmts: vec![], access });
         }
+        // The chunks of a warpgroup are in its own bytes, whichever store they belong to.
+        let of_one = self.staged_stores.staging() / (g.rows * g.cols);
         let after_tma = self.staged_stores.by_tma();
         for q in 0..total {
             let buffer = match copied {
@@ -69,7 +71,7 @@ impl Codegen<'_> {
                     group.in_tile(Name::Buffer { operand_group, buffer: 0 }, f.shape(load), q)
                 }
                 None => {
-                    let of_group = (Name::Tid >> 7).group() * (CHUNKS * chunk);
+                    let of_group = (Name::Tid >> 7).group() * of_one;
                     Name::Staging + of_group + q % CHUNKS * chunk
                 }
             };

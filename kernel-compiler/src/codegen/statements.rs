@@ -86,7 +86,7 @@ impl Codegen<'_> {
                     self.lines([Stmt::assign(to, each(one))].into_iter().chain(written).collect());
                 }
             }
-            StmtKind::Store { .. } => match self.staged_stores.of.get(&s.id) {
+            StmtKind::Store { .. } => match self.staged_stores.0.get(&s.id) {
                 Some(staged) => self.staged_store(s, staged),
                 None => self.store(s),
             },

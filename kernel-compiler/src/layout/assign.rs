@@ -55,9 +55,9 @@ impl LayoutAssignment {
         self.layouts[self.component[f.values.len() + v.0 as usize]].as_ref().expect("every component has a layout")
     }
 
-    /// The loops of which every warp has all elements of all tiles. A tile with a layout may have got it from an
-    /// operation outside of the loop.
-    pub fn of_one_warp(&self, f: &Func, mut loops: OneWarpLoops) -> OneWarpLoops {
+    /// The loops whose tiles one warp has as a whole. A tile may have got its layout from an operation outside of the
+    /// loop, and then other warps have elements of it.
+    pub fn held_by_one_warp(&self, f: &Func, mut loops: OneWarpLoops) -> OneWarpLoops {
         let of_value = |v: Value| f.ty(v).is_scalar() || self.is_cheap(v) || self.of(v).is_repeated();
         let of_var = |var: Var| f.vars[var.0 as usize].ty.is_scalar() || self.of_var(f, var).is_repeated();
         let all_have = |s: &Stmt| match &s.kind {

@@ -5,6 +5,7 @@ use crate::ir::walk::walk;
 use crate::ir::{Address, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::{LayoutAssignment, fastest, preferred};
 use crate::layout::linear::Layout;
+use crate::plan::staged_store::StagedStores;
 use std::collections::HashMap;
 
 /// The elements that a thread accesses at once.
@@ -25,12 +26,19 @@ pub fn vector(f: &Func, a: &AxisAnalysis, place: &Address, layout: &Layout) -> V
     Vector { elements, descending: down && elements > 1 }
 }
 
-/// The layouts of the tiles that threads store from their registers. `by_wgmma` says whether `wgmma` computes the
-/// products of the function.
-pub fn stores(f: &Func, a: &AxisAnalysis, layouts: &LayoutAssignment, by_wgmma: bool) -> HashMap<StmtId, Layout> {
+/// The layouts of the tiles that threads store from their registers, not by way of shared memory. `by_wgmma` says
+/// whether `wgmma` computes the products of the function.
+pub fn stores(
+    f: &Func,
+    a: &AxisAnalysis,
+    layouts: &LayoutAssignment,
+    by_wgmma: bool,
+    staged: &StagedStores,
+) -> HashMap<StmtId, Layout> {
     let of = |s: &Stmt| {
         let StmtKind::Store { place, value, .. } = &s.kind else { return None };
-        (!f.ty(*value).is_scalar()).then(|| (s.id, of_store(f, a, layouts, by_wgmma, place, *value)))
+        let from_registers = !f.ty(*value).is_scalar() && !staged.0.contains_key(&s.id);
+        from_registers.then(|| (s.id, of_store(f, a, layouts, by_wgmma, place, *value)))
     };
     walk(&f.body).filter_map(of).collect()
 }

@@ -1,5 +1,5 @@
-//! Operations in which threads exchange elements of a tile: the layouts that they take their operands in, and the way
-//! of the exchange.
+//! Reductions, scans, sorts, gathers, joins and histograms: the layouts that they work in, and the way in which threads
+//! exchange elements.
 
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};
@@ -13,7 +13,8 @@ const MAX_GATHERED: usize = 64;
 /// The most shuffles of a thread that cost no more than an exchange through shared memory.
 const MAX_SHUFFLES: usize = 16;
 
-/// The plan of an operation. Operands are converted where `given` and `layout` differ.
+/// The plan of an operation. Its operands are computed in the layout `given`, and converted to `layout` where that is
+/// another one.
 #[derive(Debug)]
 pub enum Collective {
     Reduce {

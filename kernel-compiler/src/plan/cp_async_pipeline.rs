@@ -63,7 +63,7 @@ pub struct CpAsyncBuffer {
     needed: HashSet<Value>,
     /// The variables that the body changes and the copies need.
     pub vars: BTreeSet<Var>,
-    /// The way for the copies before the loop, and for those in it.
+    /// How copies beyond the last iteration are left out, before the loop and in it.
     pub beyond: (Beyond, Beyond),
 }
 
@@ -420,6 +420,15 @@ pub struct BufferPlace {
     pub stages: usize,
 }
 
+impl fmt::Display for Beyond {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Beyond::Skipped => "skipped",
+            Beyond::Masked => "masked",
+        })
+    }
+}
+
 impl fmt::Display for CopiedTile {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "buffer {} at {}: ", self.buffer, self.offset)?;
@@ -438,9 +447,11 @@ impl fmt::Display for CpAsyncPipeline {
         for (s, b) in sorted(&self.buffers) {
             let kind = if b.asynchronous { "cp.async" } else { "registers" };
             let wait = if b.deferred_wait.is_some() { ", its product is waited for one iteration late" } else { "" };
+            let (before, later) = b.beyond;
             writeln!(
                 f,
-                "loop {s:?}: buffer {} of {} bytes a stage, {} stages by {kind}{wait}",
+                "loop {s:?}: buffer {} of {} bytes a stage, {} stages by {kind}{wait}; copies beyond its end are \
+                 {before} before it and {later} in it",
                 b.index, b.bytes, b.stages.0
             )?;
         }

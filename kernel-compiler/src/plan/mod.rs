@@ -32,7 +32,7 @@ use one_warp::OneWarpLoops;
 use staged_store::StagedStores;
 use std::collections::HashMap;
 use std::fmt;
-use warp_specialized::{FusedStore, Pipeline, sorted};
+use warp_specialized::{FusedStore, Pipeline, TensorMap, sorted};
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
@@ -48,11 +48,13 @@ pub struct Plan {
     pub(crate) cp_async: CpAsyncPipeline,
     /// The loops that one warp runs.
     pub(crate) one_warp: OneWarpLoops,
+    /// The tensor maps, of loads and of stores.
+    pub(crate) maps: Vec<TensorMap>,
     /// The stores of accumulators through shared memory, in a warp-specialized program.
     pub(crate) staged_stores: StagedStores,
-    /// The layouts of tiles that threads store from their registers.
+    /// The layouts of the other tiles that are stored.
     pub(crate) stores: HashMap<StmtId, Layout>,
-    /// Operations in which threads exchange elements.
+    /// Reductions, scans, sorts, gathers, joins and histograms.
     pub(crate) collectives: HashMap<Value, Collective>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(crate) pdl_wait: Option<usize>,
@@ -68,6 +70,9 @@ impl fmt::Display for Plan {
         for (id, results) in loops {
             writeln!(f, "loop {id:?} is run by one warp: the others learn {results:?}")?;
         }
+        for (i, map) in self.maps.iter().enumerate() {
+            writeln!(f, "map{i}: {map}")?;
+        }
         match &self.pipeline {
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
@@ -75,10 +80,10 @@ impl fmt::Display for Plan {
         for (v, collective) in sorted(&self.collectives) {
             writeln!(f, "{v:?}: {collective}")?;
         }
-        for (s, staged) in sorted(&self.staged_stores.of) {
+        for (s, staged) in sorted(&self.staged_stores.0) {
             writeln!(f, "store {s:?}: {staged}")?;
         }
-        for (s, layout) in sorted(&self.stores).into_iter().filter(|(s, _)| !self.staged_stores.of.contains_key(s)) {
+        for (s, layout) in sorted(&self.stores) {
             writeln!(f, "store {s:?}: {layout:?}")?;
         }
         self.pdl_wait.iter().try_for_each(|at| writeln!(f, "waits for the previous launch before statement {at}"))

@@ -33,9 +33,9 @@ pub struct StagedStore {
 /// The way of a chunk from shared memory to the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredBy {
-    /// By TMA, with a tensor map of [`StagedStores::maps`].
+    /// By TMA, with a tensor map of [`Plan::maps`](super::Plan::maps).
     Tma { map: usize },
-    /// Each thread stores `vec` elements at once, and its share of a chunk in several rounds.
+    /// Each thread stores `vec` elements at once, and its share of a chunk in one or more rounds.
     Threads { vec: usize, rounds: usize },
 }
 
@@ -68,27 +68,23 @@ impl fmt::Display for StagedStore {
     }
 }
 
-/// The stores that go through shared memory, and the tensor maps of the program.
+/// The stores of a program that go through shared memory.
 #[derive(Debug, Default)]
-pub struct StagedStores {
-    pub of: HashMap<StmtId, StagedStore>,
-    /// The maps of the loads, and those of stores by TMA.
-    pub maps: Vec<TensorMap>,
-}
+pub struct StagedStores(pub HashMap<StmtId, StagedStore>);
 
 impl StagedStores {
     /// The bytes of shared memory for the chunks of all stores, which have them one after the other.
     pub fn staging(&self) -> usize {
-        self.of.values().map(StagedStore::staging).max().unwrap_or(0)
+        self.0.values().map(StagedStore::staging).max().unwrap_or(0)
     }
 
     /// Whether TMA stores any tile.
     pub fn by_tma(&self) -> bool {
-        self.of.values().any(StagedStore::by_tma)
+        self.0.values().any(StagedStore::by_tma)
     }
 }
 
-/// Plans the stores. TMA stores tiles where `vectors` says that rows are aligned.
+/// Plans the stores, and adds their tensor maps. TMA stores tiles where `vectors` says that rows are aligned.
 pub fn plan(
     f: &Func,
     a: &AxisAnalysis,
@@ -96,8 +92,8 @@ pub fn plan(
     fused: &[FusedStore],
     p: &Pipeline,
     vectors: bool,
+    maps: &mut Vec<TensorMap>,
 ) -> Result<StagedStores, Missed> {
-    let mut maps = p.maps.clone();
     // Kernels that signal other programs have more live values, and store in rounds: the addresses of all rows would
     // take the registers of elements that are not stored yet.
     let signals = walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Let(v) if f.op(*v).has_effect()));
@@ -107,8 +103,8 @@ pub fn plan(
         let value = matrix(f, *value);
         let size = f.ty(value).dtype.size();
         let row_bytes = row_bytes(f.shape(value)[1] / tiling.cols, size).expect("a tiling has whole rows of chunks");
-        let loads = fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads);
-        let copied = loads.filter_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group))).next();
+        let mut loads = fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads);
+        let copied = loads.find_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group)));
         // The program waits for stores by TMA only before it signals other programs.
         let by = match vectors && !is_read_again(f, place.array()) {
             true => {
@@ -119,10 +115,10 @@ pub fn plan(
                     swizzle: row_bytes,
                     stores: true,
                 };
-                StoredBy::Tma { map: map.among(&mut maps) }
+                StoredBy::Tma { map: map.among(maps) }
             }
             false => {
-                let vec = vector(f, a, place);
+                let vec = vector_of_rows(f, a, place);
                 StoredBy::Threads { vec, rounds: if signals { rounds(row_bytes, vec) } else { 1 } }
             }
         };
@@ -133,11 +129,11 @@ pub fn plan(
         let why = format!("it takes {} tensor maps, of {MAX_TENSOR_MAPS} at most", maps.len());
         return Err(Missed::new(TMA, why));
     }
-    Ok(StagedStores { of, maps })
+    Ok(StagedStores(of))
 }
 
 /// The elements that a thread stores at once: 16 bytes where all addresses are multiples of 16 bytes.
-fn vector(f: &Func, a: &AxisAnalysis, place: &Address) -> usize {
+fn vector_of_rows(f: &Func, a: &AxisAnalysis, place: &Address) -> usize {
     let most = VECTOR_BYTES / f.dtype_at(place).size();
     let along = f.shape(place.index).len() - 1;
     if a.vector_at(f, place, along) == (most, false) { most } else { 1 }

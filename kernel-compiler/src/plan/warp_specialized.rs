@@ -99,6 +99,14 @@ impl TensorMap {
     }
 }
 
+impl fmt::Display for TensorMap {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let stores = if self.stores { ", stored to" } else { "" };
+        let TensorMap { param, dims, extents, swizzle, .. } = self;
+        write!(f, "parameter {param} {dims:?}, box {extents:?}, swizzle {swizzle}{stores}")
+    }
+}
+
 /// The extents of a box that is one matrix of an array of `rank` dimensions.
 pub fn of_matrix(rank: usize, rows: usize, cols: usize) -> Vec<usize> {
     (2..rank).map(|_| 1).chain([rows, cols]).collect()
@@ -161,7 +169,8 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The registers for a number of consumer threads, where all threads together cannot have `MAX_REGISTERS` each.
+    /// The registers for a number of consumer threads. None where all threads have as many as an instruction can name, or
+    /// where consumers would gain nothing.
     pub fn new(consumers: u32, blocks: u32, circular_buffers: usize) -> Option<Registers> {
         const REGISTERS: u32 = 65536;
         const MAX_REGISTERS: u32 = 255;
@@ -248,14 +257,6 @@ pub fn leaves(s: &Stmt, loops: usize) -> bool {
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        for (i, m) in self.maps.iter().enumerate() {
-            let stores = if m.stores { ", stored to" } else { "" };
-            writeln!(
-                f,
-                "map{i}: parameter {} {:?}, box {:?}, swizzle {}{stores}",
-                m.param, m.dims, m.extents, m.swizzle
-            )?;
-        }
         for (i, r) in self.circular_buffers.iter().enumerate() {
             let stages = if r.repeats { format!("{} stages asked for", r.stages) } else { "one stage".into() };
             writeln!(f, "circular buffer {i}: {} bytes a stage, {stages}, {} copiers", r.bytes, r.copiers)?;

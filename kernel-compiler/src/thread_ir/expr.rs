@@ -20,6 +20,18 @@ pub enum Ty {
     Tile(DType),
 }
 
+impl Ty {
+    /// Whether any element type in it is as wanted.
+    fn elements(&self, wanted: &dyn Fn(DType) -> bool) -> bool {
+        match self {
+            Ty::Scalar(t) | Ty::Tile(t) => wanted(*t),
+            Ty::Usize => false,
+            Ty::Array(of, _) => of.elements(wanted),
+            Ty::Tuple(all) => all.iter().any(|ty| ty.elements(wanted)),
+        }
+    }
+}
+
 /// An expression. [`print`](super::print) adds the parentheses that an operand needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
@@ -225,13 +237,16 @@ impl Call {
         }
     }
 
-    /// Whether the device library has several forms of the function, each for some of the targets from sm_80 on.
+    /// Whether the device library has several forms of the function, each for some of the targets from sm_80 on:
+    /// 8-bit floats have instructions of their own from sm_90 on, as atomic sums of bf16 have.
     pub fn is_by_target(&self) -> bool {
-        let is_bf16 = || self.generics.first() == Some(&Generic::Type(Ty::Scalar(DType::BF16)));
+        let names = |wanted: &dyn Fn(DType) -> bool| {
+            self.generics.iter().any(|g| matches!(g, Generic::Type(ty) if ty.elements(wanted)))
+        };
         match self.function {
             Function::Device(Device::GridDependencyWait) => true,
-            Function::Device(Device::Atomic) => is_bf16(),
-            _ => false,
+            Function::Device(Device::Atomic | Device::SharedAtomic) => names(&|t| t == DType::BF16),
+            _ => names(&|t| t.is_float8()),
         }
     }
 }

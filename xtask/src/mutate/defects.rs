@@ -220,7 +220,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "codegen/tma_store.rs",
+        "codegen/staged_store.rs",
         &[
             ("release-without-barrier", "an atomic announces what other threads have not stored yet"),
             ("announced-before-tma-store-ends", "an atomic announces what a tensor map has not stored yet"),
@@ -313,8 +313,11 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("mbarriers-not-ready", "copies do not see the initialized barriers"),
             ("tma-store-source-ends-early", "a program ends while its chunks are copied out"),
             ("tma-operand-not-waited", "a tile is used before it has arrived"),
-            ("setmaxnreg-without-room", "consumers ask for registers that the producer has not given back"),
         ],
+    ),
+    (
+        "plan/warp_specialized.rs",
+        &[("setmaxnreg-without-room", "consumers ask for registers that the producer has not given back")],
     ),
     (
         "codegen/parts.rs",

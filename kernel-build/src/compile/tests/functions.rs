@@ -43,18 +43,36 @@ fn source() -> String {
             kernel("min_nan", d, d, d, "minimum(a, b).propagate_nan()");
         }
     }
+    for (from, to) in ["f8e4m3", "f8e5m2"].into_iter().flat_map(|f8| ["f16", "f32"].map(|d| (f8, d))) {
+        for (a, y) in [(from, to), (to, from)] {
+            out += &format!(
+                "#[tile_kernel(tune(warps = [1]), grid = [1])]
+                 fn f_{a}_to_{y}(a: &[{a}], y: &mut [{y}]) {{ store(y, arange(32), load(a, arange(32)).to::<{y}>()); }}\n"
+            );
+        }
+    }
     out + "#[tile_kernel(tune(warps = [1]), grid = [1], pdl = [a])]
-           fn f_early(a: &[f32], y: &mut [f32]) { store(y, arange(32), load(a, arange(32))); }"
+           fn f_early(a: &[f32], y: &mut [f32]) { store(y, arange(32), load(a, arange(32))); }
+           #[tile_kernel(tune(warps = [1]), grid = [1])]
+           fn f_shared_add_bf16(a: &[bf16], y: &mut [bf16]) {
+               let mut s = shared_array::<bf16>(32);
+               atomic_add(s, arange(32) / 2, load(a, arange(32)));
+               store(y, arange(32), load(s, arange(32)));
+           }"
 }
 
 /// A function of a type, a target, and an instruction that it is, or that it is not.
-const INSTRUCTIONS: [(&str, &str, &str, bool); 21] = [
+const INSTRUCTIONS: [(&str, &str, &str, bool); 25] = [
     ("f_max_nan_f32", "sm_75", "max.NaN", false),
     ("f_max_nan_f32", "sm_80", "max.NaN.f32", true),
     ("f_min_nan_bf16", "sm_80", "min.NaN.f32", true),
     ("f_atomic_add_f16", "sm_75", "add.noftz.f16", true),
     ("f_atomic_add_bf16", "sm_80", "cas.b16", true),
     ("f_atomic_add_bf16", "sm_90a", "add.noftz.bf16", true),
+    ("f_shared_add_bf16", "sm_80", "cas", true),
+    ("f_shared_add_bf16", "sm_90a", "cas", false),
+    ("f_f16_to_f8e4m3", "sm_80", "e4m3", false),
+    ("f_f16_to_f8e4m3", "sm_90a", "cvt.rn.satfinite.e4m3x2", true),
     ("f_early", "sm_80", "griddepcontrol", false),
     ("f_early", "sm_90a", "griddepcontrol.wait", true),
     ("f_atomic_load_f16", "sm_75", "ld.acquire.gpu.global.b16", true),
@@ -89,7 +107,8 @@ fn functions_for_devices() {
     // instructions of their own on later devices show whether it does.
     let of_short_floats = |source: Source, libraries: &Libraries| {
         let all = lower(source, libraries).into_iter();
-        all.filter(|u| u.kernel.ends_with("f16") || u.kernel == "f_early").collect()
+        let varies = |name: &str| name.ends_with("f16") || name.contains("_f8") || name == "f_early";
+        all.filter(|u| varies(&u.kernel)).collect()
     };
     let (_, alone) = p.built_over_library("sm_90a", &of_short_floats);
     assert!(alone.len() > 40, "{} kernels", alone.len());

@@ -313,6 +313,8 @@ fn tiles_that_threads_store_in_rounds_end_with_the_rows() {
 #[tile_kernel(
     tune(BM = [64], BN = [128], FEW = [32], BK = [64], warps = [4], arch = [90]),
     tune(BM = [64], BN = [32], FEW = [128], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [128], FEW = [32], BK = [64], warps = [8], arch = [90]),
+    tune(BM = [128], BN = [32], FEW = [128], BK = [64], warps = [8], arch = [90]),
     grid = [1],
     emulate = all,
 )]
@@ -339,7 +341,7 @@ fn two_widths<const BM: usize, const BN: usize, const FEW: usize, const BK: usiz
 fn results_of_two_widths_have_room_for_both() {
     let [m, n, k] = [256, 160, 128];
     let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
-    for (config, first) in two_widths::DESCS[0].configs.iter().zip([128, 32]) {
+    for (config, first) in two_widths::DESCS[0].configs.iter().zip([128, 32, 128, 32]) {
         let run = |rt: &Runtime| {
             let [mut c, mut d] = [first, n - first].map(|n| Matrix::new([m, n], n, 3, f16::from_f32));
             let call = two_widths(view!(a), view!(b), view_mut!(c), view_mut!(d));
