@@ -21,6 +21,8 @@ struct Stream {
     /// Pieces of work on the stream, and of those how many the default stream waits for.
     work: AtomicU64,
     waited: AtomicU64,
+    /// Those that an event is behind.
+    noted: AtomicU64,
     /// The driver refuses the next wait.
     refuses: AtomicBool,
     gone: AtomicBool,
@@ -32,6 +34,7 @@ impl Stream {
             marks: Marks::new(),
             work: AtomicU64::new(0),
             waited: AtomicU64::new(0),
+            noted: AtomicU64::new(0),
             refuses: AtomicBool::new(false),
             gone: AtomicBool::new(false),
         })
@@ -50,6 +53,17 @@ impl Stream {
             }
             let work = self.work.load(SeqCst);
             self.waited.fetch_max(work, SeqCst);
+            Ok(())
+        })
+    }
+
+    fn note(&self) -> Result<(), ()> {
+        self.marks.note(|| {
+            assert!(!self.gone.load(SeqCst), "an event names a stream that is destroyed");
+            if self.refuses.swap(false, SeqCst) {
+                return Err(());
+            }
+            self.noted.fetch_max(self.work.load(SeqCst), SeqCst);
             Ok(())
         })
     }
@@ -119,6 +133,42 @@ fn a_stream_that_has_left_is_not_named() {
         s.gone.store(true, SeqCst);
         s.marks.mark();
         s.join().unwrap();
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn work_is_noted_or_waited_for() {
+    for refused in [false, true] {
+        loom::model(move || {
+            let s = Stream::new();
+            s.launch();
+            s.refuses.store(refused, SeqCst);
+            let there = s.clone();
+            let other = thread::spawn(move || {
+                there.launch();
+                let _ = there.join();
+            });
+            if s.note().is_ok() {
+                let known = s.noted.load(SeqCst).max(s.waited.load(SeqCst));
+                assert!(known >= 1, "the stream's first work is in no event");
+            }
+            other.join().unwrap();
+            s.note().unwrap();
+            assert_eq!(s.noted.load(SeqCst).max(s.waited.load(SeqCst)), 2);
+        });
+    }
+}
+
+#[test]
+fn a_stream_that_has_left_is_not_noted() {
+    loom::model(|| {
+        let s = Stream::new();
+        s.launch();
+        let there = s.clone();
+        let other = thread::spawn(move || there.note().unwrap());
+        s.marks.leave();
+        s.gone.store(true, SeqCst);
         other.join().unwrap();
     });
 }
