@@ -3,8 +3,8 @@
 
     python3 capture.py PATH/libtile.so [global | thread_local | relaxed | prepared]
 
-Needs one NVIDIA GPU and torch. Each graph is replayed with new inputs and after later work of the library, and its results
-are compared with calls outside of a graph. In `prepared`, which is global, tile_prepare comes before first captures.
+Needs one NVIDIA GPU and torch. Each graph is replayed with new inputs and after later work of the library, and its
+results are compared with calls outside of a graph. In `prepared`, which is global, tile_prepare comes before first captures.
 Without a mode each runs in a process of its own, so that first calls are first.
 """
 import ctypes, subprocess, sys
@@ -81,11 +81,11 @@ CASES = [
     simple("solve_rope_embedding", [(100 * 128, F32)] * 3, (100 * 128, F32), i(100), i(128)),
     simple("solve_weight_dequantization", [(500 * 300, F32), (4 * 3, F32)], (500 * 300, F32), i(500), i(300), i(128)),
     # Sums.
-    simple("solve_matrix_multiplication", [(200 * 300, F32), (300 * 100, F32)], (200 * 100, F32), i(200), i(300), i(100)),
+    simple("solve_matrix_multiplication", [(200 * 300, F32), (300 * 100, F32)], (200 * 100, F32), *map(i, (200, 300, 100))),
     simple("solve_dot_product", [(1_000_003, F32)] * 2, (1, F32), i(1_000_003)),
     simple("solve_monte_carlo_integration", [(1_000_003, F32)], (1, F32), f(0.0), f(2000.0), i(1_000_003)),
     simple("solve_count_3d_array_element", [(99 * 77 * 55, I32)], (1, I32), i(99), i(77), i(55), i(3)),
-    simple("solve_subarray_sum", [(1_000_003, I32)], (1, I32), i(17), i(999_000)),
+    simple("solve_subarray_sum", [(1_000_003, I32)], (1, I32), i(1_000_003), i(17), i(999_000)),
     simple("solve_2d_subarray_sum", [(999 * 777, I32)], (1, I32), i(999), i(777), i(3), i(900), i(5), i(700)),
     simple("solve_3d_subarray_sum", [(99 * 77 * 55, I32)], (1, I32), *map(i, (99, 77, 55, 3, 90, 5, 70, 7, 50))),
     simple("solve_mean_squared_error", [(1_000_003, F32)] * 2, (1, F32), i(1_000_003)),
@@ -97,15 +97,16 @@ CASES = [
     # Rows.
     ("solve_rms_normalization", [(100_003, F32)], (100_003, F32),
      lambda x, y: [x, f(1.5), f(0.5), y, i(100_003), f(1e-5)]),
-    *[simple(f"solve_{norm}_normalization", [(500 * 300, F32), (300, F32), (300, F32)], (500 * 300, F32), i(500), i(300),
-             f(1e-5)) for norm in ("batch", "layer")],
-    simple("solve_fused_residual_add_rms_norm", [(500 * 300, F32), (500 * 300, F32), (300, F32)], (500 * 300, F32), i(500),
-           i(300), f(1e-5)),
+    *[simple(f"solve_{norm}_normalization", [(500 * 300, F32), (300, F32), (300, F32)], (500 * 300, F32),
+             i(500), i(300), f(1e-5)) for norm in ("batch", "layer")],
+    simple("solve_fused_residual_add_rms_norm", [(500 * 300, F32), (500 * 300, F32), (300, F32)], (500 * 300, F32),
+           i(500), i(300), f(1e-5)),
     simple("solve_group_normalization", [(4 * 32 * 99, F32), (32, F32), (32, F32)], (4 * 32 * 99, F32),
            *map(i, (4, 32, 9, 11, 8)), f(1e-5)),
     simple("solve_token_embedding_layer", [(4 * 50, I32, 100), (50, I32, 64), (100 * 96, F32), (64 * 96, F32), (96, F32),
            (96, F32)], (4 * 50 * 96, F32), *map(i, (4, 50, 100, 64, 96)), f(1e-5)),
-    simple("solve_sparse_matrix_vector_multiplication", [(500 * 300, F32), (300, F32)], (500, F32), i(500), i(300), i(9)),
+    simple("solve_sparse_matrix_vector_multiplication", [(500 * 300, F32), (300, F32)], (500, F32),
+           i(500), i(300), i(9)),
     simple("solve_moe_topk_gating", [(500 * 64, F32), (500 * 4, F32)], (500 * 4, I32), i(500), i(64), i(4)),
     simple("solve_nearest_neighbor", [(1000 * 3, F32)], (1000, I32), i(1000)),
     simple("solve_multi_agent_sim", [(1000 * 4, F32)], (1000 * 4, F32), i(1000)),
@@ -133,7 +134,8 @@ CASES = [
     simple("solve_sorting", [], (100_003, F32), i(100_003)),
     simple("solve_radix_sort", [(1_000_003, I32, 1 << 30)], (1_000_003, I32), i(1_000_003)),
     simple("solve_top_k_selection", [(1_000_003, F32)], (50, F32), i(1_000_003), i(50)),
-    simple("solve_parallel_merge", [(50_001, F32, "sorted"), (40_002, F32, "sorted")], (90_003, F32), i(50_001), i(40_002)),
+    simple("solve_parallel_merge", [(50_001, F32, "sorted"), (40_002, F32, "sorted")], (90_003, F32),
+           i(50_001), i(40_002)),
 ]
 
 
