@@ -4,8 +4,8 @@
     python3 capture.py PATH/libtile.so [global | thread_local | relaxed | prepared]
 
 Needs one NVIDIA GPU and torch. Each graph is replayed with new inputs and after later work of the library, and its
-results are compared with calls outside of a graph. In `prepared`, which is global, tile_prepare comes before first captures.
-Without a mode each runs in a process of its own, so that first calls are first.
+results are compared with calls outside of a graph. In `prepared`, which is global, tile_prepare comes before first
+captures. Without a mode each runs in a process of its own, so that first calls are first.
 """
 import ctypes, subprocess, sys
 import torch
@@ -81,7 +81,8 @@ CASES = [
     simple("solve_rope_embedding", [(100 * 128, F32)] * 3, (100 * 128, F32), i(100), i(128)),
     simple("solve_weight_dequantization", [(500 * 300, F32), (4 * 3, F32)], (500 * 300, F32), i(500), i(300), i(128)),
     # Sums.
-    simple("solve_matrix_multiplication", [(200 * 300, F32), (300 * 100, F32)], (200 * 100, F32), *map(i, (200, 300, 100))),
+    simple("solve_matrix_multiplication", [(200 * 300, F32), (300 * 100, F32)], (200 * 100, F32),
+           *map(i, (200, 300, 100))),
     simple("solve_dot_product", [(1_000_003, F32)] * 2, (1, F32), i(1_000_003)),
     simple("solve_monte_carlo_integration", [(1_000_003, F32)], (1, F32), f(0.0), f(2000.0), i(1_000_003)),
     simple("solve_count_3d_array_element", [(99 * 77 * 55, I32)], (1, I32), i(99), i(77), i(55), i(3)),
@@ -103,15 +104,15 @@ CASES = [
            i(500), i(300), f(1e-5)),
     simple("solve_group_normalization", [(4 * 32 * 99, F32), (32, F32), (32, F32)], (4 * 32 * 99, F32),
            *map(i, (4, 32, 9, 11, 8)), f(1e-5)),
-    simple("solve_token_embedding_layer", [(4 * 50, I32, 100), (50, I32, 64), (100 * 96, F32), (64 * 96, F32), (96, F32),
-           (96, F32)], (4 * 50 * 96, F32), *map(i, (4, 50, 100, 64, 96)), f(1e-5)),
+    simple("solve_token_embedding_layer", [(4 * 50, I32, 100), (50, I32, 64), (100 * 96, F32), (64 * 96, F32),
+           (96, F32), (96, F32)], (4 * 50 * 96, F32), *map(i, (4, 50, 100, 64, 96)), f(1e-5)),
     simple("solve_sparse_matrix_vector_multiplication", [(500 * 300, F32), (300, F32)], (500, F32),
            i(500), i(300), i(9)),
     simple("solve_moe_topk_gating", [(500 * 64, F32), (500 * 4, F32)], (500 * 4, I32), i(500), i(64), i(4)),
     simple("solve_nearest_neighbor", [(1000 * 3, F32)], (1000, I32), i(1000)),
     simple("solve_multi_agent_sim", [(1000 * 4, F32)], (1000 * 4, F32), i(1000)),
-    simple("solve_int8_kv_cache_attention", [(8 * 64, F32), (8 * 500 * 64, I8), (8 * 500 * 64, I8), (8 * 500, F32, "unit"),
-           (8 * 500, F32, "unit")], (8 * 64, F32), i(8), i(500), i(64)),
+    simple("solve_int8_kv_cache_attention", [(8 * 64, F32), (8 * 500 * 64, I8), (8 * 500 * 64, I8),
+           (8 * 500, F32, "unit"), (8 * 500, F32, "unit")], (8 * 64, F32), i(8), i(500), i(64)),
     # Windows.
     *[simple(f"solve_{name}", [(300 * 200, F32), (5 * 7, F32)], (length, F32), i(300), i(200), i(5), i(7))
       for name, length in (("2d_convolution", 296 * 194), ("gaussian_blur", 300 * 200))],
