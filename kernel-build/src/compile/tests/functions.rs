@@ -105,7 +105,7 @@ fn functions_for_devices() {
     assert!(bundles.len() > 100, "{} kernels", bundles.len());
     // rustc has made one text for the last two targets, unless the function differs between them. Types with
     // instructions of their own on later devices show whether it does.
-    let of_short_floats = |source: Source, libraries: &Libraries| {
+    let of_short_floats = move |source: Source, libraries: &Libraries| {
         let all = lower(source, libraries).into_iter();
         let varies = |name: &str| name.ends_with("f16") || name.contains("_f8") || name == "f_early";
         all.filter(|u| varies(&u.kernel)).collect()
