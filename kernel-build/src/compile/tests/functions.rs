@@ -71,7 +71,7 @@ const INSTRUCTIONS: [(&str, &str, &str, bool); 25] = [
     ("f_atomic_add_bf16", "sm_90a", "add.noftz.bf16", true),
     ("f_shared_add_bf16", "sm_80", "cas", true),
     ("f_shared_add_bf16", "sm_90a", "cas", false),
-    ("f_f16_to_f8e4m3", "sm_80", "e4m3", false),
+    ("f_f16_to_f8e4m3", "sm_80", "cvt.rn.satfinite.e4m3x2", false),
     ("f_f16_to_f8e4m3", "sm_90a", "cvt.rn.satfinite.e4m3x2", true),
     ("f_early", "sm_80", "griddepcontrol", false),
     ("f_early", "sm_90a", "griddepcontrol.wait", true),
