@@ -126,8 +126,8 @@ pub(crate) enum Left {
 }
 
 impl Left {
-    /// Lets the default stream wait for the event. Errors: the driver's; [`Error::Unsupported`] while the default stream
-    /// is captured.
+    /// Lets the default stream wait for the event. Errors: the driver's; [`Error::Unsupported`] while the default
+    /// stream is captured.
     pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
         match self {
             Left::Stream(..) => Ok(()),

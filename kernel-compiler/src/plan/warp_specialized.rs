@@ -169,8 +169,8 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The registers for a number of consumer threads. None where all threads have as many as an instruction can name, or
-    /// where consumers would gain nothing.
+    /// The registers for a number of consumer threads. None where all threads have as many as an instruction can
+    /// name, or where consumers would gain nothing.
     pub fn new(consumers: u32, blocks: u32, circular_buffers: usize) -> Option<Registers> {
         const REGISTERS: u32 = 65536;
         const MAX_REGISTERS: u32 = 255;
