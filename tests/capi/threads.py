@@ -16,10 +16,12 @@ def lone(lib, case, seed):
     """Inputs, and the output of a call on the default stream while nothing else runs."""
     name, inputs, (n, dtype), arguments = case
     torch.manual_seed(seed)
-    xs = [torch.empty(length, dtype=d, device="cuda") for length, d in inputs]
+    xs = [torch.empty(of[0], dtype=of[1], device="cuda") for of in inputs]
     y = torch.zeros(n, dtype=dtype, device="cuda")
-    for x in xs or [y]:
-        fill(x)
+    for x, of in zip(xs, inputs):
+        fill(x, *of[2:])
+    if not xs:
+        fill(y)
     before = y.clone()
     lib.tile_set_stream(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
     code = getattr(lib, name)(*arguments(*[ctypes.c_void_p(t.data_ptr()) for t in (*xs, y)]))
@@ -53,7 +55,7 @@ def work(lib, made, seed, until, wrong, calls):
                 graph.replay()
             else:
                 code = code or getattr(lib, name)(*pointers())
-            near = torch.allclose(y.float(), want.float(), rtol=2e-2, atol=1e-2, equal_nan=True)
+            near = torch.allclose(y.float(), want.float(), rtol=2e-2, atol=5e-2, equal_nan=True)
             calls.append(name)
             if code or not near:
                 wrong.append((name, code, lib.tile_last_error(), how))
