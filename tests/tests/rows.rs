@@ -17,17 +17,17 @@ pub fn covering(subjects: &[Subject]) -> Vec<usize> {
 
 /// The rows of some subjects, in their order, on all processors, which take the longest first. A subject runs on the
 /// runtime that `on` gives it.
-pub fn checked<'a>(subjects: &[Subject], seed: u64, on: impl Fn(&Subject) -> &'a Runtime + Sync) -> Vec<Row> {
+pub fn checked<'a>(subjects: &[(Subject, Scope)], seed: u64, on: impl Fn(&Subject) -> &'a Runtime + Sync) -> Vec<Row> {
     let mut longest_first: Vec<usize> = (0..subjects.len()).collect();
     // Rows as users call them have edge values, too.
-    longest_first.sort_by_key(|&i| Reverse((subjects[i].config.is_none(), subjects[i].cost())));
+    longest_first.sort_by_key(|&i| Reverse((subjects[i].0.config.is_none(), subjects[i].0.cost())));
     let next = AtomicUsize::new(0);
     let work = || {
         let mut rows = vec![];
         loop {
             let Some(&i) = longest_first.get(next.fetch_add(1, Ordering::Relaxed)) else { return rows };
-            let subject = &subjects[i];
-            rows.extend(conformance::check(on(subject), subject, seed, Scope::Few).map(|row| (i, row)));
+            let (subject, scope) = &subjects[i];
+            rows.extend(conformance::check(on(subject), subject, seed, *scope).map(|row| (i, row)));
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
