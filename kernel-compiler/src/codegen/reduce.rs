@@ -23,7 +23,7 @@ impl Codegen<'_> {
         let (value, dtype) = (values[0], types[0]);
         let collectives = self.collectives;
         let Collective::Reduce { given, layout, reduction } = &collectives[&v] else { unreachable!("a reduction") };
-        let mut regs = self.operands(&values, &types, (given, layout), site);
+        let mut regs = self.operands(values, &types, (given, layout), site);
         let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(layout, f.shape(value)) };
         let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
         let (items, combine) = match f.op(v) {

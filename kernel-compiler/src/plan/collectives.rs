@@ -20,7 +20,7 @@ pub enum Collective {
     Reduce {
         given: Layout,
         layout: Layout,
-        reduction: Reduction,
+        reduction: Box<Reduction>,
     },
     Scan {
         given: Layout,
@@ -62,10 +62,10 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, op: &Op) -> Option<Collective> {
             let (values, axis) = op.reduced()?;
             let given = any(values[0]);
             match given.reduction(axis) {
-                Ok(reduction) => Collective::Reduce { layout: given.clone(), given, reduction },
+                Ok(reduction) => Collective::Reduce { layout: given.clone(), given, reduction: Box::new(reduction) },
                 Err(layout) => {
                     let reduction = layout.reduction(axis).expect("a blocked layout reduces");
-                    Collective::Reduce { given, layout, reduction }
+                    Collective::Reduce { given, layout, reduction: Box::new(reduction) }
                 }
             }
         }
