@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -286,56 +285,45 @@ fn compile_all<'a>(
     outcome.report.rustc = toolchain.version.lines().next().map(str::to_owned);
     let rustc = Rustc { toolchain };
     let prebuilt = prebuilt::make(&rustc, b.cache, b.targets, b.tilewright_core)?;
-    let first: Vec<Job> = jobs.iter().map(|job| job.first_of_code(b.targets, jobs)).collect();
-    let own: Vec<Job> = jobs.iter().zip(&first).filter(|(job, first)| job == first).map(|(job, _)| *job).collect();
-    let texts = b.pool.map(&own, |&job| unit_ptx(b, &rustc, &prebuilt, job, scratch));
-    let (mut made, mut compiled) = (HashMap::new(), Vec::new());
-    for (&job, result) in own.iter().zip(texts) {
+    let groups = by_code(b.targets, jobs);
+    let texts = b.pool.map(&groups, |group| unit_ptx(b, &rustc, &prebuilt, group[0], scratch));
+    let mut compiled = Vec::new();
+    for (group, result) in groups.iter().zip(texts) {
         match result {
-            Ok(list) => {
-                made.insert(job, list);
-            }
+            Ok(list) => compiled.extend(group.iter().flat_map(|job| {
+                let directives = b.targets[job.target].directives();
+                let for_target = |e: &EntryPtx| BuiltEntry { ptx: e.with_directives(&directives), assembled: None };
+                job.entries(list.iter().map(for_target).collect::<Vec<_>>())
+            })),
             Err(why) => {
-                let without_code = jobs.iter().zip(&first).filter(|(_, first)| **first == job);
-                let targets: Vec<String> = without_code.map(|(job, _)| b.targets[job.target].name()).collect();
-                let failed = failure(b, job, why, None);
+                let targets: Vec<String> = group.iter().map(|job| b.targets[job.target].name()).collect();
+                let failed = failure(b, group[0], why, None);
                 outcome.failures.push(KernelFailure { target: targets.join(", "), ..failed });
             }
         }
     }
-    for (&job, first) in jobs.iter().zip(&first) {
-        let Some(list) = made.get(first) else { continue };
-        let directives = b.targets[job.target].directives();
-        let for_target = |ptx: &EntryPtx| if job == *first { ptx.clone() } else { ptx.with_directives(&directives) };
-        compiled.extend(job.entries(list.iter().map(|e| BuiltEntry { ptx: for_target(e), assembled: None })));
-    }
     Ok(compiled)
 }
 
-impl PartialEq for Job<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.unit, other.unit) && self.target == other.target
+/// The jobs that have one code but for directives of their targets, the oldest target first: rustc compiles a unit once
+/// for the targets of a generation, unless the unit calls functions that differ between them.
+fn by_code<'a>(targets: &[Target], jobs: &[Job<'a>]) -> Vec<Vec<Job<'a>>> {
+    let mut groups: Vec<Vec<Job>> = Vec::new();
+    let mut places = HashMap::new();
+    for &job in jobs {
+        let alone = job.unit.by_target.then_some(job.target);
+        let code = (core::ptr::from_ref(job.unit), targets[job.target].generation(), alone);
+        let place = *places.entry(code).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(group) => group.push(job),
+            None => groups.push(vec![job]),
+        }
     }
-}
-
-impl Eq for Job<'_> {}
-
-impl Hash for Job<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (core::ptr::from_ref(self.unit), self.target).hash(state);
-    }
+    groups.iter_mut().for_each(|group| group.sort_by_key(|job| &targets[job.target]));
+    groups
 }
 
 impl<'a> Job<'a> {
-    /// The job whose code this one has, but for directives of its target: rustc compiles a unit once for the targets of
-    /// a generation, unless the unit calls functions that differ between them.
-    fn first_of_code(&self, targets: &[Target], jobs: &[Job<'a>]) -> Job<'a> {
-        let generation = |job: &Job| targets[job.target].generation();
-        let is_same = |job: &&Job| core::ptr::eq(job.unit, self.unit) && generation(job) == generation(self);
-        let all = jobs.iter().filter(|job| job == &self || !self.unit.by_target && is_same(job));
-        *all.min_by_key(|job| &targets[job.target]).expect("it is among them")
-    }
-
     /// Its entries, from what was made of them, in their order.
     fn entries(self, built: impl IntoIterator<Item = BuiltEntry>) -> impl Iterator<Item = Compiled<'a>> {
         let Job { unit, target } = self;

@@ -44,9 +44,8 @@ impl Target {
         self.arch.to_string()
     }
 
-    /// Targets of one generation have one form of the device library, apart from functions of which the compiler says
-    /// so, and one form of the code that LLVM makes of it. The library asks for `sm_80` and for `sm_90`; of the latter
-    /// the compiler knows where.
+    /// Targets of one generation have one form of the device library and of the code that LLVM makes of it. Some
+    /// functions have a form of their own from sm_90 on: the compiler says which units call them.
     pub(crate) fn generation(&self) -> u32 {
         if self.arch.major == 9 { 8 } else { self.arch.major }
     }

@@ -175,7 +175,6 @@ impl Codegen<'_> {
         (lane, vec, rounds): (Name, usize, usize),
         site: u32,
     ) {
-        const ROWS: usize = WARP_ROWS;
         let t = self.f.dtype_at(place);
         let size = t.size();
         // The rows and columns that the lanes of a warp store at a time, and the position of a lane in them.
@@ -188,7 +187,7 @@ impl Codegen<'_> {
             (0.into(), (lane & 31).group())
         };
         let across = row_bytes / size / wide;
-        let regs = ROWS / rounds / high * across * vec;
+        let regs = WARP_ROWS / rounds / high * across * vec;
         let of = |r: usize| (r / vec / across * high, r / vec % across * wide + r % vec);
         let r = |table: Name| Expr::from(table).element(Local::R);
         let rows = r(self.word_table((0..regs).map(|r| of(r).0 as u32)));
@@ -197,7 +196,7 @@ impl Codegen<'_> {
         let rank = origin.len();
         let (col, row) = (origin.pop().expect("columns"), origin.pop().expect("rows"));
         let (r0, c0, base, v) = (self.fresh(), self.fresh(), self.fresh(), self.fresh());
-        let of_warp = || (lane >> 5 & 3).group() * ROWS;
+        let of_warp = || (lane >> 5 & 3).group() * WARP_ROWS;
         let first_row = (of_warp() + in_rows.clone()).group().cast(Ty::U64);
         let first_col = in_columns.clone().group().cast(Ty::U64);
         self.lines(vec![
@@ -252,8 +251,8 @@ impl Codegen<'_> {
             None => once,
             // The count is opaque, or LLVM would unroll the loop.
             Some(from) => {
-                let next = Stmt::Update(BinaryOp::Add, from, (ROWS / rounds).into());
-                let cond = Expr::from(from).less(call!(Device::OpaqueWord; ROWS));
+                let next = Stmt::Update(BinaryOp::Add, from, (WARP_ROWS / rounds).into());
+                let cond = Expr::from(from).less(call!(Device::OpaqueWord; WARP_ROWS));
                 let body = once.into_iter().chain([next]).collect();
                 vec![Stmt::variable(from, Some(Ty::U32), Some(0.into())), Stmt::While { cond, body }]
             }

@@ -5,7 +5,7 @@ use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::ir::{self, Binary, BlockPointer, Func, Op, StmtKind, Value};
 use crate::plan::product::InFlight;
-use crate::plan::shared_memory::SharedMemory;
+use crate::plan::shared_memory::{MBARRIER_BYTES, SharedMemory};
 use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, TensorMap, WARPGROUP};
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
@@ -112,7 +112,7 @@ fn init_mbarriers(circular_buffer: usize, arrivals: u32) -> [Stmt; 2] {
 
 /// The mbarrier of a stage.
 fn mbarrier(of: BufferPart, circular_buffer: usize, stage: Name) -> Expr {
-    Name::CircularBuffer(of, circular_buffer) + Expr::from(8) * stage
+    Name::CircularBuffer(of, circular_buffer) + Expr::from(MBARRIER_BYTES) * stage
 }
 
 /// A barrier of the threads of a warpgroup.

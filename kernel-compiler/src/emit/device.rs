@@ -16,7 +16,7 @@ pub struct DeviceUnit {
     pub fingerprint: String,
     /// The only target it is for; otherwise all.
     pub only: Option<&'static str>,
-    /// Whether it calls functions of which the device library has other forms for other targets.
+    /// Whether it calls functions that the device library has in several forms, each for some targets.
     pub by_target: bool,
     /// The text of the crate.
     pub source: String,

@@ -65,8 +65,10 @@ impl LayoutAssignment {
             StmtKind::Assign(var, _) => of_var(*var),
             _ => true,
         };
-        for s in walk(&f.body).filter(|s| !walk(std::slice::from_ref(*s)).all(all_have)) {
-            loops.results.remove(&s.id);
+        for s in walk(&f.body) {
+            if loops.results.contains_key(&s.id) && !walk(std::slice::from_ref(s)).all(all_have) {
+                loops.results.remove(&s.id);
+            }
         }
         loops
     }

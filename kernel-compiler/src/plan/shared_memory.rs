@@ -12,7 +12,7 @@ use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
 const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
 const MAX_STAGES: usize = 12;
-const MBARRIER_BYTES: usize = 8;
+pub const MBARRIER_BYTES: usize = 8;
 
 /// Byte offsets in the shared memory of a thread block. Scratch buffers come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
