@@ -1,6 +1,6 @@
 //! Arguments that several commands share.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use tilewright_conformance::Operation;
 use tilewright_core::{ConfigDesc, DType, KernelDesc};
@@ -86,4 +86,19 @@ pub fn config(op: &Operation, dtype: DType, name: &str) -> Result<(&'static Kern
             all().map(|(d, c)| format!("{}[{}]", d.name, c.id)).collect::<Vec<_>>().join("\n  ")
         ),
     }
+}
+
+/// Whether the build made code of all configurations for the GPU, and left out none because of `TILE_CONFIGS`.
+pub fn has_every_configuration() -> bool {
+    let kernels = tilewright_kernels::all();
+    kernels.iter().flat_map(|d| d.configs).flat_map(|c| c.variants).all(|v| v.built)
+}
+
+/// Errors: the fastest configuration of this build may not be the fastest of all.
+pub fn every_configuration(what: &str) -> Result<()> {
+    ensure!(
+        has_every_configuration(),
+        "{what} is for all configurations, of which this build has few: build without TILE_CONFIGS"
+    );
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `tile doctor`
 
-use crate::choose::Backend;
+use crate::choose::{self, Backend};
 use crate::disassembler;
 use crate::out::outln;
 use anyhow::Result;
@@ -104,12 +104,14 @@ fn compiled() -> Finding {
     targets.dedup();
     let entries: usize = bundles.iter().map(|b| b.entries().len()).sum();
     let bytes: usize = all.iter().filter_map(|d| d.bundle).map(<[u8]>::len).sum();
+    let few = !choose::has_every_configuration();
     let found = format!(
-        "{} of {} kernels, {entries} entries for {}, {} KiB",
+        "{} of {} kernels, {entries} entries for {}, {} KiB{}",
         bundles.len(),
         all.len(),
         targets.join(" and "),
-        bytes >> 10
+        bytes >> 10,
+        if few { "; few configurations (TILE_CONFIGS)" } else { "" }
     );
     let ok = bundles.len() == all.len();
     let how = if ok { String::new() } else { "Get the device toolchain (above), then build again".into() };

@@ -1,6 +1,6 @@
 //! `tile model`
 
-use crate::choose::Backend;
+use crate::choose::{self, Backend};
 use crate::out::outln;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,9 @@ struct Sampled {
 /// Fits the planner's model of this device: times all plans of operations of random shapes, and looks for the
 /// coefficients that predict them. Runtimes of this device predict by them from then on.
 pub fn main(args: Args) -> Result<bool> {
+    if args.from.is_empty() && !args.dry_run {
+        choose::every_configuration("a model")?;
+    }
     let (device, calls) = if args.from.is_empty() { measured(&args)? } else { read(&args.from)? };
     let count = calls.iter().map(|c| c.samples.len()).sum::<usize>();
     outln!("{count} plans of {} calls on {}", calls.len(), device.name);

@@ -211,7 +211,7 @@ fn built<'a>(bundle: &'a Bundle<'a>, code: &KernelCode, args: &Args, target: &st
     let of_target: Vec<_> = named.filter(|e| e.targets().any(|t| t == target)).collect();
     ensure!(
         !of_target.is_empty(),
-        "the build has no code of {} for {target} of this configuration: build the package again",
+        "the build has no code of {} for {target} of this configuration: build the package again, without TILE_CONFIGS",
         code.name
     );
     Ok(of_target)

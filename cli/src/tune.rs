@@ -44,6 +44,9 @@ pub fn main(args: Args) -> Result<bool> {
     if rt.kind() == BackendKind::Emulator {
         bail!("the time of the emulated SM says nothing about a GPU's: use --backend cuda or cpu");
     }
+    if rt.kind() == BackendKind::Cuda && (args.export.is_some() || args.check) {
+        choose::every_configuration("a shipped result")?;
+    }
     rt.set_autotune(Autotune::Force);
     let dtypes = match &args.dtype {
         Some(_) => vec![choose::dtype(op, args.dtype.as_deref())?],

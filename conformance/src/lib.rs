@@ -130,7 +130,11 @@ pub fn run(rt: &Runtime, options: &Options, mut seen: impl FnMut(&Row)) -> Resul
 
 /// The emulator has the configurations that were compiled for it.
 fn rt_has(rt: &Runtime, config: &ConfigDesc) -> bool {
-    rt.kind() != BackendKind::Emulator || config.variants.iter().any(|v| v.emulated.is_some())
+    match rt.kind() {
+        BackendKind::Cpu => true,
+        BackendKind::Cuda => config.variants.iter().any(|v| v.built),
+        BackendKind::Emulator => config.variants.iter().any(|v| v.emulated.is_some()),
+    }
 }
 
 /// Checks one row; none where its configuration takes none of the sizes.

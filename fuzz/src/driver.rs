@@ -36,7 +36,9 @@ impl Kernel {
         // Panics are told by us, with the kernel.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| ()));
-        let made = catch_unwind(AssertUnwindSafe(|| tilewright_compiler::units_of(found, &d)));
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            tilewright_compiler::units_of(found, tilewright_compiler::Configs::All, &d)
+        }));
         std::panic::set_hook(hook);
         match made {
             Err(why) => Said::Panicked(

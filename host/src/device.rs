@@ -30,7 +30,7 @@ pub struct Device {
     /// Empty off the GPU.
     pub pci_bus_id: String,
     /// Bytes of device memory; 0 where not known.
-    pub memory: u64,
+    pub memory: usize,
     /// The highest clock of a multiprocessor, in kHz; 0 where not known.
     pub clock_khz: u32,
     /// Bytes a second of device memory, by its clock and the width of its bus; 0 where not known.

@@ -471,8 +471,8 @@ impl Launcher<'_> {
     }
 
     /// Programs along x, y, z; zero where there is nothing to do.
-    pub fn grid(&self) -> [u64; 3] {
-        self.ready.as_ref().map_or([0; 3], |r| r.grid)
+    pub fn grid(&self) -> [usize; 3] {
+        self.ready.as_ref().map_or([0; 3], |r| r.grid.map(|n| n as usize))
     }
 
     /// The stream that it was prepared for.

@@ -386,7 +386,7 @@ impl Runtime {
 
     /// Bytes of scratch memory that an operation may take to be faster. Operations of libraries ask for it before they
     /// choose how they are carried out; launches do not.
-    pub fn scratch_limit(&self) -> u64 {
+    pub fn scratch_limit(&self) -> usize {
         self.0.scratch_limit.get()
     }
 
@@ -399,7 +399,7 @@ impl Runtime {
     /// rt.set_scratch_limit(64 << 20);
     /// assert_eq!(rt.scratch_limit(), 64 << 20);
     /// ```
-    pub fn set_scratch_limit(&self, bytes: u64) {
+    pub fn set_scratch_limit(&self, bytes: usize) {
         self.0.scratch_limit.set(bytes);
         self.0.forget();
     }

@@ -181,7 +181,8 @@ impl Runtime {
         guess.and_then(|(id, s)| Some((self.known_config(call, file, &id)?, s))).unwrap_or((0, Source::Default))
     }
 
-    /// The index of a result's configuration; a result that names none of the kernel is reported once and left out.
+    /// The index of a result's configuration, if it runs here; a result that names none of the kernel is reported once
+    /// and left out.
     fn known_config(&self, call: &Call, file: &File, id: &str) -> Option<usize> {
         let found = config_index(call.desc(), id).ok();
         if found.is_none() && self.0.tuner.is_first_unknown(&file.label, &file.signature) {
@@ -192,7 +193,8 @@ impl Runtime {
                 "ignoring a tuning result: the kernel has no such configuration"
             );
         }
-        found
+        // Results of another build, or of another device, may name one that has no code here.
+        found.filter(|&i| call.desc().configs[i].variants.iter().any(|v| self.0.runs(v)))
     }
 
     pub(crate) fn would_tune(&self) -> bool {

@@ -17,6 +17,7 @@ const fn aligned(word: &'static [usize]) -> Guard {
 const VARIANTS: &[VariantDesc] = &[
     VariantDesc {
         entry: "copy_v",
+        built: true,
         only: None,
         width: Width::Vectors,
         guards: &[aligned(&[0]), aligned(&[2])],
@@ -26,6 +27,7 @@ const VARIANTS: &[VariantDesc] = &[
     },
     VariantDesc {
         entry: "copy_s",
+        built: true,
         only: None,
         width: Width::Elements,
         guards: &[],

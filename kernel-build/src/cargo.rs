@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tilewright_compiler::front::cfg::Features;
 use tilewright_compiler::remarks::Remark;
+use tilewright_compiler::{Configs, Source};
 
 use crate::archive::ENDING;
 use crate::cache::Cache;
@@ -90,6 +91,9 @@ impl Settings {
     /// What is wrong with the paths of archives. A build script runs in the folder of its package, and not where the
     /// build was started.
     fn wrong_path(&self) -> Option<String> {
+        if self.archives.is_some() && self.configs != Configs::All {
+            return Some("an archive has all configurations: set TILE_ARCHIVE or TILE_CONFIGS, and not both".into());
+        }
         if let Some(folder) = self.archives.iter().find(|f| f.is_relative()) {
             return Some(format!("TILE_ARCHIVE is an absolute path, and not `{}`", folder.display()));
         }
@@ -111,14 +115,15 @@ impl Settings {
         cache: &Cache,
         pool: &Pool,
     ) -> Result<Outcome, BuildError> {
-        let targets = self.targets.clone()?;
+        let (targets, configs) = (self.targets.clone()?, self.configs);
         let variable = |name| std::env::var(name).unwrap_or_default();
         let package = format!("{}-{}.{ENDING}", variable("CARGO_PKG_NAME"), variable("CARGO_PKG_VERSION"));
         let archive = self.archives.as_ref().map(|folder| folder.join(package));
+        let lower = move |source: Source, libraries: &_| tilewright_compiler::device_units(source, libraries, configs);
         run(&Build {
             sources,
             targets: &targets,
-            lower: &|source, libraries| tilewright_compiler::device_units(source, libraries),
+            lower: &lower,
             toolchain: toolchain::find,
             ptxas: ptxas::find,
             tilewright_core: &Path::new(tilewright_core::SOURCE_DIR).join("lib.rs"),
@@ -244,8 +249,13 @@ mod tests {
     fn paths_of_archives_are_absolute_and_there() {
         let with = |prebuilt: &[&str], archives: Option<&str>| {
             let prebuilt = prebuilt.iter().map(PathBuf::from).collect();
-            Settings { prebuilt, archives: archives.map(PathBuf::from), ..Settings::from_env() }.wrong_path()
+            let archives = archives.map(PathBuf::from);
+            Settings { prebuilt, archives, configs: Configs::All, ..Settings::from_env() }
         };
+        let few = |settings| Settings { configs: Configs::Few, ..settings };
+        assert!(few(with(&[], Some("/archives"))).wrong_path().is_some_and(|why| why.contains("TILE_CONFIGS")));
+        assert_eq!(few(with(&[], None)).wrong_path(), None);
+        let with = |prebuilt: &[&str], archives| with(prebuilt, archives).wrong_path();
         let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         assert_eq!(with(&[here], Some("/archives")), None);
         assert!(with(&[], Some("archives")).is_some_and(|why| why.contains("TILE_ARCHIVE")));

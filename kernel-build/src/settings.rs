@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use tilewright_compiler::Configs;
+
 use crate::files::DIRS;
 use crate::target::{BadTarget, Target};
 
@@ -9,7 +11,7 @@ use crate::target::{BadTarget, Target};
 const DEFAULT_TARGETS: &str = "sm_80,sm_90a";
 
 /// The environment variables that a build depends on.
-pub(crate) const VARIABLES: [&str; 11] = [
+pub(crate) const VARIABLES: [&str; 12] = [
     "TILE_DEVICE_RUSTC",
     "TILE_TARGETS",
     "TILE_PTXAS",
@@ -19,6 +21,7 @@ pub(crate) const VARIABLES: [&str; 11] = [
     "TILE_DEVICE_ERRORS",
     "TILE_REMARKS",
     "TILE_EMULATE",
+    "TILE_CONFIGS",
     "CUDA_HOME",
     "CUDA_PATH",
 ];
@@ -40,6 +43,8 @@ pub struct Settings {
     pub(crate) prebuilt: Vec<PathBuf>,
     /// The folder for the archive of this build.
     pub(crate) archives: Option<PathBuf>,
+    /// The configurations that get code for the GPU.
+    pub(crate) configs: Configs,
 }
 
 impl Settings {
@@ -55,6 +60,8 @@ impl Settings {
     ///   absolute.
     /// - `TILE_EMULATE=off` or `all`: the instances that the emulated SM can run, in builds with the feature
     ///   `emulator`; by default instances that together have every feature of their kernel
+    /// - `TILE_CONFIGS=few`: of configurations that differ in numbers alone the first gets code for the GPU. Builds are
+    ///   shorter, and kernels slower.
     /// - `TILE_REMARKS=1`: report the optimizations that the compiler missed, at the kernels' own lines, as warnings
     ///   and in `report.json`
     /// - `TILE_DEVICE_ERRORS=warn`: kernels that cannot be compiled for the device are a warning, and left out
@@ -69,6 +76,7 @@ impl Settings {
             remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
             prebuilt: set("TILE_PREBUILT").map(paths).unwrap_or_default(),
             archives: set("TILE_ARCHIVE").map(PathBuf::from),
+            configs: Configs::from_env(),
         }
     }
 

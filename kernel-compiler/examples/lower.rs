@@ -22,7 +22,7 @@ fn main() {
     libraries.missing(source).iter().for_each(|m| println!("{path}: {m}"));
     for found in tilewright_compiler::module::file(source, &libraries) {
         let d = tilewright_compiler::diag::Diagnostics::default();
-        let units = tilewright_compiler::units_of(found, &d);
+        let units = tilewright_compiler::units_of(found, tilewright_compiler::Configs::All, &d);
         for e in d.take() {
             println!("{path}:{}: {}", e.span.first.start().line, e);
         }

@@ -24,6 +24,7 @@ use crate::plan::{
     Plan, accesses, alias, collectives, epilogue, one_warp, one_warp::OneWarpLoops, pdl, tma_pipeline, vectors,
     wgmma_cp_async, written_operand,
 };
+use crate::planted;
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
@@ -187,7 +188,7 @@ fn can_be_partitioned(f: &Func) -> std::result::Result<(), (Code, Missed)> {
 fn after(stage: Stage, f: &mut Func, observer: &mut dyn Observer) {
     f.number();
     let verify = if stage == Stage::Ir { verify::verify_inferred } else { verify::verify };
-    if cfg!(debug_assertions)
+    if planted::is_verified()
         && let Err(e) = verify(f)
     {
         panic!("after {}: {e}\n{}", stage.name(), print::print(f));
@@ -468,7 +469,7 @@ fn generate(
 ) -> std::result::Result<Lowered, Missed> {
     let plan = plan(f, variant, observer)?;
     let lowered = codegen::generate(f, &plan, sites)?;
-    if cfg!(debug_assertions)
+    if planted::is_verified()
         && let Err(e) = thread_ir::verify::verify(&lowered)
     {
         panic!("after code generation: {e}\n{}", lowered.text());

@@ -1,6 +1,7 @@
 //! Expansion of the macros: `#[tile_kernel]`, `#[tile_module]`, and the hand-over of a library's items.
 
 use crate::diag::{self, Code, Diagnostic, Diagnostics, Span, syn_error_to_tokens};
+use crate::emit::built::Configs;
 use crate::emit::grid;
 use crate::emit::host::{self, Emulate, HostOptions};
 use crate::front::instance::Kernel;
@@ -15,16 +16,22 @@ use syn::parse::{ParseStream, Parser};
 /// Where the build script has put a kernel's host code, if it has: that of a check, or that for these instances on the
 /// emulated SM. Beside the kernel's tokens, their lines are in the code, so that both are in the name.
 pub fn host_file_name(k: &Kernel, options: &HostOptions) -> String {
-    let kind = if options.check_only { "check" } else { options.emulate.name() };
-    format!("{}-{}-{}-{kind}.rs", k.name, k.fingerprint, k.lines)
+    let (kind, configs) = match options.check_only {
+        true => ("check", ""),
+        false => (options.emulate.name(), options.configs.suffix()),
+    };
+    format!("{}-{}-{}-{kind}{configs}.rs", k.name, k.fingerprint, k.lines)
 }
 
 /// The expansions of a function's kernels, which have no mistakes. They include the host code that the build script has
 /// written. Kernels that no build script has seen (of a `macro_rules!`, a test, a documentation test, or a crate
 /// without one) are lowered here.
 fn expansions(kernels: &[Kernel], d: &Diagnostics) -> diag::Result<Vec<TokenStream>> {
+    let bundles = std::env::var_os("TILE_BUNDLE_DIR").map(PathBuf::from);
     let options = HostOptions {
-        bundles: std::env::var_os("TILE_BUNDLE_DIR").map(PathBuf::from),
+        // Where nothing is compiled for the GPU nothing is left out.
+        configs: if bundles.is_some() { Configs::from_env() } else { Configs::All },
+        bundles,
         emulate: Emulate::from_env(),
         check_only: !generates_code(std::env::args_os().map(|a| a.to_string_lossy().into_owned())),
     };
@@ -157,7 +164,7 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
             let planted = cfg!(feature = "mutants").then(|| {
                 quote! { const _: [::core::option::Option<&str>; 2] = [option_env!("TILE_PLANT"), option_env!("TILE_PLANT_KERNELS")]; }
             });
-            quote! { #(#kernels)* #planted const _: [::core::option::Option<&str>; 3] = [option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_HOST_DIR"), option_env!("TILE_EMULATE")]; }
+            quote! { #(#kernels)* #planted const _: [::core::option::Option<&str>; 4] = [option_env!("TILE_BUNDLE_DIR"), option_env!("TILE_HOST_DIR"), option_env!("TILE_EMULATE"), option_env!("TILE_CONFIGS")]; }
         }
         (_, Ok(kernels)) => {
             kernels.iter().for_each(|k| k.choices().iter().for_each(|c| grid::check(k, c, &d)));

@@ -37,6 +37,7 @@ pub mod variant;
 
 use diag::Diagnostics;
 pub use driver::Stage;
+pub use emit::built::Configs;
 pub use emit::device::{DeviceUnit, EntryCode, EntryMeta};
 use emit::host::ModuleCode;
 pub use emit::host::{Emulate, HostOptions};
@@ -52,12 +53,12 @@ pub use show::{InstanceNames, instance, show};
 pub use unparsed::{Misspelling, misspelling};
 pub use variant::{MmaPath, Variant, Width};
 
-/// The lowered code of every kernel in a file. Functions with mistakes are left out: the macro reports them at
-/// the user's own tokens.
-pub fn device_units<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<DeviceUnit> {
+/// The lowered code of these configurations of every kernel in a file. Functions with mistakes are left out: the macro
+/// reports them at the user's own tokens.
+pub fn device_units<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, configs: Configs) -> Vec<DeviceUnit> {
     let of = |found: module::Found| {
         let d = Diagnostics::default();
-        let units = units_of(found, &d).ok();
+        let units = units_of(found, configs, &d).ok();
         units.filter(|_| d.is_empty())
     };
     module::file(source, libraries).into_iter().filter_map(of).flatten().collect()
@@ -68,14 +69,15 @@ pub fn entries<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<
     let of = |found: module::Found| {
         let d = Diagnostics::default();
         let kernels = found.parse(&d).ok()?;
-        kernels.iter().map(|k| emit::device::entries(k, &d)).collect::<diag::Result<Vec<_>>>().ok()
+        kernels.iter().map(|k| emit::device::entries(k, Configs::All, &d)).collect::<diag::Result<Vec<_>>>().ok()
     };
     module::file(source, libraries).into_iter().filter_map(of).flatten().flatten().collect()
 }
 
-/// The lowered code of a function's kernels.
-pub fn units_of(found: module::Found, d: &Diagnostics) -> diag::Result<Vec<DeviceUnit>> {
-    let units: Vec<_> = found.parse(d)?.iter().map(|k| emit::device::units(k, d)).collect::<diag::Result<_>>()?;
+/// The lowered code of these configurations of a function's kernels.
+pub fn units_of(found: module::Found, configs: Configs, d: &Diagnostics) -> diag::Result<Vec<DeviceUnit>> {
+    let units: Vec<_> =
+        found.parse(d)?.iter().map(|k| emit::device::units(k, configs, d)).collect::<diag::Result<_>>()?;
     Ok(units.into_iter().flatten().collect())
 }
 
@@ -96,7 +98,8 @@ pub fn host_files<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> V
         let kernels = found.parse(&d).ok()?;
         let mut files = vec![];
         for check_only in [true, false] {
-            let options = HostOptions { emulate: Emulate::from_env(), check_only, ..HostOptions::default() };
+            let (emulate, configs) = (Emulate::from_env(), Configs::from_env());
+            let options = HostOptions { emulate, configs, check_only, ..HostOptions::default() };
             let code = emit::host::code(&kernels, &options, &d).ok()?;
             let file =
                 |(k, code): (_, ModuleCode)| HostFile { name: host_file_name(k, &options), text: code.into_text() };

@@ -1,8 +1,8 @@
 //! Results that tensor maps store in kernels that tell others of them, or read them again.
 
-use tilewright_compiler::Libraries;
 use tilewright_compiler::driver::lower;
 use tilewright_compiler::variant::Transposed;
+use tilewright_compiler::{Configs, Libraries};
 use tilewright_compiler::{MmaPath, Variant, Width};
 
 fn text(after: &str) -> String {
@@ -62,7 +62,7 @@ fn views_alone_have_no_other_ways() {
             store(slots, arange(64).expand(1) * 64 + arange(64).expand(0), acc).unchecked();
             y.store([0, 0], acc.to::<f16>());
         }";
-    let names: Vec<String> = tilewright_compiler::device_units(file, &Libraries::default())
+    let names: Vec<String> = tilewright_compiler::device_units(file, &Libraries::default(), Configs::All)
         .into_iter()
         .flat_map(|u| u.entries)
         .map(|e| e.name)

@@ -7,7 +7,7 @@ use syn::{File, Item, ItemFn, Meta};
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::emit::host;
 use tilewright_compiler::{
-    Emulate, HostOptions, Libraries, expand_kernel, expand_module, host_file_name, host_files, module,
+    Configs, Emulate, HostOptions, Libraries, expand_kernel, expand_module, host_file_name, host_files, module,
 };
 
 const SLICES: &str = "
@@ -140,7 +140,8 @@ fn the_file_of_the_build_script_is_what_is_expanded_in_place() {
     let files = host_files(VIEWS, &Libraries::default());
     assert_eq!(files.len(), 2, "one for builds, and one for checks");
     for check_only in [false, true] {
-        let options = HostOptions { check_only, emulate: Emulate::from_env(), ..HostOptions::default() };
+        let (emulate, configs) = (Emulate::from_env(), Configs::from_env());
+        let options = HostOptions { check_only, emulate, configs, ..HostOptions::default() };
         let name = host_file_name(&kernels[0], &options);
         let file = files.iter().find(|f| f.name == name).expect("a file of this name");
         let code: TokenStream = file.text.parse().expect("tokens");

@@ -47,7 +47,7 @@ fn examples_report_their_code_alone() {
                 wrong.push(format!("{}: the right example reports {found:?}", p.code));
             }
             let kernels = text.matches("#[tile_kernel").count();
-            let units = device_units(text, &Default::default()).len();
+            let units = device_units(text, &Default::default(), Default::default()).len();
             if units < kernels {
                 wrong.push(format!("{}: the right example has {kernels} kernels, {units} with code", p.code));
             }

@@ -11,7 +11,7 @@ use tilewright_compiler::{Libraries, Source, device_units};
 
 /// `kernel-and-configuration hash` of each entry of a file. The name of an entry is not part of its hash.
 fn hashes_of(source: Source, libraries: &Libraries) -> Vec<(String, String)> {
-    let units = device_units(source, libraries);
+    let units = device_units(source, libraries, Default::default());
     let of_unit = |unit: &tilewright_compiler::DeviceUnit| {
         let bodies: Vec<&str> = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1).collect();
         assert_eq!(bodies.len(), unit.entries.len(), "one function an entry");

@@ -1,6 +1,6 @@
 //! What follows a range is acted upon: in the lowered code, by the way that a target has.
 
-use tilewright_compiler::{DeviceUnit, Libraries, device_units};
+use tilewright_compiler::{Configs, DeviceUnit, Libraries, device_units};
 
 /// A product in a loop with these options, of a configuration with these settings.
 fn product(options: &str, settings: &str) -> Vec<DeviceUnit> {
@@ -18,6 +18,7 @@ fn product(options: &str, settings: &str) -> Vec<DeviceUnit> {
          }}"
         ),
         &Libraries::default(),
+        Configs::All,
     );
     assert!(!units.is_empty(), "{options} {settings} compiles");
     units

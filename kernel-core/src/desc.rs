@@ -17,11 +17,11 @@ use tilewright_types::{DType, Width};
 /// The type has the size of `DTYPE`, an alignment that is not larger, no padding and no interior mutability. Its valid
 /// bit patterns are those of `DTYPE`: 0 and 1 for [`DType::Bool`], all patterns for every other dtype.
 ///
-/// Safe code cannot claim a dtype for a type:
-/// ```compile_fail,E0200
+/// The trait is sealed: no other crate claims a dtype for a type.
+/// ```compile_fail,E0277
 /// #[derive(Clone, Copy)]
 /// struct Four([u64; 4]);
-/// impl tilewright_core::Element for Four {
+/// unsafe impl tilewright_core::Element for Four {
 ///     const DTYPE: tilewright_core::DType = tilewright_core::DType::F32;
 /// }
 /// ```
@@ -35,9 +35,13 @@ use tilewright_types::{DType, Width};
 /// }
 /// assert_eq!((dtype(&[1.0f32]), dtype(&[f16::ONE]), dtype(&[1usize])), (DType::F32, DType::F16, DType::U64));
 /// ```
-pub unsafe trait Element: Copy + Send + Sync + 'static {
+pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The element type of kernels.
     const DTYPE: DType;
+}
+
+mod sealed {
+    pub trait Sealed {}
 }
 
 macro_rules! elements { ($($t:ty => $d:ident),* $(,)?) => { $(
@@ -45,6 +49,7 @@ macro_rules! elements { ($($t:ty => $d:ident),* $(,)?) => { $(
     // SAFETY: the size and alignment are asserted above. The type is the dtype's own, an integer of its width, or one
     // `repr(transparent)` integer whose patterns are all valid.
     unsafe impl Element for $t { const DTYPE: DType = DType::$d; }
+    impl sealed::Sealed for $t {}
 )* } }
 elements! { f32 => F32, f64 => F64, half::f16 => F16, half::bf16 => BF16, i8 => I8, i16 => I16, i32 => I32, i64 => I64,
 isize => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, usize => U64, bool => Bool,
@@ -477,6 +482,7 @@ pub fn cdiv(a: u64, b: u64) -> u64 {
 /// const NOT_EMULATED: Option<Emulated> = None;
 /// let variant = VariantDesc {
 ///     entry: "axpy_0",
+///     built: true,
 ///     only: None,
 ///     width: Width::Vectors,
 ///     guards: GUARDS,
@@ -490,6 +496,8 @@ pub fn cdiv(a: u64, b: u64) -> u64 {
 pub struct VariantDesc {
     /// The name of the entry in the bundle.
     pub entry: &'static str,
+    /// Whether a build for the GPU makes its code; false for a configuration that `TILE_CONFIGS=few` leaves out.
+    pub built: bool,
     /// The only target it is compiled for, as in `sm_90a`; otherwise all of the build's.
     pub only: Option<&'static str>,
     /// How wide accesses by threads are, under the guards.

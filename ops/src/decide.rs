@@ -13,7 +13,7 @@ use tilewright_runtime::{BackendKind, Buffer, Error, Event, Result};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes of scratch memory that a plan may take.
-    pub scratch: u64,
+    pub scratch: usize,
     /// Plans of this kernel alone.
     pub pin: Option<PinnedConfig>,
 }

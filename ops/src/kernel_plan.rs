@@ -69,13 +69,16 @@ pub(super) fn plans(
         let own = kernels.iter().find(|k| core::ptr::eq(**k, kernel));
         return own.map(|kernel| candidate(kernel, Some(config), Work::Unknown)).into_iter().collect();
     }
-    let runs = |kernel: &&&KernelDesc| kernel.configs.iter().flat_map(|c| c.variants).any(|v| private::runs(rt, v));
+    let runs = |config: &ConfigDesc| config.variants.iter().any(|v| private::runs(rt, v));
     let of_kernel = |kernel: &'static KernelDesc| {
         let resources = State::of(rt).resources.of(rt, kernel);
         let fits = |v: &VariantDesc| Some(resources.as_ref()?.get(v.entry)?.resident(&rt.device().multiprocessor));
         let worked = kernel.configs.iter().filter_map(|config| Some((config, work(kernel, config, &fits)?)));
         match rt.kind() {
-            BackendKind::Cuda => worked.map(|(config, work)| candidate(kernel, Some(config), work)).collect(),
+            BackendKind::Cuda => {
+                let here = worked.filter(|(config, _)| runs(config));
+                here.map(|(config, work)| candidate(kernel, Some(config), work)).collect()
+            }
             // The backend chooses the configuration: one plan for a kernel.
             _ => {
                 let all = worked.map(|(_, work)| candidate(kernel, None, work));
@@ -83,7 +86,7 @@ pub(super) fn plans(
             }
         }
     };
-    kernels.iter().filter(runs).flat_map(|kernel| of_kernel(kernel)).collect()
+    kernels.iter().filter(|k| k.configs.iter().any(runs)).flat_map(|kernel| of_kernel(kernel)).collect()
 }
 
 /// How many programs of a variant a multiprocessor has room for.

@@ -1,6 +1,6 @@
 //! The book, `docs/`: each page is in its contents, and no snippet is of code that nobody compiles.
 
-use crate::docs::{blocks, code_spans, commands_exist, each_rust_file, links, read, root, words};
+use crate::docs::{blocks, code_spans, commands_exist, each_rust_file, links, read, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -240,24 +240,6 @@ fn quoted_remarks_exist() {
     for quoted in rows.iter().filter_map(|row| code_spans(row).next()) {
         assert!(remarks.contains(&quoted), "no remark says `{quoted}`");
     }
-}
-
-/// Names of the C library in the book's C are in its headers.
-#[test]
-fn the_c_of_the_book_is_in_the_headers() {
-    let header = read("capi/include/tile.h") + &read("capi/include/tile_challenges.h");
-    let declared = words(&header);
-    let mut checked = 0;
-    for page in pages() {
-        for b in blocks(&read(&page)).iter().filter(|b| b.language == "c") {
-            let of_library = |w: &&str| ["solve_", "tile_", "TILE_"].iter().any(|p| w.starts_with(p));
-            for name in words(&b.text).into_iter().filter(of_library) {
-                assert!(declared.contains(name), "{page}: no header has {name}");
-                checked += 1;
-            }
-        }
-    }
-    assert!(checked > 0, "no page has C");
 }
 
 /// A rendered book has nothing outside of `docs`. A link of an included text is one of the page.

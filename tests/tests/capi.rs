@@ -1,5 +1,6 @@
 //! libtile.so from C and from Python, and its header.
 
+use crate::docs::{blocks, read};
 use crate::recorded::is_recorded;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -275,4 +276,33 @@ fn headers_stand_alone() {
             succeeds(&format!("{name} alone, {}", language[0]), out.expect("gcc is installed"));
         }
     }
+}
+
+/// The C of the book, in a function whose parameters are what it takes from elsewhere.
+#[test]
+fn snippets_of_the_book_compile() {
+    if !has_gcc() {
+        return;
+    }
+    const PARAMETERS: &str = "void *stream, const void *a, const void *b, void *c, size_t n";
+    let mut compiled = 0;
+    for page in crate::book::pages() {
+        for b in blocks(&read(&page)).iter().filter(|b| b.language == "c") {
+            let (includes, statements): (Vec<&str>, Vec<&str>) =
+                b.text.lines().partition(|l| l.starts_with("#include"));
+            let (includes, statements) = (includes.join("\n"), statements.join("\n"));
+            let text =
+                format!("{includes}\nvoid snippet({PARAMETERS});\nvoid snippet({PARAMETERS}) {{\n{statements}\n}}\n");
+            let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("snippet{compiled}.c"));
+            std::fs::write(&source, text).expect("writes");
+            let out = Command::new("gcc")
+                .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
+                .arg(root().join("capi/include"))
+                .arg(&source)
+                .output();
+            succeeds(&format!("{page}:{}", b.line), out.expect("gcc is installed"));
+            compiled += 1;
+        }
+    }
+    assert!(compiled > 0, "no page has C");
 }

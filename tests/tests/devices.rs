@@ -115,6 +115,10 @@ fn plans_of_devices_that_nobody_measured() {
             }
         }
     }
+    let kernels = tilewright_kernels::all();
+    if kernels.iter().flat_map(|d| d.configs).flat_map(|c| c.variants).any(|v| !v.built) {
+        return eprintln!("not compared: this build has some of the configurations (TILE_CONFIGS)");
+    }
     with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
         assert_snapshot!("plans_of_devices", out)
     });
@@ -129,7 +133,7 @@ fn scratch_memory_is_bounded() {
     let [m, n, k] = [1000, 1001, 1003];
     let (a, b) = (Buffer::<f16>::zeros(rt, m * k).unwrap(), Buffer::<f16>::zeros(rt, k * n).unwrap());
     let mut c = Buffer::<f16>::zeros(rt, m * n).unwrap();
-    let mut copied = |limit: u64| {
+    let mut copied = |limit: usize| {
         rt.set_scratch_limit(limit);
         let product = Matmul::new(a.view([m, k]).unwrap(), b.view([k, n]).unwrap(), c.view_mut([m, n]).unwrap());
         let plans = product.plans(rt).unwrap();

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tilewright_compiler::BUILTINS;
 use tilewright_compiler::diag::Diagnostics;
 use tilewright_compiler::dtype::DType;
+use tilewright_compiler::{BUILTINS, Configs};
 use tilewright_conformance::OPERATIONS;
 
 pub(crate) fn root() -> PathBuf {
@@ -157,7 +157,7 @@ pub(crate) fn mistakes(text: &str) -> Vec<String> {
                 let _ = tilewright_compiler::driver::instance(&kernel, &i.choice, i.config, &d);
             }
             if d.is_empty() {
-                let _ = tilewright_compiler::emit::device::units(&kernel, &d);
+                let _ = tilewright_compiler::emit::device::units(&kernel, Configs::All, &d);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
-use tilewright_compiler::DeviceUnit;
+use tilewright_compiler::{Configs, DeviceUnit};
 use tilewright_core::KernelDesc;
 use tilewright_core::bundle::Bundle;
 use tilewright_kernels::SOURCES;
@@ -72,7 +72,8 @@ fn compiled() -> Vec<Entry> {
 fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
     assert_eq!(bundle.kernel(), desc.name);
     let targets: BTreeSet<&str> = bundle.entries().iter().flat_map(|e| e.targets()).collect();
-    for (config, variant) in desc.configs.iter().flat_map(|c| c.variants.iter().map(move |v| (c, v))) {
+    let variants = desc.configs.iter().flat_map(|c| c.variants.iter().map(move |v| (c, v)));
+    for (config, variant) in variants.filter(|(_, v)| v.built) {
         // `TILE_TARGETS` may leave out the one target of a variant.
         if variant.only.is_some_and(|only| !targets.contains(only)) {
             continue;
@@ -168,7 +169,7 @@ fn lowered() -> &'static BTreeMap<String, String> {
 fn lower() -> BTreeMap<String, String> {
     let libraries = libraries();
     let units: Vec<DeviceUnit> =
-        sources().flat_map(|text| tilewright_compiler::device_units(text, &libraries)).collect();
+        sources().flat_map(|text| tilewright_compiler::device_units(text, &libraries, Configs::All)).collect();
     let mut out = BTreeMap::new();
     for unit in &units {
         let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);

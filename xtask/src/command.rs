@@ -24,6 +24,12 @@ pub fn cargo() -> Run {
     c
 }
 
+/// Cargo with a build of few configurations for the GPU: most of a build from nothing is rustc and `ptxas` for others,
+/// which differ from these in numbers alone.
+pub fn cargo_with_few() -> Run {
+    cargo().env("TILE_CONFIGS", "few")
+}
+
 /// The packages of the workspace, as `cargo metadata` describes them.
 pub fn packages() -> Result<Vec<Value>> {
     let metadata = cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
@@ -46,6 +52,11 @@ impl Run {
 
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
         self.0.env(name, value);
+        self
+    }
+
+    pub fn without(mut self, name: &str) -> Run {
+        self.0.env_remove(name);
         self
     }
 

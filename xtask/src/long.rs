@@ -25,7 +25,7 @@ fn skipped(why: &'static str, how: &'static str) -> Result<Run, Skipped> {
 
 fn hostile(args: &[&str], cases: u64, seed: u64) -> Run {
     println!("{cases} inputs of seed {seed} for each target");
-    let cargo = command::cargo().args(["test", "--lib"]).args(args).args(["hostile"]);
+    let cargo = command::cargo_with_few().args(["test", "--lib"]).args(args).args(["hostile"]);
     cargo.env("TILE_HOSTILE_CASES", cases.to_string()).env("TILE_HOSTILE_SEED", seed.to_string())
 }
 
@@ -98,7 +98,10 @@ pub fn address_sanitizer() -> Result<Run, Skipped> {
     match libasan() {
         Some(_) => {
             let args = ["test", "-p", "tilewright-tests", "--test", "operations", "c_"];
-            Ok(command::cargo().args(args).env("TILE_C_SANITIZER", "address").env("ASAN_OPTIONS", "detect_leaks=0"))
+            Ok(command::cargo_with_few()
+                .args(args)
+                .env("TILE_C_SANITIZER", "address")
+                .env("ASAN_OPTIONS", "detect_leaks=0"))
         }
         None => skipped("gcc has no libasan", "apt-get install gcc libc6-dev libasan8"),
     }
@@ -122,7 +125,8 @@ pub fn browser() -> Result<Run, Skipped> {
     if !found && std::env::var_os(REQUIRED).is_none() {
         return skipped("no Chromium", "apt-get install chromium");
     }
-    Ok(command::cargo().args(["test", "-p", "tilewright-bench", "--test", "sweeps", "browser::"]).env(REQUIRED, "1"))
+    let args = ["test", "-p", "tilewright-bench", "--test", "sweeps", "browser::"];
+    Ok(command::cargo_with_few().args(args).env(REQUIRED, "1"))
 }
 
 /// gcc's runtime of the sanitizer: a name without a folder is one that gcc does not find.

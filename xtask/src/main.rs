@@ -16,8 +16,8 @@ use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask demo [ARGS]   set up, build, and run real operations on the GPU or the CPU (ARGS go to `tile demo`)
-cargo xtask test [STEP]   set up and run every test; --quick: format, compiler, language; --long: more seeds, random kernels, Miri,
-                          planted defects;
+cargo xtask test [STEP]   set up and run every test; --quick: format, compiler, language; --long: PTX of all configurations, more seeds,
+                          random kernels, Miri, planted defects;
                           STEP: one or more of format, language, workspace, clippy, random-kernels, ...
 cargo xtask bless         write recorded results of tests anew: file tests, hashes of lowered code, snapshots, the header of the
                           C library; --compiler: those of the compiler alone
@@ -25,7 +25,8 @@ cargo xtask mutate [NAME] plant defects in the compiler and the device library, 
                           the tests of the language: each must be caught, without a GPU; --list: the defects
 cargo xtask archive [DIR] compile the kernels of the operations for the GPU into an archive, from which a build with
                           TILE_PREBUILT takes them
-cargo xtask packages      packs the packages, and builds and runs the first kernel of the README with them
+cargo xtask packages      packs the packages, and builds and runs the first kernel of the README with them; --families: also
+                          compiles each family of operations without the others
 cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
 ";
 
@@ -54,7 +55,7 @@ fn run() -> Result<ExitCode> {
         Some("test") => test::all(&rest),
         Some("bless") => test::bless(&rest),
         Some("mutate") => mutate::run(&rest),
-        Some("packages") => packages::run(),
+        Some("packages") => packages::run(&rest),
         Some("archive") => archive(&rest),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
@@ -103,7 +104,7 @@ fn archive(args: &[&str]) -> Result<ExitCode> {
     let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos();
     let fresh = command::root().join(format!("target/archives-{started}"));
     let cargo = command::cargo().args(["check", "--release", "--quiet", "--package", "tilewright-kernels"]);
-    let built = cargo.env("TILE_ARCHIVE", &fresh).succeeds()?;
+    let built = cargo.without("TILE_CONFIGS").env("TILE_ARCHIVE", &fresh).succeeds()?;
     std::fs::create_dir_all(&folder)?;
     let mut written = 0;
     for entry in std::fs::read_dir(&fresh).into_iter().flatten() {

@@ -30,7 +30,7 @@ enum Scope {
     Quick,
     /// All that a change has to pass.
     Full,
-    /// What takes longer: more random kernels, more seeds, Miri.
+    /// What takes longer: the PTX of every configuration, more random kernels, more seeds, Miri.
     Long,
 }
 
@@ -50,27 +50,31 @@ const FULL: [Step; 6] = [
     Step {
         name: "workspace",
         what: "tests of the workspace",
-        run: || Ok(command::cargo().args(["test", "--workspace", "--no-fail-fast"])),
+        run: || Ok(command::cargo_with_few().args(["test", "--workspace", "--no-fail-fast"])),
     },
     Step {
         name: "clippy",
         what: "no warnings from clippy",
-        run: || Ok(command::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
+        run: || Ok(command::cargo_with_few().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
     },
     Step {
         name: "packages",
         what: "a crate that uses the packages",
-        run: || Ok(command::cargo().args(["run", "--quiet", "--package", "xtask", "--", "packages"])),
+        run: || Ok(command::cargo_with_few().args(["run", "--quiet", "--package", "xtask", "--", "packages"])),
     },
     Step {
         name: "doc",
         what: "no warnings from rustdoc",
-        run: || Ok(command::cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", RUSTDOC)),
+        run: || {
+            Ok(command::cargo_with_few()
+                .args(["doc", "--workspace", "--no-deps", "--quiet"])
+                .env("RUSTDOCFLAGS", RUSTDOC))
+        },
     },
     Step { name: "editor", what: "kernels in rust-analyzer", run: long::editor },
 ];
 
-const LONG: [Step; 10] = [
+const LONG: [Step; 12] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || Ok(fuzz(now(), 240)) },
     Step {
         name: "seeds",
@@ -89,20 +93,37 @@ const LONG: [Step; 10] = [
     Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
     Step { name: "book", what: "the book, docs", run: long::book },
     Step { name: "browser", what: "the pages of benchmarks in a Chromium", run: long::browser },
+    Step {
+        name: "families",
+        what: "each family of operations without the others",
+        run: || {
+            let args = ["run", "--quiet", "--package", "xtask", "--", "packages", "--families"];
+            Ok(command::cargo_with_few().args(args))
+        },
+    },
+    Step { name: "ptx", what: "the PTX of every configuration", run: || Ok(ptx()) },
 ];
+
+/// The PTX of every configuration: its facts, its recorded hashes, its registers and spills, and the plans that it is
+/// chosen for.
+fn ptx() -> Run {
+    let args = ["test", "-p", "tilewright-tests", "-p", "tilewright-challenges", "--test", "operations", "--test"];
+    let cargo = command::cargo().args(args).args(["families", "--", "ptx::", "devices::", "listed::"]);
+    cargo.without("TILE_CONFIGS")
+}
 
 /// The packages below the operations. Messages of the compiler are checked in the process of its tests. Tests that run
 /// rustc are left to those of the workspace.
 fn language() -> Run {
     let packages = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
     let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
-    command::cargo().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
+    command::cargo_with_few().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
 }
 
 /// `count` kernels from `seed` on. The tests of the workspace run those of the first seeds.
 fn fuzz(seed: u64, count: u64) -> Run {
     println!("seeds {seed} to {}", seed + count - 1);
-    let cargo = command::cargo().args(["run", "--quiet", "--package", "tilewright-fuzz", "--"]);
+    let cargo = command::cargo_with_few().args(["run", "--quiet", "--package", "tilewright-fuzz", "--"]);
     cargo.args(["--seed", &seed.to_string(), "--kernels", &count.to_string()])
 }
 
@@ -123,7 +144,7 @@ fn seeds() -> Run {
     println!("seeds {seed} to {}", seed + 49);
     let args = ["test", "--package", "tilewright-tests", "--test", "operations", "--", "--exact"];
     let args = args.into_iter().chain(["conformance::emulator", "conformance::cpu"]);
-    let cargo = command::cargo().args(args).env("TILE_ROWS", "all");
+    let cargo = command::cargo_with_few().args(args).env("TILE_ROWS", "all");
     cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
 }
 
@@ -135,7 +156,7 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
         _ => bail!("`cargo xtask bless` takes --compiler, not `{}`", args.join(" ")),
     };
     let run = |args: &[&str]| {
-        let cargo = command::cargo().args(["test", "--no-fail-fast", "--package"]).args(args);
+        let cargo = command::cargo().without("TILE_CONFIGS").args(["test", "--no-fail-fast", "--package"]).args(args);
         cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
     };
     let compiler = run(&["tilewright-compiler"])?;

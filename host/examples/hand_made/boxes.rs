@@ -32,6 +32,7 @@ const CONFIGS: &[ConfigDesc] = &[ConfigDesc {
     cpu: CpuCode::alone(on_cpu),
     variants: &[VariantDesc {
         entry: "add_boxes",
+        built: true,
         only: Some("sm_90a"),
         width: Width::Elements,
         guards: &[

@@ -24,7 +24,16 @@ const CONFIGS: &[ConfigDesc] = &[
 ];
 
 const fn variant(entry: &'static str) -> VariantDesc {
-    VariantDesc { entry, only: None, width: Width::Elements, guards: &[], maps: &[], emulated: None, features: "" }
+    VariantDesc {
+        entry,
+        built: true,
+        only: None,
+        width: Width::Elements,
+        guards: &[],
+        maps: &[],
+        emulated: None,
+        features: "",
+    }
 }
 
 const fn config(

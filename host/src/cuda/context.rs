@@ -231,7 +231,7 @@ impl Cuda {
                     known(attr::PCI_BUS, 0),
                     known(attr::PCI_DEVICE, 0)
                 ),
-                memory: memory as u64,
+                memory,
                 clock_khz: known(attr::CLOCK_KHZ, 0),
                 // Two transfers a cycle.
                 bandwidth: u64::from(known(attr::MEMORY_CLOCK_KHZ, 0))

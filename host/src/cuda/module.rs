@@ -52,9 +52,16 @@ pub(crate) fn load(
     Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
 }
 
-/// What identifies the compiled kernel; `none` without a bundle.
+/// Ends the identity of a kernel of which the build left out configurations. The fastest of some configurations is not
+/// the fastest of all, so results of such a kernel are for one process.
+pub(crate) const FEW: &str = "-few";
+
+/// The identity of the compiled kernel, and of the configurations that are built; `none` without a bundle.
 pub(crate) fn fingerprint(desc: &KernelDesc) -> String {
-    desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string())
+    let fingerprint =
+        desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string());
+    let is_whole = desc.configs.iter().flat_map(|c| c.variants).all(|v| v.built);
+    if is_whole { fingerprint } else { fingerprint + FEW }
 }
 
 /// Whether the bundle holds code for this compute capability: for every variant that it is to run.
@@ -71,9 +78,12 @@ pub(crate) fn is_missing(desc: &KernelDesc, compute: (u32, u32)) -> bool {
     variants_for(desc, compute).any(|v| !lacks(desc, v) && !holds(&bundle, v, compute))
 }
 
-/// The variants that are not for other devices alone.
+/// The variants that are built, and not for other devices alone.
 fn variants_for(desc: &KernelDesc, compute: (u32, u32)) -> impl Iterator<Item = &'static VariantDesc> {
-    desc.configs.iter().flat_map(|c| c.variants).filter(move |v| v.only.is_none_or(|target| runs_on(target, compute)))
+    desc.configs
+        .iter()
+        .flat_map(|c| c.variants)
+        .filter(move |v| v.built && v.only.is_none_or(|target| runs_on(target, compute)))
 }
 
 fn holds(bundle: &Bundle, variant: &VariantDesc, compute: (u32, u32)) -> bool {
@@ -163,11 +173,14 @@ fn load_new(
             (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel, cuda.device)
         };
         if set != code::SUCCESS {
-            return Err(unload(cannot(format!(
-                "{} bytes of shared memory are refused ({})",
-                meta.shared_bytes,
-                cuda.api.name(set)
-            ))));
+            return Err(unload(match cuda.api.error("giving a kernel its shared memory", set) {
+                e @ Error::DeviceLost { .. } => e,
+                e if set == code::OUT_OF_MEMORY => e,
+                _ => {
+                    let name = cuda.api.name(set);
+                    cannot(format!("{} bytes of shared memory are refused ({name})", meta.shared_bytes))
+                }
+            }));
         }
     }
     tracing::debug!(

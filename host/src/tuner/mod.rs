@@ -16,6 +16,7 @@ mod validate;
 pub(crate) use search::search;
 pub use search::{Candidate, Outcome, Report};
 
+use crate::cuda::module::FEW;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -223,7 +224,7 @@ impl Tuner {
         kernel.fresh.insert(signature.into());
         let provenance = kernel.provenance.clone();
         drop(state);
-        let Some(dir) = dir else { return };
+        let Some(dir) = dir.filter(|_| self.lasts(hash)) else { return };
         let path = store::path(&self.device, label);
         if let Err(e) = store::add(&dir, &path, label, &provenance, &[(signature.to_string(), record)].into()) {
             tracing::warn!(path = %dir.join(path).display(), error = %e, "the tuning result is kept for this process only");
@@ -255,16 +256,22 @@ impl Tuner {
     fn kernel<'s>(&self, state: &'s mut State, label: &str, hash: &str) -> &'s mut Kernel {
         if !state.kernels.contains_key(label) {
             let provenance = Provenance {
-                kernel_hash: hash.into(),
+                kernel_hash: hash.replace(FEW, ""),
                 device: self.device.clone(),
                 driver: self.driver.clone(),
                 version: env!("CARGO_PKG_VERSION").into(),
             };
             let load = |dir: &PathBuf| store::load(dir, &store::path(&self.device, label), label, &provenance);
-            let records = state.dir.as_ref().map(load).unwrap_or_default();
+            let records = state.dir.as_ref().filter(|_| self.lasts(hash)).map(load).unwrap_or_default();
             state.kernels.insert(label.into(), Kernel { provenance, records, fresh: HashSet::new() });
         }
         state.kernels.entry(label.into()).or_insert_with(|| unreachable!("inserted above"))
+    }
+
+    /// Whether results of a kernel, or of an operation's kernels, hold for other processes: the build made all of their
+    /// configurations. A processor has all of them in every build.
+    fn lasts(&self, hash: &str) -> bool {
+        self.capability.is_empty() || !hash.contains(FEW)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -285,7 +292,11 @@ mod tests {
     use std::time::Duration;
 
     fn tuner(dir: &std::path::Path) -> Tuner {
-        let t = Tuner::new(&Device::host("test device"));
+        tuner_of(&Device::host("test device"), dir)
+    }
+
+    fn tuner_of(device: &Device, dir: &std::path::Path) -> Tuner {
+        let t = Tuner::new(device);
         t.set_mode(Autotune::On);
         t.set_dir(Some(dir.into()));
         t
@@ -314,6 +325,22 @@ mod tests {
 
         let rebuilt = tuner(&dir);
         assert_eq!(rebuilt.known("k", "another hash", "x:1 v0"), None);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    /// Of a kernel without some configurations, on a GPU.
+    #[test]
+    fn results_of_few_configurations_are_for_one_process() {
+        let dir = crate::test_kernel::temp_dir("tuner-few");
+        let gpu = Device { compute_capability: Some((9, 0)), ..Device::host("test device") };
+        let (few, whole) = (format!("h{FEW}"), "h");
+        for (device, lasting) in [(&gpu, false), (&Device::host("test processor"), true)] {
+            let first = tuner_of(device, &dir);
+            first.record("k", &few, "x:1 v0", &report());
+            assert_eq!(first.known("k", &few, "x:1 v0"), Some(("B".into(), Source::Tuned)));
+            let known = tuner_of(device, &dir).known("k", whole, "x:1 v0");
+            assert_eq!(known, lasting.then(|| ("B".into(), Source::Cached)));
+        }
         std::fs::remove_dir_all(dir).unwrap();
     }
 

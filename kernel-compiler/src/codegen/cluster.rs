@@ -42,7 +42,7 @@ impl Codegen<'_> {
                 any(Name::Tid), any(first), any(Expr::from(Name::Tid).less(ctas)), any(value), site
             )
         } else {
-            let layout = self.layouts.any(self.f, value);
+            let layout = self.plan.layouts.any(self.f, value);
             let regs = self.demand(value, &layout);
             let once = self.once(&layout, &layout.shape());
             let offset = self.byte_offset(&layout, &all(&layout), dtype.size());
@@ -59,7 +59,7 @@ impl Codegen<'_> {
         if !planted!("cluster-gather-without-barrier") {
             self.node(cluster_barrier(site));
         }
-        let layout = self.layouts.of(v).clone();
+        let layout = self.plan.layouts.of(v).clone();
         let offset = self.byte_offset(&layout, &all(&layout), dtype.size());
         let load = call!(
             Device::SharedLoad; [dtype, layout.regs(), 1usize];

@@ -1,17 +1,12 @@
 //! The state of code generation, and the functions with which all of it writes code.
 
-use crate::analysis::axis_info::AxisAnalysis;
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::Comparison;
 use crate::codegen::role::Role;
-use crate::ir::{Func, StmtId, Value, Var};
-use crate::layout::assign::LayoutAssignment;
+use crate::ir::{Func, Value, Var};
 use crate::layout::linear::Layout;
-use crate::plan::collectives::Collective;
-use crate::plan::cp_async_pipeline::CpAsyncPipeline;
-use crate::plan::one_warp::OneWarpLoops;
+use crate::plan::Plan;
 use crate::plan::product::InFlight;
-use crate::plan::staged_store::StagedStores;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
@@ -38,14 +33,9 @@ impl Regs {
 
 pub(super) struct Codegen<'a> {
     pub(super) f: &'a Func,
-    pub(super) a: &'a AxisAnalysis,
-    pub(super) layouts: &'a LayoutAssignment,
-    pub(super) cp_async: &'a CpAsyncPipeline,
-    pub(super) one_warp: &'a OneWarpLoops,
+    pub(super) plan: &'a Plan,
     /// Whether one warp runs the code under construction.
     pub(super) in_one_warp: bool,
-    /// The stores whose values consumers compute by pieces.
-    pub(super) fused: &'a [FusedStore],
     pub(super) role: Role<'a>,
     pub(super) sites: bool,
     /// The code under construction, innermost block last.
@@ -67,14 +57,6 @@ pub(super) struct Codegen<'a> {
     pub(super) uses: Vec<u32>,
     /// Whether any access is wider than an element.
     pub(super) vectors: bool,
-    /// The stores of accumulators through shared memory, by consumers.
-    pub(super) staged_stores: &'a StagedStores,
-    /// The layouts of the other tiles that are stored.
-    pub(super) stores: &'a HashMap<StmtId, Layout>,
-    /// The plans of reductions, scans, sorts, gathers, joins and histograms.
-    pub(super) collectives: &'a HashMap<Value, Collective>,
-    /// The statement of the body before which a program waits for the end of the previous launch.
-    pub(super) pdl_wait: Option<usize>,
     /// The results of relaxed atomics that one thread has and has not yet given to the others.
     pub(super) pending: Vec<(Value, Node)>,
     /// The deferred wait of the current loop.
@@ -83,7 +65,12 @@ pub(super) struct Codegen<'a> {
     pub(super) advanced: BTreeSet<Var>,
 }
 
-impl Codegen<'_> {
+impl<'a> Codegen<'a> {
+    /// The stores whose values are computed by pieces: those of consumers.
+    pub(super) fn fused(&self) -> &'a [FusedStore] {
+        if matches!(self.role, Role::Consumer(_)) { &self.plan.fused } else { &[] }
+    }
+
     pub(super) fn node(&mut self, n: Node) {
         self.blocks.last_mut().expect("a block").push(n);
     }

@@ -51,7 +51,7 @@ impl Codegen<'_> {
     /// The code before the loop fills every stage but the stages that the first iteration reads. Each iteration fills
     /// the stage that the iteration before it has read.
     pub(super) fn staged(&mut self, s: &ir::Stmt) {
-        let (f, cp_async) = (self.f, self.cp_async);
+        let (f, cp_async) = (self.f, &self.plan.cp_async);
         let buffer = &cp_async.buffers[&s.id];
         let StmtKind::For { iv, lo, hi, step, body, .. } = &s.kind else { unreachable!("a loop") };
         let (n, j, ty) = (buffer.index, Name::Ahead(*iv), Ty::from(f.ty(*iv).dtype));
@@ -86,7 +86,7 @@ impl Codegen<'_> {
                 let later = Generic::Expr(of_buffer(BufferPart::Stages) - (1 + read));
                 cx.line(call!(Device::CpAsyncWait; [later]; site));
             }
-            if cx.cp_async.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
+            if cx.plan.cp_async.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
                 cx.line(call!(Device::ProxyFence; site));
             }
             // All threads see the copied tiles, and all have read the stage of the iteration before.
@@ -105,7 +105,7 @@ impl Codegen<'_> {
         });
         if let Some(deferred_wait) = buffer.deferred_wait {
             let m = self.var(deferred_wait.var);
-            self.line(Stmt::assign(m, done(m, 0, self.cp_async.products[&deferred_wait.product].tiling.n, site)));
+            self.line(Stmt::assign(m, done(m, 0, self.plan.cp_async.products[&deferred_wait.product].tiling.n, site)));
         }
         // Other values use the shared memory next.
         if buffer.asynchronous && !planted!("cp-async-left-in-flight") {
@@ -127,7 +127,7 @@ impl Codegen<'_> {
             ]);
             for s in body {
                 match &s.kind {
-                    StmtKind::Let(v) if cx.cp_async.tiles.contains_key(v) => {
+                    StmtKind::Let(v) if cx.plan.cp_async.tiles.contains_key(v) => {
                         cx.copy_ahead(*v, &mut registers, &mut finish);
                     }
                     _ if buffer.keeps(s) => cx.plain(s),
@@ -153,7 +153,7 @@ impl Codegen<'_> {
         let f = self.f;
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, layout, site) =
-            (&self.cp_async.tiles[&v], self.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
+            (&self.plan.cp_async.tiles[&v], self.plan.layouts.of(v).clone(), self.site(f.values[v.0 as usize].span));
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
         let accesses = self.accesses(&place, mask, &layout, false);
@@ -221,7 +221,7 @@ impl Codegen<'_> {
     /// A closure that loads the fragments of an operand, of product `p` of a batch, and whether the fragments are
     /// K-major.
     pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
-        let (f, cp_async, site) = (self.f, self.cp_async, self.site(self.f.values[d.0 as usize].span));
+        let (f, cp_async, site) = (self.f, &self.plan.cp_async, self.site(self.f.values[d.0 as usize].span));
         let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
         let operand = if side == Side::A { a } else { b };
         let t = f.ty(operand).dtype;

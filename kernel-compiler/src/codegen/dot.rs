@@ -18,7 +18,7 @@ use crate::thread_ir::{Body, BufferPart, Call, Device, Expr, Generic, Local, Nam
 
 impl Codegen<'_> {
     pub(super) fn dot(&mut self, v: Value) {
-        let products = self.role.pipeline().map_or(&self.cp_async.products, |p| &p.dots);
+        let products = self.role.pipeline().map_or(&self.plan.cp_async.products, |p| &p.dots);
         match products.get(&v).copied() {
             Some(product) => self.wgmma(v, product),
             None => self.by_warps(v),
@@ -68,7 +68,7 @@ impl Codegen<'_> {
     /// The result of a product is in the array with its name.
     pub(super) fn landed(&mut self, v: Value, layout: Layout) {
         let regs = Regs::of(v);
-        let layout_of_value = self.layouts.of(v).clone();
+        let layout_of_value = self.plan.layouts.of(v).clone();
         let converted = self.convert(
             &regs,
             self.f.ty(v).dtype,
@@ -164,7 +164,7 @@ impl Codegen<'_> {
                 k_major,
             ),
             Operand::Copied { load, k_major } => {
-                let tile = &self.cp_async.tiles[&load];
+                let tile = &self.plan.cp_async.tiles[&load];
                 let at = Name::CircularBuffer(BufferPart::Read, tile.buffer) + tile.offset;
                 (tile.smem_tile.expect("a matrix of warpgroups"), at, k_major)
             }
@@ -237,7 +237,7 @@ impl Codegen<'_> {
     fn matrix_store(&mut self, w: WrittenOperand, matrix: usize, site: u32) -> Stmt {
         let (f, b) = (self.f, w.operand);
         let (t, size) = (f.ty(b).dtype, f.ty(b).dtype.size());
-        let layout = self.layouts.any(self.f, b);
+        let layout = self.plan.layouts.any(self.f, b);
         let regs = self.demand(b, &layout);
         let n = layout.regs();
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();

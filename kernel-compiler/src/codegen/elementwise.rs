@@ -34,7 +34,7 @@ impl Codegen<'_> {
         if let Some(a) = self.affine(v, l) {
             return self.affine_regs(a.base, &a, 1);
         }
-        if self.layouts.is_cheap(v)
+        if self.plan.layouts.is_cheap(v)
             && let Some(c) = self.compare(v, l)
         {
             return c;
@@ -45,12 +45,12 @@ impl Codegen<'_> {
         match f.op(v).clone() {
             Op::Splat(s) => Regs(s.into()),
             Op::Arange { start } => self.arange(start, l),
-            op if op.is_elementwise() && (self.layouts.is_cheap(v) || self.layouts.of(v) == l) => {
+            op if op.is_elementwise() && (self.plan.layouts.is_cheap(v) || self.plan.layouts.of(v) == l) => {
                 self.elementwise(v, l)
             }
             Op::Load { .. } if self.copied(v).is_some() => self.take_copied(v, self.copied(v).expect("just seen"), l),
             op => {
-                let layout_of_value = self.layouts.of(v).clone();
+                let layout_of_value = self.plan.layouts.of(v).clone();
                 if layout_of_value == *l {
                     // Elsewhere only if the value was never defined, which `infer` excludes.
                     unreachable!("{v:?} = {op:?} is defined before it is used");
@@ -99,8 +99,9 @@ impl Codegen<'_> {
     /// comparisons then replace a comparison and a select for each element.
     fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
         const MIN_REGISTERS: usize = 16;
-        let compares =
-            self.layouts.is_accumulator(v) && l.regs() >= MIN_REGISTERS && !matches!(self.f.op(mask), Op::Splat(_));
+        let compares = self.plan.layouts.is_accumulator(v)
+            && l.regs() >= MIN_REGISTERS
+            && !matches!(self.f.op(mask), Op::Splat(_));
         if compares { self.mask(mask, l) } else { None }
     }
 
@@ -112,7 +113,7 @@ impl Codegen<'_> {
             // Pairs are cast together in accumulators, of which a thread has many elements, and for bytes, since single
             // bytes are converted by a slow unit. Other kernels are limited by memory, and pairs gain nothing.
             (Op::Cast(_), Some(from))
-                if (self.layouts.is_accumulator(v) || from.size() == 1)
+                if (self.plan.layouts.is_accumulator(v) || from.size() == 1)
                     && to.is_float()
                     && to.size() <= 2
                     && len % 2 == 0 =>
@@ -296,7 +297,7 @@ impl Codegen<'_> {
             Op::Bool(b) => (*b).into(),
             Op::Word { word }
                 if t == DType::U64
-                    && let Some(n) = self.a.known(*word) =>
+                    && let Some(n) = self.plan.axis_info.known(*word) =>
             {
                 Expr::typed(n, t)
             }

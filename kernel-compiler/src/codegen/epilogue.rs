@@ -29,7 +29,7 @@ impl Codegen<'_> {
     /// The registers of a piece, counted from 0.
     pub(super) fn piece(&mut self, v: Value, p: &Piece) -> Regs {
         let f = self.f;
-        if !p.fused.is_some_and(|x| x.values.contains(&v)) || self.layouts.is_cheap(v) {
+        if !p.fused.is_some_and(|x| x.values.contains(&v)) || self.plan.layouts.is_cheap(v) {
             return Regs(self.demand(v, p.layout).at((Expr::Register + p.first).group()));
         }
         if matches!(f.op(v), Op::Load { .. }) {
@@ -74,6 +74,6 @@ impl Codegen<'_> {
 
     /// Whether the value of a statement is computed by pieces, where a store uses it.
     pub(super) fn by_pieces(&self, v: Value) -> bool {
-        self.fused.iter().any(|x| x.values.contains(&v))
+        self.fused().iter().any(|x| x.values.contains(&v))
     }
 }

@@ -45,7 +45,7 @@ impl Codegen<'_> {
             self.access(&place, None, false, site, stmts);
             return;
         }
-        let layout = self.layouts.of(v).clone();
+        let layout = self.plan.layouts.of(v).clone();
         let accesses = self.accesses(&place, mask, &layout, false);
         let other = other.map(|o| self.demand(o, &layout).at(Local::R));
         let n = layout.regs();
@@ -85,7 +85,7 @@ impl Codegen<'_> {
             self.access(place, None, true, site, vec![store.into()]);
             return;
         }
-        let layout = self.stores[&s.id].clone();
+        let layout = self.plan.stores[&s.id].clone();
         let regs = self.demand(value, &layout);
         let accesses = self.accesses(place, mask, &layout, true);
         let store = match place.base {
@@ -106,7 +106,9 @@ impl Codegen<'_> {
         let (vec, size) = (accesses.vec, self.f.dtype_at(place).size());
         match place.base {
             Base::Pointer { address, .. }
-                if vec > 1 && self.a.alignment(self.f, address).is_none() && !planted!("pointee-taken-for-aligned") =>
+                if vec > 1
+                    && self.plan.axis_info.alignment(self.f, address).is_none()
+                    && !planted!("pointee-taken-for-aligned") =>
             {
                 let is_aligned = (Expr::from(address) % (vec * size)).equals(0);
                 let one_by_one = Accesses { vec: 1, descending: false, full: false.into(), ..accesses.clone() };
@@ -181,7 +183,7 @@ impl Codegen<'_> {
         };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let (n, bytes) = (layout.regs(), f.dtype_at(place).size());
-        let Vector { elements: vec, descending } = vector(f, self.a, place, layout);
+        let Vector { elements: vec, descending } = vector(f, &self.plan.axis_info, place, layout);
         self.vectors |= vec > 1 && !matches!(place.base, Base::Shared(_));
         let affine = self.affine(index, layout);
         let bound = match (self.end(place), &affine) {
@@ -286,7 +288,7 @@ impl Codegen<'_> {
             }
             return;
         }
-        let layout = self.layouts.of(v).clone();
+        let layout = self.plan.layouts.of(v).clone();
         let accesses = self.accesses(&place, mask, &layout, true);
         let args = values.iter().map(|&x| self.demand(x, &layout).at(Local::R)).collect();
         if before {

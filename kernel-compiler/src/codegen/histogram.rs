@@ -13,7 +13,7 @@ impl Codegen<'_> {
         let f = self.f;
         let (site, dtype, bins) = (self.site(f.span(v)), f.ty(v).dtype, f.shape(v)[0]);
         let bytes = dtype.size();
-        let collectives = self.collectives;
+        let collectives = &self.plan.collectives;
         let Collective::Histogram { layout } = &collectives[&v] else { unreachable!("a histogram") };
         let index = self.demand(value, layout).at(Local::R);
         let weight = match weights {
@@ -34,7 +34,7 @@ impl Codegen<'_> {
         // An index that is not counted also gets the address of a counter.
         let limit = bins.next_power_of_two() - 1;
         let place = ((call!(Function::Cast; [from, DType::U32]; index) & limit).group() * bytes).group();
-        let result = self.layouts.of(v).clone();
+        let result = self.plan.layouts.of(v).clone();
         let free = result.free_mask();
         let stored: Vec<usize> = (0..result.regs()).filter(|r| r & free.regs as usize == 0).collect();
         let own = self.byte_offset(&result, &stored, bytes);

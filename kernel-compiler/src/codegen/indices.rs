@@ -23,7 +23,7 @@ impl Codegen<'_> {
 
     fn make_affine(&mut self, v: Value, l: &Layout) -> Option<Affine> {
         let f = self.f;
-        if f.ty(v).dtype != DType::U64 || f.ty(v).is_scalar() || !self.layouts.is_cheap(v) {
+        if f.ty(v).dtype != DType::U64 || f.ty(v).is_scalar() || !self.plan.layouts.is_cheap(v) {
             return None;
         }
         if let Some((x, source)) = self.operand_of_shape(v, l) {

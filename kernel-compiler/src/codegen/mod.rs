@@ -50,28 +50,11 @@ use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
 pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Missed> {
-    let Plan {
-        axis_info: a,
-        layouts,
-        fused,
-        pipeline,
-        cp_async,
-        one_warp,
-        maps,
-        staged_stores,
-        stores,
-        collectives,
-        pdl_wait,
-    } = plan;
     let lower = |role: Role| {
         let mut cx = Codegen {
             f,
-            a,
-            layouts,
-            cp_async,
-            one_warp,
+            plan,
             in_one_warp: false,
-            fused: if matches!(role, Role::Consumer(_)) { fused } else { &[] },
             role,
             sites,
             blocks: vec![vec![]],
@@ -80,15 +63,11 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             affine_memo: vec![HashMap::new()],
             comparisons: HashMap::new(),
             thread_layouts: vec![],
-            positions: stored_positions(f, fused),
+            positions: stored_positions(f, &plan.fused),
             tables: vec![],
             temporaries: 0,
             uses: uses(f),
             vectors: false,
-            staged_stores,
-            stores,
-            collectives,
-            pdl_wait: *pdl_wait,
             pending: vec![],
             deferred_wait: None,
             advanced: BTreeSet::new(),
@@ -104,8 +83,8 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             .map(|(i, l)| Stmt::define(Name::ThreadPart(i), Ty::U32, thread_part(&l.thread_bases())))
             .collect();
         let array_bytes = SharedArray::places(&f.shared).1;
-        let (body, scratch_bytes) = barriers::schedule(body, array_bytes, f.ctas > 1 && pipeline.is_none());
-        let (buffers, shared_bytes) = cp_async.places(f, scratch_bytes);
+        let (body, scratch_bytes) = barriers::schedule(body, array_bytes, f.ctas > 1 && plan.pipeline.is_none());
+        let (buffers, shared_bytes) = plan.cp_async.places(f, scratch_bytes);
         let buffers = buffers.into_iter().map(|r| buffer_consts(r.buffer, r.start, r.bytes, r.stages)).collect();
         Lowered {
             consts: [buffers, cx.consts()].concat(),
@@ -116,17 +95,17 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             array_bytes,
             matrices: vec![],
             threads: f.warps * 32,
-            guards: if planted!("launch-guards-not-told") { vec![] } else { a.guards.clone() },
-            maps: maps.clone(),
+            guards: if planted!("launch-guards-not-told") { vec![] } else { plan.axis_info.guards.clone() },
+            maps: plan.maps.clone(),
             vectors: cx.vectors,
-            staging: staged_stores.staging(),
-            passes: if cx.fused.is_empty() { vec![] } else { vec!["fused epilogue"] },
+            staging: plan.staged_stores.staging(),
+            passes: if cx.fused().is_empty() { vec![] } else { vec!["fused epilogue"] },
         }
     };
-    let Some(p) = pipeline else {
+    let Some(p) = &plan.pipeline else {
         let whole = lower(Role::Whole);
         // Code for warps alone needs less.
-        if cp_async.by_wgmma() && whole.shared_bytes > MAX_SHARED_BYTES_SM90 {
+        if plan.cp_async.by_wgmma() && whole.shared_bytes > MAX_SHARED_BYTES_SM90 {
             return Err(Missed::new(
                 "multiplied by wgmma",
                 "its stages and scratch buffers take more shared memory than there is",

@@ -10,7 +10,7 @@ use crate::thread_ir::{Device, Expr, Function, Local, Name, Node, Scratch, Stmt,
 
 impl Codegen<'_> {
     pub(super) fn join(&mut self, v: Value, a: Value, b: Value) {
-        let collectives = self.collectives;
+        let collectives = &self.plan.collectives;
         let Collective::Join { layout } = &collectives[&v] else { unreachable!("a join") };
         let (a, b) = (self.demand(a, layout), self.demand(b, layout));
         let register = || Expr::Register.group();
@@ -22,7 +22,7 @@ impl Codegen<'_> {
 
     pub(super) fn slice(&mut self, v: Value, value: Value, axis: usize, start: usize) {
         let (site, dtype, extent) = (self.site(self.f.span(v)), self.f.ty(v).dtype, self.f.shape(v)[axis]);
-        let layout = self.layouts.any(self.f, value);
+        let layout = self.plan.layouts.any(self.f, value);
         let mut regs = self.demand(value, &layout);
         let sliced = match layout.slice(axis, extent, start) {
             Ok(sliced) => sliced,
@@ -50,7 +50,7 @@ impl Codegen<'_> {
         let Op::Gather { value, index, axis } = *f.op(v) else { unreachable!("a gather") };
         let (site, dtype) = (self.site(f.span(v)), f.ty(v).dtype);
         let (bytes, extent) = (dtype.size(), f.shape(value)[axis]);
-        let collectives = self.collectives;
+        let collectives = &self.plan.collectives;
         let Collective::Gather { source, layout, holders } = &collectives[&v] else { unreachable!("a gather") };
         let regs = self.demand(value, source);
         let index_type = f.ty(index).dtype;

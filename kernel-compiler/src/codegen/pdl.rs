@@ -8,7 +8,7 @@ use crate::thread_ir::{Device, call};
 impl Codegen<'_> {
     /// The kernel's body.
     pub(super) fn body(&mut self) {
-        let (f, at) = (self.f, self.pdl_wait);
+        let (f, at) = (self.f, self.plan.pdl_wait);
         let at = at.filter(|_| matches!(self.role, Role::Whole) || !planted!("pdl-roles-do-not-wait"));
         for (i, s) in f.body.iter().enumerate() {
             if at == Some(i) {

@@ -21,7 +21,7 @@ impl Codegen<'_> {
         let (values, axis) = f.op(v).reduced().expect("a reduction");
         let types: Vec<DType> = values.iter().map(|&x| f.ty(x).dtype).collect();
         let (value, dtype) = (values[0], types[0]);
-        let collectives = self.collectives;
+        let collectives = &self.plan.collectives;
         let Collective::Reduce { given, layout, reduction } = &collectives[&v] else { unreachable!("a reduction") };
         let mut regs = self.operands(values, &types, (given, layout), site);
         let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(layout, f.shape(value)) };

@@ -33,7 +33,7 @@ impl Codegen<'_> {
             self.line(Stmt::define(v, t.into(), regs.at(0)));
             return;
         }
-        let of_value = self.layouts.of(v).clone();
+        let of_value = self.plan.layouts.of(v).clone();
         self.line(Stmt::define(v, Ty::array(t, layout.regs()), each(regs.at(Local::R))));
         let here = Regs::of(v);
         let converted = match of_value == *layout {

@@ -61,7 +61,7 @@ impl Codegen<'_> {
         let site = self.site(f.values[v.0 as usize].span);
         let Op::Scan { values, axis, combine, reverse, exclusive } = f.op(v) else { unreachable!("a scan") };
         let (types, fold) = (values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>(), self.combination(combine));
-        let collectives = self.collectives;
+        let collectives = &self.plan.collectives;
         let Collective::Scan { given, layout, scan } = &collectives[&v] else { unreachable!("a scan") };
         let regs = self.operands(values, &types, (given, layout), site);
         // Padding comes after all elements, and before them in reverse.

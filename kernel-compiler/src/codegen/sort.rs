@@ -30,7 +30,7 @@ impl Codegen<'_> {
         let f = self.f;
         let Op::Sort { values, axis, descending } = f.op(v) else { unreachable!("a sort") };
         let (site, types) = (self.site(f.span(v)), values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>());
-        let collectives = self.collectives;
+        let collectives = &self.plan.collectives;
         let Collective::Sort { given, layout, bits } = &collectives[&v] else { unreachable!("a sort") };
         let mut tiles: Vec<Regs> = vec![];
         for (&x, &t) in values.iter().zip(&types) {

@@ -31,7 +31,7 @@ impl Codegen<'_> {
         let layout = g.accumulator(shape);
         let (rows, cols) = (shape[0] / g.rows, shape[1] / g.cols);
         let site = self.site(*span);
-        let fused = self.fused;
+        let fused = self.fused();
         let fused = fused.iter().find(|x| x.store == s.id);
         // Computed here, after the products, which leave few registers.
         let (at, lane) = (self.fresh(), self.fresh());
@@ -63,8 +63,8 @@ impl Codegen<'_> {
             self.node(Node::Access { stmts: vec![], access });
         }
         // The chunks of a warpgroup are in its own bytes, whichever store they belong to.
-        let of_one = self.staged_stores.staging() / (g.rows * g.cols);
-        let after_tma = self.staged_stores.by_tma();
+        let of_one = self.plan.staged_stores.staging() / (g.rows * g.cols);
+        let after_tma = self.plan.staged_stores.by_tma();
         for q in 0..total {
             let buffer = match copied {
                 Some((load, operand_group)) => {
@@ -122,7 +122,7 @@ impl Codegen<'_> {
 
     /// The code before this program signals other programs that its stores are done.
     pub(super) fn release_stores(&mut self, site: u32) {
-        let by_tma = self.staged_stores.by_tma();
+        let by_tma = self.plan.staged_stores.by_tma();
         if by_tma && matches!(self.role, Role::Consumer(_)) && !planted!("announced-before-tma-store-ends") {
             self.line(call!(Device::TmaStoreWait; site));
         }

@@ -16,7 +16,7 @@ impl Codegen<'_> {
             let ty = match v.ty.is_scalar() {
                 true => v.ty.dtype.into(),
                 false => {
-                    let layout_of_value = self.layouts.of_var(f, var);
+                    let layout_of_value = self.plan.layouts.of_var(f, var);
                     match paired(v.ty.dtype, layout_of_value) {
                         true => Ty::array(Ty::U32, layout_of_value.regs() / 2),
                         false => Ty::array(v.ty.dtype, layout_of_value.regs()),
@@ -73,7 +73,7 @@ impl Codegen<'_> {
                         self.lines(vec![Stmt::assign(to, call!(Device::Unset;)), is_fresh]);
                         return;
                     }
-                    let layout_of_value = self.layouts.of_var(f, *var).clone();
+                    let layout_of_value = self.plan.layouts.of_var(f, *var).clone();
                     let regs = self.demand(*v, &layout_of_value);
                     let (t, r) = (f.ty(*v).dtype, || Expr::from(Local::R));
                     let one = if paired(t, &layout_of_value) {
@@ -86,7 +86,7 @@ impl Codegen<'_> {
                     self.lines([Stmt::assign(to, each(one))].into_iter().chain(written).collect());
                 }
             }
-            StmtKind::Store { .. } => match self.staged_stores.0.get(&s.id) {
+            StmtKind::Store { .. } => match self.plan.staged_stores.0.get(&s.id) {
                 Some(staged) => self.staged_store(s, staged),
                 None => self.store(s),
             },
@@ -95,7 +95,7 @@ impl Codegen<'_> {
                 let (then, other) = (self.nested(|cx| cx.stmts(then)), self.nested(|cx| cx.stmts(other)));
                 self.node(Node::If { cond: (*cond).into(), then, other });
             }
-            StmtKind::For { .. } | StmtKind::Loop { .. } => match self.one_warp.results.get(&s.id) {
+            StmtKind::For { .. } | StmtKind::Loop { .. } => match self.plan.one_warp.results.get(&s.id) {
                 Some(results) => self.one_warp_loop(s, results),
                 None => self.loops(s),
             },
@@ -110,7 +110,7 @@ impl Codegen<'_> {
 
     pub(super) fn loops(&mut self, s: &ir::Stmt) {
         match &s.kind {
-            StmtKind::For { .. } if self.cp_async.buffers.contains_key(&s.id) => self.staged(s),
+            StmtKind::For { .. } if self.plan.cp_async.buffers.contains_key(&s.id) => self.staged(s),
             StmtKind::For { body, .. } => {
                 if !self.deferred_loop(s, body) {
                     self.unroll(s, |cx| cx.stmts(body));
@@ -128,7 +128,7 @@ impl Codegen<'_> {
         let f = self.f;
         match f.op(v) {
             _ if self.by_pieces(v) => {}
-            Op::Load { .. } if self.cp_async.tiles.contains_key(&v) => {}
+            Op::Load { .. } if self.plan.cp_async.tiles.contains_key(&v) => {}
             Op::Load { .. } => self.load(v),
             Op::Dot { .. } => self.dot(v),
             Op::Atomic { .. } => self.atomic(v),
@@ -150,7 +150,7 @@ impl Codegen<'_> {
                     self.read_fresh(v, *var);
                 }
                 self.line(Stmt::bind(v, self.var(*var)));
-                let (layout_of_value, t) = (self.layouts.of(v).clone(), f.ty(v).dtype);
+                let (layout_of_value, t) = (self.plan.layouts.of(v).clone(), f.ty(v).dtype);
                 let regs = if paired(t, &layout_of_value) {
                     let pair = Expr::from(v).element(Expr::Register.group() / 2);
                     Regs(call!(Device::OfPair; [t]; pair, Expr::Register))
@@ -159,8 +159,8 @@ impl Codegen<'_> {
                 };
                 self.at_hand(v, layout_of_value, regs);
             }
-            op if op.is_elementwise() && !self.layouts.is_cheap(v) => {
-                let layout_of_value = self.layouts.of(v).clone();
+            op if op.is_elementwise() && !self.plan.layouts.is_cheap(v) => {
+                let layout_of_value = self.plan.layouts.of(v).clone();
                 self.demand(v, &layout_of_value);
             }
             // Shape operations and index arithmetic are computed at their uses.
@@ -174,7 +174,7 @@ impl Codegen<'_> {
             self.line(call!(Device::Assert; cond, text, site));
             return;
         }
-        let layout = self.layouts.any(self.f, cond);
+        let layout = self.plan.layouts.any(self.f, cond);
         let regs = self.demand(cond, &layout).at(Local::R);
         let ok = match self.valid(&layout, self.f.shape(cond)) {
             Some(valid) if !planted!("padding-is-asserted") => (!valid.at(Local::R)).or_else(regs),
@@ -190,7 +190,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![print.into()] });
             return;
         }
-        let layout = self.layouts.any(self.f, value);
+        let layout = self.plan.layouts.any(self.f, value);
         let regs = self.demand(value, &layout).at(Local::R);
         let once = self.once(&layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
         let print = Body::of(call!(Device::Print; text, regs, site));
@@ -207,7 +207,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![watch.into()] });
             return;
         }
-        let layout = self.layouts.any(self.f, value);
+        let layout = self.plan.layouts.any(self.f, value);
         let regs = self.demand(value, &layout).at(Local::R);
         let (of_registers, of_threads) = (list(layout.reg_bases()), list(&layout.thread_bases()));
         let watch = call!(Device::Watch; name, list(&extents), of_registers, of_threads, Local::R, regs, site);

@@ -1,5 +1,6 @@
 //! The device side of a kernel: one `no_std` crate with an entry function per instance and variant.
 
+use super::built::Configs;
 use super::entry_name;
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
@@ -67,10 +68,11 @@ pub struct EntryCode {
     ctas: u32,
 }
 
-/// The variants of all instances.
-pub(crate) fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
-    let mut out = vec![];
-    for i in k.instances() {
+/// The variants of the instances of these configurations.
+pub(crate) fn entries(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<EntryCode>> {
+    let (mut out, built) = (vec![], configs.built(k));
+    // The configurations of each choice are in the same order.
+    for (i, _) in k.instances().into_iter().zip(built.into_iter().cycle()).filter(|(_, built)| *built) {
         let func = driver::instance(k, &i.choice, i.config, d)?;
         let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
         out.extend(driver::variants(&func, i.config, false).into_iter().map(|(variant, lowered)| EntryCode {
@@ -85,8 +87,8 @@ pub(crate) fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
     Ok(out)
 }
 
-/// The lowered code of all instances: that for every target, and that for one.
-pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
+/// The lowered code of the instances of these configurations: that for every target, and that for one.
+pub fn units(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
     let unit = |only: Option<&'static str>| DeviceUnit {
         kernel: k.name.clone(),
         fingerprint: k.fingerprint.clone(),
@@ -96,7 +98,7 @@ pub fn units(k: &Kernel, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
         entries: vec![],
     };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
-    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries(k, d)? {
+    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries(k, configs, d)? {
         let params = (0..words).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         let by_wgmma = variant.mma != MmaPath::MmaSync;
         let unit = &mut out[usize::from(variant.only(ctas).is_some())];

@@ -1,6 +1,7 @@
 //! Phase 7, emit: Rust text. [`device`] for PTX, [`host`] for the crate the kernel is written in, [`cpu`] for its CPU
 //! meaning.
 
+pub(crate) mod built;
 pub(crate) mod cpu;
 pub mod device;
 pub mod grid;

@@ -298,6 +298,7 @@ impl Libraries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::emit::built::Configs;
     use crate::expand::with_library;
 
     const USER: &str = "#[tile_module(use crate::tiles::library)] mod m {
@@ -327,7 +328,11 @@ mod tests {
             ("src/main.rs", format!("mod tiles {{ {LIBRARY} }}")),
         ] {
             let found = libraries(&[&others[..], &[(file, &text)]].concat());
-            assert_eq!((crate::device_units(USER, &found).len(), found.missing(USER)), (1, vec![]), "{file}");
+            assert_eq!(
+                (crate::device_units(USER, &found, Configs::All).len(), found.missing(USER)),
+                (1, vec![]),
+                "{file}"
+            );
         }
         for (path, file) in [
             ("library", "src/a.rs"),
@@ -347,7 +352,7 @@ mod tests {
             let user = if path.starts_with("super") { format!("mod inner {{ {user} }}") } else { user };
             let found = libraries(&[library, ("src/unlike.rs", LIBRARY)]);
             assert_eq!(
-                crate::device_units(Source { file: user_file.as_ref(), text: &user }, &found).len(),
+                crate::device_units(Source { file: user_file.as_ref(), text: &user }, &found, Configs::All).len(),
                 1,
                 "{path}"
             );
@@ -370,11 +375,11 @@ mod tests {
     fn a_library_of_another_crate_is_found_by_its_path() {
         let user = USER.replace("crate::tiles::library", "other::tiles::library");
         let mut found = libraries(&[("src/tiles.rs", LIBRARY)]);
-        assert!(crate::device_units(&user, &found).is_empty());
+        assert!(crate::device_units(&user, &found, Configs::All).is_empty());
         found.add_of_crate("other", Source { file: "/elsewhere/src/tiles.rs".as_ref(), text: LIBRARY });
-        assert_eq!((crate::device_units(&user, &found).len(), found.missing(&user)), (1, vec![]));
+        assert_eq!((crate::device_units(&user, &found, Configs::All).len(), found.missing(&user)), (1, vec![]));
         let user = user.replace("other::tiles", "::other::tiles");
-        assert_eq!(crate::device_units(&user, &found).len(), 1);
+        assert_eq!(crate::device_units(&user, &found, Configs::All).len(), 1);
         // A library of this package is not one of the other.
         assert!(!found.missing(&user.replace("::tiles", "")).is_empty());
     }
@@ -409,7 +414,7 @@ mod tests {
             (&[("src/tiles.rs", LIBRARY), ("src/tiles.rs", LIBRARY)], "several libraries may be"),
         ] {
             let found = libraries(files);
-            assert!(crate::device_units(USER, &found).is_empty());
+            assert!(crate::device_units(USER, &found, Configs::All).is_empty());
             assert!(found.missing(USER)[0].starts_with(why), "{:?}", found.missing(USER));
         }
     }

@@ -75,10 +75,10 @@ pub(crate) fn key(kernel: &str, config: &str, loads: Option<Loads>) -> String {
 
 impl Moved {
     /// Bytes of scratch memory that these launches fill.
-    pub fn scratch(&self) -> u64 {
+    pub fn scratch(&self) -> usize {
         // A copy and a transposition write what they read; of three bytes, a decomposition and a conversion write two.
         let copied = self.copied.iter().sum::<usize>() + self.transposed;
-        (copied / 2 + self.decomposed.iter().sum::<usize>() / 3 * 2) as u64
+        copied / 2 + self.decomposed.iter().sum::<usize>() / 3 * 2
     }
 
     fn micros(&self, model: &DeviceModel) -> [f32; 3] {

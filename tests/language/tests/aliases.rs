@@ -116,38 +116,37 @@ fn other_overlaps_are_errors() {
     assert_eq!(data, [1.0; 1040]);
 }
 
-/// All warpgroups load a row, which one of them stores: TMA would store it before the others have loaded it.
+/// A warpgroup loads the rows that the next one stores: TMA would store them before they are loaded.
 #[tile_kernel(tune(warps = [8], arch = [90]), grid = [1], alias(old, c), emulate = all)]
-fn row_added(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+fn rows_below_added(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
     let sums = dot(a.tile([0, 0], [128, 64]), b.tile([0, 0], [64, 64]), zeros::<f32>([128, 64]));
-    // Behind the product: one warpgroup may be about to load it while the other one stores.
-    let row = old.tile([0, 0], [1, 64]).to::<f32>();
-    c.store([0, 0], (sums + row).to::<f16>());
+    c.store([0, 0], (sums + old.tile([64, 0], [128, 64]).to::<f32>()).to::<f16>());
 }
 
-/// The store begins 32 columns behind a tile that is added, and 16 behind another one, which TMA could copy ahead: no
-/// piece of either is loaded after a store.
+/// The store begins 32 columns behind a tile that is added, and 16 behind another one. The tiles have so many
+/// registers that pieces of them would be loaded between those of the store, if these did not overwrite them.
 #[tile_kernel(tune(warps = [4], arch = [90]), grid = [1], alias(old, c), emulate = all)]
 fn added_elsewhere(a: View<f16, 2>, b: View<f16, 2>, old: View<f16, 2>, mut c: ViewMut<f16, 2>) {
-    let sums = dot(a.tile([0, 0], [64, 64]), b.tile([0, 0], [64, 128]), zeros::<f32>([64, 128]));
-    let near = old.tile([0, 16], [64, 128]).to::<f32>();
-    let far = old.tile([0, 0], [64, 128]).to::<f32>();
+    let sums = dot(a.tile([0, 0], [64, 64]), b.tile([0, 0], [64, 256]), zeros::<f32>([64, 256]));
+    let near = old.tile([0, 16], [64, 256]).to::<f32>();
+    let far = old.tile([0, 0], [64, 256]).to::<f32>();
     c.store([0, 32], (sums + near + far).to::<f16>());
 }
 
-/// Runs a product of `rows` rows on a matrix of `columns` columns in place, by every path.
+/// Runs a product of `rows` rows and `columns` columns on a matrix in place, by every path.
 fn product_in_place(
     what: &str,
-    [rows, columns, padded]: [usize; 3],
+    [rows, columns]: [usize; 2],
+    matrix: [usize; 2],
     call: impl for<'a> Fn([ViewArg<'a, f16, 2>; 3], ViewMutArg<'a, f16, 2>) -> Call<'a>,
 ) {
     let whole = |i: usize| f16::from_f32((i % 5) as f32 - 2.0);
     let (a, b): (Vec<f16>, Vec<f16>) =
         ((0..rows * 64).map(whole).collect(), (3..64 * columns + 3).map(whole).collect());
     let run = |rt: &Runtime| {
-        let mut c: Vec<f16> = (1..rows * padded + 1).map(whole).collect();
+        let mut c: Vec<f16> = (1..matrix[0] * matrix[1] + 1).map(whole).collect();
         let (a, b) = (a.as_slice_arg().view([rows, 64]), b.as_slice_arg().view([64, columns]));
-        let c_arg = c.as_slice_mut_arg().view([rows, padded]).expect("it fits");
+        let c_arg = c.as_slice_mut_arg().view(matrix).expect("it fits");
         // SAFETY: the program loads elements before it stores them.
         let old = unsafe { c_arg.aliased() };
         rt.launch(call([a.expect("it fits"), b.expect("it fits"), old], c_arg)).expect("it runs");
@@ -159,8 +158,9 @@ fn product_in_place(
 
 #[test]
 fn stores_by_tma_and_epilogues_by_pieces_keep_the_order() {
-    product_in_place("a row", [128, 64, 64], |[a, b, old], c| row_added(a, b, old, c));
-    for padded in [160, 161] {
-        product_in_place("elsewhere", [64, 128, padded], |[a, b, old], c| added_elsewhere(a, b, old, c));
+    product_in_place("rows below", [128, 64], [192, 64], |[a, b, old], c| rows_below_added(a, b, old, c));
+    // TMA takes rows that are multiples of 16 bytes apart.
+    for columns in [288, 289] {
+        product_in_place("elsewhere", [64, 256], [64, columns], |[a, b, old], c| added_elsewhere(a, b, old, c));
     }
 }

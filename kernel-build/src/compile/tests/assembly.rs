@@ -59,7 +59,9 @@ fn assembly_for_devices() {
         );
     }
     fs::write(&p.files[0], source).unwrap();
-    let lower = |source: Source, libraries: &Libraries| tilewright_compiler::device_units(source, libraries);
+    let lower = |source: Source, libraries: &Libraries| {
+        tilewright_compiler::device_units(source, libraries, Default::default())
+    };
     let (outcome, bundles) = p.built_over_library("sm_80,sm_90a", &lower);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     let wanted = SNIPPETS.map(|(name, .., instruction)| (named(name), instruction));

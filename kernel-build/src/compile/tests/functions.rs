@@ -99,7 +99,9 @@ fn functions_for_devices() {
     let mut p = TestCrate::new("functions");
     p.files = vec![p.dir.join("functions.rs")];
     fs::write(&p.files[0], source()).unwrap();
-    let lower = |source: Source, libraries: &Libraries| tilewright_compiler::device_units(source, libraries);
+    let lower = |source: Source, libraries: &Libraries| {
+        tilewright_compiler::device_units(source, libraries, Default::default())
+    };
     let (outcome, bundles) = p.built_over_library("sm_75,sm_80,sm_90a", &lower);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     assert!(bundles.len() > 100, "{} kernels", bundles.len());

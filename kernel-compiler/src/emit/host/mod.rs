@@ -102,6 +102,7 @@ fn module_code(
     let (mut descs, mut keys, mut code) = (vec![], vec![], Code::default());
     let has_code = has_code(k);
     let mut instances = instances.into_iter().zip(emulated);
+    let built = options.configs.built(k);
     for (t, choice) in k.choices().into_iter().enumerate() {
         let of_choice: Vec<(Instance, bool)> = instances.by_ref().take(k.ast.configs.len()).collect();
         let mut configs = vec![];
@@ -120,7 +121,7 @@ fn module_code(
                 Some(of) => code.on_cpu(&cpu.functions[of.function], of),
                 None => quote! { __k::CpuCode::NOT_COMPILED },
             };
-            let (config, versions) = (&k.ast.configs[c], (versions, emulated && has_code));
+            let (config, versions) = (&k.ast.configs[c], (versions, emulated && has_code, built[c]));
             configs.push(instance(k, &func, &choice, config, meaning, versions, (t, c), &mut code, d)?);
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
@@ -281,7 +282,7 @@ fn instance(
     choice: &Choice,
     config: &ast::Config,
     cpu: TokenStream,
-    (versions, emulated): (Vec<Version>, bool),
+    (versions, emulated, built): (Vec<Version>, bool, bool),
     (t, c): (usize, usize),
     code: &mut Code,
     d: &Diagnostics,
@@ -340,7 +341,7 @@ fn instance(
         });
         let features = features.into_iter().collect::<Vec<_>>().join("\n");
         let width = format_ident!("{}", format!("{:?}", variant.width));
-        variants.push(quote! { __k::VariantDesc { entry: #entry, only: #only, width: __k::Width::#width, guards: &[#(#guards),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
+        variants.push(quote! { __k::VariantDesc { entry: #entry, built: #built, only: #only, width: __k::Width::#width, guards: &[#(#guards),*], maps: &[#(#maps),*], emulated: #emulation, features: #features } });
     }
     let id = config_id(config);
     let consts = config.consts.iter().map(|(n, v)| {

@@ -1,5 +1,6 @@
 //! What the expansion of a kernel depends on beside the kernel.
 
+use crate::emit::built::Configs;
 use std::path::{Path, PathBuf};
 
 /// What the expansion depends on beside the kernel.
@@ -9,6 +10,8 @@ pub struct HostOptions {
     pub bundles: Option<PathBuf>,
     /// The instances that get code for the emulated SM.
     pub emulate: Emulate,
+    /// The configurations that get code for the GPU.
+    pub configs: Configs,
     /// Nothing can run the kernels: `cargo check`. Functions of instances have no bodies, configurations no variants.
     pub check_only: bool,
 }
