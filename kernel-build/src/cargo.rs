@@ -247,15 +247,15 @@ mod tests {
 
     #[test]
     fn paths_of_archives_are_absolute_and_there() {
-        let with = |prebuilt: &[&str], archives: Option<&str>| {
+        let settings = |prebuilt: &[&str], archives: Option<&str>| {
             let prebuilt = prebuilt.iter().map(PathBuf::from).collect();
             let archives = archives.map(PathBuf::from);
             Settings { prebuilt, archives, configs: Configs::All, ..Settings::from_env() }
         };
-        let few = |settings| Settings { configs: Configs::Few, ..settings };
-        assert!(few(with(&[], Some("/archives"))).wrong_path().is_some_and(|why| why.contains("TILE_CONFIGS")));
-        assert_eq!(few(with(&[], None)).wrong_path(), None);
-        let with = |prebuilt: &[&str], archives| with(prebuilt, archives).wrong_path();
+        let with = |prebuilt: &[&str], archives| settings(prebuilt, archives).wrong_path();
+        let with_few = |archives| Settings { configs: Configs::Few, ..settings(&[], archives) }.wrong_path();
+        assert!(with_few(Some("/archives")).is_some_and(|why| why.contains("TILE_CONFIGS")));
+        assert_eq!(with_few(None), None);
         let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         assert_eq!(with(&[here], Some("/archives")), None);
         assert!(with(&[], Some("archives")).is_some_and(|why| why.contains("TILE_ARCHIVE")));

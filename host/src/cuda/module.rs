@@ -52,8 +52,8 @@ pub(crate) fn load(
     Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
 }
 
-/// Ends the identity of a kernel of which the build left out configurations. The fastest of some configurations is not
-/// the fastest of all, so results of such a kernel are for one process.
+/// The end of the identity of a kernel that the build made without some of its configurations. The fastest of some is
+/// not the fastest of all, so results of such a kernel are for one process.
 pub(crate) const FEW: &str = "-few";
 
 /// The identity of the compiled kernel, and of the configurations that are built; `none` without a bundle.

@@ -131,6 +131,11 @@ fn as_is(source: Source, _: &Libraries) -> Vec<DeviceUnit> {
     }]
 }
 
+/// All configurations.
+fn lowered(source: Source, libraries: &Libraries) -> Vec<DeviceUnit> {
+    tilewright_compiler::device_units(source, libraries, tilewright_compiler::Configs::All)
+}
+
 fn missing() -> Result<Toolchain, Missing> {
     Err(Missing { tried: Vec::new() })
 }

@@ -59,10 +59,7 @@ fn assembly_for_devices() {
         );
     }
     fs::write(&p.files[0], source).unwrap();
-    let lower = |source: Source, libraries: &Libraries| {
-        tilewright_compiler::device_units(source, libraries, Default::default())
-    };
-    let (outcome, bundles) = p.built_over_library("sm_80,sm_90a", &lower);
+    let (outcome, bundles) = p.built_over_library("sm_80,sm_90a", &lowered);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     let wanted = SNIPPETS.map(|(name, .., instruction)| (named(name), instruction));
     for (kernel, instruction) in wanted.into_iter().chain([("a_wide".into(), "mul.wide.u32 t")]) {

@@ -31,10 +31,7 @@ fn copies_of_every_rank() {
     let mut p = TestCrate::new("copies");
     p.files = vec![p.dir.join("copies.rs")];
     fs::write(&p.files[0], (2..=5).map(product).collect::<String>()).unwrap();
-    let lower = |source: Source, libraries: &Libraries| {
-        tilewright_compiler::device_units(source, libraries, Default::default())
-    };
-    let (outcome, bundles) = p.built_over_library("sm_90a", &lower);
+    let (outcome, bundles) = p.built_over_library("sm_90a", &lowered);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     for rank in 2..=5 {
         let bundle = bundles.iter().find(|b| b.kernel() == format!("c_{rank}")).expect("its bundle");

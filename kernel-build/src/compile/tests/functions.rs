@@ -99,16 +99,13 @@ fn functions_for_devices() {
     let mut p = TestCrate::new("functions");
     p.files = vec![p.dir.join("functions.rs")];
     fs::write(&p.files[0], source()).unwrap();
-    let lower = |source: Source, libraries: &Libraries| {
-        tilewright_compiler::device_units(source, libraries, Default::default())
-    };
-    let (outcome, bundles) = p.built_over_library("sm_75,sm_80,sm_90a", &lower);
+    let (outcome, bundles) = p.built_over_library("sm_75,sm_80,sm_90a", &lowered);
     let bundles: Vec<Bundle> = bundles.iter().map(|b| Bundle::parse(b).unwrap()).collect();
     assert!(bundles.len() > 100, "{} kernels", bundles.len());
     // rustc has made one text for the last two targets, unless the function differs between them. Types with
     // instructions of their own on later devices show whether it does.
     let of_short_floats = move |source: Source, libraries: &Libraries| {
-        let all = lower(source, libraries).into_iter();
+        let all = lowered(source, libraries).into_iter();
         let varies = |name: &str| name.ends_with("f16") || name.contains("_f8") || name == "f_early";
         all.filter(|u| varies(&u.kernel)).collect()
     };

@@ -18,10 +18,7 @@ const KERNELS: [(&str, &str, Option<&str>); 8] = [
 ];
 
 fn lower(source: Source, libraries: &Libraries) -> Vec<DeviceUnit> {
-    tilewright_compiler::device_units(source, libraries, Default::default())
-        .into_iter()
-        .filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel))
-        .collect()
+    lowered(source, libraries).into_iter().filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel)).collect()
 }
 
 /// The shapes and types of the products in a text of PTX.
