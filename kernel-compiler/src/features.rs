@@ -17,7 +17,8 @@ pub(crate) type Features = BTreeSet<String>;
 /// The features of one variant of an instance. `f` is the instance's function as it is written.
 ///
 /// `tma wgmma<f16,f32>` is a call of a device function with the element types it is called with, in a variant of that
-/// kind; `tma: pipelined dots, f16` is a pass that changed a function of products of that type.
+/// kind; `tma: pipelined dots, f16` is a pass that changed a function of products of that type. `f16` stands for
+/// `bf16`, too, and `f8e4m3` for `f8e5m2`: code of one of them is that of the other one but for the name.
 pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     let way = match v.mma {
         MmaPath::MmaSync => "warps",
@@ -25,7 +26,7 @@ pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
         MmaPath::WgmmaTma(_) => "tma",
     };
     let mut out: Features = calls(lowered).into_iter().map(|call| format!("{way} {call}")).collect();
-    let types = element_types(f);
+    let types: BTreeSet<DType> = element_types(f).into_iter().map(representative).collect();
     let mut pass = |name: &str| out.extend(types.iter().map(|t| format!("{way}: {name}, {}", t.name())));
     lowered.passes.iter().for_each(|p| pass(p));
     match v.width {
@@ -50,10 +51,19 @@ pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
         let p = &f.params[m.param];
         let direction = if m.stores { "store to" } else { "load from" };
         let kind = if p.kind.words() > 2 { "view" } else { "pointer" };
-        let t = p.dtype.name();
+        let t = representative(p.dtype).name();
         out.insert(format!("{way}: tensor map: {direction} a {kind}, swizzle {}, {t}", m.swizzle));
     }
     out
+}
+
+/// The type that stands for all of its size and kind.
+fn representative(dtype: DType) -> DType {
+    match dtype {
+        DType::BF16 => DType::F16,
+        DType::F8E5M2 => DType::F8E4M3,
+        other => other,
+    }
 }
 
 /// The element types that a function's products multiply; of a function without products those of its arrays.
@@ -116,7 +126,7 @@ fn feature(device: Device, call: &Call) -> String {
 
 fn element_types_of(ty: &Ty, out: &mut Vec<String>) {
     match ty {
-        Ty::Scalar(t) | Ty::Tile(t) => out.push(rust_type(*t).trim_start_matches("s::").into()),
+        Ty::Scalar(t) | Ty::Tile(t) => out.push(rust_type(representative(*t)).trim_start_matches("s::").into()),
         Ty::Usize => {}
         Ty::Array(of, _) => element_types_of(of, out),
         Ty::Tuple(items) => items.iter().for_each(|t| element_types_of(t, out)),

@@ -257,6 +257,11 @@ impl KernelDesc {
         KernelDesc(parts)
     }
 
+    /// Whether the build made code of all configurations for the GPU, and left out none because of `TILE_CONFIGS=few`.
+    pub fn is_whole(&self) -> bool {
+        self.configs.iter().flat_map(|c| c.variants).all(|v| v.built)
+    }
+
     /// The facts, also in a constant.
     pub const fn parts(&self) -> &KernelParts {
         &self.0
@@ -509,8 +514,7 @@ pub struct VariantDesc {
     /// The lowered code compiled for the host; present for a covering subset of the instances by default.
     pub emulated: Option<Emulated>,
     /// The passes, device steps and element types that its code takes, one a line; empty in builds without an emulated
-    /// SM. Instances are emulated until every feature of their kernel is in one, unless the kernel says `emulate =
-    /// all`.
+    /// SM. Variants are emulated until every feature of their kernel is in one, unless the kernel says `emulate = all`.
     pub features: &'static str,
 }
 

@@ -70,6 +70,11 @@ impl Version {
         (self.variant, l.shared_bytes, l.threads, &l.guards, &l.maps, l.staging)
     }
 
+    /// Whether it runs wherever its arguments lie.
+    fn takes_any_arguments(&self) -> bool {
+        self.lowered.guards.is_empty() && self.lowered.maps.is_empty()
+    }
+
     /// Grows with the time that a program of it takes on the emulated SM.
     fn cost(&self) -> u64 {
         u64::from(self.lowered.threads) * self.lowered.size() as u64
@@ -100,44 +105,60 @@ impl Instance {
 
     /// Whether it runs wherever its arguments lie.
     fn takes_any_arguments(&self) -> bool {
-        self.versions.iter().any(|v| v.lowered.guards.is_empty() && v.lowered.maps.is_empty())
-    }
-
-    fn features(&self) -> impl Iterator<Item = &String> {
-        self.versions.iter().flat_map(|v| &v.features)
+        self.versions.iter().any(Version::takes_any_arguments)
     }
 }
 
-/// Which instances of a function's kernels are emulated, in their order.
-pub(super) fn emulated(emulate: Emulate, kernels: &[Kernel], instances: &[Vec<Instance>]) -> Vec<Vec<bool>> {
-    let all = |is| instances.iter().map(|of| vec![is; of.len()]).collect();
+/// Which variants of a function's kernels are emulated: of each kernel those of each instance, in their order.
+pub(super) fn emulated(emulate: Emulate, kernels: &[Kernel], instances: &[Vec<Instance>]) -> Vec<Vec<Vec<bool>>> {
+    let each = |is: &dyn Fn(&Kernel) -> bool| -> Vec<Vec<Vec<bool>>> {
+        let of_kernel = |(k, of): (&Kernel, &Vec<Instance>)| of.iter().map(|i| vec![is(k); i.versions.len()]).collect();
+        kernels.iter().zip(instances).map(of_kernel).collect()
+    };
     match emulate {
-        Emulate::None => all(false),
-        Emulate::All => all(true),
+        Emulate::None => each(&|_| false),
+        Emulate::All => each(&|_| true),
         Emulate::Chosen => {
-            // The default of each choice of types, a configuration that takes any arguments, and what else has features
-            // that these have not.
-            let mut chosen: Vec<Vec<bool>> = all(false);
+            let mut chosen = each(&|k| k.ast.emulate_all);
             for ((k, instances), chosen) in kernels.iter().zip(instances).zip(&mut chosen) {
                 let n = k.ast.configs.len();
-                for (of_choice, chosen) in instances.chunks(n).zip(chosen.chunks_mut(n)) {
-                    let any = of_choice.iter().position(Instance::takes_any_arguments);
-                    (0..n).for_each(|i| chosen[i] = k.ast.emulate_all || i == 0 || Some(i) == any);
-                }
+                instances.chunks(n).zip(chosen.chunks_mut(n)).for_each(|(of, chosen)| choose_usual(of, chosen));
             }
-            let places = || instances.iter().enumerate().flat_map(|(k, of)| (0..of.len()).map(move |i| (k, i)));
-            let (first, rest): (Vec<_>, Vec<_>) = places().partition(|&(k, i)| chosen[k][i]);
-            let known: BTreeSet<&String> = first.into_iter().flat_map(|(k, i)| instances[k][i].features()).collect();
-            let more = |&(k, i): &(usize, usize)| {
-                let instance = &instances[k][i];
-                let new: Vec<&String> = instance.features().filter(|f| !known.contains(f)).collect();
-                (new, instance.versions.iter().map(Version::cost).sum())
-            };
-            let candidates: Vec<(Vec<&String>, u64)> = rest.iter().map(more).collect();
-            for (k, i) in cover(&candidates).into_iter().map(|i| rest[i]) {
-                chosen[k][i] = true;
-            }
+            choose_features(instances, &mut chosen);
             chosen
         }
+    }
+}
+
+/// Chooses what any launch of a choice of types needs: the fastest variant of its default configuration and the one
+/// that asks for the least, and a variant that takes any arguments.
+fn choose_usual(of_choice: &[Instance], chosen: &mut [Vec<bool>]) {
+    if let Some(default) = chosen.first_mut() {
+        default.first_mut().into_iter().for_each(|first| *first = true);
+        default.last_mut().into_iter().for_each(|last| *last = true);
+    }
+    if let Some(any) = of_choice.iter().position(Instance::takes_any_arguments) {
+        let of_versions = of_choice[any].versions.iter().zip(&mut chosen[any]);
+        of_versions.filter(|(v, _)| v.takes_any_arguments()).for_each(|(_, chosen)| *chosen = true);
+    }
+}
+
+/// Chooses variants that have between them all features that the chosen ones lack.
+fn choose_features(instances: &[Vec<Instance>], chosen: &mut [Vec<Vec<bool>>]) {
+    let mut places = vec![];
+    for (k, of_kernel) in instances.iter().enumerate() {
+        for (i, instance) in of_kernel.iter().enumerate() {
+            places.extend(instance.versions.iter().enumerate().map(|(v, version)| ((k, i, v), version)));
+        }
+    }
+    let (first, rest): (Vec<_>, Vec<_>) = places.into_iter().partition(|((k, i, v), _)| chosen[*k][*i][*v]);
+    let known: BTreeSet<&String> = first.into_iter().flat_map(|(_, version)| &version.features).collect();
+    let more = |(_, version): &(_, &'_ Version)| {
+        let new: Vec<String> = version.features.iter().filter(|f| !known.contains(f)).cloned().collect();
+        (new, version.cost())
+    };
+    let candidates: Vec<(Vec<String>, u64)> = rest.iter().map(more).collect();
+    for ((k, i, v), _) in cover(&candidates).into_iter().map(|c| rest[c]) {
+        chosen[k][i][v] = true;
     }
 }

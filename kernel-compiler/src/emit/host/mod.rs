@@ -95,7 +95,7 @@ pub(crate) fn code(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -
 fn module_code(
     k: &Kernel,
     instances: Vec<Instance>,
-    emulated: Vec<bool>,
+    emulated: Vec<Vec<bool>>,
     options: &HostOptions,
     d: &Diagnostics,
 ) -> Result<ModuleCode> {
@@ -104,7 +104,7 @@ fn module_code(
     let mut instances = instances.into_iter().zip(emulated);
     let built = options.configs.built(k);
     for (t, choice) in k.choices().into_iter().enumerate() {
-        let of_choice: Vec<(Instance, bool)> = instances.by_ref().take(k.ast.configs.len()).collect();
+        let of_choice: Vec<(Instance, Vec<bool>)> = instances.by_ref().take(k.ast.configs.len()).collect();
         let mut configs = vec![];
         let cpu = match options.check_only || !has_code {
             true => vec![],
@@ -121,7 +121,9 @@ fn module_code(
                 Some(of) => code.on_cpu(&cpu.functions[of.function], of),
                 None => quote! { __k::CpuCode::NOT_COMPILED },
             };
-            let (config, versions) = (&k.ast.configs[c], (versions, emulated && has_code, built[c]));
+            let emulated = emulated.into_iter().map(|e| e && has_code);
+            let versions = versions.into_iter().zip(emulated).collect();
+            let (config, versions) = (&k.ast.configs[c], (versions, built[c]));
             configs.push(instance(k, &func, &choice, config, meaning, versions, (t, c), &mut code, d)?);
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
@@ -174,13 +176,13 @@ pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<Stri
     let options = HostOptions::default();
     let instances = kernels.iter().map(|k| Instance::all(k, &options, d)).collect::<Result<Vec<_>>>()?;
     let emulated = emulated(options.emulate, kernels, &instances);
-    let of_kernel = |((k, instances), emulated): ((&Kernel, &Vec<Instance>), Vec<bool>)| {
+    let of_kernel = |((k, instances), emulated): ((&Kernel, &Vec<Instance>), Vec<Vec<bool>>)| {
         let (choices, mut out) = (k.choices(), vec![]);
         for (i, (Instance { config, func, versions }, emulated)) in instances.iter().zip(emulated).enumerate() {
             let (choice, config) = (&choices[i / k.ast.configs.len()], &k.ast.configs[*config]);
             out.push(format!("{:?}{}", cpu::body(func), grid::body(k, choice, config, d)?));
-            let of_versions = versions.iter().filter(|_| emulated);
-            out.extend(of_versions.map(|v| format!("{:?}\n{}", v.facts(), v.lowered.text())));
+            let of_versions = versions.iter().zip(emulated).filter(|(_, emulated)| *emulated);
+            out.extend(of_versions.map(|(v, _)| format!("{:?}\n{}", v.facts(), v.lowered.text())));
         }
         Ok(out)
     };
@@ -282,7 +284,7 @@ fn instance(
     choice: &Choice,
     config: &ast::Config,
     cpu: TokenStream,
-    (versions, emulated, built): (Vec<Version>, bool, bool),
+    (versions, built): (Vec<(Version, bool)>, bool),
     (t, c): (usize, usize),
     code: &mut Code,
     d: &Diagnostics,
@@ -299,7 +301,7 @@ fn instance(
         None => quote! { ::core::option::Option::None },
     };
     let mut variants = vec![];
-    for (i, Version { variant, lowered, features }) in versions.into_iter().enumerate() {
+    for (i, (Version { variant, lowered, features }, emulated)) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, choice, config, variant);
         let guards = lowered.guards.iter().map(|r| {
             let of = number(&r.of);

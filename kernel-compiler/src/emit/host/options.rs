@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct HostOptions {
     /// Where the build script has put the bundles of kernels, if there is one.
     pub bundles: Option<PathBuf>,
-    /// The instances that get code for the emulated SM.
+    /// The variants that get code for the emulated SM.
     pub emulate: Emulate,
     /// The configurations that get code for the GPU.
     pub configs: Configs,
@@ -29,17 +29,17 @@ pub(crate) fn bundle_path(folder: &Path, kernel: &str, fingerprint: &str) -> Pat
     folder.join(format!("{kernel}-{fingerprint}.bundle"))
 }
 
-/// Which instances the emulated SM can run.
+/// Which variants of instances the emulated SM can run.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Emulate {
-    /// No instance.
+    /// No variant.
     None,
-    /// The first configuration of each choice of types, one that takes any arguments, and a set that
-    /// [covers](crate::features::cover) the other features of a function's kernels; all of a kernel with `emulate =
-    /// all`.
+    /// The fastest and the most general variant of the first configuration of each choice of types, a variant that
+    /// takes any arguments, and variants that [cover](crate::features::cover) the other features of a function's
+    /// kernels. All of a kernel with `emulate = all`.
     #[default]
     Chosen,
-    /// Every instance.
+    /// Every variant.
     All,
 }
 
