@@ -159,7 +159,7 @@ pub fn bless(args: &[&str]) -> Result<ExitCode> {
         let cargo = command::cargo().without("TILE_CONFIGS").args(["test", "--no-fail-fast", "--package"]).args(args);
         cargo.env("TILE_BLESS", "1").env("INSTA_UPDATE", "always").succeeds()
     };
-    let compiler = run(&["tilewright-compiler"])?;
+    let compiler = run(&["tilewright-compiler"])? & run(&["tilewright-macro-tests"])?;
     // The plans of operations, those of other devices, the headers of the C library, hashes of the PTX,
     // and the pictures.
     let rest = !all
@@ -214,7 +214,7 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
                 continue;
             }
         };
-        // As in our profile: trybuild makes a workspace of its own, which does not have it.
+        // As in our profile: crates that tests make are workspaces of their own, which do not have it.
         run = run.env("CARGO_PROFILE_DEV_DEBUG", "0");
         if std::env::var_os("CI").is_some() {
             // Nothing is built twice there, and what rebuilds would need is two thirds of what a build leaves on the

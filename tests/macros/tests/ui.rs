@@ -1,8 +1,8 @@
 //! Mistakes in kernels: one message each, at the user's token.
 //!
 //! Messages come from the compiler, so `tests/ui` is checked in this process: each file is expanded, and the errors are
-//! printed as rustc prints them. `tests/ui_rustc` has the few cases that take rustc itself. `TRYBUILD=overwrite`
-//! rewrites the expected output of both.
+//! printed as rustc prints them. `tests/ui_rustc` has the few cases that take rustc itself. `TILE_BLESS=1` rewrites the
+//! expected output of both.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
 use proc_macro2::{LineColumn, TokenStream, TokenTree};
@@ -10,17 +10,30 @@ use quote::ToTokens;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use syn::Item;
 
 #[test]
 fn messages() {
-    let overwrite = std::env::var("TRYBUILD").is_ok_and(|v| v == "overwrite");
+    compare("tests/ui", |path| {
+        let text = fs::read_to_string(path).expect("a case");
+        render(path, &text, &errors(&text))
+    });
+}
+
+#[test]
+fn messages_from_rustc() {
+    compare("tests/ui_rustc", from_rustc);
+}
+
+/// Compares what is said of each case of a folder with the file beside it.
+fn compare(folder: &str, said: impl Fn(&Path) -> String) {
+    let overwrite = std::env::var("TILE_BLESS").is_ok_and(|v| v == "1");
     let mut wrong = vec![];
-    let files = cases("tests/ui");
+    let files = cases(folder);
     assert!(!files.is_empty());
     for path in &files {
-        let text = fs::read_to_string(path).expect("a case");
-        let found = render(path, &text, &errors(&text));
+        let found = said(path);
         let wanted_path = path.with_extension("stderr");
         if overwrite {
             fs::write(&wanted_path, &found).expect("the expected output");
@@ -33,9 +46,32 @@ fn messages() {
     assert!(wrong.is_empty(), "{} of {} messages differ:\n{}", wrong.len(), files.len(), wrong.join("\n"));
 }
 
-#[test]
-fn messages_from_rustc() {
-    trybuild::TestCases::new().compile_fail("tests/ui_rustc/*.rs");
+/// The errors of rustc for a file that uses the facade of this test's own build.
+fn from_rustc(path: &Path) -> String {
+    let this = std::env::current_exe().expect("the path of this test");
+    let libraries = this.parent().expect("a folder");
+    let cargo = std::env::var_os("CARGO").expect("cargo runs this test");
+    let file = format!("tests/ui_rustc/{}", path.file_name().expect("a file").to_string_lossy());
+    let out = Command::new(Path::new(&cargo).with_file_name("rustc"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["--edition=2024", "--emit=metadata", "--out-dir", env!("CARGO_TARGET_TMPDIR")])
+        .args(["--extern", &format!("tilewright={}", facade(libraries).display())])
+        .arg(format!("-Ldependency={}", libraries.display()))
+        .arg(file)
+        .output()
+        .expect("rustc runs");
+    let said = String::from_utf8(out.stderr).expect("text");
+    assert!(!out.status.success(), "{} has no mistake", path.display());
+    let end = said.find("error: aborting due to").unwrap_or(said.len());
+    said[..end].trim_end().to_string() + "\n"
+}
+
+/// The library of the facade that was built last.
+fn facade(folder: &Path) -> PathBuf {
+    let name = |p: &Path| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libtilewright_without_ops-"));
+    let files = fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path());
+    let built = files.filter(|p| name(p) && p.extension().is_some_and(|e| e == "rlib"));
+    built.max_by_key(|p| fs::metadata(p).and_then(|m| m.modified()).ok()).expect("the facade was built for this test")
 }
 
 fn cases(folder: &str) -> Vec<PathBuf> {
