@@ -81,6 +81,14 @@ pub struct Subject {
 }
 
 impl Subject {
+    fn sizes(&self, scope: Scope) -> Vec<Vec<u64>> {
+        let mut sizes = self.operation.sizes(scope);
+        if scope == Scope::Usual && self.config.is_some_and(|(kernel, _)| kernel.name.starts_with("matmul_row_")) {
+            sizes.retain(|size| size[0] <= ROWS_OF_GEMV);
+        }
+        sizes
+    }
+
     /// The features of the emulated code of its configuration. Of the operation as users call it nothing is known
     /// before it runs.
     pub fn features(&self) -> BTreeSet<&'static str> {
@@ -156,7 +164,7 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
     };
     let launched = tilewright_runtime::Launched::start();
     let mut worst = -1.0;
-    for setup in setups(op, dtype, config.is_some(), seed, scope) {
+    for setup in setups(subject, seed, scope) {
         let on = ExecOptions::new(rt).pin(config);
         let result = one(rt, op, &setup, &on);
         // A configuration that takes some arguments alone (aligned ones, say) is checked on those.
@@ -187,11 +195,17 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
     (row.cases > 0).then_some(row)
 }
 
+/// The most rows of a usual size of a product by a kernel of matrices of one row, which multiplies whole tiles for each
+/// row.
+const ROWS_OF_GEMV: u64 = 33;
+
 /// The gaps of one more case of a size, for sizes in turn: rows that begin at no vector.
 const NARROW: [Option<Gaps>; 3] = [Some(Gaps::Words), Some(Gaps::DoubleWords), None];
 
 /// The cases of one row: every size, and every row of the table of edge values.
-fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) -> Vec<Setup> {
+fn setups(subject: &Subject, first: u64, scope: Scope) -> Vec<Setup> {
+    let &Subject { operation: op, dtype, config } = subject;
+    let pinned = config.is_some();
     // At an odd address rows are packed, else those of every other seed.
     let setup = |size: &[u64], seed: u64, odd| Setup {
         odd,
@@ -199,7 +213,7 @@ fn setups(op: &Operation, dtype: DType, pinned: bool, first: u64, scope: Scope) 
         ..Setup::plain(dtype, size, seed)
     };
     let mut all = Vec::new();
-    for (i, size) in op.sizes(scope).iter().enumerate() {
+    for (i, size) in subject.sizes(scope).iter().enumerate() {
         let seed = first.wrapping_add(i as u64);
         // Aligned with plain data, then at an odd address with data that has every special value.
         all.extend([false, true].map(|odd| Setup { awkward: odd, ..setup(size, seed, odd) }));

@@ -118,14 +118,18 @@ fn write_consumer(root: &Path, consumer: &Path, families: &[String], packages: &
     manifest += "\n[features]\nbeside-candle = [\"dep:cudarc\"]\n";
     manifest.extend(families.iter().map(|f| format!("{f} = [\"tilewright/{f}\"]\n")));
     manifest += "\n[workspace]\n\n[patch.crates-io]\n";
+    let mut unoptimized = String::new();
     for p in packages {
         let folder = p.file_name().and_then(|n| n.to_str()).context("the name of a package")?;
         let name = folder.rsplit_once('-').context("a package is called after its version")?.0;
         manifest += &format!("{name} = {{ path = \"../{folder}\" }}\n");
+        // They are compiled here for one kernel.
+        unoptimized += &format!("[profile.dev.package.{name}]\nopt-level = 0\n");
     }
     let workspace = fs::read_to_string(root.join("Cargo.toml"))?;
     let profiles = workspace.find("[profile.dev]").context("the profiles of the workspace")?;
-    manifest += &format!("\n{}", &workspace[profiles..]);
+    let of_ours = workspace[profiles..].split("\n[").filter(|p| !p.starts_with("profile.dev.package.tilewright"));
+    manifest += &format!("\n{}\n{unoptimized}", of_ours.collect::<Vec<_>>().join("\n["));
     fs::create_dir_all(consumer.join("src"))?;
     fs::write(consumer.join("Cargo.toml"), manifest)?;
     fs::write(consumer.join("build.rs"), block_after(&readme, "\n`build.rs`")?)?;

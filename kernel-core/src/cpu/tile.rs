@@ -5,6 +5,7 @@ use super::pool::Buffer;
 use super::shape::Shape;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ptr;
 use tilewright_types::limits::MAX_RANK;
 
 /// A dense row-major array of rank 0 to [`MAX_RANK`].
@@ -156,8 +157,12 @@ unsafe fn strided<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; MAX_RANK]) -
         // SAFETY: `k < e[last]`, so that the row and `k` are an index of `to`.
         let at = |offset: usize| unsafe { *from.add(row + offset) };
         match strides[last] {
-            0 => fill(out, |_| at(0)),
-            1 => fill(out, at),
+            0 => {
+                let element = at(0);
+                fill(out, |_| element);
+            }
+            // SAFETY: the row has as many elements as `out`, from this index of `to` on. `out` is new memory.
+            1 => unsafe { ptr::copy_nonoverlapping(from.add(row), out.as_mut_ptr().cast(), out.len()) },
             s => fill(out, |k| at(k * s)),
         }
     }
