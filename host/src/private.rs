@@ -13,7 +13,7 @@ use tilewright_core::{Call, VariantDesc};
 #[cfg(feature = "emulator")]
 pub use crate::debug::{DebugLibrary, set_debugger};
 /// What a result is filed under. The planner files its plans beside the results of kernels, in the tuner's files.
-pub use crate::select::File;
+pub use crate::tuner::file::File;
 /// Sizes rounded as the tuner rounds them: the planner's results have the same buckets.
 pub use crate::tuner::key::extent_bucket;
 /// Strides told apart as the tuner tells them apart: they change how long TMA takes.
@@ -50,12 +50,12 @@ pub fn results_dir(rt: &Runtime) -> Option<PathBuf> {
 
 /// The measured or shipped result for exactly this key. The planner prefers it to its prediction.
 pub fn known(rt: &Runtime, file: &File) -> Option<(String, Source)> {
-    rt.0.tuner.known(&file.label, &file.hash, &file.signature)
+    rt.0.tuner.known(file)
 }
 
 /// The best guess where nothing is known of exactly this key: the planner compares it with its prediction.
 pub fn guess(rt: &Runtime, file: &File) -> Option<(String, Source)> {
-    rt.0.tuner.guess(&file.label, &file.hash, &file.signature)
+    rt.0.tuner.guess(file)
 }
 
 /// Measures candidates, whose runs `run` enqueues on `stream`, and keeps the result. It is the tuner's search, among

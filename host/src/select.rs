@@ -1,11 +1,11 @@
 //! Which configuration a launch takes: the caller's, a known result, or one that is measured now.
 
-use crate::cuda::module;
 use crate::error::{Error, Result};
 use crate::launch::config_index;
 use crate::plan::{Plan, PlanKey};
 use crate::runtime::{BackendKind, Runtime};
 use crate::stream::Stream;
+use crate::tuner::file::{File, Version};
 use crate::tuner::key::{self, Buckets};
 use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
@@ -13,29 +13,17 @@ use crate::variant::Kind;
 use core::marker::PhantomData;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
-use tilewright_core::{Call, ConfigDesc, KernelDesc, ParamKind};
+use tilewright_core::{Call, ConfigDesc, ParamKind};
 
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
 
-/// What results are filed under.
-#[derive(Clone, Debug)]
-pub struct File {
-    /// The kernel or the operation, with its types.
-    pub label: String,
-    /// Changes with the code.
-    pub hash: String,
-    /// The rounded sizes, and all else that decides.
-    pub signature: String,
-}
-
-impl File {
-    fn of(call: &Call, buckets: &Buckets, kind: Kind) -> File {
-        let desc = call.desc();
-        File {
-            label: key::kernel_label(desc.name, desc.types),
-            hash: module::fingerprint(desc),
-            signature: key::signature(desc, buckets, kind),
-        }
+/// What results for a call of this kind are filed under.
+fn file_of(call: &Call, buckets: &Buckets, kind: Kind) -> File {
+    let desc = call.desc();
+    File {
+        label: key::kernel_label(desc.name, desc.types),
+        version: Version::of_kernel(desc),
+        signature: key::signature(desc, buckets, kind),
     }
 }
 
@@ -71,7 +59,7 @@ impl Runtime {
             let chosen = find(&|c| built(c) && takes(c)).or_else(|| find(&takes)).or_else(|| find(&built));
             return Ok((chosen.unwrap_or(0), true));
         }
-        let file = File::of(call, &key.buckets, key.kind);
+        let file = file_of(call, &key.buckets, key.kind);
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
@@ -168,16 +156,16 @@ impl Runtime {
         if desc.configs.is_empty() {
             return Err(Error::Tuning { what: desc.name.into(), why: "it has no configuration".into() });
         }
-        Ok(File::of(call, &key::buckets(desc, call.words()), self.0.kind(desc, call.words())))
+        Ok(file_of(call, &key::buckets(desc, call.words()), self.0.kind(desc, call.words())))
     }
 
     fn look_up(&self, call: &Call, file: &File) -> Option<(usize, Source)> {
-        let (id, source) = self.0.tuner.known(&file.label, &file.hash, &file.signature)?;
+        let (id, source) = self.0.tuner.known(file)?;
         Some((self.known_config(call, file, &id)?, source))
     }
 
     fn guess(&self, call: &Call, file: &File) -> (usize, Source) {
-        let guess = self.0.tuner.guess(&file.label, &file.hash, &file.signature);
+        let guess = self.0.tuner.guess(file);
         guess.and_then(|(id, s)| Some((self.known_config(call, file, &id)?, s))).unwrap_or((0, Source::Default))
     }
 
@@ -290,7 +278,7 @@ impl Runtime {
             ms = report.took.as_millis() as u64,
             "tuned a kernel"
         );
-        self.0.tuner.record(&file.label, &file.hash, &file.signature, report);
+        self.0.tuner.record(file, report);
     }
 
     /// Measures candidates whose runs `run` enqueues.
@@ -332,7 +320,7 @@ impl Drop for Measuring<'_> {
 ///
 /// # Examples
 /// ```
-/// use tilewright::tuning::{Output, Tunable};
+/// use tilewright::tuning::{Output, Tunable, Version};
 /// use tilewright::{AsSliceMut, Runtime, tile_kernel};
 ///
 /// #[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [cdiv(y.len(), BLOCK)])]
@@ -343,7 +331,7 @@ impl Drop for Measuring<'_> {
 /// let rt = Runtime::cpu();
 /// rt.set_cache_dir(None);
 /// let mut y = [0.0f32; 100];
-/// let version = Tunable::version_of(&[ones::DESCS]);
+/// let version = Version::of_kernels(&[ones::DESCS]);
 /// let op = Tunable {
 ///     name: "fill",
 ///     types: "f32",
@@ -375,18 +363,11 @@ pub struct Tunable<'a> {
     /// The element types, as in `f16`; empty where there is one.
     pub types: &'static str,
     /// Changes when a candidate's code does: results of another version are not used.
-    pub version: &'a str,
+    pub version: &'a Version,
     /// Sizes; rounded as extents of views are.
     pub sizes: &'a [usize],
     /// Stable ids; the first is the default.
     pub candidates: &'a [&'a str],
-}
-
-impl Tunable<'_> {
-    /// A version for candidates that launch these kernels, of all types: it changes with any of them.
-    pub fn version_of(kernels: &[&'static [&'static KernelDesc]]) -> String {
-        kernels.iter().flat_map(|d| d.iter()).map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-")
-    }
 }
 
 impl Runtime {
@@ -408,19 +389,14 @@ impl Runtime {
             return Ok(i);
         }
         let signature = format!("{} v0", fast.2.iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
-        let file = File { label: key::kernel_label(op.name, op.types), hash: op.version.into(), signature };
+        let file = File { label: key::kernel_label(op.name, op.types), version: op.version.clone(), signature };
         let index =
             |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));
-        let look_up = || index(self.0.tuner.known(&file.label, &file.hash, &file.signature));
+        let look_up = || index(self.0.tuner.known(&file));
         // What is right for other sizes says less than the order of the candidates does.
         let guess = || {
-            index(
-                self.0
-                    .tuner
-                    .guess(&file.label, &file.hash, &file.signature)
-                    .filter(|(_, from)| *from != Source::Nearest),
-            )
-            .unwrap_or(0)
+            let guess = self.0.tuner.guess(&file).filter(|(_, from)| *from != Source::Nearest);
+            index(guess).unwrap_or(0)
         };
         let choice = if let Some(i) = look_up() {
             i

@@ -2,7 +2,7 @@
 
 use crate::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
 use crate::test_kernel::{COPY, EMULATED_IN_PART, copy_call, copy_of, temp_dir};
-use crate::tuning::{Autotune, Outcome, Output, Source, Tunable};
+use crate::tuning::{Autotune, Outcome, Output, Source, Tunable, Version};
 use crate::{Buffer, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Runtime, Stream, cuda_status};
 use std::time::Duration;
 use tilewright_core::{AsSlice, AsSliceMut, Call, DType, DeviceId, SliceMutArg};
@@ -475,10 +475,11 @@ fn operations_of_several_launches_choose_a_candidate() {
     let rt = cpu();
     let mut y = rt.zeros::<i32>(1).unwrap();
     let at = y.addr() as *mut i32;
+    let version = Version::from("1");
     let op = |sizes: &'static [usize]| Tunable {
         name: "test_op",
         types: "",
-        version: "1",
+        version: &version,
         sizes,
         candidates: &["slow", "fast", "wrong"],
     };
@@ -511,7 +512,8 @@ fn operations_of_several_launches_choose_a_candidate() {
 fn an_output_that_lives_elsewhere_is_not_measured() {
     let rt = cpu();
     rt.set_autotune(Autotune::Force);
-    let op = Tunable { name: "elsewhere", types: "", version: "1", sizes: &[7], candidates: &["one", "other"] };
+    let version = Version::from("1");
+    let op = Tunable { name: "elsewhere", types: "", version: &version, sizes: &[7], candidates: &["one", "other"] };
     // SAFETY: an address of a device, which the host cannot follow.
     let there = unsafe { SliceMutArg::<f32>::from_raw(0x1000, 16, DeviceId::Cuda { device: 0, context: 1 }) };
     // SAFETY: nobody uses it.

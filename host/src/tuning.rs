@@ -2,6 +2,7 @@
 //!
 //! A launch takes the fastest known configuration without any of these types. [`Autotune`] says whether launches
 //! measure. [`Report`] is the outcome of a measurement. [`Tunable`] makes a choice of a library's own measurable.
+//! [`Version`] says which code its results are of.
 //!
 //! # Examples
 //! ```
@@ -22,5 +23,6 @@
 
 pub use crate::occupancy::{BlockResources, Occupancy, OccupancyLimit};
 pub use crate::select::Tunable;
+pub use crate::tuner::file::Version;
 pub use crate::tuner::measure::Output;
 pub use crate::tuner::{Autotune, Candidate, Outcome, Report, Source};

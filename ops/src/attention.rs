@@ -15,7 +15,7 @@ use tilewright_core::{ConfigDesc, VariantDesc, Width};
 use tilewright_kernels::attention::heads::{
     attention_64, attention_128, attention_split_kv_64, attention_split_kv_128,
 };
-use tilewright_runtime::tuning::Tunable;
+use tilewright_runtime::tuning::Version;
 use tilewright_runtime::{BackendKind, Error, Result, private};
 
 type Inputs<'a, T> = [ViewArg<'a, T, 3>; 3];
@@ -383,10 +383,10 @@ fn plans<T: Attend>(
 }
 
 /// Changes with any of the kernels.
-fn version() -> &'static str {
-    static VERSION: PerProcess<String> = PerProcess::new();
+fn version() -> &'static Version {
+    static VERSION: PerProcess<Version> = PerProcess::new();
     VERSION.get_or_init(|| {
-        Tunable::version_of(&[
+        Version::of_kernels(&[
             attention_64::DESCS,
             attention_128::DESCS,
             attention_split_kv_64::DESCS,

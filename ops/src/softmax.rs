@@ -11,7 +11,7 @@ use tilewright_core::{AsSlice, AsSliceMut, ConfigDesc, KernelDesc, SliceArg, Sli
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
 use tilewright_runtime::Result;
-use tilewright_runtime::tuning::Tunable;
+use tilewright_runtime::tuning::Version;
 
 /// Softmax over a whole array of any length.
 ///
@@ -166,9 +166,9 @@ fn work(
 }
 
 /// Changes with any of the kernels.
-fn version() -> &'static str {
-    static VERSION: PerProcess<String> = PerProcess::new();
+fn version() -> &'static Version {
+    static VERSION: PerProcess<Version> = PerProcess::new();
     VERSION.get_or_init(|| {
-        Tunable::version_of(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS])
+        Version::of_kernels(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS])
     })
 }

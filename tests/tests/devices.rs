@@ -115,8 +115,7 @@ fn plans_of_devices_that_nobody_measured() {
             }
         }
     }
-    let kernels = tilewright_kernels::all();
-    if kernels.iter().flat_map(|d| d.configs).flat_map(|c| c.variants).any(|v| !v.built) {
+    if !tilewright_kernels::all().iter().all(|d| d.is_whole()) {
         return eprintln!("not compared: this build has some of the configurations (TILE_CONFIGS)");
     }
     with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {

@@ -52,16 +52,9 @@ pub(crate) fn load(
     Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
 }
 
-/// The end of the identity of a kernel that the build made without some of its configurations. The fastest of some is
-/// not the fastest of all, so results of such a kernel are for one process.
-pub(crate) const FEW: &str = "-few";
-
-/// The identity of the compiled kernel, and of the configurations that are built; `none` without a bundle.
+/// The identity of the compiled kernel; `none` without a bundle.
 pub(crate) fn fingerprint(desc: &KernelDesc) -> String {
-    let fingerprint =
-        desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string());
-    let is_whole = desc.configs.iter().flat_map(|c| c.variants).all(|v| v.built);
-    if is_whole { fingerprint } else { fingerprint + FEW }
+    desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string())
 }
 
 /// Whether the bundle holds code for this compute capability: for every variant that it is to run.

@@ -7,6 +7,7 @@
 //! for another device of the same compute capability, for the nearest sizes, or the default configuration.
 
 pub(crate) mod defaults;
+pub(crate) mod file;
 pub(crate) mod key;
 pub(crate) mod measure;
 mod search;
@@ -16,9 +17,9 @@ mod validate;
 pub(crate) use search::search;
 pub use search::{Candidate, Outcome, Report};
 
-use crate::cuda::module::FEW;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use file::{File, Version};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
@@ -168,10 +169,11 @@ impl Tuner {
     }
 
     /// A known result for exactly this key. In `Force` mode only what this process has measured counts.
-    pub(crate) fn known(&self, label: &str, hash: &str, signature: &str) -> Option<(String, Source)> {
+    pub(crate) fn known(&self, file: &File) -> Option<(String, Source)> {
+        let File { label, version, signature } = file;
         let force = self.mode() == Autotune::Force;
         let mut state = self.lock();
-        let kernel = self.kernel(&mut state, label, hash);
+        let kernel = self.kernel(&mut state, label, version);
         let fresh = kernel.fresh.contains(signature);
         match kernel.records.get(signature) {
             Some(r) if fresh => return Some((r.config.clone(), Source::Tuned)),
@@ -184,9 +186,10 @@ impl Tuner {
     }
 
     /// The best guess where nothing is known of exactly this key and it cannot be measured.
-    pub(crate) fn guess(&self, label: &str, hash: &str, signature: &str) -> Option<(String, Source)> {
+    pub(crate) fn guess(&self, file: &File) -> Option<(String, Source)> {
+        let File { label, version, signature } = file;
         let mut state = self.lock();
-        if let Some(r) = self.kernel(&mut state, label, hash).records.get(signature) {
+        if let Some(r) = self.kernel(&mut state, label, version).records.get(signature) {
             return Some((r.config.clone(), Source::Cached));
         }
         drop(state);
@@ -213,20 +216,21 @@ impl Tuner {
     }
 
     /// Keeps a result, for this process and on disk.
-    pub(crate) fn record(&self, label: &str, hash: &str, signature: &str, report: &Report) {
+    pub(crate) fn record(&self, file: &File, report: &Report) {
+        let File { label, version, signature } = file;
         let us = |i: usize| report.time(i).map_or(0.0, |t| (t.as_secs_f64() * 1e8).round() / 100.0);
         let config = report.candidates[report.winner].id.clone();
         let record = Record { config, us: us(report.winner), default_us: us(report.base) };
         let mut state = self.lock();
         let dir = state.dir.clone();
-        let kernel = self.kernel(&mut state, label, hash);
-        kernel.records.insert(signature.into(), record.clone());
-        kernel.fresh.insert(signature.into());
+        let kernel = self.kernel(&mut state, label, version);
+        kernel.records.insert(signature.clone(), record.clone());
+        kernel.fresh.insert(signature.clone());
         let provenance = kernel.provenance.clone();
         drop(state);
-        let Some(dir) = dir.filter(|_| self.lasts(hash)) else { return };
+        let Some(dir) = dir.filter(|_| self.lasts(version)) else { return };
         let path = store::path(&self.device, label);
-        if let Err(e) = store::add(&dir, &path, label, &provenance, &[(signature.to_string(), record)].into()) {
+        if let Err(e) = store::add(&dir, &path, label, &provenance, &[(signature.clone(), record)].into()) {
             tracing::warn!(path = %dir.join(path).display(), error = %e, "the tuning result is kept for this process only");
         }
     }
@@ -253,25 +257,24 @@ impl Tuner {
         serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
     }
 
-    fn kernel<'s>(&self, state: &'s mut State, label: &str, hash: &str) -> &'s mut Kernel {
+    fn kernel<'s>(&self, state: &'s mut State, label: &str, version: &Version) -> &'s mut Kernel {
         if !state.kernels.contains_key(label) {
             let provenance = Provenance {
-                kernel_hash: hash.replace(FEW, ""),
+                kernel_hash: version.hash().into(),
                 device: self.device.clone(),
                 driver: self.driver.clone(),
                 version: env!("CARGO_PKG_VERSION").into(),
             };
             let load = |dir: &PathBuf| store::load(dir, &store::path(&self.device, label), label, &provenance);
-            let records = state.dir.as_ref().filter(|_| self.lasts(hash)).map(load).unwrap_or_default();
+            let records = state.dir.as_ref().filter(|_| self.lasts(version)).map(load).unwrap_or_default();
             state.kernels.insert(label.into(), Kernel { provenance, records, fresh: HashSet::new() });
         }
         state.kernels.entry(label.into()).or_insert_with(|| unreachable!("inserted above"))
     }
 
-    /// Whether results of a kernel, or of an operation's kernels, hold for other processes: the build made all of their
-    /// configurations. A processor has all of them in every build.
-    fn lasts(&self, hash: &str) -> bool {
-        self.capability.is_empty() || !hash.contains(FEW)
+    /// Whether results of this version hold for other processes. A processor has all configurations in every build.
+    fn lasts(&self, version: &Version) -> bool {
+        self.capability.is_empty() || version.is_whole()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -302,6 +305,14 @@ mod tests {
         t
     }
 
+    fn file(version: &str, signature: &str) -> File {
+        labeled("k", version, signature)
+    }
+
+    fn labeled(label: &str, version: &str, signature: &str) -> File {
+        File { label: label.into(), version: version.into(), signature: signature.into() }
+    }
+
     fn report() -> Report {
         let ran = |id: &str, us| Candidate { id: id.into(), outcome: Outcome::Ran(Duration::from_micros(us)) };
         Report { winner: 1, base: 0, shipped: None, candidates: vec![ran("A", 20), ran("B", 10)], took: Duration::ZERO }
@@ -311,20 +322,20 @@ mod tests {
     fn results_last_and_modes_decide_what_counts() {
         let dir = crate::test_kernel::temp_dir("tuner");
         let first = tuner(&dir);
-        assert_eq!(first.known("k", "h", "x:1 v0"), None);
-        first.record("k", "h", "x:1 v0", &report());
-        assert_eq!(first.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Tuned)));
+        assert_eq!(first.known(&file("h", "x:1 v0")), None);
+        first.record(&file("h", "x:1 v0"), &report());
+        assert_eq!(first.known(&file("h", "x:1 v0")), Some(("B".into(), Source::Tuned)));
 
         let second = tuner(&dir);
-        assert_eq!(second.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Cached)));
+        assert_eq!(second.known(&file("h", "x:1 v0")), Some(("B".into(), Source::Cached)));
         second.set_mode(Autotune::Force);
-        assert_eq!(second.known("k", "h", "x:1 v0"), None);
-        assert_eq!(second.guess("k", "h", "x:1 v0"), Some(("B".into(), Source::Cached)));
-        second.record("k", "h", "x:1 v0", &report());
-        assert_eq!(second.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Tuned)));
+        assert_eq!(second.known(&file("h", "x:1 v0")), None);
+        assert_eq!(second.guess(&file("h", "x:1 v0")), Some(("B".into(), Source::Cached)));
+        second.record(&file("h", "x:1 v0"), &report());
+        assert_eq!(second.known(&file("h", "x:1 v0")), Some(("B".into(), Source::Tuned)));
 
         let rebuilt = tuner(&dir);
-        assert_eq!(rebuilt.known("k", "another hash", "x:1 v0"), None);
+        assert_eq!(rebuilt.known(&file("another hash", "x:1 v0")), None);
         std::fs::remove_dir_all(dir).unwrap();
     }
 
@@ -333,12 +344,13 @@ mod tests {
     fn results_of_few_configurations_are_for_one_process() {
         let dir = crate::test_kernel::temp_dir("tuner-few");
         let gpu = Device { compute_capability: Some((9, 0)), ..Device::host("test device") };
-        let (few, whole) = (format!("h{FEW}"), "h");
+        let whole = file("h", "x:1 v0");
+        let few = File { version: Version::of_few_configurations("h"), ..whole.clone() };
         for (device, lasting) in [(&gpu, false), (&Device::host("test processor"), true)] {
             let first = tuner_of(device, &dir);
-            first.record("k", &few, "x:1 v0", &report());
-            assert_eq!(first.known("k", &few, "x:1 v0"), Some(("B".into(), Source::Tuned)));
-            let known = tuner_of(device, &dir).known("k", whole, "x:1 v0");
+            first.record(&few, &report());
+            assert_eq!(first.known(&few), Some(("B".into(), Source::Tuned)));
+            let known = tuner_of(device, &dir).known(&whole);
             assert_eq!(known, lasting.then(|| ("B".into(), Source::Cached)));
         }
         std::fs::remove_dir_all(dir).unwrap();
@@ -357,29 +369,32 @@ mod tests {
             t
         };
         let new = tuner(&device("NVIDIA H100 PCIe"));
-        assert_eq!(new.known(label, "h", signature), None);
-        assert_eq!(new.guess(label, "h", signature), Some((config.clone(), Source::SameArch)));
+        assert_eq!(new.known(&labeled(label, "h", signature)), None);
+        assert_eq!(new.guess(&labeled(label, "h", signature)), Some((config.clone(), Source::SameArch)));
         let (name, sizes) = signature.split_once(':').unwrap();
         let other = format!("{name}:99{}", sizes.trim_start_matches(|c: char| c.is_ascii_digit()));
-        assert_eq!(new.guess(label, "h", &other).unwrap().1, Source::Nearest);
-        assert_eq!(tuner(&device("NVIDIA H200")).known(label, "h", signature), Some((config.clone(), Source::Shipped)));
+        assert_eq!(new.guess(&labeled(label, "h", &other)).unwrap().1, Source::Nearest);
+        assert_eq!(
+            tuner(&device("NVIDIA H200")).known(&labeled(label, "h", signature)),
+            Some((config.clone(), Source::Shipped))
+        );
         let older = Device { compute_capability: Some((8, 0)), ..Device::host("NVIDIA A100-SXM4-80GB") };
-        assert_eq!(tuner(&older).guess(label, "h", signature), None);
+        assert_eq!(tuner(&older).guess(&labeled(label, "h", signature)), None);
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_costs_the_file_only() {
         let t = tuner(std::path::Path::new("/proc/none"));
-        t.record("k", "h", "x:1 v0", &report());
-        assert_eq!(t.known("k", "h", "x:1 v0"), Some(("B".into(), Source::Tuned)));
+        t.record(&file("h", "x:1 v0"), &report());
+        assert_eq!(t.known(&file("h", "x:1 v0")), Some(("B".into(), Source::Tuned)));
     }
 
     #[test]
     fn exports_are_defaults() {
         let dir = crate::test_kernel::temp_dir("export");
         let t = tuner(&dir);
-        t.record("k", "h", "x:1 v0", &report());
-        assert_eq!(t.known("none", "h", "x:1 v0"), None);
+        t.record(&file("h", "x:1 v0"), &report());
+        assert_eq!(t.known(&labeled("none", "h", "x:1 v0")), None);
         let d = defaults::parse(&t.export()).unwrap();
         assert_eq!(d.exact("k", "x:1 v0"), Some("B"));
         assert_eq!((d.device.as_str(), d.kernels.len()), ("test device", 1));

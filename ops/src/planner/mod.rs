@@ -27,7 +27,7 @@ use state::State;
 use std::cmp::Ordering;
 use tilewright_core::ConfigDesc;
 use tilewright_runtime::private::{self, File};
-use tilewright_runtime::tuning::{Autotune, Output, Report, Source};
+use tilewright_runtime::tuning::{Autotune, Output, Report, Source, Version};
 use tilewright_runtime::{BackendKind, Error, Result, Runtime, Stream};
 
 /// A plan and its predicted time.
@@ -66,7 +66,7 @@ pub(crate) struct Question<'a> {
     /// The element types, as in `f16`; empty where there is one.
     pub types: &'static str,
     /// Changes with the code of any kernel of a plan: results of another version are not used.
-    pub version: &'a str,
+    pub version: &'a Version,
     /// Extents. Results are filed under their buckets, plans are kept by their values.
     pub sizes: [usize; MAX_SIZES],
     /// Everything else that decides: strides, alignment, precision.
@@ -195,7 +195,7 @@ impl Question<'_> {
             self.sizes.iter().map(|&s| private::extent_bucket(s as u64).to_string()).collect::<Vec<_>>().join("x");
         File {
             label: private::kernel_label(self.op, self.types),
-            hash: self.version.into(),
+            version: self.version.clone(),
             signature: format!("{sizes} {:x}", self.layout),
         }
     }

@@ -2,12 +2,12 @@
 
 use tilewright_core::KernelDesc;
 use tilewright_core::cpu::fork::PerProcess;
-use tilewright_runtime::tuning::Tunable;
+use tilewright_runtime::tuning::Version;
 
 /// Changes with any kernel of a plan of a product.
-pub(super) fn version() -> &'static str {
-    static VERSION: PerProcess<String> = PerProcess::new();
-    VERSION.get_or_init(|| Tunable::version_of(KERNELS))
+pub(super) fn version() -> &'static Version {
+    static VERSION: PerProcess<Version> = PerProcess::new();
+    VERSION.get_or_init(|| Version::of_kernels(KERNELS))
 }
 
 pub(crate) const KERNELS: &[&[&KernelDesc]] = {

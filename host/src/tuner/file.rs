@@ -1,0 +1,66 @@
+//! What a tuning result is filed under.
+
+use crate::cuda::module;
+use tilewright_core::KernelDesc;
+
+/// What a result is filed under.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The kernel or the operation, with its types.
+    pub label: String,
+    /// The code that was measured.
+    pub version: Version,
+    /// The rounded sizes, and all else that decides.
+    pub signature: String,
+}
+
+/// A version of the code of a choice's candidates. Results of another version are not used.
+///
+/// # Examples
+/// A version of [kernels](Version::of_kernels) changes with their code. One by a name changes with that name alone.
+/// ```
+/// use tilewright::tuning::Version;
+///
+/// assert_ne!(Version::from("2026-11-28"), Version::from("2026-11-29"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    hash: String,
+    /// The build made all configurations of the kernels: the fastest of some may not be the fastest of all.
+    is_whole: bool,
+}
+
+impl Version {
+    /// The version of candidates that launch these kernels, of all types: it changes with any of them.
+    pub fn of_kernels(kernels: &[&'static [&'static KernelDesc]]) -> Version {
+        let each = || kernels.iter().flat_map(|d| d.iter());
+        Version {
+            hash: each().map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-"),
+            is_whole: each().all(|d| d.is_whole()),
+        }
+    }
+
+    pub(crate) fn of_kernel(desc: &KernelDesc) -> Version {
+        Version { hash: module::fingerprint(desc), is_whole: desc.is_whole() }
+    }
+
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Whether a result on a GPU holds for other builds, too.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_few_configurations(hash: &str) -> Version {
+        Version { hash: hash.into(), is_whole: false }
+    }
+}
+
+impl From<&str> for Version {
+    fn from(name: &str) -> Version {
+        Version { hash: name.into(), is_whole: true }
+    }
+}
