@@ -309,6 +309,7 @@ impl Source {
             16 => Some(self.window(ty, shape)),
             17 => self.product(ty, shape, depth),
             21 => self.assembly(ty, shape, depth),
+            20 if rank == 1 && self.once_in(2) => self.cumcount(ty, shape, depth),
             20 if rank == 1 => self.histogram(ty, shape, depth),
             18 | 19 if self.helpers.len() < 5 => self.helped(ty, shape, depth),
             _ => None,
@@ -414,6 +415,16 @@ impl Source {
             return Value::computed(text, ty, shape, w.top as u128 * n as u128);
         }
         Value::computed(ty.of(&text), ty, shape, n as u128)
+    }
+
+    /// The number of each element among those that equal it.
+    fn cumcount(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
+        let (from, bins) = (*self.pick(&INTEGERS), *self.pick(&[1, 7, 32, 100, 256]));
+        let mut text = format!("cumcount({}, {bins})", self.tile(from, shape, depth).text);
+        if self.once_in(3) {
+            text += &format!(".mask({})", self.condition(shape, depth));
+        }
+        Value::computed(ty.of(&text), ty, shape, shape[0] as u128)
     }
 
     /// One number of all of a tile.

@@ -1,4 +1,4 @@
-//! Histograms.
+//! Histograms, and counts of equal elements.
 
 use crate::stub;
 use crate::value::{Int, Tile, Value};
@@ -23,6 +23,32 @@ use crate::value::{Int, Tile, Value};
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn histogram<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
+    let _ = (t, bins);
+    stub()
+}
+
+/// For each element of a tile of rank 1, how many elements before it equal it: 0, 1, .. in the order of the indices.
+///
+/// Elements are of any integer type, and the result has their shape. Those that are negative, or `bins` or more, do not
+/// count, and have 0. `bins` is a constant. `.mask(m)` may follow: elements that it leaves out do not count, and have 0.
+///
+/// On a GPU each warp has a counter of 4 bytes for each bin in shared memory: 64 KB at most. A step of a radix sort is
+/// `offset of the digit + cumcount(digit, BINS)`.
+///
+/// ```
+/// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
+/// # tilewright_lang::__example! {
+/// #[tile_kernel(grid = [1])]
+/// fn k(x: &[u8], y: &mut [i32]) {
+///     store(y, arange(6), cumcount(load(x, arange(6)), 3));
+/// }
+/// # }
+/// let mut y = [9; 6];
+/// Runtime::cpu().launch(k(&[2, 0, 2, 2, 9, 0], &mut y))?;
+/// assert_eq!(y, [0, 0, 1, 2, 0, 1]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn cumcount<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
     let _ = (t, bins);
     stub()
 }

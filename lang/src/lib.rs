@@ -62,7 +62,7 @@ pub use elementary::{
     Elementary, acos, acosh, asin, asinh, atan, atanh, cbrt, cosh, erfc, erfinv, exp10, expm1, lgamma, log1p, log10,
     rint, round, sinh, tan, tgamma, trunc,
 };
-pub use histogram::{HistogramOptions, histogram};
+pub use histogram::{HistogramOptions, cumcount, histogram};
 pub use kinds::{Kinds, clz, ffs, isfinite, isinf, isnan, popc};
 pub use make::{arange, full, zeros};
 pub use math::{

@@ -99,7 +99,7 @@ pub mod sorting {
         kernel(sort_first_digit, S = f32, D = u32, DESCENDING = false),
         kernel(sort_last_digit, S = u32, D = f32, DESCENDING = false),
         kernel(sort_last_digit_descending, S = u32, D = f32, DESCENDING = true),
-        tune(BLOCK = [4096], warps = [8, 16]),
+        tune(BLOCK = [4096, 8192], warps = [8, 16]),
         requires = [words.len() >= 256 * cdiv(x.len(), BLOCK)],
         grid = [cdiv(x.len(), BLOCK)],
     )]
@@ -116,20 +116,17 @@ pub mod sorting {
         let inside = order * BLOCK + i < x.len();
         let shift = 8 * round as u32;
         // Behind the last element there are keys that come last.
-        let mut key = where_(inside, key_of(load(x, order * BLOCK + i)), u32::MAX);
-        let count = histogram(((key >> shift) & 255).to::<i32>(), 256).to::<u64>();
+        let key = where_(inside, key_of(load(x, order * BLOCK + i)), u32::MAX);
+        let digit = ((key >> shift) & 255).to::<i32>();
+        let count = histogram(digit, 256).to::<u64>();
         let (total, prefix) = (2 * round as u64 + 1, 2 * round as u64 + 2);
         atomic_store(words, order * 256 + d, total << 48 | count).relaxed();
 
-        // Two bits at a time: four counters of 16 bits in a number.
-        let mut sorted = shared_array::<u32>(BLOCK);
-        for part in static_range(0..4) {
-            let field = ((key >> (shift + 2 * part as u32)) & 3).to::<u64>() * 16;
-            let one = full([BLOCK], 1u64) << field;
-            let places = cumsum(one, 0).exclusive(0) + sum(one) * 0x0001_0001_0001_0000;
-            store(sorted, ((places >> field) & 0xffff).to::<u32>(), key);
-            key = load(sorted, i);
-        }
+        // The keys of the block by their digits, so that neighbors go to neighboring places.
+        let first = cumsum(count, 0).exclusive(0);
+        let (mut starts, mut sorted) = (shared_array::<i32>(256), shared_array::<u32>(BLOCK));
+        store(starts, d, first.to::<i32>());
+        store(sorted, load(starts, digit) + cumcount(digit, 256), key);
 
         let mut before = zeros::<u64>([256]);
         let mut at = full([256], order);
@@ -145,7 +142,8 @@ pub mod sorting {
 
         let of_digit = cumsum(load(counts, 256 * round + d), 0).exclusive(0);
         let mut offsets = shared_array::<u64>(256);
-        store(offsets, d, of_digit + before - cumsum(count, 0).exclusive(0));
+        store(offsets, d, of_digit + before - first);
+        let key = load(sorted, i);
         let place = load(offsets, (key >> shift) & 255) + i;
         store(y, place, element_of::<D>(if DESCENDING { !key } else { key })).mask(inside);
     }

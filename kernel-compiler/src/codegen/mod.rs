@@ -10,6 +10,7 @@ mod cluster;
 mod comparison;
 mod context;
 mod cp_async;
+mod cumcount;
 mod deferred_wait;
 mod dot;
 mod elementwise;

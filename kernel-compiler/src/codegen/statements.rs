@@ -139,6 +139,7 @@ impl Codegen<'_> {
             Op::Gather { .. } => self.gather(v),
             Op::ClusterGather { .. } => self.cluster_gather(v),
             Op::Histogram { value, weights, mask } => self.histogram(v, *value, *weights, *mask),
+            Op::Cumcount { value, bins, mask } => self.cumcount(v, *value, *bins, *mask),
             Op::Sort { .. } => self.sort(v),
             Op::Result(of, index) => self.further_result(v, *of, *index),
             _ if f.ty(v).is_scalar() => {

@@ -273,6 +273,12 @@ impl Writer<'_> {
                 let (bins, elements) = (self.shape(v), number(f.shape(value)[0], None));
                 self.define_tile(v, call!(Cpu::Histogram; bins, elements, of_i(bin), of_i(counts), of_i(weight)));
             }
+            Op::Cumcount { value, bins, mask } => {
+                let bin = call!(Function::Cast; [f.ty(value).dtype, DType::U64]; self.at(value, Local::I));
+                let counts = mask.map_or(true.into(), |m| self.at(m, Local::I));
+                let shape = self.shape(v);
+                self.define_tile(v, call!(Cpu::Cumcount; shape, number(bins, None), of_i(bin), of_i(counts)));
+            }
             Op::Result(of, index) => self.one_of(v, of, index),
             Op::Dot { a, b, acc, precision } => {
                 let [a, b, acc] = [a, b, acc].map(|x| self.dense(x).by_ref());

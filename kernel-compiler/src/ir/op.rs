@@ -109,6 +109,16 @@ pub enum Op {
         /// The elements that count; all without it.
         mask: Option<Value>,
     },
+    /// For each element of a tile of rank 1, the number of elements before it that equal it. Elements that the mask
+    /// leaves out, or that are not less than the number of bins, do not count, and have 0.
+    Cumcount {
+        /// Integers: the bin of each element.
+        value: Value,
+        /// The number of bins.
+        bins: usize,
+        /// The elements that count; all without it.
+        mask: Option<Value>,
+    },
     /// The elements along the axis in the order of the first tile, of integers. The elements of the other tiles go
     /// where those of the first do. The type of the result says how many of the first elements are kept.
     Sort {
@@ -349,6 +359,7 @@ macro_rules! operands {
             Op::Histogram { value, weights, mask } => {
                 [Some(value), weights.$as(), mask.$as()].into_iter().flatten().collect()
             }
+            Op::Cumcount { value, mask, .. } => [Some(value), mask.$as()].into_iter().flatten().collect(),
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
             Op::Load { place, mask, other, block_pointer, .. } => place
                 .$of_place()
@@ -424,6 +435,7 @@ impl Op {
                 | Op::ClusterGather { .. }
                 | Op::Gather { .. }
                 | Op::Histogram { .. }
+                | Op::Cumcount { .. }
                 | Op::Sort { .. }
         )
     }

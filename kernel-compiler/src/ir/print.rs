@@ -295,6 +295,9 @@ fn op(f: &Func, op: &Op) -> String {
             let word = |name: &str, v: &Option<Value>| v.map_or(String::new(), |v| format!(" {name} {v:?}"));
             format!("histogram {value:?}{}{}", word("weights", weights), word("mask", mask))
         }
+        Op::Cumcount { value, bins, mask } => {
+            format!("cumcount {value:?} bins {bins}{}", mask.map_or(String::new(), |m| format!(" mask {m:?}")))
+        }
         Op::Permute(x, perm) => format!("permute {x:?} {perm:?}"),
         Op::Reduce { values, axis, combine } => {
             format!("reduce {} axis {axis} {}", list(values), self::combine(f, combine))

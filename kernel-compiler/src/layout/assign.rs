@@ -262,7 +262,7 @@ impl Assign<'_> {
                 }
             }
             // The operands have the same layout, and the result has the layout that its uses want.
-            Op::Histogram { .. } => {
+            Op::Histogram { .. } | Op::Cumcount { .. } => {
                 let operands: Vec<Value> = op.operands().into_iter().filter(|&o| self.has_layout(o)).collect();
                 for pair in operands.windows(2) {
                     self.join(pair[0].0 as usize, pair[1].0 as usize);

@@ -1,10 +1,11 @@
-//! Reductions, scans, sorts, gathers, joins and histograms: the layouts that they work in, and the way in which threads
-//! exchange elements.
+//! Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements: the layouts that they work in, and
+//! the way in which threads exchange elements.
 
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::{Bit, Holders, Layout, Reduction, Scan};
+use crate::layout::padded;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -44,6 +45,10 @@ pub enum Collective {
         layout: Layout,
     },
     Histogram {
+        layout: Layout,
+    },
+    /// In a layout in which the elements of a warp come before those of the next one.
+    Cumcount {
         layout: Layout,
     },
 }
@@ -92,6 +97,9 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, op: &Op) -> Option<Collective> {
             Collective::Gather { source, layout, holders }
         }
         &Op::Join(a, b) => Collective::Join { layout: any(if layouts.is_cheap(a) { b } else { a }) },
+        Op::Cumcount { value, .. } => {
+            Collective::Cumcount { layout: Layout::in_order(&padded(f.shape(*value)), f.warps as usize) }
+        }
         &Op::Histogram { value, weights, mask } => {
             let operands = [Some(value), weights, mask].into_iter().flatten();
             let of = operands.into_iter().find(|&x| !layouts.is_cheap(x)).unwrap_or(value);
@@ -116,6 +124,7 @@ impl fmt::Display for Collective {
             }
             Collective::Join { layout } => write!(f, "join of tiles in {layout:?}"),
             Collective::Histogram { layout } => write!(f, "histogram of a tile in {layout:?}"),
+            Collective::Cumcount { layout } => write!(f, "counts of equal elements of a tile in {layout:?}"),
         }
     }
 }

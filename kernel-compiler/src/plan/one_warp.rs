@@ -72,7 +72,7 @@ fn work(f: &Func, by_atomics: &HashSet<Array>, uses: &[u32], s: &Stmt) -> Option
                     {
                         asks |= uses[v.0 as usize] > 0
                     }
-                    Op::Load { .. } | Op::Dot { .. } | Op::ClusterGather { .. } => return None,
+                    Op::Load { .. } | Op::Dot { .. } | Op::ClusterGather { .. } | Op::Cumcount { .. } => return None,
                     op if op.has_effect() => return None,
                     _ => {}
                 }

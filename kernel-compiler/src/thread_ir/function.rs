@@ -125,6 +125,10 @@ device_functions! {
     CpAsyncCommit "cp_async_commit" Effect::CopyAhead;
     /// A wait until all but some groups of `cp.async` copies are complete.
     CpAsyncWait "cp_async_wait" Effect::CopyWait;
+    /// For each register of a lane, the number of elements before it in its warp that equal it.
+    CumcountInWarp "cumcount_in_warp" Effect::SharedWrite;
+    /// The sums of the counters of the warps before each warp, in the place of its counters.
+    CumcountOfWarps "cumcount_of_warps" Effect::SharedUpdate;
     /// The registers of a tile, by a closure of the number of the register.
     Each "each" Effect::None;
     /// A product by multiply-adds in each thread.
@@ -267,6 +271,8 @@ cpu_functions! {
     Each "each";
     /// Elements at indices along an axis.
     Gather "gather";
+    /// The number of each element among those that equal it.
+    Cumcount "cumcount";
     /// A count of elements, or a sum of weights, for each bin.
     Histogram "histogram";
     /// Loads of elements that a condition allows.

@@ -12,6 +12,7 @@ mod clusters;
 mod configurations;
 mod control_flow;
 mod conversions;
+mod cumcounts;
 mod deep_views;
 mod detectors;
 mod deterministic;

@@ -335,6 +335,13 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         &[("one-warp-keeps-its-results", "warps that did not run a loop do not learn what it left")],
     ),
     (
+        "codegen/cumcount.rs",
+        &[
+            ("cumcount-counts-what-is-outside", "an element that is in no bin is numbered in another one"),
+            ("cumcount-of-one-warp", "equal elements of earlier warps do not count"),
+        ],
+    ),
+    (
         "codegen/histogram.rs",
         &[
             ("histogram-counts-copies", "copies of an element, and padding, count as well"),
@@ -429,6 +436,7 @@ const PLANTED_AT_RUN_TIME: &[(&str, &[(&str, &str)])] = &[
             ("device-e4m3-nan-is-480", "a NaN of 8 bits is multiplied as a number"),
         ],
     ),
+    ("device/cumcount.rs", &[("device-cumcount-of-any-lane", "equal elements of later lanes count, too")]),
     (
         "device/atomics.rs",
         &[

@@ -97,6 +97,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("gather", "gather(t, index, axis)"),
     ("asm", "asm(\"..\", (a, b), |(a, b)| ..)"),
     ("histogram", "histogram(t, BINS)"),
+    ("cumcount", "cumcount(t, BINS)"),
     ("sort", "sort(t, axis)"),
     ("topk", "topk(t, k, axis)"),
     ("sum", "sum(t) or sum(t, axis)"),

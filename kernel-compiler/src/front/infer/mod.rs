@@ -10,6 +10,7 @@ mod call;
 mod closure;
 mod constants;
 mod control;
+mod cumcount;
 mod dot;
 mod expr;
 mod histogram;

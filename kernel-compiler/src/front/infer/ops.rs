@@ -135,6 +135,7 @@ impl Infer<'_> {
             "join" | "split" | "interleave" | "cat" | "slice" | "insert" | "flip" | "gather" => self.parts(&name, c),
             "asm" => self.asm(c),
             "histogram" => self.histogram(c),
+            "cumcount" => self.cumcount(c),
             "sort" | "topk" => self.sort(&name, c),
             n if options::is_scan(n) => self.scan(&name, c),
             "dot" => self.dot(c),

@@ -55,10 +55,9 @@ impl Options {
     /// Where an option stands that this operation does not have, and what it follows. Without an operation any does.
     pub fn misplaced(&self, operation: Option<&str>) -> Option<(Span, &'static str)> {
         let of = operation.and_then(Family::of_operation);
-        // A histogram has a mask, too.
-        let is_of = |(name, family, _): &&(&str, Family, Span)| {
-            Some(*family) == of || *name == "mask" && of == Some(Family::Histogram)
-        };
+        // Counts have a mask, too.
+        let is_count = of == Some(Family::Histogram) || operation == Some("cumcount");
+        let is_of = |(name, family, _): &&(&str, Family, Span)| Some(*family) == of || *name == "mask" && is_count;
         let found = self.said.iter().rev().find(|said| !is_of(said));
         found.map(|(_, family, at)| (*at, family.follow()))
     }

@@ -165,6 +165,13 @@ impl Parser {
                 let mask = if self.takes_word("mask") { Some(self.value()?) } else { None };
                 Op::Histogram { value, weights, mask }
             }
+            "cumcount" => {
+                let value = self.value()?;
+                self.keyword("bins")?;
+                let bins = self.number("the number of bins")?;
+                let mask = if self.takes_word("mask") { Some(self.value()?) } else { None };
+                Op::Cumcount { value, bins, mask }
+            }
             "permute" => {
                 let x = self.value()?;
                 Op::Permute(x, self.list(|p| p.number("a dimension"))?)

@@ -185,6 +185,14 @@ impl Verifier<'_> {
                 let takes = ty.dtype == summed && takes_atomic(Atomic::Add, ty.dtype) && ty.dtype.size() >= 4;
                 self.computes("a histogram", ty.dtype, takes)
             }
+            Op::Cumcount { value, bins, mask } => {
+                let of = self.ty(*value).clone();
+                let counts = Type::tile(DType::I32, of.shape.clone());
+                check(of.dtype.is_int() && of.shape.len() == 1 && ty == counts && *bins > 0, || {
+                    format!("counts {ty} of {of} in {bins} bins")
+                })?;
+                mask.iter().try_for_each(|&m| self.same(m, &Type::tile(DType::Bool, of.shape.clone())))
+            }
             Op::Permute(x, perm) => {
                 let from = f.shape(*x);
                 let mut sorted = perm.clone();

@@ -76,6 +76,21 @@ impl Layout {
         Layout { dims, regs, lanes, warps }
     }
 
+    /// Consecutive elements of a tile of rank 1 to the lanes of a warp, then to its registers, then to the warps, so
+    /// that the elements of a warp come before those of the next one. Where there are fewer elements than threads, the
+    /// highest bits of the thread's number are replicated.
+    pub(crate) fn in_order(shape: &[usize], warps: usize) -> Self {
+        let dims = dim_bits(shape);
+        let bits = dims.iter().sum::<u32>() as usize;
+        let of_lanes = bits.min(LANE_BITS);
+        let of_warps = (log2(warps) as usize).min(bits - of_lanes);
+        let lanes = std::array::from_fn(|i| if i < of_lanes { 1 << i } else { 0 });
+        let first_of_warps = bits - of_warps;
+        let warps =
+            (0..log2(warps) as usize).map(|i| if i < of_warps { 1 << (first_of_warps + i) } else { 0 }).collect();
+        Layout { dims, regs: (of_lanes..first_of_warps).map(|i| 1 << i).collect(), lanes, warps }
+    }
+
     /// The layout of one warp in each of several.
     pub(crate) fn repeated(mut self, warps: usize) -> Layout {
         assert!(self.warps.is_empty(), "a layout of one warp");

@@ -113,7 +113,7 @@ impl Dims {
                 let across = [self.dim(*a, 1), self.dim(*b, 0), self.dim(v, 1)];
                 self.whole.extend(across.map(|d| (d, v)));
             }
-            Op::Histogram { value, .. } => {
+            Op::Histogram { value, .. } | Op::Cumcount { value, .. } => {
                 f.op(v).operands().into_iter().for_each(|x| self.same(f, x, *value));
                 self.whole.extend([(self.dim(*value, 0), v), (self.dim(v, 0), v)]);
             }

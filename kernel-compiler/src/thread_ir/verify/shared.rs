@@ -3,7 +3,7 @@
 use super::bounds::Bounds;
 use super::flow::{Flow, State, Step};
 use crate::thread_ir::expr::{Call, Expr, Generic, Scratch, Stmt, Ty};
-use crate::thread_ir::function::Effect;
+use crate::thread_ir::function::{Device, Effect, Function};
 use crate::thread_ir::name::{BufferPart, Name};
 use crate::thread_ir::node::{ConstValue, Lowered};
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,6 +143,22 @@ impl ScratchBuffers {
 impl ScratchBuffers {
     /// The last byte of its buffer that an access may reach.
     fn last_byte(&self, c: &Call) -> Option<u64> {
+        // Counters of each warp and bin.
+        let counters = |warps: u64| {
+            let (first, Generic::Number(bits)) = (self.bounds.of(c.args.first()?)?, c.generics.get(1)?) else {
+                return None;
+            };
+            Some(first.most + (4 * warps << bits) - 1)
+        };
+        match (c.function, c.generics.first()) {
+            (Function::Device(Device::CumcountInWarp), _) => {
+                return counters(self.bounds.of(&Name::Tid.into())?.most / 32 + 1);
+            }
+            (Function::Device(Device::CumcountOfWarps), Some(Generic::Number(warps))) => {
+                return counters(*warps as u64);
+            }
+            _ => {}
+        }
         let (Expr::Closure(offset), Generic::Type(Ty::Scalar(element))) = (c.args.first()?, c.generics.first()?) else {
             return None;
         };

@@ -1,0 +1,59 @@
+//! Counts of equal elements: each warp counts its own in shared memory, and then adds those of the warps before it.
+
+use crate::codegen::context::{Codegen, Regs};
+use crate::codegen::pieces::{all_of, each, of_r};
+use crate::dtype::DType;
+use crate::ir::Value;
+use crate::layout::linear::LANE_BITS;
+use crate::plan::collectives::Collective;
+use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
+
+impl Codegen<'_> {
+    pub(super) fn cumcount(&mut self, v: Value, value: Value, bins: usize, mask: Option<Value>) {
+        let f = self.f;
+        let site = self.site(f.span(v));
+        let collectives = &self.plan.collectives;
+        let Collective::Cumcount { layout } = &collectives[&v] else { unreachable!("counts of equal elements") };
+        let of = f.ty(value).dtype;
+        let index = self.demand(value, layout).at(Local::R);
+        let mask = mask.map(|m| self.demand(m, layout));
+        let valid = self.valid(layout, f.shape(value));
+
+        let inside = call!(Function::Cast; [of, DType::U64]; index.clone()).less(bins).group();
+        let inside = if planted!("cumcount-counts-what-is-outside") { true.into() } else { inside };
+        let conditions = [valid, Some(Regs(inside)), mask].into_iter().flatten().map(|r| r.at(Local::R));
+        let counts = all_of(conditions, BinaryOp::And);
+        // An element that does not count also gets the address of a counter.
+        let limit = bins.next_power_of_two() - 1;
+        let bits = (limit + 1).trailing_zeros();
+        let bin = (call!(Function::Cast; [of, DType::U32]; index) & limit).group();
+
+        let counters = || Expr::Scratch(Scratch::Unplaced);
+        let lanes = 1usize << layout.lane_bases().iter().filter(|&&b| b != 0).count().min(LANE_BITS);
+        let in_warp = call!(
+            Device::CumcountInWarp; [layout.regs(), bits, lanes];
+            counters(), of_r(bin.clone()), of_r(counts.clone()), site
+        );
+        let own = self.fresh();
+        let mut steps = vec![vec![Stmt::bind(own, in_warp)]];
+        let mut total = Expr::from(own).element(Local::R);
+        let warps = 1usize << layout.warp_bases().iter().filter(|&&b| b != 0).count();
+        if warps > 1 && !planted!("cumcount-of-one-warp") {
+            let threads = f.warps as usize * 32;
+            let of_warps = call!(Device::CumcountOfWarps; [warps, bits, threads]; counters(), site);
+            let warp = ((Expr::from(Name::Tid) >> LANE_BITS).group() & (warps - 1)).group();
+            let place = (((warp << bits).group() | bin).group() * 4usize).group();
+            let load = call!(
+                Device::SharedLoad; [DType::U32, layout.regs(), 1usize]; of_r(counters() + place), of_r(counts), site
+            );
+            let before = self.fresh();
+            steps.extend([vec![of_warps.into()], vec![Stmt::bind(before, load)]]);
+            total = total + Expr::from(before).element(Local::R);
+        }
+        let bytes = (f.warps as usize * (limit + 1)) * 4;
+        self.node(Node::Scratch { bytes, steps, site });
+        let total = call!(Function::Cast; [DType::U32, DType::I32]; total);
+        let name = self.bind(Ty::array(DType::I32, layout.regs()), each(total));
+        self.define_results(v, layout, vec![Regs::of(name)], site);
+    }
+}
