@@ -52,11 +52,6 @@ pub(crate) fn load(
     Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
 }
 
-/// The identity of the compiled kernel; `none` without a bundle.
-pub(crate) fn fingerprint(desc: &KernelDesc) -> String {
-    desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string())
-}
-
 /// Whether the bundle holds code for this compute capability: for every variant that it is to run.
 pub(crate) fn has_code_for(desc: &KernelDesc, compute: (u32, u32)) -> bool {
     let Some(bundle) = desc.bundle.and_then(|b| Bundle::parse(b).ok()) else { return false };

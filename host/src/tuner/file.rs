@@ -1,7 +1,7 @@
 //! What a tuning result is filed under.
 
-use crate::cuda::module;
 use tilewright_core::KernelDesc;
+use tilewright_core::bundle::Bundle;
 
 /// What a result is filed under.
 #[derive(Clone, Debug)]
@@ -35,13 +35,13 @@ impl Version {
     pub fn of_kernels(kernels: &[&'static [&'static KernelDesc]]) -> Version {
         let each = || kernels.iter().flat_map(|d| d.iter());
         Version {
-            hash: each().map(|d| module::fingerprint(d)).collect::<Vec<_>>().join("-"),
+            hash: each().map(|d| fingerprint(d)).collect::<Vec<_>>().join("-"),
             is_whole: each().all(|d| d.is_whole()),
         }
     }
 
     pub(crate) fn of_kernel(desc: &KernelDesc) -> Version {
-        Version { hash: module::fingerprint(desc), is_whole: desc.is_whole() }
+        Version { hash: fingerprint(desc), is_whole: desc.is_whole() }
     }
 
     pub(crate) fn hash(&self) -> &str {
@@ -57,6 +57,11 @@ impl Version {
     pub(crate) fn of_few_configurations(hash: &str) -> Version {
         Version { hash: hash.into(), is_whole: false }
     }
+}
+
+/// The identity of the compiled kernel; `none` without a bundle.
+fn fingerprint(desc: &KernelDesc) -> String {
+    desc.bundle.and_then(|b| Bundle::parse(b).ok()).map_or("none".into(), |b| b.fingerprint().to_string())
 }
 
 impl From<&str> for Version {

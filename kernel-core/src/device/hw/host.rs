@@ -3,8 +3,8 @@
 use core::ffi::CStr;
 
 use super::{Global, Shared, Space};
+use crate::device::Mem;
 use crate::device::mem::{Wide, Words, combine};
-use crate::device::{Mem, WARP};
 use crate::emulator::step::{self, Access, AccessKind, GlobalCall, Source};
 use crate::scalar::atomic_op;
 
@@ -24,12 +24,6 @@ pub fn shuffle_xor(v: u32, mask: u32, site: u32) -> u32 {
 
 pub fn shuffle(v: u32, lane: u32, site: u32) -> u32 {
     step::shuffle(v, Source::Lane(lane), site)
-}
-
-/// By shuffles: lanes meet as they do at a ballot.
-pub fn ballot(v: bool, site: u32) -> u32 {
-    let own = u32::from(v) << (thread() % WARP);
-    (0..WARP.ilog2()).fold(own, |lanes, bit| lanes | shuffle_xor(lanes, 1 << bit, site))
 }
 
 fn access_kind<const OP: u32>() -> AccessKind {

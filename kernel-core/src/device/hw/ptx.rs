@@ -68,8 +68,6 @@ unsafe extern "C" {
     fn shfl_bfly(lanes: u32, v: u32, mask: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
     fn shfl_idx(lanes: u32, v: u32, lane: u32, clamp: u32) -> u32;
-    #[link_name = "llvm.nvvm.vote.ballot.sync"]
-    fn vote_ballot(lanes: u32, v: bool) -> u32;
 }
 const ALL_LANES: u32 = !0;
 
@@ -95,13 +93,6 @@ pub fn shuffle_xor(v: u32, mask: u32, _site: u32) -> u32 {
 pub fn shuffle(v: u32, lane: u32, _site: u32) -> u32 {
     // SAFETY: the contract of `hw`: every lane of the warp reaches it.
     unsafe { shfl_idx(ALL_LANES, v, lane, 31) }
-}
-
-/// The lanes for which `v` holds, a bit each.
-#[inline(always)]
-pub fn ballot(v: bool, _site: u32) -> u32 {
-    // SAFETY: the contract of `hw`: every lane of the warp reaches it.
-    unsafe { vote_ballot(ALL_LANES, v) }
 }
 
 // Provided by the driver to any module that it loads.
