@@ -32,7 +32,7 @@ pub fn histogram<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
 /// Elements are of any integer type, and the result has their shape. Those that are negative, or `bins` or more, do not
 /// count, and have 0. `bins` is a constant. `.mask(m)` may follow: elements that it leaves out do not count, and have 0.
 ///
-/// On a GPU each warp has a counter of 4 bytes for each bin in shared memory: 64 KB at most. A step of a radix sort is
+/// On a GPU each warp has 8 bytes for each bin in shared memory: 64 KB at most. A step of a radix sort is
 /// `offset of the digit + cumcount(digit, BINS)`.
 ///
 /// ```

@@ -99,7 +99,8 @@ pub mod sorting {
         kernel(sort_first_digit, S = f32, D = u32, DESCENDING = false),
         kernel(sort_last_digit, S = u32, D = f32, DESCENDING = false),
         kernel(sort_last_digit_descending, S = u32, D = f32, DESCENDING = true),
-        tune(BLOCK = [4096, 8192], warps = [8, 16]),
+        tune(BLOCK = [8192], warps = [8], blocks_per_sm = [2]),
+        tune(BLOCK = [4096], warps = [8], blocks_per_sm = [3]),
         requires = [words.len() >= 256 * cdiv(x.len(), BLOCK)],
         grid = [cdiv(x.len(), BLOCK)],
     )]

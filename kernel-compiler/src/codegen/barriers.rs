@@ -143,7 +143,9 @@ impl Scheduler {
                     }
                     out.extend(step.iter().map(|s| Node::from(s.placed(offset, bytes))));
                 }
-                state.barrier(!self.cluster);
+                if steps.len() > 1 {
+                    state.barrier(!self.cluster);
+                }
                 state.loaded.insert(offset);
             }
             Node::Access { stmts, access } => {

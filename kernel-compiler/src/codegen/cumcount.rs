@@ -8,6 +8,9 @@ use crate::layout::linear::LANE_BITS;
 use crate::plan::collectives::Collective;
 use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
 
+/// Bytes that a warp has for each bin.
+const BYTES_OF_BIN: usize = 8;
+
 impl Codegen<'_> {
     pub(super) fn cumcount(&mut self, v: Value, value: Value, bins: usize, mask: Option<Value>) {
         let f = self.f;
@@ -19,7 +22,8 @@ impl Codegen<'_> {
         let mask = mask.map(|m| self.demand(m, layout));
         let valid = self.valid(layout, f.shape(value));
 
-        let inside = call!(Function::Cast; [of, DType::U64]; index.clone()).less(bins).group();
+        let unsigned = if of.size() == 8 { DType::U64 } else { DType::U32 };
+        let inside = call!(Function::Cast; [of, unsigned]; index.clone()).less(bins).group();
         let inside = if planted!("cumcount-counts-what-is-outside") { true.into() } else { inside };
         let conditions = [valid, Some(Regs(inside)), mask].into_iter().flatten().map(|r| r.at(Local::R));
         let counts = all_of(conditions, BinaryOp::And);
@@ -28,11 +32,11 @@ impl Codegen<'_> {
         let bits = (limit + 1).trailing_zeros();
         let bin = (call!(Function::Cast; [of, DType::U32]; index) & limit).group();
 
-        let counters = || Expr::Scratch(Scratch::Unplaced);
+        let bins_at = || Expr::Scratch(Scratch::Unplaced);
         let lanes = 1usize << layout.lane_bases().iter().filter(|&&b| b != 0).count().min(LANE_BITS);
         let in_warp = call!(
             Device::CumcountInWarp; [layout.regs(), bits, lanes];
-            counters(), of_r(bin.clone()), of_r(counts.clone()), site
+            bins_at(), of_r(bin.clone()), of_r(counts.clone()), site
         );
         let own = self.fresh();
         let mut steps = vec![vec![Stmt::bind(own, in_warp)]];
@@ -40,17 +44,19 @@ impl Codegen<'_> {
         let warps = 1usize << layout.warp_bases().iter().filter(|&&b| b != 0).count();
         if warps > 1 && !planted!("cumcount-of-one-warp") {
             let threads = f.warps as usize * 32;
-            let of_warps = call!(Device::CumcountOfWarps; [warps, bits, threads]; counters(), site);
+            let of_warps = call!(Device::CumcountOfWarps; [warps, bits, threads]; bins_at(), site);
             let warp = ((Expr::from(Name::Tid) >> LANE_BITS).group() & (warps - 1)).group();
-            let place = (((warp << bits).group() | bin).group() * 4usize).group();
+            let place = (((warp << bits).group() | bin).group() * BYTES_OF_BIN).group();
+            // The second word has the number.
             let load = call!(
-                Device::SharedLoad; [DType::U32, layout.regs(), 1usize]; of_r(counters() + place), of_r(counts), site
+                Device::SharedLoad; [DType::U32, layout.regs(), 1usize];
+                of_r(bins_at() + place + 4usize), of_r(counts), site
             );
             let before = self.fresh();
             steps.extend([vec![of_warps.into()], vec![Stmt::bind(before, load)]]);
             total = total + Expr::from(before).element(Local::R);
         }
-        let bytes = (f.warps as usize * (limit + 1)) * 4;
+        let bytes = f.warps as usize * (limit + 1) * BYTES_OF_BIN;
         self.node(Node::Scratch { bytes, steps, site });
         let total = call!(Function::Cast; [DType::U32, DType::I32]; total);
         let name = self.bind(Ty::array(DType::I32, layout.regs()), each(total));

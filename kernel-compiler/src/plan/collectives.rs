@@ -1,5 +1,5 @@
-//! Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements: the layouts that they work in, and
-//! the way in which threads exchange elements.
+//! Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements: the layouts that they work in,
+//! and the way in which threads exchange elements.
 
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};

@@ -21,8 +21,8 @@ impl Infer<'_> {
         }
         let at = c.args[1].span;
         let bins = self.extent(&bins, at)?;
-        let counters = Type::tile(DType::I32, [self.warps as usize, bins]);
-        self.type_fits_shared("the counters of `cumcount`, of each warp and bin, are", &counters, at)?;
+        let counters = Type::tile(DType::U64, [self.warps as usize, bins]);
+        self.type_fits_shared("the counters of `cumcount` for each warp and bin are", &counters, at)?;
         let mask = self.mask(&c.options, &of.shape)?;
         let ty = Type { dtype: DType::I32, ..of };
         Ok(Val::Run(self.push(Op::Cumcount { value, bins, mask }, ty, c.span)))

@@ -143,20 +143,18 @@ impl ScratchBuffers {
 impl ScratchBuffers {
     /// The last byte of its buffer that an access may reach.
     fn last_byte(&self, c: &Call) -> Option<u64> {
-        // Counters of each warp and bin.
-        let counters = |warps: u64| {
+        // Two words of each warp and bin.
+        let words = |warps: u64| {
             let (first, Generic::Number(bits)) = (self.bounds.of(c.args.first()?)?, c.generics.get(1)?) else {
                 return None;
             };
-            Some(first.most + (4 * warps << bits) - 1)
+            Some(first.most + (8 * warps << bits) - 1)
         };
         match (c.function, c.generics.first()) {
             (Function::Device(Device::CumcountInWarp), _) => {
-                return counters(self.bounds.of(&Name::Tid.into())?.most / 32 + 1);
+                return words(self.bounds.of(&Name::Tid.into())?.most / 32 + 1);
             }
-            (Function::Device(Device::CumcountOfWarps), Some(Generic::Number(warps))) => {
-                return counters(*warps as u64);
-            }
+            (Function::Device(Device::CumcountOfWarps), Some(Generic::Number(warps))) => return words(*warps as u64),
             _ => {}
         }
         let (Expr::Closure(offset), Generic::Type(Ty::Scalar(element))) = (c.args.first()?, c.generics.first()?) else {
