@@ -107,7 +107,8 @@ pub(crate) static COPY: KernelDesc =
         })
     };
 
-/// As [`COPY`], with code for the emulated SM in its second configuration alone. That code does nothing.
+/// As [`COPY`], with code for the emulated SM in its second configuration, and in one variant of its third. That code
+/// does nothing.
 pub(crate) static EMULATED_IN_PART: KernelDesc = {
     /// # Safety
     /// None.
@@ -117,12 +118,14 @@ pub(crate) static EMULATED_IN_PART: KernelDesc = {
         guards: &[aligned(&[0])],
         ..VARIANTS[1]
     };
+    const GENERAL: VariantDesc = VariantDesc { built: true, ..VARIANTS[1] };
     // SAFETY: as of `COPY`; the code for the emulated SM touches nothing.
     unsafe {
         KernelDesc::new(KernelParts {
             configs: &[
                 config("BLOCK=16", grid::<16>, copy::<16>),
                 ConfigDesc { variants: &[EMULATED], ..config("BLOCK=64", grid::<64>, copy::<64>) },
+                ConfigDesc { variants: &[EMULATED, GENERAL], ..config("BLOCK=64,both", grid::<64>, copy::<64>) },
             ],
             ..*COPY.parts()
         })

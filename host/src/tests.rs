@@ -210,7 +210,11 @@ fn a_configuration_that_was_not_emulated_names_one_that_was() {
     let error = run(0, 128, "BLOCK=16").expect_err("it was not emulated");
     assert!(matches!(error, Error::NotEmulated { config: "BLOCK=16", emulated: Some("BLOCK=64"), .. }), "{error}");
     assert!(error.to_string().contains("choose configuration BLOCK=64"), "{error}");
-    // The other configuration takes no unaligned address, and no more than 8 programs.
+    // Another variant of the configuration would take them.
+    run(0, 128, "BLOCK=64,both").expect("an aligned address");
+    let error = run(1, 128, "BLOCK=64,both").expect_err("the general variant was not emulated");
+    assert!(matches!(error, Error::NotEmulated { config: "BLOCK=64,both", emulated: None, .. }), "{error}");
+    // The other configurations take no unaligned address, and no more than 8 programs.
     for (from, n) in [(1, 128), (0, 1024)] {
         let error = run(from, n, "BLOCK=16").expect_err("it was not emulated");
         assert!(matches!(error, Error::NotEmulated { config: "BLOCK=16", emulated: None, .. }), "{error}");

@@ -83,6 +83,10 @@ impl Inner {
         if let Some(c) = config.requires.filter(|c| !(c.holds)(&self.grid_ctx(words))) {
             return refused(format!("it requires `{}`", c.text));
         }
+        // A variant that was not built for the emulated SM takes them.
+        if matches!(self.backend, Backend::Emulator(_)) && config.variant(words, |_| true).is_some() {
+            return Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
+        }
         // The last one asks for the least.
         let general = config.variants.iter().rfind(|v| self.runs(v));
         let why = match general.and_then(|v| v.guards.iter().find(|g| !g.satisfied_by(words))) {

@@ -288,3 +288,19 @@ fn one_warp_reduces_without_shared_memory() {
     assert_eq!((lowered.shared_bytes, lowered.text().matches("d::barrier(").count()), (0, 0));
     assert_eq!(lowered.text().matches("d::shuffle_xor(").count(), 5);
 }
+
+/// An exchange within each warp: a buffer of one step has no barrier, and orders nothing.
+#[test]
+fn a_scratch_buffer_of_one_step_is_no_barrier() {
+    let of_warp = |name: u32| {
+        let step = vec![Stmt::assign(Value(name), Expr::Scratch(Scratch::Unplaced))];
+        Node::Scratch { bytes: 64, steps: vec![step], site: 0 }
+    };
+    let barriers = |nodes: Vec<Node>| text(&schedule(nodes, 0, false).0).matches('|').count();
+    // The exchange of the next iteration waits for the loads of this one.
+    let looped = |body: Vec<Node>| vec![Node::Loop { body }];
+    assert_eq!(barriers(looped(vec![scratch(0, 64)])), 2);
+    assert_eq!(barriers(looped(vec![scratch(0, 64), of_warp(1)])), 2);
+    assert_eq!(barriers(vec![write(0, 1), of_warp(1), read(0, 2)]), 1);
+    assert_eq!(barriers(vec![of_warp(1)]), 0);
+}

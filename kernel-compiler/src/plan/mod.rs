@@ -54,7 +54,7 @@ pub struct Plan {
     pub(crate) staged_stores: StagedStores,
     /// The layouts of the other tiles that are stored.
     pub(crate) stores: HashMap<StmtId, Layout>,
-    /// Reductions, scans, sorts, gathers, joins and histograms.
+    /// Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements.
     pub(crate) collectives: HashMap<Value, Collective>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(crate) pdl_wait: Option<usize>,

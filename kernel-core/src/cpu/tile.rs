@@ -166,7 +166,7 @@ unsafe fn strided<T: Copy>(t: &Tile<T>, to: Shape, strides: [usize; MAX_RANK]) -
             s => fill(out, |k| at(k * s)),
         }
     }
-    // SAFETY: the rows are those of `to`, of which `fill` writes each.
+    // SAFETY: the rows are those of `to`, each of which is written.
     unsafe { Tile::new(to, elements) }
 }
 

@@ -13,12 +13,13 @@ fn place<const BITS: u32>(bins: u32, warp: u32, bin: u32) -> u32 {
 /// come one after another, and within a register the first `LANES` lanes. Afterwards the second word of each bin of the
 /// warp has the number of its elements.
 ///
-/// Elements for which `counts` does not hold do not count. The bins of all are less than `1 << BITS`. Lanes from
-/// `LANES` on, a power of two, hold copies of the elements of others. Every lane of the warp takes part.
+/// Elements for which `counts` does not hold do not count. Lanes from `LANES` on, a power of two, hold copies of the
+/// elements of others.
 ///
 /// # Safety
-/// From `bins` on there are two words of 4 bytes in the program's shared memory for each of the `1 << BITS` bins of each
-/// warp.
+/// Every lane of the warp takes part. From `bins` on, a multiple of 8, there are two words of 4 bytes in the program's
+/// shared memory for each of the `1 << BITS` bins of each warp, which no other thread accesses between the last barrier
+/// and the next one. The bins of all elements, also of those that do not count, are less than `1 << BITS`.
 #[inline(always)]
 pub unsafe fn cumcount_in_warp<const R: usize, const BITS: u32, const LANES: u32>(
     bins: u32,
@@ -55,10 +56,11 @@ pub unsafe fn cumcount_in_warp<const R: usize, const BITS: u32, const LANES: u32
 }
 
 /// Replaces the number of elements in each bin of each of the first `WARPS` warps, in its second word, by the number in
-/// the same bin of the warps before. The `THREADS` threads of the program take part.
+/// the same bin of the warps before.
 ///
 /// # Safety
-/// As [`cumcount_in_warp`].
+/// The `THREADS` threads of the program take part, and wait for each other before and afterwards. From `bins` on there
+/// are the words of at least `WARPS` warps.
 #[inline(always)]
 pub unsafe fn cumcount_of_warps<const WARPS: usize, const BITS: u32, const THREADS: u32>(bins: u32, site: u32) {
     let mut bin = hw::thread();

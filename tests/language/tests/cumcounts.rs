@@ -1,10 +1,13 @@
 //! The number of each element among those that equal it, of tiles of any extent, over any warps.
 
 use tilewright::tile_kernel;
+use tilewright_core::f16;
 use tilewright_language_tests::everywhere::{Number, everywhere, same};
+use tilewright_language_tests::matrix::Matrix;
+use tilewright_language_tests::{view, view_mut};
 
 #[tile_kernel(
-    types(I = [i8, u8, i32, u64]),
+    types(I = [i8, u8, i16, i32, i64, u64]),
     tune(N = [7, 32, 100, 1024], BINS = [10], warps = [1, 4]),
     tune(N = [1000, 1024], BINS = [1, 200, 256], warps = [2, 8]),
     grid = [1],
@@ -43,11 +46,15 @@ fn constant(title: &str, name: &str) -> usize {
     title[at..].chars().take_while(char::is_ascii_digit).collect::<String>().parse().expect("a number")
 }
 
-fn numbered_of<I: Number>()
+/// With numbers that are in no bin.
+fn numbered_of<I: Number>(outside: &[f64])
 where
     (I,): numbered::Types,
 {
-    let x = numbers::<I>(1024);
+    let mut x = numbers::<I>(1024);
+    for (i, v) in x.iter_mut().enumerate().filter(|(i, _)| i % 7 == 3) {
+        *v = I::of(outside[i / 7 % outside.len()]);
+    }
     everywhere(
         <(I,) as numbered::Types>::DESC,
         |rt, options| {
@@ -67,10 +74,13 @@ where
 
 #[test]
 fn equal_elements_are_numbered_in_order() {
-    numbered_of::<i8>();
-    numbered_of::<u8>();
-    numbered_of::<i32>();
-    numbered_of::<u64>();
+    numbered_of::<i8>(&[-128.0, 127.0]);
+    numbered_of::<u8>(&[255.0, 128.0]);
+    numbered_of::<i16>(&[-32768.0, 256.0]);
+    numbered_of::<i32>(&[-2147483648.0, 65536.0]);
+    // Bins but for their higher bits.
+    numbered_of::<i64>(&[4294967296.0, -4294967295.0]);
+    numbered_of::<u64>(&[4294967297.0, 9223372036854775808.0]);
 }
 
 /// A stable sort by one digit, in steps of one program.
@@ -96,5 +106,50 @@ fn a_step_of_a_radix_sort_is_stable() {
             rt.launch_with(rt.stream(), sorted_by_digit(&x, &mut y), options).map(|()| y)
         },
         |y, title| same(&y, &wanted, title),
+    );
+}
+
+/// In the consumers of a warp-specialized program, and in a loop in which an exchange follows without a barrier between.
+#[tile_kernel(tune(BM = [64], BK = [64], warps = [4], arch = [90]), grid = [1], emulate = all)]
+fn beside_a_product<const BM: usize, const BK: usize>(
+    a: View<f16, 2>,
+    mut c: ViewMut<f32, 2>,
+    x: &[i32],
+    y: &mut [i32],
+) {
+    let mut acc = zeros::<f32>([BM, BM]);
+    for k in range(0, a.dim(1), BK).warp_specialize(true) {
+        acc = dot(a.tile([0, k], [BM, BK]), trans(a.tile([0, k], [BM, BK])), acc);
+    }
+    c.store([0, 0], acc);
+    for n in range(0, 4, 1) {
+        let (i, few) = (arange(256), arange(32));
+        let all = cumcount(load(x, 256 * n + i), 10);
+        // One warp has all elements of the second one: there is no barrier in it.
+        let some = cumcount(load(x, 256 * n + few), 10) + max(all);
+        store(y, 288 * n + i, all);
+        store(y, 288 * n + 256 + few, some);
+    }
+}
+
+#[test]
+fn consumers_count_in_a_loop() {
+    let a = Matrix::new([64, 128], 128, 1, f16::from_f32);
+    let x: Vec<i32> = (0..1024i32).map(|i| i * 7 % 13).collect();
+    let mut expected = vec![];
+    for block in x.chunks(256) {
+        let all = wanted(block, 10, |_| true);
+        let some = wanted(&block[..32], 10, |_| true);
+        let most = all.iter().max().copied().unwrap_or(0);
+        expected.extend(all.iter().copied().chain(some.into_iter().map(|c| c + most)));
+    }
+    everywhere(
+        beside_a_product::DESCS[0],
+        |rt, options| {
+            let (mut c, mut y) = (Matrix::new([64, 64], 64, 2, |x| x), vec![0; 4 * 288]);
+            let call = beside_a_product(view!(a), view_mut!(c), &x, &mut y);
+            rt.launch_with(rt.stream(), call, options).map(|()| y)
+        },
+        |y, title| same(&y, &expected, title),
     );
 }

@@ -238,6 +238,10 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "codegen/barriers.rs",
         &[
             ("exchange-overwrites-while-read", "an exchange stores where the one before is still being read"),
+            (
+                "exchange-of-one-step-is-a-barrier",
+                "what threads have loaded is forgotten at a buffer without a barrier",
+            ),
             ("exchange-without-barrier", "an exchange is read before all have stored"),
             ("accesses-without-barrier", "loads and stores of one array are in no order"),
             ("alias-without-barrier", "a load and a later store of an argument's alias are in no order"),

@@ -72,6 +72,7 @@ fn functions() -> Vec<Function> {
         }
         if d.is_int() {
             kernel("histogram", d, d, DType::I32, "histogram(a, 32).mask(b > 0)");
+            kernel("cumcount", d, d, DType::I32, "cumcount(a, 20).mask(b > 0)");
         }
         if d.size() >= 4 || d.is_float() {
             kernel("weights", d, d, d, "histogram(arange(32) % 5, 32).weights(a)");

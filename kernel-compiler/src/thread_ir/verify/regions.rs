@@ -30,7 +30,7 @@ pub fn verify(lowered: &Lowered) -> Checked {
 }
 
 /// The threads that use these bytes: those in front of a producer.
-fn consumers(lowered: &Lowered) -> u32 {
+pub(super) fn consumers(lowered: &Lowered) -> u32 {
     let first_producer = |n: &Node| match n {
         Node::If { cond, .. } => compared(cond).filter(|c| c.0 == BinaryOp::Ge).map(|c| c.1),
         _ => None,

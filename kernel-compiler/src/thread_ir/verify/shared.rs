@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use super::flow::{Flow, State, Step};
+use super::regions::consumers;
 use crate::thread_ir::expr::{Call, Expr, Generic, Scratch, Stmt, Ty};
 use crate::thread_ir::function::{Device, Effect, Function};
 use crate::thread_ir::name::{BufferPart, Name};
@@ -15,6 +16,7 @@ pub fn verify(lowered: &Lowered) -> Checked {
     places(lowered)?;
     let cx = ScratchBuffers {
         bytes: lowered.array_bytes..lowered.scratch_bytes,
+        warps: u64::from(consumers(lowered) / 32),
         bounds: Bounds::new(lowered, lowered.threads),
     };
     let mut visit = |step: Step, state: &mut Buffered| match step {
@@ -102,6 +104,8 @@ impl State for Buffered {
 struct ScratchBuffers {
     /// Behind the shared arrays.
     bytes: Range<usize>,
+    /// The warps that compute.
+    warps: u64,
     bounds: Bounds,
 }
 
@@ -152,7 +156,10 @@ impl ScratchBuffers {
         };
         match (c.function, c.generics.first()) {
             (Function::Device(Device::CumcountInWarp), _) => {
-                return words(self.bounds.of(&Name::Tid.into())?.most / 32 + 1);
+                let (Expr::Closure(bin), Generic::Number(bits)) = (c.args.get(1)?, c.generics.get(1)?) else {
+                    return None;
+                };
+                return (self.bounds.of(&bin.body)?.most >> bits == 0).then(|| words(self.warps))?;
             }
             (Function::Device(Device::CumcountOfWarps), Some(Generic::Number(warps))) => return words(*warps as u64),
             _ => {}

@@ -334,6 +334,25 @@ fn a_scratch_buffer_is_updated_between_barriers() {
 }
 
 #[test]
+fn the_words_of_counts_lie_in_their_buffer() {
+    let counts = |bits: u32, limit: u32, bytes: usize| {
+        let buffer = Expr::Scratch(Scratch::Placed { offset: 0, bytes });
+        let bin = closure([Local::R], tid() & limit);
+        let all = closure([Local::R], Expr::from(true));
+        let call = call!(Device::CumcountInWarp; [1u32, bits, 32u32]; buffer, bin, all, 0);
+        Lowered { scratch_bytes: bytes, shared_bytes: 4096, ..program(vec![call.into()]) }
+    };
+    // Two words for each of 4 bins and 12 warps.
+    accepts(&counts(2, 3, 384));
+    refuses(&counts(2, 3, 380), "reaches its byte 383");
+    refuses(&counts(2, 7, 384), "has no bound");
+    let sums = |warps: u32| call!(Device::CumcountOfWarps; [warps, 2u32, 384u32]; Expr::Scratch(Scratch::Placed { offset: 0, bytes: 64 }), 0);
+    accepts(&program(vec![store(0, 64), barrier(), sums(2).into(), barrier(), load(0, 64)]));
+    refuses_body(vec![store(0, 64), barrier(), sums(3).into()], "reaches its byte 95");
+    refuses_body(vec![store(0, 64), sums(2).into()], "updated before all threads have stored");
+}
+
+#[test]
 fn an_exchange_is_loaded_before_its_bytes_are_used_again() {
     let first = || vec![store(0, 64), barrier(), load(0, 64)];
     accepts(&program([first(), vec![store(64, 64), barrier(), load(64, 64)]].concat()));
