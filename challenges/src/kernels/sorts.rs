@@ -144,9 +144,14 @@ pub mod sorting {
         let of_digit = cumsum(load(counts, 256 * round + d), 0).exclusive(0);
         let mut offsets = shared_array::<u64>(256);
         store(offsets, d, of_digit + before - first);
-        let key = load(sorted, i);
-        let place = load(offsets, (key >> shift) & 255) + i;
-        store(y, place, element_of::<D>(if DESCENDING { !key } else { key })).mask(inside);
+        // A part at a time, for few registers.
+        for start in (0..BLOCK).step_by(BLOCK / 4) {
+            let j = start + arange(BLOCK / 4);
+            let key = load(sorted, j);
+            let place = load(offsets, (key >> shift) & 255) + j;
+            let element = element_of::<D>(if DESCENDING { !key } else { key });
+            store(y, place, element).mask(order * BLOCK + j < x.len());
+        }
     }
 }
 

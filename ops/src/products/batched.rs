@@ -380,7 +380,7 @@ mod tests {
             c.copy_from(&vec![of(99.0); BATCH * m * n]).unwrap();
             let product = (&mut c).as_slice_mut_arg().view([BATCH, m, n]).unwrap();
             let views = Views { a: view(&a, dims_a, strides[0]), b: view(&b, dims_b, strides[1]), c: product };
-            run::<T>(rt, &plan, views).unwrap();
+            run::<T>(rt, &plan, views).unwrap_or_else(|e| panic!("{m} {n} {k} {strides:?}: {plan}: {e}"));
             let found: Vec<f32> = c.to_vec().unwrap().into_iter().map(to).collect();
             assert_eq!(found, wanted, "{m} {n} {k} {strides:?}: {plan}");
         }

@@ -143,7 +143,8 @@ fn choose_usual(of_choice: &[Instance], chosen: &mut [Vec<bool>]) {
     }
 }
 
-/// Chooses variants that have between them all features that the chosen ones lack.
+/// Chooses variants that have between them all features that the chosen ones lack, and the most general variant of each
+/// of their configurations.
 fn choose_features(instances: &[Vec<Instance>], chosen: &mut [Vec<Vec<bool>>]) {
     let mut places = vec![];
     for (k, of_kernel) in instances.iter().enumerate() {
@@ -160,5 +161,7 @@ fn choose_features(instances: &[Vec<Instance>], chosen: &mut [Vec<Vec<bool>>]) {
     let candidates: Vec<(Vec<String>, u64)> = rest.iter().map(more).collect();
     for ((k, i, v), _) in cover(&candidates).into_iter().map(|c| rest[c]) {
         chosen[k][i][v] = true;
+        // The configuration takes what it takes on a GPU.
+        chosen[k][i].last_mut().into_iter().for_each(|general| *general = true);
     }
 }

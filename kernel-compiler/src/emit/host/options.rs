@@ -36,7 +36,7 @@ pub enum Emulate {
     None,
     /// The fastest and the most general variant of the first configuration of each choice of types, a variant that
     /// takes any arguments, and variants that [cover](crate::features::cover) the other features of a function's
-    /// kernels. All of a kernel with `emulate = all`.
+    /// kernels, with the most general one of their configurations. All of a kernel with `emulate = all`.
     #[default]
     Chosen,
     /// Every variant.

@@ -240,7 +240,7 @@ fn functions_of_two_floats() {
 }
 
 /// Reductions in which NaN is not passed over, of whole tiles and of padded ones.
-#[tile_kernel(types(T = [f32, f64, f16, bf16]), tune(warps = [1, 4]), grid = [1])]
+#[tile_kernel(types(T = [f32, f64, f16, bf16]), tune(warps = [1, 4]), grid = [1], emulate = all)]
 fn extremes<T: Float>(x: &[T], y: &mut [T]) {
     let t = load(x, arange(6).expand(1) * 64 + arange(64).expand(0));
     store(y, arange(6), max(t, 1).propagate_nan());
