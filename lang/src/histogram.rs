@@ -30,7 +30,8 @@ pub fn histogram<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
 /// For each element of a tile of rank 1, how many elements before it equal it: 0, 1, .. in the order of the indices.
 ///
 /// Elements are of any integer type, and the result has their shape. Those that are negative, or `bins` or more, do not
-/// count, and have 0. `bins` is a constant. `.mask(m)` may follow: elements that it leaves out do not count, and have 0.
+/// count, and have 0. `bins` is a constant. `.mask(m)` may follow: elements that it leaves out do not count, and have
+/// 0.
 ///
 /// On a GPU each warp has 8 bytes for each bin in shared memory: 64 KB at most. A step of a radix sort is
 /// `offset of the digit + cumcount(digit, BINS)`.

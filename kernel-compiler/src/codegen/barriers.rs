@@ -1,7 +1,7 @@
 //! Shared-memory allocation and barrier placement.
 //!
-//! Threads store to a scratch buffer, wait at a barrier, and load from it; a step between may update it. A buffer of one
-//! step is used by each warp for itself, without a barrier. The store
+//! Threads store to a scratch buffer, wait at a barrier, and load from it; a step between may update it. A buffer of
+//! one step is used by each warp for itself, without a barrier. The store
 //! needs another barrier before it where some thread may still load from the same bytes. Scratch buffers get distinct
 //! bytes as long as there are enough, so that straight code needs no such barrier. Barriers also order the accesses to
 //! an array that the program both reads and writes, except where the same thread accesses the same element, and a store

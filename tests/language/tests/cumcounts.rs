@@ -109,7 +109,7 @@ fn a_step_of_a_radix_sort_is_stable() {
     );
 }
 
-/// In the consumers of a warp-specialized program, and in a loop in which an exchange follows without a barrier between.
+/// In the consumers of a warp-specialized program, and in a loop in which an exchange follows without a barrier.
 #[tile_kernel(tune(BM = [64], BK = [64], warps = [4], arch = [90]), grid = [1], emulate = all)]
 fn beside_a_product<const BM: usize, const BK: usize>(
     a: View<f16, 2>,
