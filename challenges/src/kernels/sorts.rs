@@ -100,7 +100,7 @@ pub mod sorting {
         kernel(sort_last_digit, S = u32, D = f32, DESCENDING = false),
         kernel(sort_last_digit_descending, S = u32, D = f32, DESCENDING = true),
         tune(BLOCK = [8192], warps = [8], blocks_per_sm = [2]),
-        tune(BLOCK = [4096], warps = [8], blocks_per_sm = [3]),
+        tune(BLOCK = [4096], warps = [8]),
         requires = [words.len() >= 256 * cdiv(x.len(), BLOCK)],
         grid = [cdiv(x.len(), BLOCK)],
     )]
@@ -144,14 +144,9 @@ pub mod sorting {
         let of_digit = cumsum(load(counts, 256 * round + d), 0).exclusive(0);
         let mut offsets = shared_array::<u64>(256);
         store(offsets, d, of_digit + before - first);
-        // A part at a time, for few registers.
-        for start in (0..BLOCK).step_by(BLOCK / 4) {
-            let j = start + arange(BLOCK / 4);
-            let key = load(sorted, j);
-            let place = load(offsets, (key >> shift) & 255) + j;
-            let element = element_of::<D>(if DESCENDING { !key } else { key });
-            store(y, place, element).mask(order * BLOCK + j < x.len());
-        }
+        let key = load(sorted, i);
+        let place = load(offsets, (key >> shift) & 255) + i;
+        store(y, place, element_of::<D>(if DESCENDING { !key } else { key })).mask(inside);
     }
 }
 
