@@ -152,7 +152,7 @@ impl ScratchBuffers {
             let (first, Generic::Number(bits)) = (self.bounds.of(c.args.first()?)?, c.generics.get(1)?) else {
                 return None;
             };
-            Some(first.most + (8 * warps << bits) - 1)
+            Some(first.most + ((8 * warps) << bits) - 1)
         };
         match (c.function, c.generics.first()) {
             (Function::Device(Device::CumcountInWarp), _) => {
