@@ -83,17 +83,15 @@ impl Inner {
         if let Some(c) = config.requires.filter(|c| !(c.holds)(&self.grid_ctx(words))) {
             return refused(format!("it requires `{}`", c.text));
         }
-        // A variant that was not built for the emulated SM takes them.
-        if matches!(self.backend, Backend::Emulator(_)) && config.variant(words, |_| true).is_some() {
-            return Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
-        }
         // The last one asks for the least.
         let general = config.variants.iter().rfind(|v| self.runs(v));
+        // The emulated SM has none, or not the one that takes them.
+        let is_emulated = || general.is_some() && config.variant(words, |_| true).is_none();
+        if matches!(self.backend, Backend::Emulator(_)) && !is_emulated() {
+            return Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
+        }
         let why = match general.and_then(|v| v.guards.iter().find(|g| !g.satisfied_by(words))) {
             Some(r) => requirement(desc, *r, words),
-            None if matches!(self.backend, Backend::Emulator(_)) => {
-                return Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
-            }
             None if config.variants.iter().any(|v| !v.built) => {
                 "TILE_CONFIGS=few left it out of this build: build without this variable".into()
             }

@@ -5,8 +5,9 @@ use crate::value::{Int, Tile, Value};
 
 /// How many elements of a tile of rank 1 are 0, 1, .. up to `bins - 1`: a tile of shape `[bins]`.
 ///
-/// Elements are of any integer type. Those that are negative, or `bins` or more, do not count. `bins` is a constant,
-/// any positive number. `.mask(m)` and `.weights(w)` may follow. The counters are in shared memory, 64 KB at most.
+/// Elements are of any integer type. Negative elements, and elements from `bins` on, do not count. `bins` is a
+/// constant, any positive number. `.mask(m)` and `.weights(w)` may follow. The counters are in shared memory, 64 KB at
+/// most.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -29,9 +30,9 @@ pub fn histogram<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
 
 /// For each element of a tile of rank 1, how many elements before it equal it: 0, 1, .. in the order of the indices.
 ///
-/// Elements are of any integer type, and the result has their shape. Those that are negative, or `bins` or more, do not
-/// count, and have 0. `bins` is a constant. `.mask(m)` may follow: elements that it leaves out do not count, and have
-/// 0.
+/// Elements are of any integer type, and the result has their shape. Negative elements, and elements from `bins` on, do
+/// not count, and have 0. `bins` is a constant. `.mask(m)` may follow: the elements that it leaves out do not count,
+/// and have 0.
 ///
 /// On a GPU each warp has 8 bytes for each bin in shared memory: 64 KB at most. A step of a radix sort is
 /// `offset of the digit + cumcount(digit, BINS)`.

@@ -1,5 +1,6 @@
 //! What a tuning result is filed under.
 
+use std::iter;
 use tilewright_core::KernelDesc;
 use tilewright_core::bundle::Bundle;
 
@@ -33,15 +34,18 @@ pub struct Version {
 impl Version {
     /// The version of candidates that launch these kernels, of all types: it changes with any of them.
     pub fn of_kernels(kernels: &[&'static [&'static KernelDesc]]) -> Version {
-        let each = || kernels.iter().flat_map(|d| d.iter());
-        Version {
-            hash: each().map(|d| fingerprint(d)).collect::<Vec<_>>().join("-"),
-            is_whole: each().all(|d| d.is_whole()),
-        }
+        Version::of(kernels.iter().flat_map(|d| d.iter().copied()))
     }
 
     pub(crate) fn of_kernel(desc: &KernelDesc) -> Version {
-        Version { hash: fingerprint(desc), is_whole: desc.is_whole() }
+        Version::of(iter::once(desc))
+    }
+
+    fn of<'a>(kernels: impl Iterator<Item = &'a KernelDesc> + Clone) -> Version {
+        Version {
+            hash: kernels.clone().map(fingerprint).collect::<Vec<_>>().join("-"),
+            is_whole: kernels.clone().all(KernelDesc::is_whole),
+        }
     }
 
     pub(crate) fn hash(&self) -> &str {

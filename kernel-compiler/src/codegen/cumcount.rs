@@ -33,7 +33,7 @@ impl Codegen<'_> {
         let bin = (call!(Function::Cast; [of, DType::U32]; index) & limit).group();
 
         let bins_at = || Expr::Scratch(Scratch::Unplaced);
-        let lanes = 1usize << layout.lane_bases().iter().filter(|&&b| b != 0).count().min(LANE_BITS);
+        let lanes = 1usize << layout.lane_bases().iter().filter(|&&b| b != 0).count();
         let in_warp = call!(
             Device::CumcountInWarp; [layout.regs(), bits, lanes];
             bins_at(), of_r(bin.clone()), of_r(counts.clone()), site

@@ -48,6 +48,12 @@ pub fn everywhere<R>(
     }
 }
 
+/// Whole numbers from 0 to 127, or from -40 to 87 where the type has negative ones, in no order.
+pub fn scattered<I: Number>(n: usize) -> Vec<I> {
+    let low = if I::of(-1.0).number() < 0.0 { 40.0 } else { 0.0 };
+    (0..n as u32).map(|i| I::of(f64::from(i.wrapping_mul(2_654_435_761) >> 25) - low)).collect()
+}
+
 /// What programs of 64 elements each have left, a block for each of their results: result by result, of `n` elements
 /// each.
 pub fn results<T: Copy>(blocks: &[T], count: usize, n: usize) -> Vec<T> {

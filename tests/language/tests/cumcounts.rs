@@ -2,7 +2,7 @@
 
 use tilewright::tile_kernel;
 use tilewright_core::f16;
-use tilewright_language_tests::everywhere::{Number, everywhere, same};
+use tilewright_language_tests::everywhere::{Number, everywhere, same, scattered};
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
@@ -20,12 +20,6 @@ fn numbered<I: Int, const N: usize, const BINS: usize>(x: &[I], y: &mut [i32]) {
     store(y, i, cumcount(t, BINS));
     store(y, N + i, cumcount(t, BINS).mask(i % 3 != 1));
     store(y, 2 * N + i, t.cumcount(BINS) + 1);
-}
-
-/// Numbers from below 0, where the type has them, to above the bins.
-fn numbers<I: Number>(n: usize) -> Vec<I> {
-    let low = if I::of(-1.0).number() < 0.0 { 40.0 } else { 0.0 };
-    (0..n as u32).map(|i| I::of(f64::from(i.wrapping_mul(2_654_435_761) >> 25) - low)).collect()
 }
 
 fn wanted<I: Number>(x: &[I], bins: usize, counts: impl Fn(usize) -> bool) -> Vec<i32> {
@@ -51,7 +45,7 @@ fn numbered_of<I: Number>(outside: &[f64])
 where
     (I,): numbered::Types,
 {
-    let mut x = numbers::<I>(1024);
+    let mut x = scattered::<I>(1024);
     for (i, v) in x.iter_mut().enumerate().filter(|(i, _)| i % 7 == 3) {
         *v = I::of(outside[i / 7 % outside.len()]);
     }

@@ -2,7 +2,7 @@
 
 use tilewright::tile_kernel;
 use tilewright_core::{bf16, f16};
-use tilewright_language_tests::everywhere::{Number, everywhere, same};
+use tilewright_language_tests::everywhere::{Number, everywhere, same, scattered};
 
 #[tile_kernel(
     types(I = [i8, u8, i16, i32, u64]),
@@ -18,12 +18,6 @@ fn counted<I: Int, const N: usize, const BINS: usize>(x: &[I], y: &mut [i32]) {
     store(y, BINS + arange(BINS), histogram(t, BINS).mask(i % 3 == 0));
 }
 
-/// Numbers from below 0, where the type has them, to above the bins.
-fn numbers<I: Number>(n: usize) -> Vec<I> {
-    let low = if I::of(-1.0).number() < 0.0 { 40.0 } else { 0.0 };
-    (0..n as u32).map(|i| I::of(f64::from(i.wrapping_mul(2_654_435_761) >> 25) - low)).collect()
-}
-
 /// The sum of the weights of the elements that count, for each bin.
 fn sums<I: Number>(x: &[I], bins: usize, weight: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut sums = vec![0.0; bins];
@@ -37,7 +31,7 @@ fn counted_of<I: Number>()
 where
     (I,): counted::Types,
 {
-    let x = numbers::<I>(1024);
+    let x = scattered::<I>(1024);
     everywhere(
         <(I,) as counted::Types>::DESC,
         |rt, options| {
@@ -81,7 +75,7 @@ fn weighed_of<W: Number>()
 where
     (W,): weighed::Types,
 {
-    let x = numbers::<i32>(96);
+    let x = scattered::<i32>(96);
     let w: Vec<W> = (0..96).map(|i| W::of(f64::from(i % 5 + 1))).collect();
     let turned: Vec<i32> = x.iter().map(|v| v % 20).collect();
     let mut wanted = sums(&x, 20, |i| w[i].number());

@@ -154,11 +154,9 @@ fn choose_features(instances: &[Vec<Instance>], chosen: &mut [Vec<Vec<bool>>]) {
     }
     let (first, rest): (Vec<_>, Vec<_>) = places.into_iter().partition(|((k, i, v), _)| chosen[*k][*i][*v]);
     let known: BTreeSet<&String> = first.into_iter().flat_map(|(_, version)| &version.features).collect();
-    let more = |(_, version): &(_, &'_ Version)| {
-        let new: Vec<String> = version.features.iter().filter(|f| !known.contains(f)).cloned().collect();
-        (new, version.cost())
-    };
-    let candidates: Vec<(Vec<String>, u64)> = rest.iter().map(more).collect();
+    let new = rest.iter().map(|&(_, version)| version.features.iter().filter(|f| !known.contains(f)).collect());
+    let costs = rest.iter().map(|(_, version)| version.cost());
+    let candidates: Vec<(Vec<&String>, u64)> = new.zip(costs).collect();
     for ((k, i, v), _) in cover(&candidates).into_iter().map(|c| rest[c]) {
         chosen[k][i][v] = true;
         // The configuration takes what it takes on a GPU.

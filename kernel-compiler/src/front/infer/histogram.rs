@@ -1,26 +1,32 @@
-//! Histograms.
+//! Histograms, and what they share with other counts of elements by bins.
 
 use crate::diag::{Code, Result};
 use crate::dtype::{DType, in_message};
 use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
-use crate::ir::{Op, Type};
+use crate::ir::{Op, Type, Value};
 
 impl Infer<'_> {
-    /// `histogram(t, BINS)`, then any of `.mask(m)` and `.weights(w)`.
-    pub(super) fn histogram(&mut self, c: &Call) -> Result<Val> {
+    /// The first arguments of an operation on the bins of elements: the elements, their type, and the number of bins.
+    pub(super) fn elements_of_bins(&mut self, operation: &str, c: &Call) -> Result<(Value, Type, usize)> {
         let [t, bins] = self.args(c)?;
-        let value = self.tile("histogram", t, c.args[0].span)?;
+        let value = self.tile(operation, t, c.args[0].span)?;
         let of = self.ty(value).clone();
         if of.shape.len() != 1 || !of.dtype.is_int() {
             return self.error(
                 Code::ElementType,
                 c.args[0].span,
-                format!("`histogram` takes a tile of rank 1 of an integer type, found {of}"),
+                format!("`{operation}` takes a tile of rank 1 of an integer type, found {of}"),
             );
         }
+        Ok((value, of, self.extent(&bins, c.args[1].span)?))
+    }
+
+    /// `histogram(t, BINS)`, then any of `.mask(m)` and `.weights(w)`.
+    pub(super) fn histogram(&mut self, c: &Call) -> Result<Val> {
+        let (value, of, bins) = self.elements_of_bins("histogram", c)?;
         let at = c.args[1].span;
-        let mut ty = Type::tile(DType::I32, [self.extent(&bins, at)?]);
+        let mut ty = Type::tile(DType::I32, [bins]);
         let mask = self.mask(&c.options, &of.shape)?;
         let (mut weights, mut halves) = (None, None);
         if let Some((w, at)) = &c.options.weights {

@@ -147,27 +147,23 @@ impl ScratchBuffers {
 impl ScratchBuffers {
     /// The last byte of its buffer that an access may reach.
     fn last_byte(&self, c: &Call) -> Option<u64> {
+        let at = c.args.first()?;
         // Two words of each warp and bin.
-        let words = |warps: u64| {
-            let (first, Generic::Number(bits)) = (self.bounds.of(c.args.first()?)?, c.generics.get(1)?) else {
-                return None;
-            };
-            Some(first.most + ((8 * warps) << bits) - 1)
-        };
-        match (c.function, c.generics.first()) {
-            (Function::Device(Device::CumcountInWarp), _) => {
-                let (Expr::Closure(bin), Generic::Number(bits)) = (c.args.get(1)?, c.generics.get(1)?) else {
-                    return None;
-                };
-                return (self.bounds.of(&bin.body)?.most >> bits == 0).then(|| words(self.warps))?;
+        let words = |warps: u64, bits: usize| Some(self.bounds.of(at)?.most + ((8 * warps) << bits) - 1);
+        match (c.function, &c.generics[..], at) {
+            (Function::Device(Device::CumcountInWarp), [_, Generic::Number(bits), ..], _) => {
+                let Expr::Closure(bin) = c.args.get(1)? else { return None };
+                let most = self.bounds.of(&bin.body)?.most;
+                if most >> bits == 0 { words(self.warps, *bits) } else { None }
             }
-            (Function::Device(Device::CumcountOfWarps), Some(Generic::Number(warps))) => return words(*warps as u64),
-            _ => {}
+            (Function::Device(Device::CumcountOfWarps), [Generic::Number(warps), Generic::Number(bits), ..], _) => {
+                words(*warps as u64, *bits)
+            }
+            (_, [Generic::Type(Ty::Scalar(element)), ..], Expr::Closure(offset)) => {
+                Some(self.bounds.of(&offset.body)?.most + element.size() as u64 - 1)
+            }
+            _ => None,
         }
-        let (Expr::Closure(offset), Generic::Type(Ty::Scalar(element))) = (c.args.first()?, c.generics.first()?) else {
-            return None;
-        };
-        Some(self.bounds.of(&offset.body)?.most + element.size() as u64 - 1)
     }
 }
 

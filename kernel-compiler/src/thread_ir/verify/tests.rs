@@ -346,7 +346,8 @@ fn the_words_of_counts_lie_in_their_buffer() {
     accepts(&counts(2, 3, 384));
     refuses(&counts(2, 3, 380), "reaches its byte 383");
     refuses(&counts(2, 7, 384), "has no bound");
-    let sums = |warps: u32| call!(Device::CumcountOfWarps; [warps, 2u32, 384u32]; Expr::Scratch(Scratch::Placed { offset: 0, bytes: 64 }), 0);
+    let buffer = || Expr::Scratch(Scratch::Placed { offset: 0, bytes: 64 });
+    let sums = |warps: u32| call!(Device::CumcountOfWarps; [warps, 2u32, THREADS]; buffer(), 0);
     accepts(&program(vec![store(0, 64), barrier(), sums(2).into(), barrier(), load(0, 64)]));
     refuses_body(vec![store(0, 64), barrier(), sums(3).into()], "reaches its byte 95");
     refuses_body(vec![store(0, 64), sums(2).into()], "updated before all threads have stored");
