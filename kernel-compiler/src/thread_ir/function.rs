@@ -263,6 +263,8 @@ cpu_functions! {
     Atomic "atomic";
     /// Compare-and-swap on elements of memory.
     AtomicCas "atomic_cas";
+    /// The offsets and the mask of an axis of a tile in memory.
+    Axis "axis";
     /// A tile with extents of 1 repeated.
     Broadcast "broadcast";
     /// `acc + a·b`, of matrices or batches of them.
@@ -277,6 +279,8 @@ cpu_functions! {
     Histogram "histogram";
     /// Loads of elements that a condition allows.
     Load "load";
+    /// Loads of elements whose index is a sum over the axes of the tile.
+    LoadAxes "load_axes";
     /// Loads of elements whose condition holds on one interval of each row.
     LoadClipped "load_clipped";
     /// A tile with its dimensions in another order.
@@ -303,6 +307,8 @@ cpu_functions! {
     Sort "sort";
     /// Stores of elements that a condition allows.
     Store "store";
+    /// Stores of elements whose index is a sum over the axes of the tile.
+    StoreAxes "store_axes";
     /// Stores of elements whose condition holds on one interval of each row.
     StoreClipped "store_clipped";
 }

@@ -17,8 +17,8 @@ pub enum Precision {
     Ieee,
     /// They are rounded to 10 bits of fraction.
     Tf32,
-    /// They are split in two such numbers; of the four products the least is left out. Where an operand is infinite, so
-    /// is not the result, but NaN.
+    /// On a GPU they are split in two such numbers, and of the four products the least is left out. Here they stay as
+    /// they are.
     Tf32x3,
 }
 
@@ -28,10 +28,12 @@ pub trait Operand: Scalar {
     type Sum: Number;
     /// The value in the type of the sums. Exact.
     fn widen(self) -> Self::Sum;
+    /// The same elements, where they have the type of the sums.
+    fn as_sums(x: &[Self]) -> Option<&[Self::Sum]>;
 }
 
 macro_rules! operands {
-    ($($t:ident $sum:ident |$x:ident| $widen:expr;)+) => { $(
+    ($($t:ident $sum:ident |$x:ident| $widen:expr, $sums:expr;)+) => { $(
         impl Operand for $t {
             type Sum = $sum;
             #[inline(always)]
@@ -39,84 +41,73 @@ macro_rules! operands {
                 let $x = self;
                 $widen
             }
+            #[inline(always)]
+            fn as_sums(x: &[$t]) -> Option<&[$sum]> {
+                $sums(x)
+            }
         }
     )+ };
 }
 operands! {
-    f32 f32 |x| x;
-    f64 f64 |x| x;
-    F16 f32 |x| x.to_f32();
-    BF16 f32 |x| x.to_f32();
-    F8E4M3 f32 |x| x.to_f32();
-    F8E5M2 f32 |x| x.to_f32();
-    i8 i32 |x| x as i32;
+    f32 f32 |x| x, Some;
+    f64 f64 |x| x, Some;
+    F16 f32 |x| x.to_f32(), |_| None;
+    BF16 f32 |x| x.to_f32(), |_| None;
+    F8E4M3 f32 |x| x.to_f32(), |_| None;
+    F8E5M2 f32 |x| x.to_f32(), |_| None;
+    i8 i32 |x| x as i32, |_| None;
 }
 
 /// `acc + a·b` of `[M, K]`, `[K, N]` and `[M, N]`, or so for each index of a dimension before these. Compiled once for
 /// each type of operand, not into every kernel.
 #[inline(never)]
-pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
+pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, mut acc: Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if super::is_supported() {
         #[target_feature(enable = "avx2,fma")]
-        fn vectorized<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
-            products(a, b, acc, precision)
+        fn vectorized<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &mut Tile<T::Sum>, precision: Precision) {
+            add_products(a, b, acc, precision);
         }
         // SAFETY: the processor has the features that the function needs.
-        return unsafe { vectorized(a, b, acc, precision) };
+        unsafe { vectorized(a, b, &mut acc, precision) };
+        return acc;
     }
-    products(a, b, acc, precision)
+    add_products(a, b, &mut acc, precision);
+    acc
 }
 
 #[inline(always)]
-fn products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &Tile<T::Sum>, precision: Precision) -> Tile<T::Sum> {
-    match (a.shape(), b.shape(), acc.shape()) {
-        (&[m, k], &[l, n], &[i, j]) => {
-            assert!(k == l && k > 0 && [m, n] == [i, j], "tiles that do not meet in a dot");
-            product([m, n, k], a.as_slice(), b.as_slice(), acc.as_slice(), precision)
+fn add_products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &mut Tile<T::Sum>, precision: Precision) {
+    let (batch, [m, n, k]) = match (a.shape(), b.shape(), acc.shape()) {
+        (&[m, k], &[l, n], &[i, j]) if k == l && [m, n] == [i, j] => (1, [m, n, k]),
+        (&[batch, m, k], &[of_b, l, n], &[of_acc, i, j])
+            if k == l && [m, n] == [i, j] && [of_b, of_acc] == [batch; 2] =>
+        {
+            (batch, [m, n, k])
         }
-        (&[batch, m, k], &[of_b, l, n], &[of_acc, i, j]) => {
-            assert!(
-                k == l && k > 0 && [m, n] == [i, j] && [of_b, of_acc] == [batch; 2],
-                "batches that do not meet in a dot"
-            );
-            let mut out = Buffer::new(batch * m * n);
-            let parts = a
-                .as_slice()
-                .chunks_exact(m * k)
-                .zip(b.as_slice().chunks_exact(k * n))
-                .zip(acc.as_slice().chunks_exact(m * n));
-            for (((a, b), acc), out) in parts.zip(out.uninit().chunks_exact_mut(m * n)) {
-                let part = product([m, n, k], a, b, acc, precision);
-                fill(out, |i| part.as_slice()[i]);
-            }
-            // SAFETY: `batch` parts of `m * n` elements were filled: that many products go into each operand, whose
-            // shapes are asserted above.
-            unsafe { Tile::new(acc.extents(), out) }
-        }
-        _ => panic!("a dot of tiles of another rank than 2 or 3"),
+        (a, b, acc) => panic!("tiles of {a:?} and {b:?} do not meet in a dot of {acc:?}"),
+    };
+    assert!(k > 0, "an empty sum");
+    if m * n == 0 {
+        return;
+    }
+    let operands = a.as_slice().chunks_exact(m * k).zip(b.as_slice().chunks_exact(k * n));
+    for ((a, b), acc) in operands.zip(acc.as_mut_slice().chunks_exact_mut(m * n)).take(batch) {
+        add_product([m, n, k], a, b, acc, precision);
     }
 }
 
-/// The product of one matrix each, as a tile `[m, n]`.
+/// Adds the product of one matrix each.
 #[inline(always)]
-fn product<T: Operand>([m, n, k]: [usize; 3], a: &[T], b: &[T], acc: &[T::Sum], precision: Precision) -> Tile<T::Sum> {
-    let widen = |x: T| x.widen();
-    let high = move |x: T| widen(x).tf32();
-    let low = move |x: T| widen(x).minus(high(x)).tf32();
-    match precision {
-        Precision::Ieee => add_product(&rows(a, widen), &panels(b, n, widen), acc, [m, n, k]),
-        Precision::Tf32 => add_product(&rows(a, high), &panels(b, n, high), acc, [m, n, k]),
-        Precision::Tf32x3 => {
-            let (a_high, b_high) = (rows(a, high), panels(b, n, high));
-            // The small products have a sum of their own. Added to the large sum they would be rounded away.
-            let zero = each(&[m, n], |_| T::Sum::default());
-            let small = add_product(&rows(a, low), &b_high, zero.as_slice(), [m, n, k]);
-            let small = add_product(&a_high, &panels(b, n, low), small.as_slice(), [m, n, k]);
-            let large = add_product(&a_high, &b_high, acc, [m, n, k]);
-            let (large, small) = (large.as_slice(), small.as_slice());
-            each(&[m, n], |i| large[i].plus(small[i]))
+fn add_product<T: Operand>(extents: [usize; 3], a: &[T], b: &[T], acc: &mut [T::Sum], precision: Precision) {
+    let n = extents[1];
+    match (precision, T::as_sums(a)) {
+        (Precision::Tf32, _) => {
+            let tf32 = |x: T| x.widen().tf32();
+            multiply(rows(a, tf32).as_slice(), panels(b, n, tf32).as_slice(), acc, extents);
         }
+        (_, Some(a)) => multiply(a, panels(b, n, T::widen).as_slice(), acc, extents),
+        (_, None) => multiply(rows(a, T::widen).as_slice(), panels(b, n, T::widen).as_slice(), acc, extents),
     }
 }
 
@@ -145,21 +136,17 @@ fn panels<T: Copy, S: Number>(b: &[T], n: usize, f: impl Fn(T) -> S) -> Tile<S> 
     unsafe { Tile::new(Shape::new(&[length]), out) }
 }
 
+/// Adds the product of rows and [`panels`].
 #[inline(never)]
-fn add_product<S: Number>(a: &Tile<S>, b: &Tile<S>, acc: &[S], [m, n, k]: [usize; 3]) -> Tile<S> {
+fn multiply<S: Number>(a: &[S], b: &[S], acc: &mut [S], [m, n, k]: [usize; 3]) {
     let stride = n.next_multiple_of(WIDTH);
-    let mut sums = Buffer::new(m * stride);
-    for (row, out) in acc.chunks_exact(n).zip(sums.uninit().chunks_exact_mut(stride)) {
-        fill(out, |j| row.get(j).copied().unwrap_or_default());
-    }
-    let out = sums.uninit();
-    // SAFETY: the loop has written all of it: `m` rows of `stride` elements, as `acc` has `m` rows of `n`.
-    let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast(), out.len()) };
-    S::multiply(a.as_slice(), b.as_slice(), out, k);
     if n == stride {
-        // SAFETY: initialized, and `m * n` elements.
-        unsafe { Tile::new(Shape::new(&[m, n]), sums) }
-    } else {
-        each(&[m, n], |i| out[i / n * stride + i % n])
+        return S::multiply(a, b, acc, k);
+    }
+    let at = |i: usize| (i % stride < n).then(|| i / stride * n + i % stride);
+    let mut sums = each(&[m, stride], |i| at(i).map_or(S::default(), |i| acc[i]));
+    S::multiply(a, b, sums.as_mut_slice(), k);
+    for (row, sums) in acc.chunks_exact_mut(n).zip(sums.as_slice().chunks_exact(stride)) {
+        row.copy_from_slice(&sums[..n]);
     }
 }

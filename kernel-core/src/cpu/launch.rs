@@ -5,7 +5,7 @@ use super::threads;
 use super::tile::Tile;
 use crate::desc::CpuCode;
 use rayon::prelude::*;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -65,24 +65,55 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
             failed.store(true, Ordering::Relaxed);
         }
     };
+    let in_parallel = |first: usize| {
+        threads::with(|threads| {
+            match threads {
+                None => (first..total).for_each(run),
+                // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
+                Some(n) => (first..total).into_par_iter().with_min_len((total / (n * 64)).max(1)).for_each(run),
+            }
+            threads.unwrap_or(1)
+        })
+    };
+    let of_all = |program: Duration| program.saturating_mul(u32::try_from(total).unwrap_or(u32::MAX));
     let start = Instant::now();
-    run(0);
-    let estimate = start.elapsed().saturating_mul(u32::try_from(total - 1).unwrap_or(u32::MAX));
-    if estimate < MIN_PARALLEL_TIME {
-        (1..total).for_each(run);
+    if total > 1 && of_all(LAST.with_borrow(|last| last.of(code))) >= MIN_PARALLEL_TIME * 2 {
+        let of_one = total.div_ceil(in_parallel(0));
+        let programs = u32::try_from(of_one).unwrap_or(u32::MAX);
+        LAST.with_borrow_mut(|last| last.set(code, start.elapsed() / programs));
     } else {
-        threads::with(|threads| match threads {
-            None => (1..total).for_each(run),
-            // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
-            Some(n) => (1..total).into_par_iter().with_min_len((total / (n * 64)).max(1)).for_each(run),
-        });
+        run(0);
+        let program = start.elapsed();
+        LAST.with_borrow_mut(|last| last.set(code, program));
+        if of_all(program) - program < MIN_PARALLEL_TIME {
+            (1..total).for_each(run);
+        } else {
+            in_parallel(1);
+        }
     }
     if let Some(panic) = cause.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(panic);
     }
 }
 
+/// The time of a program, for the last few functions that a thread has launched. Of a function that it does not know
+/// the first program runs alone, and says whether the others are worth another thread.
+#[derive(Default)]
+struct Times([(usize, Duration); 16]);
+
+impl Times {
+    fn of(&self, code: CpuCode) -> Duration {
+        let (address, time) = self.0[code.run as usize / 16 % 16];
+        if address == code.run as usize { time } else { Duration::ZERO }
+    }
+
+    fn set(&mut self, code: CpuCode, time: Duration) {
+        self.0[code.run as usize / 16 % 16] = (code.run as usize, time);
+    }
+}
+
 thread_local! {
+    static LAST: RefCell<Times> = RefCell::default();
     /// Whether a program of the launch that this thread works for has failed.
     static FAILED: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
 }

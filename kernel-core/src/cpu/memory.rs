@@ -9,7 +9,7 @@
 use super::Mem;
 use super::relaxed::{self, by_size};
 use super::shape::elements;
-use super::tile::{Tile, fill, unwritten};
+use super::tile::{Tile, fill_from, unwritten};
 use crate::scalar::atomic_op;
 use std::sync::atomic::Ordering;
 
@@ -78,7 +78,7 @@ unsafe fn load_runs<T: Mem>(
             unsafe { relaxed::load_run(out, addr(first)) };
         } else {
             // SAFETY: an allowed address is readable.
-            fill(out, |i| if ok(first + i) { unsafe { relaxed::load(addr(first + i)) } } else { other(first + i) });
+            fill_from(out, first, |i| if ok(i) { unsafe { relaxed::load(addr(i)) } } else { other(i) });
         }
     }
     // SAFETY: the chunks are all of the tile's elements, and each was filled.
@@ -133,21 +133,19 @@ unsafe fn store_runs<T: Mem>(
     let n = elements(shape);
     let step = if run < MIN_RUN { n.max(1) } else { run }.min(n);
     let (_, mut aside) = unwritten(&[step]);
-    let mut first = 0;
-    while first < n {
+    for first in (0..n).step_by(step.max(1)) {
         let out = &mut aside.uninit()[..step.min(n - first)];
-        fill(out, |i| val(first + i));
+        fill_from(out, first, &val);
         if run >= MIN_RUN && is_consecutive::<T>(first, out.len(), &addr) && all(first, out.len()) {
-            // SAFETY: all elements of the run are writable, at consecutive addresses, and `fill` has written the
-            // values.
+            // SAFETY: all elements of the run are writable, at consecutive addresses, and their values are
+            // written above.
             unsafe { relaxed::store_run(addr(first), out) };
         } else {
             for (i, value) in out.iter().enumerate().filter(|&(i, _)| ok(first + i)) {
-                // SAFETY: an allowed address is writable, and `fill` has written the value.
+                // SAFETY: an allowed address is writable, and its value is written above.
                 unsafe { relaxed::store(addr(first + i), value.assume_init()) };
             }
         }
-        first += out.len();
     }
 }
 

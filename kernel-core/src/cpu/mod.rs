@@ -4,6 +4,7 @@
 //! inlined, so that a tile expression becomes one loop that LLVM vectorizes for the target features of the function it
 //! is in. On x86-64 these are AVX2 and FMA. What takes no closure, such as `dot`, is compiled once for each type.
 
+mod axes;
 mod cumcount;
 mod dot;
 pub mod fork;
@@ -24,6 +25,7 @@ mod threads;
 mod tile;
 
 pub use crate::scalar::Scalar as Mem;
+pub use axes::{Axis, axis, load_axes, store_axes};
 pub use cumcount::cumcount;
 pub use dot::{Operand, Precision, dot};
 pub use histogram::histogram;

@@ -11,12 +11,10 @@ pub trait Number: Copy + Default + Send + Sync + 'static {
     fn multiply(a: &[Self], b: &[Self], c: &mut [Self], k: usize);
     /// To 10 bits of fraction, of f32; others keep all of theirs.
     fn tf32(self) -> Self;
-    fn minus(self, other: Self) -> Self;
-    fn plus(self, other: Self) -> Self;
 }
 
 macro_rules! number {
-    ($t:ident $rows:ident $avx2:ident $tf32:path, $minus:expr, $plus:expr, |$a:ident, $b:ident, $c:ident| $mul_add:expr;
+    ($t:ident $rows:ident $avx2:ident $tf32:path, |$a:ident, $b:ident, $c:ident| $mul_add:expr;
      $features:literal $lanes:literal $zero:ident $load:ident $store:ident $splat:ident |$x:ident, $y:ident, $z:ident| $of_lanes:expr) => {
         impl Number for $t {
             fn multiply(a: &[$t], b: &[$t], c: &mut [$t], k: usize) {
@@ -43,16 +41,6 @@ macro_rules! number {
             #[inline(always)]
             fn tf32(self) -> Self {
                 $tf32(self)
-            }
-
-            #[inline(always)]
-            fn minus(self, other: Self) -> Self {
-                $minus(self, other)
-            }
-
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                $plus(self, other)
             }
         }
 
@@ -129,9 +117,9 @@ macro_rules! number {
 /// has the features that the function is compiled for.
 type Rows<T> = unsafe fn(*const T, &[T], *mut T, usize);
 
-number! { f32 f32_rows f32_avx2 crate::scalar::tf32, |a, b| a - b, |a, b| a + b, |a, b, c| f32::mul_add(a, b, *c);
+number! { f32 f32_rows f32_avx2 crate::scalar::tf32, |a, b, c| f32::mul_add(a, b, *c);
 "avx2,fma" 8 _mm256_setzero_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps |x, y, z| _mm256_fmadd_ps(x, y, z) }
-number! { f64 f64_rows f64_avx2 std::convert::identity, |a, b| a - b, |a, b| a + b, |a, b, c| f64::mul_add(a, b, *c);
+number! { f64 f64_rows f64_avx2 std::convert::identity, |a, b, c| f64::mul_add(a, b, *c);
 "avx2,fma" 4 _mm256_setzero_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_set1_pd |x, y, z| _mm256_fmadd_pd(x, y, z) }
-number! { i32 i32_rows i32_avx2 std::convert::identity, i32::wrapping_sub, i32::wrapping_add, |a, b, c| c.wrapping_add(a.wrapping_mul(b));
+number! { i32 i32_rows i32_avx2 std::convert::identity, |a, b, c| c.wrapping_add(a.wrapping_mul(b));
 "avx2" 8 _mm256_setzero_si256 _mm256_loadu_si256 _mm256_storeu_si256 _mm256_set1_epi32 |x, y, z| _mm256_add_epi32(z, _mm256_mullo_epi32(x, y)) }

@@ -46,6 +46,13 @@ impl<T: Copy> Tile<T> {
         unsafe { std::slice::from_raw_parts(self.elements.as_ptr(), self.elements.len()) }
     }
 
+    #[inline(always)]
+    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+        let elements = self.elements.uninit();
+        // SAFETY: by `new`'s contract all elements are initialized.
+        unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), elements.len()) }
+    }
+
     /// Element `i` in row-major order, unchecked in release builds: a check would keep loops from being vectorized.
     ///
     /// # Safety
@@ -94,6 +101,15 @@ pub(super) fn fill<T>(out: &mut [MaybeUninit<T>], mut f: impl FnMut(usize) -> T)
     for (i, o) in out.iter_mut().enumerate() {
         o.write(f(i));
     }
+}
+
+/// As [`fill`], with the elements of `f` from `first` on. The sum is known not to wrap, without which LLVM does not see
+/// that consecutive elements follow each other, and vectorizes no loop.
+#[inline(always)]
+pub(super) fn fill_from<T>(out: &mut [MaybeUninit<T>], first: usize, mut f: impl FnMut(usize) -> T) {
+    assert!(first.checked_add(out.len()).is_some(), "more elements than a usize counts");
+    // SAFETY: `i` is less than the length of `out`, so that the sum is less than the one above.
+    fill(out, |i| f(unsafe { first.unchecked_add(i) }));
 }
 
 /// The elements in another shape, in row-major order.

@@ -93,7 +93,7 @@ pub fn sigmoid(x: f32) -> f32 {
 /// As on the device, denormals are 0.
 #[inline(always)]
 pub fn recip(x: f32) -> f32 {
-    let normal = |v: f32| if v.is_subnormal() { 0f32.copysign(v) } else { v };
+    let normal = |v: f32| if v.abs() < f32::MIN_POSITIVE { 0f32.copysign(v) } else { v };
     normal(1.0 / normal(x))
 }
 

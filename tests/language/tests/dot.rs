@@ -17,6 +17,7 @@ mod epilogue;
 mod exceptions;
 mod halves;
 mod precisions;
+mod reused;
 mod swapped;
 mod tf32;
 mod tf32x3;

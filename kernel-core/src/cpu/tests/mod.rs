@@ -1,3 +1,4 @@
+mod axes;
 mod bench;
 mod dots;
 mod programs;

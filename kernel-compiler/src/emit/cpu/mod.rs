@@ -2,11 +2,14 @@
 //!
 //! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
 
+mod access;
+mod axes;
+
 use crate::analysis::assume::analyze;
 use crate::analysis::axis_info::{Assume, AxisAnalysis};
-use crate::codegen::pieces::{all_of, atomic, elementwise, float_literal, meaning};
+use crate::codegen::pieces::{atomic, elementwise, float_literal, meaning};
 use crate::dtype::DType;
-use crate::ir::{self, Address, Atomic, Base, Binary, Combine, Func, Op, StmtKind, Value, Var};
+use crate::ir::{self, Atomic, Binary, Combine, Func, Op, StmtKind, Value, Var};
 use crate::thread_ir::{
     BinaryOp, Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure,
     next_number,
@@ -18,8 +21,7 @@ use std::collections::HashMap;
 /// are [configured](Literal::Configured).
 pub fn body(f: &Func) -> Vec<Node> {
     let a = analyze(f, Assume::Nothing);
-    let uses = crate::ir::walk::uses(f);
-    let mut cx = Writer { f, a: &a, blocks: vec![vec![]], at_hand: HashMap::new(), uses };
+    let mut cx = Writer { f, a: &a, blocks: vec![vec![]], at_hand: HashMap::new(), uses: axes::uses(f) };
     for (i, v) in f.vars.iter().enumerate() {
         let ty = if v.ty.is_scalar() { v.ty.dtype.into() } else { Ty::Tile(v.ty.dtype) };
         cx.line(Stmt::variable(Name::Var(Var(i as u32)), Some(ty), None));
@@ -36,6 +38,8 @@ pub fn body(f: &Func) -> Vec<Node> {
 
 /// Elementwise work of more nodes gets a tile of its own.
 const MAX_NODES: usize = 300;
+/// Arithmetic of at most so many nodes on the place of an element gets no tile.
+const MAX_INDEX_NODES: usize = 12;
 
 struct Writer<'a> {
     f: &'a Func,
@@ -44,7 +48,8 @@ struct Writer<'a> {
     blocks: Vec<Vec<Node>>,
     /// Any element of a tile, by [`Expr::Register`].
     at_hand: HashMap<Value, Expr>,
-    uses: Vec<u32>,
+    /// As [`axes::uses`] counts them.
+    uses: Vec<Option<u32>>,
 }
 
 /// A number that may be another one in another configuration.
@@ -125,19 +130,30 @@ impl Writer<'_> {
     fn stmt(&mut self, s: &ir::Stmt, rest: &[ir::Stmt]) {
         let f = self.f;
         match &s.kind {
-            StmtKind::Let(v) => self.define(*v, rest),
+            StmtKind::Let(v) if self.uses[v.0 as usize].is_none() => {}
+            StmtKind::Let(v) => self.define(s, *v, rest),
             StmtKind::Assign(var, v) => {
-                let value = match f.ty(*v).is_scalar() {
-                    true => (*v).into(),
-                    false => call!(Cpu::Each; self.shape(*v), of_i(self.at(*v, Local::I))),
+                let value = match (f.ty(*v).is_scalar(), self.own_tile(*v)) {
+                    (true, _) => (*v).into(),
+                    (false, Some(tile)) => tile,
+                    (false, None) => call!(Cpu::Each; self.shape(*v), of_i(self.at(*v, Local::I))),
                 };
                 self.line(Stmt::assign(Name::Var(*var), value));
             }
             StmtKind::Store { place, value, mask, .. } => {
-                let (t, run) = (f.ty(*value).dtype, self.run(place));
-                let function = if mask.is_some() || run <= 1 { Cpu::Store } else { Cpu::StoreClipped };
-                let (addr, ok, val) = (self.address(place), self.ok(place, *mask), self.at(*value, Local::I));
-                self.line(call!(function; [t]; self.shape(*value), number(run, None), of_i(addr), of_i(ok), of_i(val)));
+                let (t, val) = (f.ty(*value).dtype, of_i(self.at(*value, Local::I)));
+                self.line(match axes::of(f, s) {
+                    Some(axes) => {
+                        let [base, len] = self.array(place);
+                        call!(Cpu::StoreAxes; [t]; base, len, self.axes(*value, &axes), val)
+                    }
+                    None => {
+                        let run = self.run(place);
+                        let function = if mask.is_some() || run <= 1 { Cpu::Store } else { Cpu::StoreClipped };
+                        let (addr, ok) = (of_i(self.address(place)), of_i(self.ok(place, *mask)));
+                        call!(function; [t]; self.shape(*value), number(run, None), addr, ok, val)
+                    }
+                });
             }
             StmtKind::Clear { array, .. } => {
                 // Zeros, in new memory: no program sees the earlier contents of the array.
@@ -186,36 +202,37 @@ impl Writer<'_> {
     /// Whether a value may be written into the loop of its only user instead of one of its own: the user comes in the
     /// same block, and no variable it may read changes before.
     fn fuses(&self, v: Value, rest: &[ir::Stmt]) -> bool {
-        if self.uses[v.0 as usize] != 1 {
+        if self.uses[v.0 as usize] != Some(1) {
             return false;
         }
         for s in rest {
-            let used = match &s.kind {
-                // A shape operation may be used more often than its operand.
-                StmtKind::Let(u) if self.f.op(*u).is_view() && self.f.op(*u).operands().contains(&v) => return false,
-                StmtKind::Let(u) => self.f.op(*u).operands().contains(&v),
-                StmtKind::Assign(_, u) => *u == v,
-                StmtKind::Store { place, value, mask, .. } => {
-                    place.operands().chain([value]).chain(mask).any(|u| *u == v)
-                }
-                StmtKind::Assert { cond: u, .. } | StmtKind::Print { value: u, .. } => *u == v,
-                _ => return false,
+            let (ends, is_view) = match &s.kind {
+                StmtKind::Let(u) if self.uses[u.0 as usize].is_none() => continue,
+                StmtKind::Let(u) => (false, self.f.op(*u).is_view()),
+                StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::Loop { .. } => return false,
+                _ => (true, false),
             };
-            if used {
-                return true;
+            if axes::taken_by(self.f, s).contains(&v) {
+                // A shape operation may be used more often than its operand.
+                return !is_view;
             }
-            if !matches!(&s.kind, StmtKind::Let(_)) {
+            if ends {
                 return false;
             }
         }
         false
     }
 
-    fn define(&mut self, v: Value, rest: &[ir::Stmt]) {
+    fn define(&mut self, s: &ir::Stmt, v: Value, rest: &[ir::Stmt]) {
         let f = self.f;
         let t = f.ty(v).dtype;
         match f.op(v).clone() {
             Op::Load { place, mask, other, .. } => {
+                if let Some(axes) = axes::of(f, s) {
+                    let other = other.map_or(Expr::zero(t), |o| axes::of_all_elements(f, o).into());
+                    let [base, len] = self.array(&place);
+                    return self.define_tile(v, call!(Cpu::LoadAxes; [t]; base, len, self.axes(v, &axes), other));
+                }
                 let run = self.run(&place);
                 let function = if mask.is_some() || run <= 1 { Cpu::Load } else { Cpu::LoadClipped };
                 let other = other.map_or(Expr::zero(t), |o| self.at(o, Local::I));
@@ -281,7 +298,13 @@ impl Writer<'_> {
             }
             Op::Result(of, index) => self.one_of(v, of, index),
             Op::Dot { a, b, acc, precision } => {
-                let [a, b, acc] = [a, b, acc].map(|x| self.dense(x).by_ref());
+                let [a, b] = [a, b].map(|x| self.dense(x).by_ref());
+                let mut is_operand = false;
+                let given_up = self.given_up(acc, v, rest);
+                for operand in [&a, &b] {
+                    operand.walk(&mut |e| is_operand |= given_up.as_ref() == Some(e));
+                }
+                let acc = given_up.filter(|_| !is_operand).unwrap_or_else(|| self.copy(acc));
                 self.define_tile(v, call!(Cpu::Dot; a, b, acc, Expr::Literal(Literal::Precision(precision))));
             }
             op if f.ty(v).is_scalar() => {
@@ -293,8 +316,7 @@ impl Writer<'_> {
                 if stays || self.fuses(v, rest) {
                     self.keep(v, Name::Var(var));
                 } else {
-                    let copy = Expr::Method(Method::Clone, Box::new(Name::Var(var).into()), vec![]);
-                    self.define_tile(v, copy);
+                    self.define_tile(v, copy_of(Name::Var(var)));
                 }
             }
             Op::Splat(s) => {
@@ -337,7 +359,7 @@ impl Writer<'_> {
                 let args = op.operands().into_iter().map(|o| self.at(o, Expr::Register)).collect();
                 let e = self.element(&op, t, args);
                 // A chain that grows without end would be compiled without end.
-                if self.fuses(v, rest) && e.size() < MAX_NODES {
+                if is_index(&e) || self.fuses(v, rest) && e.size() < MAX_NODES {
                     self.at_hand.insert(v, e);
                 } else {
                     self.define_each(v, e.at(Local::I));
@@ -351,9 +373,38 @@ impl Writer<'_> {
         let tile = Expr::from(self.tile(v));
         match self.f.op(v) {
             Op::Expand(..) | Op::Reshape(_) => {
-                call!(Cpu::Reshape; Expr::Method(Method::Clone, Box::new(tile), vec![]), self.shape(v))
+                call!(Cpu::Reshape; copy_of(tile), self.shape(v))
             }
             _ => tile,
+        }
+    }
+
+    /// The tile of a value, made in this block, that is taken once: it can be moved there.
+    fn own_tile(&self, v: Value) -> Option<Expr> {
+        let is_own = self.at_hand.get(&v) == Some(&Expr::Name(v.into()).at_index(Expr::Register));
+        let is_here = self.blocks.last().expect("a block").iter().any(|n| defines(n, v));
+        (is_own && is_here && self.uses[v.0 as usize] == Some(1)).then(|| v.into())
+    }
+
+    /// The accumulator of a product, where the product can take its memory: a tile of its own, or a variable that is
+    /// assigned the product next.
+    fn given_up(&mut self, acc: Value, product: Value, rest: &[ir::Stmt]) -> Option<Expr> {
+        let next = rest.iter().find(|s| !matches!(s.kind, StmtKind::Let(v) if self.uses[v.0 as usize].is_none()));
+        if let (Op::ReadVar(var), Some(StmtKind::Assign(to, v))) = (self.f.op(acc), next.map(|s| &s.kind)) {
+            let is_variable = self.at_hand[&acc] == Expr::Name(Name::Var(*var)).at_index(Expr::Register);
+            if is_variable && (to, v) == (var, &product) && self.uses[acc.0 as usize] == Some(1) {
+                return Some(Name::Var(*var).into());
+            }
+        }
+        self.tile(acc);
+        self.own_tile(acc)
+    }
+
+    /// A tile of the same elements, of the value's own shape.
+    fn copy(&mut self, v: Value) -> Expr {
+        match self.dense(v) {
+            Expr::Name(name) => copy_of(name),
+            new => new,
         }
     }
 
@@ -417,7 +468,8 @@ impl Writer<'_> {
         let (from, to) = (self.f.shape(x).to_vec(), self.f.shape(v).to_vec());
         let at = self.at_hand[&x].clone();
         let mut of_tiles = false;
-        at.walk(&mut |e| of_tiles |= matches!(e, Expr::Method(Method::At, ..)));
+        // Also of arithmetic: it would be done again for each element, with the divisions below.
+        at.walk(&mut |e| of_tiles |= matches!(e, Expr::Method(Method::At, ..) | Expr::Call(_)));
         if of_tiles {
             let x = self.dense(x).by_ref();
             self.define_tile(v, call!(Cpu::Broadcast; x, self.shape(v)));
@@ -466,45 +518,31 @@ impl Writer<'_> {
         body.stmts.splice(0..0, m.params.iter().zip(dtypes).zip(args).map(bind));
         body.into()
     }
+}
 
-    /// Elements that follow each other in memory.
-    fn run(&self, place: &Address) -> usize {
-        self.a.run(self.f, place.index)
-    }
-
-    fn index(&self, place: &Address) -> Expr {
-        let v = place.index;
-        let index = self.at(v, Local::I);
-        match self.f.ty(v).dtype {
-            DType::U64 => index,
-            d => call!(Function::Cast; [d, DType::U64]; index),
+/// Whether an element is a few operations on scalars and on its own place: they are not worth a tile.
+fn is_index(e: &Expr) -> bool {
+    let mut is_index = e.size() <= MAX_INDEX_NODES;
+    e.walk(&mut |e| {
+        is_index &= match e {
+            Expr::Method(method, ..) => *method != Method::At,
+            Expr::Binary(op, ..) => !matches!(op, BinaryOp::Div | BinaryOp::Rem),
+            Expr::Call(call) => matches!(call.function, Function::Binary(Binary::Add | Binary::Sub | Binary::Mul)),
+            Expr::Name(name) => matches!(name, Name::Value(_)),
+            _ => true,
         }
-    }
+    });
+    is_index
+}
 
-    fn address(&self, place: &Address) -> Expr {
-        let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
-        let first = match place.base {
-            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].first_word),
-            Base::Shared(array) => call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref()),
-            Base::Pointer { address, .. } => self.at(address, Local::I),
-        };
-        first.wrapping_add(bytes)
-    }
+fn copy_of(tile: impl Into<Expr>) -> Expr {
+    Expr::Method(Method::Clone, Box::new(tile.into()), vec![])
+}
 
-    fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
-        let inside = match place.base {
-            Base::Slice(param) => {
-                let len = Expr::from(Name::Words).element(self.f.params[param].first_word + 1);
-                Some(self.index(place).less(len).group())
-            }
-            Base::Shared(array) => {
-                let len = number(self.f.shared[array].len, Some(DType::U64));
-                Some(self.index(place).less(len).group())
-            }
-            Base::Raw(_) | Base::Pointer { .. } => None,
-        };
-        all_of(inside.into_iter().chain(mask.map(|m| self.at(m, Local::I))), BinaryOp::And)
-    }
+/// Whether a value is defined by this node itself.
+fn defines(n: &Node, v: Value) -> bool {
+    let is_definition = |s: &Stmt| matches!(s, Stmt::Let { name, .. } if *name == Name::Value(v));
+    matches!(n, Node::Line(stmts) if stmts.iter().any(is_definition))
 }
 
 /// One value, or a tuple of several.

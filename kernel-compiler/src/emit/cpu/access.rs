@@ -1,0 +1,79 @@
+//! The memory that loads, stores and atomics access: addresses, bounds and masks, by element or by axis.
+
+use super::axes::Axis;
+use super::{Writer, number, of_i};
+use crate::codegen::pieces::all_of;
+use crate::dtype::DType;
+use crate::ir::{Address, Base, Binary, Value};
+use crate::thread_ir::{BinaryOp, Cpu, Expr, Function, Local, Name, call};
+
+impl Writer<'_> {
+    /// Elements that follow each other in memory.
+    pub(super) fn run(&self, place: &Address) -> usize {
+        self.a.run(self.f, place.index)
+    }
+
+    /// The axes of an access to the elements of a tile.
+    pub(super) fn axes(&self, of: Value, axes: &[Axis]) -> Expr {
+        let of_axis = |(axis, &extent): (&Axis, &usize)| {
+            let at = |v: &Value| match self.f.shape(*v).iter().all(|&n| n == 1) {
+                true => self.at(*v, 0),
+                false => self.at(*v, Local::I),
+            };
+            let offset = axis.offsets.iter().map(at).reduce(|sum, x| call!(Binary::Add; sum, x));
+            let mask = all_of(axis.conditions.iter().map(at), BinaryOp::And);
+            call!(Cpu::Axis; number(extent, None), of_i(offset.unwrap_or(Expr::typed(0, DType::U64))), of_i(mask))
+        };
+        Expr::Array(axes.iter().zip(self.f.shape(of)).map(of_axis).collect()).by_ref()
+    }
+
+    /// The address of an array that all elements of an access are in, and its length: `u64::MAX` where bounds are not
+    /// checked.
+    pub(super) fn array(&self, place: &Address) -> [Expr; 2] {
+        let word = |param: usize, i: usize| Expr::from(Name::Words).element(self.f.params[param].first_word + i);
+        let unlimited = || Expr::typed(u64::MAX, DType::U64);
+        match place.base {
+            Base::Slice(param) => [word(param, 0), word(param, 1)],
+            Base::Raw(param) => [word(param, 0), unlimited()],
+            Base::Shared(array) => {
+                let address = call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref());
+                [address, number(self.f.shared[array].len, Some(DType::U64))]
+            }
+            Base::Pointer { address, .. } => [self.at(address, Local::I), unlimited()],
+        }
+    }
+
+    fn index(&self, place: &Address) -> Expr {
+        let v = place.index;
+        let index = self.at(v, Local::I);
+        match self.f.ty(v).dtype {
+            DType::U64 => index,
+            d => call!(Function::Cast; [d, DType::U64]; index),
+        }
+    }
+
+    pub(super) fn address(&self, place: &Address) -> Expr {
+        let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
+        let first = match place.base {
+            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].first_word),
+            Base::Shared(array) => call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref()),
+            Base::Pointer { address, .. } => self.at(address, Local::I),
+        };
+        first.wrapping_add(bytes)
+    }
+
+    pub(super) fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
+        let inside = match place.base {
+            Base::Slice(param) => {
+                let len = Expr::from(Name::Words).element(self.f.params[param].first_word + 1);
+                Some(self.index(place).less(len).group())
+            }
+            Base::Shared(array) => {
+                let len = number(self.f.shared[array].len, Some(DType::U64));
+                Some(self.index(place).less(len).group())
+            }
+            Base::Raw(_) | Base::Pointer { .. } => None,
+        };
+        all_of(inside.into_iter().chain(mask.map(|m| self.at(m, Local::I))), BinaryOp::And)
+    }
+}

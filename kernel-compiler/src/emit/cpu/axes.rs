@@ -1,0 +1,108 @@
+//! Accesses whose index is a sum over the axes of the tile and whose mask is a conjunction over them, as those to
+//! blocks of a view: `row * stride + column`, where `row` and `column` are inside. Offsets and masks are computed for
+//! each index of an axis. The tiles of all indices, and the broadcasts before them, are not made.
+
+use crate::dtype::DType;
+use crate::ir::walk;
+use crate::ir::{Address, Base, Binary, Func, Op, Stmt, StmtKind, Value};
+
+/// An axis of an access.
+#[derive(Clone, Default)]
+pub struct Axis {
+    /// Summands of the index that are constant along all other axes.
+    pub offsets: Vec<Value>,
+    /// Conditions of the access that are constant along all other axes.
+    pub conditions: Vec<Value>,
+}
+
+/// The axes of a load or a store, if it is such an access, of a tile with more than one axis.
+pub fn of(f: &Func, s: &Stmt) -> Option<Vec<Axis>> {
+    match &s.kind {
+        StmtKind::Store { place, value, mask, .. } => axes(f, place, *mask, f.shape(*value)),
+        StmtKind::Let(v) => match f.op(*v) {
+            Op::Load { place, mask, other, .. } => {
+                let is_uniform = other.is_none_or(|o| f.ty(o).is_scalar() || matches!(f.op(o), Op::Splat(_)));
+                if is_uniform { axes(f, place, *mask, f.shape(*v)) } else { None }
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn axes(f: &Func, place: &Address, mask: Option<Value>, shape: &[usize]) -> Option<Vec<Axis>> {
+    let has_one_base = match place.base {
+        Base::Slice(_) | Base::Raw(_) | Base::Shared(_) => true,
+        Base::Pointer { address, .. } => f.ty(address).is_scalar(),
+    };
+    let is_block = shape.iter().filter(|&&n| n != 1).count() > 1;
+    if !has_one_base || !is_block || f.ty(place.index).dtype != DType::U64 {
+        return None;
+    }
+    let (mut axes, dims) = (vec![Axis::default(); shape.len()], (0..shape.len()).collect::<Vec<_>>());
+    terms(f, place.index, Binary::Add, &dims, &mut |axis, v| axes[axis].offsets.push(v))?;
+    if let Some(mask) = mask {
+        terms(f, mask, Binary::And, &dims, &mut |axis, v| axes[axis].conditions.push(v))?;
+    }
+    Some(axes)
+}
+
+/// The scalar that all elements of a splat have. A scalar is its own.
+pub fn of_all_elements(f: &Func, v: Value) -> Value {
+    if let Op::Splat(scalar) = f.op(v) { *scalar } else { v }
+}
+
+/// Takes apart a value that `combine` makes of terms each of which is constant along all axes but one. The dimensions
+/// of the value are these axes.
+fn terms(f: &Func, v: Value, combine: Binary, dims: &[usize], term: &mut impl FnMut(usize, Value)) -> Option<()> {
+    let mut long = f.shape(v).iter().zip(dims).filter(|&(&n, _)| n != 1).map(|(_, &axis)| axis);
+    let (first, second) = (long.next(), long.next());
+    match f.op(v) {
+        Op::Splat(scalar) => term(0, *scalar),
+        _ if second.is_none() => term(first.unwrap_or(0), v),
+        Op::Binary(op, a, b) if *op == combine => {
+            terms(f, *a, combine, dims, term)?;
+            terms(f, *b, combine, dims, term)?;
+        }
+        Op::Broadcast(x) => terms(f, *x, combine, dims, term)?,
+        Op::Expand(x, axis) => {
+            let dims: Vec<usize> = dims.iter().enumerate().filter(|(d, _)| d != axis).map(|(_, &a)| a).collect();
+            terms(f, *x, combine, &dims, term)?;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The values that a statement takes when such accesses take their terms in place of the tiles of all indices.
+pub fn taken_by(f: &Func, s: &Stmt) -> Vec<Value> {
+    let Some(axes) = of(f, s) else { return f.taken_by(s) };
+    let terms = axes.into_iter().flat_map(|a| a.offsets.into_iter().chain(a.conditions));
+    let (place, rest) = match &s.kind {
+        StmtKind::Store { place, value, .. } => (place, Some(*value)),
+        StmtKind::Let(v) => match f.op(*v) {
+            Op::Load { place, other, .. } => (place, other.map(|o| of_all_elements(f, o))),
+            op => unreachable!("an access: {op:?}"),
+        },
+        kind => unreachable!("an access: {kind:?}"),
+    };
+    let base = match place.base {
+        Base::Pointer { address, .. } => Some(address),
+        _ => None,
+    };
+    terms.chain(rest).chain(base).collect()
+}
+
+/// How often each value is taken. None: only indices and masks take it that are computed by axes, and it is left out.
+pub fn uses(f: &Func) -> Vec<Option<u32>> {
+    let all = walk::uses(f);
+    let mut taken = vec![0; all.len()];
+    // A value is taken after its statement: what takes it has been counted before.
+    for s in walk::walk(&f.body).collect::<Vec<_>>().into_iter().rev() {
+        let is_made = |v: Value| taken[v.0 as usize] > 0 || all[v.0 as usize] == 0;
+        if !matches!(s.kind, StmtKind::Let(v) if !is_made(v) && !f.op(v).has_effect()) {
+            taken_by(f, s).into_iter().for_each(|v| taken[v.0 as usize] += 1);
+        }
+    }
+    all.into_iter().zip(taken).map(|(all, taken)| (all == 0 || taken > 0).then_some(taken)).collect()
+}
