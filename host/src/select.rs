@@ -166,7 +166,8 @@ impl Runtime {
 
     fn guess(&self, call: &Call, file: &File) -> (usize, Source) {
         let guess = self.0.tuner.guess(file);
-        guess.and_then(|(id, s)| Some((self.known_config(call, file, &id)?, s))).unwrap_or((0, Source::Default))
+        let known = guess.and_then(|(id, s)| Some((self.known_config(call, file, &id)?, s)));
+        known.unwrap_or_else(|| (self.0.of_fewest_programs(call.desc(), call.words()).unwrap_or(0), Source::Default))
     }
 
     /// The index of a result's configuration, if it runs here; a result that names none of the kernel is reported once

@@ -23,6 +23,9 @@ impl Kind {
     }
 }
 
+/// Programs of a launch on the CPU for each thread, from which on fewer and larger ones are faster.
+const PROGRAMS_PER_THREAD: u64 = 8;
+
 impl Inner {
     /// The variant of a configuration that these arguments take; `None` where it cannot run them here.
     #[inline]
@@ -45,6 +48,22 @@ impl Inner {
             _ => self.variant(c, words).is_some(),
         };
         desc.configs.iter().position(takes).unwrap_or(0)
+    }
+
+    /// On the CPU, the configuration with the fewest programs, and so with the largest tiles, that gives each thread
+    /// some of them.
+    pub(crate) fn of_fewest_programs(&self, desc: &KernelDesc, words: &[u64]) -> Option<usize> {
+        if !matches!(self.backend, Backend::Cpu) {
+            return None;
+        }
+        let enough = PROGRAMS_PER_THREAD * self.device.num_sms as u64;
+        let programs = |config: &ConfigDesc| {
+            self.variant(config, words)?;
+            let grid = (config.grid)(&self.grid_ctx(words));
+            Some(grid.into_iter().fold(1, u64::saturating_mul)).filter(|n| *n >= enough)
+        };
+        let all = desc.configs.iter().enumerate().filter_map(|(i, config)| Some((programs(config)?, i)));
+        all.min().map(|(_, i)| i)
     }
 
     /// What grids and conditions of configurations may depend on.

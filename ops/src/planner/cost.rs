@@ -106,7 +106,7 @@ impl Work {
         match self {
             Work::Unknown => 0.0,
             Work::Gemm(tile, work, loads) => gemm::predict(model, num_sms, tile, work, *loads),
-            Work::GemmOnCpu(tile, work) => gemm::predict_on_cpu(tile, work),
+            Work::GemmOnCpu(tile, work) => gemm::predict_on_cpu(num_sms, tile, work),
             Work::Rows(work) => rows::predict(model, num_sms, work),
             Work::Attention(work) => attention::predict(model, num_sms, work),
         }

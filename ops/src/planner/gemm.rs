@@ -265,11 +265,19 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
 /// Bytes of a sector of the L2 cache.
 const SECTOR: f32 = 32.0;
 
-/// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles. Those of a GEMV kernel are slower.
-pub(crate) fn predict_on_cpu(t: &Tile, work: &GemmWork) -> f32 {
-    const PER_MICROSECOND: f32 = 1.0e4;
+/// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles, and the rows of operands that a
+/// step of the depth loads. The multiply-adds of a GEMV kernel are slower.
+pub(crate) fn predict_on_cpu(threads: usize, t: &Tile, work: &GemmWork) -> f32 {
+    /// Multiply-adds of a thread.
+    const PER_MICROSECOND: f32 = 4.0e4;
+    /// A row of an operand.
+    const ROW: f32 = 0.01;
     let GemmShape { m, n, k } = work.shape;
-    let area = m.div_ceil(t.rows) as f32 * t.rows as f32 * n.div_ceil(t.columns) as f32 * t.columns as f32;
-    let slower = if work.math == Math::Gemv { 4.0 } else { 1.0 };
-    area * k as f32 * work.batch as f32 * slower / PER_MICROSECOND
+    let tiles = m.div_ceil(t.rows).saturating_mul(n.div_ceil(t.columns)).saturating_mul(work.batch);
+    let [rows, columns, depth] = [t.rows, t.columns, t.depth].map(|n| n as f32);
+    // Elements that are apart in memory are loaded one by one.
+    let strided = if work.strided > 0 { 2.0 } else { 1.0 };
+    let slower = strided * if work.math == Math::Gemv { 4.0 } else { 1.0 };
+    let step = rows * columns * depth * slower / PER_MICROSECOND + (rows + depth) * ROW;
+    tiles.div_ceil(threads) as f32 * k.div_ceil(t.depth) as f32 * step
 }

@@ -112,8 +112,8 @@ impl<'a, L: Executor> Target<'a, L> {
     }
 
     /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler;
-    /// `moved` by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: one plan, whose
-    /// configuration the backend chooses.
+    /// `moved` by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: the plan of
+    /// the configuration with the shortest predicted time.
     fn add_configurations(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
@@ -134,8 +134,12 @@ impl<'a, L: Executor> Target<'a, L> {
             return;
         }
         if self.is_cpu() {
-            let on_cpu = |config| Work::GemmOnCpu(Tile::of(config, None), *work);
-            out.extend(plan.kernel.configs.first().map(|config| self.candidate(plan, moved, on_cpu(config))));
+            let of_scheduler = plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));
+            let on_cpu = |config| {
+                let plan = MatmulPlan { config: Some(config), ..plan };
+                self.candidate(plan, moved, Work::GemmOnCpu(Tile::of(config, None), *work))
+            };
+            out.extend(of_scheduler.map(on_cpu).min_by(Candidate::by_time));
             return;
         }
         let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store, width };
