@@ -137,16 +137,7 @@ impl Plan<'_> {
         };
         let taker = (begun + 1..stmts.len()).find(|&i| takes(i)).unwrap_or(stmts.len());
         let meanwhile = stmts[begun + 1..taker].iter().any(|s| matches!(&s.kind, StmtKind::Let(v) if self.is_work(*v)));
-        End {
-            product,
-            begun,
-            waited: if meanwhile {
-                (taker - usize::from(!planted!("wgmma-wait-after-use"))).min(stmts.len() - 1)
-            } else {
-                begun
-            },
-            assigned,
-        }
+        End { product, begun, waited: if meanwhile { (taker - 1).min(stmts.len() - 1) } else { begun }, assigned }
     }
 
     /// The first statement after `from` that writes an operand in registers.

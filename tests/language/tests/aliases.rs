@@ -168,3 +168,29 @@ fn epilogues_by_pieces_keep_the_order() {
         product_in_place("elsewhere", [64, 256], [64, columns], |[a, b, old], c| added_elsewhere(a, b, old, c));
     }
 }
+
+/// What is added was stored by other threads of the program.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1], emulate = all)]
+fn stored_before(a: View<f16, 2>, b: View<f16, 2>, mut d: ViewMut<f16, 2>, mut c: ViewMut<f16, 2>) {
+    d.store([0, 0], b.tile([0, 0], [64, 256]));
+    let sums = dot(a.tile([0, 0], [64, 64]), b.tile([0, 0], [64, 256]), zeros::<f32>([64, 256]));
+    c.store([0, 0], (sums + d.tile([0, 16], [64, 256]).to::<f32>()).to::<f16>());
+}
+
+#[test]
+fn an_epilogue_loads_what_the_program_has_stored() {
+    let whole = |i: usize| f16::from_f32((i % 5) as f32 - 2.0);
+    let a: Vec<f16> = (0..64 * 64).map(whole).collect();
+    let b: Vec<f16> = (3..64 * 256 + 3).map(whole).collect();
+    let run = |rt: &Runtime| {
+        let (mut d, mut c) = (vec![f16::ZERO; 64 * 272], vec![f16::ZERO; 64 * 256]);
+        let (a, b) = (a.as_slice_arg().view([64, 64]), b.as_slice_arg().view([64, 256]));
+        let (d, c_arg) = (d.as_slice_mut_arg().view([64, 272]), c.as_slice_mut_arg().view([64, 256]));
+        let call =
+            stored_before(a.expect("it fits"), b.expect("it fits"), d.expect("it fits"), c_arg.expect("it fits"));
+        rt.launch(call).expect("it runs");
+        c
+    };
+    let wanted = run(&Runtime::cpu());
+    (1..9).for_each(|seed| assert_eq!(run(&Runtime::emulator(seed)), wanted, "seed {seed}"));
+}

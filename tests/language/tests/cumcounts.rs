@@ -147,3 +147,31 @@ fn consumers_count_in_a_loop() {
         |y, title| same(&y, &expected, title),
     );
 }
+
+/// In a loop: the count of one warp has no barrier, and the next maximum of all warps waits for the loads of this one.
+#[tile_kernel(tune(N = [256], warps = [4]), grid = [1], emulate = all)]
+fn beside_a_count_of_one_warp<const N: usize>(x: &[i32], y: &mut [i32]) {
+    for n in range(0, 4, 1) {
+        let (i, few) = (arange(N), arange(32));
+        let most = max(load(x, N * n + i));
+        store(y, 32 * n + few, cumcount(load(x, N * n + few), 10) + most);
+    }
+}
+
+#[test]
+fn a_count_of_one_warp_is_no_barrier() {
+    let x: Vec<i32> = (0..1024i32).map(|i| i * 7 % 13 + i / 256).collect();
+    let mut expected = vec![];
+    for block in x.chunks(256) {
+        let most = block.iter().max().copied().unwrap_or(0);
+        expected.extend(wanted(&block[..32], 10, |_| true).into_iter().map(|c| c + most));
+    }
+    everywhere(
+        beside_a_count_of_one_warp::DESCS[0],
+        |rt, options| {
+            let mut y = vec![0; 4 * 32];
+            rt.launch_with(rt.stream(), beside_a_count_of_one_warp(&x, &mut y), options).map(|()| y)
+        },
+        |y, title| same(&y, &expected, title),
+    );
+}

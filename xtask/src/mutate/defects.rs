@@ -159,7 +159,6 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         &[
             ("wgmma-wait-for-one-too-few", "a wait lets one more product go on"),
             ("wgmma-release-before-wait", "a buffer is given back while its product goes on"),
-            ("wgmma-wait-after-use", "a product is waited for behind the statement that takes it"),
         ],
     ),
     (
