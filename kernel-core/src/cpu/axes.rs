@@ -8,6 +8,7 @@ use super::relaxed;
 use super::shape::Shape;
 use super::tile::{Tile, each, fill, fill_from};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use tilewright_types::limits::MAX_RANK;
 
 /// An axis of a tile in memory.
@@ -35,82 +36,76 @@ pub fn axis(extent: usize, offset: impl Fn(usize) -> u64, mask: impl Fn(usize) -
 #[inline(never)]
 pub unsafe fn load_axes<T: Mem>(base: u64, len: u64, axes: &[Axis], other: T) -> Tile<T> {
     let runs = Runs::new(len, axes);
-    let mut elements = Buffer::new(runs.shape.elements());
-    let mut aside = Buffer::new(runs.count);
+    let (mut elements, mut aside) = (Buffer::new(runs.shape.elements()), Buffer::new(runs.count));
+    let loads = Loads { base, runs: &runs, other, out: elements.uninit(), aside: aside.uninit() };
     // SAFETY: the caller's contract; the processor has the features that are asked for.
     unsafe {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if relaxed::has_vectors() {
-            load_runs_avx(base, &runs, other, elements.uninit(), aside.uninit());
+            loads.all_by_avx()
         } else {
-            load_runs(base, &runs, other, elements.uninit(), aside.uninit(), false);
+            loads.all(false)
         }
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        load_runs(base, &runs, other, elements.uninit(), aside.uninit(), false);
+        loads.all(false);
     }
     // SAFETY: the runs are all elements of the shape, and each has been written.
     unsafe { Tile::new(runs.shape, elements) }
 }
 
-/// # Safety
-/// As of [`load_axes`]. The processor has AVX2 and FMA.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn load_runs_avx<T: Mem>(
+/// The loads of a tile.
+struct Loads<'r, T> {
     base: u64,
-    runs: &Runs<'_>,
+    runs: &'r Runs<'r>,
     other: T,
-    out: &mut [MaybeUninit<T>],
-    aside: &mut [MaybeUninit<T>],
-) {
-    // SAFETY: the caller's contract.
-    unsafe { load_runs(base, runs, other, out, aside, true) };
-    std::arch::x86_64::_mm256_zeroupper();
+    /// The elements of the tile.
+    out: &'r mut [MaybeUninit<T>],
+    /// Room for a run.
+    aside: &'r mut [MaybeUninit<T>],
 }
 
-/// # Safety
-/// As of [`load_axes`]. With `vectors` the processor has AVX.
-#[inline(always)]
-unsafe fn load_runs<T: Mem>(
-    base: u64,
-    runs: &Runs<'_>,
-    other: T,
-    out: &mut [MaybeUninit<T>],
-    aside: &mut [MaybeUninit<T>],
-    vectors: bool,
-) {
-    // Loops, and no closures that are called for each run: these would not be compiled for AVX.
-    let address = |index: u64| base.wrapping_add(index.wrapping_mul(T::BYTES as u64));
-    let mut next = runs.first();
-    while let Some(at) = next {
-        let group = runs.group(&at);
-        for i in 0..runs.group_size() {
-            let first = runs.first_element(&group, i);
-            match runs.place(&group, i) {
+impl<T: Mem> Loads<'_, T> {
+    /// # Safety
+    /// As of [`load_axes`]. The processor has AVX2 and FMA.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn all_by_avx(self) {
+        // SAFETY: the caller's contract.
+        unsafe { self.all(true) };
+        std::arch::x86_64::_mm256_zeroupper();
+    }
+
+    /// # Safety
+    /// As of [`load_axes`]. With `vectors` the processor has AVX.
+    #[inline(always)]
+    unsafe fn all(self, vectors: bool) {
+        let Loads { base, runs, other, out, aside } = self;
+        // A loop, and no closure that is called for each run: that would not be compiled for AVX.
+        for (first, place) in runs {
+            match place {
                 Place::Consecutive { index, from, to } if runs.stride == 1 => {
                     let out = &mut out[first..][..runs.count];
                     fill(&mut out[..from], |_| other);
                     // SAFETY: the elements of the run from `from` to `to` are allowed, and follow each other in memory.
-                    unsafe { relaxed::load_short_run(&mut out[from..to], address(index), vectors) };
+                    unsafe { relaxed::load_short_run(&mut out[from..to], address::<T>(base, index), vectors) };
                     fill(&mut out[to..], |_| other);
                 }
                 Place::Consecutive { index, from, to } => {
                     fill(&mut aside[..from], |_| other);
                     // SAFETY: as above.
-                    unsafe { relaxed::load_short_run(&mut aside[from..to], address(index), vectors) };
+                    unsafe { relaxed::load_short_run(&mut aside[from..to], address::<T>(base, index), vectors) };
                     fill(&mut aside[to..], |_| other);
                     out[first..].iter_mut().step_by(runs.stride).zip(&*aside).for_each(|(o, value)| *o = *value);
                 }
                 Place::Scattered { row } => {
                     for (j, o) in out[first..].iter_mut().step_by(runs.stride).take(runs.count).enumerate() {
                         // SAFETY: an allowed element is readable.
-                        let load = |index| unsafe { relaxed::load(address(index)) };
+                        let load = |index| unsafe { relaxed::load(address::<T>(base, index)) };
                         o.write(runs.allowed(row, j).map_or(other, load));
                     }
                 }
             }
         }
-        next = runs.after(at);
     }
 }
 
@@ -123,35 +118,34 @@ unsafe fn load_runs<T: Mem>(
 pub unsafe fn store_axes<T: Mem>(base: u64, len: u64, axes: &[Axis], val: impl Fn(usize) -> T) {
     let runs = Runs::new(len, axes);
     let (mut aside, stride) = (Buffer::new(runs.count), runs.stride);
-    let address = |index: u64| base.wrapping_add(index.wrapping_mul(T::BYTES as u64));
-    let mut next = runs.first();
-    while let Some(at) = next {
-        let group = runs.group(&at);
-        for i in 0..runs.group_size() {
-            let first = runs.first_element(&group, i);
-            let values = aside.uninit();
-            match stride {
-                1 => fill_from(values, first, &val),
-                _ => fill(values, |j| val(first + j * stride)),
-            }
-            match runs.place(&group, i) {
-                // SAFETY: the elements from `from` to `to` are allowed, and follow each other in memory. They have been
-                // written.
-                Place::Consecutive { index, from, to } => unsafe {
-                    relaxed::store_run(address(index), &values[from..to]);
-                },
-                Place::Scattered { row } => {
-                    for (j, value) in values.iter().enumerate() {
-                        if let Some(index) = runs.allowed(row, j) {
-                            // SAFETY: an allowed element is writable, and its value is written.
-                            unsafe { relaxed::store(address(index), value.assume_init()) };
-                        }
+    for (first, place) in &runs {
+        let values = aside.uninit();
+        match stride {
+            1 => fill_from(values, first, &val),
+            _ => fill(values, |j| val(first + j * stride)),
+        }
+        match place {
+            // SAFETY: the elements from `from` to `to` are allowed, and follow each other in memory. They have been
+            // written.
+            Place::Consecutive { index, from, to } => unsafe {
+                relaxed::store_run(address::<T>(base, index), &values[from..to]);
+            },
+            Place::Scattered { row } => {
+                for (j, value) in values.iter().enumerate() {
+                    if let Some(index) = runs.allowed(row, j) {
+                        // SAFETY: an allowed element is writable, and its value is written.
+                        unsafe { relaxed::store(address::<T>(base, index), value.assume_init()) };
                     }
                 }
             }
         }
-        next = runs.after(at);
     }
+}
+
+/// The address of an element of an array.
+#[inline(always)]
+fn address<T: Mem>(base: u64, index: u64) -> u64 {
+    base.wrapping_add(index.wrapping_mul(T::BYTES as u64))
 }
 
 /// Where the elements of a run are in memory.
@@ -209,11 +203,6 @@ impl<'a> Runs<'a> {
         let interval = if axes[along].is_consecutive() { axes[along].interval() } else { None };
         let rows = long().find(|&d| d != along);
         Runs { axes, len, shape, strides, along, stride: strides[along], count: extents[along], interval, rows }
-    }
-
-    /// The index of the first group, if the tile has elements.
-    fn first(&self) -> Option<[usize; MAX_RANK]> {
-        (self.shape.elements() > 0).then_some([0; MAX_RANK])
     }
 
     /// The number of runs in a group.
@@ -288,6 +277,43 @@ impl<'a> Runs<'a> {
         let axis = &self.axes[self.along];
         let index = row.wrapping_add(axis.offsets.as_slice()[j]);
         (axis.mask.as_slice()[j] && (index < self.len || self.len == UNBOUNDED)).then_some(index)
+    }
+}
+
+/// Each run: its first element in row-major order, and its place.
+struct Walk<'r> {
+    runs: &'r Runs<'r>,
+    group: Group,
+    /// The runs of the group that are left.
+    left: Range<usize>,
+    /// The index of the next group.
+    next: Option<[usize; MAX_RANK]>,
+}
+
+impl<'r> IntoIterator for &'r Runs<'r> {
+    type Item = (usize, Place);
+    type IntoIter = Walk<'r>;
+
+    fn into_iter(self) -> Walk<'r> {
+        let next = (self.shape.elements() > 0).then_some([0; MAX_RANK]);
+        Walk { runs: self, group: Group { first: 0, index: 0, is_allowed: false }, left: 0..0, next }
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = (usize, Place);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(usize, Place)> {
+        loop {
+            if let Some(i) = self.left.next() {
+                return Some((self.runs.first_element(&self.group, i), self.runs.place(&self.group, i)));
+            }
+            let at = self.next?;
+            self.group = self.runs.group(&at);
+            self.left = 0..self.runs.group_size();
+            self.next = self.runs.after(at);
+        }
     }
 }
 

@@ -78,12 +78,12 @@ pub fn dot<T: Operand>(a: &Tile<T>, b: &Tile<T>, mut acc: Tile<T::Sum>, precisio
 
 #[inline(always)]
 fn add_products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &mut Tile<T::Sum>, precision: Precision) {
-    let (batch, [m, n, k]) = match (a.shape(), b.shape(), acc.shape()) {
-        (&[m, k], &[l, n], &[i, j]) if k == l && [m, n] == [i, j] => (1, [m, n, k]),
+    let [m, n, k] = match (a.shape(), b.shape(), acc.shape()) {
+        (&[m, k], &[l, n], &[i, j]) if k == l && [m, n] == [i, j] => [m, n, k],
         (&[batch, m, k], &[of_b, l, n], &[of_acc, i, j])
             if k == l && [m, n] == [i, j] && [of_b, of_acc] == [batch; 2] =>
         {
-            (batch, [m, n, k])
+            [m, n, k]
         }
         (a, b, acc) => panic!("tiles of {a:?} and {b:?} do not meet in a dot of {acc:?}"),
     };
@@ -92,7 +92,7 @@ fn add_products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &mut Tile<T::Sum>, pr
         return;
     }
     let operands = a.as_slice().chunks_exact(m * k).zip(b.as_slice().chunks_exact(k * n));
-    for ((a, b), acc) in operands.zip(acc.as_mut_slice().chunks_exact_mut(m * n)).take(batch) {
+    for ((a, b), acc) in operands.zip(acc.as_mut_slice().chunks_exact_mut(m * n)) {
         add_product([m, n, k], a, b, acc, precision);
     }
 }

@@ -78,8 +78,8 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
     let of_all = |program: Duration| program.saturating_mul(u32::try_from(total).unwrap_or(u32::MAX));
     let start = Instant::now();
     if total > 1 && of_all(LAST.with_borrow(|last| last.of(code))) >= MIN_PARALLEL_TIME * 2 {
-        let of_one = total.div_ceil(in_parallel(0));
-        let programs = u32::try_from(of_one).unwrap_or(u32::MAX);
+        // Of a thread.
+        let programs = u32::try_from(total.div_ceil(in_parallel(0))).unwrap_or(u32::MAX);
         LAST.with_borrow_mut(|last| last.set(code, start.elapsed() / programs));
     } else {
         run(0);
@@ -102,13 +102,22 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
 struct Times([(usize, Duration); 16]);
 
 impl Times {
+    /// The address of a function, and the place of its time.
+    fn place(code: CpuCode) -> (usize, usize) {
+        let address = code.run as usize;
+        (address, address / 16 % 16)
+    }
+
+    /// Zero where the time is not known.
     fn of(&self, code: CpuCode) -> Duration {
-        let (address, time) = self.0[code.run as usize / 16 % 16];
-        if address == code.run as usize { time } else { Duration::ZERO }
+        let (address, place) = Times::place(code);
+        let (known, time) = self.0[place];
+        if known == address { time } else { Duration::ZERO }
     }
 
     fn set(&mut self, code: CpuCode, time: Duration) {
-        self.0[code.run as usize / 16 % 16] = (code.run as usize, time);
+        let (address, place) = Times::place(code);
+        self.0[place] = (address, time);
     }
 }
 

@@ -169,7 +169,7 @@ fn epilogues_by_pieces_keep_the_order() {
     }
 }
 
-/// What is added was stored by other threads of the program.
+/// Other threads of the program have stored the tile that is added.
 #[tile_kernel(tune(warps = [4], arch = [90]), grid = [1], emulate = all)]
 fn stored_before(a: View<f16, 2>, b: View<f16, 2>, mut d: ViewMut<f16, 2>, mut c: ViewMut<f16, 2>) {
     d.store([0, 0], b.tile([0, 0], [64, 256]));

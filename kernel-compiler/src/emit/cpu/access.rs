@@ -13,8 +13,14 @@ impl Writer<'_> {
         self.a.run(self.f, place.index)
     }
 
-    /// The axes of an access to the elements of a tile.
-    pub(super) fn axes(&self, of: Value, axes: &[Axis]) -> Expr {
+    /// What an access by axes takes: the address and the length of the array, `u64::MAX` where bounds are not checked,
+    /// and the axes of the elements of a tile.
+    pub(super) fn by_axes(&self, place: &Address, of: Value, axes: &[Axis]) -> [Expr; 3] {
+        let (base, len) = self.array(place);
+        [base, len.unwrap_or(Expr::typed(u64::MAX, DType::U64)), self.axes(of, axes)]
+    }
+
+    fn axes(&self, of: Value, axes: &[Axis]) -> Expr {
         let of_axis = |(axis, &extent): (&Axis, &usize)| {
             let at = |v: &Value| match self.f.shape(*v).iter().all(|&n| n == 1) {
                 true => self.at(*v, 0),
@@ -27,19 +33,17 @@ impl Writer<'_> {
         Expr::Array(axes.iter().zip(self.f.shape(of)).map(of_axis).collect()).by_ref()
     }
 
-    /// The address of an array that all elements of an access are in, and its length: `u64::MAX` where bounds are not
-    /// checked.
-    pub(super) fn array(&self, place: &Address) -> [Expr; 2] {
+    /// The address of the array of an access, and its length where bounds are checked.
+    fn array(&self, place: &Address) -> (Expr, Option<Expr>) {
         let word = |param: usize, i: usize| Expr::from(Name::Words).element(self.f.params[param].first_word + i);
-        let unlimited = || Expr::typed(u64::MAX, DType::U64);
         match place.base {
-            Base::Slice(param) => [word(param, 0), word(param, 1)],
-            Base::Raw(param) => [word(param, 0), unlimited()],
+            Base::Slice(param) => (word(param, 0), Some(word(param, 1))),
+            Base::Raw(param) => (word(param, 0), None),
             Base::Shared(array) => {
                 let address = call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref());
-                [address, number(self.f.shared[array].len, Some(DType::U64))]
+                (address, Some(number(self.f.shared[array].len, Some(DType::U64))))
             }
-            Base::Pointer { address, .. } => [self.at(address, Local::I), unlimited()],
+            Base::Pointer { address, .. } => (self.at(address, Local::I), None),
         }
     }
 
@@ -54,26 +58,11 @@ impl Writer<'_> {
 
     pub(super) fn address(&self, place: &Address) -> Expr {
         let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
-        let first = match place.base {
-            Base::Slice(param) | Base::Raw(param) => Expr::from(Name::Words).element(self.f.params[param].first_word),
-            Base::Shared(array) => call!(Cpu::SharedAddress; Expr::from(Name::SharedArray(array)).by_ref()),
-            Base::Pointer { address, .. } => self.at(address, Local::I),
-        };
-        first.wrapping_add(bytes)
+        self.array(place).0.wrapping_add(bytes)
     }
 
     pub(super) fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
-        let inside = match place.base {
-            Base::Slice(param) => {
-                let len = Expr::from(Name::Words).element(self.f.params[param].first_word + 1);
-                Some(self.index(place).less(len).group())
-            }
-            Base::Shared(array) => {
-                let len = number(self.f.shared[array].len, Some(DType::U64));
-                Some(self.index(place).less(len).group())
-            }
-            Base::Raw(_) | Base::Pointer { .. } => None,
-        };
+        let inside = self.array(place).1.map(|len| self.index(place).less(len).group());
         all_of(inside.into_iter().chain(mask.map(|m| self.at(m, Local::I))), BinaryOp::And)
     }
 }

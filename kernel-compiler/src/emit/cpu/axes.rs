@@ -21,7 +21,7 @@ pub fn of(f: &Func, s: &Stmt) -> Option<Vec<Axis>> {
         StmtKind::Store { place, value, mask, .. } => axes(f, place, *mask, f.shape(*value)),
         StmtKind::Let(v) => match f.op(*v) {
             Op::Load { place, mask, other, .. } => {
-                let is_uniform = other.is_none_or(|o| f.ty(o).is_scalar() || matches!(f.op(o), Op::Splat(_)));
+                let is_uniform = other.is_none_or(|o| f.ty(of_all_elements(f, o)).is_scalar());
                 if is_uniform { axes(f, place, *mask, f.shape(*v)) } else { None }
             }
             _ => None,

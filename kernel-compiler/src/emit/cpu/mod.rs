@@ -144,8 +144,8 @@ impl Writer<'_> {
                 let (t, val) = (f.ty(*value).dtype, of_i(self.at(*value, Local::I)));
                 self.line(match axes::of(f, s) {
                     Some(axes) => {
-                        let [base, len] = self.array(place);
-                        call!(Cpu::StoreAxes; [t]; base, len, self.axes(*value, &axes), val)
+                        let [base, len, axes] = self.by_axes(place, *value, &axes);
+                        call!(Cpu::StoreAxes; [t]; base, len, axes, val)
                     }
                     None => {
                         let run = self.run(place);
@@ -230,8 +230,8 @@ impl Writer<'_> {
             Op::Load { place, mask, other, .. } => {
                 if let Some(axes) = axes::of(f, s) {
                     let other = other.map_or(Expr::zero(t), |o| axes::of_all_elements(f, o).into());
-                    let [base, len] = self.array(&place);
-                    return self.define_tile(v, call!(Cpu::LoadAxes; [t]; base, len, self.axes(v, &axes), other));
+                    let [base, len, axes] = self.by_axes(&place, v, &axes);
+                    return self.define_tile(v, call!(Cpu::LoadAxes; [t]; base, len, axes, other));
                 }
                 let run = self.run(&place);
                 let function = if mask.is_some() || run <= 1 { Cpu::Load } else { Cpu::LoadClipped };
