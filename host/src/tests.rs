@@ -389,6 +389,17 @@ fn extents_of_a_dlpack_tensor_that_do_not_multiply_are_no_overflow() {
     }
 }
 
+/// However many threads there are.
+#[test]
+fn the_largest_tiles_that_give_each_thread_programs() {
+    let rt = cpu();
+    let threads = rt.device().num_sms as usize;
+    let chosen = |n: usize| rt.configuration(&copy_of(&ramp(n), &mut vec![0.0; n])).unwrap();
+    assert_eq!(chosen(threads * 8 * 64), ("BLOCK=64", Source::Default));
+    assert_eq!(chosen((threads * 8 - 1) * 64), ("BLOCK=16", Source::Default), "too few programs of 64");
+    assert_eq!(chosen(1), ("BLOCK=16", Source::Default), "the first where none has enough");
+}
+
 #[test]
 fn tuning_on_the_cpu_when_forced() {
     let dir = temp_dir("force");
@@ -396,7 +407,7 @@ fn tuning_on_the_cpu_when_forced() {
     rt.set_cache_dir(Some(dir.clone()));
     let x = ramp(1 << 12);
     let mut y = vec![7.0f32; 1 << 12];
-    assert_eq!(rt.configuration(&copy_of(&x, &mut y)).unwrap(), ("BLOCK=16", Source::Default));
+    assert_eq!(rt.configuration(&copy_of(&x, &mut y)).unwrap().1, Source::Default);
     rt.launch(copy_of(&x, &mut y)).unwrap();
     assert_eq!(rt.configuration(&copy_of(&x, &mut y)).unwrap().1, Source::Default, "on does not tune on the CPU");
 

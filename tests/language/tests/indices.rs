@@ -73,6 +73,24 @@ fn a_mask_of_an_index_that_wraps_around_begins_inside_a_vector() {
     }
 }
 
+/// Groups of eight elements lie sixteen apart. The first group is three elements short.
+#[tile_kernel(tune(warps = [1]), grid = [1])]
+fn groups_with_gaps(x: &[f32], y: &mut [f32]) {
+    let i = arange(128);
+    store(y, i, load(x, i + (i + 3) / 8 * 8));
+}
+
+#[test]
+fn a_group_may_begin_inside_a_vector() {
+    let x: Vec<f32> = (0..256).map(|i| i as f32).collect();
+    for rt in backends() {
+        let mut y = vec![0.0f32; 128];
+        rt.launch(groups_with_gaps(&x[..], &mut y[..])).expect("it runs");
+        let wanted: Vec<f32> = (0..128).map(|i| x[i + (i + 3) / 8 * 8]).collect();
+        assert_eq!(y, wanted, "on {}", rt.name());
+    }
+}
+
 #[test]
 fn arrays_may_begin_at_any_element() {
     let x: Vec<f32> = (0..132).map(|i| i as f32 + 1.0).collect();
