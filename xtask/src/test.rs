@@ -112,12 +112,20 @@ fn ptx() -> Run {
     cargo.without("TILE_CONFIGS")
 }
 
+/// The packages below the operations.
+const LANGUAGE: [&str; 7] = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
+/// Their test binaries, but for [`LEFT_OUT`].
+const LANGUAGE_TESTS: [&str; 5] = ["process", "phases", "operations", "language", "products"];
+/// The kernels of public suites, which use what the other tests of the language have.
+#[cfg(test)]
+const LEFT_OUT: &str = "suites";
+
 /// The packages below the operations. Messages of the compiler are checked in the process of its tests. Tests that run
 /// rustc are left to those of the workspace.
 fn language() -> Run {
-    let packages = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
-    let names = packages.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
-    command::cargo_with_few().args(["test", "--no-fail-fast", "--lib", "--tests"]).args(names)
+    let packages = LANGUAGE.iter().flat_map(|p| ["--package".to_string(), format!("tilewright-{p}")]);
+    let tests = LANGUAGE_TESTS.iter().flat_map(|t| ["--test", t]);
+    command::cargo_with_few().args(["test", "--no-fail-fast", "--lib"]).args(tests).args(packages)
 }
 
 /// `count` kernels from `seed` on. The tests of the workspace run those of the first seeds.
@@ -256,4 +264,22 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
         (true, n) => println!("all that ran passed, {n} skipped"),
     }
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_loop_of_an_edit_has_all_tests_of_the_language_but_those_of_suites() {
+        let packages = command::packages().unwrap();
+        let named = |p: &&serde_json::Value| {
+            p["name"].as_str().and_then(|n| n.strip_prefix("tilewright-")).is_some_and(|n| LANGUAGE.contains(&n))
+        };
+        let targets = packages.iter().filter(named).flat_map(|p| p["targets"].as_array().unwrap());
+        let tests = targets.filter(|t| t["kind"][0] == "test").map(|t| t["name"].as_str().unwrap());
+        let wanted: BTreeSet<&str> = LANGUAGE_TESTS.into_iter().chain([LEFT_OUT]).collect();
+        assert_eq!(tests.collect::<BTreeSet<_>>(), wanted);
+    }
 }

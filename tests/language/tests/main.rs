@@ -1,5 +1,5 @@
 //! The language on the CPU and on the emulated SM: kernels written for these tests, no operations of the library. Those
-//! of products are in `products.rs`.
+//! of products are in `products.rs`, and those of public suites in `suites.rs`.
 
 mod activations;
 mod aggregates;
@@ -25,7 +25,6 @@ mod optional;
 mod parts;
 mod pdl;
 mod pointers;
-mod ported;
 mod random;
 mod ranges;
 mod reductions;
