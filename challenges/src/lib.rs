@@ -62,7 +62,7 @@ pub use scans::{
     SelectiveScan, gae_reverse_scan, linear_recurrence, max_subarray_sum, prefix_sum, segmented_prefix_sum,
     ssm_selective_scan, stream_compaction,
 };
-pub use sorts::{histogramming, parallel_merge, radix_sort, sorting, top_k_selection};
+pub use sorts::{histogramming, parallel_merge, radix_sort, sorted, sorting, top_k_selection};
 pub use stencil::{
     Pooling, causal_depthwise_conv1d, convolution_2d, convolution_3d, gaussian_blur, jacobi_stencil_2d, max_pooling_2d,
 };

@@ -47,6 +47,28 @@ pub fn sorting<'a>(on: &impl Queue, x: impl AsSliceMut<'a, f32>) -> Result<()> {
     on.launch(k::sort_last_digit(&s.keys, x, &s.counts, &mut s.words, &mut s.counter, 3))
 }
 
+/// `y` = the elements of `x` in ascending order, as of [`sorting`].
+///
+/// # Errors
+/// [`Error::Shape`](tilewright::Error::Shape) unless both arrays have the same length, and as [`sorting`].
+///
+/// # Examples
+/// ```
+/// let mut y = [9.0f32; 3];
+/// tilewright_challenges::sorted(&tilewright::Runtime::cpu(), &[2.0, -1.0, 0.5], &mut y)?;
+/// assert_eq!(y, [-1.0, 0.5, 2.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn sorted<'a>(on: &impl Queue, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    length("sorted", "y", y.len(), &[x.len()])?;
+    let mut s = Sort::new(on, x.len())?;
+    on.launch(k::count_digits(x, &mut s.counts))?;
+    on.launch(k::sort_first_digit(x, &mut s.keys, &s.counts, &mut s.words, &mut s.counter, 0))?;
+    s.middle_digits(on)?;
+    on.launch(k::sort_last_digit(&s.keys, y, &s.counts, &mut s.words, &mut s.counter, 3))
+}
+
 /// `y` = the elements of `x` in ascending order.
 ///
 /// # Errors

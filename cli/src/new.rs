@@ -1,4 +1,5 @@
-//! `tile new NAME`: a crate with a kernel, its tests on every backend, a benchmark and CI.
+//! `tile new NAME`: a crate with a kernel, its tests on every backend, a benchmark and CI. With `--python`, a module of
+//! Python.
 
 use crate::out::outln;
 use anyhow::{Context, Result, bail, ensure};
@@ -12,89 +13,150 @@ pub struct Args {
     /// The folder of a clone of Tilewright, on which the crate depends by path; without it, by version
     #[arg(long, value_name = "CLONE")]
     path: Option<PathBuf>,
+    /// A module of Python, for arrays of NumPy, PyTorch, JAX and CuPy
+    #[arg(long)]
+    python: bool,
 }
 
-/// The name that the files of the template have for the crate.
-const NAME: &str = "first";
+/// The files of a crate, by their paths in it.
+struct Template {
+    /// The name that they have for the crate.
+    name: &'static str,
+    /// Names of crates and modules that the files use, and of functions in them.
+    taken: &'static [&'static str],
+    files: &'static [(&'static str, &'static str)],
+}
 
-/// The files, by their paths in the crate.
-const FILES: [(&str, &str); 10] = [
-    ("Cargo.toml", include_str!("../template/manifest.toml")),
-    ("build.rs", include_str!("../template/build.rs")),
-    ("src/lib.rs", include_str!("../template/lib.rs")),
-    ("src/main.rs", include_str!("../template/main.rs")),
-    ("tests/backends.rs", include_str!("../template/backends.rs")),
-    ("benches/axpy.rs", include_str!("../template/bench.rs")),
-    ("rustfmt.toml", include_str!("../template/rustfmt.toml")),
-    ("README.md", include_str!("../template/README.md")),
-    (".gitignore", include_str!("../template/gitignore")),
-    (".github/workflows/ci.yml", include_str!("../template/ci.yml")),
-];
+const CRATE: Template = Template {
+    name: "first-crate",
+    taken: &["tilewright", "tilewright-bench"],
+    files: &[
+        ("Cargo.toml", include_str!("../template/manifest.toml")),
+        ("build.rs", include_str!("../template/build.rs")),
+        ("src/lib.rs", include_str!("../template/lib.rs")),
+        ("src/main.rs", include_str!("../template/main.rs")),
+        ("tests/backends.rs", include_str!("../template/backends.rs")),
+        ("benches/axpy.rs", include_str!("../template/bench.rs")),
+        ("rustfmt.toml", include_str!("../template/rustfmt.toml")),
+        ("README.md", include_str!("../template/README.md")),
+        (".gitignore", include_str!("../template/gitignore")),
+        (".github/workflows/ci.yml", include_str!("../template/ci.yml")),
+    ],
+};
+
+const PYTHON: Template = Template {
+    name: "first-python",
+    taken: &["axpy", "numpy", "pyo3", "scaled-sum", "tilewright", "tilewright-python", "unittest"],
+    files: &[
+        ("Cargo.toml", include_str!("../template/python/manifest.toml")),
+        ("build.rs", include_str!("../template/build.rs")),
+        ("pyproject.toml", include_str!("../template/python/pyproject.toml")),
+        ("src/lib.rs", include_str!("../template/python/lib.rs")),
+        ("tests/test_axpy.py", include_str!("../template/python/test_axpy.py")),
+        ("rustfmt.toml", include_str!("../template/rustfmt.toml")),
+        ("README.md", include_str!("../template/python/README.md")),
+        (".gitignore", include_str!("../template/python/gitignore")),
+        (".github/workflows/ci.yml", include_str!("../template/python/ci.yml")),
+    ],
+};
 
 pub fn main(args: Args) -> Result<bool> {
-    let files = files(&args.name, args.path.as_deref())?;
+    let template = if args.python { PYTHON } else { CRATE };
+    let files = template.files(&args.name, args.path.as_deref())?;
     create(Path::new(&args.name), &files)?;
-    outln!("created the package `{0}`. Next: cd {0} && cargo test", args.name);
+    let next = if args.python {
+        "python3 -m venv .venv && . .venv/bin/activate && pip install maturin numpy && maturin develop"
+    } else {
+        "cargo test"
+    };
+    outln!("created the package `{0}`. Next: cd {0} && {next}", args.name);
     Ok(true)
 }
 
-/// The files of a crate of this name.
-fn files(name: &str, clone: Option<&Path>) -> Result<Vec<(&'static str, String)>> {
-    check_name(name)?;
-    let by_path = |package: &str, clone: &Path| -> Result<String> {
-        let folder = clone.join(package);
-        ensure!(
-            folder.join("Cargo.toml").is_file(),
-            "{} is no clone of Tilewright: it has no {package}",
-            clone.display()
-        );
-        // Relative paths are those of the folder in which the command runs, and the crate is one below.
-        let folder = if folder.is_relative() { Path::new("..").join(folder) } else { folder };
-        Ok(format!("path = {:?}", folder.to_string_lossy()))
-    };
-    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
-    let of = |package| clone.map_or_else(|| Ok(version.clone()), |clone| by_path(package, clone));
-    let (facade, bench) = (of("tilewright")?, of("bench")?);
-    let written = |(file, text): (&'static str, &str)| {
-        let crate_name = name.replace('-', "_");
-        let text = match file {
-            "Cargo.toml" => text
-                .replace("tilewright-bench = { version = \"*\"", &format!("tilewright-bench = {{ {bench}"))
-                .replace("tilewright = { version = \"*\"", &format!("tilewright = {{ {facade}"))
-                .replace(&format!("name = \"{NAME}\""), &format!("name = \"{name}\"")),
-            _ => text
-                .replace(&format!("use {NAME}::"), &format!("use {crate_name}::"))
-                .replace(&format!("main(\"{NAME}\""), &format!("main(\"{name}\""))
-                .replace(&format!("# {NAME}\n"), &format!("# {name}\n")),
+impl Template {
+    /// The files of a crate of this name.
+    fn files(&self, name: &str, clone: Option<&Path>) -> Result<Vec<(&'static str, String)>> {
+        check_name(name, self.taken)?;
+        let of = |package: &str| match clone {
+            Some(clone) => by_path(package, clone),
+            None => Ok(format!("version = \"{}\"", env!("CARGO_PKG_VERSION"))),
         };
-        (file, text)
-    };
-    Ok(FILES.into_iter().map(written).collect())
+        // The facade, and crates in folders of a clone.
+        let packages = [
+            ("tilewright", of("tilewright")?),
+            ("tilewright-bench", of("bench")?),
+            ("tilewright-python", of("python")?),
+        ];
+        let identifier = |name: &str| name.replace('-', "_");
+        let written = |&(file, text): &(&'static str, &str)| {
+            let text = text.replace(&identifier(self.name), &identifier(name));
+            let text = text.replace(self.name, name);
+            let text = packages.iter().fold(text, |text, (package, place)| {
+                text.replace(&format!("{package} = {{ version = \"*\""), &format!("{package} = {{ {place}"))
+            });
+            (file, text)
+        };
+        Ok(self.files.iter().map(written).collect())
+    }
 }
 
-/// Names of packages that Cargo takes, and whose library is an identifier.
-fn check_name(name: &str) -> Result<()> {
+/// The dependency on a package of a clone.
+fn by_path(folder: &str, clone: &Path) -> Result<String> {
+    let folder_of = clone.join(folder);
+    ensure!(
+        folder_of.join("Cargo.toml").is_file(),
+        "{} is no clone of Tilewright: it has no {folder}",
+        clone.display()
+    );
+    // Relative paths are those of the folder in which the command runs, and the crate is one below.
+    let folder_of = if folder_of.is_relative() { Path::new("..").join(folder_of) } else { folder_of };
+    Ok(format!("path = {:?}", folder_of.to_string_lossy()))
+}
+
+/// Names of packages that Cargo takes, and whose library is an identifier of Rust and of Python.
+fn check_name(name: &str, taken: &[&str]) -> Result<()> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    if !starts || !name.chars().all(allowed) {
-        bail!("`{name}` is no name of a package: it starts with a letter and has letters, digits, `-` and `_`");
+    if !starts || !name.ends_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(allowed) {
+        bail!(
+            "`{name}` is no name of a package: it has letters, digits, `-` and `_`, starts with a letter, and does not end \
+             with `-` or `_`"
+        );
     }
-    /// Names of crates that the new one uses or that the language has, and those that Cargo takes for itself.
-    const TAKEN: [&str; 12] = [
+    /// Names of crates that the language has, those that Cargo takes for itself, and keywords of Python that are none
+    /// of Rust.
+    const TAKEN: [&str; 27] = [
         "alloc",
+        "and",
+        "assert",
         "bench",
         "build",
+        "class",
         "core",
-        "crate",
+        "def",
+        "del",
         "deps",
+        "elif",
+        "except",
         "examples",
+        "finally",
+        "from",
+        "global",
+        "import",
+        "is",
+        "lambda",
+        "nonlocal",
+        "not",
+        "or",
+        "pass",
         "proc-macro",
+        "raise",
         "std",
         "test",
-        "tilewright",
-        "tilewright-bench",
     ];
-    ensure!(!TAKEN.contains(&name.replace('_', "-").as_str()), "the name `{name}` is taken");
+    let name_of = name.replace('_', "-");
+    let is_keyword = syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err();
+    ensure!(!is_keyword && !TAKEN.contains(&&*name_of) && !taken.contains(&&*name_of), "the name `{name}` is taken");
     Ok(())
 }
 
@@ -127,46 +189,61 @@ mod tests {
     use super::*;
 
     fn error(name: &str, clone: Option<&Path>) -> String {
-        files(name, clone).unwrap_err().to_string()
+        CRATE.files(name, clone).unwrap_err().to_string()
     }
 
-    /// The crate in `examples` is built and tested with the workspace. It is the template, with paths.
+    /// The crates in `examples` are built and tested with the workspace. They are the templates, with paths.
     #[test]
-    fn the_example_is_the_template() {
+    fn the_examples_are_the_templates() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-        for (file, text) in files("first", Some(&examples.join("..")))
-            .unwrap()
-            .into_iter()
-            .map(|(file, text)| (file, text.replace(&*examples.join("..").to_string_lossy(), "../..")))
-        {
-            let found = fs::read_to_string(examples.join("first").join(file)).unwrap_or_default();
-            // The example alone is never published. The profiles of a workspace are those of its root.
-            let found = found.replace("publish = false\n", "");
-            let text = text.split("\n# The tile compiler runs").next().unwrap_or_default();
-            assert_eq!(found, text, "examples/first/{file}");
+        let clone = examples.join("..");
+        for (template, name) in [(CRATE, "first"), (PYTHON, "first-python")] {
+            for (file, text) in template.files(name, Some(&clone)).unwrap() {
+                let found = fs::read_to_string(examples.join(name).join(file)).unwrap_or_default();
+                // The example alone is never published, and the book shows a part of it. The profiles of a workspace
+                // are those of its root.
+                let of_template = |line: &&str| !line.starts_with("// ANCHOR") && *line != "publish = false\n";
+                let found: String = found.split_inclusive('\n').filter(of_template).collect();
+                let text = text.replace(&*clone.to_string_lossy(), "../..");
+                let text = text.split("\n# The tile compiler runs").next().unwrap_or_default();
+                assert_eq!(found, text, "examples/{name}/{file}");
+            }
         }
     }
 
     #[test]
     fn a_crate_has_its_own_name() {
-        let made = files("my-kernels", None).unwrap();
-        for (file, text) in &made {
-            assert!(!text.contains(NAME), "{file}: {text}");
-            assert!(!text.contains("version = \"*\""), "{text}");
+        const VERSION: &str = concat!(" = { version = \"", env!("CARGO_PKG_VERSION"), "\" }");
+        for template in [CRATE, PYTHON] {
+            let made = template.files("my-kernels", None).unwrap();
+            for (file, text) in &made {
+                assert!(!text.contains("first-") && !text.contains("first_"), "{file}: {text}");
+                assert!(!text.contains("version = \"*\""), "{text}");
+            }
+            let of = |file: &str| &made.iter().find(|(f, _)| *f == file).unwrap().1;
+            assert!(of("Cargo.toml").contains("name = \"my-kernels\"\n"), "{}", of("Cargo.toml"));
+            assert!(of("Cargo.toml").contains(&format!("tilewright{VERSION}")), "{}", of("Cargo.toml"));
+            assert!(of("README.md").starts_with("# my-kernels\n"));
         }
-        let of = |file: &str| &made.iter().find(|(f, _)| *f == file).unwrap().1;
-        assert!(of("Cargo.toml").contains("name = \"my-kernels\"\n"), "{}", of("Cargo.toml"));
-        assert!(of("Cargo.toml").contains(concat!("tilewright = { version = \"", env!("CARGO_PKG_VERSION"), "\" }")));
-        assert!(of("src/main.rs").contains("use my_kernels::scaled_sum;"));
+        let of = |template: Template, file: &str| {
+            template.files("my-kernels", None).unwrap().into_iter().find(|(f, _)| *f == file).unwrap().1
+        };
+        assert!(of(CRATE, "src/main.rs").contains("use my_kernels::scaled_sum;"));
+        assert!(of(PYTHON, "src/lib.rs").contains("fn my_kernels(m: "));
+        assert!(of(PYTHON, "Cargo.toml").contains(&format!("tilewright-python{VERSION}")));
     }
 
     #[test]
     fn names_that_are_none() {
-        for name in ["", "1st", "-a", "a b", "a/b", "../a", "ä"] {
+        for name in ["", "1st", "-a", "a-", "a b", "a/b", "../a", "ä"] {
             assert!(error(name, None).contains("is no name of a package"), "{name}");
         }
         for name in ["test", "core", "tilewright", "tilewright_bench", "proc_macro"] {
             assert!(error(name, None).ends_with("is taken"), "{name}");
+        }
+        for name in ["match", "lambda", "class", "axpy", "scaled_sum", "pyo3", "numpy", "tilewright-python"] {
+            let e = PYTHON.files(name, None).unwrap_err().to_string();
+            assert!(e.ends_with("is taken"), "{name}: {e}");
         }
         assert!(error("a", Some(Path::new("/nowhere"))).contains("/nowhere is no clone of Tilewright"));
     }
@@ -175,9 +252,9 @@ mod tests {
     fn all_files_or_none() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("a");
-        let made = files("a", None).unwrap();
+        let made = CRATE.files("a", None).unwrap();
         create(&folder, &made).unwrap();
-        assert_eq!(fs::read_to_string(folder.join("build.rs")).unwrap(), FILES[1].1);
+        assert_eq!(fs::read_to_string(folder.join("build.rs")).unwrap(), CRATE.files[1].1);
         assert!(create(&folder, &made).unwrap_err().to_string().ends_with("exists: nothing was written"));
         // A file in the way of a folder.
         let e = create(&dir.path().join("b"), &[("x", String::new()), ("x/y", String::new())]).unwrap_err();

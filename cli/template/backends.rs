@@ -1,6 +1,6 @@
 //! The kernel on every backend, against plain Rust.
 
-use first::{axpy, scaled_sum};
+use first_crate::{axpy, scaled_sum};
 use tilewright::Runtime;
 
 fn check(rt: &Runtime) {

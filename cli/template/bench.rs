@@ -1,6 +1,6 @@
 //! `cargo bench`: the kernel over sizes, beside a loop on one core and a copy.
 
-use first::axpy;
+use first_crate::axpy;
 use std::process::ExitCode;
 use tilewright::{Buffer, Runtime};
 use tilewright_bench::{Axis, Case, Failure, Metric, Sweep, Verdict};
@@ -43,5 +43,5 @@ fn main() -> ExitCode {
         .copy_line()
         // `cargo bench -- --check` compares these sizes with the loop's results, and times nothing.
         .check_at([1, 1000, 4097]);
-    tilewright_bench::main("first", &Runtime::new(), vec![sweep])
+    tilewright_bench::main("first-crate", &Runtime::new(), vec![sweep])
 }

@@ -1,6 +1,6 @@
 //! `cargo run --release`: on the GPU if there is one, else on the CPU.
 
-use first::scaled_sum;
+use first_crate::scaled_sum;
 use tilewright::{Error, Runtime};
 
 fn main() -> Result<(), Error> {

@@ -26,12 +26,46 @@ pub struct DLDevice {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLDataType {
-    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat16, 6: `bool`. Others are refused.
+    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat16, 6: `bool`, 10: `f8e4m3`, 12: `f8e5m2`.
+    /// Others are refused.
     pub code: u8,
     /// Bits of a lane.
     pub bits: u8,
     /// Elements of a vector; 1 for scalars, which alone are taken.
     pub lanes: u16,
+}
+
+impl DLDataType {
+    /// The same type as a [`DType`], where there is one.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::DType;
+    /// use tilewright::dlpack::DLDataType;
+    ///
+    /// assert_eq!(DLDataType { code: 4, bits: 16, lanes: 1 }.dtype(), Some(DType::BF16));
+    /// assert_eq!(DLDataType { code: 5, bits: 64, lanes: 1 }.dtype(), None); // complex
+    /// ```
+    pub fn dtype(self) -> Option<DType> {
+        Some(match (self.code, self.bits, self.lanes) {
+            (0, 8, 1) => DType::I8,
+            (0, 16, 1) => DType::I16,
+            (0, 32, 1) => DType::I32,
+            (0, 64, 1) => DType::I64,
+            (1, 8, 1) => DType::U8,
+            (1, 16, 1) => DType::U16,
+            (1, 32, 1) => DType::U32,
+            (1, 64, 1) => DType::U64,
+            (2, 16, 1) => DType::F16,
+            (2, 32, 1) => DType::F32,
+            (2, 64, 1) => DType::F64,
+            (4, 16, 1) => DType::BF16,
+            (6, 8, 1) => DType::Bool,
+            (10, 8, 1) => DType::F8E4M3,
+            (12, 8, 1) => DType::F8E5M2,
+            _ => return None,
+        })
+    }
 }
 
 /// A tensor that this structure does not own. [`DlpackTensor`] has an example.
@@ -251,18 +285,30 @@ impl DlpackTensor {
             let found = ordinal.map_or("the host".into(), |n| format!("CUDA device {n}"));
             return Err(foreign(format!("it lives on {found}, the runtime on {device:?}")));
         }
-        let dtype = dtype(t.dtype)?;
+        let dtype = t.dtype.dtype().ok_or_else(|| {
+            let DLDataType { code, bits, lanes } = t.dtype;
+            foreign(format!("DLPack element type (code {code}, {bits} bits, {lanes} lanes) is not supported"))
+        })?;
         let rank = usize::try_from(t.ndim).map_err(|_| foreign("its rank is negative"))?;
-        let numbers = |p: *const i64| -> Result<Vec<usize>> {
+        let numbers = |p: *const i64| -> &[i64] {
             // SAFETY: called with the shape and the strides, where these are not null.
-            let all = if rank == 0 { &[][..] } else { unsafe { core::slice::from_raw_parts(p, rank) } };
-            all.iter().map(|&v| usize::try_from(v).map_err(|_| foreign("an extent or a stride is negative"))).collect()
+            if rank == 0 { &[] } else { unsafe { core::slice::from_raw_parts(p, rank) } }
         };
         if rank > 0 && t.shape.is_null() {
             return Err(foreign("it has no shape"));
         }
-        let dims = numbers(t.shape)?;
-        let strides = if t.strides.is_null() { row_major(&dims)? } else { numbers(t.strides)? };
+        let dims = numbers(t.shape).iter().map(|&d| usize::try_from(d).map_err(|_| foreign("an extent is negative")));
+        let dims = dims.collect::<Result<Vec<usize>>>()?;
+        let strides = if t.strides.is_null() {
+            row_major(&dims)?
+        } else {
+            // The stride of an axis with one element says nothing.
+            let stride = |(&s, &d): (&i64, &usize)| match usize::try_from(s) {
+                Err(_) if d > 1 => Err(foreign("a stride is negative")),
+                s => Ok(s.unwrap_or(0)),
+            };
+            numbers(t.strides).iter().zip(&dims).map(stride).collect::<Result<_>>()?
+        };
         if t.data.is_null() && t.byte_offset != 0 {
             return Err(foreign("its data is null, with an offset"));
         }
@@ -277,6 +323,16 @@ impl DlpackTensor {
         }
         let cuda = rt.cuda_context().cloned().map(Handle);
         Ok(DlpackTensor { addr, device, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
+    }
+
+    /// The same tensor, whose drop on a GPU does not wait.
+    ///
+    /// # Safety
+    /// Its owner gives memory that it frees to later work of one stream alone, as PyTorch's allocator does, and all
+    /// launches with this tensor go to that stream.
+    pub unsafe fn in_stream_order(mut self) -> DlpackTensor {
+        self._owner.cuda = None;
+        self
     }
 
     /// The element type.
@@ -330,9 +386,13 @@ impl DlpackTensor {
         Ok(all.strided(dims, strides)?)
     }
 
-    /// As [`DlpackTensor::view`], to write. Errors: also where the tensor is read-only.
+    /// As [`DlpackTensor::view`], to write. Errors: also where the tensor is read-only, and where two of its elements
+    /// may be one, as with a stride of 0.
     pub fn view_mut<T: Element, const R: usize>(&mut self) -> Result<ViewMutArg<'_, T, R>> {
         self.writable()?;
+        if !is_injective(&self.dims, &self.strides) {
+            return Err(foreign(format!("its strides {:?} put several elements into one place", self.strides)));
+        }
         let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
         // SAFETY: the constructor's contract, and `self` is borrowed mutably.
         let all = unsafe { SliceMutArg::from_raw(self.addr, span(&self.dims, &self.strides)?, self.device) };
@@ -362,35 +422,25 @@ fn foreign(why: impl Into<String>) -> Error {
     Error::ExternalMemory { why: why.into() }
 }
 
-fn dtype(t: DLDataType) -> Result<DType> {
-    Ok(match (t.code, t.bits, t.lanes) {
-        (0, 8, 1) => DType::I8,
-        (0, 16, 1) => DType::I16,
-        (0, 32, 1) => DType::I32,
-        (0, 64, 1) => DType::I64,
-        (1, 8, 1) => DType::U8,
-        (1, 16, 1) => DType::U16,
-        (1, 32, 1) => DType::U32,
-        (1, 64, 1) => DType::U64,
-        (2, 16, 1) => DType::F16,
-        (2, 32, 1) => DType::F32,
-        (2, 64, 1) => DType::F64,
-        (4, 16, 1) => DType::BF16,
-        (6, 8, 1) => DType::Bool,
-        (code, bits, lanes) => {
-            return Err(foreign(format!(
-                "DLPack element type (code {code}, {bits} bits, {lanes} lanes) is not supported"
-            )));
-        }
-    })
-}
-
 fn row_major(dims: &[usize]) -> Result<Vec<usize>> {
     let mut strides = vec![1usize; dims.len()];
     for i in (0..dims.len().saturating_sub(1)).rev() {
         strides[i] = strides[i + 1].checked_mul(dims[i + 1]).ok_or_else(|| foreign("its extents overflow"))?;
     }
     Ok(strides)
+}
+
+/// Whether each axis steps over all elements of the axes with smaller strides, so that no two elements are one.
+fn is_injective(dims: &[usize], strides: &[usize]) -> bool {
+    let mut axes: Vec<(usize, usize)> = strides.iter().copied().zip(dims.iter().copied()).filter(|a| a.1 > 1).collect();
+    axes.sort_unstable();
+    let mut last = 0usize;
+    dims.contains(&0)
+        || axes.iter().all(|&(stride, extent)| {
+            let steps_over = stride > last;
+            last = last.saturating_add(stride.saturating_mul(extent - 1));
+            steps_over
+        })
 }
 
 fn span(dims: &[usize], strides: &[usize]) -> Result<usize> {

@@ -393,7 +393,7 @@ fn extents_of_a_dlpack_tensor_that_do_not_multiply_are_no_overflow() {
 #[test]
 fn the_largest_tiles_that_give_each_thread_programs() {
     let rt = cpu();
-    let threads = rt.device().num_sms as usize;
+    let threads = rt.device().num_sms;
     let chosen = |n: usize| rt.configuration(&copy_of(&ramp(n), &mut vec![0.0; n])).unwrap();
     assert_eq!(chosen(threads * 8 * 64), ("BLOCK=64", Source::Default));
     assert_eq!(chosen((threads * 8 - 1) * 64), ("BLOCK=16", Source::Default), "too few programs of 64");

@@ -8,11 +8,12 @@ use tilewright_compiler::variant::Variant;
 use tilewright_compiler::{Libraries, Stage, show};
 
 /// Folders of code that the workspace compiles and tests.
-const COMPILED: [&str; 6] = [
+const COMPILED: [&str; 7] = [
     "examples/src/",
     "examples/tests/",
     "examples/own-kernel/",
     "examples/from-python/",
+    "examples/first-python/",
     "tests/language/tests/",
     "kernel-compiler/src/explain/",
 ];
@@ -288,6 +289,7 @@ fn names_of_the_book_exist() {
         "tilewright/src",
         "capi/src",
         "bench/src",
+        "python/src",
     ];
     for dir in dirs {
         each_rust_file(&root().join(dir), &mut |text| code.push_str(text));

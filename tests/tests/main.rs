@@ -14,6 +14,7 @@ mod names;
 mod pictures;
 mod plans;
 mod ptx;
+mod python;
 mod recorded;
 mod rows;
 mod shapes;

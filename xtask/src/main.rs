@@ -6,6 +6,7 @@ mod long;
 mod mutate;
 mod nvidia;
 mod packages;
+mod python;
 mod setup;
 mod stamp;
 mod test;

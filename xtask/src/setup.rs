@@ -1,12 +1,13 @@
 //! What is needed beside this workspace: the device toolchain, ptxas, and a disassembler for those who look.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tilewright_build::cache::Cache;
 use tilewright_build::toolchain::{self, Toolchain};
 
-use crate::{command, debian, nvidia, stamp};
+use crate::{command, debian, nvidia, python, stamp};
 
 /// Without a network rustup tries for minutes.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(90);
@@ -14,6 +15,8 @@ const RUSTUP_LIMIT: Duration = Duration::from_secs(90);
 pub struct Ready {
     pub device_toolchain: bool,
     pub ptxas: bool,
+    /// The folder of NumPy and JAX for tests.
+    pub python_packages: Option<PathBuf>,
     /// Programs that tests run and that are not here.
     pub missing: Vec<&'static Needed>,
 }
@@ -21,7 +24,7 @@ pub struct Ready {
 impl Ready {
     /// Nothing was looked for.
     pub fn without_device() -> Ready {
-        Ready { device_toolchain: false, ptxas: false, missing: vec![] }
+        Ready { device_toolchain: false, ptxas: false, python_packages: None, missing: vec![] }
     }
 }
 
@@ -78,11 +81,17 @@ pub fn setup() -> Result<Ready> {
         Ok(p) => println!("nvdisasm:         {}", p.display()),
         Err(e) => println!("nvdisasm:         none; `tile show --stage sass` needs one ({e:#})"),
     }
+    let python_packages = python::packages(&cache);
+    match &python_packages {
+        Ok(p) => println!("Python packages:  {}", p.display()),
+        Err(e) => println!("Python packages:  none; the tests of the Python package are skipped ({e:#})"),
+    }
+    let python_packages = python_packages.ok();
     let missing: Vec<_> = NEEDED.iter().filter(|n| !command::exists(n.name)).collect();
     for n in &missing {
         println!("{:17} none; {} are skipped. `{}` gives it", format!("{}:", n.name), n.what, n.how);
     }
-    Ok(Ready { device_toolchain: found.is_some(), ptxas: ptxas.is_ok(), missing })
+    Ok(Ready { device_toolchain: found.is_some(), ptxas: ptxas.is_ok(), python_packages, missing })
 }
 
 fn install(cache: &Cache) -> Option<Toolchain> {

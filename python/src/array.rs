@@ -1,0 +1,319 @@
+//! Arguments and results of functions.
+
+use crate::capsule::{self, Managed};
+use crate::cuda_array;
+use crate::error::{argument_error, raise};
+use crate::exchange::Exchange;
+use crate::framework::{Framework, Kind};
+use crate::place::{self, Place};
+use crate::tensor::Tensor;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use tilewright_core::{DType, DeviceId, Element, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+use tilewright_runtime::dlpack::{DLDevice, DLManagedTensorVersioned, DlpackTensor};
+use tilewright_runtime::{Result, Runtime, Stream};
+
+/// An array that a function reads, borrowed from Python for a call.
+#[derive(Debug)]
+pub struct Array {
+    object: Py<PyAny>,
+    kind: Kind,
+    place: Place,
+    /// Taken by the drop alone.
+    tensor: Option<DlpackTensor>,
+    /// The drop waits for work on a GPU.
+    waits: bool,
+}
+
+/// An array that a function writes: one that the caller has passed, or a new one.
+#[derive(Debug)]
+pub struct Output {
+    array: Array,
+    is_new: bool,
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        let tensor = self.tensor.take();
+        if self.waits && !self.place.is_host() {
+            // Work that is waited for may need Python's lock.
+            Python::attach(|py| py.detach(|| drop(tensor)));
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Array {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Array::borrow(&object, true)
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Output {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if Kind::of(&object)?.framework == Framework::Jax {
+            return Err(PyTypeError::new_err("an array of JAX is never written: leave `out` away"));
+        }
+        Array::borrow(&object, false).map(|array| Output { array, is_new: false })
+    }
+}
+
+impl Array {
+    /// With `copies`, what is not in the memory as it is read may be a copy.
+    fn borrow(object: &Bound<'_, PyAny>, copies: bool) -> PyResult<Array> {
+        let py = object.py();
+        let kind = Kind::of(object)?;
+        let object = &kind.framework.resolved(object, copies)?;
+        let (place, tensor) = match kind.exchange {
+            Some(exchange) => by_exchange(object, kind, exchange)?,
+            None if object.hasattr(intern!(py, "__dlpack__"))? => match by_capsule(object, kind) {
+                Err(_) if copies && descends(object, kind.framework)? => {
+                    return Array::borrow(&kind.framework.contiguous(object)?, false);
+                }
+                taken => taken?,
+            },
+            None => return Array::by_interface(object, kind),
+        };
+        let in_order = kind.frees_in_stream_order() && !place::is_set();
+        // SAFETY: the library lets work of its current stream use the memory, and the call runs on that stream.
+        let tensor = if in_order { unsafe { tensor.in_stream_order() } } else { tensor };
+        Ok(Array { object: object.clone().unbind(), kind, place, tensor: Some(tensor), waits: !in_order })
+    }
+
+    fn by_interface(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<Array> {
+        let py = object.py();
+        if !object.hasattr(intern!(py, "__cuda_array_interface__"))? {
+            return Err(no_array(object)?);
+        }
+        // The interface says no device: it is that of the current context.
+        let DeviceId::Cuda { device, .. } = Runtime::current().map_err(|e| raise(py, e))?.device().id else {
+            return Err(argument_error(py, "its memory is on no device that is known"));
+        };
+        let ordinal = device as i32;
+        let place = Place::of(py, DLDevice { device_type: 2, device_id: ordinal }, kind)?;
+        let (tensor, writer) = cuda_array::tensor_of(object, place.runtime(), ordinal)?;
+        if let Some(writer) = writer {
+            cuda_array::order_behind(place.runtime(), place.stream(), writer).map_err(|e| raise(py, e))?;
+        }
+        Ok(Array { object: object.clone().unbind(), kind, place, tensor: Some(tensor), waits: true })
+    }
+
+    fn tensor(&self) -> &DlpackTensor {
+        self.tensor.as_ref().expect("the drop alone takes it")
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.tensor().dtype()
+    }
+
+    /// The extents.
+    pub fn dims(&self) -> &[usize] {
+        self.tensor().dims()
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.dims().iter().product()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.dims().contains(&0)
+    }
+
+    /// The device and the stream of a call with this array.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The same, where the others are there too. An exception where one is on another device or stream.
+    pub fn place_with(&self, py: Python<'_>, others: &[&Array]) -> PyResult<&Place> {
+        match others.iter().find(|other| !other.place.is_same(&self.place)) {
+            None => Ok(&self.place),
+            Some(other) => Err(apart(py, self, other)),
+        }
+    }
+
+    /// The array itself, or a row-major copy of it in the same library.
+    pub fn contiguous(self, py: Python<'_>) -> PyResult<Array> {
+        let mut elements = 1;
+        let is_row_major = self.dims().iter().zip(self.tensor().strides()).rev().all(|(&d, &s)| {
+            let fits = d <= 1 || s == elements;
+            elements = elements.saturating_mul(d);
+            fits
+        });
+        if is_row_major || self.is_empty() {
+            return Ok(self);
+        }
+        Array::borrow(&self.kind.framework.contiguous(self.object.bind(py))?, true)
+    }
+
+    /// All elements of a row-major array. Errors: another element type, or other strides, as
+    /// [`contiguous`](Array::contiguous) mends.
+    pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
+        self.tensor().slice()
+    }
+
+    /// The array with its strides. Errors: another element type or rank.
+    pub fn view<T: Element, const R: usize>(&self) -> Result<ViewArg<'_, T, R>> {
+        self.tensor().view()
+    }
+}
+
+/// A tensor that nobody has taken yet.
+struct Owned(NonNull<DLManagedTensorVersioned>);
+
+impl Owned {
+    fn into_raw(self) -> *mut DLManagedTensorVersioned {
+        core::mem::ManuallyDrop::new(self).0.as_ptr()
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: nobody has taken it, and this is its last use.
+        unsafe { Managed::release(self.0.as_ptr()) };
+    }
+}
+
+/// By the functions of C, which order nothing.
+fn by_exchange(object: &Bound<'_, PyAny>, kind: Kind, exchange: Exchange) -> PyResult<(Place, DlpackTensor)> {
+    let py = object.py();
+    let owned = Owned(exchange.tensor(object)?);
+    // SAFETY: the tensor is alive.
+    let (device, element) = unsafe { (owned.0.as_ref().dl_tensor.device, owned.0.as_ref().dl_tensor.dtype) };
+    capsule::known(py, element)?;
+    let place = Place::of(py, device, kind)?;
+    if place::is_set() && !place.is_host() {
+        let raw = exchange.current_stream(py, device)? as *mut c_void;
+        // SAFETY: the current stream of the library, which is alive during the call.
+        let current = unsafe { Stream::from_raw(place.runtime(), raw) };
+        current.and_then(|current| place.stream().wait_for(&current)).map_err(|e| raise(py, e))?;
+    }
+    // SAFETY: a new tensor. As for capsules, nobody else writes it during a call.
+    let tensor = unsafe { DlpackTensor::from_versioned(place.runtime(), owned.into_raw()) };
+    Ok((place, tensor.map_err(|e| raise(py, e))?))
+}
+
+/// By `__dlpack__`.
+fn by_capsule(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<(Place, DlpackTensor)> {
+    let py = object.py();
+    // Arrays of NumPy are on the host.
+    let device = if kind.framework == Framework::NumPy {
+        DLDevice { device_type: 1, device_id: 0 }
+    } else {
+        let method =
+            object.getattr_opt(intern!(py, "__dlpack_device__"))?.map_or_else(|| Err(no_array(object)?), Ok)?;
+        let (device_type, device_id) = method.call0()?.extract()?;
+        DLDevice { device_type, device_id }
+    };
+    let place = Place::of(py, device, kind)?;
+    let stream = match place.dlpack_stream() {
+        // Its current stream, which the call takes, has written the array.
+        Some(_) if kind.frees_in_stream_order() && !place::is_set() => Some(-1),
+        stream => stream.map(|s| s as isize),
+    };
+    let tensor = capsule::tensor_of(object, stream, place.runtime())?;
+    Ok((place, tensor))
+}
+
+/// The exception of an object without memory that can be borrowed.
+fn no_array(object: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    Ok(PyTypeError::new_err(format!(
+        "`{}` is no array: pass one of NumPy, PyTorch, JAX or CuPy, or another object with `__dlpack__`",
+        object.get_type().name()?
+    )))
+}
+
+/// The exception of arrays that are on different devices or streams.
+fn apart(py: Python<'_>, a: &Array, b: &Array) -> PyErr {
+    if a.place.runtime().device().id != b.place.runtime().device().id {
+        return argument_error(py, "the arrays of a call are on different devices: copy them to one");
+    }
+    argument_error(py, "the arrays of a call are on different streams: set one for all, as with `stream`")
+}
+
+/// Whether an array of NumPy or CuPy has elements in descending order.
+fn descends(object: &Bound<'_, PyAny>, framework: Framework) -> PyResult<bool> {
+    if !matches!(framework, Framework::NumPy | Framework::CuPy) {
+        return Ok(false);
+    }
+    let strides: Vec<isize> = object.getattr(intern!(object.py(), "strides"))?.extract()?;
+    Ok(strides.iter().any(|s| *s < 0))
+}
+
+impl Output {
+    /// The caller's `out`, which has to have these extents and this element type, or a new array of the library that
+    /// `like` belongs to, on its device.
+    pub fn or_empty(
+        py: Python<'_>,
+        out: Option<Output>,
+        like: &Array,
+        dims: &[usize],
+        dtype: DType,
+    ) -> PyResult<Output> {
+        let Some(out) = out else { return Output::empty(py, like, dims, dtype) };
+        if !out.array.place.is_same(&like.place) {
+            return Err(apart(py, &out.array, like));
+        }
+        let (found, of) = (out.array.dims(), out.array.dtype());
+        if found != dims || of != dtype {
+            let why = format!("`out` is {found:?} of {}, and the result is {dims:?} of {}", of.name(), dtype.name());
+            return Err(argument_error(py, why));
+        }
+        Ok(out)
+    }
+
+    /// A new array.
+    pub fn empty(py: Python<'_>, like: &Array, dims: &[usize], dtype: DType) -> PyResult<Output> {
+        if let Some(object) = like.kind.empty(like.object.bind(py), like.place.dlpack_device(), dims, dtype)? {
+            return Array::borrow(&object, false).map(|array| Output { array, is_new: true });
+        }
+        let tensor = Tensor::empty(&like.place, dims, dtype).map_err(|e| raise(py, e))?;
+        let borrowed = tensor.borrowed().map_err(|e| raise(py, e))?;
+        let object = Py::new(py, tensor)?.into_any();
+        let (kind, place, tensor) = (like.kind, like.place.clone(), Some(borrowed));
+        Ok(Output { array: Array { object, kind, place, tensor, waits: false }, is_new: true })
+    }
+
+    /// All elements of a row-major array, to write. Errors: another element type, other strides, a read-only array.
+    pub fn slice_mut<T: Element>(&mut self) -> Result<SliceMutArg<'_, T>> {
+        self.tensor().slice_mut()
+    }
+
+    /// The array with its strides, to write. Errors: another element type or rank, a read-only array.
+    pub fn view_mut<T: Element, const R: usize>(&mut self) -> Result<ViewMutArg<'_, T, R>> {
+        self.tensor().view_mut()
+    }
+
+    fn tensor(&mut self) -> &mut DlpackTensor {
+        self.array.tensor.as_mut().expect("the drop alone takes it")
+    }
+
+    /// The result, as an array of the library that it was made for.
+    pub fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let Array { object, kind, place, .. } = &self.array;
+        if let Ok(tensor) = object.bind(py).cast::<Tensor>()
+            && self.is_new
+        {
+            tensor.get().is_written(place).map_err(|e| raise(py, e))?;
+            if kind.framework == Framework::Jax {
+                let dlpack = py.import(intern!(py, "jax.dlpack"))?;
+                return Ok(dlpack.call_method1(intern!(py, "from_dlpack"), (tensor,))?.unbind());
+            }
+        }
+        if kind.framework == Framework::Torch && !self.is_new {
+            // What a gradient needs and this call has overwritten is an error of PyTorch.
+            let graph = py.import(intern!(py, "torch.autograd.graph"))?;
+            graph.call_method1(intern!(py, "increment_version"), (object,))?;
+        }
+        Ok(object.clone_ref(py))
+    }
+}

@@ -1,0 +1,180 @@
+//! The libraries whose arrays are known: how each makes one, and which stream it works on.
+
+use crate::element::name_of;
+use crate::error::argument_error;
+use crate::exchange::Exchange;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::cell::RefCell;
+use tilewright_core::DType;
+use tilewright_runtime::dlpack::DLDevice;
+
+/// The library that an array belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framework {
+    NumPy,
+    Torch,
+    CuPy,
+    Jax,
+    /// Results are given as a [`Tensor`](crate::Tensor).
+    Other,
+}
+
+/// What is known of a class of arrays.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub framework: Framework,
+    /// Its functions of C.
+    pub exchange: Option<Exchange>,
+}
+
+thread_local! {
+    /// The last few classes.
+    static KINDS: RefCell<Vec<(Py<PyType>, Kind)>> = const { RefCell::new(vec![]) };
+}
+
+impl Kind {
+    /// By the class of the object.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Kind> {
+        const MOST: usize = 8;
+        let class = object.get_type();
+        let known = |kinds: &Vec<(Py<PyType>, Kind)>| kinds.iter().find(|(c, _)| c.is(&class)).map(|(_, kind)| *kind);
+        if let Some(kind) = KINDS.with_borrow(known) {
+            return Ok(kind);
+        }
+        let kind = Kind { framework: Framework::of(&class)?, exchange: Exchange::of(&class)? };
+        let oldest = KINDS.with_borrow_mut(|kinds| {
+            kinds.push((class.unbind(), kind));
+            (kinds.len() > MOST).then(|| kinds.remove(0))
+        });
+        // Its drop may run code of Python.
+        drop(oldest);
+        Ok(kind)
+    }
+
+    /// Whether the library lets its own work on the current stream use an array that is freed meanwhile: its allocator
+    /// gives the memory to later work of the stream.
+    pub fn frees_in_stream_order(self) -> bool {
+        matches!(self.framework, Framework::Torch | Framework::CuPy)
+    }
+
+    /// The current stream on a GPU, and an object that keeps it alive; none where the library has no such thing.
+    pub fn current_stream(self, py: Python<'_>, device: DLDevice) -> PyResult<Option<(usize, Option<Py<PyAny>>)>> {
+        if let Some(exchange) = self.exchange {
+            return Ok(Some((exchange.current_stream(py, device)?, None)));
+        }
+        let (stream, handle) = match self.framework {
+            Framework::Torch => {
+                let cuda = py.import(intern!(py, "torch"))?.getattr(intern!(py, "cuda"))?;
+                (cuda.call_method1(intern!(py, "current_stream"), (device.device_id,))?, intern!(py, "cuda_stream"))
+            }
+            Framework::CuPy => {
+                let cuda = py.import(intern!(py, "cupy"))?.getattr(intern!(py, "cuda"))?;
+                (cuda.call_method1(intern!(py, "get_current_stream"), (device.device_id,))?, intern!(py, "ptr"))
+            }
+            Framework::NumPy | Framework::Jax | Framework::Other => return Ok(None),
+        };
+        Ok(Some((stream.getattr(handle)?.extract()?, Some(stream.unbind()))))
+    }
+
+    /// A new array beside `like`, with unspecified contents; none where the library does not make one that can be
+    /// written.
+    pub fn empty<'py>(
+        self,
+        like: &Bound<'py, PyAny>,
+        device: DLDevice,
+        dims: &[usize],
+        dtype: DType,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.exchange {
+            Some(exchange) => exchange.empty(like.py(), device, dims, dtype).map(Some),
+            None => self.framework.empty(like, dims, dtype),
+        }
+    }
+}
+
+impl Framework {
+    /// By the module of the class, or of one that it derives from.
+    fn of(class: &Bound<'_, PyType>) -> PyResult<Framework> {
+        for class in class.mro() {
+            let module = class.cast::<PyType>()?.module()?;
+            if module.to_cow()?.starts_with("numpy.ma") {
+                return Err(PyTypeError::new_err("a masked array is no argument of a kernel, which reads no mask"));
+            }
+            match module.to_cow()?.split('.').next() {
+                Some("numpy") => return Ok(Framework::NumPy),
+                Some("torch") => return Ok(Framework::Torch),
+                Some("cupy") => return Ok(Framework::CuPy),
+                Some("jax" | "jaxlib") => return Ok(Framework::Jax),
+                _ => {}
+            }
+        }
+        Ok(Framework::Other)
+    }
+
+    /// What PyTorch keeps beside the memory of a tensor: a negative sign is resolved by a copy, and the gradient of a
+    /// tensor that needs one would be lost.
+    pub fn resolved<'py>(self, object: &Bound<'py, PyAny>, copies: bool) -> PyResult<Bound<'py, PyAny>> {
+        let py = object.py();
+        if self != Framework::Torch {
+            return Ok(object.clone());
+        }
+        if object.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
+            let why = "the tensor requires a gradient: call torch.ops.tilewright, or pass tensor.detach()";
+            return Err(PyBufferError::new_err(why));
+        }
+        if !object.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+            return Ok(object.clone());
+        }
+        if !copies {
+            return Err(PyBufferError::new_err("the tensor has its negative bit set: it cannot be written"));
+        }
+        object.call_method0(intern!(py, "resolve_neg"))
+    }
+
+    /// The array, or a contiguous copy of it.
+    pub fn contiguous<'py>(self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = object.py();
+        match self {
+            Framework::NumPy => py.import(intern!(py, "numpy"))?.call_method1("ascontiguousarray", (object,)),
+            Framework::CuPy => py.import(intern!(py, "cupy"))?.call_method1("ascontiguousarray", (object,)),
+            Framework::Torch => object.call_method0(intern!(py, "contiguous")),
+            Framework::Jax | Framework::Other => Ok(object.clone()),
+        }
+    }
+
+    fn empty<'py>(self, like: &Bound<'py, PyAny>, dims: &[usize], dtype: DType) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = like.py();
+        let dims = PyTuple::new(py, dims)?;
+        let name = name_of(dtype);
+        let made = match self {
+            Framework::NumPy => {
+                if matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2) {
+                    return Err(argument_error(py, format!("NumPy has no element type {name}: pass `out`")));
+                }
+                static EMPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+                EMPTY.import(py, "numpy", "empty")?.call1((dims, name))?
+            }
+            Framework::Torch => {
+                let torch = py.import(intern!(py, "torch"))?;
+                let options = PyDict::new(py);
+                options.set_item(intern!(py, "dtype"), torch.getattr(name)?)?;
+                options.set_item(intern!(py, "device"), like.getattr(intern!(py, "device"))?)?;
+                torch.call_method(intern!(py, "empty"), (dims,), Some(&options))?
+            }
+            Framework::CuPy => {
+                // The current device is that of the caller, not that of the array.
+                let device = like.getattr(intern!(py, "device"))?;
+                device.call_method0(intern!(py, "__enter__"))?;
+                let made = py.import(intern!(py, "cupy"))?.call_method1(intern!(py, "empty"), (dims, name));
+                device.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
+                made?
+            }
+            Framework::Jax | Framework::Other => return Ok(None),
+        };
+        Ok(Some(made))
+    }
+}

@@ -1,0 +1,160 @@
+//! Where a call runs: the device of its arrays, and the stream that the caller works on.
+
+use crate::error::{argument_error, raise};
+use crate::framework::Kind;
+use core::ffi::c_void;
+use pyo3::prelude::*;
+use std::cell::{Cell, RefCell};
+use std::sync::OnceLock;
+use tilewright_core::cpu::fork::PerProcess;
+use tilewright_core::{Call, DeviceId};
+use tilewright_runtime::dlpack::DLDevice;
+use tilewright_runtime::{LaunchOptions, Result, Runtime, Stream};
+
+/// A device and a stream of it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    rt: Runtime,
+    stream: Stream,
+}
+
+/// A stream of another library, kept for its scratch memory.
+struct Made {
+    raw: usize,
+    ordinal: u32,
+    place: Place,
+    /// The other library's object.
+    _keeps: Option<Py<PyAny>>,
+}
+
+thread_local! {
+    /// What `set_stream` was given.
+    static STREAM: Cell<Option<usize>> = const { Cell::new(None) };
+    static MADE: RefCell<Option<Made>> = const { RefCell::new(None) };
+}
+
+/// Puts the calling thread's later work on GPUs on a stream, the address of a ``CUstream`` or ``cudaStream_t`` that
+/// lives until another one is set; 0 is the default stream. With ``None``, the default, it is the current stream of the
+/// library that the arrays belong to. Returns what was set before.
+#[pyfunction]
+#[pyo3(signature = (stream, /))]
+pub(crate) fn set_stream(stream: Option<usize>) -> Option<usize> {
+    // The stream that was set may be destroyed from now on.
+    MADE.take();
+    STREAM.replace(stream)
+}
+
+/// Whether the calling thread has set a stream.
+pub(crate) fn is_set() -> bool {
+    STREAM.get().is_some()
+}
+
+/// The CPU backend; the emulated SM where `TILE_BACKEND` says so.
+fn host() -> Result<Runtime> {
+    static HOST: PerProcess<OnceLock<Runtime>> = PerProcess::new();
+    let host = HOST.get_or_init(OnceLock::new);
+    if let Some(rt) = host.get() {
+        return Ok(rt.clone());
+    }
+    let name = std::env::var("TILE_BACKEND").unwrap_or_default();
+    let rt = if name.starts_with("emulator") { Runtime::from_name(&name)? } else { Runtime::cpu() };
+    // Another thread may have made one meanwhile.
+    Ok(host.get_or_init(|| rt).clone())
+}
+
+/// The device of a runtime in DLPack's numbers.
+pub(crate) fn dlpack_device(rt: &Runtime) -> DLDevice {
+    match rt.device().id {
+        DeviceId::Cuda { device, .. } => DLDevice { device_type: 2, device_id: device as i32 },
+        DeviceId::Host | DeviceId::Unknown => DLDevice { device_type: 1, device_id: 0 },
+    }
+}
+
+impl Place {
+    /// The place of an array on a device.
+    pub(crate) fn of(py: Python<'_>, device: DLDevice, kind: Kind) -> PyResult<Place> {
+        const CPU: i32 = 1;
+        const CUDA: i32 = 2;
+        const PINNED: i32 = 3;
+        const MANAGED: i32 = 13;
+        match device.device_type {
+            CPU | PINNED => {
+                let rt = host().map_err(|e| raise(py, e))?;
+                let stream = rt.stream().clone();
+                Ok(Place { rt, stream })
+            }
+            CUDA | MANAGED => Place::on_gpu(py, device, kind),
+            other => {
+                let why = format!("the array is on a device of DLPack's type {other}");
+                Err(argument_error(py, why + ": 1, the CPU, and 2, CUDA, are known"))
+            }
+        }
+    }
+
+    /// Whether work of both is in one order.
+    pub(crate) fn is_same(&self, other: &Place) -> bool {
+        self.rt.device().id == other.rt.device().id && self.stream.as_raw() == other.stream.as_raw()
+    }
+
+    fn on_gpu(py: Python<'_>, device: DLDevice, kind: Kind) -> PyResult<Place> {
+        let ordinal = u32::try_from(device.device_id);
+        let ordinal = ordinal.map_err(|_| argument_error(py, "its device number is negative"))?;
+        let (raw, keeps) = match STREAM.get() {
+            Some(raw) => (raw, None),
+            None => kind.current_stream(py, device)?.unwrap_or_default(),
+        };
+        MADE.with_borrow_mut(|made| {
+            if let Some(made) = made
+                && (made.raw, made.ordinal) == (raw, ordinal)
+            {
+                return Ok(made.place.clone());
+            }
+            let rt = Runtime::cuda(ordinal).map_err(|e| raise(py, e))?;
+            // SAFETY: the caller of `set_stream` keeps the stream until it sets another one; the stream of a library
+            // lives as long as its object, which is kept beside it.
+            let stream = unsafe { Stream::from_raw(&rt, raw as *mut c_void) }.map_err(|e| raise(py, e))?;
+            let place = Place { rt, stream };
+            *made = Some(Made { raw, ordinal, place: place.clone(), _keeps: keeps });
+            Ok(place)
+        })
+    }
+
+    /// The runtime of the device.
+    pub fn runtime(&self) -> &Runtime {
+        &self.rt
+    }
+
+    /// The stream that launches go to.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Whether it is the memory of the host.
+    pub fn is_host(&self) -> bool {
+        self.rt.device().id == DeviceId::Host
+    }
+
+    /// Enqueues a call of a kernel. On the CPU it is done on return.
+    pub fn launch(&self, call: Call<'_>) -> Result<()> {
+        self.rt.launch_with(&self.stream, call, &LaunchOptions::new())
+    }
+
+    /// Runs `body` without Python's lock. Its error becomes an exception.
+    pub fn run<R: Send>(&self, py: Python<'_>, body: impl FnOnce(&Place) -> Result<R> + Send) -> PyResult<R> {
+        py.detach(|| body(self)).map_err(|e| raise(py, e))
+    }
+
+    /// The device in DLPack's numbers.
+    pub(crate) fn dlpack_device(&self) -> DLDevice {
+        dlpack_device(&self.rt)
+    }
+
+    /// The stream as DLPack's protocol numbers it: what a producer has to order its work before.
+    pub(crate) fn dlpack_stream(&self) -> Option<usize> {
+        if self.is_host() {
+            return None;
+        }
+        const LEGACY: usize = 1;
+        Some(Some(self.stream.as_raw() as usize).filter(|raw| *raw != 0).unwrap_or(LEGACY))
+    }
+}

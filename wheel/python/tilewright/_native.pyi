@@ -1,0 +1,123 @@
+"""The operations. ``T`` is an array of NumPy, PyTorch, JAX or CuPy, or another object with ``__dlpack__`` or
+``__cuda_array_interface__``.
+
+Every function raises ``ArgumentError`` where shapes do not agree or ``out`` overlaps an input in a way that is not
+said, and ``DTypeError`` for element types that are not named. Inputs may have any strides. ``matmul``, and
+``attention`` with heads alone, read them where they are; other functions read a copy. An array of JAX is no ``out``.
+"""
+
+from typing import Any, Optional, TypeVar
+
+T = TypeVar("T")
+
+__version__: str
+
+class Error(RuntimeError):
+    """A call failed."""
+
+class ArgumentError(Error, ValueError):
+    """Shapes or lengths do not agree, an output overlaps an input, or an argument is out of its range."""
+
+class DTypeError(Error, TypeError):
+    """There is no kernel for the element type of an array."""
+
+class DeviceError(Error):
+    """There is no usable GPU, driver or compiled kernel, or the device is lost."""
+
+class OutOfMemoryError(Error, MemoryError):
+    """There is not enough memory."""
+
+class Tensor:
+    """An array of this library: the result for an array of an unknown one. ``numpy.from_dlpack(tensor)`` and the like
+    take it without a copy."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Optional[int] = None,
+        max_version: Optional[tuple[int, int]] = None,
+        dl_device: Optional[tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> Any: ...
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any: ...
+
+def set_stream(stream: Optional[int], /) -> Optional[int]:
+    """Puts the calling thread's later work on GPUs on a stream, the address of a ``CUstream`` or ``cudaStream_t`` that
+    lives until another one is set; 0 is the default stream. With ``None``, the default, it is the current stream of the
+    library that the arrays belong to. Returns what was set before."""
+
+def relu(x: T, /, *, out: Optional[T] = None) -> T:
+    """``max(x, 0)``. f32, f16 or bf16 of any shape; ``out`` may be ``x``."""
+
+def leaky_relu(x: T, /, negative_slope: float = 0.01, *, out: Optional[T] = None) -> T:
+    """``x``, or ``negative_slope * x`` where it is negative. f32, f16 or bf16 of any shape; ``out`` may be ``x``."""
+
+def gelu(x: T, /, *, out: Optional[T] = None) -> T:
+    """GeLU in its tanh form. f32, f16 or bf16 of any shape; ``out`` may be ``x``."""
+
+def sigmoid(x: T, /, *, out: Optional[T] = None) -> T:
+    """``1 / (1 + exp(-x))``. f32 of any shape."""
+
+def silu(x: T, /, *, out: Optional[T] = None) -> T:
+    """``x * sigmoid(x)``. f32 of any shape."""
+
+def add(a: T, b: T, /, *, out: Optional[T] = None) -> T:
+    """``a + b``. f32, f16 or bf16, both of one shape; ``out`` may be ``a`` or ``b``."""
+
+def matmul(
+    a: T,
+    b: T,
+    /,
+    *,
+    activation: Optional[str] = None,
+    negative_slope: float = 0.01,
+    precision: Optional[str] = None,
+    out: Optional[T] = None,
+) -> T:
+    """The product ``a @ b`` of ``m x k`` and ``k x n``, or of each pair of ``h x m x k`` and ``h x k x n``.
+
+    f32, f16 and bf16; of matrices also int8, whose product is int32, and 8-bit floats, whose product is bf16. Sums are
+    those of f32, or exact. ``activation``, of matrices, is ``"relu"`` or ``"leaky_relu"`` of every sum. ``precision``
+    ``"tf32"`` rounds f32 operands to 10 bits of fraction; ``"f32"``, the default, is as accurate as multiply-adds.
+    """
+
+def dot(a: T, b: T, /, *, out: Optional[T] = None) -> T:
+    """The sum of ``a[i] * b[i]`` of two vectors. f32 or f16, summed in f32. The result has rank 0."""
+
+def attention(
+    q: T, k: T, v: T, /, *, scale: Optional[float] = None, causal: bool = False, out: Optional[T] = None
+) -> T:
+    """``softmax(scale * q @ k.T) @ v`` of every head. f16 or bf16.
+
+    ``q`` and the result are ``heads x queries x d``, ``k`` and ``v`` ``shared x keys x d``, or all with a batch before.
+    ``heads`` is a multiple of ``shared``, and ``d`` is 1 to 128. ``scale`` is ``1 / sqrt(d)`` unless it is given, 1e-30
+    at least. With ``causal`` the last query sees all keys, the one before it all but the last, and so on.
+    """
+
+def softmax(x: T, /, *, out: Optional[T] = None) -> T:
+    """Softmax along the last axis. f32 of rank 1 or more."""
+
+def layer_norm(x: T, weight: T, bias: T, /, *, eps: float = 1e-5, out: Optional[T] = None) -> T:
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` along the last axis. f32; ``weight`` and ``bias`` have the
+    length of that axis."""
+
+def sum(x: T, /, *, out: Optional[T] = None) -> T:
+    """The sum of all elements, of rank 0. f32 of any shape. The same array gives the same bits every time."""
+
+def cumsum(x: T, /, *, out: Optional[T] = None) -> T:
+    """``x[0] + .. + x[i]`` of a vector of f32."""
+
+def sort(x: T, /, *, out: Optional[T] = None) -> T:
+    """The elements of a vector in ascending order. f32, NaN last, or uint32."""
+
+def topk(x: T, k: int, /, *, out: Optional[T] = None) -> T:
+    """The ``k`` greatest elements of a vector of f32 in descending order. NaN is greater than all numbers."""
+
+def cross_entropy(logits: T, labels: T, /, *, out: Optional[T] = None) -> T:
+    """The mean of ``log(sum of exp(logits)) - logits[label]``, of rank 0. ``logits`` are ``rows x classes`` of f32,
+    ``labels`` ``rows`` of int32. A label that is no class gives NaN."""

@@ -1,0 +1,313 @@
+"""Operations of PyTorch: ``import tilewright.torch`` registers ``torch.ops.tilewright``.
+
+Each takes and returns tensors of one device, has a gradient where there is one, and takes part in ``torch.compile`` and
+in CUDA graphs. The functions of this module are the same operations.
+"""
+
+import torch
+from torch import Tensor
+from torch.library import Library
+
+from . import _native
+
+_lib = Library("tilewright", "DEF")
+_ops = torch.ops.tilewright
+
+
+def _define(schema, fake, backward=None, save=None, run=None):
+    """Defines an operation: ``run``, else the function of the native module with its name. It gets tensors without
+    gradients.
+
+    ``fake`` computes the result's metadata. ``backward`` gives the gradients of the inputs, by what ``save`` has kept.
+    """
+    name = schema[: schema.index("(")]
+    run = run or getattr(_native, name)
+
+    def detached(*args):
+        return run(*(a.detach() if isinstance(a, Tensor) else a for a in args))
+
+    _lib.define(schema)
+    _lib.impl(name, detached, "CPU")
+    _lib.impl(name, detached, "CUDA")
+    torch.library.register_fake(f"tilewright::{name}", fake, lib=_lib)
+    if backward is not None:
+        save = save or _keep_nothing
+        torch.library.register_autograd(f"tilewright::{name}", backward, setup_context=save, lib=_lib)
+    return getattr(_ops, name)
+
+
+def _keep_nothing(ctx, inputs, output):
+    pass
+
+
+def _same(x, *_, **__):
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _add_fake(a, b):
+    torch._check(a.shape == b.shape, lambda: f"add: {a.shape} and {b.shape}")
+    return _same(a)
+
+
+def _topk_fake(x, k):
+    torch._check(x.dim() == 1 and 0 <= k <= x.shape[0], lambda: f"topk: {k} of {x.shape}")
+    return x.new_empty((k,))
+
+
+def _scalar(x, *_, **__):
+    return x.new_empty(())
+
+
+def _keep_input(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+
+
+def _keep_output(ctx, inputs, output):
+    ctx.save_for_backward(output)
+
+
+def _relu_backward(ctx, g):
+    (y,) = ctx.saved_tensors
+    return torch.where(y > 0, g, 0)
+
+
+def _leaky_relu_save(ctx, inputs, output):
+    x, ctx.negative_slope = inputs
+    ctx.save_for_backward(x)
+
+
+def _leaky_relu_backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    return torch.where(x > 0, g, g * ctx.negative_slope), None
+
+
+def _gelu_backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    return torch.ops.aten.gelu_backward(g, x, approximate="tanh")
+
+
+def _sigmoid_backward(ctx, g):
+    (y,) = ctx.saved_tensors
+    return g * y * (1 - y)
+
+
+def _silu_backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    s = torch.sigmoid(x)
+    return g * s * (1 + x * (1 - s))
+
+
+def _add_backward(ctx, g):
+    return g, g
+
+
+relu = _define("relu(Tensor x) -> Tensor", _same, _relu_backward, _keep_output)
+leaky_relu = _define(
+    "leaky_relu(Tensor x, float negative_slope=0.01) -> Tensor", _same, _leaky_relu_backward, _leaky_relu_save
+)
+gelu = _define("gelu(Tensor x) -> Tensor", _same, _gelu_backward, _keep_input)
+sigmoid = _define("sigmoid(Tensor x) -> Tensor", _same, _sigmoid_backward, _keep_output)
+silu = _define("silu(Tensor x) -> Tensor", _same, _silu_backward, _keep_input)
+add = _define("add(Tensor a, Tensor b) -> Tensor", _add_fake, _add_backward)
+
+
+_PRODUCTS = {torch.int8: torch.int32, torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
+
+
+def _matmul_fake(a, b, activation=None, negative_slope=0.01, precision=None):
+    torch._check(a.dim() == b.dim() and a.dim() in (2, 3), lambda: f"matmul: {a.shape} by {b.shape}")
+    fits = a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2]
+    torch._check(fits, lambda: f"matmul: {a.shape} by {b.shape}")
+    return a.new_empty((*a.shape[:-1], b.shape[-1]), dtype=_PRODUCTS.get(a.dtype, a.dtype))
+
+
+def _matmul_save(ctx, inputs, output):
+    a, b, ctx.activation, ctx.negative_slope, ctx.precision = inputs
+    ctx.save_for_backward(a, b, output if ctx.activation else None)
+
+
+def _matmul_backward(ctx, g):
+    a, b, y = ctx.saved_tensors
+    if a.dtype in _PRODUCTS:
+        raise RuntimeError(f"a product of {a.dtype} has no gradient: multiply tensors of another type")
+    if ctx.activation == "relu":
+        g = torch.where(y > 0, g, 0)
+    elif ctx.activation == "leaky_relu":
+        if ctx.negative_slope <= 0:
+            raise RuntimeError("the gradient of a leaky ReLU needs a positive slope")
+        # A positive slope keeps the sign of the sum.
+        g = torch.where(y > 0, g, g * ctx.negative_slope)
+    of_a = _ops.matmul(g, b.mT, precision=ctx.precision) if ctx.needs_input_grad[0] else None
+    of_b = _ops.matmul(a.mT, g, precision=ctx.precision) if ctx.needs_input_grad[1] else None
+    return of_a, of_b, None, None, None
+
+
+def _run_matmul(a, b, activation=None, negative_slope=0.01, precision=None):
+    return _native.matmul(a, b, activation=activation, negative_slope=negative_slope, precision=precision)
+
+
+matmul = _define(
+    "matmul(Tensor a, Tensor b, str? activation=None, float negative_slope=0.01, str? precision=None) -> Tensor",
+    _matmul_fake,
+    _matmul_backward,
+    _matmul_save,
+    _run_matmul,
+)
+
+
+def _dot_save(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def _dot_backward(ctx, g):
+    a, b = ctx.saved_tensors
+    return g * b, g * a
+
+
+dot = _define("dot(Tensor a, Tensor b) -> Tensor", _scalar, _dot_backward, _dot_save)
+
+
+def _softmax_backward(ctx, g):
+    (y,) = ctx.saved_tensors
+    return y * (g - (g * y).sum(-1, keepdim=True))
+
+
+softmax = _define("softmax(Tensor x) -> Tensor", _same, _softmax_backward, _keep_output)
+
+
+def _sum_save(ctx, inputs, output):
+    ctx.shape = inputs[0].shape
+
+
+def _sum_backward(ctx, g):
+    return g.expand(ctx.shape)
+
+
+sum = _define("sum(Tensor x) -> Tensor", _scalar, _sum_backward, _sum_save)
+
+
+def _cumsum_backward(ctx, g):
+    return g.flip(0).cumsum(0).flip(0)
+
+
+cumsum = _define("cumsum(Tensor x) -> Tensor", _same, _cumsum_backward)
+
+
+def _layer_norm_save(ctx, inputs, output):
+    x, weight, _, ctx.eps = inputs
+    ctx.save_for_backward(x, weight)
+
+
+def _layer_norm_backward(ctx, g):
+    x, weight = ctx.saved_tensors
+    centered = x - x.mean(-1, keepdim=True)
+    scale = torch.rsqrt(centered.square().mean(-1, keepdim=True) + ctx.eps)
+    normal = centered * scale
+    gw = g * weight
+    of_x = scale * (gw - gw.mean(-1, keepdim=True) - normal * (gw * normal).mean(-1, keepdim=True))
+    of_weight, of_bias = ((t.reshape(-1, t.shape[-1])).sum(0) for t in (g * normal, g))
+    return of_x, of_weight, of_bias, None
+
+
+def _run_layer_norm(x, weight, bias, eps=1e-5):
+    return _native.layer_norm(x, weight, bias, eps=eps)
+
+
+layer_norm = _define(
+    "layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-5) -> Tensor",
+    _same,
+    _layer_norm_backward,
+    _layer_norm_save,
+    _run_layer_norm,
+)
+
+
+def _run_attention(q, k, v, scale=None, causal=False):
+    return _native.attention(q, k, v, scale=scale, causal=causal)
+
+
+def _attention_save(ctx, inputs, output):
+    q, k, v, ctx.scale, ctx.causal = inputs
+    ctx.save_for_backward(q, k, v)
+
+
+def _attention_backward(ctx, g):
+    # By PyTorch's operations, in f32, with the weights of all keys.
+    q, k, v = ctx.saved_tensors
+    groups = q.shape[-3] // k.shape[-3]
+    keys, values = (x.float().repeat_interleave(groups, dim=-3) for x in (k, v))
+    scale = q.shape[-1] ** -0.5 if ctx.scale is None else ctx.scale
+    queries, g = q.float() * scale, g.float()
+    scores = queries @ keys.mT
+    if ctx.causal:
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device)
+        scores = scores.masked_fill(~seen.tril(keys.shape[-2] - q.shape[-2]), float("-inf"))
+    weights = torch.softmax(scores, -1)
+    if ctx.causal:
+        # A query that sees no key gives zeros.
+        weights = weights.nan_to_num(0.0)
+    of_weights = g @ values.mT
+    of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
+
+    def of_heads(x, like):
+        return x.unflatten(-3, (-1, groups)).sum(-3).to(like.dtype)
+
+    of_q = (of_scores @ keys * scale).to(q.dtype)
+    return of_q, of_heads(of_scores.mT @ queries, k), of_heads(weights.mT @ g, v), None, None
+
+
+attention = _define(
+    "attention(Tensor q, Tensor k, Tensor v, float? scale=None, bool causal=False) -> Tensor",
+    _same,
+    _attention_backward,
+    _attention_save,
+    _run_attention,
+)
+
+
+def _sort_backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    return torch.zeros_like(x).scatter(0, torch.argsort(x), g)
+
+
+def _topk_save(ctx, inputs, output):
+    x, ctx.k = inputs
+    ctx.save_for_backward(x)
+
+
+def _topk_backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    return torch.zeros_like(x).scatter(0, torch.topk(x, ctx.k).indices, g), None
+
+
+sort = _define("sort(Tensor x) -> Tensor", _same, _sort_backward, _keep_input)
+topk = _define("topk(Tensor x, int k) -> Tensor", _topk_fake, _topk_backward, _topk_save)
+
+
+def _run_cross_entropy(logits, labels):
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise TypeError(f"labels are integers, not {labels.dtype}")
+    # No class has the greatest number of 32 bits.
+    return _native.cross_entropy(logits, labels.clamp(-1, 2**31 - 1).to(torch.int32))
+
+
+def _cross_entropy_save(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def _cross_entropy_backward(ctx, g):
+    logits, labels = ctx.saved_tensors
+    labels = labels.long()[:, None]
+    weights = torch.softmax(logits, -1)
+    of_rows = weights - torch.zeros_like(weights).scatter(1, labels.clamp(0, logits.shape[-1] - 1), 1.0)
+    is_class = (labels >= 0) & (labels < logits.shape[-1])
+    return torch.where(is_class, of_rows, float("nan")) * (g / logits.shape[0]), None
+
+
+cross_entropy = _define(
+    "cross_entropy(Tensor logits, Tensor labels) -> Tensor",
+    _scalar,
+    _cross_entropy_backward,
+    _cross_entropy_save,
+    _run_cross_entropy,
+)

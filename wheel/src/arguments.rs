@@ -1,0 +1,51 @@
+//! What the functions share: element types, shapes, and where they run.
+
+use pyo3::prelude::*;
+use tilewright_ops::ExecOptions;
+use tilewright_python::{Array, Place};
+
+/// Runs `$body` with `$T` as the element type of an array; an exception where it is none of these.
+macro_rules! by_dtype { ($py:expr, $what:literal, $x:expr, [$($D:ident: $T:ty),*], $E:ident => $body:expr) => {
+    match $x.dtype() {
+        $(tilewright_core::DType::$D => {
+            type $E = $T;
+            $body
+        })*
+        other => {
+            let known = [$(tilewright_core::DType::$D.name()),*].join(", ");
+            Err(tilewright_python::dtype_error($py, $what, other, &known))
+        }
+    }
+} }
+pub(crate) use by_dtype;
+
+/// Where an operation runs.
+pub fn options(place: &Place) -> ExecOptions<'_> {
+    ExecOptions::new(place.runtime()).stream(place.stream())
+}
+
+/// The exception of arrays whose element types differ.
+pub fn same_dtype(py: Python<'_>, what: &str, x: &Array, others: &[&Array]) -> PyResult<()> {
+    match others.iter().find(|y| y.dtype() != x.dtype()) {
+        None => Ok(()),
+        Some(y) => Err(tilewright_python::dtype_error(
+            py,
+            what,
+            y.dtype(),
+            &format!("{}, as its first array is", x.dtype().name()),
+        )),
+    }
+}
+
+/// The exception of an operation whose arguments do not fit together.
+pub fn shape_error(py: Python<'_>, what: &'static str, why: String) -> PyErr {
+    tilewright_python::raise(py, tilewright_runtime::Error::Shape { what, why })
+}
+
+/// The exception of an array that is no vector.
+pub fn vector(py: Python<'_>, what: &'static str, x: &Array) -> PyResult<()> {
+    if x.dims().len() == 1 {
+        return Ok(());
+    }
+    Err(shape_error(py, what, format!("x is {:?}: a vector is needed", x.dims())))
+}

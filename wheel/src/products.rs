@@ -1,0 +1,146 @@
+//! Products of matrices.
+
+use crate::arguments::{by_dtype, options, same_dtype, shape_error};
+use pyo3::prelude::*;
+use tilewright_core::{DType, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_ops::{self as ops, BatchedMatmul, Epilogue, ExecOptions, Matmul, Multiply, Precision};
+use tilewright_python::{Array, Output};
+
+type Object = Py<PyAny>;
+
+/// The product ``a @ b`` of ``m x k`` and ``k x n``, or of each pair of ``h x m x k`` and ``h x k x n``.
+///
+/// f32, f16 and bf16; of matrices also int8, whose product is int32, and 8-bit floats, whose product is bf16. Sums are
+/// those of f32, or exact. ``activation``, of matrices, is ``"relu"`` or ``"leaky_relu"`` of every sum. ``precision``
+/// ``"tf32"`` rounds f32 operands to 10 bits of fraction; ``"f32"``, the default, is as accurate as multiply-adds.
+#[pyfunction]
+#[pyo3(signature = (a, b, /, *, activation = None, negative_slope = 0.01, precision = None, out = None))]
+fn matmul(
+    py: Python<'_>,
+    a: Array,
+    b: Array,
+    activation: Option<&str>,
+    negative_slope: f32,
+    precision: Option<&str>,
+    out: Option<Output>,
+) -> PyResult<Object> {
+    const WHAT: &str = "matmul";
+    let invalid =
+        |why: String| tilewright_python::raise(py, tilewright_runtime::Error::InvalidArgument { what: WHAT, why });
+    let epilogue = match activation {
+        None => Epilogue::None,
+        Some("relu") => Epilogue::Relu,
+        Some("leaky_relu") => Epilogue::LeakyRelu(negative_slope),
+        Some(other) => return Err(invalid(format!("activation is `{other}`: None, `relu` or `leaky_relu`"))),
+    };
+    let precision = match precision {
+        None => Precision::Default,
+        Some("f32") => Precision::F32,
+        Some("tf32") if a.dtype() == DType::F32 => Precision::Tf32,
+        Some("tf32") => return Err(invalid(format!("precision is `tf32`, which is of f32, not {}", a.dtype().name()))),
+        Some(other) => return Err(invalid(format!("precision is `{other}`: None, `f32` or `tf32`"))),
+    };
+    same_dtype(py, WHAT, &a, &[&b])?;
+    let place = a.place_with(py, &[&b])?;
+    let dims = dims_of_product(py, &a, &b)?;
+    let product = match a.dtype() {
+        DType::I8 => DType::I32,
+        DType::F8E4M3 | DType::F8E5M2 => DType::BF16,
+        other => other,
+    };
+    let mut out = Output::or_empty(py, out, &a, &dims, product)?;
+    if dims.len() == 3 {
+        if epilogue != Epilogue::None || precision == Precision::Tf32 {
+            return Err(invalid("a stack of products has neither an activation nor the precision tf32".into()));
+        }
+        by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16], T => place.run(py, |on| {
+            BatchedMatmul::<T>::new(a.view()?, b.view()?, out.view_mut()?).launch(&options(on))
+        }))?;
+    } else {
+        by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16, I8: i8, F8E4M3: f8e4m3, F8E5M2: f8e5m2], T =>
+            place.run(py, |on| {
+                <T as Product>::launch(&options(on), a.view()?, b.view()?, out.view_mut()?, epilogue, precision)
+            })
+        )?;
+    }
+    out.into_object(py)
+}
+
+fn dims_of_product(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Vec<usize>> {
+    match (a.dims(), b.dims()) {
+        (&[m, k], &[l, n]) if k == l => Ok(vec![m, n]),
+        (&[h, m, k], &[i, l, n]) if k == l && h == i => Ok(vec![h, m, n]),
+        (x, y) => {
+            let why = format!(
+                "{x:?} by {y:?}: the columns of `a` are the rows of `b`, and both are matrices or equal stacks of them"
+            );
+            Err(shape_error(py, "matmul", why))
+        }
+    }
+}
+
+/// A product with what its element type allows.
+trait Product: Multiply {
+    fn launch(
+        on: &ExecOptions,
+        a: ViewArg<Self, 2>,
+        b: ViewArg<Self, 2>,
+        c: ViewMutArg<Self::Product, 2>,
+        epilogue: Epilogue,
+        _: Precision,
+    ) -> tilewright_runtime::Result<()> {
+        Matmul::new(a, b, c).epilogue(epilogue).launch(on)
+    }
+}
+
+impl Product for f16 {}
+impl Product for bf16 {}
+impl Product for i8 {}
+impl Product for f8e4m3 {}
+impl Product for f8e5m2 {}
+impl Product for f32 {
+    fn launch(
+        on: &ExecOptions,
+        a: ViewArg<f32, 2>,
+        b: ViewArg<f32, 2>,
+        c: ViewMutArg<f32, 2>,
+        epilogue: Epilogue,
+        precision: Precision,
+    ) -> tilewright_runtime::Result<()> {
+        Matmul::new(a, b, c).epilogue(epilogue).precision(precision).launch(on)
+    }
+}
+
+/// The sum of ``a[i] * b[i]`` of two vectors. f32 or f16, summed in f32. The result has rank 0.
+#[pyfunction]
+#[pyo3(signature = (a, b, /, *, out = None))]
+fn dot(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Object> {
+    same_dtype(py, "dot", &a, &[&b])?;
+    let (a, b) = (a.contiguous(py)?, b.contiguous(py)?);
+    let place = a.place_with(py, &[&b])?;
+    match (a.dims(), b.dims()) {
+        ([m], [n]) if m == n => {}
+        (x, y) => return Err(shape_error(py, "dot", format!("{x:?} and {y:?}: two vectors of one length are needed"))),
+    }
+    let mut out = Output::or_empty(py, out, &a, &[], a.dtype())?;
+    match a.dtype() {
+        DType::F16 => place.run(py, |on| {
+            ops::dot_product(&options(on), a.slice::<f16>()?, b.slice::<f16>()?, out.slice_mut::<f16>()?)
+        })?,
+        DType::F32 => place.run(py, |on| {
+            tilewright_challenges::dot_product(
+                &(on.runtime(), on.stream()),
+                a.slice::<f32>()?,
+                b.slice::<f32>()?,
+                out.slice_mut::<f32>()?,
+            )
+        })?,
+        other => return Err(tilewright_python::dtype_error(py, "dot", other, "f32, f16")),
+    }
+    out.into_object(py)
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(matmul, m)?)?;
+    m.add_function(wrap_pyfunction!(dot, m)?)
+}

@@ -1,0 +1,23 @@
+//! Prefix sums.
+
+use crate::arguments::{by_dtype, vector};
+use pyo3::prelude::*;
+use tilewright_challenges as challenges;
+use tilewright_python::{Array, Output};
+
+/// ``x[0] + .. + x[i]`` of a vector of f32.
+#[pyfunction]
+#[pyo3(signature = (x, /, *, out = None))]
+fn cumsum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Py<PyAny>> {
+    vector(py, "cumsum", &x)?;
+    let x = x.contiguous(py)?;
+    let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
+    by_dtype!(py, "cumsum", x, [F32: f32], T => x.place().run(py, |on| {
+        challenges::prefix_sum(&(on.runtime(), on.stream()), x.slice::<T>()?, out.slice_mut::<T>()?)
+    }))?;
+    out.into_object(py)
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(cumsum, m)?)
+}

@@ -1,0 +1,222 @@
+"""The operations of PyTorch."""
+
+import unittest
+
+import numpy as np
+
+try:
+    import torch
+except (ImportError, OSError, ValueError) as e:
+    raise unittest.SkipTest(f"PyTorch: {e}") from e
+
+import tilewright as tw
+import tilewright.torch as ops
+
+DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+torch.manual_seed(20261128)
+
+
+def cases(device):
+    """Each operation with arguments, and the same by PyTorch."""
+
+    def of(*shape, dtype=torch.float32):
+        return torch.randn(*shape, device=device, dtype=dtype)
+
+    half = torch.float16
+    x, y = of(5, 33), of(5, 33)
+    q, k, v = of(4, 6, 16, dtype=half), of(2, 9, 16, dtype=half), of(2, 9, 16, dtype=half)
+    labels = torch.randint(0, 33, (5,), device=device)
+
+    def attention(q, k, v, scale=None, causal=False):
+        k, v = (t.repeat_interleave(2, 0) for t in (k, v))
+        mask = torch.ones(6, 9, dtype=torch.bool, device=device).tril(3) if causal else None
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    return [
+        (ops.relu, (x,), torch.relu),
+        (ops.leaky_relu, (x, 0.25), lambda x, s: torch.nn.functional.leaky_relu(x, s)),
+        (ops.gelu, (x,), lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+        (ops.sigmoid, (x,), torch.sigmoid),
+        (ops.silu, (x,), torch.nn.functional.silu),
+        (ops.add, (x, y), torch.add),
+        (ops.matmul, (x, of(33, 7)), torch.matmul),
+        (ops.matmul, (x, of(33, 7), "relu"), lambda a, b, _: torch.relu(a @ b)),
+        (
+            ops.matmul,
+            (x, of(33, 7), "leaky_relu", 0.5),
+            lambda a, b, *_: torch.nn.functional.leaky_relu(a @ b, 0.5),
+        ),
+        (ops.matmul, (of(3, 4, 5), of(3, 5, 6)), torch.matmul),
+        (ops.matmul, (x.t(), y), torch.matmul),
+        (ops.dot, (x[0], y[0]), torch.dot),
+        (ops.softmax, (x,), lambda x: torch.softmax(x, -1)),
+        (ops.sum, (x,), torch.sum),
+        (ops.cumsum, (x[0].contiguous(),), lambda x: torch.cumsum(x, 0)),
+        (
+            ops.layer_norm,
+            (x, of(33), of(33), 1e-3),
+            lambda x, w, b, eps: torch.nn.functional.layer_norm(x, (33,), w, b, eps),
+        ),
+        (
+            ops.layer_norm,
+            (x[0], of(33), of(33)),
+            lambda x, w, b: torch.nn.functional.layer_norm(x, (33,), w, b),
+        ),
+        (ops.attention, (q, k, v), attention),
+        (ops.attention, (q, k, v, None, True), attention),
+        (ops.sort, (x[0].contiguous(),), lambda x: torch.sort(x).values),
+        (ops.topk, (x[0].contiguous(), 4), lambda x, k: torch.topk(x, k).values),
+        (ops.cross_entropy, (x, labels), torch.nn.functional.cross_entropy),
+    ]
+
+
+def with_gradients(arguments):
+    def one(a):
+        is_float = isinstance(a, torch.Tensor) and a.is_floating_point()
+        return a.detach().clone().requires_grad_() if is_float else a
+
+    return [one(a) for a in arguments]
+
+
+def close(found, wanted, what):
+    tolerance = 2e-2 if found.dtype == torch.float16 else 1e-4
+    torch.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance, msg=lambda m: f"{what}: {m}")
+
+
+class Operations(unittest.TestCase):
+    def test_values(self):
+        for device in DEVICES:
+            for op, arguments, wanted in cases(device):
+                found = op(*arguments)
+                self.assertEqual(found.device.type, device)
+                close(found, wanted(*arguments), f"{op} on {device}")
+
+    def test_gradients(self):
+        for device in DEVICES:
+            for op, arguments, wanted in cases(device):
+                ours, theirs = with_gradients(arguments), with_gradients(arguments)
+                result = op(*ours)
+                g = torch.randn_like(result)
+                result.backward(g)
+                wanted(*theirs).backward(g)
+                for a, b in zip(ours, theirs):
+                    if isinstance(a, torch.Tensor) and a.requires_grad:
+                        close(a.grad, b.grad, f"the gradient of {op} on {device}")
+
+    def test_opcheck(self):
+        for device in DEVICES:
+            for op, arguments, _ in cases(device):
+                torch.library.opcheck(op.default, tuple(with_gradients(arguments)))
+
+    def test_other_strides_and_types(self):
+        x = torch.randn(6, 8, dtype=torch.bfloat16)
+        for part in [x.t(), x[::2], x[:, 1:5]]:
+            close(ops.relu(part).float(), torch.relu(part).float(), "a part")
+            self.assertTrue(ops.relu(part).is_contiguous())
+        i = torch.randint(-128, 128, (5, 9), dtype=torch.int8)
+        self.assertTrue(torch.equal(ops.matmul(i, i.t()), i.int() @ i.t().int()))
+        f = torch.randn(16, 32).to(torch.float8_e4m3fn)
+        close(ops.matmul(f, f.t()).float(), (f.float() @ f.t().float()).bfloat16().float(), "8-bit floats")
+
+    def test_the_plain_functions_take_tensors(self):
+        x = torch.randn(10)
+        y = torch.empty(10)
+        self.assertIs(tw.relu(x, out=y), y)
+        self.assertTrue(torch.equal(y, torch.relu(x)))
+        self.assertIsInstance(tw.softmax(x), torch.Tensor)
+        with self.assertRaisesRegex(BufferError, "gradient"):
+            tw.relu(torch.randn(3, requires_grad=True))
+        with self.assertRaisesRegex(BufferError, "gradient"):
+            tw.relu(x, out=torch.nn.Parameter(torch.zeros(10)))
+
+    def test_a_negative_bit(self):
+        z = torch.tensor([1 + 2j, 3 - 4j]).conj().imag
+        self.assertTrue(z.is_neg())
+        self.assertEqual(float(tw.sum(z)), 2)
+        self.assertEqual(float(ops.sum(z)), 2)
+        with self.assertRaisesRegex(BufferError, "negative bit"):
+            tw.relu(torch.zeros(2), out=z)
+
+    def test_an_output_that_a_gradient_needs(self):
+        w = torch.ones(3, requires_grad=True)
+        y = w * 2
+        loss = y.square().sum()
+        kept = y.detach()
+        tw.relu(kept, out=kept)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            loss.backward()
+
+    def test_gradients_of_large_scores(self):
+        q, k, v = (torch.full((1, 4, 128), 30.0, dtype=torch.float16, requires_grad=True) for _ in range(3))
+        ops.attention(q, k, v).float().sum().backward()
+        for x in (q, k, v):
+            self.assertTrue(x.grad.isfinite().all())
+
+    def test_second_derivatives(self):
+        def penalty(op, *inputs):
+            inputs = [x.detach().clone().requires_grad_() for x in inputs]
+            first = torch.autograd.grad(op(*inputs).float().square().sum(), inputs, create_graph=True)
+            return torch.autograd.grad(sum(g.float().square().sum() for g in first), inputs)
+
+        def plain(q, k, v):
+            return torch.softmax(q @ k.mT / 4, -1) @ v
+
+        q, k, v = (torch.randn(2, 5, 16).half() for _ in range(3))
+        ours = penalty(ops.attention, q, k, v)
+        theirs = penalty(plain, q.float(), k.float(), v.float())
+        for a, b in zip(ours, theirs):
+            torch.testing.assert_close(a.float(), b, rtol=5e-2, atol=5e-2 * float(b.abs().max()))
+
+    def test_labels(self):
+        logits = torch.randn(3, 4, requires_grad=True)
+        self.assertTrue(ops.cross_entropy(logits, torch.tensor([0, 2**32 + 1, 1])).isnan())
+        loss = ops.cross_entropy(logits, torch.tensor([0, -100, 1]))
+        self.assertTrue(loss.isnan())
+        loss.backward()
+        self.assertEqual(logits.grad.isnan().any(1).tolist(), [False, True, False])
+        for labels in [torch.zeros(3), torch.zeros(3, dtype=torch.bool)]:
+            with self.assertRaisesRegex(TypeError, "labels are integers"):
+                ops.cross_entropy(logits, labels)
+
+    def test_a_product_without_a_gradient(self):
+        a = torch.randn(16, 16).to(torch.float8_e4m3fn).requires_grad_()
+        with self.assertRaisesRegex(RuntimeError, "has no gradient"):
+            ops.matmul(a, a).float().sum().backward()
+
+    def test_errors(self):
+        with self.assertRaises(tw.ArgumentError):
+            ops.matmul(torch.randn(2, 3), torch.randn(4, 5))
+        with self.assertRaises(tw.DTypeError):
+            ops.relu(torch.zeros(3, dtype=torch.float64))
+
+    def test_compiled(self):
+        def model(x, w, b):
+            return ops.softmax(ops.layer_norm(ops.matmul(x, w, "relu"), b, b)).sum()
+
+        x, w, b = torch.randn(4, 8), torch.randn(8, 16, requires_grad=True), torch.randn(16)
+        # The graph is captured and run by PyTorch's operations, without a C++ compiler.
+        compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+        close(compiled(x, w, b), model(x, w, b), "compiled")
+        compiled(x, w, b).backward()
+        self.assertEqual(w.grad.shape, w.shape)
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_graphs_and_streams(self):
+        x = torch.randn(256, 512, device="cuda")
+        w = torch.randn(512, 128, device="cuda")
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            ops.softmax(ops.matmul(x, w))
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = ops.softmax(ops.matmul(x, w))
+        for _ in range(3):
+            x.normal_()
+            graph.replay()
+            close(y, torch.softmax(x @ w, -1), "a graph")
+
+
+if __name__ == "__main__":
+    unittest.main()
