@@ -230,6 +230,7 @@ mod tests {
         };
         assert!(of(CRATE, "src/main.rs").contains("use my_kernels::scaled_sum;"));
         assert!(of(PYTHON, "src/lib.rs").contains("fn my_kernels(m: "));
+        assert!(of(PYTHON, "pyproject.toml").contains("module-name = \"my_kernels\""));
         assert!(of(PYTHON, "Cargo.toml").contains(&format!("tilewright-python{VERSION}")));
     }
 
