@@ -1,7 +1,7 @@
 //! The numbers that functions take and return.
 
 use core::ffi::c_int;
-use tilewright_runtime::Error;
+use tilewright_runtime::{Error, ErrorKind};
 
 /// What the functions return.
 #[repr(C)]
@@ -68,31 +68,12 @@ numbers! {
 }
 
 pub(crate) fn code_of(error: &Error) -> c_int {
-    match error {
-        Error::Shape { .. }
-        | Error::OutOfRange { .. }
-        | Error::InvalidArgument { .. }
-        | Error::Arguments(_)
-        | Error::View(_)
-        | Error::NullPointer { .. }
-        | Error::Misaligned { .. }
-        | Error::TooLarge { .. }
-        | Error::GridTooLarge { .. } => TILE_ERROR_ARGUMENT,
-        Error::StreamMismatch { .. }
-        | Error::DeviceMismatch { .. }
-        | Error::ExternalMemory { .. }
-        | Error::UnknownBackend { .. }
-        | Error::UnknownOperation { .. } => TILE_ERROR_ARGUMENT,
-        Error::Alias { .. } => TILE_ERROR_OVERLAP,
-        Error::NoCuda { .. }
-        | Error::NoDevice { .. }
-        | Error::DriverTooOld { .. }
-        | Error::Forked
-        | Error::MissingBundle { .. }
-        | Error::NoTarget { .. } => TILE_ERROR_NO_DEVICE,
-        Error::OutOfMemory { .. } => TILE_ERROR_MEMORY,
-        Error::Driver { source, .. } if source.is_out_of_memory() => TILE_ERROR_MEMORY,
-        Error::DeviceLost { .. } => TILE_ERROR_DEVICE_LOST,
+    match error.kind() {
+        ErrorKind::Argument => TILE_ERROR_ARGUMENT,
+        ErrorKind::Overlap => TILE_ERROR_OVERLAP,
+        ErrorKind::NoDevice => TILE_ERROR_NO_DEVICE,
+        ErrorKind::OutOfMemory => TILE_ERROR_MEMORY,
+        ErrorKind::DeviceLost => TILE_ERROR_DEVICE_LOST,
         _ => TILE_ERROR_LAUNCH,
     }
 }

@@ -412,7 +412,68 @@ impl DriverError {
     }
 }
 
+/// What an error is about: what a C function returns, and which exception Python gets.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Buffer, ErrorKind, Runtime};
+///
+/// let rt = Runtime::cpu();
+/// let x = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
+/// assert_eq!(x.slice(1..5).unwrap_err().kind(), ErrorKind::Argument);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument that no call of this kind takes, or arguments that do not fit together.
+    Argument,
+    /// An output shares memory with another argument.
+    Overlap,
+    /// There is no usable device, driver or compiled kernel.
+    NoDevice,
+    /// The device was lost: the process cannot use it any more.
+    DeviceLost,
+    /// There is not enough memory.
+    OutOfMemory,
+    /// The launch, or another operation of the driver, failed.
+    Launch,
+}
+
 impl Error {
+    /// What it is about. [`ErrorKind`] has an example.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Shape { .. }
+            | Error::OutOfRange { .. }
+            | Error::InvalidArgument { .. }
+            | Error::Arguments(_)
+            | Error::View(_)
+            | Error::NullPointer { .. }
+            | Error::Misaligned { .. }
+            | Error::TooLarge { .. }
+            | Error::GridTooLarge { .. }
+            | Error::StreamMismatch { .. }
+            | Error::DeviceMismatch { .. }
+            | Error::ExternalMemory { .. }
+            | Error::UnknownBackend { .. }
+            | Error::UnknownOperation { .. } => ErrorKind::Argument,
+            Error::Alias { .. } => ErrorKind::Overlap,
+            Error::NoCuda { .. }
+            | Error::NoDevice { .. }
+            | Error::DriverTooOld { .. }
+            | Error::Forked
+            | Error::MissingBundle { .. }
+            | Error::NoTarget { .. }
+            | Error::NoEmulator
+            | Error::OldProcessor { .. } => ErrorKind::NoDevice,
+            Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+            Error::Driver { source, .. } if source.is_out_of_memory() => ErrorKind::OutOfMemory,
+            Error::DeviceLost { .. } => ErrorKind::DeviceLost,
+            _ => ErrorKind::Launch,
+        }
+    }
+
     /// True where the process cannot use this device any more: for [`Error::DeviceLost`].
     pub fn is_fatal(&self) -> bool {
         matches!(self, Error::DeviceLost { .. })

@@ -63,7 +63,7 @@ pub use buffer::Buffer;
 #[doc(hidden)]
 pub use cuda::api::Driver;
 pub use device::{Device, Limits, Multiprocessor};
-pub use error::{DriverError, Error, Result};
+pub use error::{DriverError, Error, ErrorKind, Result};
 pub use event::Event;
 pub use extension::Extension;
 pub use external::{ExternalSlice, ExternalSliceMut};

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use tilewright_core::DType;
-use tilewright_runtime::Error;
+use tilewright_runtime::{Error, ErrorKind};
 
 /// The exceptions of this module.
 struct Exceptions {
@@ -71,38 +71,16 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The exception for an error.
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
-    let of = |e: &Exceptions| {
-        let exception = match &error {
-            Error::Shape { .. }
-            | Error::OutOfRange { .. }
-            | Error::InvalidArgument { .. }
-            | Error::Arguments(_)
-            | Error::View(_)
-            | Error::NullPointer { .. }
-            | Error::Misaligned { .. }
-            | Error::TooLarge { .. }
-            | Error::GridTooLarge { .. }
-            | Error::StreamMismatch { .. }
-            | Error::DeviceMismatch { .. }
-            | Error::ExternalMemory { .. }
-            | Error::UnknownBackend { .. }
-            | Error::Alias { .. } => &e.argument,
-            Error::NoCuda { .. }
-            | Error::NoDevice { .. }
-            | Error::DriverTooOld { .. }
-            | Error::Forked
-            | Error::MissingBundle { .. }
-            | Error::NoTarget { .. }
-            | Error::NoEmulator
-            | Error::OldProcessor { .. }
-            | Error::DeviceLost { .. } => &e.device,
-            Error::OutOfMemory { .. } => &e.memory,
-            Error::Driver { source, .. } if source.is_out_of_memory() => &e.memory,
-            _ => &e.error,
-        };
-        PyErr::from_type(exception.bind(py).clone(), error.to_string())
-    };
-    exceptions(py, "tilewright").map_or_else(|failed| failed, of)
+    of(
+        py,
+        error.to_string(),
+        match error.kind() {
+            ErrorKind::Argument | ErrorKind::Overlap => |e| &e.argument,
+            ErrorKind::NoDevice | ErrorKind::DeviceLost => |e| &e.device,
+            ErrorKind::OutOfMemory => |e| &e.memory,
+            _ => |e| &e.error,
+        },
+    )
 }
 
 /// The exception of a function that has no kernel for an element type. `known` names those that it has kernels for.

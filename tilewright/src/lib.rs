@@ -180,8 +180,8 @@ pub use tilewright_ops as ops;
 #[doc(inline)]
 pub use tilewright_runtime::{
     AsSlice, AsSliceMut, AsView, AsViewMut, BackendKind, Buffer, Call, DType, Device, DeviceId, DriverError, Element,
-    Error, Event, Extension, ExternalSlice, ExternalSliceMut, Graph, LaunchOptions, Launcher, Limits, Multiprocessor,
-    Pdl, Result, Runtime, Scratch, Stream, ViewError, cuda_status, dlpack, tuning,
+    Error, ErrorKind, Event, Extension, ExternalSlice, ExternalSliceMut, Graph, LaunchOptions, Launcher, Limits,
+    Multiprocessor, Pdl, Result, Runtime, Scratch, Stream, ViewError, cuda_status, dlpack, tuning,
 };
 
 /// The functions of build scripts.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tilewright_build::cache::Cache;
 use tilewright_build::ptxas::{self, Ptxas};
 
+use crate::python::PINNED;
 use crate::{command, stamp};
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -80,23 +81,8 @@ impl Program {
 
     fn download(&self, work: &Path, cache: &Cache) -> Result<()> {
         fs::write(work.join("requirements.txt"), self.requirement())?;
-        let pip = [
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-deps",
-            "--only-binary=:all:",
-            "--require-hashes",
-            "--retries",
-            "1",
-            "--dest",
-            ".",
-            "--requirement",
-            "requirements.txt",
-        ];
-        command::program("python3").args(pip).dir(work).output(LIMIT)?;
+        let pip = ["-m", "pip", "download", "--dest", "."];
+        command::program("python3").args(pip).args(PINNED).dir(work).output(LIMIT)?;
         let wheel = fs::read_dir(work)?.flatten().map(|e| e.path()).find(|p| p.extension().is_some_and(|e| e == "whl"));
         let wheel = wheel.context("pip downloaded no wheel")?;
         command::program("python3").args(["-m", "zipfile", "-e"]).args([&wheel]).args(["."]).dir(work).output(LIMIT)?;

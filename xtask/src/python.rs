@@ -11,6 +11,18 @@ use crate::command;
 
 /// Their versions, and the SHA-256 of each file that may be taken.
 const REQUIREMENTS: &str = include_str!("../../wheel/tests/requirements.txt");
+/// Arguments with which pip takes the files of `requirements.txt` alone, and runs nothing of them.
+pub const PINNED: [&str; 9] = [
+    "--quiet",
+    "--disable-pip-version-check",
+    "--no-deps",
+    "--only-binary=:all:",
+    "--require-hashes",
+    "--retries",
+    "1",
+    "--requirement",
+    "requirements.txt",
+];
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// The folder with the packages for the `python3` that is here; what is missing is installed.
@@ -26,24 +38,8 @@ pub fn packages(cache: &Cache) -> Result<PathBuf> {
     let work = cache.dir().temp_dir("python")?;
     let requirements = work.path().join("requirements.txt");
     fs::write(&requirements, REQUIREMENTS)?;
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--require-hashes",
-        "--retries",
-        "1",
-        "--no-compile",
-        "--target",
-        "packages",
-        "--requirement",
-        "requirements.txt",
-    ];
-    command::program("python3").args(pip).dir(work.path()).output(LIMIT)?;
+    let pip = ["-m", "pip", "install", "--no-compile", "--target", "packages"];
+    command::program("python3").args(pip).args(PINNED).dir(work.path()).output(LIMIT)?;
     let to = cache.root().join(&folder);
     fs::rename(work.path().join("packages"), &to).context("pip installed nothing")?;
     Ok(to)

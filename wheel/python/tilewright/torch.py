@@ -24,7 +24,7 @@ def _define(schema, fake, backward=None, save=None, run=None):
     run = run or getattr(_native, name)
 
     def detached(*args):
-        return run(*(a.detach() if isinstance(a, Tensor) else a for a in args))
+        return run(*(a.detach() if isinstance(a, Tensor) and a.requires_grad else a for a in args))
 
     _lib.define(schema)
     _lib.impl(name, detached, "CPU")
