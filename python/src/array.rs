@@ -14,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use tilewright_core::{DType, DeviceId, Element, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_runtime::dlpack::{DLDevice, DLManagedTensorVersioned, DlpackTensor};
-use tilewright_runtime::{Result, Runtime, Stream};
+use tilewright_runtime::{Error, Result, Runtime, Stream};
 
 /// An array that a function reads, borrowed from Python for a call.
 #[derive(Debug)]
@@ -143,16 +143,21 @@ impl Array {
 
     /// The array itself, or a row-major copy of it in the same library.
     pub fn contiguous(self, py: Python<'_>) -> PyResult<Array> {
-        let mut elements = 1;
-        let is_row_major = self.dims().iter().zip(self.tensor().strides()).rev().all(|(&d, &s)| {
-            let fits = d <= 1 || s == elements;
-            elements = elements.saturating_mul(d);
-            fits
-        });
-        if is_row_major || self.is_empty() {
+        if self.is_row_major() {
             return Ok(self);
         }
         Array::borrow(&self.kind.framework.contiguous(self.object.bind(py))?, true)
+    }
+
+    fn is_row_major(&self) -> bool {
+        let mut elements = 1;
+        let mut axes = self.dims().iter().zip(self.tensor().strides()).rev();
+        self.is_empty()
+            || axes.all(|(&d, &s)| {
+                let fits = d <= 1 || s == elements;
+                elements = elements.saturating_mul(d);
+                fits
+            })
     }
 
     /// All elements of a row-major array. Errors: another element type, or other strides, as
@@ -226,10 +231,23 @@ fn by_capsule(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<(Place, DlpackT
 
 /// The exception of an object without memory that can be borrowed.
 fn no_array(object: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    if Kind::of(object)?.framework == Framework::Jax {
+        return Ok(PyTypeError::new_err(
+            "an array of JAX has no memory while it is traced, in jit, grad or vmap: call through jax.pure_callback",
+        ));
+    }
     Ok(PyTypeError::new_err(format!(
         "`{}` is no array: pass one of NumPy, PyTorch, JAX or CuPy, or another object with `__dlpack__`",
         object.get_type().name()?
     )))
+}
+
+/// The same error, of the output.
+fn of_out(error: Error) -> Error {
+    match error {
+        Error::ExternalMemory { why } => Error::InvalidArgument { what: "out", why },
+        other => other,
+    }
 }
 
 /// The exception of arrays that are on different devices or streams.
@@ -285,12 +303,18 @@ impl Output {
 
     /// All elements of a row-major array, to write. Errors: another element type, other strides, a read-only array.
     pub fn slice_mut<T: Element>(&mut self) -> Result<SliceMutArg<'_, T>> {
-        self.tensor().slice_mut()
+        if !self.array.is_row_major() {
+            let strides = self.array.tensor().strides();
+            let why = format!("it has the strides {strides:?}: pass a contiguous array, and copy from that");
+            return Err(Error::InvalidArgument { what: "out", why });
+        }
+        self.tensor().slice_mut().map_err(of_out)
     }
 
-    /// The array with its strides, to write. Errors: another element type or rank, a read-only array.
+    /// The array with its strides, to write. Errors: another element type or rank, a read-only array, elements that are
+    /// one.
     pub fn view_mut<T: Element, const R: usize>(&mut self) -> Result<ViewMutArg<'_, T, R>> {
-        self.tensor().view_mut()
+        self.tensor().view_mut().map_err(of_out)
     }
 
     fn tensor(&mut self) -> &mut DlpackTensor {

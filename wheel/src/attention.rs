@@ -10,7 +10,8 @@ use tilewright_python::{Array, Output};
 ///
 /// ``q`` and the result are ``heads x queries x d``, ``k`` and ``v`` ``shared x keys x d``, or all with a batch before.
 /// ``heads`` is a multiple of ``shared``, and ``d`` is 1 to 128. ``scale`` is ``1 / sqrt(d)`` unless it is given, 1e-30
-/// at least. With ``causal`` the last query sees all keys, the one before it all but the last, and so on.
+/// at least. With ``causal`` the last query sees all keys, the one before it all but the last, and so on. A query that
+/// sees no key gives zeros.
 #[pyfunction]
 #[pyo3(signature = (q, k, v, /, *, scale = None, causal = false, out = None))]
 fn attention(

@@ -45,7 +45,7 @@ fn gelu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     out.into_object(py)
 }
 
-/// ``a + b``. f32, f16 or bf16, both of one shape; ``out`` may be ``a`` or ``b``.
+/// ``a + b``. f32, f16 or bf16, both of one shape: nothing is broadcast. ``out`` may be ``a`` or ``b``.
 #[pyfunction]
 #[pyo3(signature = (a, b, /, *, out = None))]
 fn add(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Object> {
@@ -64,10 +64,14 @@ fn same_shape(py: Python<'_>, what: &'static str, a: &Array, b: &Array) -> PyRes
     if a.dims() == b.dims() {
         return Ok(());
     }
-    Err(shape_error(py, what, format!("{:?} and {:?}", a.dims(), b.dims())))
+    Err(shape_error(
+        py,
+        what,
+        format!("{:?} and {:?}: one shape is needed, and nothing is broadcast", a.dims(), b.dims()),
+    ))
 }
 
-/// ``1 / (1 + exp(-x))``. f32 of any shape.
+/// ``1 / (1 + exp(-x))``. f32 of any shape; ``out`` may be ``x``.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn sigmoid(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
@@ -79,7 +83,7 @@ fn sigmoid(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     out.into_object(py)
 }
 
-/// ``x * sigmoid(x)``. f32 of any shape.
+/// ``x * sigmoid(x)``. f32 of any shape; ``out`` may be ``x``.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn silu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {

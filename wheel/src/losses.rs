@@ -7,7 +7,7 @@ use tilewright_core::DType;
 use tilewright_python::{Array, Output};
 
 /// The mean of ``log(sum of exp(logits)) - logits[label]``, of rank 0. ``logits`` are ``rows x classes`` of f32,
-/// ``labels`` ``rows`` of int32. A label that is no class gives NaN.
+/// ``labels`` ``rows`` of int32. A label that is no class gives NaN; none is ignored.
 #[pyfunction]
 #[pyo3(signature = (logits, labels, /, *, out = None))]
 fn cross_entropy(py: Python<'_>, logits: Array, labels: Array, out: Option<Output>) -> PyResult<Py<PyAny>> {
@@ -20,7 +20,12 @@ fn cross_entropy(py: Python<'_>, logits: Array, labels: Array, out: Option<Outpu
         }
     }
     if labels.dtype() != DType::I32 {
-        return Err(tilewright_python::dtype_error(py, "cross_entropy", labels.dtype(), "i32 for labels"));
+        return Err(tilewright_python::dtype_error(
+            py,
+            "cross_entropy",
+            labels.dtype(),
+            "i32 for labels: convert them, as with labels.astype('int32')",
+        ));
     }
     let mut out = Output::or_empty(py, out, &logits, &[], DType::F32)?;
     by_dtype!(py, "cross_entropy", logits, [F32: f32], T => logits.place_with(py, &[&labels])?.run(py, |on| {

@@ -10,6 +10,9 @@ type Object = Py<PyAny>;
 
 /// The product ``a @ b`` of ``m x k`` and ``k x n``, or of each pair of ``h x m x k`` and ``h x k x n``.
 ///
+/// Arrays of other ranks are reshaped by the caller, as in ``x.reshape(-1, k)``. ``out`` may have any strides that keep
+/// elements apart.
+///
 /// f32, f16 and bf16; of matrices also int8, whose product is int32, and 8-bit floats, whose product is bf16. Sums are
 /// those of f32, or exact. ``activation``, of matrices, is ``"relu"`` or ``"leaky_relu"`` of every sum. ``precision``
 /// ``"tf32"`` rounds f32 operands to 10 bits of fraction; ``"f32"``, the default, is as accurate as multiply-adds.
@@ -51,7 +54,7 @@ fn matmul(
     let mut out = Output::or_empty(py, out, &a, &dims, product)?;
     if dims.len() == 3 {
         if epilogue != Epilogue::None || precision == Precision::Tf32 {
-            return Err(invalid("a stack of products has neither an activation nor the precision tf32".into()));
+            return Err(invalid("a stack of products has neither an activation nor the precision tf32: apply the function to the result".into()));
         }
         by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16], T => place.run(py, |on| {
             BatchedMatmul::<T>::new(a.view()?, b.view()?, out.view_mut()?).launch(&options(on))
@@ -71,9 +74,12 @@ fn dims_of_product(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Vec<usize>>
         (&[m, k], &[l, n]) if k == l => Ok(vec![m, n]),
         (&[h, m, k], &[i, l, n]) if k == l && h == i => Ok(vec![h, m, n]),
         (x, y) => {
-            let why = format!(
-                "{x:?} by {y:?}: the columns of `a` are the rows of `b`, and both are matrices or equal stacks of them"
-            );
+            let why = if x.len() == y.len() && matches!(x.len(), 2 | 3) {
+                "the columns of `a` are the rows of `b`, and stacks have one length"
+            } else {
+                "both are matrices, or equal stacks of them: reshape other arrays"
+            };
+            let why = format!("{x:?} by {y:?}: {why}");
             Err(shape_error(py, "matmul", why))
         }
     }

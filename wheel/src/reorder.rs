@@ -8,7 +8,7 @@ use tilewright_python::{Array, Output};
 
 type Object = Py<PyAny>;
 
-/// The elements of a vector in ascending order. f32, NaN last, or uint32.
+/// The elements of a vector in ascending order. f32, NaN last, or uint32. ``out`` may be ``x``.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn sort(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {

@@ -3,6 +3,10 @@
 A function takes any array with ``__dlpack__`` or ``__cuda_array_interface__``, without a copy, and returns an array of
 the same library. A call runs where its arrays are: on the CPU, or on the GPU that has them.
 
+Products: matmul, dot, attention. Of each element: add, relu, leaky_relu, gelu, sigmoid, silu. Along the last axis:
+softmax, layer_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum, cross_entropy. ``help(tilewright.matmul)``
+tells shapes and element types. ``import tilewright.torch`` registers them as operations of PyTorch.
+
 >>> import numpy as np
 >>> import tilewright as tw
 >>> tw.softmax(np.zeros((1, 4), np.float32))

@@ -61,13 +61,13 @@ def gelu(x: T, /, *, out: Optional[T] = None) -> T:
     """GeLU in its tanh form. f32, f16 or bf16 of any shape; ``out`` may be ``x``."""
 
 def sigmoid(x: T, /, *, out: Optional[T] = None) -> T:
-    """``1 / (1 + exp(-x))``. f32 of any shape."""
+    """``1 / (1 + exp(-x))``. f32 of any shape; ``out`` may be ``x``."""
 
 def silu(x: T, /, *, out: Optional[T] = None) -> T:
-    """``x * sigmoid(x)``. f32 of any shape."""
+    """``x * sigmoid(x)``. f32 of any shape; ``out`` may be ``x``."""
 
 def add(a: T, b: T, /, *, out: Optional[T] = None) -> T:
-    """``a + b``. f32, f16 or bf16, both of one shape; ``out`` may be ``a`` or ``b``."""
+    """``a + b``. f32, f16 or bf16, both of one shape: nothing is broadcast. ``out`` may be ``a`` or ``b``."""
 
 def matmul(
     a: T,
@@ -80,6 +80,9 @@ def matmul(
     out: Optional[T] = None,
 ) -> T:
     """The product ``a @ b`` of ``m x k`` and ``k x n``, or of each pair of ``h x m x k`` and ``h x k x n``.
+
+    Arrays of other ranks are reshaped by the caller, as in ``x.reshape(-1, k)``. ``out`` may have any strides that keep
+    elements apart.
 
     f32, f16 and bf16; of matrices also int8, whose product is int32, and 8-bit floats, whose product is bf16. Sums are
     those of f32, or exact. ``activation``, of matrices, is ``"relu"`` or ``"leaky_relu"`` of every sum. ``precision``
@@ -96,7 +99,8 @@ def attention(
 
     ``q`` and the result are ``heads x queries x d``, ``k`` and ``v`` ``shared x keys x d``, or all with a batch before.
     ``heads`` is a multiple of ``shared``, and ``d`` is 1 to 128. ``scale`` is ``1 / sqrt(d)`` unless it is given, 1e-30
-    at least. With ``causal`` the last query sees all keys, the one before it all but the last, and so on.
+    at least. With ``causal`` the last query sees all keys, the one before it all but the last, and so on. A query that
+    sees no key gives zeros.
     """
 
 def softmax(x: T, /, *, out: Optional[T] = None) -> T:
@@ -113,11 +117,11 @@ def cumsum(x: T, /, *, out: Optional[T] = None) -> T:
     """``x[0] + .. + x[i]`` of a vector of f32."""
 
 def sort(x: T, /, *, out: Optional[T] = None) -> T:
-    """The elements of a vector in ascending order. f32, NaN last, or uint32."""
+    """The elements of a vector in ascending order. f32, NaN last, or uint32. ``out`` may be ``x``."""
 
 def topk(x: T, k: int, /, *, out: Optional[T] = None) -> T:
     """The ``k`` greatest elements of a vector of f32 in descending order. NaN is greater than all numbers."""
 
 def cross_entropy(logits: T, labels: T, /, *, out: Optional[T] = None) -> T:
     """The mean of ``log(sum of exp(logits)) - logits[label]``, of rank 0. ``logits`` are ``rows x classes`` of f32,
-    ``labels`` ``rows`` of int32. A label that is no class gives NaN."""
+    ``labels`` ``rows`` of int32. A label that is no class gives NaN; none is ignored."""

@@ -1,7 +1,8 @@
 """Operations of PyTorch: ``import tilewright.torch`` registers ``torch.ops.tilewright``.
 
 Each takes and returns tensors of one device, has a gradient where there is one, and takes part in ``torch.compile`` and
-in CUDA graphs. The functions of this module are the same operations.
+in CUDA graphs. The functions of this module are the same operations. They take the arguments of the function of
+``tilewright`` with the same name, without ``out``: ``help(tilewright.matmul)``.
 """
 
 import torch
