@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use tilewright_ops::ExecOptions;
 use tilewright_python::{Array, Place};
+use tilewright_runtime::{Error, Result};
 
 /// Runs `$body` with `$T` as the element type of an array; an exception where it is none of these.
 macro_rules! by_dtype { ($py:expr, $what:literal, $x:expr, [$($D:ident: $T:ty),*], $E:ident => $body:expr) => {
@@ -24,6 +25,22 @@ pub fn options(place: &Place) -> ExecOptions<'_> {
     ExecOptions::new(place.runtime()).stream(place.stream())
 }
 
+/// Runs an operation. Where an output overlaps an input, the error says so by the names of the Python function.
+pub fn run<R: Send>(
+    py: Python<'_>,
+    what: &'static str,
+    place: &Place,
+    body: impl FnOnce(&Place) -> Result<R> + Send,
+) -> PyResult<R> {
+    let of_python = |error| match error {
+        Error::Alias { .. } => {
+            Error::InvalidArgument { what, why: "`out` overlaps an input: give it memory of its own".into() }
+        }
+        other => other,
+    };
+    place.run(py, |on| body(on).map_err(of_python))
+}
+
 /// The exception of arrays whose element types differ.
 pub fn same_dtype(py: Python<'_>, what: &str, x: &Array, others: &[&Array]) -> PyResult<()> {
     match others.iter().find(|y| y.dtype() != x.dtype()) {
@@ -39,7 +56,7 @@ pub fn same_dtype(py: Python<'_>, what: &str, x: &Array, others: &[&Array]) -> P
 
 /// The exception of an operation whose arguments do not fit together.
 pub fn shape_error(py: Python<'_>, what: &'static str, why: String) -> PyErr {
-    tilewright_python::raise(py, tilewright_runtime::Error::Shape { what, why })
+    tilewright_python::raise(py, Error::Shape { what, why })
 }
 
 /// The exception of an array that is no vector.

@@ -1,6 +1,6 @@
 //! Attention.
 
-use crate::arguments::{by_dtype, options, same_dtype, shape_error};
+use crate::arguments::{by_dtype, options, run, same_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_core::{bf16, f16};
 use tilewright_ops::Attention;
@@ -28,10 +28,13 @@ fn attention(
     let mut out = Output::or_empty(py, out, &q, &dims, q.dtype())?;
     // With heads alone their strides are kept; batches of heads are one row of heads.
     match dims.len() {
-        3 => by_dtype!(py, "attention", q, [F16: f16, BF16: bf16], T => q.place_with(py, &[&k, &v])?.run(py, |on| {
-            let attention = Attention::<T>::new(q.view()?, k.view()?, v.view()?, out.view_mut()?);
-            with(attention, scale, causal).launch(&options(on))
-        }))?,
+        3 => {
+            let place = q.place_with(py, &[&k, &v])?;
+            by_dtype!(py, "attention", q, [F16: f16, BF16: bf16], T => run(py, "attention", place, |on| {
+                let attention = Attention::<T>::new(q.view()?, k.view()?, v.view()?, out.view_mut()?);
+                with(attention, scale, causal).launch(&options(on))
+            }))?
+        }
         4 => {
             let (q, k, v) = (q.contiguous(py)?, k.contiguous(py)?, v.contiguous(py)?);
             let (q_dims, k_dims, v_dims) = (heads(py, &q)?, heads(py, &k)?, heads(py, &v)?);
@@ -39,7 +42,8 @@ fn attention(
                 let why = format!("batches of {}, {} and {}", q.dims()[0], k.dims()[0], v.dims()[0]);
                 return Err(shape_error(py, "attention", why));
             }
-            by_dtype!(py, "attention", q, [F16: f16, BF16: bf16], T => q.place_with(py, &[&k, &v])?.run(py, |on| {
+            let place = q.place_with(py, &[&k, &v])?;
+            by_dtype!(py, "attention", q, [F16: f16, BF16: bf16], T => run(py, "attention", place, |on| {
                 let (q, k, v) = (q.slice()?.view(q_dims)?, k.slice()?.view(k_dims)?, v.slice()?.view(v_dims)?);
                 let attention = Attention::<T>::new(q, k, v, out.slice_mut()?.view(q_dims)?);
                 with(attention, scale, causal).launch(&options(on))

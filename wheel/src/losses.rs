@@ -1,6 +1,6 @@
 //! Losses.
 
-use crate::arguments::{by_dtype, shape_error};
+use crate::arguments::{by_dtype, run, shape_error};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_core::DType;
@@ -27,8 +27,9 @@ fn cross_entropy(py: Python<'_>, logits: Array, labels: Array, out: Option<Outpu
             "i32 for labels: convert them, as with labels.astype('int32')",
         ));
     }
+    let place = logits.place_with(py, &[&labels])?;
     let mut out = Output::or_empty(py, out, &logits, &[], DType::F32)?;
-    by_dtype!(py, "cross_entropy", logits, [F32: f32], T => logits.place_with(py, &[&labels])?.run(py, |on| {
+    by_dtype!(py, "cross_entropy", logits, [F32: f32], T => run(py, "cross_entropy", place, |on| {
         challenges::softmax_cross_entropy(
             &(on.runtime(), on.stream()),
             logits.slice::<T>()?,

@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use crate::arguments::{by_dtype, options, same_dtype, shape_error};
+use crate::arguments::{by_dtype, options, run, same_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_core::{DType, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_ops::{self as ops, BatchedMatmul, Epilogue, ExecOptions, Matmul, Multiply, Precision};
@@ -56,12 +56,12 @@ fn matmul(
         if epilogue != Epilogue::None || precision == Precision::Tf32 {
             return Err(invalid("a stack of products has neither an activation nor the precision tf32: apply the function to the result".into()));
         }
-        by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16], T => place.run(py, |on| {
+        by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16], T => run(py, "matmul", place, |on| {
             BatchedMatmul::<T>::new(a.view()?, b.view()?, out.view_mut()?).launch(&options(on))
         }))?;
     } else {
         by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16, I8: i8, F8E4M3: f8e4m3, F8E5M2: f8e5m2], T =>
-            place.run(py, |on| {
+            run(py, "matmul", place, |on| {
                 <T as Product>::launch(&options(on), a.view()?, b.view()?, out.view_mut()?, epilogue, precision)
             })
         )?;
@@ -130,10 +130,10 @@ fn dot(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Obje
     }
     let mut out = Output::or_empty(py, out, &a, &[], a.dtype())?;
     match a.dtype() {
-        DType::F16 => place.run(py, |on| {
+        DType::F16 => run(py, "dot", place, |on| {
             ops::dot_product(&options(on), a.slice::<f16>()?, b.slice::<f16>()?, out.slice_mut::<f16>()?)
         })?,
-        DType::F32 => place.run(py, |on| {
+        DType::F32 => run(py, "dot", place, |on| {
             tilewright_challenges::dot_product(
                 &(on.runtime(), on.stream()),
                 a.slice::<f32>()?,

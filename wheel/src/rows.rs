@@ -1,6 +1,6 @@
 //! Operations of the last axis, and sums.
 
-use crate::arguments::{by_dtype, options, same_dtype, shape_error};
+use crate::arguments::{by_dtype, options, run, same_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_core::DType;
@@ -24,7 +24,7 @@ fn softmax(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let (rows, columns) = rows_of(py, "softmax", &x)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "softmax", x, [F32: f32], T => x.place().run(py, |on| {
+    by_dtype!(py, "softmax", x, [F32: f32], T => run(py, "softmax", x.place(), |on| {
         ops::softmax_rows(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, rows, columns)
     }))?;
     out.into_object(py)
@@ -44,8 +44,9 @@ fn layer_norm(py: Python<'_>, x: Array, weight: Array, bias: Array, eps: f32, ou
             return Err(shape_error(py, what, format!("{name} is {:?}, and x is {:?}", y.dims(), x.dims())));
         }
     }
+    let place = x.place_with(py, &[&weight, &bias])?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "layer_norm", x, [F32: f32], T => x.place_with(py, &[&weight, &bias])?.run(py, |on| {
+    by_dtype!(py, "layer_norm", x, [F32: f32], T => run(py, "layer_norm", place, |on| {
         let on = (on.runtime(), on.stream());
         challenges::layer_normalization(
             &on,
@@ -65,7 +66,7 @@ fn layer_norm(py: Python<'_>, x: Array, weight: Array, bias: Array, eps: f32, ou
 fn sum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, &[], DType::F32)?;
-    by_dtype!(py, "sum", x, [F32: f32], T => x.place().run(py, |on| {
+    by_dtype!(py, "sum", x, [F32: f32], T => run(py, "sum", x.place(), |on| {
         ops::reduction(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
     }))?;
     out.into_object(py)

@@ -1,6 +1,6 @@
 //! Prefix sums.
 
-use crate::arguments::{by_dtype, vector};
+use crate::arguments::{by_dtype, run, vector};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_python::{Array, Output};
@@ -12,7 +12,7 @@ fn cumsum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Py<PyAny>> 
     vector(py, "cumsum", &x)?;
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "cumsum", x, [F32: f32], T => x.place().run(py, |on| {
+    by_dtype!(py, "cumsum", x, [F32: f32], T => run(py, "cumsum", x.place(), |on| {
         challenges::prefix_sum(&(on.runtime(), on.stream()), x.slice::<T>()?, out.slice_mut::<T>()?)
     }))?;
     out.into_object(py)
