@@ -54,7 +54,8 @@ fn matmul(
     let mut out = Output::or_empty(py, out, &a, &dims, product)?;
     if dims.len() == 3 {
         if epilogue != Epilogue::None || precision == Precision::Tf32 {
-            return Err(invalid("a stack of products has neither an activation nor the precision tf32: apply the function to the result".into()));
+            let why = "a stack of products has neither an activation nor the precision tf32";
+            return Err(invalid(format!("{why}: apply the function to the result")));
         }
         by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16], T => run(py, "matmul", place, |on| {
             BatchedMatmul::<T>::new(a.view()?, b.view()?, out.view_mut()?).launch(&options(on))
