@@ -40,11 +40,7 @@ pub fn histogramming<'a>(on: &impl Queue, x: impl AsSlice<'a, i32>, counts: impl
 /// ```
 pub fn sorting<'a>(on: &impl Queue, x: impl AsSliceMut<'a, f32>) -> Result<()> {
     let x = x.as_slice_mut_arg();
-    let mut s = Sort::new(on, x.len())?;
-    on.launch(k::count_digits(&x, &mut s.counts))?;
-    on.launch(k::sort_first_digit(&x, &mut s.keys, &s.counts, &mut s.words, &mut s.counter, 0))?;
-    s.middle_digits(on)?;
-    on.launch(k::sort_last_digit(&s.keys, x, &s.counts, &mut s.words, &mut s.counter, 3))
+    Sort::by_first_digits(on, &x)?.last_digit(on, x)
 }
 
 /// `y` = the elements of `x` in ascending order, as of [`sorting`].
@@ -62,11 +58,7 @@ pub fn sorting<'a>(on: &impl Queue, x: impl AsSliceMut<'a, f32>) -> Result<()> {
 pub fn sorted<'a>(on: &impl Queue, x: impl AsSlice<'a, f32>, y: impl AsSliceMut<'a, f32>) -> Result<()> {
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     length("sorted", "y", y.len(), &[x.len()])?;
-    let mut s = Sort::new(on, x.len())?;
-    on.launch(k::count_digits(x, &mut s.counts))?;
-    on.launch(k::sort_first_digit(x, &mut s.keys, &s.counts, &mut s.words, &mut s.counter, 0))?;
-    s.middle_digits(on)?;
-    on.launch(k::sort_last_digit(&s.keys, y, &s.counts, &mut s.words, &mut s.counter, 3))
+    Sort::by_first_digits(on, x)?.last_digit(on, y)
 }
 
 /// `y` = the elements of `x` in ascending order.
@@ -116,6 +108,22 @@ impl Sort {
         on.launch(k::clear(&mut s.counts))?;
         on.launch(k::clear(&mut s.words))?;
         Ok(s)
+    }
+
+    /// The keys of floats, sorted by all digits but the last.
+    fn by_first_digits<'a>(on: &impl Queue, x: impl AsSlice<'a, f32>) -> Result<Sort> {
+        let x = x.as_slice_arg();
+        let mut s = Sort::new(on, x.len())?;
+        on.launch(k::count_digits(x, &mut s.counts))?;
+        on.launch(k::sort_first_digit(x, &mut s.keys, &s.counts, &mut s.words, &mut s.counter, 0))?;
+        s.middle_digits(on)?;
+        Ok(s)
+    }
+
+    /// The last step, which writes the floats.
+    fn last_digit<'a>(mut self, on: &impl Queue, y: impl AsSliceMut<'a, f32>) -> Result<()> {
+        let y = y.as_slice_mut_arg();
+        on.launch(k::sort_last_digit(&self.keys, y, &self.counts, &mut self.words, &mut self.counter, 3))
     }
 
     /// The second and the third step, which leave the keys where they are.

@@ -24,7 +24,7 @@ pub struct DLDevice {
 
 /// The element type of a tensor. [`DlpackTensor`] has an example.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDataType {
     /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat16, 6: `bool`, 10: `f8e4m3`, 12: `f8e5m2`.
     /// Others are refused.
@@ -36,6 +36,28 @@ pub struct DLDataType {
 }
 
 impl DLDataType {
+    /// A scalar of an element type.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::DType;
+    /// use tilewright::dlpack::DLDataType;
+    ///
+    /// assert_eq!(DLDataType::of(DType::BF16), DLDataType { code: 4, bits: 16, lanes: 1 });
+    /// ```
+    pub fn of(dtype: DType) -> DLDataType {
+        let code = match dtype {
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0,
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => 1,
+            DType::F16 | DType::F32 | DType::F64 => 2,
+            DType::BF16 => 4,
+            DType::Bool => 6,
+            DType::F8E4M3 => 10,
+            DType::F8E5M2 => 12,
+        };
+        DLDataType { code, bits: dtype.size() as u8 * 8, lanes: 1 }
+    }
+
     /// The same type as a [`DType`], where there is one.
     ///
     /// # Examples
@@ -47,24 +69,7 @@ impl DLDataType {
     /// assert_eq!(DLDataType { code: 5, bits: 64, lanes: 1 }.dtype(), None); // complex
     /// ```
     pub fn dtype(self) -> Option<DType> {
-        Some(match (self.code, self.bits, self.lanes) {
-            (0, 8, 1) => DType::I8,
-            (0, 16, 1) => DType::I16,
-            (0, 32, 1) => DType::I32,
-            (0, 64, 1) => DType::I64,
-            (1, 8, 1) => DType::U8,
-            (1, 16, 1) => DType::U16,
-            (1, 32, 1) => DType::U32,
-            (1, 64, 1) => DType::U64,
-            (2, 16, 1) => DType::F16,
-            (2, 32, 1) => DType::F32,
-            (2, 64, 1) => DType::F64,
-            (4, 16, 1) => DType::BF16,
-            (6, 8, 1) => DType::Bool,
-            (10, 8, 1) => DType::F8E4M3,
-            (12, 8, 1) => DType::F8E5M2,
-            _ => return None,
-        })
+        DType::ALL.into_iter().find(|dtype| DLDataType::of(*dtype) == self)
     }
 }
 
@@ -147,6 +152,7 @@ pub struct DLManagedTensorVersioned {
 /// // SAFETY: the tensor and its memory live as long as `x`, and nobody writes them.
 /// let x = unsafe { DlpackTensor::from_managed(&rt, &mut managed) }?;
 /// assert_eq!((x.dtype(), x.dims(), x.strides()), (DType::F32, &[2, 3][..], &[3, 1][..]));
+/// assert!(x.is_contiguous());
 /// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
 /// rt.launch(row_sums(x.view::<f32, 2>()?, &mut y))?;
 /// assert_eq!(y.to_vec()?, [6.0, 15.0]);
@@ -160,7 +166,7 @@ pub struct DlpackTensor {
     dims: Vec<usize>,
     strides: Vec<usize>,
     read_only: bool,
-    _owner: Held,
+    owner: Held,
 }
 
 /// The tensor, and the context whose work may use its memory.
@@ -322,7 +328,7 @@ impl DlpackTensor {
             rt.check_reachable(addr + (len * dtype.size()) as u64 - 1)?;
         }
         let cuda = rt.cuda_context().cloned().map(Handle);
-        Ok(DlpackTensor { addr, device, dtype, dims, strides, read_only, _owner: Held { owner: Some(owner), cuda } })
+        Ok(DlpackTensor { addr, device, dtype, dims, strides, read_only, owner: Held { owner: Some(owner), cuda } })
     }
 
     /// The same tensor, whose drop on a GPU does not wait.
@@ -331,7 +337,7 @@ impl DlpackTensor {
     /// Its owner gives memory that it frees to later work of one stream alone, as PyTorch's allocator does, and all
     /// launches with this tensor go to that stream.
     pub unsafe fn in_stream_order(mut self) -> DlpackTensor {
-        self._owner.cuda = None;
+        self.owner.cuda = None;
         self
     }
 
@@ -355,15 +361,29 @@ impl DlpackTensor {
         &self.strides
     }
 
+    /// Whether the elements follow each other in row-major order, as those of an empty tensor do.
+    ///
+    /// # Examples
+    /// [`DlpackTensor`] has one.
+    pub fn is_contiguous(&self) -> bool {
+        let mut step = 1usize;
+        let mut axes = self.dims.iter().zip(&self.strides).rev();
+        self.dims.contains(&0)
+            || axes.all(|(&extent, &stride)| {
+                // The stride of an axis with one element says nothing.
+                let follows = extent == 1 || stride == step;
+                step = step.saturating_mul(extent);
+                follows
+            })
+    }
+
     /// All elements of a row-major tensor. Errors: [`Error::ExternalMemory`] for another element type or a strided
     /// tensor.
     pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
         self.typed::<T>()?;
         // Of a dense tensor it is the product of the extents, which may overflow elsewhere.
         let len = span(&self.dims, &self.strides)?;
-        let dense = row_major(&self.dims)?;
-        // The stride of an axis with one element says nothing.
-        if len > 0 && self.dims.iter().zip(self.strides.iter().zip(&dense)).any(|(&d, (a, b))| d > 1 && a != b) {
+        if !self.is_contiguous() {
             return Err(foreign(format!("it is strided ({:?}): make it contiguous, or take a view", self.strides)));
         }
         // SAFETY: the constructor's contract.

@@ -1,11 +1,12 @@
 //! Arguments and results of functions.
 
-use crate::capsule::{self, Managed};
+use crate::capsule;
 use crate::cuda_array;
 use crate::error::{argument_error, raise};
 use crate::exchange::Exchange;
 use crate::framework::{Framework, Kind};
-use crate::place::{self, Place};
+use crate::managed::release;
+use crate::place::{self, Place, dlpack_device};
 use crate::tensor::Tensor;
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -65,7 +66,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Output {
 }
 
 impl Array {
-    /// With `copies`, what is not in the memory as it is read may be a copy.
+    /// With `copies` an array is copied where its memory cannot be read as it is.
     fn borrow(object: &Bound<'_, PyAny>, copies: bool) -> PyResult<Array> {
         let py = object.py();
         let kind = Kind::of(object)?;
@@ -80,7 +81,7 @@ impl Array {
             },
             None => return Array::by_interface(object, kind),
         };
-        let in_order = kind.frees_in_stream_order() && !place::is_set();
+        let in_order = runs_in_order(kind);
         // SAFETY: the library lets work of its current stream use the memory, and the call runs on that stream.
         let tensor = if in_order { unsafe { tensor.in_stream_order() } } else { tensor };
         Ok(Array { object: object.clone().unbind(), kind, place, tensor: Some(tensor), waits: !in_order })
@@ -143,21 +144,10 @@ impl Array {
 
     /// The array itself, or a row-major copy of it in the same library.
     pub fn contiguous(self, py: Python<'_>) -> PyResult<Array> {
-        if self.is_row_major() {
+        if self.tensor().is_contiguous() {
             return Ok(self);
         }
         Array::borrow(&self.kind.framework.contiguous(self.object.bind(py))?, true)
-    }
-
-    fn is_row_major(&self) -> bool {
-        let mut elements = 1;
-        let mut axes = self.dims().iter().zip(self.tensor().strides()).rev();
-        self.is_empty()
-            || axes.all(|(&d, &s)| {
-                let fits = d <= 1 || s == elements;
-                elements = elements.saturating_mul(d);
-                fits
-            })
     }
 
     /// All elements of a row-major array. Errors: another element type, or other strides, as
@@ -172,6 +162,11 @@ impl Array {
     }
 }
 
+/// Whether a call runs on the current stream of a library that frees memory in its order.
+fn runs_in_order(kind: Kind) -> bool {
+    kind.frees_in_stream_order() && !place::is_set()
+}
+
 /// A tensor that nobody has taken yet.
 struct Owned(NonNull<DLManagedTensorVersioned>);
 
@@ -184,7 +179,7 @@ impl Owned {
 impl Drop for Owned {
     fn drop(&mut self) {
         // SAFETY: nobody has taken it, and this is its last use.
-        unsafe { Managed::release(self.0.as_ptr()) };
+        unsafe { release(self.0.as_ptr()) };
     }
 }
 
@@ -222,7 +217,7 @@ fn by_capsule(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<(Place, DlpackT
     let place = Place::of(py, device, kind)?;
     let stream = match place.dlpack_stream() {
         // Its current stream, which the call takes, has written the array.
-        Some(_) if kind.frees_in_stream_order() && !place::is_set() => Some(-1),
+        Some(_) if runs_in_order(kind) => Some(-1),
         stream => stream.map(|s| s as isize),
     };
     let tensor = capsule::tensor_of(object, stream, place.runtime())?;
@@ -291,7 +286,7 @@ impl Output {
 
     /// A new array.
     pub fn empty(py: Python<'_>, like: &Array, dims: &[usize], dtype: DType) -> PyResult<Output> {
-        if let Some(object) = like.kind.empty(like.object.bind(py), like.place.dlpack_device(), dims, dtype)? {
+        if let Some(object) = like.kind.empty(like.object.bind(py), dlpack_device(like.place.runtime()), dims, dtype)? {
             return Array::borrow(&object, false).map(|array| Output { array, is_new: true });
         }
         let tensor = Tensor::empty(&like.place, dims, dtype).map_err(|e| raise(py, e))?;
@@ -303,7 +298,7 @@ impl Output {
 
     /// All elements of a row-major array, to write. Errors: another element type, other strides, a read-only array.
     pub fn slice_mut<T: Element>(&mut self) -> Result<SliceMutArg<'_, T>> {
-        if !self.array.is_row_major() {
+        if !self.array.tensor().is_contiguous() {
             let strides = self.array.tensor().strides();
             let why = format!("it has the strides {strides:?}: pass a contiguous array, and copy from that");
             return Err(Error::InvalidArgument { what: "out", why });

@@ -1,18 +1,19 @@
 //! `__cuda_array_interface__`: arrays of libraries without DLPack.
 
 use crate::error::{argument_error, raise};
+use crate::managed::owning;
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAnyMethods, PyDict};
-use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensorVersioned, DLTensor, DlpackTensor};
+use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLTensor, DlpackTensor};
 use tilewright_runtime::{Runtime, Stream};
 
 /// What keeps the array.
 struct Owner {
     shape: Vec<i64>,
-    strides: Vec<i64>,
+    strides: Option<Vec<i64>>,
     _object: Py<PyAny>,
 }
 
@@ -37,50 +38,28 @@ pub(crate) fn tensor_of(
         element(&typestr).ok_or_else(|| wrong(&format!("has the element type {typestr}, which is not known")))?;
     let size = i64::from(dtype.bits / 8);
     let (data, read_only): (usize, bool) = needed("data")?.extract()?;
-    let strides = match get("strides")? {
-        None => {
-            let mut strides = vec![1i64; shape.len()];
-            for d in (1..shape.len()).rev() {
-                strides[d - 1] = strides[d].saturating_mul(shape[d]);
-            }
-            strides
+    let in_elements = |bytes: Vec<i64>| {
+        if bytes.len() != shape.len() || bytes.iter().any(|b| b % size != 0) {
+            return Err(wrong("has strides that are no multiples of the element, or of another rank"));
         }
-        Some(bytes) => {
-            let bytes: Vec<i64> = bytes.extract()?;
-            if bytes.len() != shape.len() || bytes.iter().any(|b| b % size != 0) {
-                return Err(wrong("has strides that are no multiples of the element, or of another rank"));
-            }
-            bytes.into_iter().map(|b| b / size).collect()
-        }
+        Ok(bytes.into_iter().map(|b| b / size).collect::<Vec<_>>())
     };
+    // Without them the array is row-major, as DLPack has it.
+    let strides = get("strides")?.map(|bytes| in_elements(bytes.extract()?)).transpose()?;
     let stream = get("stream")?.map(|s| s.extract::<usize>()).transpose()?;
     let mut owner = Box::new(Owner { shape, strides, _object: object.clone().unbind() });
-    let dl_tensor = DLTensor {
+    let tensor = DLTensor {
         data: data as *mut c_void,
         device: DLDevice { device_type: 2, device_id: ordinal },
         ndim: owner.shape.len() as i32,
         dtype,
-        shape: if owner.shape.is_empty() { null_mut() } else { owner.shape.as_mut_ptr() },
-        strides: if owner.strides.is_empty() { null_mut() } else { owner.strides.as_mut_ptr() },
+        shape: owner.shape.as_mut_ptr(),
+        strides: owner.strides.as_mut().map_or(null_mut(), |strides| strides.as_mut_ptr()),
         byte_offset: 0,
     };
-    unsafe extern "C" fn delete(this: *mut DLManagedTensorVersioned) {
-        // SAFETY: both were boxes, and a deleter runs once.
-        unsafe {
-            drop(Box::from_raw((*this).manager_ctx.cast::<Owner>()));
-            drop(Box::from_raw(this));
-        }
-    }
-    let managed = Box::into_raw(Box::new(DLManagedTensorVersioned {
-        major: 1,
-        minor: 0,
-        manager_ctx: Box::into_raw(owner).cast(),
-        deleter: Some(delete),
-        flags: u64::from(read_only),
-        dl_tensor,
-    }));
+    let managed = owning(tensor, read_only, owner);
     // SAFETY: a new structure, whose memory the object keeps. As for DLPack, nobody writes it during a call.
-    let tensor = unsafe { DlpackTensor::from_versioned(rt, managed) }.map_err(|e| raise(py, e))?;
+    let tensor = unsafe { DlpackTensor::from_versioned(rt, managed.as_ptr()) }.map_err(|e| raise(py, e))?;
     Ok((tensor, stream))
 }
 

@@ -8,9 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
 use pyo3::{ffi, intern};
 use tilewright_core::DType;
-use tilewright_runtime::dlpack::{DLDevice, DLManagedTensorVersioned, DLTensor};
-
-use crate::element::element_of;
+use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensorVersioned, DLTensor};
 
 /// The functions of a library, as `dlpack.h` 1.3 lays them out.
 #[repr(C)]
@@ -20,29 +18,26 @@ struct Functions {
     /// Those of an older version; null where there are none.
     older: *const Functions,
     allocate: Option<Allocate>,
-    from_object: Option<unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> c_int>,
-    to_object: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut *mut c_void) -> c_int>,
+    from_object: Option<FromObject>,
+    to_object: Option<ToObject>,
     borrow: Option<unsafe extern "C" fn(*mut c_void, *mut DLTensor) -> c_int>,
-    current_stream: Option<unsafe extern "C" fn(i32, i32, *mut *mut c_void) -> c_int>,
+    current_stream: Option<CurrentStream>,
 }
 
 type SetError = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char);
 type Allocate = unsafe extern "C" fn(*mut DLTensor, *mut *mut DLManagedTensorVersioned, *mut c_void, SetError) -> c_int;
+type FromObject = unsafe extern "C" fn(*mut c_void, *mut *mut DLManagedTensorVersioned) -> c_int;
+type ToObject = unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut *mut c_void) -> c_int;
+type CurrentStream = unsafe extern "C" fn(i32, i32, *mut *mut c_void) -> c_int;
 
-/// The functions of a library.
+/// Those of version 1 that are used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchange(&'static Functions);
-
-impl core::fmt::Debug for Functions {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "DLPack {}.{}", self.major, self.minor)
-    }
+pub(crate) struct Exchange {
+    allocate: Allocate,
+    from_object: FromObject,
+    to_object: ToObject,
+    current_stream: CurrentStream,
 }
-
-// SAFETY: a constant of a library, which any thread may read.
-unsafe impl Send for Exchange {}
-// SAFETY: as above.
-unsafe impl Sync for Exchange {}
 
 impl Exchange {
     /// None where the class has no such functions, or none of version 1.
@@ -59,24 +54,24 @@ impl Exchange {
         // SAFETY: DLPack's protocol: the structure, and those of older versions, are alive as long as the process. The
         // version and the pointer to an older one come first in every version.
         unsafe {
-            while let Some(major) = functions.as_ref().map(|f| f.major) {
-                if major == 1 {
-                    let f = &*functions;
-                    let whole = f.allocate.is_some() && f.from_object.is_some() && f.to_object.is_some();
-                    return Ok((whole && f.current_stream.is_some()).then_some(Exchange(f)));
-                }
+            while !functions.is_null() && (*functions).major != 1 {
                 functions = (*functions).older;
             }
+            Ok(functions.as_ref().and_then(Exchange::from_functions))
         }
-        Ok(None)
+    }
+
+    /// None where one is missing.
+    fn from_functions(f: &Functions) -> Option<Exchange> {
+        let (allocate, from_object) = (f.allocate?, f.from_object?);
+        Some(Exchange { allocate, from_object, to_object: f.to_object?, current_stream: f.current_stream? })
     }
 
     /// The tensor of an array of the class. Nothing is ordered.
     pub fn tensor(self, object: &Bound<'_, PyAny>) -> PyResult<NonNull<DLManagedTensorVersioned>> {
         let mut tensor = null_mut();
-        let from_object = self.0.from_object.expect("checked");
         // SAFETY: an object of the class that has the functions, and room for the result.
-        let code = unsafe { from_object(object.as_ptr().cast(), &mut tensor) };
+        let code = unsafe { (self.from_object)(object.as_ptr().cast(), &mut tensor) };
         let made = NonNull::new(tensor).filter(|_| code == 0);
         made.ok_or_else(|| failed(object.py(), "a tensor cannot be exchanged"))
     }
@@ -84,9 +79,8 @@ impl Exchange {
     /// The stream that the library works on.
     pub fn current_stream(self, py: Python<'_>, device: DLDevice) -> PyResult<usize> {
         let mut stream = null_mut();
-        let current_stream = self.0.current_stream.expect("checked");
         // SAFETY: room for the result.
-        match unsafe { current_stream(device.device_type, device.device_id, &mut stream) } {
+        match unsafe { (self.current_stream)(device.device_type, device.device_id, &mut stream) } {
             0 => Ok(stream as usize),
             _ => Err(failed(py, "the library has no current stream")),
         }
@@ -112,24 +106,20 @@ impl Exchange {
             data: null_mut(),
             device,
             ndim: dims.len() as i32,
-            dtype: element_of(dtype),
+            dtype: DLDataType::of(dtype),
             shape: shape.as_mut_ptr(),
             strides: null_mut(),
             byte_offset: 0,
         };
         let (mut tensor, mut said) = (null_mut(), [String::new(), String::new()]);
-        let (allocate, to_object) = (self.0.allocate.expect("checked"), self.0.to_object.expect("checked"));
         // SAFETY: a tensor whose extents, type and device are set, room for the result, and strings for an error.
-        let code = unsafe { allocate(&mut like, &mut tensor, (&raw mut said).cast(), set_error) };
+        let code = unsafe { (self.allocate)(&mut like, &mut tensor, (&raw mut said).cast(), set_error) };
         if code != 0 || tensor.is_null() {
-            return Err(match PyErr::take(py) {
-                Some(raised) => raised,
-                None => exception(py, said),
-            });
+            return Err(PyErr::take(py).unwrap_or_else(|| exception(py, said)));
         }
         let mut object = null_mut();
         // SAFETY: the tensor is new, and goes to the object.
-        match unsafe { to_object(tensor, &mut object) } {
+        match unsafe { (self.to_object)(tensor, &mut object) } {
             // SAFETY: a new reference.
             0 => Ok(unsafe { Bound::from_owned_ptr(py, object.cast::<ffi::PyObject>()) }),
             _ => Err(failed(py, "the library makes no array of its tensor")),

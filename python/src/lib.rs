@@ -42,6 +42,7 @@ mod element;
 mod error;
 mod exchange;
 mod framework;
+mod managed;
 mod place;
 mod tensor;
 

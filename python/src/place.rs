@@ -144,17 +144,12 @@ impl Place {
         py.detach(|| body(self)).map_err(|e| raise(py, e))
     }
 
-    /// The device in DLPack's numbers.
-    pub(crate) fn dlpack_device(&self) -> DLDevice {
-        dlpack_device(&self.rt)
-    }
-
     /// The stream as DLPack's protocol numbers it: what a producer has to order its work before.
     pub(crate) fn dlpack_stream(&self) -> Option<usize> {
         if self.is_host() {
             return None;
         }
         const LEGACY: usize = 1;
-        Some(Some(self.stream.as_raw() as usize).filter(|raw| *raw != 0).unwrap_or(LEGACY))
+        Some((self.stream.as_raw() as usize).max(LEGACY))
     }
 }

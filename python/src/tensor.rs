@@ -1,8 +1,9 @@
 //! Arrays that the library makes: results for libraries whose arrays cannot be written.
 
-use crate::capsule::{self, Managed, VERSION};
-use crate::element::{element_of, name_of};
+use crate::capsule;
+use crate::element::name_of;
 use crate::error::raise;
+use crate::managed::{Managed, VERSION, owning};
 use crate::place::{Place, dlpack_device};
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -12,7 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::{Arc, OnceLock};
 use tilewright_core::DType;
-use tilewright_runtime::dlpack::{DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, DlpackTensor};
+use tilewright_runtime::dlpack::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, DlpackTensor,
+};
 use tilewright_runtime::{Buffer, Event, Runtime, Stream};
 
 /// An array of this library: the result for an array of an unknown one. ``numpy.from_dlpack(tensor)`` and the like
@@ -66,20 +69,28 @@ impl Tensor {
         dlpack_device(&self.memory.rt)
     }
 
-    fn export<M: Exported>(&self) -> NonNull<M> {
+    fn export<M: Managed>(&self) -> NonNull<M> {
         let mut keeper =
             Box::new(Keeper { shape: self.dims.iter().map(|&d| d as i64).collect(), _memory: self.memory.clone() });
-        let dl_tensor = DLTensor {
+        let tensor = DLTensor {
             data: self.memory.bytes.addr() as *mut c_void,
             device: self.device(),
             ndim: self.dims.len() as i32,
-            dtype: element_of(self.dtype),
+            dtype: DLDataType::of(self.dtype),
             shape: keeper.shape.as_mut_ptr(),
             strides: null_mut(),
             byte_offset: 0,
         };
-        let managed = Box::new(M::new(dl_tensor, Box::into_raw(keeper).cast()));
-        NonNull::from(Box::leak(managed))
+        owning(tensor, false, keeper)
+    }
+
+    /// The consumer's stream waits for the work that writes the tensor; by DLPack's numbers, in which -1 asks for no
+    /// order and none is the default stream.
+    fn order_before(&self, stream: Option<isize>) -> tilewright_runtime::Result<()> {
+        let (Some(written), false) = (self.memory.written.get(), stream == Some(-1)) else { return Ok(()) };
+        let raw = stream.unwrap_or(0) as *mut c_void;
+        // SAFETY: DLPack's protocol: a stream of the consumer, which is alive during the call.
+        unsafe { Stream::from_raw(&self.memory.rt, raw) }?.wait(written)
     }
 }
 
@@ -87,38 +98,6 @@ impl Tensor {
 struct Keeper {
     shape: Box<[i64]>,
     _memory: Arc<Memory>,
-}
-
-trait Exported: Managed {
-    /// A structure whose deleter frees it and its keeper.
-    fn new(tensor: DLTensor, keeper: *mut c_void) -> Self;
-}
-
-impl Exported for DLManagedTensor {
-    fn new(dl_tensor: DLTensor, keeper: *mut c_void) -> Self {
-        unsafe extern "C" fn delete(this: *mut DLManagedTensor) {
-            // SAFETY: `export` has made both of boxes, and a deleter runs once.
-            unsafe {
-                drop(Box::from_raw((*this).manager_ctx.cast::<Keeper>()));
-                drop(Box::from_raw(this));
-            }
-        }
-        DLManagedTensor { dl_tensor, manager_ctx: keeper, deleter: Some(delete) }
-    }
-}
-
-impl Exported for DLManagedTensorVersioned {
-    fn new(dl_tensor: DLTensor, keeper: *mut c_void) -> Self {
-        unsafe extern "C" fn delete(this: *mut DLManagedTensorVersioned) {
-            // SAFETY: `export` has made both of boxes, and a deleter runs once.
-            unsafe {
-                drop(Box::from_raw((*this).manager_ctx.cast::<Keeper>()));
-                drop(Box::from_raw(this));
-            }
-        }
-        let (major, minor) = VERSION;
-        DLManagedTensorVersioned { major, minor, manager_ctx: keeper, deleter: Some(delete), flags: 0, dl_tensor }
-    }
 }
 
 #[pymethods]
@@ -182,16 +161,5 @@ impl Tensor {
         options.set_item("dtype", dtype)?;
         options.set_item("copy", copy)?;
         numpy.call_method("array", (array,), Some(&options))
-    }
-}
-
-impl Tensor {
-    /// The consumer's stream waits for the work that writes the tensor; by DLPack's numbers, in which -1 asks for no
-    /// order and none is the default stream.
-    fn order_before(&self, stream: Option<isize>) -> tilewright_runtime::Result<()> {
-        let (Some(written), false) = (self.memory.written.get(), stream == Some(-1)) else { return Ok(()) };
-        let raw = stream.unwrap_or(0) as *mut c_void;
-        // SAFETY: DLPack's protocol: a stream of the consumer, which is alive during the call.
-        unsafe { Stream::from_raw(&self.memory.rt, raw) }?.wait(written)
     }
 }

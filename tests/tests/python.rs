@@ -12,53 +12,67 @@ fn wheel() -> PathBuf {
     root().join("wheel")
 }
 
-/// A folder for a test's modules.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{name}-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
+/// A folder with the modules of a test, which is removed when dropped.
+struct Modules(PathBuf);
 
-/// Copies a module that cargo has put beside this test as a dependency.
-fn copy_module(library: &str, to: &Path) {
-    let exe = std::env::current_exe().expect("this test's path");
-    let module = exe.parent().expect("a folder").join(library);
-    fs::copy(&module, to).unwrap_or_else(|e| panic!("{}: {e}", module.display()));
-}
-
-/// The package as a wheel has it.
-fn package(name: &str) -> PathBuf {
-    let folder = folder(name);
-    let package = folder.join("tilewright");
-    fs::create_dir_all(&package).expect("a folder");
-    for file in fs::read_dir(wheel().join("python/tilewright")).expect("the sources").flatten() {
-        if file.path().is_file() {
-            fs::copy(file.path(), package.join(file.file_name())).expect("a copy");
+impl Modules {
+    /// Nothing yet. None without NumPy, where `TILE_ALLOW_NO_NUMPY=1` goes on.
+    fn none(name: &str) -> Option<Modules> {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let modules = Modules(folder);
+        if modules.imports("numpy") {
+            return Some(modules);
         }
+        let how = "`cargo xtask test workspace` installs it";
+        let allowed = std::env::var("TILE_ALLOW_NO_NUMPY").is_ok_and(|v| v == "1");
+        assert!(allowed, "python3 has no NumPy: {how}; TILE_ALLOW_NO_NUMPY=1 goes on");
+        eprintln!("skipped: python3 has no NumPy: {how}");
+        None
     }
-    copy_module("libtilewright_native.so", &package.join("_native.abi3.so"));
-    folder
+
+    /// The package as a wheel has it.
+    fn package(name: &str) -> Option<Modules> {
+        let modules = Modules::none(name)?;
+        let package = modules.0.join("tilewright");
+        fs::create_dir_all(&package).expect("a folder");
+        for file in fs::read_dir(wheel().join("python/tilewright")).expect("the sources").flatten() {
+            if file.path().is_file() {
+                fs::copy(file.path(), package.join(file.file_name())).expect("a copy");
+            }
+        }
+        modules.copy("libtilewright_native.so", "tilewright/_native.abi3.so");
+        Some(modules)
+    }
+
+    /// Copies a module that cargo has put beside this test as a dependency.
+    fn copy(&self, library: &str, to: &str) {
+        let exe = std::env::current_exe().expect("this test's path");
+        let module = exe.parent().expect("a folder").join(library);
+        fs::copy(&module, self.0.join(to)).unwrap_or_else(|e| panic!("{}: {e}", module.display()));
+    }
+
+    /// `python3` that finds them, and the packages that `cargo xtask setup` has installed.
+    fn python(&self) -> Command {
+        let installed = std::env::var_os("TILE_PYTHON_PACKAGES").map(PathBuf::from);
+        let path = std::env::join_paths([self.0.clone()].into_iter().chain(installed)).expect("no colons");
+        let mut c = Command::new("python3");
+        c.env("PYTHONPATH", path).env("PYTHONDONTWRITEBYTECODE", "1").env("JAX_PLATFORMS", "cpu");
+        c.env_remove("TILE_BACKEND").env_remove("RUST_LOG");
+        c
+    }
+
+    fn imports(&self, module: &str) -> bool {
+        let out = self.python().args(["-c", &format!("import {module}")]).output();
+        out.is_ok_and(|out| out.status.success())
+    }
 }
 
-/// `python3` that finds the package, and the packages that `cargo xtask setup` has installed.
-fn python(package: &Path) -> Command {
-    let installed = std::env::var_os("TILE_PYTHON_PACKAGES").map(PathBuf::from);
-    let path = std::env::join_paths([package.to_path_buf()].into_iter().chain(installed)).expect("no colons");
-    let mut c = Command::new("python3");
-    c.env("PYTHONPATH", path).env("PYTHONDONTWRITEBYTECODE", "1").env("JAX_PLATFORMS", "cpu");
-    c.env_remove("TILE_BACKEND").env_remove("RUST_LOG");
-    c
-}
-
-/// Whether NumPy is here; if not, `TILE_ALLOW_NO_NUMPY=1` goes on without.
-fn has_numpy(package: &Path) -> bool {
-    if python(package).args(["-c", "import numpy"]).output().is_ok_and(|out| out.status.success()) {
-        return true;
+impl Drop for Modules {
+    fn drop(&mut self) {
+        // A folder that stays is one of a build.
+        let _ = fs::remove_dir_all(&self.0);
     }
-    let allowed = std::env::var("TILE_ALLOW_NO_NUMPY").is_ok_and(|v| v == "1");
-    assert!(allowed, "python3 has no NumPy: `cargo xtask test workspace` installs it; TILE_ALLOW_NO_NUMPY=1 goes on");
-    eprintln!("skipped: python3 has no NumPy: `cargo xtask test workspace` installs it");
-    false
 }
 
 fn passes(mut command: Command) {
@@ -71,41 +85,30 @@ fn passes(mut command: Command) {
 
 #[test]
 fn arrays_of_every_library() {
-    let package = package("arrays");
-    if !has_numpy(&package) {
-        return;
-    }
-    let mut c = python(&package);
+    let Some(modules) = Modules::package("arrays") else { return };
+    let mut c = modules.python();
     c.args(["-m", "unittest", "discover", "--start-directory"]).arg(wheel().join("tests"));
     passes(c);
-    fs::remove_dir_all(package).expect("the folder is ours");
 }
 
 /// The module that `tile new --python` makes, on the CPU and on the emulated SM.
 #[test]
 fn a_module_of_ones_own() {
-    let folder = folder("own");
-    if !has_numpy(&folder) {
-        return;
-    }
-    copy_module("libfirst_python.so", &folder.join("first_python.abi3.so"));
+    let Some(modules) = Modules::none("own") else { return };
+    modules.copy("libfirst_python.so", "first_python.abi3.so");
     for backend in ["cpu", "emulator:3"] {
-        let mut c = python(&folder);
+        let mut c = modules.python();
         c.env("TILE_BACKEND", backend).args(["-m", "unittest", "discover", "--start-directory"]);
         c.arg(root().join("examples/first-python/tests"));
         passes(c);
     }
-    fs::remove_dir_all(folder).expect("the folder is ours");
 }
 
 /// Arrays of the host on the emulated SM.
 #[test]
 fn the_emulated_sm_for_arrays_of_the_host() {
-    let package = package("emulator");
-    if !has_numpy(&package) {
-        return;
-    }
-    let mut c = python(&package);
+    let Some(modules) = Modules::package("emulator") else { return };
+    let mut c = modules.python();
     c.env("TILE_BACKEND", "emulator:7").args([
         "-c",
         "
@@ -116,47 +119,38 @@ assert abs(tw.softmax(x).sum() - 1) < 1e-5
 ",
     ]);
     passes(c);
-    fs::remove_dir_all(package).expect("the folder is ours");
 }
 
 /// The examples of the package's page and of its modules.
 #[test]
 fn examples_of_the_page() {
-    let package = package("page");
-    if !has_numpy(&package) {
-        return;
-    }
+    let Some(modules) = Modules::package("page") else { return };
     let page = fs::read_to_string(wheel().join("README.md")).expect("the page");
     let examples: Vec<&str> = page.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(examples.len(), 2);
     for example in examples {
-        let mut c = python(&package);
-        if example.contains("torch") && !c.args(["-c", "import torch"]).output().is_ok_and(|o| o.status.success()) {
+        if example.contains("torch") && !modules.imports("torch") {
             eprintln!("skipped: python3 has no PyTorch");
             continue;
         }
-        let mut c = python(&package);
+        let mut c = modules.python();
         c.args(["-c", example]);
         passes(c);
     }
-    let mut c = python(&package);
+    let mut c = modules.python();
     c.args([
         "-c",
         "import doctest, tilewright; failed, tried = doctest.testmod(tilewright); assert tried and not failed",
     ]);
     passes(c);
-    fs::remove_dir_all(package).expect("the folder is ours");
 }
 
 /// Every public name has a declaration, and every declaration a function that takes the same arguments and has the same
 /// documentation.
 #[test]
 fn declarations_are_those_of_the_module() {
-    let package = package("declarations");
-    if !has_numpy(&package) {
-        return;
-    }
-    let mut c = python(&package);
+    let Some(modules) = Modules::package("declarations") else { return };
+    let mut c = modules.python();
     c.args([
         "-c",
         r#"
@@ -184,5 +178,4 @@ for name, node in declared.items():
     ]);
     c.arg(wheel().join("python/tilewright/_native.pyi"));
     passes(c);
-    fs::remove_dir_all(package).expect("the folder is ours");
 }

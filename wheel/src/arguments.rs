@@ -3,26 +3,33 @@
 use pyo3::prelude::*;
 use tilewright_ops::ExecOptions;
 use tilewright_python::{Array, Place};
-use tilewright_runtime::{Error, Result};
+use tilewright_runtime::{Error, Result, Runtime, Stream};
 
-/// Runs `$body` with `$T` as the element type of an array; an exception where it is none of these.
-macro_rules! by_dtype { ($py:expr, $what:literal, $x:expr, [$($D:ident: $T:ty),*], $E:ident => $body:expr) => {
-    match $x.dtype() {
-        $(tilewright_core::DType::$D => {
-            type $E = $T;
-            $body
-        })*
-        other => {
-            let known = [$(tilewright_core::DType::$D.name()),*].join(", ");
-            Err(tilewright_python::dtype_error($py, $what, other, &known))
+/// Runs an operation at `$place` with `$E` as the element type of `$x`; an exception where it is none of these.
+macro_rules! run_by_dtype {
+    ($py:expr, $what:literal, $place:expr, $x:expr, [$($D:ident: $T:ty),*], $E:ident => |$on:ident| $body:expr) => {
+        match $x.dtype() {
+            $(tilewright_core::DType::$D => {
+                type $E = $T;
+                $crate::arguments::run($py, $what, $place, |$on| $body)
+            })*
+            other => {
+                let known = [$(tilewright_core::DType::$D.name()),*].join(", ");
+                Err(tilewright_python::dtype_error($py, $what, other, &known))
+            }
         }
-    }
-} }
-pub(crate) use by_dtype;
+    };
+}
+pub(crate) use run_by_dtype;
 
 /// Where an operation runs.
 pub fn options(place: &Place) -> ExecOptions<'_> {
     ExecOptions::new(place.runtime()).stream(place.stream())
+}
+
+/// The same for an operation of the challenges.
+pub fn queue(place: &Place) -> (&Runtime, &Stream) {
+    (place.runtime(), place.stream())
 }
 
 /// Runs an operation. Where an output overlaps an input, the error says so by the names of the Python function.

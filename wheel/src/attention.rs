@@ -1,6 +1,6 @@
 //! Attention.
 
-use crate::arguments::{by_dtype, options, run, same_dtype, shape_error};
+use crate::arguments::{options, run_by_dtype, same_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_core::{bf16, f16};
 use tilewright_ops::Attention;
@@ -30,10 +30,10 @@ fn attention(
     match dims.len() {
         3 => {
             let place = q.place_with(py, &[&k, &v])?;
-            by_dtype!(py, "attention", q, [F16: f16, BF16: bf16], T => run(py, "attention", place, |on| {
+            run_by_dtype!(py, "attention", place, q, [F16: f16, BF16: bf16], T => |on| {
                 let attention = Attention::<T>::new(q.view()?, k.view()?, v.view()?, out.view_mut()?);
                 with(attention, scale, causal).launch(&options(on))
-            }))?
+            })?;
         }
         4 => {
             let (q, k, v) = (q.contiguous(py)?, k.contiguous(py)?, v.contiguous(py)?);
@@ -43,11 +43,11 @@ fn attention(
                 return Err(shape_error(py, "attention", why));
             }
             let place = q.place_with(py, &[&k, &v])?;
-            by_dtype!(py, "attention", q, [F16: f16, BF16: bf16], T => run(py, "attention", place, |on| {
+            run_by_dtype!(py, "attention", place, q, [F16: f16, BF16: bf16], T => |on| {
                 let (q, k, v) = (q.slice()?.view(q_dims)?, k.slice()?.view(k_dims)?, v.slice()?.view(v_dims)?);
                 let attention = Attention::<T>::new(q, k, v, out.slice_mut()?.view(q_dims)?);
                 with(attention, scale, causal).launch(&options(on))
-            }))?;
+            })?;
         }
         _ => {
             let why = format!("q is {dims:?}: heads x queries x d, or batch x heads x queries x d");

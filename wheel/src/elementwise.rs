@@ -1,6 +1,6 @@
 //! Functions of each element.
 
-use crate::arguments::{by_dtype, options, run, same_dtype, shape_error};
+use crate::arguments::{options, queue, run_by_dtype, same_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_core::{bf16, f16};
@@ -15,9 +15,9 @@ type Object = Py<PyAny>;
 fn relu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "relu", x, [F32: f32, F16: f16, BF16: bf16], T => run(py, "relu", x.place(), |on| {
+    run_by_dtype!(py, "relu", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::relu(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    })?;
     out.into_object(py)
 }
 
@@ -27,9 +27,9 @@ fn relu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
 fn leaky_relu(py: Python<'_>, x: Array, negative_slope: f32, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "leaky_relu", x, [F32: f32, F16: f16, BF16: bf16], T => run(py, "leaky_relu", x.place(), |on| {
+    run_by_dtype!(py, "leaky_relu", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::leaky_relu(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, negative_slope)
-    }))?;
+    })?;
     out.into_object(py)
 }
 
@@ -39,9 +39,9 @@ fn leaky_relu(py: Python<'_>, x: Array, negative_slope: f32, out: Option<Output>
 fn gelu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "gelu", x, [F32: f32, F16: f16, BF16: bf16], T => run(py, "gelu", x.place(), |on| {
+    run_by_dtype!(py, "gelu", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::gelu(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    })?;
     out.into_object(py)
 }
 
@@ -54,9 +54,9 @@ fn add(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Obje
     same_shape(py, "add", &a, &b)?;
     let place = a.place_with(py, &[&b])?;
     let mut out = Output::or_empty(py, out, &a, a.dims(), a.dtype())?;
-    by_dtype!(py, "add", a, [F32: f32, F16: f16, BF16: bf16], T => run(py, "add", place, |on| {
+    run_by_dtype!(py, "add", place, a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::vector_add(&options(on), a.slice::<T>()?, b.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    })?;
     out.into_object(py)
 }
 
@@ -77,9 +77,9 @@ fn same_shape(py: Python<'_>, what: &'static str, a: &Array, b: &Array) -> PyRes
 fn sigmoid(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "sigmoid", x, [F32: f32], T => run(py, "sigmoid", x.place(), |on| {
-        challenges::sigmoid(&(on.runtime(), on.stream()), x.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    run_by_dtype!(py, "sigmoid", x.place(), x, [F32: f32], T => |on| {
+        challenges::sigmoid(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
+    })?;
     out.into_object(py)
 }
 
@@ -89,9 +89,9 @@ fn sigmoid(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
 fn silu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "silu", x, [F32: f32], T => run(py, "silu", x.place(), |on| {
-        challenges::silu(&(on.runtime(), on.stream()), x.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    run_by_dtype!(py, "silu", x.place(), x, [F32: f32], T => |on| {
+        challenges::silu(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
+    })?;
     out.into_object(py)
 }
 

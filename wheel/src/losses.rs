@@ -1,6 +1,6 @@
 //! Losses.
 
-use crate::arguments::{by_dtype, run, shape_error};
+use crate::arguments::{queue, run_by_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_core::DType;
@@ -29,14 +29,14 @@ fn cross_entropy(py: Python<'_>, logits: Array, labels: Array, out: Option<Outpu
     }
     let place = logits.place_with(py, &[&labels])?;
     let mut out = Output::or_empty(py, out, &logits, &[], DType::F32)?;
-    by_dtype!(py, "cross_entropy", logits, [F32: f32], T => run(py, "cross_entropy", place, |on| {
+    run_by_dtype!(py, "cross_entropy", place, logits, [F32: f32], T => |on| {
         challenges::softmax_cross_entropy(
-            &(on.runtime(), on.stream()),
+            &queue(on),
             logits.slice::<T>()?,
             labels.slice::<i32>()?,
             out.slice_mut::<T>()?,
         )
-    }))?;
+    })?;
     out.into_object(py)
 }
 

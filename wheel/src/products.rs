@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use crate::arguments::{by_dtype, options, run, same_dtype, shape_error};
+use crate::arguments::{options, queue, run, run_by_dtype, same_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_core::{DType, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_ops::{self as ops, BatchedMatmul, Epilogue, ExecOptions, Matmul, Multiply, Precision};
@@ -57,14 +57,15 @@ fn matmul(
             let why = "a stack of products has neither an activation nor the precision tf32";
             return Err(invalid(format!("{why}: apply the function to the result")));
         }
-        by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16], T => run(py, "matmul", place, |on| {
+        run_by_dtype!(py, "matmul", place, a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
             BatchedMatmul::<T>::new(a.view()?, b.view()?, out.view_mut()?).launch(&options(on))
-        }))?;
+        })?;
     } else {
-        by_dtype!(py, "matmul", a, [F32: f32, F16: f16, BF16: bf16, I8: i8, F8E4M3: f8e4m3, F8E5M2: f8e5m2], T =>
-            run(py, "matmul", place, |on| {
+        run_by_dtype!(
+            py, "matmul", place, a,
+            [F32: f32, F16: f16, BF16: bf16, I8: i8, F8E4M3: f8e4m3, F8E5M2: f8e5m2], T => |on| {
                 <T as Product>::launch(&options(on), a.view()?, b.view()?, out.view_mut()?, epilogue, precision)
-            })
+            }
         )?;
     }
     out.into_object(py)
@@ -136,7 +137,7 @@ fn dot(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Obje
         })?,
         DType::F32 => run(py, "dot", place, |on| {
             tilewright_challenges::dot_product(
-                &(on.runtime(), on.stream()),
+                &queue(on),
                 a.slice::<f32>()?,
                 b.slice::<f32>()?,
                 out.slice_mut::<f32>()?,

@@ -1,6 +1,6 @@
 //! Sorts and selections.
 
-use crate::arguments::{by_dtype, run, shape_error, vector};
+use crate::arguments::{queue, run, run_by_dtype, shape_error, vector};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_core::DType;
@@ -17,11 +17,11 @@ fn sort(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
     match x.dtype() {
         DType::U32 => run(py, "sort", x.place(), |on| {
-            challenges::radix_sort(&(on.runtime(), on.stream()), x.slice::<u32>()?, out.slice_mut::<u32>()?)
+            challenges::radix_sort(&queue(on), x.slice::<u32>()?, out.slice_mut::<u32>()?)
         })?,
-        DType::F32 => run(py, "sort", x.place(), |on| {
-            challenges::sorted(&(on.runtime(), on.stream()), x.slice::<f32>()?, out.slice_mut::<f32>()?)
-        })?,
+        DType::F32 => {
+            run(py, "sort", x.place(), |on| challenges::sorted(&queue(on), x.slice::<f32>()?, out.slice_mut::<f32>()?))?
+        }
         other => return Err(tilewright_python::dtype_error(py, "sort", other, "f32, u32")),
     }
     out.into_object(py)
@@ -37,9 +37,9 @@ fn topk(py: Python<'_>, x: Array, k: isize, out: Option<Output>) -> PyResult<Obj
     };
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, &[k], x.dtype())?;
-    by_dtype!(py, "topk", x, [F32: f32], T => run(py, "topk", x.place(), |on| {
-        challenges::top_k_selection(&(on.runtime(), on.stream()), x.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    run_by_dtype!(py, "topk", x.place(), x, [F32: f32], T => |on| {
+        challenges::top_k_selection(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
+    })?;
     out.into_object(py)
 }
 

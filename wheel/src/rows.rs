@@ -1,6 +1,6 @@
 //! Operations of the last axis, and sums.
 
-use crate::arguments::{by_dtype, options, run, same_dtype, shape_error};
+use crate::arguments::{options, queue, run_by_dtype, same_dtype, shape_error};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_core::DType;
@@ -24,9 +24,9 @@ fn softmax(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let (rows, columns) = rows_of(py, "softmax", &x)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "softmax", x, [F32: f32], T => run(py, "softmax", x.place(), |on| {
+    run_by_dtype!(py, "softmax", x.place(), x, [F32: f32], T => |on| {
         ops::softmax_rows(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, rows, columns)
-    }))?;
+    })?;
     out.into_object(py)
 }
 
@@ -46,17 +46,16 @@ fn layer_norm(py: Python<'_>, x: Array, weight: Array, bias: Array, eps: f32, ou
     }
     let place = x.place_with(py, &[&weight, &bias])?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "layer_norm", x, [F32: f32], T => run(py, "layer_norm", place, |on| {
-        let on = (on.runtime(), on.stream());
+    run_by_dtype!(py, "layer_norm", place, x, [F32: f32], T => |on| {
         challenges::layer_normalization(
-            &on,
+            &queue(on),
             x.slice::<T>()?,
             weight.slice::<T>()?,
             bias.slice::<T>()?,
             out.slice_mut::<T>()?,
             eps,
         )
-    }))?;
+    })?;
     out.into_object(py)
 }
 
@@ -66,9 +65,9 @@ fn layer_norm(py: Python<'_>, x: Array, weight: Array, bias: Array, eps: f32, ou
 fn sum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, &[], DType::F32)?;
-    by_dtype!(py, "sum", x, [F32: f32], T => run(py, "sum", x.place(), |on| {
+    run_by_dtype!(py, "sum", x.place(), x, [F32: f32], T => |on| {
         ops::reduction(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    })?;
     out.into_object(py)
 }
 

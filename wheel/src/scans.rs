@@ -1,6 +1,6 @@
 //! Prefix sums.
 
-use crate::arguments::{by_dtype, run, vector};
+use crate::arguments::{queue, run_by_dtype, vector};
 use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_python::{Array, Output};
@@ -12,9 +12,9 @@ fn cumsum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Py<PyAny>> 
     vector(py, "cumsum", &x)?;
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    by_dtype!(py, "cumsum", x, [F32: f32], T => run(py, "cumsum", x.place(), |on| {
-        challenges::prefix_sum(&(on.runtime(), on.stream()), x.slice::<T>()?, out.slice_mut::<T>()?)
-    }))?;
+    run_by_dtype!(py, "cumsum", x.place(), x, [F32: f32], T => |on| {
+        challenges::prefix_sum(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
+    })?;
     out.into_object(py)
 }
 

@@ -17,7 +17,7 @@ pub struct Ready {
     pub ptxas: bool,
     /// The folder of NumPy and JAX for tests.
     pub python_packages: Option<PathBuf>,
-    /// Programs that tests run and that are not here.
+    /// Programs and packages that tests use and that are not here.
     pub missing: Vec<&'static Needed>,
 }
 
@@ -28,7 +28,7 @@ impl Ready {
     }
 }
 
-/// A program that tests run, and who brings it.
+/// A program or a package that tests use, and who brings it.
 pub struct Needed {
     pub name: &'static str,
     pub how: &'static str,
@@ -51,6 +51,13 @@ const NEEDED: [Needed; 2] = [
         what: "the tests of the C library from Python",
     },
 ];
+
+const NUMPY: Needed = Needed {
+    name: "NumPy",
+    how: "cargo xtask setup, with a network and python3-pip,",
+    variable: "TILE_ALLOW_NO_NUMPY",
+    what: "the tests of the Python package",
+};
 
 /// Sets up what is missing. What cannot be had is said, not an error: kernels then run on the CPU, or are assembled
 /// by the driver.
@@ -84,14 +91,15 @@ pub fn setup() -> Result<Ready> {
     let python_packages = python::packages(&cache);
     match &python_packages {
         Ok(p) => println!("Python packages:  {}", p.display()),
-        Err(e) => println!("Python packages:  none; the tests of the Python package are skipped ({e:#})"),
+        Err(e) => println!("Python packages:  none; {} are skipped ({e:#})", NUMPY.what),
     }
-    let python_packages = python_packages.ok();
-    let missing: Vec<_> = NEEDED.iter().filter(|n| !command::exists(n.name)).collect();
+    let mut missing: Vec<_> = NEEDED.iter().filter(|n| !command::exists(n.name)).collect();
     for n in &missing {
         println!("{:17} none; {} are skipped. `{}` gives it", format!("{}:", n.name), n.what, n.how);
     }
-    Ok(Ready { device_toolchain: found.is_some(), ptxas: ptxas.is_ok(), python_packages, missing })
+    missing.extend(python_packages.is_err().then_some(&NUMPY));
+    let (device_toolchain, ptxas, python_packages) = (found.is_some(), ptxas.is_ok(), python_packages.ok());
+    Ok(Ready { device_toolchain, ptxas, python_packages, missing })
 }
 
 fn install(cache: &Cache) -> Option<Toolchain> {
