@@ -13,6 +13,7 @@ use core::ptr::NonNull;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use tilewright_core::{DType, DeviceId, Element, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_runtime::dlpack::{DLDevice, DLManagedTensorVersioned, DlpackTensor};
 use tilewright_runtime::{Error, Result, Runtime, Stream};
@@ -70,16 +71,16 @@ impl Array {
     fn borrow(object: &Bound<'_, PyAny>, copies: bool) -> PyResult<Array> {
         let py = object.py();
         let kind = Kind::of(object)?;
-        let object = &kind.framework.resolved(object, copies)?;
+        let readable = &kind.framework.resolved(object, copies)?;
         let (place, tensor) = match kind.exchange {
-            Some(exchange) => by_exchange(object, kind, exchange)?,
-            None if object.hasattr(intern!(py, "__dlpack__"))? => match by_capsule(object, kind) {
+            Some(exchange) => by_exchange(readable, kind, exchange)?,
+            None if readable.hasattr(intern!(py, "__dlpack__"))? => match by_capsule(readable, kind) {
                 Err(_) if copies && descends(object, kind.framework)? => {
                     return Array::borrow(&kind.framework.contiguous(object)?, false);
                 }
                 taken => taken?,
             },
-            None => return Array::by_interface(object, kind),
+            None => return Array::by_interface(readable, kind),
         };
         let in_order = runs_in_order(kind);
         // SAFETY: the library lets work of its current stream use the memory, and the call runs on that stream.
@@ -330,8 +331,8 @@ impl Output {
         }
         if kind.framework == Framework::Torch && !self.is_new {
             // What a gradient needs and this call has overwritten is an error of PyTorch.
-            let graph = py.import(intern!(py, "torch.autograd.graph"))?;
-            graph.call_method1(intern!(py, "increment_version"), (object,))?;
+            static INCREMENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            INCREMENT.import(py, "torch.autograd.graph", "increment_version")?.call1((object,))?;
         }
         Ok(object.clone_ref(py))
     }

@@ -116,18 +116,23 @@ impl Framework {
     }
 
     /// What PyTorch keeps beside the memory of a tensor: a negative sign is resolved by a copy, and the gradient of a
-    /// tensor that needs one would be lost.
+    /// tensor would be lost where gradients are recorded.
     pub fn resolved<'py>(self, object: &Bound<'py, PyAny>, copies: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = object.py();
         if self != Framework::Torch {
             return Ok(object.clone());
         }
+        let mut object = object.clone();
         if object.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
-            let why = "the tensor requires a gradient: call torch.ops.tilewright, or pass tensor.detach()";
-            return Err(PyBufferError::new_err(why));
+            static IS_RECORDING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            if IS_RECORDING.import(py, "torch", "is_grad_enabled")?.call0()?.is_truthy()? {
+                let why = "the tensor requires a gradient: call tilewright.torch, or pass tensor.detach()";
+                return Err(PyBufferError::new_err(why));
+            }
+            object = object.call_method0(intern!(py, "detach"))?;
         }
         if !object.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
-            return Ok(object.clone());
+            return Ok(object);
         }
         if !copies {
             return Err(PyBufferError::new_err("the tensor has its negative bit set: it cannot be written"));

@@ -106,7 +106,9 @@ class Operations(unittest.TestCase):
     def test_opcheck(self):
         for device in DEVICES:
             for op, arguments, _ in cases(device):
-                torch.library.opcheck(op.default, tuple(with_gradients(arguments)))
+                of_dispatcher = getattr(torch.ops.tilewright, op.__name__).default
+                torch.library.opcheck(of_dispatcher, tuple(with_gradients(arguments)))
+                close(of_dispatcher(*arguments), op(*arguments), f"{op} by the dispatcher on {device}")
 
     def test_other_strides_and_types(self):
         x = torch.randn(6, 8, dtype=torch.bfloat16)
@@ -117,6 +119,72 @@ class Operations(unittest.TestCase):
         self.assertTrue(torch.equal(ops.matmul(i, i.t()), i.int() @ i.t().int()))
         f = torch.randn(16, 32).to(torch.float8_e4m3fn)
         close(ops.matmul(f, f.t()).float(), (f.float() @ f.t().float()).bfloat16().float(), "8-bit floats")
+
+    def test_arguments_by_name(self):
+        x, w = torch.randn(5, 33), torch.randn(33, 7, requires_grad=True)
+        wanted = ops.matmul(x, w, "leaky_relu", 0.5)
+        close(ops.matmul(b=w, a=x, negative_slope=0.5, activation="leaky_relu"), wanted, "by name")
+        with self.assertRaises(TypeError):
+            ops.relu(x, w)
+        self.assertIn("a @ b", ops.matmul.__doc__)
+
+    def test_what_listens_sees_the_operation(self):
+        from torch._subclasses import FakeTensorMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        seen = []
+
+        class Listener(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append(func)
+                return func(*args, **(kwargs or {}))
+
+        x = torch.randn(3, 4)
+        with Listener():
+            ops.relu(x)
+        self.assertIn(torch.ops.tilewright.relu.default, seen)
+        with FakeTensorMode():
+            self.assertEqual(ops.matmul(torch.empty(3, 4), torch.empty(4, 5)).shape, (3, 5))
+        self.assertEqual(ops.relu(torch.empty(3, device="meta")).device.type, "meta")
+        traced = torch.jit.trace(ops.relu, x, check_trace=False)
+        close(traced(-x), torch.relu(-x), "traced")
+
+        class Sub(torch.Tensor):
+            pass
+
+        self.assertIsInstance(ops.relu(x.as_subclass(Sub)), Sub)
+        with self.assertRaises(RuntimeError):
+            torch.func.grad(lambda x: ops.relu(x).sum())(x)
+
+    def test_modes_of_gradients(self):
+        x = torch.randn(4, requires_grad=True)
+        for mode in [torch.no_grad(), torch.inference_mode()]:
+            with mode:
+                self.assertFalse(ops.relu(x).requires_grad)
+                y = torch.empty(4)
+                self.assertIs(tw.relu(x, out=y), y)
+        with torch.no_grad():
+            kept = torch.nn.Parameter(torch.zeros(4))
+            self.assertIs(tw.relu(x, out=kept), kept)
+            close(kept, torch.relu(x), "a parameter")
+        self.assertTrue(ops.relu(x).requires_grad)
+
+    def test_autocast(self):
+        for device in DEVICES:
+            x = torch.randn(6, 8, device=device)
+            w = torch.randn(8, 4, device=device, requires_grad=True)
+            with torch.autocast(device, torch.bfloat16):
+                y = ops.matmul(x, w)
+                self.assertEqual(y.dtype, torch.bfloat16)
+                self.assertEqual(ops.softmax(y).dtype, torch.float32)
+                self.assertEqual(ops.add(x, x.bfloat16()).dtype, torch.float32)
+                self.assertEqual(ops.relu(y).dtype, torch.bfloat16)
+                heads = torch.randn(2, 5, 16, device=device)
+                self.assertEqual(ops.attention(heads, heads, heads).dtype, torch.bfloat16)
+                loss = ops.cross_entropy(y, torch.zeros(6, dtype=torch.long, device=device))
+            loss.backward()
+            self.assertEqual(w.grad.dtype, torch.float32)
+            self.assertTrue(w.grad.isfinite().all())
 
     def test_the_plain_functions_take_tensors(self):
         x = torch.randn(10)

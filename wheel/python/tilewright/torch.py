@@ -1,40 +1,123 @@
 """Operations of PyTorch: ``import tilewright.torch`` registers ``torch.ops.tilewright``.
 
-Each takes and returns tensors of one device, has a gradient where there is one, and takes part in ``torch.compile`` and
-in CUDA graphs. The functions of this module are the same operations. They take the arguments of the function of
-``tilewright`` with the same name, without ``out``: ``help(tilewright.matmul)``.
+Each takes and returns tensors of one device, has a gradient where there is one, and takes part in ``torch.compile``,
+``torch.autocast`` and CUDA graphs. The functions of this module compute the same. They take the arguments of the
+function of ``tilewright`` with the same name, without ``out``: ``help(tilewright.matmul)``. They leave PyTorch's
+dispatcher out where nothing listens to it, which takes most of the time of a small call.
 """
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.library import Library
 
 from . import _native
 
 _lib = Library("tilewright", "DEF")
 _ops = torch.ops.tilewright
+_C = torch._C
 
 
-def _define(schema, fake, backward=None, save=None, run=None):
-    """Defines an operation: ``run``, else the function of the native module with its name. It gets tensors without
-    gradients.
+class _Operation:
+    """An operation: what the dispatcher calls, and the same for tensors that nothing else has to see."""
 
-    ``fake`` computes the result's metadata. ``backward`` gives the gradients of the inputs, by what ``save`` has kept.
-    """
-    name = schema[: schema.index("(")]
-    run = run or getattr(_native, name)
+    def __init__(self, schema, fake, backward, save, run=None, autocast=None):
+        """``run``, else the function of the native module with its name, computes it. ``fake`` computes the result's
+        metadata. ``backward`` gives the gradients of the inputs, by what ``save`` has kept. ``autocast`` gives the
+        element type that ``torch.autocast`` casts floating-point inputs to.
+        """
+        name = schema[: schema.index("(")]
+        self.run = run = run or getattr(_native, name)
 
-    def detached(*args):
-        return run(*(a.detach() if isinstance(a, Tensor) and a.requires_grad else a for a in args))
+        def detached(*args):
+            return run(*(a.detach() if isinstance(a, Tensor) and a.requires_grad else a for a in args))
 
-    _lib.define(schema)
-    _lib.impl(name, detached, "CPU")
-    _lib.impl(name, detached, "CUDA")
-    torch.library.register_fake(f"tilewright::{name}", fake, lib=_lib)
-    if backward is not None:
-        save = save or _keep_nothing
+        _lib.define(schema)
+        _lib.impl(name, detached, "CPU")
+        _lib.impl(name, detached, "CUDA")
+        torch.library.register_fake(f"tilewright::{name}", fake, lib=_lib)
         torch.library.register_autograd(f"tilewright::{name}", backward, setup_context=save, lib=_lib)
-    return getattr(_ops, name)
+        self.op = op = getattr(_ops, name)
+        if autocast is not None:
+            for device in ["cpu", "cuda"]:
+                _lib.impl(name, _with_casts(op, device, autocast), f"Autocast{device.upper()}")
+
+        class Function(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, *args):
+                result = run(*args)
+                save(ctx, args, result)
+                return result
+
+        Function.__name__ = Function.__qualname__ = name
+        Function.backward = staticmethod(backward)
+        self.function = Function
+
+    def __call__(self, *args):
+        if not _is_eager(args):
+            return self.op(*args)
+        if torch.is_grad_enabled():
+            for a in args:
+                if isinstance(a, Tensor) and a.requires_grad:
+                    return self.function.apply(*args)
+        return self.run(*args)
+
+
+def _is_eager(args):
+    """Whether a call may leave the dispatcher out.
+
+    No compiler, tracer, mode or transform has to see it, and all tensors are plain ones of the CPU or of CUDA.
+    """
+    if (
+        torch.compiler.is_compiling()
+        or _C._len_torch_dispatch_stack()
+        or _C._len_torch_function_stack()
+        or _C._functorch.peek_interpreter_stack() is not None
+        or _C._get_tracing_state() is not None
+        or _C._is_any_autocast_enabled()
+        or forward_ad._current_level >= 0
+    ):
+        return False
+    for a in args:
+        if isinstance(a, Tensor):
+            if type(a) is not Tensor and type(a) is not torch.nn.Parameter:
+                return False
+            if not (a.is_cpu or a.is_cuda):
+                return False
+    return True
+
+
+def _with_casts(op, device, to):
+    """An operation under ``torch.autocast``. Tensors of 64 bits and of integers stay as they are."""
+
+    def is_cast(a):
+        return isinstance(a, Tensor) and a.device.type == device and a.dtype in _AUTOCAST
+
+    def run(*args):
+        dtypes = [a.dtype for a in args if is_cast(a)]
+        dtype = to(device, dtypes) if dtypes else None
+        with torch.autocast(device, enabled=False):
+            return op(*(a.to(dtype) if is_cast(a) else a for a in args))
+
+    return run
+
+
+_AUTOCAST = {torch.float32, torch.float16, torch.bfloat16}
+
+
+def _lower(device, dtypes):
+    return torch.get_autocast_dtype(device)
+
+
+def _single(device, dtypes):
+    return torch.float32
+
+
+def _widest(device, dtypes):
+    dtype = dtypes[0]
+    for other in dtypes[1:]:
+        dtype = torch.promote_types(dtype, other)
+    return dtype
 
 
 def _keep_nothing(ctx, inputs, output):
@@ -102,14 +185,14 @@ def _add_backward(ctx, g):
     return g, g
 
 
-relu = _define("relu(Tensor x) -> Tensor", _same, _relu_backward, _keep_output)
-leaky_relu = _define(
+_relu = _Operation("relu(Tensor x) -> Tensor", _same, _relu_backward, _keep_output)
+_leaky_relu = _Operation(
     "leaky_relu(Tensor x, float negative_slope=0.01) -> Tensor", _same, _leaky_relu_backward, _leaky_relu_save
 )
-gelu = _define("gelu(Tensor x) -> Tensor", _same, _gelu_backward, _keep_input)
-sigmoid = _define("sigmoid(Tensor x) -> Tensor", _same, _sigmoid_backward, _keep_output)
-silu = _define("silu(Tensor x) -> Tensor", _same, _silu_backward, _keep_input)
-add = _define("add(Tensor a, Tensor b) -> Tensor", _add_fake, _add_backward)
+_gelu = _Operation("gelu(Tensor x) -> Tensor", _same, _gelu_backward, _keep_input)
+_sigmoid = _Operation("sigmoid(Tensor x) -> Tensor", _same, _sigmoid_backward, _keep_output, autocast=_single)
+_silu = _Operation("silu(Tensor x) -> Tensor", _same, _silu_backward, _keep_input, autocast=_single)
+_add = _Operation("add(Tensor a, Tensor b) -> Tensor", _add_fake, _add_backward, _keep_nothing, autocast=_widest)
 
 
 _PRODUCTS = {torch.int8: torch.int32, torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
@@ -147,12 +230,13 @@ def _run_matmul(a, b, activation=None, negative_slope=0.01, precision=None):
     return _native.matmul(a, b, activation=activation, negative_slope=negative_slope, precision=precision)
 
 
-matmul = _define(
+_matmul = _Operation(
     "matmul(Tensor a, Tensor b, str? activation=None, float negative_slope=0.01, str? precision=None) -> Tensor",
     _matmul_fake,
     _matmul_backward,
     _matmul_save,
     _run_matmul,
+    autocast=_lower,
 )
 
 
@@ -165,7 +249,7 @@ def _dot_backward(ctx, g):
     return g * b, g * a
 
 
-dot = _define("dot(Tensor a, Tensor b) -> Tensor", _scalar, _dot_backward, _dot_save)
+_dot = _Operation("dot(Tensor a, Tensor b) -> Tensor", _scalar, _dot_backward, _dot_save)
 
 
 def _softmax_backward(ctx, g):
@@ -173,7 +257,7 @@ def _softmax_backward(ctx, g):
     return y * (g - (g * y).sum(-1, keepdim=True))
 
 
-softmax = _define("softmax(Tensor x) -> Tensor", _same, _softmax_backward, _keep_output)
+_softmax = _Operation("softmax(Tensor x) -> Tensor", _same, _softmax_backward, _keep_output, autocast=_single)
 
 
 def _sum_save(ctx, inputs, output):
@@ -184,14 +268,14 @@ def _sum_backward(ctx, g):
     return g.expand(ctx.shape)
 
 
-sum = _define("sum(Tensor x) -> Tensor", _scalar, _sum_backward, _sum_save)
+_sum = _Operation("sum(Tensor x) -> Tensor", _scalar, _sum_backward, _sum_save, autocast=_single)
 
 
 def _cumsum_backward(ctx, g):
     return g.flip(0).cumsum(0).flip(0)
 
 
-cumsum = _define("cumsum(Tensor x) -> Tensor", _same, _cumsum_backward)
+_cumsum = _Operation("cumsum(Tensor x) -> Tensor", _same, _cumsum_backward, _keep_nothing, autocast=_single)
 
 
 def _layer_norm_save(ctx, inputs, output):
@@ -214,12 +298,13 @@ def _run_layer_norm(x, weight, bias, eps=1e-5):
     return _native.layer_norm(x, weight, bias, eps=eps)
 
 
-layer_norm = _define(
+_layer_norm = _Operation(
     "layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-5) -> Tensor",
     _same,
     _layer_norm_backward,
     _layer_norm_save,
     _run_layer_norm,
+    autocast=_single,
 )
 
 
@@ -257,12 +342,13 @@ def _attention_backward(ctx, g):
     return of_q, of_heads(of_scores.mT @ queries, k), of_heads(weights.mT @ g, v), None, None
 
 
-attention = _define(
+_attention = _Operation(
     "attention(Tensor q, Tensor k, Tensor v, float? scale=None, bool causal=False) -> Tensor",
     _same,
     _attention_backward,
     _attention_save,
     _run_attention,
+    autocast=_lower,
 )
 
 
@@ -281,8 +367,8 @@ def _topk_backward(ctx, g):
     return torch.zeros_like(x).scatter(0, torch.topk(x, ctx.k).indices, g), None
 
 
-sort = _define("sort(Tensor x) -> Tensor", _same, _sort_backward, _keep_input)
-topk = _define("topk(Tensor x, int k) -> Tensor", _topk_fake, _topk_backward, _topk_save)
+_sort = _Operation("sort(Tensor x) -> Tensor", _same, _sort_backward, _keep_input)
+_topk = _Operation("topk(Tensor x, int k) -> Tensor", _topk_fake, _topk_backward, _topk_save)
 
 
 def _run_cross_entropy(logits, labels):
@@ -305,10 +391,99 @@ def _cross_entropy_backward(ctx, g):
     return torch.where(is_class, of_rows, float("nan")) * (g / logits.shape[0]), None
 
 
-cross_entropy = _define(
+_cross_entropy = _Operation(
     "cross_entropy(Tensor logits, Tensor labels) -> Tensor",
     _scalar,
     _cross_entropy_backward,
     _cross_entropy_save,
     _run_cross_entropy,
+    autocast=_single,
 )
+
+
+def relu(x: Tensor) -> Tensor:
+    return _relu(x)
+
+
+def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    return _leaky_relu(x, negative_slope)
+
+
+def gelu(x: Tensor) -> Tensor:
+    return _gelu(x)
+
+
+def sigmoid(x: Tensor) -> Tensor:
+    return _sigmoid(x)
+
+
+def silu(x: Tensor) -> Tensor:
+    return _silu(x)
+
+
+def add(a: Tensor, b: Tensor) -> Tensor:
+    return _add(a, b)
+
+
+def matmul(
+    a: Tensor, b: Tensor, activation: str | None = None, negative_slope: float = 0.01, precision: str | None = None
+) -> Tensor:
+    return _matmul(a, b, activation, negative_slope, precision)
+
+
+def dot(a: Tensor, b: Tensor) -> Tensor:
+    return _dot(a, b)
+
+
+def softmax(x: Tensor) -> Tensor:
+    return _softmax(x)
+
+
+def sum(x: Tensor) -> Tensor:
+    return _sum(x)
+
+
+def cumsum(x: Tensor) -> Tensor:
+    return _cumsum(x)
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
+    return _layer_norm(x, weight, bias, eps)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None, causal: bool = False) -> Tensor:
+    return _attention(q, k, v, scale, causal)
+
+
+def sort(x: Tensor) -> Tensor:
+    return _sort(x)
+
+
+def topk(x: Tensor, k: int) -> Tensor:
+    return _topk(x, k)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    return _cross_entropy(logits, labels)
+
+
+for _function in [
+    relu,
+    leaky_relu,
+    gelu,
+    sigmoid,
+    silu,
+    add,
+    matmul,
+    dot,
+    softmax,
+    sum,
+    cumsum,
+    layer_norm,
+    attention,
+    sort,
+    topk,
+    cross_entropy,
+]:
+    # The native function has the text.
+    _function.__doc__ = getattr(_native, _function.__name__).__doc__
