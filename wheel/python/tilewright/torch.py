@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.library import Library
+from torch.nn import Parameter
 
 from . import _native
 
@@ -54,37 +55,33 @@ class _Operation:
         self.function = Function
 
     def __call__(self, *args):
-        if not _is_eager(args):
-            return self.op(*args)
-        if torch.is_grad_enabled():
+        # The first condition is for the compiler, which leaves the branch out.
+        if not torch.compiler.is_compiling() and not _is_listened_to():
+            is_recorded = False
             for a in args:
-                if isinstance(a, Tensor) and a.requires_grad:
+                if type(a) is Tensor or type(a) is Parameter:
+                    if a.is_meta:
+                        break
+                    is_recorded = is_recorded or a.requires_grad
+                elif isinstance(a, Tensor):
+                    break
+            else:
+                if is_recorded and torch.is_grad_enabled():
                     return self.function.apply(*args)
-        return self.run(*args)
+                return self.run(*args)
+        return self.op(*args)
 
 
-def _is_eager(args):
-    """Whether a call may leave the dispatcher out.
-
-    No compiler, tracer, mode or transform has to see it, and all tensors are plain ones of the CPU or of CUDA.
-    """
-    if (
-        torch.compiler.is_compiling()
-        or _C._len_torch_dispatch_stack()
+def _is_listened_to():
+    """Whether a tracer, a mode or a transform has to see each operation."""
+    return (
+        _C._len_torch_dispatch_stack()
         or _C._len_torch_function_stack()
         or _C._functorch.peek_interpreter_stack() is not None
         or _C._get_tracing_state() is not None
         or _C._is_any_autocast_enabled()
         or forward_ad._current_level >= 0
-    ):
-        return False
-    for a in args:
-        if isinstance(a, Tensor):
-            if type(a) is not Tensor and type(a) is not torch.nn.Parameter:
-                return False
-            if not (a.is_cpu or a.is_cuda):
-                return False
-    return True
+    )
 
 
 def _with_casts(op, device, to):
