@@ -374,6 +374,151 @@ int tile_handle_attention(tile_handle_t handle,
                           float scale,
                           int causal);
 
+// y = (x - mean) / sqrt(variance + eps) * weight + bias, of every row of a rows x cols matrix, for dtype 0 (f32), 1
+// (f16), 2 (bf16). bias may be null, for zeros.
+//
+// # Safety
+// The pointers address rows * cols elements of the dtype, cols, cols and rows * cols.
+int tile_layer_norm(int dtype,
+                    const void *x,
+                    const void *weight,
+                    const void *bias,
+                    void *y,
+                    long long rows,
+                    long long cols,
+                    float eps);
+
+// As tile_layer_norm, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_layer_norm.
+int tile_handle_layer_norm(tile_handle_t handle,
+                           int dtype,
+                           const void *x,
+                           const void *weight,
+                           const void *bias,
+                           void *y,
+                           long long rows,
+                           long long cols,
+                           float eps);
+
+// y = x / sqrt(mean of x^2 + eps) * weight, of every row of a rows x cols matrix, for dtype 0 (f32), 1 (f16), 2
+// (bf16).
+//
+// # Safety
+// The pointers address rows * cols elements of the dtype, cols and rows * cols.
+int tile_rms_norm(int dtype,
+                  const void *x,
+                  const void *weight,
+                  void *y,
+                  long long rows,
+                  long long cols,
+                  float eps);
+
+// As tile_rms_norm, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_rms_norm.
+int tile_handle_rms_norm(tile_handle_t handle,
+                         int dtype,
+                         const void *x,
+                         const void *weight,
+                         void *y,
+                         long long rows,
+                         long long cols,
+                         float eps);
+
+// sum = x + residual, and y = sum / sqrt(mean of sum^2 + eps) * weight, of every row of rows x cols matrices, for dtype
+// 0 (f32), 1 (f16), 2 (bf16). sum may be null, and then is not stored, or residual.
+//
+// # Safety
+// The pointers address rows * cols elements of the dtype, but for weight, which addresses cols.
+int tile_add_rms_norm(int dtype,
+                      const void *x,
+                      const void *residual,
+                      const void *weight,
+                      void *sum,
+                      void *y,
+                      long long rows,
+                      long long cols,
+                      float eps);
+
+// As tile_add_rms_norm, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_add_rms_norm.
+int tile_handle_add_rms_norm(tile_handle_t handle,
+                             int dtype,
+                             const void *x,
+                             const void *residual,
+                             const void *weight,
+                             void *sum,
+                             void *y,
+                             long long rows,
+                             long long cols,
+                             float eps);
+
+// The gradients of tile_layer_norm: dx of x, dw of weight, db of bias, where dy is that of y. db may be null, and then
+// is not stored.
+//
+// # Safety
+// The pointers address rows * cols elements of the dtype, but for weight, dw and db, which address cols.
+int tile_layer_norm_backward(int dtype,
+                             const void *x,
+                             const void *weight,
+                             const void *dy,
+                             void *dx,
+                             void *dw,
+                             void *db,
+                             long long rows,
+                             long long cols,
+                             float eps);
+
+// As tile_layer_norm_backward, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_layer_norm_backward.
+int tile_handle_layer_norm_backward(tile_handle_t handle,
+                                    int dtype,
+                                    const void *x,
+                                    const void *weight,
+                                    const void *dy,
+                                    void *dx,
+                                    void *dw,
+                                    void *db,
+                                    long long rows,
+                                    long long cols,
+                                    float eps);
+
+// The gradients of tile_rms_norm: dx of x and dw of weight, where dy is that of y.
+//
+// # Safety
+// The pointers address rows * cols elements of the dtype, but for weight and dw, which address cols.
+int tile_rms_norm_backward(int dtype,
+                           const void *x,
+                           const void *weight,
+                           const void *dy,
+                           void *dx,
+                           void *dw,
+                           long long rows,
+                           long long cols,
+                           float eps);
+
+// As tile_rms_norm_backward, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_rms_norm_backward.
+int tile_handle_rms_norm_backward(tile_handle_t handle,
+                                  int dtype,
+                                  const void *x,
+                                  const void *weight,
+                                  const void *dy,
+                                  void *dx,
+                                  void *dw,
+                                  long long rows,
+                                  long long cols,
+                                  float eps);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -14,7 +14,7 @@ use tilewright_ops::Epilogue;
 ///
 /// # Safety
 /// As of [`enter`].
-unsafe fn enter_at(handle: tile_handle_t, body: impl FnOnce(At<'_>) -> Result<()>) -> c_int {
+pub(crate) unsafe fn enter_at(handle: tile_handle_t, body: impl FnOnce(At<'_>) -> Result<()>) -> c_int {
     // SAFETY: the caller's contract.
     unsafe { enter(handle, |handle| body(At::Handle(handle))) }
 }

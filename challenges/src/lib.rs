@@ -51,10 +51,7 @@ pub use elementwise::{
 pub use losses::{
     dpo_sequence_loss, grpo_surrogate_loss, mean_squared_error, ppo_clipped_surrogate_loss, softmax_cross_entropy,
 };
-pub use norms::{
-    EmbeddingTables, batch_normalization, fused_residual_add_rms_norm, group_normalization, layer_normalization,
-    rms_normalization, token_embedding_layer,
-};
+pub use norms::{EmbeddingTables, batch_normalization, group_normalization, rms_normalization, token_embedding_layer};
 pub use pairs::{multi_agent_sim, nearest_neighbor};
 pub use queue::Queue;
 pub use rows::{matrix_vector_product, moe_topk_gating};

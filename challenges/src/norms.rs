@@ -5,68 +5,6 @@ use crate::kernels::{elementwise, norms as k, sums};
 use crate::queue::{Queue, Workspace};
 use tilewright::{AsSlice, AsSliceMut, Result};
 
-/// `y = (x - mean) / sqrt(variance + eps) * weight + bias`, by rows. The variance is that of the population.
-///
-/// Shapes: `x` and `y` are `[rows, columns]`, `weight` and `bias` are `[columns]`.
-///
-/// # Errors
-/// [`Error::Shape`](tilewright::Error::Shape) where lengths differ from these.
-///
-/// # Examples
-/// ```
-/// let mut y = [0.0f32; 4];
-/// tilewright_challenges::layer_normalization(
-///     &tilewright::Runtime::cpu(), &[1.0, 3.0, -5.0, 5.0], &[1.0, 10.0], &[0.0, 0.5], &mut y, 0.0)?;
-/// assert_eq!(y, [-1.0, 10.5, -1.0, 10.5]);
-/// # Ok::<(), tilewright::Error>(())
-/// ```
-pub fn layer_normalization<'a>(
-    on: &impl Queue,
-    x: impl AsSlice<'a, f32>,
-    weight: impl AsSlice<'a, f32>,
-    bias: impl AsSlice<'a, f32>,
-    y: impl AsSliceMut<'a, f32>,
-    eps: f32,
-) -> Result<()> {
-    let (x, weight, bias, y) = (x.as_slice_arg(), weight.as_slice_arg(), bias.as_slice_arg(), y.as_slice_mut_arg());
-    let (op, columns) = ("layer_normalization", weight.len());
-    let rows = rows(op, "x", x.len(), columns)?;
-    length(op, "bias", bias.len(), &[columns])?;
-    length(op, "y", y.len(), &[rows, columns])?;
-    on.launch(k::layer_norm(x, weight, bias, y, rows, columns, eps))
-}
-
-/// `y = s / sqrt(mean of s^2 + eps) * weight`, by rows, where `s` is `x + residual`. Neither of these is written.
-///
-/// Shapes: `x`, `residual` and `y` are `[rows, columns]`, `weight` is `[columns]`.
-///
-/// # Errors
-/// [`Error::Shape`](tilewright::Error::Shape) where lengths differ from these.
-///
-/// # Examples
-/// ```
-/// let mut y = [0.0f32; 2];
-/// tilewright_challenges::fused_residual_add_rms_norm(
-///     &tilewright::Runtime::cpu(), &[1.0, 2.0], &[2.0, -5.0], &[1.0, 2.0], &mut y, 0.0)?;
-/// assert_eq!(y, [1.0, -2.0]);
-/// # Ok::<(), tilewright::Error>(())
-/// ```
-pub fn fused_residual_add_rms_norm<'a>(
-    on: &impl Queue,
-    x: impl AsSlice<'a, f32>,
-    residual: impl AsSlice<'a, f32>,
-    weight: impl AsSlice<'a, f32>,
-    y: impl AsSliceMut<'a, f32>,
-    eps: f32,
-) -> Result<()> {
-    let (x, residual, weight) = (x.as_slice_arg(), residual.as_slice_arg(), weight.as_slice_arg());
-    let (op, columns, y) = ("fused_residual_add_rms_norm", weight.len(), y.as_slice_mut_arg());
-    let rows = rows(op, "x", x.len(), columns)?;
-    length(op, "residual", residual.len(), &[rows, columns])?;
-    length(op, "y", y.len(), &[rows, columns])?;
-    on.launch(k::add_rms_norm(x, residual, weight, y, rows, columns, eps))
-}
-
 /// `y = x / sqrt(mean of x^2 + eps) * gamma + beta`, of the whole array, in two launches.
 ///
 /// # Errors

@@ -206,6 +206,11 @@ fn asked<'a>(code: &'a KernelCode, args: &Args) -> Result<Vec<&'a str>> {
 
 /// The entries that are asked for, as they were built for a target.
 fn built<'a>(bundle: &'a Bundle<'a>, code: &KernelCode, args: &Args, target: &str) -> Result<Vec<&'a Entry<'a>>> {
+    ensure!(
+        !code.entries.is_empty(),
+        "this configuration of {} is for the CPU alone: it has no code for a GPU",
+        code.name
+    );
     let asked = asked(code, args)?;
     let named = asked.iter().filter_map(|name| bundle.entries().iter().find(|e| e.name == *name));
     let of_target: Vec<_> = named.filter(|e| e.targets().any(|t| t == target)).collect();

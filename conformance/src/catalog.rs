@@ -1,7 +1,7 @@
 //! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
 
 use super::problem::{Problem, Setup};
-use super::problems::{attention, convolution, elementwise, gemm, matmul, reduce, reorder, softmax};
+use super::problems::{attention, convolution, elementwise, gemm, matmul, norms, reduce, reorder, softmax};
 use tilewright_core::{DType, KernelDesc, ParamKind};
 use tilewright_runtime::Runtime;
 use tilewright_runtime::{Error, Result};
@@ -43,6 +43,20 @@ const fn product(
         dtypes,
         large: &[4096, 4096, 4096],
         bench: PRODUCTS,
+        kernels,
+        make,
+    }
+}
+
+/// A norm of rows.
+const fn norm(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
+    Operation {
+        name,
+        about,
+        axes: MATRIX,
+        dtypes: FLOATS,
+        large: &[16384, 4096],
+        bench: &[&[65536, 512], &[16384, 4096], &[4096, 8192], &[1024, 131072]],
         kernels,
         make,
     }
@@ -218,6 +232,21 @@ pub const OPERATIONS: &[Operation] = &[
         kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
         make: softmax::softmax_rows,
     },
+    norm("layer_norm", "rows less their mean, over their deviation", &["layer_norm"], norms::layer_norm),
+    norm("rms_norm", "rows over their root mean square", &["rms_norm"], norms::rms_norm),
+    norm("add_rms_norm", "the sum of two matrices, and its rms_norm", &["add_rms_norm"], norms::add_rms_norm),
+    norm(
+        "layer_norm_backward",
+        "the gradients of layer_norm",
+        &["layer_norm_gradient", "sums_of_programs"],
+        norms::layer_norm_backward,
+    ),
+    norm(
+        "rms_norm_backward",
+        "the gradients of rms_norm",
+        &["rms_norm_gradient", "sums_of_programs"],
+        norms::rms_norm_backward,
+    ),
     product(
         "matmul",
         "C = A B",

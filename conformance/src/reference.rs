@@ -46,6 +46,26 @@ pub fn softmax(x: &[f32]) -> Vec<f64> {
     e.into_iter().map(|v| v / s).collect()
 }
 
+/// The norm of a row.
+pub struct NormRow {
+    /// The factor of the elements.
+    pub scale: f64,
+    /// The normalized elements.
+    pub normal: Vec<f64>,
+    /// What rounding errors of each of them are measured by: differences from the mean cancel.
+    pub off: Vec<f64>,
+}
+
+/// The row over its root mean square; where `centered`, over that of its differences from its mean.
+pub fn norm_row(x: &[f64], eps: f64, centered: bool) -> NormRow {
+    let mean_of = |f: &dyn Fn(f64) -> f64| x.iter().map(|v| f(*v)).sum::<f64>() / x.len() as f64;
+    let mean = if centered { mean_of(&|v| v) } else { 0.0 };
+    let scale = 1.0 / (mean_of(&|v| (v - mean) * (v - mean)) + eps).sqrt();
+    let all = mean_of(&f64::abs);
+    let off = |v: &f64| (v.abs() + if centered { all } else { 0.0 }) * scale;
+    NormRow { scale, normal: x.iter().map(|v| (v - mean) * scale).collect(), off: x.iter().map(off).collect() }
+}
+
 /// Each output with the sum of its terms' magnitudes.
 pub fn convolution(x: &[f32], w: &[f32]) -> Vec<(f64, f64)> {
     if w.is_empty() || x.len() < w.len() {

@@ -74,6 +74,9 @@ const ROWS: &[[u64; 2]] = &[
     [2, 32_769],
     [1, 100_003],
 ];
+const NORMS_FEW: &[[u64; 2]] = &[[0, 5], [5, 0], [1, 1], [3, 7], [5, 64], [1, 4097]];
+const NORMS: &[[u64; 2]] =
+    &[[0, 5], [5, 0], [1, 1], [7, 1], [3, 7], [9, 65], [33, 512], [3, 1025], [2, 4096], [2, 17_001]];
 const ROWS_LARGE: &[[u64; 2]] = &[[300, 781], [129, 1024], [40, 12_672], [3, 131_072], [2, 1_000_001]];
 
 const CONV_FEW: &[[u64; 2]] = &[[0, 3], [5, 0], [1, 1], [9, 9], [300, 7], [700, 129]];
@@ -252,6 +255,7 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
         | "color_inversion"
         | "matrix_transpose"
         | "count_2d_array_element" => pick(scope, SHAPES_FEW, SHAPES, SHAPES_LARGE),
+        name if name.contains("_norm") => pick(scope, NORMS_FEW, NORMS, ROWS_LARGE),
         "softmax_rows" => pick(scope, ROWS_FEW, ROWS, ROWS_LARGE),
         "convolution_1d" => pick(scope, CONV_FEW, CONV, CONV_LARGE),
         "rainbow_table" => pick(scope, RAINBOW_FEW, RAINBOW, RAINBOW_LARGE),

@@ -52,6 +52,7 @@ pub mod batched {
         tune(SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [32], TF32X3 = [true], PER_SM = [1], warps = [8], arch = [90], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [32], TF32X3 = [true], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [32], BK = [32], TF32X3 = [true], PER_SM = [3], warps = [4], blocks_per_sm = [3], arch = [90], kernels = [batched_matmul_f32]),
+        tune(SCHEDULER = [Persistent], BM = [64, 128], BN = [128], BK = [256], PER_SM = [1], arch = [cpu]),
         requires = [
             if SCHEDULER == Scheduler::StreamK {
                 workspace.len() >= num_sms() * PER_SM * BM * BN

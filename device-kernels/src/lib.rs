@@ -38,6 +38,8 @@ pub mod matmul_int8;
 pub mod matrix_copy;
 #[cfg(feature = "elementwise")]
 pub mod matrix_transpose;
+#[cfg(feature = "norms")]
+pub mod norms;
 #[cfg(feature = "elementwise")]
 pub mod rainbow_table;
 #[cfg(feature = "reductions")]

@@ -179,6 +179,8 @@ pub mod products {
         tune(MATH = [Int8, Float8], SCHEDULER = [StreamK], BM = [128], BN = [192], BK = [128], MIN_K_STEPS = [8], warps = [8], arch = [90]),
         tune(MATH = [Int8, Float8], SCHEDULER = [Grid], BM = [32], BN = [32], BK = [32, 64], warps = [4], arch = [80]),
         tune(MATH = [Int8], SCHEDULER = [Grid], BM = [64], BN = [64], BK = [32], warps = [4], arch = [80]),
+        tune(MATH = [Half, Tf32, Int8, Float8], SCHEDULER = [Grid], BM = [256], BN = [256], BK = [256], arch = [cpu]),
+        tune(MATH = [Half, Tf32, Int8, Float8], SCHEDULER = [Grid], BM = [64, 128], BN = [128], BK = [256], arch = [cpu]),
         tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [64], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [16], BN = [128], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),
         tune(MATH = [HalfByInt8, HalfByFloat8], SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [128], EVICT_FIRST_B = [true], BY_COLUMNS = [true], REDUCE = [32], MIN_K_STEPS = [4, 64], warps = [8], arch = [90]),

@@ -57,6 +57,8 @@ pub mod f32_products {
         tune(SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [8], MIN_K_STEPS = [16], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [80]),
         tune(SCHEDULER = [StreamK], BM = [32], BN = [32], BK = [16], MIN_K_STEPS = [8], PER_SM = [3], warps = [4], blocks_per_sm = [3], arch = [80]),
         tune(SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [80]),
+        tune(SCHEDULER = [Grid], BM = [256], BN = [256], BK = [256], arch = [cpu]),
+        tune(SCHEDULER = [Grid], BM = [64, 128], BN = [128], BK = [256], arch = [cpu]),
         requires = [
             if SCHEDULER == Scheduler::StreamK {
                 workspace.len() >= num_sms() * PER_SM * BM * BN

@@ -48,13 +48,15 @@ impl Runtime {
                 self.can_run(call, &desc.configs[i])?;
             }
             // Other sizes of the same key may satisfy other conditions.
-            return Ok((i, desc.configs.len() == 1));
+            return Ok((i, desc.configs.iter().filter(|c| self.0.may_run(c)).count() == 1));
         }
         if self.kind() == BackendKind::Emulator {
             // The first that was built for it and whose grid it takes. Where there is none, a configuration with such a
             // grid says that it was not built: the grid of another one is not what is wrong.
             let built = |c: &&'static ConfigDesc| self.0.variant(c, call.words()).is_some();
-            let takes = |c: &&'static ConfigDesc| self.check_grid(c, self.grid(c, call.words()), desc).is_ok();
+            let takes = |c: &&'static ConfigDesc| {
+                !c.is_for_cpu() && self.check_grid(c, self.grid(c, call.words()), desc).is_ok()
+            };
             let find = |of: &dyn Fn(&&'static ConfigDesc) -> bool| desc.configs.iter().position(|c| of(&c));
             let chosen = find(&|c| built(c) && takes(c)).or_else(|| find(&takes)).or_else(|| find(&built));
             return Ok((chosen.unwrap_or(0), true));
@@ -63,7 +65,7 @@ impl Runtime {
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
-        } else if desc.configs.len() > 1 && self.would_tune() {
+        } else if self.would_tune() && desc.configs.iter().filter(|c| self.0.may_run(c)).count() > 1 {
             if stream.is_capturing() || !measure {
                 // Another launch may find the time.
                 lasting = false;
@@ -183,7 +185,7 @@ impl Runtime {
             );
         }
         // Results of another build, or of another device, may name one that has no code here.
-        found.filter(|&i| call.desc().configs[i].variants.iter().any(|v| self.0.runs(v)))
+        found.filter(|&i| self.0.has_code(&call.desc().configs[i]))
     }
 
     pub(crate) fn would_tune(&self) -> bool {

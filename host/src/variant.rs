@@ -51,7 +51,7 @@ impl Inner {
     }
 
     /// On the CPU, the configuration with the fewest programs, and so with the largest tiles, that gives each thread
-    /// some of them.
+    /// some of them; of a kernel with configurations for the CPU alone one of these.
     pub(crate) fn of_fewest_programs(&self, desc: &KernelDesc, words: &[u64]) -> Option<usize> {
         if !matches!(self.backend, Backend::Cpu) {
             return None;
@@ -60,10 +60,25 @@ impl Inner {
         let programs = |config: &ConfigDesc| {
             self.variant(config, words)?;
             let grid = (config.grid)(&self.grid_ctx(words));
-            Some(grid.into_iter().fold(1, u64::saturating_mul)).filter(|n| *n >= enough)
+            Some(grid.into_iter().fold(1, u64::saturating_mul))
         };
-        let all = desc.configs.iter().enumerate().filter_map(|(i, config)| Some((programs(config)?, i)));
-        all.min().map(|(_, i)| i)
+        let all = desc.configs.iter().enumerate().filter_map(|(i, config)| Some((programs(config)?, i, config)));
+        let all: Vec<_> = all.collect();
+        let is_for_cpu = |&(.., config): &(u64, usize, &ConfigDesc)| config.is_for_cpu();
+        let own = all.iter().any(is_for_cpu);
+        let candidates = || all.iter().filter(|of| !own || is_for_cpu(of));
+        let fewest = candidates().filter(|(n, ..)| *n >= enough).min_by_key(|(n, i, _)| (*n, *i));
+        fewest.or_else(|| candidates().next().filter(|_| own)).map(|&(_, i, _)| i)
+    }
+
+    /// Whether a configuration is for this backend. Those for the CPU alone are for no other one.
+    pub(crate) fn may_run(&self, config: &ConfigDesc) -> bool {
+        matches!(self.backend, Backend::Cpu) || !config.is_for_cpu()
+    }
+
+    /// Whether some arguments can run in a configuration here.
+    pub(crate) fn has_code(&self, config: &ConfigDesc) -> bool {
+        matches!(self.backend, Backend::Cpu) || config.variants.iter().any(|v| self.runs(v))
     }
 
     /// What grids and conditions of configurations may depend on.
@@ -101,6 +116,9 @@ impl Inner {
             |why| Error::CannotLaunch { kernel: desc.name, config: config.id, device: self.device.name.clone(), why };
         if let Some(c) = config.requires.filter(|c| !(c.holds)(&self.grid_ctx(words))) {
             return refused(format!("it requires `{}`", c.text));
+        }
+        if config.is_for_cpu() && !matches!(self.backend, Backend::Cpu) {
+            return refused("it is for the CPU alone".into());
         }
         // The last one asks for the least.
         let general = config.variants.iter().rfind(|v| self.runs(v));

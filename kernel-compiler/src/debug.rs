@@ -84,6 +84,9 @@ pub fn code<'a>(
         text += &function;
         entries += &entry;
     }
+    if built.is_empty() {
+        return Err(format!("this configuration of {kernel} is for the CPU alone: choose another one"));
+    }
     if entries.is_empty() {
         return Err(format!(
             "with this breakpoint the variant `{}` of {kernel} takes other arguments: a tile that is shown is not \

@@ -8,7 +8,7 @@ use crate::analysis::axis_info::{Assume, AxisAnalysis};
 use crate::analysis::determinism;
 use crate::codegen;
 use crate::diag::{Code, Diagnostics, Result};
-use crate::front::ast::{Choice, Config};
+use crate::front::ast::{Arch, Choice, Config};
 use crate::front::infer;
 use crate::front::instance::Kernel;
 use crate::front::print as print_ast;
@@ -481,7 +481,7 @@ fn generate(
 
 /// The variants of an instance, the best first: by `wgmma`, where it can take the operands of all products, and by
 /// `mma.sync`. Each has one form with guards for alignment, if these gain anything, and one without. `mma.sync` of
-/// smaller elements has forms with guards for 8 and for 4 bytes between the two.
+/// smaller elements has forms with guards for 8 and for 4 bytes between the two. None for a configuration of the CPU.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
     let lowered = |f: &Func, mma: MmaPath, width: Width| {
         let v = Variant { width, mma };
@@ -493,7 +493,10 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         [Width::Vectors, Width::Elements].into_iter().filter_map(|width| lowered(f, mma, width)).collect()
     };
     let mut out = vec![];
-    if matches!(config.arch, 0 | 90) && dots(func, &func.body).next().is_some() {
+    if config.arch == Arch::Cpu {
+        return vec![];
+    }
+    if config.arch.has_wgmma() && dots(func, &func.body).next().is_some() {
         let [as_written, transposed @ ..] = Transposed::ALL;
         let found = with_block_pointers(func, as_written, &mut ()).ok();
         out.extend(found.iter().flat_map(|f| pair(f, MmaPath::WgmmaTma(as_written))));
@@ -512,7 +515,7 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
             out.extend(pair(func, MmaPath::WgmmaCpAsync));
         }
     }
-    if config.arch != 90 || out.is_empty() {
+    if config.arch != Arch::Capability(90) || out.is_empty() {
         out.extend(lowered(func, MmaPath::MmaSync, Width::Vectors));
         // `cp.async` copies double words and words, and no smaller elements.
         out.extend([Width::DoubleWords, Width::Words].into_iter().filter_map(|width| {
@@ -526,10 +529,13 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
 }
 
 /// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
-/// before it.
+/// before it. None for a configuration of the CPU.
 pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
+    if config.arch == Arch::Cpu {
+        return vec![];
+    }
     let has_dots = dots(func, &func.body).next().is_some();
-    let wgmma = matches!(config.arch, 0 | 90) && has_dots;
+    let wgmma = config.arch.has_wgmma() && has_dots;
     let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
     let why = "the ends of a view's tiles are always checked, also of those that say `.unchecked()`";
     let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why).at(at)).collect();

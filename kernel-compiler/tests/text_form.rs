@@ -35,7 +35,7 @@ impl Observer for Parses<'_> {
 }
 
 /// One of so many configurations of a kernel is lowered, and the first one of all types and instructions.
-const LOWERED: usize = 4;
+const LOWERED: usize = 8;
 
 /// How many functions the kernels of a file had, over their instances, variants and passes.
 fn round_trips(source: Source, libraries: &Libraries) -> usize {

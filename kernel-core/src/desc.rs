@@ -409,7 +409,7 @@ pub struct ConfigDesc {
     pub id: &'static str,
     /// Numbers: 0 or 1 of a `bool`, of an enum the index of the variant, which [`name_of`](Self::name_of) names.
     pub consts: &'static [(&'static str, i64)],
-    /// 32-thread warps a program runs on.
+    /// 32-thread warps a program runs on. Of a configuration for the CPU alone it means nothing.
     pub warps: u32,
     /// Programs that fit on a multiprocessor at a time, where the configuration says so; else 0.
     pub blocks_per_sm: u32,
@@ -421,11 +421,17 @@ pub struct ConfigDesc {
     pub grid: fn(&GridCtx) -> [u64; 3],
     /// The code for the CPU.
     pub cpu: CpuCode,
-    /// In order of preference: the first variant that the device supports and whose guards hold is launched.
+    /// In order of preference: the first variant that the device supports and whose guards hold is launched. None of a
+    /// configuration for the CPU alone.
     pub variants: &'static [VariantDesc],
 }
 
 impl ConfigDesc {
+    /// Whether it is for the CPU alone: `arch = [cpu]`.
+    pub fn is_for_cpu(&self) -> bool {
+        self.variants.is_empty()
+    }
+
     /// The number of a constant; none where the kernel has no such constant.
     pub fn value_of(&self, constant: &str) -> Option<i64> {
         self.consts.iter().find(|(name, _)| *name == constant).map(|(_, value)| *value)

@@ -73,7 +73,9 @@ pub(super) fn plans(
     let of_kernel = |kernel: &'static KernelDesc| {
         let resources = State::of(rt).resources.of(rt, kernel);
         let fits = |v: &VariantDesc| Some(resources.as_ref()?.get(v.entry)?.resident(&rt.device().multiprocessor));
-        let worked = kernel.configs.iter().filter_map(|config| Some((config, work(kernel, config, &fits)?)));
+        let here = |config: &&ConfigDesc| rt.kind() == BackendKind::Cpu || !config.is_for_cpu();
+        let worked =
+            kernel.configs.iter().filter(here).filter_map(|config| Some((config, work(kernel, config, &fits)?)));
         match rt.kind() {
             BackendKind::Cuda => {
                 let here = worked.filter(|(config, _)| runs(config));

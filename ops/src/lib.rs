@@ -49,6 +49,8 @@ mod convolution;
 mod elementwise;
 #[cfg(feature = "elementwise")]
 mod matrix;
+#[cfg(feature = "norms")]
+mod norms;
 #[cfg(feature = "products")]
 mod products;
 #[cfg(feature = "elementwise")]
@@ -72,6 +74,8 @@ pub use convolution::convolution_1d;
 pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
 #[cfg(feature = "elementwise")]
 pub use matrix::matrix_transpose;
+#[cfg(feature = "norms")]
+pub use norms::{Normalize, add_rms_norm, layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
 #[cfg(feature = "products")]
 pub use products::{
     BatchMultiply, BatchedMatmul, Bits, Epilogue, Matmul, MatmulPlan, Multiply, Precision, Prediction, Quantization,

@@ -84,6 +84,11 @@ SIGNATURES = {
     "tile_leaky_relu": [I, P, P, L],
     "tile_gelu": [I, P, P, L],
     "tile_softmax_rows": [P, P, L, L],
+    "tile_layer_norm": [I, P, P, P, P, L, L, F],
+    "tile_rms_norm": [I, P, P, P, L, L, F],
+    "tile_add_rms_norm": [I, P, P, P, P, P, L, L, F],
+    "tile_layer_norm_backward": [I, P, P, P, P, P, P, L, L, F],
+    "tile_rms_norm_backward": [I, P, P, P, P, P, L, L, F],
     "tile_attention": [I, P, P, P, P, L, L, L, L, L, F, I],
     "tile_set_stream": [P],
     "tile_prepare": [I],
@@ -93,7 +98,8 @@ SIGNATURES = {
     "tile_handle_prepare": [P, I],
 }
 # The general operations with a handle: the same arguments, behind it.
-HANDLED = ["vector_add", "relu", "leaky_relu", "gelu", "softmax_rows", "matmul", "matmul_relu", "matmul_leaky_relu",
+HANDLED = ["vector_add", "relu", "leaky_relu", "gelu", "softmax_rows", "layer_norm", "rms_norm", "add_rms_norm",
+           "layer_norm_backward", "rms_norm_backward", "matmul", "matmul_relu", "matmul_leaky_relu",
            "batched_matmul", "attention"]
 for operation in HANDLED:
     SIGNATURES["tile_handle_" + operation] = [P] + SIGNATURES["tile_" + operation]
@@ -180,6 +186,11 @@ EMPTY = {
     "tile_leaky_relu": [0, P, P, Z],
     "tile_gelu": [0, P, P, Z],
     "tile_softmax_rows": [P, P, Z, Z],
+    "tile_layer_norm": [0, P, P, P, P, Z, Z, 0.1],
+    "tile_rms_norm": [0, P, P, P, Z, Z, 0.1],
+    "tile_add_rms_norm": [0, P, P, P, P, P, Z, Z, 0.1],
+    "tile_layer_norm_backward": [0, P, P, P, P, P, P, 2, Z, 0.1],
+    "tile_rms_norm_backward": [0, P, P, P, P, P, 2, Z, 0.1],
     "tile_attention": [1, P, P, P, P, Z, 1, Z, 2, Z, 1.0, 0],
 }
 # Those of no elements are 0, where there is a place for it.
@@ -237,6 +248,29 @@ for sizes in ((2**62, 2, 2), (2**31, 2**31, 1), (2, 2, -1)):
         assert lib.tile_matmul(dtype, 0, 0, 1, None, None, None, *sizes) == 1 and lib.tile_last_error(), (dtype, sizes)
     for dtype in range(3):
         assert lib.tile_batched_matmul(dtype, None, None, None, 3, *sizes) == 1 and lib.tile_last_error(), (dtype, sizes)
+
+# Norms, where bias, sum and db may be null.
+def floats(*values):
+    return (ctypes.c_float * len(values))(*values)
+
+
+x, weight, y, total = floats(3, -3), floats(1, 2), floats(9, 9), floats(9, 9)
+assert lib.tile_rms_norm(0, x, weight, y, 1, 2, 0.0) == 0 and list(y) == [1, -2]
+assert lib.tile_layer_norm(0, x, weight, None, y, 1, 2, 0.0) == 0 and list(y) == [1, -2]
+assert lib.tile_layer_norm(0, x, weight, floats(1, 1), y, 1, 2, 0.0) == 0 and list(y) == [2, -1]
+assert lib.tile_add_rms_norm(0, x, x, weight, None, y, 1, 2, 0.0) == 0 and list(y) == [1, -2]
+assert lib.tile_add_rms_norm(0, x, x, weight, total, y, 1, 2, 0.0) == 0 and list(total) == [6, -6]
+residual = floats(1, -1)
+assert lib.tile_add_rms_norm(0, x, residual, weight, residual, y, 1, 2, 0.0) == 0 and list(residual) == [4, -4]
+dw, db = floats(9, 9), floats(9, 9)
+assert lib.tile_rms_norm_backward(0, x, weight, floats(3, 0), y, dw, 1, 2, 0.0) == 0
+assert (list(y), list(dw)) == ([0.5, 0.5], [3, 0])
+assert lib.tile_layer_norm_backward(0, x, weight, floats(3, 0), y, dw, db, 1, 2, 0.0) == 0
+assert (list(y), list(dw), list(db)) == ([0, 0], [3, 0], [3, 0])
+assert lib.tile_layer_norm_backward(0, x, weight, floats(3, 0), y, dw, None, 1, 2, 0.0) == 0
+assert lib.tile_rms_norm_backward(0, None, weight, None, None, dw, 0, 2, 0.0) == 0 and list(dw) == [0, 0]
+assert lib.tile_rms_norm(0, x, weight, x, 1, 2, 0.0) == 2 and b"overlap" in lib.tile_last_error()
+assert lib.tile_rms_norm(3, x, weight, y, 1, 2, 0.0) == 1 and b"dtype" in lib.tile_last_error()
 
 # A message belongs to its thread.
 mine = lib.tile_last_error()

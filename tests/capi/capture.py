@@ -20,6 +20,11 @@ def matmul(m, n, k, dtype, out, code, precision=0, ta=0, tb=0, name="tile_matmul
     return name, [(m * k, dtype), (k * n, dtype)], (m * n, out), lambda a, b, c: [*head, a, b, c, *tail]
 
 
+def after(pointer, n, dtype):
+    """The address of what follows so many elements."""
+    return ctypes.c_void_p(pointer.value + n * dtype.itemsize)
+
+
 def unary(name, n, dtype=F32, out=F32, tail=lambda n: [i(n)]):
     return name, [(n, dtype)], (n, out), lambda x, y: [x, y, *tail(n)]
 
@@ -45,6 +50,16 @@ CASES = [
     ("solve_reduction", [(50_000_000, F32)], (1, F32), lambda x, y: [x, y, i(50_000_000)]),
     ("solve_fp16_dot_product", [(1_000_003, F16)] * 2, (1, F16), lambda a, b, c: [a, b, c, i(1_000_003)]),
     ("tile_softmax_rows", [(512 * 1000, F32)], (512 * 1000, F32), lambda x, y: [x, y, ll(512), ll(1000)]),
+    ("tile_layer_norm", [(512 * 1000, F16), (1000, F16), (1000, F16)], (512 * 1000, F16),
+     lambda x, w, b, y: [i(1), x, w, b, y, ll(512), ll(1000), f(1e-5)]),
+    ("tile_rms_norm", [(512 * 1000, BF16), (1000, BF16)], (512 * 1000, BF16),
+     lambda x, w, y: [i(2), x, w, y, ll(512), ll(1000), f(1e-5)]),
+    ("tile_add_rms_norm", [(512 * 1000, F32)] * 2 + [(1000, F32)], (2 * 512 * 1000, F32),
+     lambda x, r, w, y: [i(0), x, r, w, after(y, 512 * 1000, F32), y, ll(512), ll(1000), f(1e-5)]),
+    ("tile_layer_norm_backward", [(512 * 1000, F32), (1000, F32), (512 * 1000, F32)], (514 * 1000, F32),
+     lambda x, w, dy, y: [i(0), x, w, dy, y, *(after(y, n * 1000, F32) for n in (512, 513)), ll(512), ll(1000), f(1e-5)]),
+    ("tile_rms_norm_backward", [(512 * 1000, F16), (1000, F16), (512 * 1000, F16)], (513 * 1000, F16),
+     lambda x, w, dy, y: [i(1), x, w, dy, y, after(y, 512 * 1000, F16), ll(512), ll(1000), f(1e-5)]),
     ("solve_gemm", [(512 * 512, F16)] * 2, (512 * 512, F16),
      lambda a, b, c: [a, b, c, i(512), i(512), i(512), f(1.5), f(0.0)]),
     ("solve_int8_quantized_matmul", [(256 * 300, I8), (300 * 200, I8)], (256 * 200, I8),

@@ -20,6 +20,8 @@ from table import (
     row,
     specials,
     tensor,
+    text_of,
+    words_of,
 )
 
 functional = torch.nn.functional
@@ -204,6 +206,96 @@ def softmax():
     of_softmax("rows of nothing", "softmax_rows", [5, 0], torch.empty(5, 0))
 
 
+EPS = 1e-5
+# Of normalized numbers, and of sums in f32.
+NORMS = {F32: (2e-5, 1e-5), F16: (2e-3, 1e-3), BF16: (1.6e-2, 8e-3)}
+
+
+def norms():
+    for dtype in (F32, F16, BF16):
+        usual = tensor([[1.0, 2.0, -3.0, 0.5]], dtype)
+        weight, bias = tensor([1.0, -2.0, 0.5, 3.0], dtype), tensor([0.0, 1.0, -1.0, 0.25], dtype)
+
+        def special(patterns):
+            """A row with each of these, at changing places."""
+            x = usual.repeat(len(patterns), 1)
+            for r, value in enumerate(of_bits(patterns, dtype)):
+                x[r, r % 4] = value
+            return x
+
+        equal = tensor([[0.0] * 4, [7.25] * 4], dtype)
+        small = of_bits([SIGN[dtype], 1], dtype).view(2, 1)
+        cases = {
+            "rows with a special value": torch.cat([special(specials(dtype)), equal]),
+            "one row": usual,
+            "one element": small[:1],
+            "rows of one element": small,
+            "no rows": torch.empty(0, 4, dtype=dtype),
+            "rows of nothing": torch.empty(5, 0, dtype=dtype),
+        }
+        for name, x in cases.items():
+            of_norms(dtype, name, x, weight[: x.shape[1]], bias[: x.shape[1]])
+        # Squares that overflow have gradients of their own in torch.
+        top = MAX[dtype]
+        cases["rows with a special value"] = special([p for p in specials(dtype) if p & ~SIGN[dtype] != top])
+        for name, x in cases.items():
+            of_gradients(dtype, name, x, weight[: x.shape[1]], bias[: x.shape[1]], torch.ones_like(x))
+        dy = special(specials(dtype))
+        of_gradients(dtype, "gradients with a special value", usual.repeat(len(dy), 1), weight, bias, dy)
+
+
+def normalized(x, *parameters):
+    """The layer norm with a weight and a bias, the RMS norm with a weight alone."""
+    if x.numel() == 0:
+        return x.clone()
+    norm = functional.layer_norm if len(parameters) == 2 else functional.rms_norm
+    return norm(x, x.shape[1:], *parameters, eps=EPS)
+
+
+OVERFLOW = "Squares that overflow have an infinite mean here, and make NaN in torch."
+INFINITE = "Products with an infinity are subtracted in another order, of which some make NaN."
+
+
+def in_f32(x, *parameters):
+    """The factor of a row, and the normalized row."""
+    x = x.float()
+    if len(parameters) == 2:
+        x = x - x.mean(-1, keepdim=True)
+    scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS)
+    return scale, x * scale
+
+
+def of_norms(dtype, name, x, weight, bias):
+    read, more = {"x": x, "weight": weight}, {"scalars": {"eps": EPS}, "within": NORMS[dtype]}
+    y = normalized(x, weight, bias)
+    formula = (in_f32(x, weight, bias)[1] * weight.float() + bias.float()).to(dtype)
+    ours = {"y": alternatives([y, formula])}
+    row("layer_norm", dtype, name, x.shape, read | {"bias": bias}, {"y": y}, ours=ours, why=OVERFLOW, **more)
+    row("rms_norm", dtype, name, x.shape, read, {"y": normalized(x, weight)}, **more)
+    residual = torch.full_like(x, 0.5)
+    outputs = {"sum": x + residual, "y": normalized(x + residual, weight)}
+    row("add_rms_norm", dtype, name, x.shape, read | {"residual": residual}, outputs, **more)
+
+
+def of_gradients(dtype, name, x, weight, bias, dy):
+    for op, parameters in (("layer_norm_backward", [weight, bias]), ("rms_norm_backward", [weight])):
+        inputs = [v.detach().clone().requires_grad_() for v in (x, *parameters)]
+        grads = [torch.zeros_like(v) for v in inputs]
+        if x.numel() > 0:
+            grads = torch.autograd.grad(normalized(*inputs), inputs, dy)
+        read = dict(zip(("x", "weight", "bias"), (x, *parameters))) | {"dy": dy}
+        outputs = dict(zip(("dx", "dw", "db"), grads))
+        scale, normal = in_f32(x, *parameters)
+        wg = dy.float() * weight.float()
+        along = (normal * wg).mean(-1, keepdim=True)
+        across = wg.mean(-1, keepdim=True) if len(parameters) == 2 else 0.0
+        formulas = [(wg - across - normal * along) * scale, (wg - normal * along - across) * scale]
+        ours = {k: text_of(words_of(v)) for k, v in outputs.items()}
+        ours["dx"] = alternatives([grads[0], *(dx.to(dtype) for dx in formulas)])
+        more = {"within": NORMS[dtype], "ours": ours, "why": INFINITE}
+        row(op, dtype, name, x.shape, read, outputs, {"eps": EPS}, **more)
+
+
 def convolution():
     nan, inf, top, minus, one = NAN[F32][0], INF[F32], MAX[F32], SIGN[F32], f32(1.0)
     signal = [f32(float(v % 5 - 2)) for v in range(40)]
@@ -233,4 +325,4 @@ def convolution():
     row("convolution_1d", F32, "no taps", [3, 0], {"x": some, "w": none}, {"y": none})
 
 
-ALL = (elementwise, moves, integers, sums, dots, softmax, convolution)
+ALL = (elementwise, moves, integers, sums, dots, softmax, norms, convolution)

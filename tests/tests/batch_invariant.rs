@@ -96,6 +96,22 @@ fn rows_of_softmax() {
 }
 
 #[test]
+fn rows_of_norms() {
+    for cols in [7, 200, 5000] {
+        check(&format!("norms {cols}"), cols, |on, rows| {
+            use tilewright::ops::Executor;
+            let rt = on.runtime();
+            let x = Buffer::from_slice(rt, &numbers(rows * cols, |x| 8.0 * x)).unwrap();
+            let weight = Buffer::from_slice(rt, &numbers(cols, |x| x)).unwrap();
+            let [mut y, mut z, mut sum] = [(); 3].map(|()| Buffer::<f32>::zeros(rt, rows * cols).unwrap());
+            ops::layer_norm(on, &x, &weight, &weight, &mut y, 1e-5).unwrap();
+            ops::add_rms_norm(on, &x, &y, &weight, &mut sum, &mut z, 1e-5).unwrap();
+            z.to_vec().unwrap().into_iter().map(f32::to_bits).collect()
+        });
+    }
+}
+
+#[test]
 fn heads_and_queries_of_attention() {
     let (d, keys) = (32, 70);
     let run = |on: &ExecOptions, [heads, queries]: [usize; 2], causal: bool| {

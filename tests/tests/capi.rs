@@ -213,6 +213,7 @@ const HEADERS: [(&str, &str, &[&str]); 2] = [
             "batched.rs",
             "attention.rs",
             "handle_operations.rs",
+            "norms.rs",
         ],
     ),
     ("tile_challenges.h", "cbindgen-challenges.toml", &["challenges/mod.rs"]),

@@ -32,7 +32,7 @@ type Call = unsafe fn(Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks"
 )]
-const CALLS: [(&str, Call); 82] = [
+const CALLS: [(&str, Call); 87] = [
     ("solve_vector_add", |x| unsafe { tile::solve_vector_add(x.a(), x.b(), x.c(), 1000) }),
     ("solve_matrix_transpose", |x| unsafe { tile::solve_matrix_transpose(x.a(), x.c(), 20, 30) }),
     ("solve_softmax", |x| unsafe { tile::solve_softmax(x.a(), x.c(), 1000) }),
@@ -144,6 +144,21 @@ const CALLS: [(&str, Call); 82] = [
     ("tile_leaky_relu", |x| unsafe { tile::tile_leaky_relu(1, x.a(), x.c(), 1000) }),
     ("tile_gelu", |x| unsafe { tile::tile_gelu(1, x.a(), x.c(), 1000) }),
     ("tile_softmax_rows", |x| unsafe { tile::tile_softmax_rows(x.a(), x.c(), 10, 100) }),
+    ("tile_layer_norm", |x| unsafe { tile::tile_layer_norm(1, x.a(), x.b(), x.b(), x.c(), 10, 100, 0.1) }),
+    ("tile_rms_norm", |x| unsafe { tile::tile_rms_norm(2, x.a(), x.b(), x.c(), 10, 100, 0.1) }),
+    ("tile_add_rms_norm", |x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_add_rms_norm(0, x.a(), x.b(), x.b(), y.add(1000).cast(), y.cast(), 10, 100, 0.1)
+    }),
+    ("tile_layer_norm_backward", |x| unsafe {
+        let y = x.c::<f32>();
+        let (dw, db) = (y.add(1000).cast(), y.add(1100).cast());
+        tile::tile_layer_norm_backward(0, x.a(), x.b(), x.a(), y.cast(), dw, db, 10, 100, 0.1)
+    }),
+    ("tile_rms_norm_backward", |x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_rms_norm_backward(0, x.a(), x.b(), x.a(), y.cast(), y.add(1000).cast(), 10, 100, 0.1)
+    }),
     ("tile_matmul", |x| unsafe { tile::tile_matmul(1, 0, 0, 0, x.a(), x.b(), x.c(), 33, 35, 37) }),
     // With scratch: f32 to its accuracy, and few rows.
     ("tile_matmul", |x| unsafe { tile::tile_matmul(0, 0, 1, 0, x.a(), x.b(), x.c(), 40, 24, 64) }),
@@ -162,7 +177,7 @@ type HandleCall = unsafe fn(tile::tile_handle_t, Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks, and the handle lives"
 )]
-const HANDLE_CALLS: [(&str, HandleCall); 10] = [
+const HANDLE_CALLS: [(&str, HandleCall); 15] = [
     ("tile_handle_batched_matmul", |h, x| unsafe {
         tile::tile_handle_batched_matmul(h, 2, x.a(), x.b(), x.c(), 2, 24, 32, 40)
     }),
@@ -171,6 +186,23 @@ const HANDLE_CALLS: [(&str, HandleCall); 10] = [
     ("tile_handle_leaky_relu", |h, x| unsafe { tile::tile_handle_leaky_relu(h, 1, x.a(), x.c(), 1000) }),
     ("tile_handle_gelu", |h, x| unsafe { tile::tile_handle_gelu(h, 1, x.a(), x.c(), 1000) }),
     ("tile_handle_softmax_rows", |h, x| unsafe { tile::tile_handle_softmax_rows(h, x.a(), x.c(), 10, 100) }),
+    ("tile_handle_layer_norm", |h, x| unsafe {
+        tile::tile_handle_layer_norm(h, 1, x.a(), x.b(), x.b(), x.c(), 10, 100, 0.1)
+    }),
+    ("tile_handle_rms_norm", |h, x| unsafe { tile::tile_handle_rms_norm(h, 2, x.a(), x.b(), x.c(), 10, 100, 0.1) }),
+    ("tile_handle_add_rms_norm", |h, x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_handle_add_rms_norm(h, 0, x.a(), x.b(), x.b(), y.add(1000).cast(), y.cast(), 10, 100, 0.1)
+    }),
+    ("tile_handle_layer_norm_backward", |h, x| unsafe {
+        let y = x.c::<f32>();
+        let (dw, db) = (y.add(1000).cast(), y.add(1100).cast());
+        tile::tile_handle_layer_norm_backward(h, 0, x.a(), x.b(), x.a(), y.cast(), dw, db, 10, 100, 0.1)
+    }),
+    ("tile_handle_rms_norm_backward", |h, x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_handle_rms_norm_backward(h, 0, x.a(), x.b(), x.a(), y.cast(), y.add(1000).cast(), 10, 100, 0.1)
+    }),
     ("tile_handle_matmul", |h, x| unsafe { tile::tile_handle_matmul(h, 1, 0, 0, 0, x.a(), x.b(), x.c(), 33, 35, 37) }),
     ("tile_handle_matmul_relu", |h, x| unsafe {
         tile::tile_handle_matmul_relu(h, 0, 1, 0, 1, x.a(), x.b(), x.c(), 8, 48, 64)

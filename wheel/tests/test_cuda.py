@@ -62,6 +62,10 @@ def cases():
             lambda x: ops.layer_norm(x, gain, bias),
             lambda x: torch.nn.functional.layer_norm(x, (256,), gain, bias),
         ),
+        "rms_norm": (
+            lambda x: ops.rms_norm(x, gain),
+            lambda x: torch.nn.functional.rms_norm(x, (256,), gain, 1e-5),
+        ),
         "attention": (lambda x: ops.attention(*[heads(x)] * 3), lambda x: sdpa(*[heads(x)] * 3)),
         "cross_entropy": (lambda x: ops.cross_entropy(x, labels), softmax_loss),
     }

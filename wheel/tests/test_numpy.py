@@ -109,6 +109,11 @@ class Values(unittest.TestCase):
             exact = x.astype(np.float64)
             scale = np.sqrt(exact.var(-1, keepdims=True) + 1e-5)
             self.close(tw.layer_norm(x, w, b), (exact - exact.mean(-1, keepdims=True)) / scale * w + b, 1e-4)
+            root = np.sqrt((exact**2).mean(-1, keepdims=True) + 1e-5)
+            self.close(tw.rms_norm(x, w), exact / root * w, 1e-4)
+            half = tw.rms_norm(x.astype(np.float16), w.astype(np.float16))
+            self.assertEqual(half.dtype, np.float16)
+            self.close(half, exact / root * w, 2e-2)
             self.close(tw.sum(x), exact.sum(), 1e-3)
 
     def test_scans_and_sorts(self):

@@ -32,6 +32,12 @@ def cases(device):
         mask = torch.ones(6, 9, dtype=torch.bool, device=device).tril(3) if causal else None
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
+    def layer_norm(x, w, b):
+        return torch.nn.functional.layer_norm(x, (33,), w, b)
+
+    def rms_norm(x, w, eps):
+        return torch.nn.functional.rms_norm(x, (33,), w, eps)
+
     return [
         (ops.relu, (x,), torch.relu),
         (ops.leaky_relu, (x, 0.25), lambda x, s: torch.nn.functional.leaky_relu(x, s)),
@@ -62,6 +68,9 @@ def cases(device):
             (x[0], of(33), of(33)),
             lambda x, w, b: torch.nn.functional.layer_norm(x, (33,), w, b),
         ),
+        (ops.layer_norm, (of(5, 33, dtype=half), of(33, dtype=half), of(33, dtype=half)), layer_norm),
+        (ops.rms_norm, (x, of(33)), lambda x, w: torch.nn.functional.rms_norm(x, (33,), w, 1e-5)),
+        (ops.rms_norm, (of(2, 3, 33, dtype=half), of(33, dtype=half), 1e-3), rms_norm),
         (ops.attention, (q, k, v), attention),
         (ops.attention, (q, k, v, None, True), attention),
         (ops.sort, (x[0].contiguous(),), lambda x: torch.sort(x).values),
@@ -146,6 +155,17 @@ class Operations(unittest.TestCase):
         with FakeTensorMode():
             self.assertEqual(ops.matmul(torch.empty(3, 4), torch.empty(4, 5)).shape, (3, 5))
         self.assertEqual(ops.relu(torch.empty(3, device="meta")).device.type, "meta")
+        x0, w0 = torch.empty(3, 4, device="meta", requires_grad=True), torch.empty(4, device="meta", requires_grad=True)
+        ops.layer_norm(x0, w0, w0).sum().backward()
+        self.assertEqual(x0.grad.shape, x0.shape)
+        symbolic = torch.fx.symbolic_trace(lambda t: ops.relu(t) + 1)
+        close(symbolic(x), torch.relu(x) + 1, "a symbolic trace")
+        with self.assertRaises(Exception):
+            ops.relu(np.ones(3, np.float32))
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            ops.relu(x)
+        self.assertIn("tilewright::relu", {e.name for e in profile.events()})
+        self.assertEqual(ops.relu(torch.ones(2, requires_grad=True)).grad_fn.name(), "reluBackward")
         traced = torch.jit.trace(ops.relu, x, check_trace=False)
         close(traced(-x), torch.relu(-x), "traced")
 
@@ -229,6 +249,13 @@ class Operations(unittest.TestCase):
         def plain(q, k, v):
             return torch.softmax(q @ k.mT / 4, -1) @ v
 
+        x, w, b = torch.randn(5, 16), torch.randn(16), torch.randn(16)
+        for ours, theirs in [
+            (penalty(ops.layer_norm, x, w, b), penalty(lambda x, w, b: torch.layer_norm(x, (16,), w, b), x, w, b)),
+            (penalty(ops.rms_norm, x, w), penalty(lambda x, w: torch.rms_norm(x, (16,), w, 1e-5), x, w)),
+        ]:
+            for a, b in zip(ours, theirs):
+                torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))
         q, k, v = (torch.randn(2, 5, 16).half() for _ in range(3))
         ours = penalty(ops.attention, q, k, v)
         theirs = penalty(plain, q.float(), k.float(), v.float())

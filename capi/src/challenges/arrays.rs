@@ -13,6 +13,13 @@ use tilewright_runtime::Stream;
 /// The place of the call.
 pub(super) struct On<'a>(&'a ExecOptions<'a>);
 
+impl<'a> On<'a> {
+    /// For an operation of the library.
+    pub fn options(&self) -> &'a ExecOptions<'a> {
+        self.0
+    }
+}
+
 impl Queue for On<'_> {
     fn stream(&self) -> &Stream {
         Executor::stream(self.0)

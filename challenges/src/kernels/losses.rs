@@ -132,7 +132,7 @@ pub mod means {
     }
 }
 
-#[tile_module(use crate::kernels::norms::moments)]
+#[tile_module(use tilewright_kernels::norms::moments)]
 pub mod advantages {
     /// Each row less its mean, over its deviation and `eps`. Rows of equals are zeros: the first element is subtracted
     /// before anything is rounded.
@@ -151,7 +151,7 @@ pub mod advantages {
         let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| {
             load(x, r * columns + c).mask(inside) - load(x, r * columns)
         };
-        normalize::<true, ROWS, BLOCK>(
+        normalize::<f32, true, ROWS, BLOCK>(
             rows,
             columns,
             |s| 1.0 / (sqrt(s) + eps),

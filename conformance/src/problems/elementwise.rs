@@ -13,7 +13,7 @@ use tilewright_runtime::{Result, Runtime};
 pub const SLOPE: f32 = 0.01;
 
 /// f32, f16 and bf16 as numbers.
-trait Number: Float + Pattern + PartialEq + Into<f64> {
+pub(super) trait Number: Float + Pattern + PartialEq + Into<f64> {
     fn of(v: f32) -> Self;
     const NAN: Self;
     /// Half an ulp, relative.
@@ -39,6 +39,7 @@ macro_rules! by_dtype { ($setup:expr, $f:ident($($a:expr),*)) => { match $setup.
     DType::BF16 => $f::<bf16>($($a),*),
     _ => $f::<f32>($($a),*),
 } } }
+pub(super) use by_dtype;
 
 fn input<T: Number>(rng: &mut data::Rng, setup: &Setup, name: &str, n: usize) -> Result<Vec<T>> {
     let make = if setup.awkward { data::awkward_floats } else { data::floats };

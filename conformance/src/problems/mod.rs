@@ -6,6 +6,7 @@ pub(super) mod elementwise;
 pub(super) mod gemm;
 pub(super) mod matmul;
 mod matrix;
+pub(super) mod norms;
 pub(super) mod reduce;
 pub(super) mod reorder;
 pub(super) mod softmax;

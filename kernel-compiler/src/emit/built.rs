@@ -1,6 +1,6 @@
 //! Which configurations of a kernel get code for the GPU.
 
-use crate::front::ast::{Config, Const};
+use crate::front::ast::{Arch, Config, Const};
 use crate::front::instance::Kernel;
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Configs {
         let mut built: Vec<bool> = configs.iter().map(is_new).collect();
         if !k.ast.requires.is_empty() {
             let hardware = |i: &usize| (configs[*i].arch, configs[*i].ctas);
-            let mut largest: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+            let mut largest: BTreeMap<(Arch, u32), usize> = BTreeMap::new();
             for i in 0..configs.len() {
                 let of = largest.entry(hardware(&i)).or_insert(i);
                 if size(&configs[i]) > size(&configs[*of]) {
@@ -64,7 +64,7 @@ impl Configs {
 }
 
 /// What a configuration differs in from another one beside numbers.
-type Kind = (u32, u32, Vec<(String, Const)>);
+type Kind = (Arch, u32, Vec<(String, Const)>);
 
 /// The architecture, the CTAs of a program, and the constants that are no numbers, or 0.
 fn kind(c: &Config) -> Kind {

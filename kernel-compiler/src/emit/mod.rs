@@ -8,14 +8,16 @@ pub mod grid;
 pub mod host;
 pub(crate) mod numbers;
 
-use crate::front::ast::{Choice, Config};
+use crate::front::ast::{Arch, Choice, Config};
 use crate::variant::Variant;
 
 /// `BLOCK=1024,warps=4`: the name of a configuration in tuning results and for `--config`.
 pub fn config_id(c: &Config) -> String {
     let named = c.consts.iter().filter(|(n, _)| !c.defaults.contains(n));
     let mut parts: Vec<String> = named.map(|(n, v)| format!("{n}={v}")).collect();
-    parts.push(format!("warps={}", c.warps));
+    if c.arch != Arch::Cpu {
+        parts.push(format!("warps={}", c.warps));
+    }
     if c.blocks_per_sm > 0 {
         parts.push(format!("blocks_per_sm={}", c.blocks_per_sm));
     }
@@ -25,9 +27,7 @@ pub fn config_id(c: &Config) -> String {
     if c.ctas > 1 {
         parts.push(format!("ctas={}", c.ctas));
     }
-    if c.arch > 0 {
-        parts.push(format!("arch={}", c.arch));
-    }
+    parts.extend(c.arch.name().map(|arch| format!("arch={arch}")));
     parts.join(",")
 }
 

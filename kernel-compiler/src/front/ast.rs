@@ -102,8 +102,36 @@ pub struct Config {
     pub stages: u32,
     /// Thread blocks (CTAs) of the cluster that runs a program.
     pub ctas: u32,
-    /// Built for devices of this compute capability only; 0 for all.
-    pub arch: u32,
+    /// The devices that it is for.
+    pub arch: Arch,
+}
+
+/// The devices that a configuration is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Arch {
+    /// All.
+    #[default]
+    Any,
+    /// All. On a GPU it has the instructions of this compute capability, 75, 80 or 90, and needs that one or a later one.
+    Capability(u32),
+    /// The CPU backend.
+    Cpu,
+}
+
+impl Arch {
+    /// Whether a GPU with `wgmma` and TMA may run it by these.
+    pub(crate) fn has_wgmma(self) -> bool {
+        matches!(self, Arch::Any | Arch::Capability(90))
+    }
+
+    /// The value in an attribute and in the name of a configuration; none where the attribute has no `arch`.
+    pub(crate) fn name(self) -> Option<String> {
+        match self {
+            Arch::Any => None,
+            Arch::Capability(n) => Some(n.to_string()),
+            Arch::Cpu => Some("cpu".into()),
+        }
+    }
 }
 
 /// What a descriptor is for: a type for each type parameter, and which optional parameters have an argument.

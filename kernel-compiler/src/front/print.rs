@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::front::ast::{
-    ArmPattern, BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
+    Arch, ArmPattern, BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
 };
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -150,10 +150,12 @@ fn constant(e: &Expr) -> String {
 
 fn config(c: &Config) -> String {
     let consts = c.consts.iter().map(|(n, v)| format!("{n} = [{v}]"));
-    let settings = [("warps", c.warps, 0), ("blocks_per_sm", c.blocks_per_sm, 0), ("stages", c.stages, 0)];
-    let settings = settings.into_iter().chain([("ctas", c.ctas, 1), ("arch", c.arch, 0)]);
+    let warps = if c.arch == Arch::Cpu { 0 } else { c.warps };
+    let settings = [("warps", warps, 0), ("blocks_per_sm", c.blocks_per_sm, 0), ("stages", c.stages, 0)];
+    let settings = settings.into_iter().chain([("ctas", c.ctas, 1)]);
     let settings = settings.filter(|(_, n, unset)| n != unset).map(|(name, n, _)| format!("{name} = [{n}]"));
-    consts.chain(settings).collect::<Vec<_>>().join(", ")
+    let arch = c.arch.name().map(|arch| format!("arch = [{arch}]"));
+    consts.chain(settings).chain(arch).collect::<Vec<_>>().join(", ")
 }
 
 fn path(p: &syn::Path) -> String {

@@ -47,9 +47,10 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
     let total = total.and_then(|n| usize::try_from(n).ok()).expect("the grid is too large");
     let failed = AtomicBool::new(false);
     let cause = Mutex::new(None);
+    // None where an earlier program has failed.
     let run = |i: usize| {
         if failed.load(Ordering::Relaxed) {
-            return;
+            return None;
         }
         let i = i as u64;
         let program =
@@ -64,13 +65,20 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
             cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
             failed.store(true, Ordering::Relaxed);
         }
+        Some(())
     };
+    // Ends where a program has failed: `run` returns none for each that comes after.
     let in_parallel = |first: usize| {
         threads::with(|threads| {
             match threads {
-                None => (first..total).for_each(run),
+                None => {
+                    let _ = (first..total).try_for_each(run);
+                }
                 // Splits as threads ask for work, and no further than this, so that little is spent on splitting.
-                Some(n) => (first..total).into_par_iter().with_min_len((total / (n * 64)).max(1)).for_each(run),
+                Some(n) => {
+                    let programs = (first..total).into_par_iter().with_min_len((total / (n * 64)).max(1));
+                    let _ = programs.try_for_each(run);
+                }
             }
             threads.unwrap_or(1)
         })
@@ -82,11 +90,11 @@ pub unsafe fn launch(code: CpuCode, grid: [u64; 3], words: &[u64]) {
         let programs = u32::try_from(total.div_ceil(in_parallel(0))).unwrap_or(u32::MAX);
         LAST.with_borrow_mut(|last| last.set(code, start.elapsed() / programs));
     } else {
-        run(0);
+        let _ = run(0);
         let program = start.elapsed();
         LAST.with_borrow_mut(|last| last.set(code, program));
         if of_all(program) - program < MIN_PARALLEL_TIME {
-            (1..total).for_each(run);
+            let _ = (1..total).try_for_each(run);
         } else {
             in_parallel(1);
         }

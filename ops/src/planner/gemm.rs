@@ -265,19 +265,23 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
 /// Bytes of a sector of the L2 cache.
 const SECTOR: f32 = 32.0;
 
-/// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles, and the rows of operands that a
-/// step of the depth loads. The multiply-adds of a GEMV kernel are slower.
+/// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles, the elements of operands that a
+/// step of the depth loads, by rows, and its sums. The multiply-adds of a GEMV kernel are slower.
 pub(crate) fn predict_on_cpu(threads: usize, t: &Tile, work: &GemmWork) -> f32 {
     /// Multiply-adds of a thread.
     const PER_MICROSECOND: f32 = 4.0e4;
-    /// A row of an operand.
+    /// A row of an operand, and an element of it.
     const ROW: f32 = 0.01;
+    const ELEMENT: f32 = 0.0013;
+    /// A sum.
+    const SUM: f32 = 0.0008;
     let GemmShape { m, n, k } = work.shape;
     let tiles = m.div_ceil(t.rows).saturating_mul(n.div_ceil(t.columns)).saturating_mul(work.batch);
     let [rows, columns, depth] = [t.rows, t.columns, t.depth].map(|n| n as f32);
     // Elements that are apart in memory are loaded one by one.
     let strided = if work.strided > 0 { 2.0 } else { 1.0 };
     let slower = strided * if work.math == Math::Gemv { 4.0 } else { 1.0 };
-    let step = rows * columns * depth * slower / PER_MICROSECOND + (rows + depth) * ROW;
+    let loaded = (rows + columns) * depth * ELEMENT + (rows + depth) * ROW;
+    let step = rows * columns * depth * slower / PER_MICROSECOND + loaded + rows * columns * SUM;
     tiles.div_ceil(threads) as f32 * k.div_ceil(t.depth) as f32 * step
 }

@@ -1,7 +1,6 @@
 //! Configurations: constants with defaults, the kernels that a `tune(..)` is for, and conditions on arguments.
 
-use tilewright::tile_module;
-use tilewright::{Buffer, Error, LaunchOptions};
+use tilewright::{BackendKind, Buffer, Error, LaunchOptions, tile_kernel, tile_module};
 use tilewright_language_tests::run::backends;
 
 #[tile_module]
@@ -90,6 +89,42 @@ fn a_configuration_whose_conditions_do_not_hold_is_refused_with_the_condition() 
         // No configuration takes so many elements with more of them.
         let mut y = vec![7i32; long.len()];
         rt.launch(same(&long, &long, &mut y)).expect_err("nothing takes it");
+    }
+}
+
+/// Each block of `y` gets its number of elements.
+#[tile_kernel(
+    tune(BLOCK = [1024], arch = [cpu]),
+    tune(BLOCK = [64, 128]),
+    tune(BLOCK = [4096], arch = [cpu]),
+    grid = [cdiv(y.len(), BLOCK)],
+    emulate = all,
+)]
+fn block_of_the_device<const BLOCK: usize>(y: &mut [f32]) {
+    store(y, program_id(0) * BLOCK + arange(BLOCK), BLOCK as f32);
+}
+
+#[test]
+fn a_configuration_may_be_for_the_cpu_alone() {
+    let of = block_of_the_device::DESCS[0].configs;
+    let wanted = ["BLOCK=64,warps=4", "BLOCK=128,warps=4", "BLOCK=1024,arch=cpu", "BLOCK=4096,arch=cpu"];
+    assert_eq!(ids(of), wanted, "those of the CPU come last");
+    assert_eq!(of.iter().map(|c| c.is_for_cpu()).collect::<Vec<_>>(), [false, false, true, true]);
+    for rt in backends() {
+        let mut y = vec![0.0f32; 100];
+        rt.launch(block_of_the_device(&mut y)).expect("every device has one");
+        let on_cpu = rt.kind() == BackendKind::Cpu;
+        assert_eq!(y, [if on_cpu { 1024.0 } else { 64.0 }; 100], "a few elements: the first of the device");
+        let named = LaunchOptions::new().config(wanted[3]);
+        let launched = rt.launch_with(rt.stream(), block_of_the_device(&mut y), &named);
+        assert_eq!(launched.is_ok(), on_cpu, "{launched:?}");
+        // Fewer programs, each of which is larger.
+        let enough = rt.device().num_sms * 8 * 4096;
+        if on_cpu {
+            let mut y = vec![0.0f32; enough];
+            rt.launch(block_of_the_device(&mut y)).expect("it runs");
+            assert_eq!(y[0], 4096.0);
+        }
     }
 }
 

@@ -1,20 +1,22 @@
 //! The number of each element among those that equal it, of tiles of any extent, over any warps.
 
 use tilewright::tile_kernel;
-use tilewright_core::f16;
+use tilewright_core::{Call, KernelDesc, f16};
 use tilewright_language_tests::everywhere::{Number, everywhere, same, scattered};
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
 #[tile_kernel(
-    types(I = [i8, u8, i16, i32, i64, u64]),
-    tune(N = [7, 32, 100, 1024], BINS = [10], warps = [1, 4]),
-    tune(N = [1000, 1024], BINS = [1, 200, 256], warps = [2, 8]),
+    kernel(numbered, I = [i8, u8, i16, i64, u64]),
+    kernel(numbered_everywhere, I = [i32]),
+    tune(N = [100, 1024], BINS = [10, 256], warps = [4], kernels = [numbered]),
+    tune(N = [7, 32, 100, 1024], BINS = [10], warps = [1, 4], kernels = [numbered_everywhere]),
+    tune(N = [1000, 1024], BINS = [1, 200, 256], warps = [2, 8], kernels = [numbered_everywhere]),
     grid = [1],
     deterministic,
     emulate = all,
 )]
-fn numbered<I: Int, const N: usize, const BINS: usize>(x: &[I], y: &mut [i32]) {
+fn numbered_of<I: Int, const N: usize, const BINS: usize>(x: &[I], y: &mut [i32]) {
     let i = arange(N);
     let t = load(x, i);
     store(y, i, cumcount(t, BINS));
@@ -41,19 +43,16 @@ fn constant(title: &str, name: &str) -> usize {
 }
 
 /// With numbers that are in no bin.
-fn numbered_of<I: Number>(outside: &[f64])
-where
-    (I,): numbered::Types,
-{
+fn check<I: Number>(desc: &KernelDesc, kernel: impl for<'a> Fn(&'a [I], &'a mut [i32]) -> Call<'a>, outside: &[f64]) {
     let mut x = scattered::<I>(1024);
     for (i, v) in x.iter_mut().enumerate().filter(|(i, _)| i % 7 == 3) {
         *v = I::of(outside[i / 7 % outside.len()]);
     }
     everywhere(
-        <(I,) as numbered::Types>::DESC,
+        desc,
         |rt, options| {
             let mut y = vec![-1; 3 * 1024];
-            rt.launch_with(rt.stream(), numbered::<I>(&x, &mut y), options).map(|()| y)
+            rt.launch_with(rt.stream(), kernel(&x, &mut y), options).map(|()| y)
         },
         |y, title| {
             let (n, bins) = (constant(title, "[N"), constant(title, "BINS"));
@@ -66,15 +65,21 @@ where
     );
 }
 
+macro_rules! check {
+    ($i:ty, $outside:expr) => {
+        check(<($i,) as numbered::Types>::DESC, |x, y| numbered::<$i>(x, y), $outside)
+    };
+}
+
 #[test]
 fn equal_elements_are_numbered_in_order() {
-    numbered_of::<i8>(&[-128.0, 127.0]);
-    numbered_of::<u8>(&[255.0, 128.0]);
-    numbered_of::<i16>(&[-32768.0, 256.0]);
-    numbered_of::<i32>(&[-2147483648.0, 65536.0]);
+    check!(i8, &[-128.0, 127.0]);
+    check!(u8, &[255.0, 128.0]);
+    check!(i16, &[-32768.0, 256.0]);
+    check(numbered_everywhere::DESCS[0], |x, y| numbered_everywhere(x, y), &[-2147483648.0, 65536.0]);
     // Bins but for their higher bits.
-    numbered_of::<i64>(&[4294967296.0, -4294967295.0]);
-    numbered_of::<u64>(&[4294967297.0, 9223372036854775808.0]);
+    check!(i64, &[4294967296.0, -4294967295.0]);
+    check!(u64, &[4294967297.0, 9223372036854775808.0]);
 }
 
 /// A stable sort by one digit, in steps of one program.

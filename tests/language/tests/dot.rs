@@ -2,7 +2,7 @@
 
 use tilewright::tile_kernel;
 use tilewright::{LaunchOptions, Runtime};
-use tilewright_core::{Element, bf16, f16};
+use tilewright_core::{Call, Element, KernelDesc, ViewArg, ViewMutArg, bf16, f16};
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
@@ -25,27 +25,39 @@ mod upcast;
 mod widths;
 
 #[tile_kernel(
-    types(T = [f16, bf16]),
-    tune(BM = [64], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], arch = [90]),
-    tune(BM = [128], BN = [32], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
-    tune(BM = [64], BN = [128], BK = [128], TA = [0], TB = [0], warps = [8], stages = [3], arch = [90]),
-    tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80]),
-    tune(BM = [64], BN = [16], BK = [16], TA = [0], TB = [0], warps = [8], arch = [80]),
-    tune(BM = [64], BN = [128], BK = [32], TA = [0], TB = [0, 1], warps = [8], stages = [4], arch = [80]),
-    tune(BM = [128], BN = [64], BK = [64], TA = [0, 1], TB = [0], warps = [4], stages = [2], arch = [80]),
-    tune(BM = [64], BN = [192], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90]),
-    tune(BM = [128], BN = [96], BK = [64], TA = [1], TB = [0, 1], warps = [8], arch = [90]),
-    tune(BM = [64], BN = [16, 32], BK = [64], TA = [1], TB = [0], warps = [4], arch = [90]),
-    tune(BM = [64], BN = [192], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
-    tune(BM = [64], BN = [160], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90]),
-    tune(BM = [128], BN = [224], BK = [32], TA = [1], TB = [0], warps = [8], arch = [90]),
-    tune(BM = [64], BN = [112], BK = [32], TA = [0], TB = [1], warps = [4], arch = [90]),
-    tune(BM = [80], BN = [64], BK = [32], TA = [0], TB = [0], warps = [4], arch = [90]),
-    tune(BM = [32], BN = [40, 48], BK = [32], TA = [0], TB = [0, 1], warps = [4], arch = [80]),
+    kernel(product, T = f16),
+    kernel(product_of_bf16, T = bf16),
+    tune(BM = [64], BN = [64], BK = [64], TA = [1], TB = [0], warps = [4], arch = [90], kernels = [product_of_bf16]),
+    tune(BM = [32], BN = [32], BK = [32], TA = [0], TB = [1], warps = [4], arch = [80], kernels = [product_of_bf16]),
+    tune(BM = [64], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], arch = [90], kernels = [product]),
+    tune(BM = [128], BN = [32], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90], kernels = [product]),
+    tune(
+        BM = [64], BN = [128], BK = [128], TA = [0], TB = [0],
+        warps = [8], stages = [3], arch = [90], kernels = [product]
+    ),
+    tune(BM = [32], BN = [32], BK = [32], TA = [0, 1], TB = [0, 1], warps = [4], arch = [80], kernels = [product]),
+    tune(BM = [64], BN = [16], BK = [16], TA = [0], TB = [0], warps = [8], arch = [80], kernels = [product]),
+    tune(
+        BM = [64], BN = [128], BK = [32], TA = [0], TB = [0, 1],
+        warps = [8], stages = [4], arch = [80], kernels = [product]
+    ),
+    tune(
+        BM = [128], BN = [64], BK = [64], TA = [0, 1], TB = [0],
+        warps = [4], stages = [2], arch = [80], kernels = [product]
+    ),
+    tune(BM = [64], BN = [192], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90], kernels = [product]),
+    tune(BM = [128], BN = [96], BK = [64], TA = [1], TB = [0, 1], warps = [8], arch = [90], kernels = [product]),
+    tune(BM = [64], BN = [16, 32], BK = [64], TA = [1], TB = [0], warps = [4], arch = [90], kernels = [product]),
+    tune(BM = [64], BN = [192], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90], kernels = [product]),
+    tune(BM = [64], BN = [160], BK = [64], TA = [0], TB = [0, 1], warps = [4], arch = [90], kernels = [product]),
+    tune(BM = [128], BN = [224], BK = [32], TA = [1], TB = [0], warps = [8], arch = [90], kernels = [product]),
+    tune(BM = [64], BN = [112], BK = [32], TA = [0], TB = [1], warps = [4], arch = [90], kernels = [product]),
+    tune(BM = [80], BN = [64], BK = [32], TA = [0], TB = [0], warps = [4], arch = [90], kernels = [product]),
+    tune(BM = [32], BN = [40, 48], BK = [32], TA = [0], TB = [0, 1], warps = [4], arch = [80], kernels = [product]),
     grid = [2],
     emulate = all,
 )]
-fn product<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
+fn product_of<T: Float, const BM: usize, const BN: usize, const BK: usize, const TA: usize, const TB: usize>(
     a: View<T, 2>,
     b: View<T, 2>,
     mut c: ViewMut<T, 2>,
@@ -137,23 +149,28 @@ fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(
     c.store([i, j], acc);
 }
 
+/// A kernel of these operands and of the depth.
+trait Product<T>: for<'a> Fn(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>, ViewMutArg<'a, T, 2>, usize) -> Call<'a> {}
+impl<T, F> Product<T> for F where
+    F: for<'a> Fn(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>, ViewMutArg<'a, T, 2>, usize) -> Call<'a>
+{
+}
+
 fn run<T: Element>(
+    kernel: &impl Product<T>,
     rt: &Runtime,
     config: &str,
     [m, n, k]: [usize; 3],
     (ta, tb): (bool, bool),
     pad: [usize; 3],
     of: impl Fn(f32) -> T + Copy,
-) -> Result<Vec<T>, tilewright::Error>
-where
-    (T,): product::Types,
-{
+) -> Result<Vec<T>, tilewright::Error> {
     let shape = |flip: bool, r: usize, c: usize| if flip { [c, r] } else { [r, c] };
     let (sa, sb) = (shape(ta, m, k), shape(tb, k, n));
     let a = Matrix::new(sa, sa[1] + pad[0], 1, of);
     let b = Matrix::new(sb, sb[1] + pad[1], 2, of);
     let mut c = Matrix::new([m, n], n + pad[2], 3, of);
-    let call = product::<T>(view!(a), view!(b), view_mut!(c), k);
+    let call = kernel(view!(a), view!(b), view_mut!(c), k);
     if config.contains("arch=90") && ([m, n, k], pad) == ([64; 3], [0; 3]) {
         // Columns that are no power of two are not partitioned among warpgroups.
         let by_warps = config.contains("BM=64,BN=192") && config.contains("warps=8");
@@ -163,11 +180,12 @@ where
     Ok(c.data)
 }
 
-fn compare<T: Element>(of: impl Fn(f32) -> T + Copy, to: impl Fn(T) -> f32)
-where
-    (T,): product::Types,
-{
-    let desc = <(T,) as product::Types>::DESC;
+fn compare<T: Element>(
+    desc: &KernelDesc,
+    kernel: impl Product<T>,
+    of: impl Fn(f32) -> T + Copy,
+    to: impl Fn(T) -> f32,
+) {
     for config in desc.configs {
         let flag = |name: &str| config.consts.iter().any(|&(n, v)| n == name && v == 1);
         let flips = (flag("TA"), flag("TB"));
@@ -180,8 +198,8 @@ where
             ([130, 70, 96], [0, 0, 3]),
             ([70, 200, 96], [0; 3]),
         ] {
-            let wanted = run::<T>(&Runtime::cpu(), config.id, sizes, flips, pad, of).expect("the CPU runs it");
-            let found = match run::<T>(&Runtime::emulator(7), config.id, sizes, flips, pad, of) {
+            let wanted = run(&kernel, &Runtime::cpu(), config.id, sizes, flips, pad, of).expect("the CPU runs it");
+            let found = match run(&kernel, &Runtime::emulator(7), config.id, sizes, flips, pad, of) {
                 Err(tilewright::Error::CannotLaunch { why, .. }) => {
                     assert!(config.id.contains("arch=90"), "{}: {why}", config.id);
                     continue;
@@ -264,6 +282,6 @@ fn products_of_f32() {
 
 #[test]
 fn products_of_f16_and_bf16() {
-    compare(f16::from_f32, f16::to_f32);
-    compare(bf16::from_f32, bf16::to_f32);
+    compare(product::DESCS[0], |a, b, c, k| product(a, b, c, k), f16::from_f32, f16::to_f32);
+    compare(product_of_bf16::DESCS[0], |a, b, c, k| product_of_bf16(a, b, c, k), bf16::from_f32, bf16::to_f32);
 }

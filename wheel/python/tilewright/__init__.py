@@ -4,8 +4,8 @@ A function takes any array with ``__dlpack__`` or ``__cuda_array_interface__``, 
 the same library. A call runs where its arrays are: on the CPU, or on the GPU that has them.
 
 Products: matmul, dot, attention. Of each element: add, relu, leaky_relu, gelu, sigmoid, silu. Along the last axis:
-softmax, layer_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum, cross_entropy. ``help(tilewright.matmul)``
-tells shapes and element types. ``import tilewright.torch`` registers them as operations of PyTorch.
+softmax, layer_norm, rms_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum, cross_entropy.
+``help(tilewright.matmul)`` tells shapes and element types. ``tilewright.torch`` has them with gradients.
 
 >>> import numpy as np
 >>> import tilewright as tw
@@ -33,6 +33,7 @@ from ._native import (
     leaky_relu,
     matmul,
     relu,
+    rms_norm,
     set_stream,
     sigmoid,
     silu,
@@ -60,6 +61,7 @@ __all__ = [
     "leaky_relu",
     "matmul",
     "relu",
+    "rms_norm",
     "set_stream",
     "sigmoid",
     "silu",

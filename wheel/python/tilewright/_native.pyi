@@ -107,8 +107,12 @@ def softmax(x: T, /, *, out: Optional[T] = None) -> T:
     """Softmax along the last axis. f32 of rank 1 or more."""
 
 def layer_norm(x: T, weight: T, bias: T, /, *, eps: float = 1e-5, out: Optional[T] = None) -> T:
-    """``(x - mean) / sqrt(variance + eps) * weight + bias`` along the last axis. f32; ``weight`` and ``bias`` have the
-    length of that axis."""
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` along the last axis, whose length ``weight`` and ``bias``
+    have. f32, f16 and bf16, computed in f32."""
+
+def rms_norm(x: T, weight: T, /, *, eps: float = 1e-5, out: Optional[T] = None) -> T:
+    """``x / sqrt(mean of x**2 + eps) * weight`` along the last axis, whose length ``weight`` has. f32, f16 and bf16,
+    computed in f32."""
 
 def sum(x: T, /, *, out: Optional[T] = None) -> T:
     """The sum of all elements, of rank 0. f32 of any shape. The same array gives the same bits every time."""

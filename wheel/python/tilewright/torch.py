@@ -2,13 +2,13 @@
 
 Each takes and returns tensors of one device, has a gradient where there is one, and takes part in ``torch.compile``,
 ``torch.autocast`` and CUDA graphs. The functions of this module compute the same. They take the arguments of the
-function of ``tilewright`` with the same name, without ``out``: ``help(tilewright.matmul)``. They leave PyTorch's
-dispatcher out where nothing listens to it, which takes most of the time of a small call.
+function of ``tilewright`` with the same name, without ``out``: ``help(tilewright.matmul)``. They skip PyTorch's
+dispatcher where nothing listens to it. In a small call the dispatcher takes most of the time.
 """
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
+from torch.autograd import forward_ad, profiler
 from torch.library import Library
 from torch.nn import Parameter
 
@@ -43,16 +43,14 @@ class _Operation:
             for device in ["cpu", "cuda"]:
                 _lib.impl(name, _with_casts(op, device, autocast), f"Autocast{device.upper()}")
 
-        class Function(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, *args):
-                result = run(*args)
-                save(ctx, args, result)
-                return result
+        def forward(ctx, *args):
+            result = run(*args)
+            save(ctx, args, result)
+            return result
 
-        Function.__name__ = Function.__qualname__ = name
-        Function.backward = staticmethod(backward)
-        self.function = Function
+        # PyTorch names the node of a graph by the class as it is made.
+        methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        self.function = type(name, (torch.autograd.Function,), methods)
 
     def __call__(self, *args):
         # The first condition is for the compiler, which leaves the branch out.
@@ -63,13 +61,17 @@ class _Operation:
                     if a.is_meta:
                         break
                     is_recorded = is_recorded or a.requires_grad
-                elif isinstance(a, Tensor):
+                elif type(a) not in _SCALARS:
                     break
             else:
                 if is_recorded and torch.is_grad_enabled():
                     return self.function.apply(*args)
                 return self.run(*args)
         return self.op(*args)
+
+
+# Arguments beside tensors.
+_SCALARS = {type(None), bool, int, float, str}
 
 
 def _is_listened_to():
@@ -81,11 +83,14 @@ def _is_listened_to():
         or _C._get_tracing_state() is not None
         or _C._is_any_autocast_enabled()
         or forward_ad._current_level >= 0
+        or profiler._is_profiler_enabled
     )
 
 
 def _with_casts(op, device, to):
     """An operation under ``torch.autocast``. Tensors of 64 bits and of integers stay as they are."""
+
+    key = _C.DispatchKeySet(getattr(_C.DispatchKey, f"Autocast{device.upper()}"))
 
     def is_cast(a):
         return isinstance(a, Tensor) and a.device.type == device and a.dtype in _AUTOCAST
@@ -93,7 +98,7 @@ def _with_casts(op, device, to):
     def run(*args):
         dtypes = [a.dtype for a in args if is_cast(a)]
         dtype = to(device, dtypes) if dtypes else None
-        with torch.autocast(device, enabled=False):
+        with _C._ExcludeDispatchKeyGuard(key):
             return op(*(a.to(dtype) if is_cast(a) else a for a in args))
 
     return run
@@ -275,6 +280,32 @@ def _cumsum_backward(ctx, g):
 _cumsum = _Operation("cumsum(Tensor x) -> Tensor", _same, _cumsum_backward, _keep_nothing, autocast=_single)
 
 
+def _normal(x, eps, center):
+    """In f32: the factor of the elements of a row, and the normalized row."""
+    x = x.float()
+    if center:
+        x = x - x.mean(-1, keepdim=True)
+    scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+    return scale, x * scale
+
+
+def _norm_backward(x, weight, eps, g, has_bias):
+    """The gradients of a norm's inputs."""
+    traced = torch.compiler.is_compiling() or _is_listened_to()
+    plain = all(type(t) in (Tensor, Parameter) and not t.is_meta and t.dtype == x.dtype for t in (x, weight, g))
+    # The native function has no derivative.
+    if plain and not traced and not torch.is_grad_enabled():
+        return _native._norm_backward(x, weight, g, eps, has_bias)
+    scale, normal = _normal(x, eps, has_bias)
+    g = g.float()
+    gw = g * weight.float()
+    of_x = gw - normal * (gw * normal).mean(-1, keepdim=True)
+    if has_bias:
+        of_x = of_x - gw.mean(-1, keepdim=True)
+    of_weight, of_bias = ((t.reshape(-1, t.shape[-1])).sum(0).to(weight.dtype) for t in (g * normal, g))
+    return (scale * of_x).to(x.dtype), of_weight, of_bias
+
+
 def _layer_norm_save(ctx, inputs, output):
     x, weight, _, ctx.eps = inputs
     ctx.save_for_backward(x, weight)
@@ -282,13 +313,7 @@ def _layer_norm_save(ctx, inputs, output):
 
 def _layer_norm_backward(ctx, g):
     x, weight = ctx.saved_tensors
-    centered = x - x.mean(-1, keepdim=True)
-    scale = torch.rsqrt(centered.square().mean(-1, keepdim=True) + ctx.eps)
-    normal = centered * scale
-    gw = g * weight
-    of_x = scale * (gw - gw.mean(-1, keepdim=True) - normal * (gw * normal).mean(-1, keepdim=True))
-    of_weight, of_bias = ((t.reshape(-1, t.shape[-1])).sum(0) for t in (g * normal, g))
-    return of_x, of_weight, of_bias, None
+    return *_norm_backward(x, weight, ctx.eps, g, True), None
 
 
 def _run_layer_norm(x, weight, bias, eps=1e-5):
@@ -301,6 +326,30 @@ _layer_norm = _Operation(
     _layer_norm_backward,
     _layer_norm_save,
     _run_layer_norm,
+    autocast=_single,
+)
+
+
+def _rms_norm_save(ctx, inputs, output):
+    x, weight, ctx.eps = inputs
+    ctx.save_for_backward(x, weight)
+
+
+def _rms_norm_backward(ctx, g):
+    x, weight = ctx.saved_tensors
+    return *_norm_backward(x, weight, ctx.eps, g, False)[:2], None
+
+
+def _run_rms_norm(x, weight, eps=1e-5):
+    return _native.rms_norm(x, weight, eps=eps)
+
+
+_rms_norm = _Operation(
+    "rms_norm(Tensor x, Tensor weight, float eps=1e-5) -> Tensor",
+    _same,
+    _rms_norm_backward,
+    _rms_norm_save,
+    _run_rms_norm,
     autocast=_single,
 )
 
@@ -448,6 +497,10 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Te
     return _layer_norm(x, weight, bias, eps)
 
 
+def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
+    return _rms_norm(x, weight, eps)
+
+
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None, causal: bool = False) -> Tensor:
     return _attention(q, k, v, scale, causal)
 
@@ -477,6 +530,7 @@ for _function in [
     sum,
     cumsum,
     layer_norm,
+    rms_norm,
     attention,
     sort,
     topk,

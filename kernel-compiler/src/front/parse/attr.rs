@@ -3,7 +3,7 @@
 
 use crate::diag::{Code, Diagnostics, Reported, Result, syn_error};
 use crate::dtype::DType;
-use crate::front::ast::{Config, Const, ConstParam, Expr, TypeName, TypeParam};
+use crate::front::ast::{Arch, Config, Const, ConstParam, Expr, TypeName, TypeParam};
 use crate::front::map::MAP;
 use crate::front::parse::constants::Value;
 use crate::front::parse::types::unknown_type;
@@ -105,7 +105,7 @@ struct Tune {
 /// An instance costs build time: a product of long lists is a mistake.
 const MAX_CONFIGS: usize = 64;
 const DEFAULT: Config =
-    Config { consts: vec![], defaults: vec![], warps: 4, blocks_per_sm: 0, stages: 0, ctas: 1, arch: 0 };
+    Config { consts: vec![], defaults: vec![], warps: 4, blocks_per_sm: 0, stages: 0, ctas: 1, arch: Arch::Any };
 const WARPS: [i128; 6] = [1, 2, 4, 8, 16, 32];
 /// What tune(..) takes beside const parameters.
 const SETTINGS: [&str; 5] = ["warps", "blocks_per_sm", "stages", "ctas", "arch"];
@@ -372,6 +372,11 @@ pub fn parse(
         let all = Tune { span: function.span(), lists: vec![], kernels: None };
         out.default = product(all, &consts, d)?.configs.remove(0);
     }
+    let of_cpu = out.tunes.iter().find(|t| t.configs.iter().any(|c| c.arch == Arch::Cpu));
+    if let Some(t) = of_cpu.filter(|_| out.deterministic) {
+        let why = "a `deterministic` kernel runs in its first configuration on every device: leave out `arch = [cpu]`";
+        return Err(d.error(Code::SettingValue, t.span, why));
+    }
     if out.grid.is_empty() {
         return Err(d.error(
             Code::NoGrid,
@@ -480,7 +485,7 @@ pub fn type_param(name: &Ident, dtypes: &[Ident], d: &Diagnostics) -> Result<Typ
 }
 
 impl Attr {
-    /// All configurations of a kernel.
+    /// All configurations of a kernel, those of the CPU alone last.
     pub fn configs(&self, kernel: &Ident, d: &Diagnostics) -> Result<Vec<Config>> {
         let mut out = vec![];
         for t in self.tunes.iter().filter(|t| t.kernels.as_ref().is_none_or(|k| k.contains(kernel))) {
@@ -505,6 +510,11 @@ impl Attr {
                 return Err(d.error(Code::UnknownInAttribute, kernel.span(), format!("no tune(..) is for `{kernel}`")));
             }
             out.push(self.default.clone());
+        }
+        out.sort_by_key(|c| c.arch == Arch::Cpu);
+        if out[0].arch == Arch::Cpu {
+            let why = format!("every tune(..) of `{kernel}` is for the CPU: add one without `arch = [cpu]`");
+            return Err(d.error(Code::SettingValue, kernel.span(), why));
         }
         Ok(out)
     }
@@ -539,7 +549,7 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagn
         product.iter_mut().for_each(|of| of.consts.push((c.name.to_string(), default.clone())));
     }
     if let Some((name, _)) =
-        lists.iter().find(|(n, _)| n == "ctas" && product.iter().any(|c| c.ctas > 1 && c.arch != 90))
+        lists.iter().find(|(n, _)| n == "ctas" && product.iter().any(|c| c.ctas > 1 && c.arch != Arch::Capability(90)))
     {
         return Err(d.error(
             Code::ClusterArch,
@@ -547,6 +557,13 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagn
             "clusters of thread blocks are for compute capability 9.0: add arch = [90] to this tune(..)",
         ));
     }
+    let of_gpu = |(name, _): &&(Ident, Vec<Value>)| name != "arch" && SETTINGS.iter().any(|s| name == s);
+    if let Some((name, _)) = lists.iter().find(of_gpu).filter(|_| product.iter().any(|c| c.arch == Arch::Cpu)) {
+        let why = format!("`{name}` is of GPUs: a tune(..) with `arch = [cpu]` has const parameters alone");
+        return Err(d.error(Code::SettingValue, name.span(), why));
+    }
+    // Limits of tiles are those of the largest program.
+    product.iter_mut().filter(|c| c.arch == Arch::Cpu).for_each(|c| c.warps = 32);
     for c in &mut product {
         c.consts.sort_by_key(|(n, _)| consts.iter().position(|c| c.name == n));
         let is_default =
@@ -558,23 +575,37 @@ fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagn
 
 /// Gives a setting its value.
 fn set(c: &mut Config, name: &Ident, value: &Value, d: &Diagnostics) -> Result<()> {
+    if name == "arch" {
+        c.arch = arch(value, d)?;
+        return Ok(());
+    }
     let n = value.int(d)?;
     let (to, is_allowed, allowed) = match name.to_string().as_str() {
         "warps" => (&mut c.warps, WARPS.contains(&n), "warps is 1, 2, 4, 8, 16 or 32"),
         "blocks_per_sm" => (&mut c.blocks_per_sm, (1..=32).contains(&n), "blocks_per_sm is 1 to 32"),
         "stages" => (&mut c.stages, (1..=16).contains(&n), "stages is 1 to 16"),
-        "ctas" => (&mut c.ctas, [1, 2, 4, 8].contains(&n), "ctas is 1, 2, 4 or 8: the thread blocks of a cluster"),
-        _ => {
-            const ARCH: &str =
-                "arch is 75, 80 or 90: the first compute capability whose instructions the configuration is for";
-            (&mut c.arch, [75, 80, 90].contains(&n), ARCH)
-        }
+        _ => (&mut c.ctas, [1, 2, 4, 8].contains(&n), "ctas is 1, 2, 4 or 8: the thread blocks of a cluster"),
     };
     if !is_allowed {
         return Err(d.error(Code::SettingValue, value.span(), allowed));
     }
     *to = n as u32;
     Ok(())
+}
+
+fn arch(value: &Value, d: &Diagnostics) -> Result<Arch> {
+    match value {
+        Value::Name { of: None, name } if name == "cpu" => return Ok(Arch::Cpu),
+        Value::Int(_) => {
+            if let n @ (75 | 80 | 90) = value.int(d)? {
+                return Ok(Arch::Capability(n as u32));
+            }
+        }
+        _ => {}
+    }
+    const ALLOWED: &str = "arch is 75, 80 or 90, the first compute capability whose instructions the configuration is \
+                           for, or `cpu`, for the CPU backend alone";
+    Err(d.error(Code::SettingValue, value.span(), ALLOWED))
 }
 
 fn missing_const(c: &Ident, span: Span, d: &Diagnostics) -> Reported {

@@ -10,9 +10,9 @@ const SPECIAL: [f64; 13] =
 
 /// Pairs of all exponents, and of numbers whose functions are finite, and of special ones.
 fn pairs() -> impl Iterator<Item = (f64, f64)> {
-    let some = || arguments().step_by(2503).map(f64::from);
+    let some = || arguments().step_by(4001).map(f64::from);
     let all = some().flat_map(move |x| some().map(move |y| (x, y)));
-    let near = (1..700).flat_map(|i| (-300..300).map(move |j| (i as f64 * 0.0137, j as f64 * 0.2931)));
+    let near = (1..350).flat_map(|i| (-300..300).map(move |j| (i as f64 * 0.0274, j as f64 * 0.2931)));
     let close = (0..1000).flat_map(|i| (0..40).map(move |j| (1.0 + (i - 500) as f64 * 1e-5, (j - 20) as f64 * 411.7)));
     let special = SPECIAL.into_iter().flat_map(|x| SPECIAL.into_iter().map(move |y| (x, y)));
     all.chain(near).chain(close).chain(special)

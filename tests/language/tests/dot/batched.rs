@@ -171,7 +171,7 @@ fn check(
     run: impl Fn(&Runtime, &LaunchOptions, [usize; 4], usize) -> Result<Vec<f32>, Error>,
 ) {
     for config in desc.configs {
-        for (sizes, pad) in SIZES.into_iter().flat_map(|s| [(s, 0), (s, 3), (s, 16)]) {
+        for (sizes, pad) in SIZES.into_iter().flat_map(|s| [(s, if s[0] % 2 == 0 { 0 } else { 3 }), (s, 16)]) {
             let options = LaunchOptions::new().config(config.id);
             let emulator = Runtime::emulator_with(emulator::Options {
                 seed: 3,

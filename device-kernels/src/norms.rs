@@ -1,0 +1,366 @@
+//! Norms of rows, and their gradients. Elements of 16 bits are computed in f32 and rounded once.
+
+use tilewright_macros::{tile_library, tile_module};
+
+pub use gradients::*;
+pub use rows::*;
+
+/// Means and sums of squares by Welford's method, and the norm of a row of any elements.
+#[tile_library]
+pub mod moments {
+    /// Of the values that a lane has seen: their mean, the sum of squared differences from it, and their number.
+    struct Moments {
+        mean: Tile<f32>,
+        squares: Tile<f32>,
+        count: Tile<f32>,
+    }
+
+    fn none<const R: usize, const C: usize>() -> Moments {
+        Moments { mean: zeros::<f32>([R, C]), squares: zeros::<f32>([R, C]), count: zeros::<f32>([R, C]) }
+    }
+
+    /// With one more value where `inside`, by Welford's method. `inverse` is 1 over the number of calls so far and
+    /// this.
+    fn with(m: Moments, v: Tile<f32>, inside: Tile<bool>, inverse: f32) -> Moments {
+        let difference = where_(inside, v - m.mean, 0.0);
+        let mean = m.mean + difference * inverse;
+        let squares = m.squares + difference * where_(inside, v - mean, 0.0);
+        Moments { mean, squares, count: m.count + where_(inside, 1.0, 0.0) }
+    }
+
+    /// Those of all lanes along an axis.
+    fn along<const AXIS: usize>(m: Moments) -> Moments {
+        let count = sum(m.count, AXIS).expand(AXIS);
+        let mean = sum(m.mean * m.count, AXIS).expand(AXIS) / maximum(count, 1.0);
+        let difference = m.mean - mean;
+        Moments { mean, squares: sum(m.squares + m.count * difference * difference, AXIS).expand(AXIS), count }
+    }
+
+    /// Normalizes rows of at most BLOCK elements, ROWS at a time. `put(rows, columns, inside, v)` takes each value, less
+    /// the mean of its row (where CENTERED), times `scale(mean square)` of what is left. `value(rows, columns, inside)`
+    /// is asked once for each element. It is asked for the next rows of the program before these are computed.
+    fn normalize_short<T, const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
+        rows: usize,
+        columns: usize,
+        scale: impl Fn(Tile<f32>) -> Tile<f32>,
+        value: impl Fn(Tile<usize>, Tile<usize>, Tile<bool>) -> Tile<T>,
+        put: impl Fn(Tile<usize>, Tile<usize>, Tile<bool>, Tile<f32>),
+    ) {
+        let c = arange(BLOCK).expand(0);
+        let step = num_programs(0) * ROWS;
+        let first = program_id(0) * ROWS;
+        let r = (first + arange(ROWS)).expand(1);
+        let mut ahead = value(r, c, (r < rows) & (c < columns));
+        for at in range(first, rows, step) {
+            let r = (at + arange(ROWS)).expand(1);
+            let inside = (r < rows) & (c < columns);
+            let mut v = where_(inside, ahead.to::<f32>(), 0.0);
+            ahead = value(r + step, c, (r + step < rows) & (c < columns));
+            if CENTERED {
+                v = where_(inside, v - sum(v, 1).expand(1) / columns as f32, 0.0);
+            }
+            put(r, c, inside, v * scale(sum(v * v, 1).expand(1) / columns as f32));
+        }
+    }
+
+    /// The same of rows of any length: `put(rows, start, columns, inside, v)`. Each lane keeps its moments. Then the
+    /// row is read once more by `again`, from its end, which the cache still has.
+    fn normalize_long<T, const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
+        rows: usize,
+        columns: usize,
+        scale: impl Fn(Tile<f32>) -> Tile<f32>,
+        value: impl Fn(Tile<usize>, Tile<usize>, Tile<bool>) -> Tile<T>,
+        again: impl Fn(Tile<usize>, Tile<usize>, Tile<bool>) -> Tile<T>,
+        put: impl Fn(Tile<usize>, usize, Tile<usize>, Tile<bool>, Tile<f32>),
+    ) {
+        // Moments take three times the registers of a tile.
+        const STEP: usize = if BLOCK > 4096 { BLOCK / 4 } else { BLOCK };
+        let c = arange(STEP).expand(0);
+        for at in range(program_id(0) * ROWS, rows, num_programs(0) * ROWS) {
+            let r = (at + arange(ROWS)).expand(1);
+            let mut m = none::<ROWS, STEP>();
+            let mut blocks = 0.0;
+            for start in (0..columns).step_by(STEP) {
+                let inside = (r < rows) & (start + c < columns);
+                let v = value(r, start + c, inside).to::<f32>();
+                blocks += 1.0;
+                if CENTERED {
+                    m = with(m, v, inside, 1.0 / blocks);
+                } else {
+                    m.squares += where_(inside, v * v, 0.0);
+                }
+            }
+            let all = along::<1>(m);
+            let factor = scale(all.squares / columns as f32);
+            for block in (0..cdiv(columns, STEP)).rev() {
+                let start = block * STEP;
+                let inside = (r < rows) & (start + c < columns);
+                put(r, start, start + c, inside, (again(r, start + c, inside).to::<f32>() - all.mean) * factor);
+            }
+        }
+    }
+
+    /// The same of rows of any length, which are read at once where they fit the tile.
+    fn normalize<T, const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
+        rows: usize,
+        columns: usize,
+        scale: impl Fn(Tile<f32>) -> Tile<f32>,
+        value: impl Fn(Tile<usize>, Tile<usize>, Tile<bool>) -> Tile<T>,
+        put: impl Fn(Tile<usize>, usize, Tile<usize>, Tile<bool>, Tile<f32>),
+    ) {
+        if columns <= BLOCK {
+            normalize_short::<T, CENTERED, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
+                put(r, 0, c, inside, v);
+            });
+        } else {
+            normalize_long::<T, CENTERED, ROWS, BLOCK>(rows, columns, scale, value, value, put);
+        }
+    }
+}
+
+/// Norms of the rows of a row-major matrix.
+#[tile_module(use crate::norms::moments)]
+pub mod rows {
+    /// An array of `bias` without elements is one of zeros.
+    #[tile_kernel(
+        /// Each row less its mean, over its standard deviation.
+        kernel(layer_norm, CENTERED = true),
+        /// Each row over the root of its mean square.
+        kernel(rms_norm, CENTERED = false),
+        types(T = [f32, f16, bf16]),
+        tune(ROWS = [1], BLOCK = [4096], PER_SM = [4], warps = [8]),
+        tune(ROWS = [4], BLOCK = [512], PER_SM = [8], warps = [4]),
+        tune(ROWS = [1], BLOCK = [1024], PER_SM = [16], warps = [2]),
+        tune(ROWS = [1], BLOCK = [2048], PER_SM = [16], warps = [4]),
+        tune(ROWS = [1], BLOCK = [8192], PER_SM = [2], warps = [16]),
+        tune(ROWS = [1], BLOCK = [16384], PER_SM = [1], warps = [16]),
+        tune(ROWS = [1], BLOCK = [1024], PER_SM = [64], arch = [cpu]),
+        grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
+    )]
+    pub fn normalized<T: Float, const CENTERED: bool, const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(
+        x: &[T],
+        weight: &[T],
+        bias: &[T],
+        y: &mut [T],
+        rows: usize,
+        columns: usize,
+        eps: f32,
+    ) {
+        let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| load(x, r * columns + c).mask(inside);
+        let scale = |s: Tile<f32>| rsqrt(s + eps);
+        if columns <= BLOCK {
+            let c = arange(BLOCK).expand(0);
+            let w = load(weight, c).mask(c < columns);
+            let mut b = zeros::<T>([1, BLOCK]);
+            if bias.len() > 0 {
+                b = load(bias, c).mask(c < columns);
+            }
+            normalize_short::<T, CENTERED, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
+                let scaled = if CENTERED { fma(v, w.to::<f32>(), b.to::<f32>()) } else { v * w.to::<f32>() };
+                store(y, r * columns + c, scaled.to::<T>()).mask(inside);
+            });
+        } else {
+            normalize_long::<T, CENTERED, ROWS, BLOCK>(rows, columns, scale, value, value, |r, start, c, inside, v| {
+                let mut scaled = v * load(weight, c).mask(c < columns).to::<f32>();
+                if bias.len() > 0 {
+                    scaled = scaled + load(bias, c).mask(c < columns).to::<f32>();
+                }
+                store(y, r * columns + c, scaled.to::<T>()).mask(inside);
+            });
+        }
+    }
+
+    /// `sum` gets `x + residual`, rounded, unless it has no elements; `y` gets the norm of that.
+    #[tile_kernel(
+        types(T = [f32, f16, bf16]),
+        tune(ROWS = [1], BLOCK = [4096], PER_SM = [8], warps = [8]),
+        tune(ROWS = [4], BLOCK = [512], PER_SM = [8], warps = [4]),
+        tune(ROWS = [1], BLOCK = [1024, 2048], PER_SM = [16], warps = [4]),
+        tune(ROWS = [1], BLOCK = [8192], PER_SM = [4], warps = [8]),
+        tune(ROWS = [1], BLOCK = [16384], PER_SM = [1], warps = [16]),
+        tune(ROWS = [1], BLOCK = [1024], PER_SM = [64], arch = [cpu]),
+        grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
+        alias(residual, sum),
+    )]
+    pub fn add_rms_norm<T: Float, const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(
+        x: &[T],
+        residual: &[T],
+        weight: &[T],
+        sum: &mut [T],
+        y: &mut [T],
+        rows: usize,
+        columns: usize,
+        eps: f32,
+    ) {
+        let added = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| {
+            let v = load(x, r * columns + c).mask(inside).to::<f32>();
+            (v + load(residual, r * columns + c).mask(inside).to::<f32>()).to::<T>()
+        };
+        let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| {
+            let v = added(r, c, inside);
+            if sum.len() > 0 {
+                store(sum, r * columns + c, v).mask(inside);
+            }
+            v
+        };
+        let scale = |s: Tile<f32>| rsqrt(s + eps);
+        if columns <= BLOCK {
+            let c = arange(BLOCK).expand(0);
+            let w = load(weight, c).mask(c < columns);
+            normalize_short::<T, false, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
+                store(y, r * columns + c, (v * w.to::<f32>()).to::<T>()).mask(inside);
+            });
+        } else {
+            let again = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| {
+                let mut v = zeros::<T>([ROWS, c.dim(1)]);
+                if sum.len() > 0 {
+                    v = load(sum, r * columns + c).mask(inside);
+                } else {
+                    v = added(r, c, inside);
+                }
+                v
+            };
+            normalize_long::<T, false, ROWS, BLOCK>(rows, columns, scale, value, again, |r, start, c, inside, v| {
+                let w = load(weight, c).mask(c < columns).to::<f32>();
+                store(y, r * columns + c, (v * w).to::<T>()).mask(inside);
+            });
+        }
+    }
+}
+
+/// The gradients of norms, in two launches: those of rows, with sums over the rows of a program, and the sums of these.
+#[tile_module]
+pub mod gradients {
+    /// The gradient `dx`, and in `sums` of each program the sums over its rows of `dy` times the normalized row and,
+    /// where CENTERED, behind those of all programs, of `dy`: `[programs, columns]` each.
+    #[tile_kernel(
+        /// Of `layer_norm`.
+        kernel(layer_norm_gradient, CENTERED = true),
+        /// Of `rms_norm`.
+        kernel(rms_norm_gradient, CENTERED = false),
+        types(T = [f32, f16, bf16]),
+        tune(BLOCK = [4096], warps = [8]),
+        tune(BLOCK = [512], warps = [2]),
+        tune(BLOCK = [1024, 2048], warps = [4]),
+        tune(BLOCK = [8192, 16384], warps = [16]),
+        tune(BLOCK = [1024], arch = [cpu]),
+        grid = [programs],
+    )]
+    pub fn of_rows<T: Float, const CENTERED: bool, const BLOCK: usize>(
+        x: &[T],
+        weight: &[T],
+        dy: &[T],
+        dx: &mut [T],
+        sums: &mut [f32],
+        rows: usize,
+        columns: usize,
+        programs: usize,
+        eps: f32,
+    ) {
+        let n = columns as f32;
+        let c = arange(BLOCK);
+        let (of_weight, of_bias) = (program_id(0) * columns, (programs + program_id(0)) * columns);
+        if columns <= BLOCK {
+            let inside = c < columns;
+            let w = load(weight, c).mask(inside);
+            let (mut dw, mut db) = (zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]));
+            // The next row of the program is loaded before it computes with the one before.
+            let first = program_id(0) * columns + c;
+            let (mut x_ahead, mut dy_ahead) = (load(x, first).mask(inside), load(dy, first).mask(inside));
+            for r in range(program_id(0), rows, programs) {
+                let (v, g) = (x_ahead.to::<f32>(), dy_ahead.to::<f32>());
+                let (next, exists) = ((r + programs) * columns + c, inside & (r + programs < rows));
+                x_ahead = load(x, next).mask(exists);
+                dy_ahead = load(dy, next).mask(exists);
+                let mean = if CENTERED { sum(v) / n } else { 0.0 };
+                let d = where_(inside, v - mean, 0.0);
+                let scale = rsqrt(sum(d * d) / n + eps);
+                let (normal, scaled) = (d * scale, g * w.to::<f32>());
+                let along = sum(normal * scaled) / n;
+                let across = if CENTERED { sum(scaled) / n } else { 0.0 };
+                store(dx, r * columns + c, ((scaled - across - normal * along) * scale).to::<T>()).mask(inside);
+                dw += g * normal;
+                if CENTERED {
+                    db += g;
+                }
+            }
+            store(sums, of_weight + c, dw).mask(inside);
+            if CENTERED {
+                store(sums, of_bias + c, db).mask(inside);
+            }
+        } else {
+            for r in range(program_id(0), rows, programs) {
+                let is_first = r == program_id(0);
+                let mut mean = 0.0;
+                if CENTERED {
+                    let mut all = zeros::<f32>([BLOCK]);
+                    for start in (0..columns).step_by(BLOCK) {
+                        all += load(x, r * columns + start + c).mask(start + c < columns).to::<f32>();
+                    }
+                    mean = sum(all) / n;
+                }
+                let (mut squares, mut products, mut scaled) =
+                    (zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]));
+                for start in (0..columns).step_by(BLOCK) {
+                    let inside = start + c < columns;
+                    let d = where_(inside, load(x, r * columns + start + c).mask(inside).to::<f32>() - mean, 0.0);
+                    let g = load(dy, r * columns + start + c).mask(inside).to::<f32>();
+                    let wg = g * load(weight, start + c).mask(inside).to::<f32>();
+                    squares += d * d;
+                    products += d * wg;
+                    scaled += wg;
+                }
+                let scale = rsqrt(sum(squares) / n + eps);
+                let along = sum(products) * scale / n;
+                let across = if CENTERED { sum(scaled) / n } else { 0.0 };
+                for start in (0..columns).step_by(BLOCK) {
+                    let (i, inside) = (start + c, start + c < columns);
+                    let normal = (load(x, r * columns + i).mask(inside).to::<f32>() - mean) * scale;
+                    let g = load(dy, r * columns + i).mask(inside).to::<f32>();
+                    let wg = g * load(weight, i).mask(inside).to::<f32>();
+                    store(dx, r * columns + i, ((wg - across - normal * along) * scale).to::<T>()).mask(inside);
+                    let (mut dw, mut db) = (g * normal, g);
+                    if !is_first {
+                        dw += load(sums, of_weight + i).mask(inside);
+                        if CENTERED {
+                            db += load(sums, of_bias + i).mask(inside);
+                        }
+                    }
+                    store(sums, of_weight + i, dw).mask(inside);
+                    if CENTERED {
+                        store(sums, of_bias + i, db).mask(inside);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The sums of `programs` rows of `sums`, and of those behind them unless `db` has no elements.
+    #[tile_kernel(
+        types(T = [f32, f16, bf16]),
+        tune(ROWS = [64], COLUMNS = [32], warps = [8]),
+        tune(ROWS = [128], COLUMNS = [16], warps = [8]),
+        grid = [cdiv(columns, COLUMNS), if db.len() > 0 { 2 } else { 1 }],
+    )]
+    pub fn sums_of_programs<T: Float, const ROWS: usize, const COLUMNS: usize>(
+        sums: &[f32],
+        dw: &mut [T],
+        db: &mut [T],
+        columns: usize,
+        programs: usize,
+    ) {
+        let c = program_id(0) * COLUMNS + arange(COLUMNS);
+        let first = program_id(1) * programs;
+        let mut all = zeros::<f32>([ROWS, COLUMNS]);
+        for start in range(0, programs, ROWS) {
+            let r = (start + arange(ROWS)).expand(1);
+            all += load(sums, (first + r) * columns + c.expand(0)).mask((r < programs) & (c.expand(0) < columns));
+        }
+        let total = sum(all, 0).to::<T>();
+        if program_id(1) == 0 {
+            store(dw, c, total).mask(c < columns);
+        } else {
+            store(db, c, total).mask(c < columns);
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Norms of rows, and their gradients.
+
+use super::{Executor, check};
+use tilewright_core::{AsSlice, AsSliceMut, Call, DeviceId, Element, SliceArg, SliceMutArg, bf16, f16};
+use tilewright_kernels::norms as k;
+use tilewright_runtime::{Error, Result};
+
+/// The element types of norms: `f32`, `f16` and `bf16`. The trait is sealed.
+///
+/// # Examples
+/// ```
+/// use tilewright::{AsSlice, Buffer, Result, Runtime, ops};
+///
+/// /// Rows of `columns` elements over their root mean squares.
+/// fn by_root_mean_square<T: ops::Normalize>(rt: &Runtime, x: &Buffer<T>, ones: &Buffer<T>) -> Result<Vec<T>> {
+///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
+///     ops::rms_norm(rt, x, ones, &mut y, 0.0)?;
+///     y.to_vec()
+/// }
+/// let rt = Runtime::cpu();
+/// let (x, ones) = (Buffer::from_slice(&rt, &[3.0f32, -3.0])?, Buffer::from_slice(&rt, &[1.0f32, 1.0])?);
+/// assert_eq!(by_root_mean_square(&rt, &x, &ones)?, [1.0, -1.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+/// Other crates cannot implement it:
+/// ```compile_fail,E0277
+/// struct Mine;
+/// impl tilewright_ops::Normalize for Mine {}
+/// ```
+pub trait Normalize: NormKernels {}
+
+/// A norm of rows: its kernels.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Norm {
+    /// The mean is subtracted, and a bias may be added.
+    Layer,
+    /// By the root of the mean square.
+    Rms,
+}
+
+impl Norm {
+    /// The arrays of sums that a program of the gradient has: of the weight, and of the bias.
+    fn sums(self) -> usize {
+        if self == Norm::Layer { 2 } else { 1 }
+    }
+}
+
+/// Rows of `columns` elements.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    rows: usize,
+    columns: usize,
+    eps: f32,
+}
+
+/// The kernels of an element type.
+pub trait NormKernels: Element {
+    fn norm<'a>(
+        norm: Norm,
+        x: SliceArg<'a, Self>,
+        weight: SliceArg<'a, Self>,
+        bias: SliceArg<'a, Self>,
+        y: SliceMutArg<'a, Self>,
+        of: Rows,
+    ) -> Call<'a>;
+    fn add_rms_norm<'a>(
+        x: SliceArg<'a, Self>,
+        residual: SliceArg<'a, Self>,
+        weight: SliceArg<'a, Self>,
+        sum: SliceMutArg<'a, Self>,
+        y: SliceMutArg<'a, Self>,
+        of: Rows,
+    ) -> Call<'a>;
+    fn gradient<'a>(
+        norm: Norm,
+        x: SliceArg<'a, Self>,
+        weight: SliceArg<'a, Self>,
+        dy: SliceArg<'a, Self>,
+        dx: SliceMutArg<'a, Self>,
+        sums: SliceMutArg<'a, f32>,
+        of: Rows,
+        programs: usize,
+    ) -> Call<'a>;
+    fn sums<'a>(
+        sums: SliceArg<'a, f32>,
+        dw: SliceMutArg<'a, Self>,
+        db: SliceMutArg<'a, Self>,
+        columns: usize,
+        programs: usize,
+    ) -> Call<'a>;
+}
+
+macro_rules! types { ($($t:ty),*) => { $(impl Normalize for $t {}
+
+impl NormKernels for $t {
+    fn norm<'a>(
+        norm: Norm,
+        x: SliceArg<'a, Self>,
+        weight: SliceArg<'a, Self>,
+        bias: SliceArg<'a, Self>,
+        y: SliceMutArg<'a, Self>,
+        Rows { rows, columns, eps }: Rows,
+    ) -> Call<'a> {
+        match norm {
+            Norm::Layer => k::layer_norm(x, weight, bias, y, rows, columns, eps),
+            Norm::Rms => k::rms_norm(x, weight, bias, y, rows, columns, eps),
+        }
+    }
+    fn add_rms_norm<'a>(
+        x: SliceArg<'a, Self>,
+        residual: SliceArg<'a, Self>,
+        weight: SliceArg<'a, Self>,
+        sum: SliceMutArg<'a, Self>,
+        y: SliceMutArg<'a, Self>,
+        Rows { rows, columns, eps }: Rows,
+    ) -> Call<'a> {
+        k::add_rms_norm(x, residual, weight, sum, y, rows, columns, eps)
+    }
+    fn gradient<'a>(
+        norm: Norm,
+        x: SliceArg<'a, Self>,
+        weight: SliceArg<'a, Self>,
+        dy: SliceArg<'a, Self>,
+        dx: SliceMutArg<'a, Self>,
+        sums: SliceMutArg<'a, f32>,
+        Rows { rows, columns, eps }: Rows,
+        programs: usize,
+    ) -> Call<'a> {
+        match norm {
+            Norm::Layer => k::layer_norm_gradient(x, weight, dy, dx, sums, rows, columns, programs, eps),
+            Norm::Rms => k::rms_norm_gradient(x, weight, dy, dx, sums, rows, columns, programs, eps),
+        }
+    }
+    fn sums<'a>(
+        sums: SliceArg<'a, f32>,
+        dw: SliceMutArg<'a, Self>,
+        db: SliceMutArg<'a, Self>,
+        columns: usize,
+        programs: usize,
+    ) -> Call<'a> {
+        k::sums_of_programs(sums, dw, db, columns, programs)
+    }
+})* } }
+types!(f32, f16, bf16);
+
+/// An array that is left out. Its address is aligned: the guards of vector loads look at every address.
+fn nothing<'a, T: Element>() -> SliceArg<'a, T> {
+    // SAFETY: no element is there.
+    unsafe { SliceArg::from_raw(ALIGNED, 0, DeviceId::Unknown) }
+}
+
+/// The same, to be written.
+fn nothing_mut<'a, T: Element>() -> SliceMutArg<'a, T> {
+    // SAFETY: no element is there.
+    unsafe { SliceMutArg::from_raw(ALIGNED, 0, DeviceId::Unknown) }
+}
+
+/// No address of memory.
+const ALIGNED: u64 = 256;
+
+/// Rows of as many elements as the weight has.
+fn rows(what: &'static str, name: &str, len: usize, columns: usize, eps: f32) -> Result<Rows> {
+    let whole = if columns == 0 { len == 0 } else { len.is_multiple_of(columns) };
+    if !whole {
+        let why = format!("{name} has {len} elements, which are no whole rows of {columns}, as weight has");
+        return Err(Error::Shape { what, why });
+    }
+    Ok(Rows { rows: len.checked_div(columns).unwrap_or(0), columns, eps })
+}
+
+/// `y = (x - mean) / sqrt(variance + eps) * weight + bias`, of each row. The variance is that of the population. 16-bit
+/// types are computed in f32 and rounded once.
+///
+/// Shapes: `x` and `y` are `[rows, columns]`, `weight` and `bias` are `[columns]`. A `bias` of no elements is one of
+/// zeros.
+///
+/// A row with a NaN or an infinity gives NaN.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 4];
+/// ops::layer_norm(&Runtime::cpu(), &[1.0, 3.0, -5.0, 5.0], &[1.0, 10.0], &[0.0, 0.5], &mut y, 0.0)?;
+/// assert_eq!(y, [-1.0, 10.5, -1.0, 10.5]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn layer_norm<'a, T: Normalize>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, T>,
+    weight: impl AsSlice<'a, T>,
+    bias: impl AsSlice<'a, T>,
+    y: impl AsSliceMut<'a, T>,
+    eps: f32,
+) -> Result<()> {
+    const WHAT: &str = "layer_norm";
+    let (x, weight, bias, y) = (x.as_slice_arg(), weight.as_slice_arg(), bias.as_slice_arg(), y.as_slice_mut_arg());
+    let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
+    check::same_length(WHAT, &[("x", x.len()), ("y", y.len())])?;
+    let bias = if bias.is_empty() { nothing() } else { bias };
+    if !bias.is_empty() {
+        check::same_length(WHAT, &[("weight", weight.len()), ("bias", bias.len())])?;
+    }
+    on.launch(T::norm(Norm::Layer, x, weight, bias, y, of))
+}
+
+/// `y = x / sqrt(mean of x² + eps) * weight`, of each row. 16-bit types are computed in f32 and rounded once.
+///
+/// Shapes: `x` and `y` are `[rows, columns]`, `weight` is `[columns]`.
+///
+/// A row with a NaN gives NaN; one with an infinity gives NaN there, and zeros elsewhere.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [0.0f32; 2];
+/// ops::rms_norm(&Runtime::cpu(), &[3.0, -3.0], &[1.0, 2.0], &mut y, 0.0)?;
+/// assert_eq!(y, [1.0, -2.0]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn rms_norm<'a, T: Normalize>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, T>,
+    weight: impl AsSlice<'a, T>,
+    y: impl AsSliceMut<'a, T>,
+    eps: f32,
+) -> Result<()> {
+    const WHAT: &str = "rms_norm";
+    let (x, weight, y) = (x.as_slice_arg(), weight.as_slice_arg(), y.as_slice_mut_arg());
+    let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
+    check::same_length(WHAT, &[("x", x.len()), ("y", y.len())])?;
+    on.launch(T::norm(Norm::Rms, x, weight, nothing(), y, of))
+}
+
+/// `sum = x + residual`, and `y` is the [`rms_norm`] of that: one step of a transformer. 16-bit types round the sum,
+/// whether it is stored or not.
+///
+/// Shapes: `x`, `residual`, `sum` and `y` are `[rows, columns]`, `weight` is `[columns]`. A `sum` of no elements is not
+/// stored. `sum` may be the memory of `residual`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let (mut sum, mut y) = ([0.0f32; 2], [0.0f32; 2]);
+/// ops::add_rms_norm(&Runtime::cpu(), &[1.0, 2.0], &[2.0, -5.0], &[1.0, 2.0], &mut sum, &mut y, 0.0)?;
+/// assert_eq!((sum, y), ([3.0, -3.0], [1.0, -2.0]));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn add_rms_norm<'a, T: Normalize>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, T>,
+    residual: impl AsSlice<'a, T>,
+    weight: impl AsSlice<'a, T>,
+    sum: impl AsSliceMut<'a, T>,
+    y: impl AsSliceMut<'a, T>,
+    eps: f32,
+) -> Result<()> {
+    const WHAT: &str = "add_rms_norm";
+    let (x, residual, weight) = (x.as_slice_arg(), residual.as_slice_arg(), weight.as_slice_arg());
+    let (sum, y) = (sum.as_slice_mut_arg(), y.as_slice_mut_arg());
+    let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
+    check::same_length(WHAT, &[("x", x.len()), ("residual", residual.len()), ("y", y.len())])?;
+    let sum = if sum.is_empty() { nothing_mut() } else { sum };
+    if !sum.is_empty() {
+        check::same_length(WHAT, &[("x", x.len()), ("sum", sum.len())])?;
+    }
+    on.launch(T::add_rms_norm(x, residual, weight, sum, y, of))
+}
+
+/// The gradients of [`layer_norm`]: `dx` of `x`, `dw` of `weight`, `db` of `bias`, where `dy` is that of `y`.
+///
+/// Two launches, with scratch of `2 * columns` floats for each program of the first one. Sums are those of f32, in an
+/// order that the device decides alone.
+///
+/// Shapes: `x`, `dy` and `dx` are `[rows, columns]`, `weight`, `dw` and `db` are `[columns]`. A `db` of no elements is
+/// not stored.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let (x, weight, dy) = ([1.0f32, 3.0], [1.0, 10.0], [5.0, 0.5]);
+/// let (mut dx, mut dw, mut db) = ([9.0; 2], [9.0; 2], [9.0; 2]);
+/// ops::layer_norm_backward(&Runtime::cpu(), &x, &weight, &dy, &mut dx, &mut dw, &mut db, 0.0)?;
+/// assert_eq!((dx, dw, db), ([0.0, 0.0], [-5.0, 0.5], [5.0, 0.5]));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+#[allow(clippy::too_many_arguments, reason = "as many as the gradient has")]
+pub fn layer_norm_backward<'a, T: Normalize>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, T>,
+    weight: impl AsSlice<'a, T>,
+    dy: impl AsSlice<'a, T>,
+    dx: impl AsSliceMut<'a, T>,
+    dw: impl AsSliceMut<'a, T>,
+    db: impl AsSliceMut<'a, T>,
+    eps: f32,
+) -> Result<()> {
+    let db = db.as_slice_mut_arg();
+    backward("layer_norm_backward", Norm::Layer, on, x.as_slice_arg(), weight, dy, dx, dw, db, eps)
+}
+
+/// The gradients of [`rms_norm`]: `dx` of `x` and `dw` of `weight`, where `dy` is that of `y`.
+///
+/// Two launches, with scratch of `columns` floats for each program of the first one. Sums are those of f32, in an order
+/// that the device decides alone.
+///
+/// Shapes: `x`, `dy` and `dx` are `[rows, columns]`, `weight` and `dw` are `[columns]`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let (mut dx, mut dw) = ([9.0; 2], [9.0; 2]);
+/// ops::rms_norm_backward(&Runtime::cpu(), &[3.0f32, -3.0], &[1.0, 2.0], &[3.0, 0.0], &mut dx, &mut dw, 0.0)?;
+/// assert_eq!((dx, dw), ([0.5, 0.5], [3.0, 0.0]));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn rms_norm_backward<'a, T: Normalize>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, T>,
+    weight: impl AsSlice<'a, T>,
+    dy: impl AsSlice<'a, T>,
+    dx: impl AsSliceMut<'a, T>,
+    dw: impl AsSliceMut<'a, T>,
+    eps: f32,
+) -> Result<()> {
+    backward("rms_norm_backward", Norm::Rms, on, x.as_slice_arg(), weight, dy, dx, dw, nothing_mut(), eps)
+}
+
+#[allow(clippy::too_many_arguments, reason = "as many as the gradient has")]
+fn backward<'a, T: Normalize>(
+    what: &'static str,
+    norm: Norm,
+    on: &impl Executor,
+    x: SliceArg<'a, T>,
+    weight: impl AsSlice<'a, T>,
+    dy: impl AsSlice<'a, T>,
+    dx: impl AsSliceMut<'a, T>,
+    dw: impl AsSliceMut<'a, T>,
+    db: SliceMutArg<'a, T>,
+    eps: f32,
+) -> Result<()> {
+    /// Programs of a multiprocessor. Each of them has sums that are stored and loaded.
+    const PER_SM: usize = 2;
+    let (weight, dy, dx, dw) = (weight.as_slice_arg(), dy.as_slice_arg(), dx.as_slice_mut_arg(), dw.as_slice_mut_arg());
+    let columns = weight.len();
+    let of = rows(what, "x", x.len(), columns, eps)?;
+    check::same_length(what, &[("x", x.len()), ("dy", dy.len()), ("dx", dx.len())])?;
+    check::same_length(what, &[("weight", columns), ("dw", dw.len())])?;
+    let db = if db.is_empty() { nothing_mut() } else { db };
+    if !db.is_empty() {
+        check::same_length(what, &[("weight", columns), ("db", db.len())])?;
+    }
+    let programs = of.rows.min(PER_SM * on.num_sms());
+    let mut sums = on.stream().scratch::<f32>(norm.sums() * programs * columns)?;
+    on.launch(T::gradient(norm, x, weight, dy, dx, sums.as_slice_mut_arg(), of, programs))?;
+    on.launch(T::sums(sums.as_slice_arg(), dw, db, columns, programs))
+}
