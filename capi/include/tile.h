@@ -428,8 +428,8 @@ int tile_handle_rms_norm(tile_handle_t handle,
                          long long cols,
                          float eps);
 
-// sum = x + residual, and y = sum / sqrt(mean of sum^2 + eps) * weight, of every row of rows x cols matrices, for dtype
-// 0 (f32), 1 (f16), 2 (bf16). sum may be null, and then is not stored, or residual.
+// sum = x + residual, and y = sum / sqrt(mean of sum^2 + eps) * weight, of every row of rows x cols matrices, for
+// dtype 0 (f32), 1 (f16), 2 (bf16). sum may be null, and then is not stored, or residual.
 //
 // # Safety
 // The pointers address rows * cols elements of the dtype, but for weight, which addresses cols.

@@ -130,8 +130,8 @@ pub unsafe extern "C" fn tile_handle_rms_norm(
     unsafe { enter_at(handle, body) }
 }
 
-/// sum = x + residual, and y = sum / sqrt(mean of sum^2 + eps) * weight, of every row of rows x cols matrices, for dtype
-/// 0 (f32), 1 (f16), 2 (bf16). sum may be null, and then is not stored, or residual.
+/// sum = x + residual, and y = sum / sqrt(mean of sum^2 + eps) * weight, of every row of rows x cols matrices, for
+/// dtype 0 (f32), 1 (f16), 2 (bf16). sum may be null, and then is not stored, or residual.
 ///
 /// # Safety
 /// The pointers address rows * cols elements of the dtype, but for weight, which addresses cols.

@@ -36,9 +36,10 @@ pub mod moments {
         Moments { mean, squares: sum(m.squares + m.count * difference * difference, AXIS).expand(AXIS), count }
     }
 
-    /// Normalizes rows of at most BLOCK elements, ROWS at a time. `put(rows, columns, inside, v)` takes each value, less
-    /// the mean of its row (where CENTERED), times `scale(mean square)` of what is left. `value(rows, columns, inside)`
-    /// is asked once for each element. It is asked for the next rows of the program before these are computed.
+    /// Normalizes rows of at most BLOCK elements, ROWS at a time. `put(rows, columns, inside, v)` takes each value,
+    /// less the mean of its row (where CENTERED), times `scale(mean square)` of the difference.
+    /// `value(rows, columns, inside)` is asked once for each element. It is asked for the next rows of the program
+    /// before these are computed.
     fn normalize_short<T, const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
         rows: usize,
         columns: usize,

@@ -112,7 +112,7 @@ pub enum Arch {
     /// All.
     #[default]
     Any,
-    /// All. On a GPU it has the instructions of this compute capability, 75, 80 or 90, and needs that one or a later one.
+    /// All. On a GPU it has the instructions of this compute capability, 75, 80 or 90, and needs that or a later one.
     Capability(u32),
     /// The CPU backend.
     Cpu,
