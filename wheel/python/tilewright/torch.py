@@ -57,9 +57,7 @@ class _Operation:
         if not torch.compiler.is_compiling() and not _is_listened_to():
             is_recorded = False
             for a in args:
-                if type(a) is Tensor or type(a) is Parameter:
-                    if a.is_meta:
-                        break
+                if _is_plain(a):
                     is_recorded = is_recorded or a.requires_grad
                 elif type(a) not in _SCALARS:
                     break
@@ -68,6 +66,11 @@ class _Operation:
                     return self.function.apply(*args)
                 return self.run(*args)
         return self.op(*args)
+
+
+def _is_plain(a):
+    """Whether it is a tensor with memory, of no class that has to see an operation."""
+    return (type(a) is Tensor or type(a) is Parameter) and not a.is_meta
 
 
 # Arguments beside tensors.
@@ -292,7 +295,7 @@ def _normal(x, eps, center):
 def _norm_backward(x, weight, eps, g, has_bias):
     """The gradients of a norm's inputs."""
     traced = torch.compiler.is_compiling() or _is_listened_to()
-    plain = all(type(t) in (Tensor, Parameter) and not t.is_meta and t.dtype == x.dtype for t in (x, weight, g))
+    plain = all(_is_plain(t) and t.dtype == x.dtype for t in (x, weight, g))
     # The native function has no derivative.
     if plain and not traced and not torch.is_grad_enabled():
         return _native._norm_backward(x, weight, g, eps, has_bias)
@@ -447,94 +450,94 @@ _cross_entropy = _Operation(
 )
 
 
+def _documented(function):
+    """With the text of the native function."""
+    function.__doc__ = getattr(_native, function.__name__).__doc__
+    return function
+
+
+@_documented
 def relu(x: Tensor) -> Tensor:
     return _relu(x)
 
 
+@_documented
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     return _leaky_relu(x, negative_slope)
 
 
+@_documented
 def gelu(x: Tensor) -> Tensor:
     return _gelu(x)
 
 
+@_documented
 def sigmoid(x: Tensor) -> Tensor:
     return _sigmoid(x)
 
 
+@_documented
 def silu(x: Tensor) -> Tensor:
     return _silu(x)
 
 
+@_documented
 def add(a: Tensor, b: Tensor) -> Tensor:
     return _add(a, b)
 
 
+@_documented
 def matmul(
     a: Tensor, b: Tensor, activation: str | None = None, negative_slope: float = 0.01, precision: str | None = None
 ) -> Tensor:
     return _matmul(a, b, activation, negative_slope, precision)
 
 
+@_documented
 def dot(a: Tensor, b: Tensor) -> Tensor:
     return _dot(a, b)
 
 
+@_documented
 def softmax(x: Tensor) -> Tensor:
     return _softmax(x)
 
 
+@_documented
 def sum(x: Tensor) -> Tensor:
     return _sum(x)
 
 
+@_documented
 def cumsum(x: Tensor) -> Tensor:
     return _cumsum(x)
 
 
+@_documented
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     return _layer_norm(x, weight, bias, eps)
 
 
+@_documented
 def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
     return _rms_norm(x, weight, eps)
 
 
+@_documented
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float | None = None, causal: bool = False) -> Tensor:
     return _attention(q, k, v, scale, causal)
 
 
+@_documented
 def sort(x: Tensor) -> Tensor:
     return _sort(x)
 
 
+@_documented
 def topk(x: Tensor, k: int) -> Tensor:
     return _topk(x, k)
 
 
+@_documented
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return _cross_entropy(logits, labels)
-
-
-for _function in [
-    relu,
-    leaky_relu,
-    gelu,
-    sigmoid,
-    silu,
-    add,
-    matmul,
-    dot,
-    softmax,
-    sum,
-    cumsum,
-    layer_norm,
-    rms_norm,
-    attention,
-    sort,
-    topk,
-    cross_entropy,
-]:
-    # The native function has the text.
-    _function.__doc__ = getattr(_native, _function.__name__).__doc__
