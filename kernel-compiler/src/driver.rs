@@ -483,6 +483,9 @@ fn generate(
 /// `mma.sync`. Each has one form with guards for alignment, if these gain anything, and one without. `mma.sync` of
 /// smaller elements has forms with guards for 8 and for 4 bytes between the two. None for a configuration of the CPU.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
+    if config.arch == Arch::Cpu {
+        return vec![];
+    }
     let lowered = |f: &Func, mma: MmaPath, width: Width| {
         let v = Variant { width, mma };
         let lowered = lower_found(f, v, sites, &mut ()).ok();
@@ -493,9 +496,6 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         [Width::Vectors, Width::Elements].into_iter().filter_map(|width| lowered(f, mma, width)).collect()
     };
     let mut out = vec![];
-    if config.arch == Arch::Cpu {
-        return vec![];
-    }
     if config.arch.has_wgmma() && dots(func, &func.body).next().is_some() {
         let [as_written, transposed @ ..] = Transposed::ALL;
         let found = with_block_pointers(func, as_written, &mut ()).ok();

@@ -5,6 +5,7 @@ mod body;
 pub mod constants;
 pub mod returns;
 pub mod structs;
+mod tune;
 pub mod types;
 
 use crate::diag::{Code, Diagnostics, Result, Span};
