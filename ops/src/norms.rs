@@ -155,6 +155,19 @@ fn nothing_mut<'a, T: Element>() -> SliceMutArg<'a, T> {
     unsafe { SliceMutArg::from_raw(ALIGNED, 0, DeviceId::Unknown) }
 }
 
+/// An output that may be left out, and else has as many elements as another array.
+fn optional<'a, T: Element>(
+    what: &'static str,
+    (name, output): (&str, SliceMutArg<'a, T>),
+    like: (&str, usize),
+) -> Result<SliceMutArg<'a, T>> {
+    if output.is_empty() {
+        return Ok(nothing_mut());
+    }
+    check::same_length(what, &[like, (name, output.len())])?;
+    Ok(output)
+}
+
 /// No address of memory.
 const ALIGNED: u64 = 256;
 
@@ -197,10 +210,10 @@ pub fn layer_norm<'a, T: Normalize>(
     let (x, weight, bias, y) = (x.as_slice_arg(), weight.as_slice_arg(), bias.as_slice_arg(), y.as_slice_mut_arg());
     let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
     check::same_length(WHAT, &[("x", x.len()), ("y", y.len())])?;
-    let bias = if bias.is_empty() { nothing() } else { bias };
-    if !bias.is_empty() {
-        check::same_length(WHAT, &[("weight", weight.len()), ("bias", bias.len())])?;
+    if bias.is_empty() {
+        return on.launch(T::norm(Norm::Layer, x, weight, nothing(), y, of));
     }
+    check::same_length(WHAT, &[("weight", weight.len()), ("bias", bias.len())])?;
     on.launch(T::norm(Norm::Layer, x, weight, bias, y, of))
 }
 
@@ -262,10 +275,7 @@ pub fn add_rms_norm<'a, T: Normalize>(
     let (sum, y) = (sum.as_slice_mut_arg(), y.as_slice_mut_arg());
     let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
     check::same_length(WHAT, &[("x", x.len()), ("residual", residual.len()), ("y", y.len())])?;
-    let sum = if sum.is_empty() { nothing_mut() } else { sum };
-    if !sum.is_empty() {
-        check::same_length(WHAT, &[("x", x.len()), ("sum", sum.len())])?;
-    }
+    let sum = optional(WHAT, ("sum", sum), ("x", x.len()))?;
     on.launch(T::add_rms_norm(x, residual, weight, sum, y, of))
 }
 
@@ -350,10 +360,7 @@ fn backward<'a, T: Normalize>(
     let of = rows(what, "x", x.len(), columns, eps)?;
     check::same_length(what, &[("x", x.len()), ("dy", dy.len()), ("dx", dx.len())])?;
     check::same_length(what, &[("weight", columns), ("dw", dw.len())])?;
-    let db = if db.is_empty() { nothing_mut() } else { db };
-    if !db.is_empty() {
-        check::same_length(what, &[("weight", columns), ("db", db.len())])?;
-    }
+    let db = optional(what, ("db", db), ("weight", columns))?;
     let programs = of.rows.min(PER_SM * on.num_sms());
     let mut sums = on.stream().scratch::<f32>(norm.sums() * programs * columns)?;
     on.launch(T::gradient(norm, x, weight, dy, dx, sums.as_slice_mut_arg(), of, programs))?;
