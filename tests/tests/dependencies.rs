@@ -35,10 +35,20 @@ const UNSTATED: [&str; 9] = [
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// Libraries that build scripts of the workspace use with fewer features than its tests do. They compile within
+/// seconds.
+const SMALLER_IN_BUILD_SCRIPTS: [&str; 3] = ["tilewright", "tilewright_build", "tilewright_core"];
+
 /// What cargo prints in the workspace.
 fn cargo(args: &[&str]) -> Vec<u8> {
+    cargo_with(args, &[])
+}
+
+/// What cargo prints in the workspace with these environment variables.
+fn cargo_with(args: &[&str], variables: &[(&str, &str)]) -> Vec<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let out = Command::new(cargo).args(args).current_dir(ROOT).output().expect("cargo runs");
+    let variables = variables.iter().copied();
+    let out = Command::new(cargo).args(args).envs(variables).current_dir(ROOT).output().expect("cargo runs");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     out.stdout
 }
@@ -131,6 +141,26 @@ fn little_waits_for_the_kernels() {
     for tested in ["bench", "compiler", "fuzz-cases", "lang", "language-tests", "macro-tests"] {
         assert!(!waits(&format!("tilewright-{tested}"), true), "the tests of {tested} wait for the kernels");
     }
+}
+
+/// A build of all tests compiles each library once. A feature that reaches a build dependency pulls the
+/// dev-dependencies of what it turns on into the build of build scripts, and with them the kernels.
+#[test]
+fn a_library_is_compiled_once() {
+    let args = ["test", "--workspace", "--no-run", "--unit-graph", "-Z", "unstable-options"];
+    let graph = cargo_with(&args, &[("RUSTC_BOOTSTRAP", "1")]);
+    let graph: Value = serde_json::from_slice(&graph).expect("cargo prints JSON");
+    let mut compiled: BTreeMap<&str, usize> = BTreeMap::new();
+    for unit in list(&graph, "units").iter().filter(|u| text(u, "mode") == "build") {
+        let target = &unit["target"];
+        let is_ours = text(unit, "pkg_id").starts_with("path+");
+        if is_ours && list(target, "kind").iter().any(|k| k == "lib" || k == "rlib" || k == "proc-macro") {
+            *compiled.entry(text(target, "name")).or_default() += 1;
+        }
+    }
+    assert!(compiled.len() > 20, "{compiled:?}");
+    let twice: Vec<&str> = compiled.iter().filter(|(_, n)| **n > 1).map(|(name, _)| *name).collect();
+    assert_eq!(twice, SMALLER_IN_BUILD_SCRIPTS);
 }
 
 /// The oldest compiler is the same for all of our packages. What they depend on needs no newer one. Each package has
