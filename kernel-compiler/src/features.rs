@@ -165,7 +165,7 @@ mod tests {
     fn a_call_is_known_by_its_types_its_flags_and_its_width() {
         let pair = Ty::Tuple(vec![DType::F32.into(), DType::U32.into()]);
         let cases = [
-            (call!(Device::Load; [DType::F32, 4u32, 4u32, false]; 0), "load<f32,false,vector>"),
+            (call!(Device::Load; [DType::F32, 4u32, 4u32, false, true]; 0), "load<f32,false,true,vector>"),
             (call!(Device::SharedLoad; [DType::F16, 2u32, 1u32]; 0), "shared_load<F16,element>"),
             (call!(Device::StoreBox; [1u32, Generic::Inferred]; 0), "store_box"),
             (call!(Device::Fold; [pair, 2u32]; 0), "fold<f32,u32>"),

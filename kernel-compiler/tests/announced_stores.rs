@@ -45,12 +45,12 @@ fn what_is_read_again_goes_by_threads_in_vectors() {
         "store(slots, {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"
     ));
     assert!(!text.contains("d::store_box::<"), "{text}");
-    assert!(text.contains("d::store::<f32, 16, 4, false>"), "{text}");
+    assert!(text.contains("d::store::<f32, 16, 4, false, false>"), "{text}");
     // Two elements on, they begin at no multiple of 16 bytes.
     let off = self::text(&format!(
         "store(slots, 2 + {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"
     ));
-    assert!(off.contains("d::store::<f32, 16, 1, false>") || off.contains("d::store::<f32, 32, 2, false>"), "{off}");
+    assert!(off.contains("d::store::<f32, 16, 1, false,") || off.contains("d::store::<f32, 32, 2, false,"), "{off}");
 }
 
 #[test]

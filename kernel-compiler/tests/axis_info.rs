@@ -138,6 +138,39 @@ fn masks_are_constant_along_what_they_do_not_depend_on() {
     assert_eq!((m.dims[0].constancy, m.dims[1].constancy), (1, 64));
 }
 
+/// Narrow integers wrap around.
+#[test]
+fn runs_of_narrow_integers_are_short() {
+    assert_eq!(along("let i = arange(1024).to::<u8>().to::<usize>(); store(y, i, load(x, i));").contiguity, 256);
+    assert_eq!(along("let i = arange(1024).to::<i8>().to::<usize>(); store(y, i, load(x, i));").contiguity, 128);
+    assert_eq!(along("let i = (arange(1024) + 4).to::<u8>().to::<usize>(); store(y, i, load(x, i));").contiguity, 4);
+    assert_eq!(along("let i = arange(1024).to::<u32>().to::<usize>(); store(y, i, load(x, i));").contiguity, 1024);
+}
+
+/// A run of indices is below a multiple of its length as a whole or not at all.
+#[test]
+fn masks_of_whole_vectors() {
+    let constancy = |types: &str, mask: &str| {
+        let body = format!(
+            "let i = arange(256); let j = program_id(0) * cols + i; store(y, j, load(x, j)).mask(({mask}) & (rows < n));"
+        );
+        let f = kernel(types, &body);
+        analyze(&f, Assume::Multiples(Width::Vectors)).info(&f, masks(&f)[0]).dims[0].constancy
+    };
+    for mask in ["i < cols", "cols > i", "i >= cols", "cols <= i", "i < cols + 8", "i + 8 < cols", "255 - i < cols"] {
+        assert_eq!((constancy("f32", mask), constancy("f16", mask)), (4, 8), "{mask}");
+    }
+    // Signed bytes go from 127 to -128.
+    assert_eq!(constancy("f32", "i.to::<i8>() < 0"), 128);
+    assert_eq!(constancy("f32", "i.to::<u8>() < 128"), 128);
+    for mask in ["i <= cols", "i > cols", "i < n", "i < cols + 1", "i + 1 < cols", "i == cols", "i * 2 < cols"] {
+        assert_eq!(constancy("f32", mask), 1, "{mask}");
+    }
+    assert_eq!(constancy("f32", "i < 96"), 32);
+    assert_eq!(constancy("f32", "rows < cols"), 256);
+    assert_eq!(constancy("f32", "load(x, i) < 1.0"), 1);
+}
+
 #[test]
 fn loops() {
     let tiled =
@@ -193,7 +226,14 @@ fn what_the_launcher_checks() {
     let row = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < n);";
     assert_eq!(guards("f32", row), [address(0), address(2), Guard::word(8, Test::Multiple(4))], "n moves no address");
     assert_eq!(guards("f16", row), [address(0), address(2), Guard::word(8, Test::Multiple(8))]);
-    assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [address(0), address(2)], "scalars are never vectors");
+    assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [], "scalars are never vectors");
+    // Where a mask divides no vector, the end of an array divides none either.
+    let masked = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < cols);";
+    let of_y =
+        |n: u64| vec![address(0), address(2), Guard::word(3, Test::Multiple(n)), Guard::word(8, Test::Multiple(n))];
+    assert_eq!((guards("f32", masked), guards("f16", masked)), (of_y(4), of_y(8)));
+    let uniform = "let i = program_id(0) * 256 + arange(256); store(y, i, load(x, i)).mask(program_id(0) < n);";
+    assert_eq!(guards("f32", uniform), [address(0), address(2)], "it divides no vector without a guard");
     // Words of 4 bytes ask for less, and make accesses of 4 bytes.
     let f = kernel("f16", row);
     let words = analyze(&f, Assume::Multiples(Width::Words));

@@ -1,4 +1,4 @@
-//! Contiguity, divisibility and constancy of integer tiles, by dimension.
+//! Contiguity, divisibility and constancy of integer tiles, and constancy of masks, by dimension.
 //!
 //! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each
 //! of the variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes in an
@@ -6,7 +6,7 @@
 //! assumes nothing.
 
 use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
-use tilewright_types::Width;
+use tilewright_types::{DType, Width};
 
 /// Bytes of the widest access of a thread.
 pub(crate) const VECTOR_BYTES: usize = Width::Vectors.bytes();
@@ -149,7 +149,7 @@ pub enum Assume {
     Multiples(Width),
 }
 
-/// The axis info of all integer values of a function, under guards.
+/// The axis info of all values of a function, under guards. Of values that are no integers only constancy is known.
 #[derive(Debug)]
 pub struct AxisAnalysis {
     info: Vec<Option<AxisInfo>>,
@@ -167,7 +167,7 @@ impl AxisAnalysis {
             .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_word() == Some(word)).then_some(n) } else { None })
     }
 
-    /// The facts of a value; nothing is known of a value that is no integer.
+    /// The facts of a value.
     pub fn info(&self, f: &Func, v: Value) -> AxisInfo {
         self.info[v.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(f.shape(v).len()))
     }
@@ -219,6 +219,22 @@ impl AxisAnalysis {
         }
     }
 
+    /// Whether a mask allows each aligned group of `n` elements along `dim` as a whole or not at all.
+    pub(crate) fn is_undivided(&self, f: &Func, mask: Value, dim: usize, n: usize) -> bool {
+        self.info(f, mask).dims[dim].constancy >= n as u64
+    }
+
+    /// The power of two that is known to divide an argument word.
+    pub(crate) fn divisor(&self, word: usize) -> u64 {
+        let of_word = self.guards.iter().filter(|r| r.of.as_word() == Some(word));
+        let by = of_word.map(|r| match r.test {
+            Test::Multiple(by) if by.is_power_of_two() => by,
+            Test::Equal(n) if n > 0 => 1 << n.trailing_zeros(),
+            _ => 1,
+        });
+        by.max().unwrap_or(1)
+    }
+
     /// The bytes, 4 at least, of which an address is known to be a multiple. The kernel computes it.
     pub(crate) fn alignment(&self, f: &Func, address: Value) -> Option<usize> {
         let by = self.info(f, address).element.divisor();
@@ -246,6 +262,32 @@ pub(crate) fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis
     }
     let info = cx.info;
     AxisAnalysis { info, widest, guards }
+}
+
+/// What is known of numbers as those of a narrower type: no run goes through the greatest number of the type.
+fn narrowed(mut of: AxisInfo, to: DType) -> AxisInfo {
+    let within = 1u64 << (8 * to.size() as u32 - u32::from(to.is_signed())).min(62);
+    for a in of.dims.iter_mut().filter(|a| a.contiguity.max(a.reverse_contiguity) > within) {
+        let run = within.min(a.divisibility.divisor());
+        let divisibility = a.divisibility_of(run);
+        let shorter = |n: u64| n.min(run);
+        *a = DimInfo {
+            contiguity: shorter(a.contiguity),
+            reverse_contiguity: shorter(a.reverse_contiguity),
+            constancy: a.constancy,
+            divisibility,
+        };
+    }
+    of
+}
+
+/// Operands `(low, high)` such that the comparison is `low < high` or its negation.
+fn ordered(op: Binary, a: Value, b: Value) -> Option<(Value, Value)> {
+    match op {
+        Binary::Lt | Binary::Ge => Some((a, b)),
+        Binary::Gt | Binary::Le => Some((b, a)),
+        _ => None,
+    }
 }
 
 struct Context<'a> {
@@ -301,14 +343,12 @@ impl Context<'_> {
             }
             i
         };
-        if !self.f.ty(v).dtype.is_int() {
-            return match self.f.op(v) {
-                op if op.is_elementwise() => constancy(&op.operands()),
-                Op::Splat(_) => AxisInfo::uniform(shape, Congruence::UNKNOWN),
-                _ => AxisInfo::unknown(rank),
-            };
-        }
+        let is_int = self.f.ty(v).dtype.is_int();
         match self.f.op(v) {
+            // Of other types constancy alone is known.
+            Op::Binary(op, a, b) if !is_int && let Some((low, high)) = ordered(*op, *a, *b) => self.less(low, high),
+            op if !is_int && op.is_elementwise() => constancy(&op.operands()),
+            Op::Splat(_) if !is_int => AxisInfo::uniform(shape, Congruence::UNKNOWN),
             Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, *n as u64)),
             Op::Word { word } => {
                 let of = |r: &Guard| match r.test {
@@ -330,7 +370,7 @@ impl Context<'_> {
             }
             Op::Splat(s) => AxisInfo::uniform(shape, self.get(*s).element),
             Op::ReadVar(var) => self.vars[var.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(rank)),
-            Op::Cast(x) if self.f.ty(*x).dtype.is_int() => self.get(*x),
+            Op::Cast(x) if self.f.ty(*x).dtype.is_int() => narrowed(self.get(*x), self.f.ty(v).dtype),
             Op::Unary(Unary::Neg, x) => {
                 self.subtract(&AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, 0)), &self.get(*x))
             }
@@ -376,6 +416,22 @@ impl Context<'_> {
             }
             _ => AxisInfo::unknown(rank),
         }
+    }
+
+    /// The constancy of `low < high`, a comparison of tiles: a run of consecutive numbers from a multiple of its length
+    /// on is below a multiple of that length as a whole or not at all.
+    fn less(&self, low: Value, high: Value) -> AxisInfo {
+        let dtype = self.f.ty(low).dtype;
+        // A run of a signed type may go through its least number.
+        let within = 1u64 << (8 * dtype.size() as u32 - u32::from(dtype.is_signed())).min(62);
+        let (low, high) = (self.get(low), self.get(high));
+        let dims = low.dims.iter().zip(&high.dims).map(|(low, high)| {
+            let multiple = if planted!("axis-info-mask-of-any-limit") { MAX_MODULUS } else { high.element().divisor() };
+            let run = low.contiguity.max(low.reverse_contiguity);
+            let whole = run.min(within).min(low.divisibility.divisor()).min(high.constancy).min(multiple);
+            DimInfo { constancy: low.constancy.min(high.constancy).max(whole), ..DimInfo::unknown() }
+        });
+        AxisInfo { dims: dims.collect(), element: Congruence::UNKNOWN }
     }
 
     fn constant(&self, v: Value) -> Option<u64> {

@@ -1,5 +1,5 @@
-//! The guards of the `aligned` and `words` variants: addresses, sizes and strides are multiples of 16 bytes, or of 4
-//! bytes. The launcher checks them at every call.
+//! The guards of the `aligned` and `words` variants: addresses, sizes, strides, and lengths of slices, are multiples of
+//! 16 bytes, or of 4 bytes. The launcher checks them at every call.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The guards with which accesses have `bytes` bytes. `learn` gives the facts that follow from guards.
 pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
-    let places = places(f);
+    let (places, masks): (Vec<Address>, Vec<Option<Value>>) = places(f).into_iter().unzip();
     let elements = |p: &Address| (bytes / f.dtype_at(p).size()).max(1) as u64;
     let aligned = Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 });
-    // The code tests an address that the kernel computes.
-    let addresses = places.iter().filter_map(|p| Some((f.params[p.param()?].first_word, aligned)));
-    // Only what moves the addresses of tiles matters: a scalar access is never a vector.
+    // A scalar access is never a vector. The code tests an address that the kernel computes.
+    let of_tiles = || places.iter().filter(|p| !f.shape(p.index).is_empty());
+    let addresses = of_tiles().filter_map(|p| Some((f.params[p.param()?].first_word, aligned)));
     let mut sizes = BTreeMap::<usize, u64>::new();
-    for p in places.iter().filter(|p| !f.shape(p.index).is_empty()) {
+    for p in of_tiles() {
         for word in Walk::of(f, p, false).words {
             let by = sizes.entry(word).or_insert(1);
             *by = elements(p).max(*by);
@@ -47,7 +47,33 @@ pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAn
     for (word, _) in scale.into_iter().filter(|&(_, (alone, by))| alone && by > 1) {
         all.insert(word, Test::Equal(1));
     }
+    for (word, by) in ends(f, places.iter().zip(masks), (&learn(vec![]), &learn(list(&all))), elements) {
+        all.entry(word).or_insert(Test::Multiple(by));
+    }
     list(&all)
+}
+
+/// Guards on the lengths of slices, as multiples of a vector: where the guards on sizes keep a mask from dividing a
+/// vector, the end of the slice divides none either.
+fn ends<'a>(
+    f: &Func,
+    accesses: impl Iterator<Item = (&'a Address, Option<Value>)>,
+    (unguarded, guarded): (&AxisAnalysis, &AxisAnalysis),
+    elements: impl Fn(&Address) -> u64,
+) -> BTreeMap<usize, u64> {
+    let mut ends = BTreeMap::new();
+    for (p, mask) in accesses {
+        let (Base::Slice(param), Some(mask)) = (p.base.clone(), mask) else { continue };
+        let n = elements(p);
+        let Some(&dim) = guarded.order(f, p.index).first() else { continue };
+        let by_guards =
+            guarded.is_undivided(f, mask, dim, n as usize) && !unguarded.is_undivided(f, mask, dim, n as usize);
+        if n > 1 && by_guards && guarded.vector_at(f, p, dim).0 as u64 == n {
+            let by = ends.entry(f.params[param].first_word + 1).or_insert(n);
+            *by = n.max(*by);
+        }
+    }
+    ends
 }
 
 /// The last stride of a view. It is 1 where the view is an array in memory: then the last dimension is contiguous.
@@ -135,15 +161,15 @@ fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
         .collect()
 }
 
-/// The accesses to global memory.
-fn places(f: &Func) -> Vec<Address> {
+/// The accesses to global memory, and their masks.
+fn places(f: &Func) -> Vec<(Address, Option<Value>)> {
     let of = |s: &Stmt| match &s.kind {
-        StmtKind::Store { place, .. } => Some(place.clone()),
+        StmtKind::Store { place, mask, .. } => Some((place.clone(), *mask)),
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Load { place, .. } => Some(place.clone()),
+            Op::Load { place, mask, .. } => Some((place.clone(), *mask)),
             _ => None,
         },
         _ => None,
     };
-    walk(&f.body).filter_map(of).filter(|p| !matches!(p.base, Base::Shared(_))).collect()
+    walk(&f.body).filter_map(of).filter(|(p, _)| !matches!(p.base, Base::Shared(_))).collect()
 }

@@ -167,7 +167,8 @@ impl Codegen<'_> {
         let copies = if planted!("cp-async-by-all-copies") { 0 } else { copies };
         let act = acts(copies);
         if let Some(vec) = tile.vec {
-            let copy = Stmt::Expr(call!(Device::CopyAhead; [t, n, vec]; to, addr, full, ok, site));
+            let undivided = accesses.undivided && vec <= accesses.vec;
+            let copy = Stmt::Expr(call!(Device::CopyAhead; [t, n, vec, undivided]; to, addr, full, ok, site));
             self.line(if copies == 0 { copy } else { Stmt::If { cond: act, then: vec![copy] } });
             return;
         }
@@ -175,7 +176,10 @@ impl Codegen<'_> {
         registers.push(Stmt::Let { name, mutable: false, ty: Some(Ty::array(t, n)), value: None });
         let (vec, hint) = (if accesses.descending { 1 } else { accesses.vec }, hint as u32);
         let zero = any(Expr::zero(t));
-        let loaded = call!(Device::Load; [t, n, accesses.vec, accesses.descending]; addr, full, ok, zero, hint, site);
+        let loaded = call!(
+            Device::Load; [t, n, accesses.vec, accesses.descending, accesses.undivided];
+            addr, full, ok, zero, hint, site
+        );
         self.line(Stmt::assign(name, loaded));
         let element = of_r(Expr::from(name).element(Local::R));
         finish.push(call!(Device::SharedStore; [t, n, vec]; to, any(act), element, site).into());

@@ -4,6 +4,7 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, all_of, any, each, elementwise, float_literal, meaning, of_r, thread_part};
 use crate::codegen::predicates::Mask;
 use crate::dtype::DType;
+use crate::ir::walk::dots;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Access, Conversion, Layout, Shared, Shuffle};
 use crate::layout::{linear, padded};
@@ -37,7 +38,8 @@ impl Codegen<'_> {
         if self.plan.layouts.is_cheap(v)
             && let Some(c) = self.compare(v, l)
         {
-            return c;
+            let first = self.first_of_groups(v, l);
+            return Regs(c.at(self.table(&first)));
         }
         if let Some((x, source)) = self.operand_of_shape(v, l) {
             return self.through(x, source);
@@ -110,13 +112,15 @@ impl Codegen<'_> {
         let (f, to) = (self.f, self.f.ty(v).dtype);
         let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
         match (f.op(v), from) {
-            // Pairs are cast together in accumulators, of which a thread has many elements, and for bytes, since single
-            // bytes are converted by a slow unit. Other kernels are limited by memory, and pairs gain nothing.
+            // A slow unit converts single elements. Beside the accumulators of products, which take most registers,
+            // pairs would spill.
             (Op::Cast(_), Some(from))
-                if (self.plan.layouts.is_accumulator(v) || from.size() == 1)
-                    && to.is_float()
+                if to.is_float()
                     && to.size() <= 2
-                    && len % 2 == 0 =>
+                    && len % 2 == 0
+                    && (from.size() == 1
+                        || self.plan.layouts.is_accumulator(v)
+                        || dots(f, &f.body).next().is_none()) =>
             {
                 let [of] = args.try_into().expect("a cast has one operand");
                 call!(Device::CastEach; [from, Generic::Inferred, Generic::Inferred]; of_r(of))

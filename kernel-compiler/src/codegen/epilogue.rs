@@ -64,7 +64,7 @@ impl Codegen<'_> {
             of_r(Body::after(vec![r], value))
         };
         let loaded = call!(
-            Device::Load; [t, p.len, accesses.vec, accesses.descending];
+            Device::Load; [t, p.len, accesses.vec, accesses.descending, accesses.undivided];
             from_first(accesses.addr), accesses.full, from_first(accesses.ok), any(Expr::zero(t)), hint as u32, site
         );
         let define = Stmt::define(name, Ty::array(t, p.len), loaded);

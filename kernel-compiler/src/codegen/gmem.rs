@@ -19,6 +19,8 @@ pub(super) struct Accesses {
     /// The elements of one access.
     pub vec: usize,
     pub descending: bool,
+    /// Whether each access is allowed as a whole or not at all.
+    pub undivided: bool,
     pub addr: Expr,
     /// Whether all accesses of the thread are allowed.
     pub full: Expr,
@@ -38,7 +40,8 @@ impl Codegen<'_> {
                 self.shared_load_scalar(t, addr, ok, other.map(Expr::from), site)
             } else {
                 let other = any(other.map_or(Expr::zero(t), Expr::from));
-                let load = call!(Device::Load; [t, 1u32, 1u32, false]; any(addr), false, any(ok), other, hint, site);
+                let load =
+                    call!(Device::Load; [t, 1u32, 1u32, false, false]; any(addr), false, any(ok), other, hint, site);
                 (vec![], load.element(0))
             };
             stmts.push(Stmt::define(v, t.into(), loaded));
@@ -55,7 +58,7 @@ impl Codegen<'_> {
             let other = other.unwrap_or(Expr::zero(t));
             let load = self.by_vectors(&place, accesses, |p| {
                 call!(
-                    Device::Load; [t, n, p.vec, p.descending];
+                    Device::Load; [t, n, p.vec, p.descending, p.undivided];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(other.clone()), hint, site
                 )
             });
@@ -80,7 +83,9 @@ impl Codegen<'_> {
                 Base::Shared(_) => {
                     call!(Device::SharedStore; [t, 1u32, 1u32]; any(offset(addr)), any(ok), any(value), site)
                 }
-                _ => call!(Device::Store; [t, 1u32, 1u32, false]; any(addr), false, any(ok), any(value), hint, site),
+                _ => {
+                    call!(Device::Store; [t, 1u32, 1u32, false, false]; any(addr), false, any(ok), any(value), hint, site)
+                }
             };
             self.access(place, None, true, site, vec![store.into()]);
             return;
@@ -92,7 +97,7 @@ impl Codegen<'_> {
             Base::Shared(_) => Self::shared_store(accesses, t, &layout, &regs, site),
             _ => self.by_vectors(place, accesses, |p| {
                 call!(
-                    Device::Store; [t, layout.regs(), p.vec, p.descending];
+                    Device::Store; [t, layout.regs(), p.vec, p.descending, p.undivided];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(regs.at(Local::R)), hint, site
                 )
             }),
@@ -111,7 +116,8 @@ impl Codegen<'_> {
                     && !planted!("pointee-taken-for-aligned") =>
             {
                 let is_aligned = (Expr::from(address) % (vec * size)).equals(0);
-                let one_by_one = Accesses { vec: 1, descending: false, full: false.into(), ..accesses.clone() };
+                let one_by_one =
+                    Accesses { vec: 1, descending: false, undivided: false, full: false.into(), ..accesses.clone() };
                 Expr::when(is_aligned, access(accesses), access(one_by_one))
             }
             _ => access(accesses),
@@ -174,6 +180,7 @@ impl Codegen<'_> {
         let index = place.index;
         let regs = self.demand(index, layout);
         let (once, mask) = (once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
+        let Vector { elements: vec, descending, undivided } = vector(f, &self.plan.axis_info, place, mask, layout);
         let (everywhere, mask) = match mask {
             Some(m) => match self.mask(m, layout) {
                 Some(m) => (Some(m.all), Some(m.each)),
@@ -183,7 +190,6 @@ impl Codegen<'_> {
         };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let (n, bytes) = (layout.regs(), f.dtype_at(place).size());
-        let Vector { elements: vec, descending } = vector(f, &self.plan.axis_info, place, layout);
         self.vectors |= vec > 1 && !matches!(place.base, Base::Shared(_));
         let affine = self.affine(index, layout);
         let bound = match (self.end(place), &affine) {
@@ -215,7 +221,10 @@ impl Codegen<'_> {
         let inside = |r: Expr| bound.as_ref().map(|b| b.at(r));
         let tests = [bound.as_ref(), mask.as_ref(), act.as_ref()].into_iter().flatten();
         let ok = all_of(tests.map(|t| t.at(Local::R)), BinaryOp::And);
-        let full = if vec == 1 {
+        // A predicate for each access costs less than a second copy of the accesses without predicates.
+        const FEW: usize = 8;
+        let is_tested = [bound.as_ref(), mask.as_ref(), act.as_ref()].iter().any(Option::is_some);
+        let full = if vec == 1 || undivided && is_tested && n / vec <= FEW {
             false.into()
         } else {
             // The farthest element of an access is the last one, or the first one if addresses descend.
@@ -234,7 +243,7 @@ impl Codegen<'_> {
             }
             all_of(tests, BinaryOp::And)
         };
-        Accesses { vec, descending, addr, full, ok }
+        Accesses { vec, descending, undivided, addr, full, ok }
     }
 
     pub(super) fn atomic(&mut self, v: Value) {

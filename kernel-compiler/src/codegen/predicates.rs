@@ -117,6 +117,18 @@ impl Codegen<'_> {
         Some(self.less(&a, end.into()))
     }
 
+    /// For each register, the first one of the group in which a mask is known to be the same.
+    pub(super) fn first_of_groups(&self, mask: Value, l: &Layout) -> Vec<usize> {
+        let dims = self.plan.axis_info.info(self.f, mask).dims;
+        let within = |basis: u32| {
+            let inside = |d: usize| u64::from(l.coord(basis, d)) < dims[d].constancy;
+            let moved = (0..dims.len()).filter(|&d| l.coord(basis, d) != 0).collect::<Vec<_>>();
+            moved.len() <= 1 && moved.into_iter().all(inside)
+        };
+        let same = l.reg_bases().iter().enumerate().filter(|(_, b)| within(**b)).fold(0, |mask, (i, _)| mask | 1 << i);
+        (0..l.regs()).map(|r| r & !same).collect()
+    }
+
     /// A comparison with a limit that is no index and differs between few registers, for example from row to row.
     fn of_few(&mut self, a: &Affine, end: Value, or_equal: i64, l: &Layout) -> Option<Regs> {
         let (mut end, mut source) = self.operand_of_shape(end, l)?;

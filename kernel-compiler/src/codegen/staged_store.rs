@@ -243,7 +243,7 @@ impl Codegen<'_> {
         let addr = addr.wrapping_add(cols.clone().cast(Ty::U64) * size);
         let ok = both(from() + rows, cols);
         let store = call!(
-            Device::Store; [t, regs, vec, false];
+            Device::Store; [t, regs, vec, false, false];
             of_r(addr), full, of_r(ok), of_r(Expr::from(v).element(Local::R)), hint as u32, site
         );
         let once = vec![Stmt::bind(v, loaded), store.into()];

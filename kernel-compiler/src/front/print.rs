@@ -259,6 +259,15 @@ fn suffix(t: Option<DType>) -> &'static str {
     t.map_or("", |t| t.name())
 }
 
+/// Whether an expression that is no operand of another one ends in the name of a type.
+fn ends_in_type(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Cast(..) | ExprKind::ToPointer(..) => true,
+        ExprKind::Binary(_, _, last) | ExprKind::And(_, last) | ExprKind::Or(_, last) => ends_in_type(last),
+        _ => false,
+    }
+}
+
 /// An expression, as an operand of one of a level; the lines of blocks in it are `depth + 1` steps in.
 pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
     let level = Level::of(e);
@@ -275,6 +284,8 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
     };
     let sides = |a: &Expr, op: &str, b: &Expr| {
         let left = if level == Level::Compare { next(level) } else { level };
+        // `a as T < b` would begin the generic arguments of `T`.
+        let left = if op.starts_with('<') && ends_in_type(a) { Level::Postfix } else { left };
         format!("{} {op} {}", expr(a, left, depth), expr(b, next(level), depth))
     };
     let any = |e: &Expr| expr(e, Level::Any, depth);
@@ -420,6 +431,8 @@ mod tests {
             "a < b || c < d && e == f",
             "!(a < b) && !ON",
             "(a < b) == (c < d)",
+            "(a as i32) < b && a as i32 > b",
+            "(a + b as i32) << c == d",
             "a & (b | c) ^ d << 1 + e",
             "(a + b) as i32 as f32 * -c",
             "(-1).abs() == (a + b).to::<i32>()",

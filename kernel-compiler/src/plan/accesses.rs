@@ -2,7 +2,7 @@
 
 use crate::analysis::axis_info::{AxisAnalysis, WORD_BYTES};
 use crate::ir::walk::walk;
-use crate::ir::{Address, Func, Op, Stmt, StmtId, StmtKind, Value};
+use crate::ir::{Address, Base, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::{LayoutAssignment, fastest, preferred};
 use crate::layout::linear::Layout;
 use crate::plan::staged_store::StagedStores;
@@ -14,16 +14,32 @@ pub struct Vector {
     pub elements: usize,
     /// Whether their addresses descend.
     pub descending: bool,
+    /// Whether each access is known to be allowed as a whole or not at all.
+    pub undivided: bool,
 }
 
 /// The widest access along the dimension that consecutive registers of a layout follow.
-pub fn vector(f: &Func, a: &AxisAnalysis, place: &Address, layout: &Layout) -> Vector {
-    let one = Vector { elements: 1, descending: false };
+pub fn vector(f: &Func, a: &AxisAnalysis, place: &Address, mask: Option<Value>, layout: &Layout) -> Vector {
+    let one = Vector { elements: 1, descending: false, undivided: false };
     let Some(&first) = layout.reg_bases().first() else { return one };
     let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) else { return one };
     let (widest, down) = a.vector_at(f, place, dim);
     let elements = widest.min(layout.contiguous(dim)).min(layout.regs());
-    Vector { elements, descending: down && elements > 1 }
+    let undivided = elements > 1 && is_undivided(f, a, place, mask, dim, elements);
+    Vector { elements, descending: down && elements > 1, undivided }
+}
+
+/// Whether the mask, the padding of the tile and the end of the array divide no access of `n` elements along `dim`.
+fn is_undivided(f: &Func, a: &AxisAnalysis, place: &Address, mask: Option<Value>, dim: usize, n: usize) -> bool {
+    let extent = f.shape(place.index)[dim];
+    let end = match place.base {
+        Base::Slice(_) if planted!("undivided-beyond-the-slice") => n as u64,
+        Base::Slice(param) => a.divisor(f.params[param].first_word + 1),
+        Base::Raw(_) | Base::Pointer { .. } => n as u64,
+        Base::Shared(_) => 1,
+    };
+    let is_whole = extent.is_power_of_two() || extent.is_multiple_of(n);
+    is_whole && end >= n as u64 && mask.is_none_or(|m| a.is_undivided(f, m, dim, n))
 }
 
 /// The layouts of the tiles that threads store from their registers, not by way of shared memory. `by_wgmma` says

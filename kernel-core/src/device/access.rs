@@ -24,13 +24,14 @@ const fn check_groups<T: Mem, const R: usize, const V: usize>() {
 /// Loads `R` registers from global memory, `other` where not allowed.
 ///
 /// Register groups of `V` have consecutive addresses (descending if `REV`), the lowest aligned to the group's size.
-/// `full` says that all accesses of this thread are allowed; else `ok` is asked for each. A group is one wide access
-/// if `full`; single elements are always loaded without a branch.
+/// `full` says that all accesses of this thread are allowed; else `ok` is asked for each. With `UNDIVIDED` a group is
+/// allowed as a whole or not at all, and is one wide access. Without, it is one if `full`, or if the same holds at run
+/// time. Single elements are always loaded without a branch.
 ///
 /// # Safety
-/// Allowed addresses are valid, and aligned as said.
+/// Allowed addresses are valid, and aligned as said. With `UNDIVIDED` no group is divided.
 #[inline(always)]
-pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool>(
+pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool, const UNDIVIDED: bool>(
     addr: impl Fn(usize) -> u64,
     full: bool,
     ok: impl Fn(usize) -> bool,
@@ -44,8 +45,8 @@ pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool>(
         return unsafe { load_groups::<Global, T, R, V, REV>(addr, hint, call) };
     }
     if V > 1 {
-        cold_path();
-        if undivided::<R, V>(&ok) {
+        unlikely::<UNDIVIDED>();
+        if is_undivided::<R, V, UNDIVIDED>(&ok) {
             // SAFETY: the contract of this function; a group is allowed as a whole or not at all.
             return unsafe { load_groups_if::<Global, T, R, V, REV>(addr, ok, other, hint, call) };
         }
@@ -55,12 +56,12 @@ pub unsafe fn load<T: Mem, const R: usize, const V: usize, const REV: bool>(
     each(|r| unsafe { load_one::<Global, T>(addr(r), full | ok(r), other(r), hint, call, r) })
 }
 
-/// Stores `R` registers to global memory where allowed. Groups, `full` and `ok` as in [`load`].
+/// Stores `R` registers to global memory where allowed. Groups, `full`, `ok` and `UNDIVIDED` as in [`load`].
 ///
 /// # Safety
 /// As [`load`], and the memory may be written.
 #[inline(always)]
-pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
+pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool, const UNDIVIDED: bool>(
     addr: impl Fn(usize) -> u64,
     full: bool,
     ok: impl Fn(usize) -> bool,
@@ -74,8 +75,8 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
         return unsafe { store_groups::<Global, T, R, V, REV>(addr, |_| true, val, hint, call) };
     }
     if V > 1 {
-        cold_path();
-        if undivided::<R, V>(&ok) {
+        unlikely::<UNDIVIDED>();
+        if is_undivided::<R, V, UNDIVIDED>(&ok) {
             // SAFETY: the contract of this function; a group is allowed as a whole or not at all.
             return unsafe { store_groups_if::<Global, T, R, V, REV>(addr, ok, val, hint, call) };
         }
@@ -94,7 +95,7 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool>(
 /// # Safety
 /// As [`load`] and [`shared_store`].
 #[inline(always)]
-pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
+pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize, const UNDIVIDED: bool>(
     off: impl Fn(usize) -> u32,
     addr: impl Fn(usize) -> u64,
     full: bool,
@@ -116,9 +117,9 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
         return each_group::<R, V>(|g| copy(g, true));
     }
     if V > 1 {
-        cold_path();
+        unlikely::<UNDIVIDED>();
     }
-    if undivided::<R, V>(&ok) {
+    if is_undivided::<R, V, UNDIVIDED>(&ok) {
         return each_group::<R, V>(|g| copy(g, ok(g) || planted!("device-cp-async-unmasked")));
     }
     // One group after the other, so that this rare way takes few registers.
@@ -126,7 +127,7 @@ pub unsafe fn copy_ahead<T: Mem, const R: usize, const V: usize>(
         hw::in_order();
         // SAFETY: element `e` of the group is loaded where `ok(g + e)`; the whole group's offset is in shared memory.
         unsafe {
-            let values: [T; V] = load::<T, V, 1, false>(
+            let values: [T; V] = load::<T, V, 1, false, false>(
                 |e| addr(g).wrapping_add((e * T::BYTES) as u64),
                 false,
                 |e| ok(if planted!("device-cp-async-mask-of-first") { g } else { g + e }),
@@ -226,6 +227,24 @@ fn each_group<const R: usize, const V: usize>(f: impl Fn(usize)) {
         f(g);
         g += V;
     }
+}
+
+/// A mark of a rare way, unless `USUAL`.
+#[inline(always)]
+fn unlikely<const USUAL: bool>() {
+    if !USUAL {
+        cold_path();
+    }
+}
+
+/// Whether every group is allowed as a whole or not at all. With `KNOWN` the compiler has proved it: the emulated SM
+/// tests that it has, and a GPU does not ask.
+#[inline(always)]
+fn is_undivided<const R: usize, const V: usize, const KNOWN: bool>(ok: &impl Fn(usize) -> bool) -> bool {
+    if KNOWN && cfg!(not(target_arch = "nvptx64")) {
+        assert!(undivided::<R, V>(ok), "a mask divides an access that is known to be allowed as a whole or not at all");
+    }
+    KNOWN || undivided::<R, V>(ok)
 }
 
 /// Whether every group is allowed as a whole or not at all: the end of a row whose length is a multiple of V.

@@ -121,10 +121,12 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("axis-info-lowest-of-descending", "the highest element of a descending run is taken for the lowest"),
             ("axis-info-rem-of-shifted", "runs stay whole under `%` wherever they begin"),
             ("axis-info-first-assignment-only", "a variable is what its first assignment says"),
+            ("axis-info-mask-of-any-limit", "a mask divides no vector, whatever its limit is a multiple of"),
             ("axis-info-shift-by-a-bit-less", "a shift to the left is taken for one by a bit less"),
         ],
     ),
     ("analysis/launch_guards.rs", &[("launch-guards-any-address", "vectors are loaded from unaligned arrays")]),
+    ("plan/accesses.rs", &[("undivided-beyond-the-slice", "the end of a slice divides no vector")]),
     (
         "analysis/polynomial.rs",
         &[

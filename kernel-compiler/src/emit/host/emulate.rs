@@ -3,6 +3,7 @@
 use super::options::{Emulate, HostOptions};
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
+use crate::emit::grid;
 use crate::features::{Features, cover, features};
 use crate::front::ast;
 use crate::front::instance::Kernel;
@@ -87,6 +88,8 @@ pub(super) struct Instance {
     pub config: usize,
     pub func: Func,
     pub versions: Vec<Version>,
+    /// The kernel has conditions that the constants alone do not meet.
+    pub has_conditions: bool,
 }
 
 impl Instance {
@@ -97,7 +100,8 @@ impl Instance {
             for (i, config) in k.ast.configs.iter().enumerate() {
                 let func = driver::instance(k, &choice, config, d)?;
                 let versions = Version::all(&func, config, options);
-                out.push(Instance { config: i, func, versions });
+                let has_conditions = grid::condition(k, &choice, config, d)?.is_some();
+                out.push(Instance { config: i, func, versions, has_conditions });
             }
         }
         Ok(out)
@@ -131,13 +135,14 @@ pub(super) fn emulated(emulate: Emulate, kernels: &[Kernel], instances: &[Vec<In
 }
 
 /// Chooses what any launch of a choice of types needs: the fastest variant of its default configuration and the one
-/// that asks for the least, and a variant that takes any arguments.
+/// that asks for the least, and a variant that takes any arguments, if any does of a configuration without conditions.
 fn choose_usual(of_choice: &[Instance], chosen: &mut [Vec<bool>]) {
     if let Some(default) = chosen.first_mut() {
         default.first_mut().into_iter().for_each(|first| *first = true);
         default.last_mut().into_iter().for_each(|last| *last = true);
     }
-    if let Some(any) = of_choice.iter().position(Instance::takes_any_arguments) {
+    let unconditional = of_choice.iter().position(|i| i.takes_any_arguments() && !i.has_conditions);
+    if let Some(any) = unconditional.or_else(|| of_choice.iter().position(Instance::takes_any_arguments)) {
         let of_versions = of_choice[any].versions.iter().zip(&mut chosen[any]);
         of_versions.filter(|(v, _)| v.takes_any_arguments()).for_each(|(_, chosen)| *chosen = true);
     }

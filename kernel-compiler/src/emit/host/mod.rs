@@ -70,7 +70,7 @@ fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: 
     quote! {
         #call
         #[doc = #doc]
-        #[allow(non_snake_case, unused, missing_docs, clippy::all, clippy::pedantic)]
+        #[allow(non_snake_case, unused, unused_comparisons, missing_docs, clippy::all, clippy::pedantic)]
         #[allow(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks, reason = "the kernel compiler vouches for it")]
         #vis mod #module {
             use #facade::__private as __k;
@@ -116,7 +116,7 @@ fn module_code(
         let aliases = funcs.first().map_or(vec![], |f| f.aliases.iter().map(|pair| pair.map(|i| i as u8)).collect());
         let aliases = aliases.into_iter().map(|[x, y]| quote! { [#x, #y] });
         let (pointees, tf32) = (pointees(&funcs), funcs.iter().any(|f| in_tf32(f)));
-        for (Instance { config: c, func, versions }, emulated) in of_choice {
+        for (Instance { config: c, func, versions, .. }, emulated) in of_choice {
             let meaning = match cpu.uses.get(c) {
                 Some(of) => code.on_cpu(&cpu.functions[of.function], of),
                 None => quote! { __k::CpuCode::NOT_COMPILED },
@@ -178,7 +178,7 @@ pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<Stri
     let emulated = emulated(options.emulate, kernels, &instances);
     let of_kernel = |((k, instances), emulated): ((&Kernel, &Vec<Instance>), Vec<Vec<bool>>)| {
         let (choices, mut out) = (k.choices(), vec![]);
-        for (i, (Instance { config, func, versions }, emulated)) in instances.iter().zip(emulated).enumerate() {
+        for (i, (Instance { config, func, versions, .. }, emulated)) in instances.iter().zip(emulated).enumerate() {
             let (choice, config) = (&choices[i / k.ast.configs.len()], &k.ast.configs[*config]);
             out.push(format!("{:?}{}", cpu::body(func), grid::body(k, choice, config, d)?));
             let of_versions = versions.iter().zip(emulated).filter(|(_, emulated)| *emulated);

@@ -509,7 +509,7 @@ fn a_stage_is_awaited_before_it_is_read_and_read_before_it_is_filled() {
     let variable =
         |part: BufferPart| Node::from(Stmt::variable(at(part), Some(Ty::U32), Some(at(BufferPart::Start).into())));
     let place = |part: BufferPart| closure([Local::R], at(part) + 0);
-    let fill = || Node::from(call!(Device::CopyAhead; [DType::U32, 1u32, 1u32]; place(BufferPart::Write), 0));
+    let fill = || Node::from(call!(Device::CopyAhead; [DType::U32, 1u32, 1u32, false]; place(BufferPart::Write), 0));
     let by_registers = || Node::from(call!(Device::SharedStore; [DType::U32, 1u32, 1u32]; place(BufferPart::Write), 0));
     let read = || Node::from(call!(Device::SharedLoad; [DType::U32, 1u32, 1u32]; place(BufferPart::Read), 0));
     let wait = || Node::from(call!(Device::CpAsyncWait; [0u32]; 0));

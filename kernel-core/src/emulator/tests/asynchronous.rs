@@ -48,7 +48,7 @@ unsafe fn refill<const WAIT: u32, const ARRIVE: u32>(s: &[u64]) {
             h::mbarrier_arrive(EMPTY, true, 51);
         }
     }
-    d::store::<u32, 1, 1, false>(|_| out + t as u64 * 4, true, |_| true, |_| sum, 0, 52);
+    d::store::<u32, 1, 1, false, false>(|_| out + t as u64 * 4, true, |_| true, |_| sum, 0, 52);
 }
 
 #[test]
@@ -192,7 +192,7 @@ unsafe fn copies<const PENDING: u32, const BARRIER: bool>(s: &[u64]) {
         sum += d::shared_load::<u32, 1, 1>(|_| i % 3 * 256 + from * 4, |_| true, 84)[0];
     }
     h::cp_async_wait::<0>(85);
-    d::store::<u32, 1, 1, false>(|_| out + t as u64 * 4, true, |_| true, |_| sum, 0, 86);
+    d::store::<u32, 1, 1, false, false>(|_| out + t as u64 * 4, true, |_| true, |_| sum, 0, 86);
 }
 
 #[test]
@@ -358,7 +358,7 @@ unsafe fn last_program<const BEFORE: bool, const AFTER: bool>(s: &[u64]) {
     if t >= 64 {
         return;
     }
-    d::store::<u32, 1, 1, false>(|_| parts + (p * 64 + t as u64) * 4, true, |_| true, |_| t, 0, 130);
+    d::store::<u32, 1, 1, false, false>(|_| parts + (p * 64 + t as u64) * 4, true, |_| true, |_| t, 0, 130);
     if BEFORE {
         h::group_barrier(2, 64, 131);
     }
@@ -369,7 +369,7 @@ unsafe fn last_program<const BEFORE: bool, const AFTER: bool>(s: &[u64]) {
     }
     let last = if AFTER { d::shared_load::<u32, 1, 1>(|_| 0, |_| true, 135)[0] } else { n as u32 - 1 };
     for q in 0..if last as u64 == n - 1 { n } else { 0 } {
-        d::load::<u32, 1, 1, false>(|_| parts + (q * 64 + 63 - t as u64) * 4, true, |_| true, |_| 0, 0, 136);
+        d::load::<u32, 1, 1, false, false>(|_| parts + (q * 64 + 63 - t as u64) * 4, true, |_| true, |_| 0, 0, 136);
     }
 }
 
@@ -397,13 +397,13 @@ unsafe fn loaded_and_stored<const HOW: u32>(s: &[u64]) {
         h::mbarrier_expect(1024, 1024, 142);
         h::tma_load::<_, 0>(0, map, [0, 0], 1024, 143);
         if HOW == 1 {
-            d::store::<u32, 1, 1, false>(|_| x, true, |_| true, |_| 1, 0, 144);
+            d::store::<u32, 1, 1, false, false>(|_| x, true, |_| true, |_| 1, 0, 144);
         }
         h::mbarrier_wait(1024, 0, 145);
     }
     d::barrier(146);
     let stores = d::program_id(0) == if HOW == 2 { 2 } else { 0 };
-    d::store::<u32, 1, 1, false>(|_| x, false, |_| t == 5 && stores, |_| 1, 0, 147);
+    d::store::<u32, 1, 1, false, false>(|_| x, false, |_| t == 5 && stores, |_| 1, 0, 147);
 }
 
 #[test]

@@ -6,11 +6,11 @@ use crate::device::hw as h;
 use crate::emulator::TensorMap;
 
 unsafe fn store(at: u64, ok: bool, v: u32, site: u32) {
-    d::store::<u32, 1, 1, false>(|_| at, false, |_| ok, |_| v, 0, site);
+    d::store::<u32, 1, 1, false, false>(|_| at, false, |_| ok, |_| v, 0, site);
 }
 
 unsafe fn load(at: u64, ok: bool, site: u32) -> u32 {
-    d::load::<u32, 1, 1, false>(|_| at, false, |_| ok, |_| 0, 0, site)[0]
+    d::load::<u32, 1, 1, false, false>(|_| at, false, |_| ok, |_| 0, 0, site)[0]
 }
 
 /// Each thread tells who it is; shared memory, barriers and named barriers are the CTA's own.

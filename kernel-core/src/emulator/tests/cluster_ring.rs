@@ -84,7 +84,7 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
         for i in 0..32 {
             let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);
             let at = out + (((row + rank * 64) * 64 + column) * 4) as u64;
-            d::store::<f32, 1, 1, false>(|_| at, true, |_| true, |_| acc[i as usize], 0, 26);
+            d::store::<f32, 1, 1, false, false>(|_| at, true, |_| true, |_| acc[i as usize], 0, 26);
         }
     }
     if HOW != TAIL && HOW != NO_END {

@@ -23,12 +23,12 @@ fn words<T: Mem>(len: usize, salt: usize) -> Vec<u32> {
 /// Word `r` of the current lane's `N`.
 unsafe fn own<const N: usize>(p: u64) -> [u32; N] {
     let at = p + d::thread() as u64 * 4 * N as u64;
-    d::load::<u32, N, 1, false>(|r| at + r as u64 * 4, true, |_| true, |_| 0, 0, 1)
+    d::load::<u32, N, 1, false, false>(|r| at + r as u64 * 4, true, |_| true, |_| 0, 0, 1)
 }
 
 unsafe fn put<const N: usize>(p: u64, words: [u32; N]) {
     let at = p + d::thread() as u64 * 4 * N as u64;
-    d::store::<u32, N, 1, false>(|r| at + r as u64 * 4, true, |_| true, |r| words[r], 0, 2);
+    d::store::<u32, N, 1, false, false>(|r| at + r as u64 * 4, true, |_| true, |r| words[r], 0, 2);
 }
 
 /// Element `e` of a lane's word.

@@ -45,7 +45,8 @@ unsafe fn products<A: Mem, D: Mem, const DEFECT: u32>(s: &[u64]) {
     let [out] = *s else { unreachable!() };
     let t = d::thread();
     let here = |defect: u32| DEFECT == defect && t == 70;
-    let store = |x: D, site: u32| d::store::<D, 1, 1, false>(|_| out + t as u64 * 4, true, |_| true, |_| x, 0, site);
+    let store =
+        |x: D, site: u32| d::store::<D, 1, 1, false, false>(|_| out + t as u64 * 4, true, |_| true, |_| x, 0, site);
     ones::<A>();
     let mut acc = [D::ZERO; 32];
     h::wgmma_fence(10);
@@ -180,7 +181,7 @@ unsafe fn in_turn<const EARLY: bool, const UNNAMED: bool>(s: &[u64]) {
         h::wgmma_wait::<f32, 1, 32, 64>(&mut accs[0], 34);
     }
     let store = |i: usize, x: f32, site| {
-        d::store::<f32, 1, 1, false>(|_| out + (i as u64 * 256 + t as u64) * 4, true, |_| true, |_| x, 0, site)
+        d::store::<f32, 1, 1, false, false>(|_| out + (i as u64 * 256 + t as u64) * 4, true, |_| true, |_| x, 0, site)
     };
     store(0, accs[EARLY as usize][0], 35);
     h::wgmma_wait::<f32, 0, 32, 64>(&mut accs[1], 36);

@@ -7,8 +7,8 @@ use crate::device as d;
 unsafe fn copy<const FULL: bool>(s: &[u64]) {
     let [x, y, n] = *s else { unreachable!() };
     let i = d::program_id(0) * 64 + d::thread() as u64;
-    let v = d::load::<u16, 1, 1, false>(|_| x + i * 2, FULL, |_| i < n, |_| 0, 0, 10);
-    d::store::<u16, 1, 1, false>(|_| y + i * 2, FULL, |_| i < n, |_| v[0], 0, 11);
+    let v = d::load::<u16, 1, 1, false, false>(|_| x + i * 2, FULL, |_| i < n, |_| 0, 0, 10);
+    d::store::<u16, 1, 1, false, false>(|_| y + i * 2, FULL, |_| i < n, |_| v[0], 0, 11);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn global_memory_that_nobody_wrote() {
 /// Groups of four from an address that may not be aligned to them.
 unsafe fn wide(s: &[u64]) {
     let at = |r: usize| s[0] + s[1] + d::thread() as u64 * 16 + r as u64 * 4;
-    d::load::<f32, 4, 4, false>(at, true, |_| true, |_| 0.0, 0, 20);
+    d::load::<f32, 4, 4, false, false>(at, true, |_| true, |_| 0.0, 0, 20);
 }
 
 #[test]

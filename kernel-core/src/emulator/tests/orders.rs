@@ -43,7 +43,7 @@ unsafe fn chained<const DEFECT: u32>(s: &[u64]) {
     all[1] = others;
     let mut all: [f32; 64] = d::each(|i| all[i / 32][i % 32]);
     h::wgmma_wait::<f32, 0, 64, 64>(&mut all, 36);
-    d::store::<f32, 1, 1, false>(|_| out + d::thread() as u64 * 4, true, |_| true, |_| all[3], 0, 37);
+    d::store::<f32, 1, 1, false, false>(|_| out + d::thread() as u64 * 4, true, |_| true, |_| all[3], 0, 37);
 }
 
 #[test]
@@ -107,8 +107,8 @@ const NOT_DECLARED: u32 = 4;
 unsafe fn begins_early<const DEFECT: u32>(s: &[u64]) {
     let [x, y, z] = *s else { unreachable!() };
     let at = d::thread() as u64 * 4;
-    let load = |p: u64, site| d::load::<f32, 1, 1, false>(|_| p + at, true, |_| true, |_| 0.0, 0, site)[0];
-    let store = |v: f32, site| d::store::<f32, 1, 1, false>(|_| z + at, true, |_| true, |_| v, 0, site);
+    let load = |p: u64, site| d::load::<f32, 1, 1, false, false>(|_| p + at, true, |_| true, |_| 0.0, 0, site)[0];
+    let store = |v: f32, site| d::store::<f32, 1, 1, false, false>(|_| z + at, true, |_| true, |_| v, 0, site);
     let first = load(if DEFECT == NOT_DECLARED { y } else { x }, 50);
     if DEFECT == LATE && d::thread() == 3 {
         store(load(y, 51), 52);
@@ -148,7 +148,7 @@ unsafe fn large_frame<const WORDS: usize>(s: &[u64]) {
     std::hint::black_box(&mut registers);
     d::barrier(60);
     let v = registers[WORDS - 1 - s.len()];
-    d::store::<u32, 1, 1, false>(|_| s[0] + v as u64 * 4, true, |_| true, |_| v, 0, 61);
+    d::store::<u32, 1, 1, false, false>(|_| s[0] + v as u64 * 4, true, |_| true, |_| v, 0, 61);
 }
 
 #[test]

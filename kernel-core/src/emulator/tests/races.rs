@@ -110,7 +110,7 @@ fn bytes_of_a_word_are_separate() {
 /// All threads store to one place: the same value, or each its own.
 unsafe fn one_place(s: &[u64]) {
     let t = d::thread();
-    d::store::<u32, 1, 1, false>(|_| s[0], true, |_| true, |_| if s[1] == 1 { t } else { 7 }, 0, 50);
+    d::store::<u32, 1, 1, false, false>(|_| s[0], true, |_| true, |_| if s[1] == 1 { t } else { 7 }, 0, 50);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn stores_of_equal_values_are_tolerated_on_request_alone() {
 /// Each program stores its number: all to one place, or each to its own.
 unsafe fn numbers(s: &[u64]) {
     let (first, program) = (d::thread() == 0, d::program_id(0));
-    d::store::<u32, 1, 1, false>(|_| s[0] + program * s[1], false, |_| first, |_| program as u32, 0, 51);
+    d::store::<u32, 1, 1, false, false>(|_| s[0] + program * s[1], false, |_| first, |_| program as u32, 0, 51);
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn stores_of_several_programs_to_one_place_race() {
 unsafe fn in_place(s: &[u64]) {
     let [x, shift] = *s else { unreachable!() };
     let at = |shift: u64| x + (d::program_id(0) * 32 + d::thread() as u64 + shift) * 4;
-    let v = d::load::<u32, 1, 1, false>(|_| at(shift), true, |_| true, |_| 0, 0, 60);
+    let v = d::load::<u32, 1, 1, false, false>(|_| at(shift), true, |_| true, |_| 0, 0, 60);
     d::barrier(61);
-    d::store::<u32, 1, 1, false>(|_| at(0), true, |_| true, |_| v[0] + 1, 0, 62);
+    d::store::<u32, 1, 1, false, false>(|_| at(0), true, |_| true, |_| v[0] + 1, 0, 62);
 }
 
 #[test]
@@ -159,11 +159,11 @@ fn programs_do_not_wait_for_one_another() {
 /// Within a program: a store that other threads read after a barrier, or without.
 unsafe fn through_global<const BARRIER: bool>(s: &[u64]) {
     let t = d::thread() as u64;
-    d::store::<u32, 1, 1, false>(|_| s[0] + t * 4, true, |_| true, |_| t as u32, 0, 70);
+    d::store::<u32, 1, 1, false, false>(|_| s[0] + t * 4, true, |_| true, |_| t as u32, 0, 70);
     if BARRIER {
         d::barrier(71);
     }
-    d::load::<u32, 1, 1, false>(|_| s[0] + (63 - t) * 4, true, |_| true, |_| 0, 0, 72);
+    d::load::<u32, 1, 1, false, false>(|_| s[0] + (63 - t) * 4, true, |_| true, |_| 0, 0, 72);
 }
 
 #[test]
@@ -181,7 +181,7 @@ const FENCED: u32 = 2;
 unsafe fn last_arriver<const HOW: u32, const BARRIERS: bool>(s: &[u64]) {
     let [parts, count, out] = *s else { unreachable!() };
     let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
-    d::store::<u64, 1, 1, false>(|_| parts + p * 8, false, |_| t == 33, |_| p, 0, 80);
+    d::store::<u64, 1, 1, false, false>(|_| parts + p * 8, false, |_| t == 33, |_| p, 0, 80);
     if BARRIERS {
         d::barrier(81);
     }
@@ -197,9 +197,9 @@ unsafe fn last_arriver<const HOW: u32, const BARRIERS: bool>(s: &[u64]) {
     let last = d::shared_load::<u32, 1, 1>(|_| 0, |_| true, 85)[0] as u64 == n - 1;
     let mut sum = 0;
     for q in 0..if last { n } else { 0 } {
-        sum += d::load::<u64, 1, 1, false>(|_| parts + q * 8, true, |_| true, |_| 0, 0, 86)[0];
+        sum += d::load::<u64, 1, 1, false, false>(|_| parts + q * 8, true, |_| true, |_| 0, 0, 86)[0];
     }
-    d::store::<u64, 1, 1, false>(|_| out, false, |_| last && t == 5, |_| sum, 0, 87);
+    d::store::<u64, 1, 1, false, false>(|_| out, false, |_| last && t == 5, |_| sum, 0, 87);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn atomics_order_programs() {
 unsafe fn mixed(s: &[u64]) {
     let t = d::thread();
     d::atomic::<u32, 1, { d::atomic::ADD }>(|_| s[0], |_| t < 32, |_| 1, true, 90);
-    d::load::<u32, 1, 1, false>(|_| s[0], false, |_| t >= 32 && s[1] == 1, |_| 0, 0, 91);
+    d::load::<u32, 1, 1, false, false>(|_| s[0], false, |_| t >= 32 && s[1] == 1, |_| 0, 0, 91);
 }
 
 #[test]
@@ -236,13 +236,13 @@ fn atomics_do_not_race_with_each_other() {
 unsafe fn message_passed_on(s: &[u64]) {
     let [data, first, second] = *s else { unreachable!() };
     let (t, p) = (d::thread(), d::program_id(0));
-    d::store::<u32, 1, 1, false>(|_| data, false, |_| p == 0 && t == 0, |_| 7, 0, 100);
+    d::store::<u32, 1, 1, false, false>(|_| data, false, |_| p == 0 && t == 0, |_| 7, 0, 100);
     d::barrier(101);
     d::atomic::<u32, 1, { d::atomic::ADD }>(|_| first, |_| p < 2 && t == 0, |_| 1, false, 102);
     d::barrier(103);
     d::atomic::<u32, 1, { d::atomic::ADD }>(|_| second, |_| p > 0 && t == 40, |_| 1, false, 104);
     d::barrier(105);
-    d::load::<u32, 1, 1, false>(|_| data, false, |_| p == 2, |_| 0, 0, 106);
+    d::load::<u32, 1, 1, false, false>(|_| data, false, |_| p == 2, |_| 0, 0, 106);
 }
 
 #[test]
@@ -265,14 +265,14 @@ unsafe fn told<const RELAXED_STORE: bool, const RELAXED_LOAD: bool, const AGAIN:
     let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
     let one = |_: usize| t == 0;
     let order = d::atomic::<u32, 1, { d::atomic::ADD }>(|_| ticket, one, |_| 1, true, 110);
-    d::store::<u32, 1, 1, false>(|_| data, false, |_| p == 0 && t == 0, |_| 7, 0, 111);
+    d::store::<u32, 1, 1, false, false>(|_| data, false, |_| p == 0 && t == 0, |_| 7, 0, 111);
     d::atomic::<u32, 1, { d::atomic::STORE }>(|_| flag, |_| p == 0 && t == 0, |_| 1, RELAXED_STORE, 112);
     // Whoever sees this one has not seen what was before the other.
     d::atomic::<u32, 1, { d::atomic::STORE }>(|_| flag, |_| AGAIN && p == 1 && t == 0, |_| 1, false, 113);
     let last = order[0] as u64 == n - 1;
     while last && t == 0 && d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| flag, one, |_| 0, RELAXED_LOAD, 114)[0] == 0 {}
-    let v = d::load::<u32, 1, 1, false>(|_| data, false, |_| last && t == 0, |_| 0, 0, 115);
-    d::store::<u32, 1, 1, false>(|_| out, false, |_| last && t == 0, |_| v[0], 0, 116);
+    let v = d::load::<u32, 1, 1, false, false>(|_| data, false, |_| last && t == 0, |_| 0, 0, 115);
+    d::store::<u32, 1, 1, false, false>(|_| out, false, |_| last && t == 0, |_| v[0], 0, 116);
 }
 
 #[test]
@@ -303,8 +303,8 @@ fn atomic_stores_release_and_loads_acquire() {
 unsafe fn plain_beside<const OP: u32, const STORES: bool>(s: &[u64]) {
     let t = d::thread();
     d::atomic::<u32, 1, OP>(|_| s[0], |_| t < 32, |_| 1, true, 120);
-    d::load::<u32, 1, 1, false>(|_| s[0], false, |_| !STORES && t >= 32, |_| 0, 0, 121);
-    d::store::<u32, 1, 1, false>(|_| s[0], false, |_| STORES && t >= 32, |_| 3, 0, 122);
+    d::load::<u32, 1, 1, false, false>(|_| s[0], false, |_| !STORES && t >= 32, |_| 0, 0, 121);
+    d::store::<u32, 1, 1, false, false>(|_| s[0], false, |_| STORES && t >= 32, |_| 3, 0, 122);
 }
 
 #[test]
@@ -345,7 +345,7 @@ unsafe fn wait_for_a_lock(s: &[u64]) {
 /// A plain load, then an atomic one of the same word; then another program's atomic store.
 unsafe fn plain_then_atomic(s: &[u64]) {
     let (t, p) = (d::thread(), d::program_id(0));
-    d::load::<u32, 1, 1, false>(|_| s[0], false, |_| p == 0 && t == 0, |_| 0, 0, 150);
+    d::load::<u32, 1, 1, false, false>(|_| s[0], false, |_| p == 0 && t == 0, |_| 0, 0, 150);
     d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| s[0], |_| p == 0 && t == 0, |_| 0, true, 151);
     d::atomic::<u32, 1, { d::atomic::STORE }>(|_| s[0], |_| p == 1 && t == 0, |_| 1, true, 152);
 }
@@ -361,7 +361,7 @@ fn an_atomic_load_hides_no_plain_one() {
 unsafe fn stored_by_a_reader(s: &[u64]) {
     let (t, p) = (d::thread(), d::program_id(0));
     d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| s[0], |_| t == 0, |_| 0, true, 160);
-    d::store::<u32, 1, 1, false>(|_| s[0], false, |_| p == 1 && t == 0, |_| 1, 0, 161);
+    d::store::<u32, 1, 1, false, false>(|_| s[0], false, |_| p == 1 && t == 0, |_| 1, 0, 161);
 }
 
 #[test]

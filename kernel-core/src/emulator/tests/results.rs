@@ -5,32 +5,44 @@ use crate::device as d;
 use crate::scalar::{BF16, F16};
 
 /// z = x + y, 8 registers in groups of 4 per thread.
-unsafe fn vector_add(s: &[u64]) {
+unsafe fn vector_add<const UNDIVIDED: bool>(s: &[u64]) {
     let [x, y, z, n] = *s else { unreachable!() };
     let base = d::program_id(0) * 1024;
     let full = base + 1024 <= n;
     let at = |r: usize| base + r as u64 / 4 * 512 + d::thread() as u64 * 4 + r as u64 % 4;
-    let a = d::load::<f32, 8, 4, false>(|r| x + at(r) * 4, full, |r| at(r) < n, |_| 0.0, 1, 10);
-    let b = d::load::<f32, 8, 4, false>(|r| y + at(r) * 4, full, |r| at(r) < n, |_| 0.0, 0, 11);
+    let a = d::load::<f32, 8, 4, false, UNDIVIDED>(|r| x + at(r) * 4, full, |r| at(r) < n, |_| 0.0, 1, 10);
+    let b = d::load::<f32, 8, 4, false, UNDIVIDED>(|r| y + at(r) * 4, full, |r| at(r) < n, |_| 0.0, 0, 11);
     let c: [f32; 8] = d::each(|r| a[r] + b[r]);
-    d::store::<f32, 8, 4, false>(|r| z + at(r) * 4, full, |r| at(r) < n, |r| c[r], 1, 12);
+    d::store::<f32, 8, 4, false, UNDIVIDED>(|r| z + at(r) * 4, full, |r| at(r) < n, |r| c[r], 1, 12);
+}
+
+/// The sum of `0..n` and itself.
+fn sum_of(n: usize, run: Run) -> Result<Vec<f32>, Failure> {
+    let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let mut z = vec![0f32; n];
+    let call = program(128, 0).grid(n.div_ceil(1024) as u64).read(&x).read(&x).fresh(&mut z);
+    let report = call.scalar(n as u64).seed(7).run(run)?;
+    assert_eq!(report.global_bytes, 12 * n as u64);
+    Ok(z)
 }
 
 #[test]
 fn vector_add_of_any_length() {
     for n in [0, 1, 1023, 1024, 1025, 5000] {
-        let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
-        let mut z = vec![0f32; n];
-        let report = program(128, 0)
-            .grid(n.div_ceil(1024) as u64)
-            .read(&x)
-            .read(&x)
-            .fresh(&mut z)
-            .scalar(n as u64)
-            .seed(7)
-            .passes(vector_add);
+        let z = sum_of(n, vector_add::<false>).unwrap_or_else(|f| panic!("{f}"));
         assert!(z.iter().enumerate().all(|(i, &v)| v == 2.0 * i as f32));
-        assert_eq!(report.global_bytes, 12 * n as u64);
+    }
+}
+
+#[test]
+fn groups_are_undivided_as_said() {
+    for n in [0, 4, 1024, 1028, 5000] {
+        let z = sum_of(n, vector_add::<true>).unwrap_or_else(|f| panic!("{f}"));
+        assert!(z.iter().enumerate().all(|(i, &v)| v == 2.0 * i as f32));
+    }
+    for n in [1, 1026, 4999] {
+        let failure = sum_of(n, vector_add::<true>).expect_err("a group is divided");
+        assert!(failure.to_string().contains("a mask divides an access"), "{failure}");
     }
 }
 
@@ -39,7 +51,7 @@ unsafe fn block_sum(s: &[u64]) {
     let [x, out, n] = *s else { unreachable!() };
     let t = d::thread();
     let at = |r: usize| d::program_id(0) * 2048 + r as u64 * 256 + t as u64;
-    let v = d::load::<i64, 8, 1, false>(|r| x + at(r) * 8, false, |r| at(r) < n, |_| 0, 0, 10);
+    let v = d::load::<i64, 8, 1, false, false>(|r| x + at(r) * 8, false, |r| at(r) < n, |_| 0, 0, 10);
     let mut sum: i64 = v.iter().sum();
     for mask in [16, 8, 4, 2, 1] {
         sum += d::shuffle_xor(sum, mask, 20);
@@ -67,11 +79,11 @@ unsafe fn transpose<const SWIZZLED: bool>(s: &[u64]) {
     let (warp, lane) = (d::thread() / 32, d::thread() % 32);
     let place = |row: u32, col: u32| (row * 32 + if SWIZZLED { col ^ row } else { col }) * 4;
     let row = |r: usize| warp * 8 + r as u32;
-    let v = d::load::<u32, 8, 1, false>(|r| x + (row(r) * 32 + lane) as u64 * 4, true, |_| true, |_| 0, 0, 30);
+    let v = d::load::<u32, 8, 1, false, false>(|r| x + (row(r) * 32 + lane) as u64 * 4, true, |_| true, |_| 0, 0, 30);
     d::shared_store::<u32, 8, 1>(|r| place(row(r), lane), |_| true, |r| v[r], 31);
     d::barrier(32);
     let v = d::shared_load::<u32, 8, 1>(|r| place(lane, row(r)), |_| true, 33);
-    d::store::<u32, 8, 1, false>(|r| y + (row(r) * 32 + lane) as u64 * 4, true, |_| true, |r| v[r], 0, 34);
+    d::store::<u32, 8, 1, false, false>(|r| y + (row(r) * 32 + lane) as u64 * 4, true, |_| true, |r| v[r], 0, 34);
 }
 
 #[test]
@@ -97,8 +109,8 @@ unsafe fn reverse<T: d::Mem, const V: usize>(s: &[u64]) {
     let [x, y, n] = *s else { unreachable!() };
     let size = size_of::<T>() as u64;
     let at = |r: usize| d::thread() as u64 * V as u64 + r as u64;
-    let v = d::load::<T, V, V, true>(|r| x + (n - 1 - at(r)) * size, true, |_| true, |_| T::ZERO, 0, 40);
-    d::store::<T, V, V, false>(|r| y + at(r) * size, true, |_| true, |r| v[r], 0, 41);
+    let v = d::load::<T, V, V, true, false>(|r| x + (n - 1 - at(r)) * size, true, |_| true, |_| T::ZERO, 0, 40);
+    d::store::<T, V, V, false, false>(|r| y + at(r) * size, true, |_| true, |r| v[r], 0, 41);
 }
 
 #[test]
@@ -138,7 +150,7 @@ unsafe fn exchange(s: &[u64]) {
     let b = d::shuffle(F16(t as u16), t + 1, 51);
     let c = d::shuffle_xor(t % 2 == 0, 1, 52);
     let v = [a, b.0 as i64, c as i64];
-    d::store::<i64, 3, 1, false>(|r| s[0] + (t as u64 * 3 + r as u64) * 8, true, |_| true, |r| v[r], 0, 53);
+    d::store::<i64, 3, 1, false, false>(|r| s[0] + (t as u64 * 3 + r as u64) * 8, true, |_| true, |r| v[r], 0, 53);
 }
 
 #[test]

@@ -95,7 +95,7 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
     }
     for i in 0..32 {
         let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);
-        d::store::<f32, 1, 1, false>(
+        d::store::<f32, 1, 1, false, false>(
             |_| out + ((row * 64 + column) * 4) as u64,
             true,
             |_| true,

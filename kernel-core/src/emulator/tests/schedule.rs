@@ -8,7 +8,7 @@ unsafe fn arrivals(s: &[u64]) {
     let [count, out] = *s else { unreachable!() };
     let n = d::atomic::<u32, 1, { d::atomic::ADD }>(|_| count, |_| true, |_| 1, true, 10)[0] as u64;
     let who = d::program_id(0) as u32 * 64 + d::thread();
-    d::store::<u32, 1, 1, false>(|_| out + n * 4, true, |_| true, |_| who, 0, 11);
+    d::store::<u32, 1, 1, false, false>(|_| out + n * 4, true, |_| true, |_| who, 0, 11);
     d::barrier(12);
 }
 

@@ -63,7 +63,8 @@ unsafe fn product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool
             let row = 16 * (t / 32) + t % 32 / 4;
             let fragment = d::each(|r| {
                 let (row, word) = (row + 8 * (r as u32 % 2), 8 * step + t % 4 + 4 * (r as u32 / 2));
-                d::load::<u32, 1, 1, false>(|_| a + (row * 128 + word * 4) as u64, true, |_| true, |_| 0, 0, 18)[0]
+                d::load::<u32, 1, 1, false, false>(|_| a + (row * 128 + word * 4) as u64, true, |_| true, |_| 0, 0, 18)
+                    [0]
             });
             let fragment = h::fragment(fragment);
             h::wgmma_fence(17);
@@ -80,7 +81,7 @@ unsafe fn product<T: Mem, D: Mem, const N: usize, const TA: bool, const TB: bool
         let row = 16 * (t / 32) + t % 32 / 4 + 8 * (i as u32 / 2 % 2);
         let column = 8 * (i as u32 / 4) + 2 * (t % 4) + i as u32 % 2;
         let at = out + ((row * N as u32 + column) * 4) as u64;
-        d::store::<D, 1, 1, false>(|_| at, true, |_| true, |_| x, 0, 22);
+        d::store::<D, 1, 1, false, false>(|_| at, true, |_| true, |_| x, 0, 22);
     }
 }
 
@@ -167,7 +168,7 @@ unsafe fn narrow<const SWIZZLE: u32, const T: bool>(s: &[u64]) {
         };
         let off = start + off;
         let off = off ^ ((off >> 7 & bits) << 4);
-        let x = d::load::<u16, 1, 1, false>(|_| address, true, |_| true, |_| 0, 0, 30);
+        let x = d::load::<u16, 1, 1, false, false>(|_| address, true, |_| true, |_| 0, 0, 30);
         d::shared_store::<u16, 1, 1>(|_| off, |_| true, |_| x[0], 31);
     };
     for i in (t..64 * 16).step_by(128) {
@@ -190,7 +191,7 @@ unsafe fn narrow<const SWIZZLE: u32, const T: bool>(s: &[u64]) {
     h::wgmma_wait::<f32, 0, 8, 16>(&mut acc, 37);
     for i in 0..8u32 {
         let (row, column) = (16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (t % 4) + i % 2);
-        d::store::<f32, 1, 1, false>(
+        d::store::<f32, 1, 1, false, false>(
             |_| out + ((row * 16 + column) * 4) as u64,
             true,
             |_| true,
@@ -228,7 +229,14 @@ unsafe fn fragments<T: Mem, D: Mem>(s: &[u64]) {
     let [a, b, out] = *s else { unreachable!() };
     let (lane, k) = (d::thread(), 32 / T::BYTES as u32);
     let word = |p: u64, row: u32, byte: u32| {
-        d::load::<u32, 1, 1, false>(|_| p + (row * k * T::BYTES as u32 + byte) as u64, true, |_| true, |_| 0, 0, 40)[0]
+        d::load::<u32, 1, 1, false, false>(
+            |_| p + (row * k * T::BYTES as u32 + byte) as u64,
+            true,
+            |_| true,
+            |_| 0,
+            0,
+            40,
+        )[0]
     };
     let (group, within) = (lane / 4, lane % 4 * 4);
     let fa = [
@@ -244,7 +252,7 @@ unsafe fn fragments<T: Mem, D: Mem>(s: &[u64]) {
     }
     for (i, x) in acc.into_iter().enumerate() {
         let at = (group + 8 * (i as u32 / 2)) * 8 + lane % 4 * 2 + i as u32 % 2;
-        d::store::<D, 1, 1, false>(|_| out + at as u64 * 4, true, |_| true, |_| x, 0, 42);
+        d::store::<D, 1, 1, false, false>(|_| out + at as u64 * 4, true, |_| true, |_| x, 0, 42);
     }
 }
 
@@ -270,7 +278,7 @@ fn products_of_fragments() {
 unsafe fn truncating(s: &[u64]) {
     let x = f32::from_bits(0x3f80_1fff).to_bits();
     let acc = h::mma::<f32, f32>([0.0; 4], [x; 4], [x; 2], 45);
-    d::store::<f32, 1, 1, false>(|_| s[0], false, |_| d::thread() == 0, |_| acc[0], 0, 46);
+    d::store::<f32, 1, 1, false, false>(|_| s[0], false, |_| d::thread() == 0, |_| acc[0], 0, 46);
 }
 
 #[test]
@@ -286,7 +294,14 @@ unsafe fn matrices<const TRANS: bool>(s: &[u64]) {
     d::shared_store::<u16, 8, 8>(|r| lane * 16 + r as u32 * 2, |_| true, |r| (lane * 8) as u16 + r as u16, 50);
     d::warp_barrier(51);
     let got = h::ldmatrix::<TRANS>(lane * 16, 52);
-    d::store::<u32, 4, 4, false>(|r| s[0] + (lane * 16) as u64 + r as u64 * 4, true, |_| true, |r| got[r], 0, 53);
+    d::store::<u32, 4, 4, false, false>(
+        |r| s[0] + (lane * 16) as u64 + r as u64 * 4,
+        true,
+        |_| true,
+        |r| got[r],
+        0,
+        53,
+    );
 }
 
 #[test]
@@ -312,7 +327,14 @@ unsafe fn stored_matrices(s: &[u64]) {
     h::stmatrix(lane * 16, d::each(|m| 4 * lane + m as u32), 55);
     d::warp_barrier(56);
     let got: [u32; 4] = d::shared_load::<u32, 4, 4>(|r| lane * 16 + r as u32 * 4, |_| true, 57);
-    d::store::<u32, 4, 4, false>(|r| s[0] + (lane * 16) as u64 + r as u64 * 4, true, |_| true, |r| got[r], 0, 58);
+    d::store::<u32, 4, 4, false, false>(
+        |r| s[0] + (lane * 16) as u64 + r as u64 * 4,
+        true,
+        |_| true,
+        |r| got[r],
+        0,
+        58,
+    );
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn padding_is_not_shown() {
 /// Every program stores the same element.
 unsafe fn same_element(a: &[u64]) {
     let t = d::thread();
-    d::store::<f32, 1, 1, false>(|_| a[0] + 4 * u64::from(t), true, |_| true, |_| t as f32, 0, 3);
+    d::store::<f32, 1, 1, false, false>(|_| a[0] + 4 * u64::from(t), true, |_| true, |_| t as f32, 0, 3);
 }
 
 #[test]
@@ -77,12 +77,12 @@ fn both_sides_of_a_race() {
 /// A load of every eighth element, and a barrier.
 unsafe fn strided(a: &[u64]) {
     let t = u64::from(d::thread());
-    d::load::<f32, 1, 1, false>(|_| a[0] + 32 * t, true, |_| true, |_| 0.0, 0, 3);
-    d::load::<f32, 1, 1, false>(|_| a[0] + 4 * t, true, |_| true, |_| 0.0, 0, 4);
+    d::load::<f32, 1, 1, false, false>(|_| a[0] + 32 * t, true, |_| true, |_| 0.0, 0, 3);
+    d::load::<f32, 1, 1, false, false>(|_| a[0] + 4 * t, true, |_| true, |_| 0.0, 0, 4);
     d::barrier(5);
     // Half of the lanes of a warp load from its own part, then all from one element.
-    d::load::<f32, 1, 1, false>(|_| a[0] + 4 * t, false, |_| t % 32 >= 16, |_| 0.0, 0, 6);
-    d::load::<f32, 1, 1, false>(|_| a[0], true, |_| true, |_| 0.0, 0, 6);
+    d::load::<f32, 1, 1, false, false>(|_| a[0] + 4 * t, false, |_| t % 32 >= 16, |_| 0.0, 0, 6);
+    d::load::<f32, 1, 1, false, false>(|_| a[0], true, |_| true, |_| 0.0, 0, 6);
 }
 
 #[test]
