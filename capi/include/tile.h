@@ -169,6 +169,25 @@ int tile_leaky_relu(int dtype, const void *x, void *y, long long N);
 // The pointers address N elements of the dtype each.
 int tile_gelu(int dtype, const void *x, void *y, long long N);
 
+// y = gate / (1 + e^-gate) * up, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be gate.
+//
+// # Safety
+// The pointers address N elements of the dtype each.
+int tile_swiglu(int dtype, const void *gate, const void *up, void *y, long long N);
+
+// The gradients of tile_swiglu, d_gate of gate and d_up of up, where dy is that of y, for dtype 0 (f32), 1 (f16), 2
+// (bf16).
+//
+// # Safety
+// The pointers address N elements of the dtype each.
+int tile_swiglu_backward(int dtype,
+                         const void *gate,
+                         const void *up,
+                         const void *dy,
+                         void *d_gate,
+                         void *d_up,
+                         long long N);
+
 // Softmax of every row of a rows x cols matrix.
 //
 // # Safety
@@ -283,6 +302,30 @@ int tile_handle_leaky_relu(tile_handle_t handle, int dtype, const void *x, void 
 // # Safety
 // handle comes from tile_create. The pointers address N elements of the dtype each.
 int tile_handle_gelu(tile_handle_t handle, int dtype, const void *x, void *y, long long N);
+
+// As tile_swiglu, with a handle.
+//
+// # Safety
+// handle comes from tile_create. The pointers address N elements of the dtype each.
+int tile_handle_swiglu(tile_handle_t handle,
+                       int dtype,
+                       const void *gate,
+                       const void *up,
+                       void *y,
+                       long long N);
+
+// As tile_swiglu_backward, with a handle.
+//
+// # Safety
+// handle comes from tile_create. The pointers address N elements of the dtype each.
+int tile_handle_swiglu_backward(tile_handle_t handle,
+                                int dtype,
+                                const void *gate,
+                                const void *up,
+                                const void *dy,
+                                void *d_gate,
+                                void *d_up,
+                                long long N);
 
 // As tile_softmax_rows, with a handle.
 //
@@ -518,6 +561,62 @@ int tile_handle_rms_norm_backward(tile_handle_t handle,
                                   long long rows,
                                   long long cols,
                                   float eps);
+
+// losses[r] = lse[r] - logits[r][targets[r]] of every row of a rows x classes matrix, where lse[r] is the logarithm of
+// the sum of the row's exponentials, for logits of dtype 0 (f32), 1 (f16), 2 (bf16). The loss is 0 where the target is
+// negative, and NaN where it is no class. lse may be null, and then is not stored.
+//
+// # Safety
+// logits addresses rows * classes elements of the dtype, the other pointers address rows elements.
+int tile_cross_entropy(int dtype,
+                       const void *logits,
+                       const int *targets,
+                       float *losses,
+                       float *lse,
+                       long long rows,
+                       long long classes);
+
+// As tile_cross_entropy, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_cross_entropy.
+int tile_handle_cross_entropy(tile_handle_t handle,
+                              int dtype,
+                              const void *logits,
+                              const int *targets,
+                              float *losses,
+                              float *lse,
+                              long long rows,
+                              long long classes);
+
+// d_logits[r][c] = d_losses[r] * (exp(logits[r][c] - lse[r]) - (1 if c is targets[r] else 0)) of a rows x classes
+// matrix: the gradient of tile_cross_entropy, which gives lse. It is 0 where the target is negative, and NaN where the
+// target is no class. d_logits may be logits.
+//
+// # Safety
+// logits and d_logits address rows * classes elements of the dtype, the other pointers address rows elements.
+int tile_cross_entropy_backward(int dtype,
+                                const void *logits,
+                                const int *targets,
+                                const float *lse,
+                                const float *d_losses,
+                                void *d_logits,
+                                long long rows,
+                                long long classes);
+
+// As tile_cross_entropy_backward, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_cross_entropy_backward.
+int tile_handle_cross_entropy_backward(tile_handle_t handle,
+                                       int dtype,
+                                       const void *logits,
+                                       const int *targets,
+                                       const float *lse,
+                                       const float *d_losses,
+                                       void *d_logits,
+                                       long long rows,
+                                       long long classes);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -13,14 +13,7 @@ pub(crate) const SLOPE: f32 = 0.01;
 macro_rules! by_dtype { ($at:expr, $dtype:expr, $f:ident($($ptr:ident),*; $n:ident)) => {{
     let n = $crate::memory::long(stringify!($n), $n)?;
     // SAFETY: the contract of the C function around it: the pointers address `n` elements of the dtype.
-    unsafe {
-        match $dtype {
-            $crate::TILE_DTYPE_F32 => $crate::general::$f::<f32>($at, $($ptr.cast()),*, n),
-            $crate::TILE_DTYPE_F16 => $crate::general::$f::<tilewright_core::f16>($at, $($ptr.cast()),*, n),
-            $crate::TILE_DTYPE_BF16 => $crate::general::$f::<tilewright_core::bf16>($at, $($ptr.cast()),*, n),
-            other => Err($crate::guard::Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
-        }
-    }
+    $crate::dtype::by_float!($dtype, T => unsafe { $crate::general::$f::<T>($at, $($ptr.cast()),*, n) })
 }} }
 pub(crate) use by_dtype;
 
@@ -64,6 +57,39 @@ pub unsafe extern "C" fn tile_leaky_relu(dtype: c_int, x: *const c_void, y: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_gelu(dtype: c_int, x: *const c_void, y: *mut c_void, N: c_longlong) -> c_int {
     enter(|| by_dtype!(At::Thread, dtype, gelu(x, y; N)))
+}
+
+/// y = gate / (1 + e^-gate) * up, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be gate.
+///
+/// # Safety
+/// The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_swiglu(
+    dtype: c_int,
+    gate: *const c_void,
+    up: *const c_void,
+    y: *mut c_void,
+    N: c_longlong,
+) -> c_int {
+    enter(|| by_dtype!(At::Thread, dtype, swiglu(gate, up, y; N)))
+}
+
+/// The gradients of tile_swiglu, d_gate of gate and d_up of up, where dy is that of y, for dtype 0 (f32), 1 (f16), 2
+/// (bf16).
+///
+/// # Safety
+/// The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_swiglu_backward(
+    dtype: c_int,
+    gate: *const c_void,
+    up: *const c_void,
+    dy: *const c_void,
+    d_gate: *mut c_void,
+    d_up: *mut c_void,
+    N: c_longlong,
+) -> c_int {
+    enter(|| by_dtype!(At::Thread, dtype, swiglu_backward(gate, up, dy, d_gate, d_up; N)))
 }
 
 /// Softmax of every row of a rows x cols matrix.
@@ -146,4 +172,44 @@ pub(crate) unsafe fn leaky_relu<T: Float>(at: At<'_>, x: *const T, y: *mut T, n:
 pub(crate) unsafe fn gelu<T: Float>(at: At<'_>, x: *const T, y: *mut T, n: usize) -> Result<()> {
     // SAFETY: the caller's contract.
     unsafe { unary(at, x, y, n, |on, x, y| ops::gelu(on, x, y)) }
+}
+
+/// # Safety
+/// The pointers address `n` elements each.
+pub(crate) unsafe fn swiglu<T: Float>(at: At<'_>, gate: *const T, up: *const T, y: *mut T, n: usize) -> Result<()> {
+    // SAFETY: the caller's contract.
+    let (gate, up) = unsafe { (Array::new("gate", gate, n)?, Array::new("up", up, n)?) };
+    // SAFETY: as above.
+    let y = unsafe { Array::new("y", y.cast_const(), n)? };
+    y.apart_or_same(&gate)?;
+    y.apart(&up)?;
+    at.run(n, |on, device| ops::swiglu(on, gate.input(device), up.input(device), y.output(device)))
+}
+
+/// # Safety
+/// The pointers address `n` elements each.
+pub(crate) unsafe fn swiglu_backward<T: Float>(
+    at: At<'_>,
+    gate: *const T,
+    up: *const T,
+    dy: *const T,
+    d_gate: *mut T,
+    d_up: *mut T,
+    n: usize,
+) -> Result<()> {
+    // SAFETY: the caller's contract.
+    let [gate, up, dy] = unsafe { [Array::new("gate", gate, n)?, Array::new("up", up, n)?, Array::new("dy", dy, n)?] };
+    // SAFETY: as above.
+    let d_gate = unsafe { Array::new("d_gate", d_gate.cast_const(), n)? };
+    // SAFETY: as above.
+    let d_up = unsafe { Array::new("d_up", d_up.cast_const(), n)? };
+    for read in [&gate, &up, &dy] {
+        d_gate.apart(read)?;
+        d_up.apart(read)?;
+    }
+    d_up.apart(&d_gate)?;
+    at.run(n, |on, device| {
+        let (gate, up, dy) = (gate.input(device), up.input(device), dy.input(device));
+        ops::swiglu_backward(on, gate, up, dy, d_gate.output(device), d_up.output(device))
+    })
 }

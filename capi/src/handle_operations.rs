@@ -88,6 +88,44 @@ pub unsafe extern "C" fn tile_handle_gelu(
     unsafe { enter_at(handle, body) }
 }
 
+/// As tile_swiglu, with a handle.
+///
+/// # Safety
+/// handle comes from tile_create. The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_handle_swiglu(
+    handle: tile_handle_t,
+    dtype: c_int,
+    gate: *const c_void,
+    up: *const c_void,
+    y: *mut c_void,
+    N: c_longlong,
+) -> c_int {
+    let body = |at: At<'_>| by_dtype!(at, dtype, swiglu(gate, up, y; N));
+    // SAFETY: the caller's contract.
+    unsafe { enter_at(handle, body) }
+}
+
+/// As tile_swiglu_backward, with a handle.
+///
+/// # Safety
+/// handle comes from tile_create. The pointers address N elements of the dtype each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tile_handle_swiglu_backward(
+    handle: tile_handle_t,
+    dtype: c_int,
+    gate: *const c_void,
+    up: *const c_void,
+    dy: *const c_void,
+    d_gate: *mut c_void,
+    d_up: *mut c_void,
+    N: c_longlong,
+) -> c_int {
+    let body = |at: At<'_>| by_dtype!(at, dtype, swiglu_backward(gate, up, dy, d_gate, d_up; N));
+    // SAFETY: the caller's contract.
+    unsafe { enter_at(handle, body) }
+}
+
 /// As tile_softmax_rows, with a handle.
 ///
 /// # Safety

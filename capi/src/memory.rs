@@ -121,3 +121,12 @@ impl<'a, T: Element> Array<'a, T> {
         if self.range() == other.range() { Ok(()) } else { self.apart(other) }
     }
 }
+
+/// An array of `len` elements; without any where the pointer is null.
+///
+/// # Safety
+/// As of [`Array::new`].
+pub(crate) unsafe fn optional<T: Element>(name: &'static str, ptr: *const T, len: usize) -> Result<Array<'static, T>> {
+    // SAFETY: the caller's contract.
+    unsafe { Array::new(name, ptr, if ptr.is_null() { 0 } else { len }) }
+}

@@ -1,10 +1,11 @@
 //! Norms of rows, and their gradients.
 
 use crate::at::At;
+use crate::dtype::by_float;
 use crate::guard::{Result, enter};
 use crate::handle::tile_handle_t;
 use crate::handle_operations::enter_at;
-use crate::memory::{Array, area, long, operand};
+use crate::memory::{Array, area, long, operand, optional};
 use core::ffi::{c_float, c_int, c_longlong, c_void};
 use tilewright_core::Element;
 use tilewright_ops::{self as ops, Normalize};
@@ -33,24 +34,8 @@ impl Rows {
 macro_rules! by_dtype { ($at:expr, $dtype:expr, $rows:expr, $f:ident($($ptr:ident),*)) => {{
     let rows = $rows?;
     // SAFETY: the contract of the C function around it: the pointers address rows and columns of the dtype.
-    unsafe {
-        match $dtype {
-            crate::TILE_DTYPE_F32 => $f::<f32>($at, rows, $($ptr.cast()),*),
-            crate::TILE_DTYPE_F16 => $f::<tilewright_core::f16>($at, rows, $($ptr.cast()),*),
-            crate::TILE_DTYPE_BF16 => $f::<tilewright_core::bf16>($at, rows, $($ptr.cast()),*),
-            other => Err(crate::guard::Failure::argument(format!("dtype is {other}: 0 is f32, 1 f16, 2 bf16"))),
-        }
-    }
+    by_float!($dtype, T => unsafe { $f::<T>($at, rows, $($ptr.cast()),*) })
 }} }
-
-/// An array of `len` elements; without any where the pointer is null.
-///
-/// # Safety
-/// As of [`Array::new`].
-unsafe fn optional<T: Element>(name: &'static str, ptr: *const T, len: usize) -> Result<Array<'static, T>> {
-    // SAFETY: the caller's contract.
-    unsafe { Array::new(name, ptr, if ptr.is_null() { 0 } else { len }) }
-}
 
 /// y = (x - mean) / sqrt(variance + eps) * weight + bias, of every row of a rows x cols matrix, for dtype 0 (f32), 1
 /// (f16), 2 (bf16). bias may be null, for zeros.

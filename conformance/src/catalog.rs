@@ -1,7 +1,7 @@
 //! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
 
 use super::problem::{Problem, Setup};
-use super::problems::{attention, convolution, elementwise, gemm, matmul, norms, reduce, reorder, softmax};
+use super::problems::{attention, convolution, elementwise, gemm, losses, matmul, norms, reduce, reorder, softmax};
 use tilewright_core::{DType, KernelDesc, ParamKind};
 use tilewright_runtime::Runtime;
 use tilewright_runtime::{Error, Result};
@@ -111,6 +111,26 @@ pub const OPERATIONS: &[Operation] = &[
         bench: LENGTHS,
         kernels: &["leaky_relu"],
         make: elementwise::leaky_relu,
+    },
+    Operation {
+        name: "swiglu",
+        about: "y = silu(gate) * up",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["swiglu"],
+        make: elementwise::swiglu,
+    },
+    Operation {
+        name: "swiglu_backward",
+        about: "the gradients of swiglu",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["swiglu_gradient"],
+        make: elementwise::swiglu_backward,
     },
     Operation {
         name: "gelu",
@@ -231,6 +251,26 @@ pub const OPERATIONS: &[Operation] = &[
         bench: &[&[4096, 781], &[4096, 1024], &[4096, 4096], &[4096, 12672], &[4096, 32768], &[1024, 131072]],
         kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
         make: softmax::softmax_rows,
+    },
+    Operation {
+        name: "cross_entropy",
+        about: "the loss of each row of logits, and the logarithm of its sum of exponentials",
+        axes: MATRIX,
+        dtypes: FLOATS,
+        large: &[2048, 32768],
+        bench: &[&[8192, 128256], &[16384, 32000], &[65536, 1024]],
+        kernels: &["cross_entropy"],
+        make: losses::cross_entropy,
+    },
+    Operation {
+        name: "cross_entropy_backward",
+        about: "the gradient of cross_entropy",
+        axes: MATRIX,
+        dtypes: FLOATS,
+        large: &[2048, 32768],
+        bench: &[&[8192, 128256], &[16384, 32000], &[65536, 1024]],
+        kernels: &["cross_entropy_gradient"],
+        make: losses::cross_entropy_backward,
     },
     norm("layer_norm", "rows less their mean, over their deviation", &["layer_norm"], norms::layer_norm),
     norm("rms_norm", "rows over their root mean square", &["rms_norm"], norms::rms_norm),

@@ -46,6 +46,12 @@ pub fn softmax(x: &[f32]) -> Vec<f64> {
     e.into_iter().map(|v| v / s).collect()
 }
 
+/// `x / (1 + e^-x)`, its derivative, and the magnitude of the derivative's summands.
+pub fn silu(x: f64) -> (f64, f64, f64) {
+    let s = 1.0 / (1.0 + (-x).exp());
+    (x * s, s + x * s * (1.0 - s), s + (x * s * (1.0 - s)).abs())
+}
+
 /// The norm of a row.
 pub struct NormRow {
     /// The factor of the elements.

@@ -255,7 +255,9 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
         | "color_inversion"
         | "matrix_transpose"
         | "count_2d_array_element" => pick(scope, SHAPES_FEW, SHAPES, SHAPES_LARGE),
-        name if name.contains("_norm") => pick(scope, NORMS_FEW, NORMS, ROWS_LARGE),
+        name if name.contains("_norm") || name.starts_with("cross_entropy") => {
+            pick(scope, NORMS_FEW, NORMS, ROWS_LARGE)
+        }
         "softmax_rows" => pick(scope, ROWS_FEW, ROWS, ROWS_LARGE),
         "convolution_1d" => pick(scope, CONV_FEW, CONV, CONV_LARGE),
         "rainbow_table" => pick(scope, RAINBOW_FEW, RAINBOW, RAINBOW_LARGE),

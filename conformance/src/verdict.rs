@@ -19,6 +19,11 @@ impl Verdict {
     }
 }
 
+/// The one that fails, else the one of the larger error.
+pub fn worse(a: Verdict, b: Verdict) -> Verdict {
+    if a.passed() && !b.passed() || a.passed() == b.passed() && b.error > a.error { b } else { a }
+}
+
 /// |found - wanted| / max(|wanted|, floor) at every element.
 pub fn relative(found: &[f64], wanted: &[f64], floor: f64, tolerance: f64) -> Verdict {
     scaled(found, wanted.iter().map(|w| (*w, w.abs().max(floor))), tolerance)

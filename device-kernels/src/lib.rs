@@ -28,6 +28,8 @@ pub mod gemm;
 #[cfg(feature = "elementwise")]
 pub mod leaky_relu;
 pub mod library;
+#[cfg(feature = "losses")]
+pub mod losses;
 #[cfg(feature = "products")]
 pub mod matmul;
 #[cfg(feature = "products")]
@@ -52,6 +54,8 @@ pub mod reverse_array;
 pub mod softmax_1d;
 #[cfg(feature = "softmax")]
 pub mod softmax_rows;
+#[cfg(feature = "elementwise")]
+pub mod swiglu;
 #[cfg(feature = "elementwise")]
 pub mod vector_add;
 

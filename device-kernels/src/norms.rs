@@ -15,6 +15,12 @@ pub mod moments {
         count: Tile<f32>,
     }
 
+    /// A sum divided by the number of its summands, of which `share` is the reciprocal. Equal summands are their mean.
+    fn mean(sum: Tile<f32>, number: f32, share: f32) -> Tile<f32> {
+        let near = sum * share;
+        fma(fma(-near, number, sum), share, near)
+    }
+
     fn none<const R: usize, const C: usize>() -> Moments {
         Moments { mean: zeros::<f32>([R, C]), squares: zeros::<f32>([R, C]), count: zeros::<f32>([R, C]) }
     }
@@ -36,11 +42,29 @@ pub mod moments {
         Moments { mean, squares: sum(m.squares + m.count * difference * difference, AXIS).expand(AXIS), count }
     }
 
+    /// Rows less their means (where CENTERED), times `scale(mean square)` of the difference. `v` is zero where not
+    /// `inside`.
+    fn normal<const CENTERED: bool>(
+        v: Tile<f32>,
+        inside: Tile<bool>,
+        columns: usize,
+        scale: impl Fn(Tile<f32>) -> Tile<f32>,
+    ) -> Tile<f32> {
+        let (number, share) = (columns as f32, 1.0 / columns as f32);
+        let mut d = v;
+        if CENTERED {
+            d = where_(inside, v - mean(sum(v, 1).expand(1), number, share), 0.0);
+        }
+        d * scale(sum(d * d, 1).expand(1) * share)
+    }
+
     /// Normalizes rows of at most BLOCK elements, ROWS at a time. `put(rows, columns, inside, v)` takes each value,
     /// less the mean of its row (where CENTERED), times `scale(mean square)` of the difference.
-    /// `value(rows, columns, inside)` is asked once for each element. It is asked for the next rows of the program
-    /// before these are computed.
-    fn normalize_short<T, const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
+    /// `value(rows, columns, inside)`, zero where not `inside`, is asked once for each element.
+    ///
+    /// A program that is PERSISTENT goes on to further rows. It asks for the next ones before it computes those at
+    /// hand.
+    fn normalize_short<T, const CENTERED: bool, const PERSISTENT: bool, const ROWS: usize, const BLOCK: usize>(
         rows: usize,
         columns: usize,
         scale: impl Fn(Tile<f32>) -> Tile<f32>,
@@ -48,19 +72,21 @@ pub mod moments {
         put: impl Fn(Tile<usize>, Tile<usize>, Tile<bool>, Tile<f32>),
     ) {
         let c = arange(BLOCK).expand(0);
-        let step = num_programs(0) * ROWS;
         let first = program_id(0) * ROWS;
         let r = (first + arange(ROWS)).expand(1);
-        let mut ahead = value(r, c, (r < rows) & (c < columns));
-        for at in range(first, rows, step) {
-            let r = (at + arange(ROWS)).expand(1);
-            let inside = (r < rows) & (c < columns);
-            let mut v = where_(inside, ahead.to::<f32>(), 0.0);
-            ahead = value(r + step, c, (r + step < rows) & (c < columns));
-            if CENTERED {
-                v = where_(inside, v - sum(v, 1).expand(1) / columns as f32, 0.0);
+        let inside = (r < rows) & (c < columns);
+        if PERSISTENT {
+            let step = num_programs(0) * ROWS;
+            let mut ahead = value(r, c, inside);
+            for at in range(first, rows, step) {
+                let r = (at + arange(ROWS)).expand(1);
+                let inside = (r < rows) & (c < columns);
+                let v = ahead.to::<f32>();
+                ahead = value(r + step, c, (r + step < rows) & (c < columns));
+                put(r, c, inside, normal::<CENTERED>(v, inside, columns, scale));
             }
-            put(r, c, inside, v * scale(sum(v * v, 1).expand(1) / columns as f32));
+        } else {
+            put(r, c, inside, normal::<CENTERED>(value(r, c, inside).to::<f32>(), inside, columns, scale));
         }
     }
 
@@ -101,7 +127,7 @@ pub mod moments {
         }
     }
 
-    /// The same of rows of any length, which are read at once where they fit the tile.
+    /// The same of rows of any length, which are read at once where they fit the tile. A program has ROWS rows.
     fn normalize<T, const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
         rows: usize,
         columns: usize,
@@ -110,7 +136,7 @@ pub mod moments {
         put: impl Fn(Tile<usize>, usize, Tile<usize>, Tile<bool>, Tile<f32>),
     ) {
         if columns <= BLOCK {
-            normalize_short::<T, CENTERED, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
+            normalize_short::<T, CENTERED, false, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
                 put(r, 0, c, inside, v);
             });
         } else {
@@ -129,16 +155,25 @@ pub mod rows {
         /// Each row over the root of its mean square.
         kernel(rms_norm, CENTERED = false),
         types(T = [f32, f16, bf16]),
-        tune(ROWS = [1], BLOCK = [4096], PER_SM = [4], warps = [8]),
-        tune(ROWS = [4], BLOCK = [512], PER_SM = [8], warps = [4]),
-        tune(ROWS = [1], BLOCK = [1024], PER_SM = [16], warps = [2]),
-        tune(ROWS = [1], BLOCK = [2048], PER_SM = [16], warps = [4]),
-        tune(ROWS = [1], BLOCK = [8192], PER_SM = [2], warps = [16]),
-        tune(ROWS = [1], BLOCK = [16384], PER_SM = [1], warps = [16]),
-        tune(ROWS = [1], BLOCK = [1024], PER_SM = [64], arch = [cpu]),
-        grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
+        tune(ROWS = [4], BLOCK = [512], warps = [4]),
+        tune(BLOCK = [1024], warps = [2]),
+        tune(BLOCK = [2048, 4096], warps = [4]),
+        tune(BLOCK = [8192], PER_SM = [0, 2], warps = [8]),
+        tune(BLOCK = [16384], PER_SM = [0, 1], warps = [16]),
+        tune(LONG = [true], BLOCK = [4096], PER_SM = [0, 4], warps = [8]),
+        tune(BLOCK = [1024], PER_SM = [64], arch = [cpu]),
+        tune(LONG = [true], BLOCK = [1024], PER_SM = [64], arch = [cpu]),
+        requires = [LONG || columns <= BLOCK],
+        grid = [if PER_SM > 0 { min(cdiv(rows, ROWS), num_sms() * PER_SM) } else { cdiv(rows, ROWS) }],
     )]
-    pub fn normalized<T: Float, const CENTERED: bool, const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(
+    pub fn normalized<
+        T: Float,
+        const CENTERED: bool,
+        const BLOCK: usize,
+        const ROWS: usize = 1,
+        const PER_SM: usize = 0,
+        const LONG: bool = false,
+    >(
         x: &[T],
         weight: &[T],
         bias: &[T],
@@ -149,17 +184,32 @@ pub mod rows {
     ) {
         let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| load(x, r * columns + c).mask(inside);
         let scale = |s: Tile<f32>| rsqrt(s + eps);
-        if columns <= BLOCK {
+        if !LONG {
             let c = arange(BLOCK).expand(0);
-            let w = load(weight, c).mask(c < columns);
-            let mut b = zeros::<T>([1, BLOCK]);
-            if bias.len() > 0 {
-                b = load(bias, c).mask(c < columns);
-            }
-            normalize_short::<T, CENTERED, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
-                let scaled = if CENTERED { fma(v, w.to::<f32>(), b.to::<f32>()) } else { v * w.to::<f32>() };
-                store(y, r * columns + c, scaled.to::<T>()).mask(inside);
-            });
+            let bias_of = |c: Tile<usize>| {
+                let mut b = zeros::<T>([1, BLOCK]);
+                if bias.len() > 0 {
+                    b = load(bias, c).mask(c < columns);
+                }
+                b
+            };
+            let (early_w, early_b) = (load(weight, c).mask(c < columns), bias_of(c));
+            normalize_short::<T, CENTERED, { PER_SM > 0 }, ROWS, BLOCK>(
+                rows,
+                columns,
+                scale,
+                value,
+                |r, c, inside, v| {
+                    // The weights of wide rows have no registers until here.
+                    let (mut w, mut b) = (early_w, early_b);
+                    if BLOCK > 8192 {
+                        w = load(weight, c).mask(c < columns);
+                        b = bias_of(c);
+                    }
+                    let scaled = if CENTERED { fma(v, w.to::<f32>(), b.to::<f32>()) } else { v * w.to::<f32>() };
+                    store(y, r * columns + c, scaled.to::<T>()).mask(inside);
+                },
+            );
         } else {
             normalize_long::<T, CENTERED, ROWS, BLOCK>(rows, columns, scale, value, value, |r, start, c, inside, v| {
                 let mut scaled = v * load(weight, c).mask(c < columns).to::<f32>();
@@ -174,16 +224,17 @@ pub mod rows {
     /// `sum` gets `x + residual`, rounded, unless it has no elements; `y` gets the norm of that.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
-        tune(ROWS = [1], BLOCK = [4096], PER_SM = [8], warps = [8]),
-        tune(ROWS = [4], BLOCK = [512], PER_SM = [8], warps = [4]),
-        tune(ROWS = [1], BLOCK = [1024, 2048], PER_SM = [16], warps = [4]),
-        tune(ROWS = [1], BLOCK = [8192], PER_SM = [4], warps = [8]),
-        tune(ROWS = [1], BLOCK = [16384], PER_SM = [1], warps = [16]),
-        tune(ROWS = [1], BLOCK = [1024], PER_SM = [64], arch = [cpu]),
-        grid = [min(cdiv(rows, ROWS), num_sms() * PER_SM)],
+        tune(ROWS = [4], BLOCK = [512], warps = [4]),
+        tune(BLOCK = [1024], warps = [2]),
+        tune(BLOCK = [2048, 4096], warps = [4]),
+        tune(BLOCK = [8192, 16384], warps = [16]),
+        tune(LONG = [true], BLOCK = [4096], warps = [8]),
+        tune(LONG = [false, true], BLOCK = [1024], arch = [cpu]),
+        requires = [LONG || columns <= BLOCK],
+        grid = [cdiv(rows, ROWS)],
         alias(residual, sum),
     )]
-    pub fn add_rms_norm<T: Float, const ROWS: usize, const BLOCK: usize, const PER_SM: usize>(
+    pub fn add_rms_norm<T: Float, const BLOCK: usize, const ROWS: usize = 1, const LONG: bool = false>(
         x: &[T],
         residual: &[T],
         weight: &[T],
@@ -205,10 +256,12 @@ pub mod rows {
             v
         };
         let scale = |s: Tile<f32>| rsqrt(s + eps);
-        if columns <= BLOCK {
+        if !LONG {
             let c = arange(BLOCK).expand(0);
-            let w = load(weight, c).mask(c < columns);
-            normalize_short::<T, false, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
+            let early = load(weight, c).mask(c < columns);
+            normalize_short::<T, false, false, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
+                // The weights of wide rows have no registers until here.
+                let w = if BLOCK > 8192 { load(weight, c).mask(c < columns) } else { early };
                 store(y, r * columns + c, (v * w.to::<f32>()).to::<T>()).mask(inside);
             });
         } else {
@@ -240,14 +293,16 @@ pub mod gradients {
         /// Of `rms_norm`.
         kernel(rms_norm_gradient, CENTERED = false),
         types(T = [f32, f16, bf16]),
-        tune(BLOCK = [4096], warps = [8]),
         tune(BLOCK = [512], warps = [2]),
-        tune(BLOCK = [1024, 2048], warps = [4]),
-        tune(BLOCK = [8192, 16384], warps = [16]),
-        tune(BLOCK = [1024], arch = [cpu]),
+        tune(BLOCK = [1024], warps = [2, 4]),
+        tune(BLOCK = [2048, 4096], warps = [4]),
+        tune(BLOCK = [8192], warps = [8]),
+        tune(LONG = [true], BLOCK = [4096], warps = [8]),
+        tune(LONG = [false, true], BLOCK = [1024], arch = [cpu]),
+        requires = [LONG || columns <= BLOCK],
         grid = [programs],
     )]
-    pub fn of_rows<T: Float, const CENTERED: bool, const BLOCK: usize>(
+    pub fn of_rows<T: Float, const CENTERED: bool, const BLOCK: usize, const LONG: bool = false>(
         x: &[T],
         weight: &[T],
         dy: &[T],
@@ -258,27 +313,31 @@ pub mod gradients {
         programs: usize,
         eps: f32,
     ) {
-        let n = columns as f32;
+        let (number, share) = (columns as f32, 1.0 / columns as f32);
         let c = arange(BLOCK);
         let (of_weight, of_bias) = (program_id(0) * columns, (programs + program_id(0)) * columns);
-        if columns <= BLOCK {
+        if !LONG {
             let inside = c < columns;
-            let w = load(weight, c).mask(inside);
+            let mut w = load(weight, c).mask(inside);
             let (mut dw, mut db) = (zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]));
             // The next row of the program is loaded before it computes with the one before.
             let first = program_id(0) * columns + c;
             let (mut x_ahead, mut dy_ahead) = (load(x, first).mask(inside), load(dy, first).mask(inside));
             for r in range(program_id(0), rows, programs) {
                 let (v, g) = (x_ahead.to::<f32>(), dy_ahead.to::<f32>());
+                // The weights of wide rows have no registers beside the sums.
+                if BLOCK > 2048 {
+                    w = load(weight, c).mask(inside);
+                }
                 let (next, exists) = ((r + programs) * columns + c, inside & (r + programs < rows));
                 x_ahead = load(x, next).mask(exists);
                 dy_ahead = load(dy, next).mask(exists);
-                let mean = if CENTERED { sum(v) / n } else { 0.0 };
+                let mean = if CENTERED { sum(v) / number } else { 0.0 };
                 let d = where_(inside, v - mean, 0.0);
-                let scale = rsqrt(sum(d * d) / n + eps);
+                let scale = rsqrt(sum(d * d) * share + eps);
                 let (normal, scaled) = (d * scale, g * w.to::<f32>());
-                let along = sum(normal * scaled) / n;
-                let across = if CENTERED { sum(scaled) / n } else { 0.0 };
+                let along = sum(normal * scaled) * share;
+                let across = if CENTERED { sum(scaled) * share } else { 0.0 };
                 store(dx, r * columns + c, ((scaled - across - normal * along) * scale).to::<T>()).mask(inside);
                 dw += g * normal;
                 if CENTERED {
@@ -298,7 +357,7 @@ pub mod gradients {
                     for start in (0..columns).step_by(BLOCK) {
                         all += load(x, r * columns + start + c).mask(start + c < columns).to::<f32>();
                     }
-                    mean = sum(all) / n;
+                    mean = sum(all) / number;
                 }
                 let (mut squares, mut products, mut scaled) =
                     (zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]));
@@ -311,9 +370,9 @@ pub mod gradients {
                     products += d * wg;
                     scaled += wg;
                 }
-                let scale = rsqrt(sum(squares) / n + eps);
-                let along = sum(products) * scale / n;
-                let across = if CENTERED { sum(scaled) / n } else { 0.0 };
+                let scale = rsqrt(sum(squares) * share + eps);
+                let along = sum(products) * scale * share;
+                let across = if CENTERED { sum(scaled) * share } else { 0.0 };
                 for start in (0..columns).step_by(BLOCK) {
                     let (i, inside) = (start + c, start + c < columns);
                     let normal = (load(x, r * columns + i).mask(inside).to::<f32>() - mean) * scale;

@@ -1,6 +1,6 @@
 //! Checks of arguments, and their messages.
 
-use tilewright_core::{ViewArg, ViewMutArg};
+use tilewright_core::{DeviceId, Element, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_runtime::{Error, Result};
 
 /// All of these lengths are the same.
@@ -41,4 +41,32 @@ pub(super) fn disjoint<T, U, const R: usize>(
         return Err(Error::Alias { kernel: what, output, other: name });
     }
     Ok(())
+}
+
+/// No address of memory. It is aligned: the guards of vector loads look at every address.
+const ALIGNED: u64 = 256;
+
+/// An array that is left out.
+pub(super) fn nothing<'a, T: Element>() -> SliceArg<'a, T> {
+    // SAFETY: no element is there.
+    unsafe { SliceArg::from_raw(ALIGNED, 0, DeviceId::Unknown) }
+}
+
+/// The same, to be written.
+pub(super) fn nothing_mut<'a, T: Element>() -> SliceMutArg<'a, T> {
+    // SAFETY: no element is there.
+    unsafe { SliceMutArg::from_raw(ALIGNED, 0, DeviceId::Unknown) }
+}
+
+/// An output that may be left out, and else has as many elements as another array.
+pub(super) fn optional<'a, T: Element>(
+    what: &'static str,
+    (name, output): (&str, SliceMutArg<'a, T>),
+    like: (&str, usize),
+) -> Result<SliceMutArg<'a, T>> {
+    if output.is_empty() {
+        return Ok(nothing_mut());
+    }
+    same_length(what, &[like, (name, output.len())])?;
+    Ok(output)
 }

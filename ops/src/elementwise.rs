@@ -35,6 +35,14 @@ pub trait ElementwiseKernels: Element {
     fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
     fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a>;
     fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
+    fn swiglu_call<'a>(gate: SliceArg<'a, Self>, up: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
+    fn swiglu_gradient_call<'a>(
+        gate: SliceArg<'a, Self>,
+        up: SliceArg<'a, Self>,
+        dy: SliceArg<'a, Self>,
+        d_gate: SliceMutArg<'a, Self>,
+        d_up: SliceMutArg<'a, Self>,
+    ) -> Call<'a>;
 }
 
 macro_rules! floats { ($($t:ty),*) => { $(impl Float for $t {}
@@ -51,6 +59,18 @@ impl ElementwiseKernels for $t {
     }
     fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
         k::gelu::gelu(x, y)
+    }
+    fn swiglu_call<'a>(gate: SliceArg<'a, Self>, up: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+        k::swiglu::swiglu(gate, up, y)
+    }
+    fn swiglu_gradient_call<'a>(
+        gate: SliceArg<'a, Self>,
+        up: SliceArg<'a, Self>,
+        dy: SliceArg<'a, Self>,
+        d_gate: SliceMutArg<'a, Self>,
+        d_up: SliceMutArg<'a, Self>,
+    ) -> Call<'a> {
+        k::swiglu::swiglu_gradient(gate, up, dy, d_gate, d_up)
     }
 })* } }
 floats!(f32, f16, bf16);
@@ -140,6 +160,61 @@ pub fn gelu<'a, T: Float>(on: &impl Executor, x: impl AsSlice<'a, T>, y: impl As
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("gelu", &[("x", x.len()), ("y", y.len())])?;
     on.launch(T::gelu_call(x, y))
+}
+
+/// `y = gate / (1 + e^-gate) * up`, the gated activation of transformers. 16-bit types are computed in f32 and rounded
+/// once.
+///
+/// Shapes: `gate`, `up`, `y` of equal length. `y` may be the memory of `gate`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut y = [9.0f32; 3];
+/// ops::swiglu(&Runtime::cpu(), &[0.0, 100.0, 1.0], &[3.0, 2.0, 10.0], &mut y)?;
+/// assert_eq!(y[..2], [0.0, 200.0]);
+/// assert!((y[2] - 7.310_586).abs() < 1e-5);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn swiglu<'a, T: Float>(
+    on: &impl Executor,
+    gate: impl AsSlice<'a, T>,
+    up: impl AsSlice<'a, T>,
+    y: impl AsSliceMut<'a, T>,
+) -> Result<()> {
+    let (gate, up, y) = (gate.as_slice_arg(), up.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length("swiglu", &[("gate", gate.len()), ("up", up.len()), ("y", y.len())])?;
+    on.launch(T::swiglu_call(gate, up, y))
+}
+
+/// The gradients of [`swiglu`]: `d_gate` of `gate` and `d_up` of `up`, where `dy` is that of `y`.
+///
+/// Shapes: all of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let (mut d_gate, mut d_up) = ([9.0f32; 2], [9.0f32; 2]);
+/// ops::swiglu_backward(&Runtime::cpu(), &[0.0, 100.0], &[3.0, 2.0], &[2.0, 1.0], &mut d_gate, &mut d_up)?;
+/// assert_eq!((d_gate, d_up), ([3.0, 2.0], [0.0, 100.0]));
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn swiglu_backward<'a, T: Float>(
+    on: &impl Executor,
+    gate: impl AsSlice<'a, T>,
+    up: impl AsSlice<'a, T>,
+    dy: impl AsSlice<'a, T>,
+    d_gate: impl AsSliceMut<'a, T>,
+    d_up: impl AsSliceMut<'a, T>,
+) -> Result<()> {
+    const WHAT: &str = "swiglu_backward";
+    let (gate, up, dy) = (gate.as_slice_arg(), up.as_slice_arg(), dy.as_slice_arg());
+    let (d_gate, d_up) = (d_gate.as_slice_mut_arg(), d_up.as_slice_mut_arg());
+    check::same_length(WHAT, &[("gate", gate.len()), ("up", up.len()), ("dy", dy.len())])?;
+    check::same_length(WHAT, &[("gate", gate.len()), ("d_gate", d_gate.len()), ("d_up", d_up.len())])?;
+    on.launch(T::swiglu_gradient_call(gate, up, dy, d_gate, d_up))
 }
 
 /// `b = a`.

@@ -47,6 +47,8 @@ mod attention;
 mod convolution;
 #[cfg(feature = "elementwise")]
 mod elementwise;
+#[cfg(feature = "losses")]
+mod losses;
 #[cfg(feature = "elementwise")]
 mod matrix;
 #[cfg(feature = "norms")]
@@ -71,7 +73,9 @@ pub use attention::{Attend, Attention};
 #[cfg(feature = "convolutions")]
 pub use convolution::convolution_1d;
 #[cfg(feature = "elementwise")]
-pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, vector_add};
+pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, swiglu, swiglu_backward, vector_add};
+#[cfg(feature = "losses")]
+pub use losses::{Logit, cross_entropy, cross_entropy_backward};
 #[cfg(feature = "elementwise")]
 pub use matrix::matrix_transpose;
 #[cfg(feature = "norms")]

@@ -1,7 +1,7 @@
 //! Norms of rows, and their gradients.
 
 use super::{Executor, check};
-use tilewright_core::{AsSlice, AsSliceMut, Call, DeviceId, Element, SliceArg, SliceMutArg, bf16, f16};
+use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels::norms as k;
 use tilewright_runtime::{Error, Result};
 
@@ -143,34 +143,6 @@ impl NormKernels for $t {
 })* } }
 types!(f32, f16, bf16);
 
-/// An array that is left out. Its address is aligned: the guards of vector loads look at every address.
-fn nothing<'a, T: Element>() -> SliceArg<'a, T> {
-    // SAFETY: no element is there.
-    unsafe { SliceArg::from_raw(ALIGNED, 0, DeviceId::Unknown) }
-}
-
-/// The same, to be written.
-fn nothing_mut<'a, T: Element>() -> SliceMutArg<'a, T> {
-    // SAFETY: no element is there.
-    unsafe { SliceMutArg::from_raw(ALIGNED, 0, DeviceId::Unknown) }
-}
-
-/// An output that may be left out, and else has as many elements as another array.
-fn optional<'a, T: Element>(
-    what: &'static str,
-    (name, output): (&str, SliceMutArg<'a, T>),
-    like: (&str, usize),
-) -> Result<SliceMutArg<'a, T>> {
-    if output.is_empty() {
-        return Ok(nothing_mut());
-    }
-    check::same_length(what, &[like, (name, output.len())])?;
-    Ok(output)
-}
-
-/// No address of memory.
-const ALIGNED: u64 = 256;
-
 /// Rows of as many elements as the weight has.
 fn rows(what: &'static str, name: &str, len: usize, columns: usize, eps: f32) -> Result<Rows> {
     let whole = if columns == 0 { len == 0 } else { len.is_multiple_of(columns) };
@@ -211,7 +183,7 @@ pub fn layer_norm<'a, T: Normalize>(
     let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
     check::same_length(WHAT, &[("x", x.len()), ("y", y.len())])?;
     if bias.is_empty() {
-        return on.launch(T::norm(Norm::Layer, x, weight, nothing(), y, of));
+        return on.launch(T::norm(Norm::Layer, x, weight, check::nothing(), y, of));
     }
     check::same_length(WHAT, &[("weight", weight.len()), ("bias", bias.len())])?;
     on.launch(T::norm(Norm::Layer, x, weight, bias, y, of))
@@ -243,7 +215,7 @@ pub fn rms_norm<'a, T: Normalize>(
     let (x, weight, y) = (x.as_slice_arg(), weight.as_slice_arg(), y.as_slice_mut_arg());
     let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
     check::same_length(WHAT, &[("x", x.len()), ("y", y.len())])?;
-    on.launch(T::norm(Norm::Rms, x, weight, nothing(), y, of))
+    on.launch(T::norm(Norm::Rms, x, weight, check::nothing(), y, of))
 }
 
 /// `sum = x + residual`, and `y` is the [`rms_norm`] of that: one step of a transformer. 16-bit types round the sum,
@@ -275,7 +247,7 @@ pub fn add_rms_norm<'a, T: Normalize>(
     let (sum, y) = (sum.as_slice_mut_arg(), y.as_slice_mut_arg());
     let of = rows(WHAT, "x", x.len(), weight.len(), eps)?;
     check::same_length(WHAT, &[("x", x.len()), ("residual", residual.len()), ("y", y.len())])?;
-    let sum = optional(WHAT, ("sum", sum), ("x", x.len()))?;
+    let sum = check::optional(WHAT, ("sum", sum), ("x", x.len()))?;
     on.launch(T::add_rms_norm(x, residual, weight, sum, y, of))
 }
 
@@ -337,7 +309,7 @@ pub fn rms_norm_backward<'a, T: Normalize>(
     dw: impl AsSliceMut<'a, T>,
     eps: f32,
 ) -> Result<()> {
-    backward("rms_norm_backward", Norm::Rms, on, x.as_slice_arg(), weight, dy, dx, dw, nothing_mut(), eps)
+    backward("rms_norm_backward", Norm::Rms, on, x.as_slice_arg(), weight, dy, dx, dw, check::nothing_mut(), eps)
 }
 
 #[allow(clippy::too_many_arguments, reason = "as many as the gradient has")]
@@ -353,15 +325,17 @@ fn backward<'a, T: Normalize>(
     db: SliceMutArg<'a, T>,
     eps: f32,
 ) -> Result<()> {
-    /// Programs of a multiprocessor. Each of them has sums that are stored and loaded.
-    const PER_SM: usize = 2;
+    /// The elements of the rows that a multiprocessor has at hand.
+    const AT_HAND: usize = 8192;
     let (weight, dy, dx, dw) = (weight.as_slice_arg(), dy.as_slice_arg(), dx.as_slice_mut_arg(), dw.as_slice_mut_arg());
     let columns = weight.len();
     let of = rows(what, "x", x.len(), columns, eps)?;
     check::same_length(what, &[("x", x.len()), ("dy", dy.len()), ("dx", dx.len())])?;
     check::same_length(what, &[("weight", columns), ("dw", dw.len())])?;
-    let db = optional(what, ("db", db), ("weight", columns))?;
-    let programs = of.rows.min(PER_SM * on.num_sms());
+    let db = check::optional(what, ("db", db), ("weight", columns))?;
+    // Each program has sums that are stored and loaded.
+    let per_sm = (AT_HAND / columns.max(1)).clamp(2, 8);
+    let programs = of.rows.min(per_sm * on.num_sms());
     let mut sums = on.stream().scratch::<f32>(norm.sums() * programs * columns)?;
     on.launch(T::gradient(norm, x, weight, dy, dx, sums.as_slice_mut_arg(), of, programs))?;
     on.launch(T::sums(sums.as_slice_arg(), dw, db, columns, programs))

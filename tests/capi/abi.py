@@ -83,6 +83,10 @@ SIGNATURES = {
     "tile_relu": [I, P, P, L],
     "tile_leaky_relu": [I, P, P, L],
     "tile_gelu": [I, P, P, L],
+    "tile_swiglu": [I, P, P, P, L],
+    "tile_swiglu_backward": [I, P, P, P, P, P, L],
+    "tile_cross_entropy": [I, P, P, P, P, L, L],
+    "tile_cross_entropy_backward": [I, P, P, P, P, P, L, L],
     "tile_softmax_rows": [P, P, L, L],
     "tile_layer_norm": [I, P, P, P, P, L, L, F],
     "tile_rms_norm": [I, P, P, P, L, L, F],
@@ -98,7 +102,8 @@ SIGNATURES = {
     "tile_handle_prepare": [P, I],
 }
 # The general operations with a handle: the same arguments, behind it.
-HANDLED = ["vector_add", "relu", "leaky_relu", "gelu", "softmax_rows", "layer_norm", "rms_norm", "add_rms_norm",
+HANDLED = ["vector_add", "relu", "leaky_relu", "gelu", "swiglu", "swiglu_backward", "cross_entropy",
+           "cross_entropy_backward", "softmax_rows", "layer_norm", "rms_norm", "add_rms_norm",
            "layer_norm_backward", "rms_norm_backward", "matmul", "matmul_relu", "matmul_leaky_relu",
            "batched_matmul", "attention"]
 for operation in HANDLED:
@@ -185,6 +190,10 @@ EMPTY = {
     "tile_relu": [0, P, P, Z],
     "tile_leaky_relu": [0, P, P, Z],
     "tile_gelu": [0, P, P, Z],
+    "tile_swiglu": [0, P, P, P, Z],
+    "tile_swiglu_backward": [0, P, P, P, P, P, Z],
+    "tile_cross_entropy": [0, P, P, P, P, Z, 2],
+    "tile_cross_entropy_backward": [0, P, P, P, P, P, 2, Z],
     "tile_softmax_rows": [P, P, Z, Z],
     "tile_layer_norm": [0, P, P, P, P, Z, Z, 0.1],
     "tile_rms_norm": [0, P, P, P, Z, Z, 0.1],
@@ -271,6 +280,21 @@ assert lib.tile_layer_norm_backward(0, x, weight, floats(3, 0), y, dw, None, 1, 
 assert lib.tile_rms_norm_backward(0, None, weight, None, None, dw, 0, 2, 0.0) == 0 and list(dw) == [0, 0]
 assert lib.tile_rms_norm(0, x, weight, x, 1, 2, 0.0) == 2 and b"overlap" in lib.tile_last_error()
 assert lib.tile_rms_norm(3, x, weight, y, 1, 2, 0.0) == 1 and b"dtype" in lib.tile_last_error()
+
+# Logits of two classes: a loss, a row that is ignored, and a target that is no class.
+logits, targets = floats(0, 0, 1, 3, 0, 0), (ctypes.c_int * 3)(1, -1, 2)
+losses, lse, gradient = floats(9, 9, 9), floats(9, 9, 9), floats(*[9] * 6)
+assert lib.tile_cross_entropy(0, logits, targets, losses, lse, 3, 2) == 0
+assert abs(losses[0] - math.log(2)) < 1e-6 and losses[1] == 0 and math.isnan(losses[2])
+assert abs(lse[1] - math.log(math.exp(1) + math.exp(3))) < 1e-6
+assert lib.tile_cross_entropy(0, logits, targets, losses, None, 3, 2) == 0
+assert lib.tile_cross_entropy_backward(0, logits, targets, lse, floats(4, 4, 4), gradient, 3, 2) == 0
+assert abs(gradient[0] - 2) < 1e-6 and abs(gradient[1] + 2) < 1e-6 and list(gradient[2:4]) == [0, 0]
+assert lib.tile_cross_entropy(0, logits, targets, logits, None, 3, 2) == 2 and b"overlap" in lib.tile_last_error()
+gate, up = floats(0, 100), floats(3, 2)
+assert lib.tile_swiglu(0, gate, up, y, 2) == 0 and list(y) == [0, 200]
+assert lib.tile_swiglu_backward(0, gate, up, floats(2, 1), y, total, 2) == 0
+assert (list(y), list(total)) == ([3, 2], [0, 100])
 
 # A message belongs to its thread.
 mine = lib.tile_last_error()

@@ -50,6 +50,65 @@ def elementwise():
             row("gelu", dtype, name, [len(x)], {"x": x}, {"y": functional.gelu(x, approximate="tanh")}, within=within)
 
 
+INFINITY = float("inf")
+
+
+def gated():
+    """SwiGLU, with every pair of a special value and a number."""
+    for dtype in (F32, F16, BF16):
+        s = specials(dtype)
+        numbers = [bits(v, dtype) for v in (1.0, -2.0)] + [SIGN[dtype], INF[dtype], NAN[dtype][0]]
+        gates = of_bits([x for x in s for _ in numbers], dtype), of_bits([y for _ in s for y in numbers], dtype)
+        one, none = of_bits([SIGN[dtype]], dtype), of_bits([], dtype)
+        within = ({F32: 1e-5, F16: 2e-3, BF16: 1.6e-2}[dtype], 1e-6)
+        for name, gate, up in (("special gates", *gates), ("one element", one, one), ("nothing", none, none)):
+            # torch rounds the activation to 16 bits before the product.
+            g, u = gate.float(), up.float()
+            y = (functional.silu(g) * u).to(dtype)
+            row("swiglu", dtype, name, [len(gate)], {"gate": gate, "up": up}, {"y": y}, within=within)
+            dy = torch.full_like(gate, 0.5)
+            inputs = [v.detach().clone().requires_grad_() for v in (g, u)]
+            d_gate, d_up = torch.autograd.grad(functional.silu(inputs[0]) * inputs[1], inputs, dy.float())
+            sigmoid = torch.sigmoid(g)
+            ours = (dy.float() * u * (sigmoid + g * sigmoid * (1 - sigmoid))).to(dtype)
+            outputs = {"d_gate": d_gate.to(dtype), "d_up": d_up.to(dtype)}
+            formulas = {"d_gate": alternatives([outputs["d_gate"], ours]), "d_up": text_of(words_of(outputs["d_up"]))}
+            read = {"gate": gate, "up": up, "dy": dy}
+            why = "Where a gate is infinite, torch multiplies in another order."
+            more = {"within": within, "ours": formulas, "why": why}
+            row("swiglu_backward", dtype, name, [len(gate)], read, outputs, **more)
+
+
+def losses():
+    for dtype in (F32, F16, BF16):
+        s = specials(dtype)
+        usual = tensor([[1.0, 2.0, -3.0, 0.5]], dtype)
+        rows = usual.repeat(len(s), 1)
+        rows[:, 0] = of_bits(s, dtype)
+        low = torch.full((1, 4), -INFINITY, dtype=dtype)
+        cases = {
+            "rows with a special value": (torch.cat([rows, low]), [i % 4 for i in range(len(s) + 1)]),
+            "rows that are ignored": (usual.repeat(3, 1), [-100, 1, -100]),
+            "one element": (tensor([[3.0]], dtype), [0]),
+            "no rows": (torch.empty(0, 4, dtype=dtype), []),
+        }
+        for name, (x, targets) in cases.items():
+            targets = tensor(targets, I32)
+            wide = x.float().requires_grad_()
+            y = functional.cross_entropy(wide, targets.long(), reduction="none")
+            lse = torch.logsumexp(x.float(), 1)
+            # An infinity is a NaN in the loss, and so it is in lse.
+            lse = torch.where((x == INFINITY).any(1), torch.full_like(lse, float("nan")), lse)
+            more = {"within": (1e-5, 2e-6)}
+            read = {"logits": x, "targets": targets}
+            row("cross_entropy", dtype, name, x.shape, read, {"losses": y.detach(), "lse": lse}, **more)
+            d = torch.full_like(y, 2.0)
+            gradient = torch.autograd.grad(y, wide, d)[0].to(dtype) if len(x) else torch.zeros_like(x)
+            within = ({F32: 2e-5, F16: 1e-3, BF16: 8e-3}[dtype], 2e-6)
+            read |= {"lse": lse, "d_losses": d.detach()}
+            row("cross_entropy_backward", dtype, name, x.shape, read, {"d_logits": gradient}, within=within)
+
+
 def moves():
     """Operations that move elements keep their bits."""
     for name, size in (("special values", [4, 5]), ("one element", [1, 1]), ("nothing", [0, 3])):
@@ -325,4 +384,4 @@ def convolution():
     row("convolution_1d", F32, "no taps", [3, 0], {"x": some, "w": none}, {"y": none})
 
 
-ALL = (elementwise, moves, integers, sums, dots, softmax, norms, convolution)
+ALL = (elementwise, gated, losses, moves, integers, sums, dots, softmax, norms, convolution)

@@ -112,6 +112,21 @@ fn rows_of_norms() {
 }
 
 #[test]
+fn rows_of_losses() {
+    for classes in [7, 5000] {
+        check(&format!("losses {classes}"), 1, |on, rows| {
+            use tilewright::ops::Executor;
+            let rt = on.runtime();
+            let x = Buffer::from_slice(rt, &numbers(rows * classes, |x| 8.0 * x)).unwrap();
+            let targets = Buffer::from_slice(rt, &vec![3i32; rows]).unwrap();
+            let mut losses = Buffer::<f32>::zeros(rt, rows).unwrap();
+            ops::cross_entropy(on, &x, &targets, &mut losses, &mut []).unwrap();
+            losses.to_vec().unwrap().into_iter().map(f32::to_bits).collect()
+        });
+    }
+}
+
+#[test]
 fn heads_and_queries_of_attention() {
     let (d, keys) = (32, 70);
     let run = |on: &ExecOptions, [heads, queries]: [usize; 2], causal: bool| {

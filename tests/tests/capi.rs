@@ -214,6 +214,7 @@ const HEADERS: [(&str, &str, &[&str]); 2] = [
             "attention.rs",
             "handle_operations.rs",
             "norms.rs",
+            "losses.rs",
         ],
     ),
     ("tile_challenges.h", "cbindgen-challenges.toml", &["challenges/mod.rs"]),

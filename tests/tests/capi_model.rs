@@ -32,7 +32,7 @@ type Call = unsafe fn(Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks"
 )]
-const CALLS: [(&str, Call); 87] = [
+const CALLS: [(&str, Call); 91] = [
     ("solve_vector_add", |x| unsafe { tile::solve_vector_add(x.a(), x.b(), x.c(), 1000) }),
     ("solve_matrix_transpose", |x| unsafe { tile::solve_matrix_transpose(x.a(), x.c(), 20, 30) }),
     ("solve_softmax", |x| unsafe { tile::solve_softmax(x.a(), x.c(), 1000) }),
@@ -143,6 +143,18 @@ const CALLS: [(&str, Call); 87] = [
     ("tile_relu", |x| unsafe { tile::tile_relu(2, x.a(), x.c(), 1000) }),
     ("tile_leaky_relu", |x| unsafe { tile::tile_leaky_relu(1, x.a(), x.c(), 1000) }),
     ("tile_gelu", |x| unsafe { tile::tile_gelu(1, x.a(), x.c(), 1000) }),
+    ("tile_swiglu", |x| unsafe { tile::tile_swiglu(1, x.a(), x.b(), x.c(), 1000) }),
+    ("tile_swiglu_backward", |x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_swiglu_backward(0, x.a(), x.b(), x.a(), y.cast(), y.add(1000).cast(), 1000)
+    }),
+    ("tile_cross_entropy", |x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_cross_entropy(2, x.a(), x.b(), y, y.add(10), 10, 100)
+    }),
+    ("tile_cross_entropy_backward", |x| unsafe {
+        tile::tile_cross_entropy_backward(1, x.a(), x.b(), x.b(), x.b(), x.c(), 10, 100)
+    }),
     ("tile_softmax_rows", |x| unsafe { tile::tile_softmax_rows(x.a(), x.c(), 10, 100) }),
     ("tile_layer_norm", |x| unsafe { tile::tile_layer_norm(1, x.a(), x.b(), x.b(), x.c(), 10, 100, 0.1) }),
     ("tile_rms_norm", |x| unsafe { tile::tile_rms_norm(2, x.a(), x.b(), x.c(), 10, 100, 0.1) }),
@@ -177,7 +189,7 @@ type HandleCall = unsafe fn(tile::tile_handle_t, Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks, and the handle lives"
 )]
-const HANDLE_CALLS: [(&str, HandleCall); 15] = [
+const HANDLE_CALLS: [(&str, HandleCall); 19] = [
     ("tile_handle_batched_matmul", |h, x| unsafe {
         tile::tile_handle_batched_matmul(h, 2, x.a(), x.b(), x.c(), 2, 24, 32, 40)
     }),
@@ -185,6 +197,18 @@ const HANDLE_CALLS: [(&str, HandleCall); 15] = [
     ("tile_handle_relu", |h, x| unsafe { tile::tile_handle_relu(h, 2, x.a(), x.c(), 1000) }),
     ("tile_handle_leaky_relu", |h, x| unsafe { tile::tile_handle_leaky_relu(h, 1, x.a(), x.c(), 1000) }),
     ("tile_handle_gelu", |h, x| unsafe { tile::tile_handle_gelu(h, 1, x.a(), x.c(), 1000) }),
+    ("tile_handle_swiglu", |h, x| unsafe { tile::tile_handle_swiglu(h, 1, x.a(), x.b(), x.c(), 1000) }),
+    ("tile_handle_swiglu_backward", |h, x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_handle_swiglu_backward(h, 0, x.a(), x.b(), x.a(), y.cast(), y.add(1000).cast(), 1000)
+    }),
+    ("tile_handle_cross_entropy", |h, x| unsafe {
+        let y = x.c::<f32>();
+        tile::tile_handle_cross_entropy(h, 2, x.a(), x.b(), y, y.add(10), 10, 100)
+    }),
+    ("tile_handle_cross_entropy_backward", |h, x| unsafe {
+        tile::tile_handle_cross_entropy_backward(h, 1, x.a(), x.b(), x.b(), x.b(), x.c(), 10, 100)
+    }),
     ("tile_handle_softmax_rows", |h, x| unsafe { tile::tile_handle_softmax_rows(h, x.a(), x.c(), 10, 100) }),
     ("tile_handle_layer_norm", |h, x| unsafe {
         tile::tile_handle_layer_norm(h, 1, x.a(), x.b(), x.b(), x.c(), 10, 100, 0.1)

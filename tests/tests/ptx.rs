@@ -11,12 +11,27 @@ mod facts;
 mod hashes;
 mod products;
 
-/// Entries that may keep registers in local memory for a target, and why that is no loss.
-const SPILLS: &[(&str, &str, &str)] = &[(
-    "softmax_row__BLOCK16384_warps16__aligned",
-    "sm_75",
-    "ptxas gives up registers so that two programs fit on a multiprocessor",
-)];
+const FEWER_WARPS: &str = "programs of twice the warps, which keep all in registers, take longer";
+
+/// Entries, by the beginning of their names, that may keep registers in local memory for a target, or for all: how many
+/// bytes of them at most, and why that is no loss.
+const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
+    (
+        "softmax_row__BLOCK16384_warps16__aligned",
+        Some("sm_75"),
+        256,
+        "ptxas gives up registers so that two programs fit on a multiprocessor",
+    ),
+    ("layer_norm_gradient__f32__BLOCK4096_warps4__", None, 160, FEWER_WARPS),
+    ("layer_norm_gradient__f32__BLOCK8192_warps8__", None, 160, FEWER_WARPS),
+    ("layer_norm_gradient__f16__BLOCK4096_warps4__general", None, 96, FEWER_WARPS),
+    ("layer_norm_gradient__f16__BLOCK8192_warps8__general", None, 96, FEWER_WARPS),
+    ("layer_norm_gradient__bf16__BLOCK4096_warps4__general", None, 96, FEWER_WARPS),
+    ("layer_norm_gradient__bf16__BLOCK8192_warps8__general", None, 96, FEWER_WARPS),
+    ("layer_norm__f32__BLOCK16384_PER_SM1_warps16__", None, 256, FEWER_WARPS),
+    ("layer_norm__f16__BLOCK16384_PER_SM1_warps16__general", None, 256, FEWER_WARPS),
+    ("layer_norm__bf16__BLOCK16384_PER_SM1_warps16__general", None, 256, FEWER_WARPS),
+];
 
 /// One entry for one target.
 struct Entry {
@@ -207,7 +222,7 @@ fn nothing_lives_in_local_memory() {
     for e in entries {
         let Some((spills, arrays)) = e.local.filter(|&l| l != (0, 0)) else { continue };
         let line = format!("{}: {spills} bytes of spills, {arrays} of local memory", e.title());
-        match SPILLS.iter().find(|s| e.name.starts_with(s.0) && e.target == s.1) {
+        match SPILLS.iter().find(|s| e.name.starts_with(s.0) && s.1.is_none_or(|t| e.target == t) && spills <= s.2) {
             Some((.., why)) => eprintln!("{line}: {why}"),
             None => wrong.push(line),
         }

@@ -149,7 +149,7 @@ pub mod advantages {
         eps: f32,
     ) {
         let value = |r: Tile<usize>, c: Tile<usize>, inside: Tile<bool>| {
-            load(x, r * columns + c).mask(inside) - load(x, r * columns)
+            where_(inside, load(x, r * columns + c).mask(inside) - load(x, r * columns), 0.0)
         };
         normalize::<f32, true, ROWS, BLOCK>(
             rows,

@@ -1,4 +1,4 @@
-//! vector_add, relu, leaky_relu, gelu, matrix_copy, rainbow_table.
+//! vector_add, relu, leaky_relu, gelu, swiglu and its gradients, matrix_copy, rainbow_table.
 
 use super::Boxed;
 use crate::guarded::Guarded;
@@ -125,6 +125,96 @@ pub fn vector_add(rt: &Runtime, setup: &Setup) -> Boxed {
                 Ok(judge(&s.c.read()?, &wanted, 0.0))
             },
             outputs: |s| Ok(vec![Output::of("c", &s.c.read()?)]),
+        }))
+    }
+    by_dtype!(setup, of(rt, setup))
+}
+
+pub fn swiglu(rt: &Runtime, setup: &Setup) -> Boxed {
+    fn of<T: Number>(rt: &Runtime, s: &Setup) -> Boxed {
+        let n = s.size[0] as usize;
+        let mut rng = data::Rng::new(s.seed);
+        let host = (input::<T>(&mut rng, s, "gate", n)?, input::<T>(&mut rng, s, "up", n)?);
+        let a = Guarded::new(rt, &host.0, T::NAN, s.odd)?;
+        let b = Guarded::new(rt, &host.1, T::NAN, s.odd)?;
+        let c = Guarded::new(rt, &vec![s.unwritten(T::NAN); n], T::NAN, s.odd)?;
+        Ok(Box::new(Prepared {
+            work: Work { bytes: 3 * (n * size_of::<T>()) as u64, flops: 0 },
+            state: Binary { host, a, b, c },
+            launch: |s: &mut Binary<T>, on| ops::swiglu::<T>(on, s.a.get()?, s.b.get()?, s.c.get_mut()?),
+            check: |s| {
+                let product = |(&g, &u): (&T, &T)| reference::silu(g.into()).0 * u.into();
+                let wanted: Vec<f64> = s.host.0.iter().zip(&s.host.1).map(product).collect();
+                Ok(judge(&s.c.read()?, &wanted, EXPONENTIAL))
+            },
+            outputs: |s| Ok(vec![Output::of("y", &s.c.read()?)]),
+        }))
+    }
+    by_dtype!(setup, of(rt, setup))
+}
+
+/// The relative error of an exponential in f32.
+const EXPONENTIAL: f64 = 3e-6;
+
+struct Gated<T> {
+    host: [Vec<T>; 3],
+    gate: Guarded<T>,
+    up: Guarded<T>,
+    dy: Guarded<T>,
+    d_gate: Guarded<T>,
+    d_up: Guarded<T>,
+}
+
+pub fn swiglu_backward(rt: &Runtime, setup: &Setup) -> Boxed {
+    fn of<T: Number>(rt: &Runtime, s: &Setup) -> Boxed {
+        let n = s.size[0] as usize;
+        let mut rng = data::Rng::new(s.seed);
+        let mut read = |name| input::<T>(&mut rng, s, name, n);
+        let host = [read("gate")?, read("up")?, read("dy")?];
+        let given = |v: &[T]| Guarded::new(rt, v, T::NAN, s.odd);
+        let written = || Guarded::new(rt, &vec![s.unwritten(T::NAN); n], T::NAN, s.odd);
+        let state = Gated {
+            gate: given(&host[0])?,
+            up: given(&host[1])?,
+            dy: given(&host[2])?,
+            d_gate: written()?,
+            d_up: written()?,
+            host,
+        };
+        Ok(Box::new(Prepared {
+            work: Work { bytes: 5 * (n * size_of::<T>()) as u64, flops: 0 },
+            state,
+            launch: |s: &mut Gated<T>, on| {
+                let (gate, up, dy) = (s.gate.get()?, s.up.get()?, s.dy.get()?);
+                ops::swiglu_backward::<T>(on, gate, up, dy, s.d_gate.get_mut()?, s.d_up.get_mut()?)
+            },
+            check: |s| {
+                let [gate, up, dy] = &s.host;
+                let each = |f: &dyn Fn(f64, f64, f64) -> (f64, f64)| -> Vec<(f64, f64)> {
+                    let of = |((&g, &u), &d): ((&T, &T), &T)| f(g.into(), u.into(), d.into());
+                    gate.iter().zip(up).zip(dy).map(of).collect()
+                };
+                let exact = |found: &[T], wanted: Vec<(f64, f64)>| {
+                    let found: Vec<f64> = found.iter().map(|&v| v.into()).collect();
+                    let wanted: Vec<_> = wanted
+                        .into_iter()
+                        .map(|(w, size)| (T::of(w as f32).into(), w, size))
+                        // What is too large for T is an infinity in T.
+                        .map(|(rounded, w, size): (f64, f64, f64)| {
+                            (if rounded.is_finite() { w } else { rounded }, size.max(T::NORMAL))
+                        })
+                        .collect();
+                    verdict::scaled(&found, wanted.into_iter(), T::ROUNDING * 1.01 + EXPONENTIAL)
+                };
+                // The derivative of silu has a zero near -1.28, where its summands cancel.
+                let d_gate = each(&|g, u, d| {
+                    let (_, slope, size) = reference::silu(g);
+                    (d * u * slope, (d * u).abs() * size)
+                });
+                let d_up = each(&|g, _, d| (d * reference::silu(g).0, (d * reference::silu(g).0).abs()));
+                Ok(verdict::worse(exact(&s.d_gate.read()?, d_gate), exact(&s.d_up.read()?, d_up)))
+            },
+            outputs: |s| Ok(vec![Output::of("d_gate", &s.d_gate.read()?), Output::of("d_up", &s.d_up.read()?)]),
         }))
     }
     by_dtype!(setup, of(rt, setup))

@@ -100,11 +100,6 @@ fn judge<T: Number>(found: &[T], wanted: Vec<(f64, f64)>) -> verdict::Verdict {
     verdict::scaled(&numbers(found), wanted.into_iter(), T::ROUNDING * 1.01 + SUMS)
 }
 
-/// The worse one.
-fn both(a: verdict::Verdict, b: verdict::Verdict) -> verdict::Verdict {
-    if a.passed() && !b.passed() || a.passed() == b.passed() && b.error > a.error { b } else { a }
-}
-
 fn check_norm<T: Number>(s: &Norms<T>, x: &[f64], centered: bool) -> Result<verdict::Verdict> {
     let (weight, bias) = (numbers(&s.weight_host), numbers(&s.bias_host));
     let of_row = |row: NormRow| {
@@ -137,8 +132,8 @@ fn check_gradient<T: Number>(s: &Norms<T>, centered: bool) -> Result<verdict::Ve
         }
     }
     let of_parameters = judge(&s.dw.read()?, dw);
-    let of_parameters = if centered { both(of_parameters, judge(&s.db.read()?, db)) } else { of_parameters };
-    Ok(both(judge(&s.y.read()?, dx), of_parameters))
+    let of_parameters = if centered { verdict::worse(of_parameters, judge(&s.db.read()?, db)) } else { of_parameters };
+    Ok(verdict::worse(judge(&s.y.read()?, dx), of_parameters))
 }
 
 pub fn layer_norm(rt: &Runtime, setup: &Setup) -> Boxed {
@@ -187,7 +182,7 @@ pub fn add_rms_norm(rt: &Runtime, setup: &Setup) -> Boxed {
                 let sums: Vec<T> = x.iter().zip(&residual).map(|(a, b)| T::of(*a as f32 + *b as f32)).collect();
                 let exact = numbers(&sums);
                 let sum = verdict::relative(&numbers(&s.sum.read()?), &exact, T::NORMAL, 0.0);
-                Ok(both(check_norm(s, &exact, false)?, sum))
+                Ok(verdict::worse(check_norm(s, &exact, false)?, sum))
             },
             outputs: |s| Ok(vec![Output::of("sum", &s.sum.read()?), Output::of("y", &s.y.read()?)]),
         }))

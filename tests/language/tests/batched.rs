@@ -5,6 +5,8 @@ use tilewright::{Error, LaunchOptions, Runtime};
 use tilewright_core::{AsSlice, AsSliceMut, Element, KernelDesc, emulator, f8e4m3, f8e5m2, f16};
 use tilewright_language_tests::matrix::values;
 
+mod by_warpgroups;
+
 #[tile_kernel(
     types(T = [f16]),
     tune(B = [1, 2, 4], BM = [32], BN = [16], BK = [32], TA = [0], TB = [1], warps = [4, 8], arch = [80]),

@@ -6,8 +6,6 @@ use tilewright_core::{Call, Element, KernelDesc, ViewArg, ViewMutArg, bf16, f16}
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
-mod batched;
-mod batched_by_warpgroups;
 mod branches;
 mod cluster;
 mod computed;
@@ -15,13 +13,8 @@ mod cp_async;
 mod deep;
 mod epilogue;
 mod exceptions;
-mod halves;
-mod precisions;
 mod reused;
 mod swapped;
-mod tf32;
-mod tf32x3;
-mod upcast;
 mod widths;
 
 #[tile_kernel(
@@ -76,7 +69,7 @@ fn product_of<T: Float, const BM: usize, const BN: usize, const BK: usize, const
     }
 }
 
-/// Operands that lie along the depth, of 8-bit floats.
+/// K-major operands of 8-bit floats.
 #[tile_kernel(
     types(T = [f8e4m3, f8e5m2]),
     tune(BM = [64], BN = [32], BK = [64], warps = [4], arch = [90]),
@@ -98,7 +91,7 @@ fn narrow<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     c.store([i, j], acc);
 }
 
-/// Operands that lie along the depth, of 8 bits.
+/// K-major operands of 8 bits.
 #[tile_kernel(
     tune(BM = [64], BN = [32, 56, 96, 160], BK = [64], warps = [4], arch = [90]),
     tune(BM = [32], BN = [16, 24], BK = [32], warps = [2], arch = [80]),

@@ -1,7 +1,6 @@
 //! The language on the CPU and on the emulated SM: kernels written for these tests, no operations of the library. Those
-//! of products are in `products.rs`, and those of public suites in `suites.rs`.
+//! of products are in `products.rs` and `matmul.rs`, and those of public suites in `suites.rs`.
 
-mod activations;
 mod aggregates;
 mod aliases;
 mod assembly;
@@ -28,9 +27,7 @@ mod pointers;
 mod random;
 mod ranges;
 mod reductions;
-mod scaled;
 mod scans;
-mod schedulers;
 mod shapes;
 mod shared_arrays;
 mod sorts;

@@ -1,5 +1,5 @@
-//! Operands of f32 that become tf32: which bits are left of each, by every way to tensor cores; and a left operand that
-//! lies across, which threads fetch word by word.
+//! Operands of f32 that become tf32: which bits are left of each, by every way to tensor cores; and an MN-major
+//! left operand, which threads fetch word by word.
 
 use tilewright::Runtime;
 use tilewright::tile_kernel;
@@ -7,7 +7,7 @@ use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::run::{seeds, taken, with};
 use tilewright_language_tests::{view, view_mut};
 
-/// WAY: 0 both operands as they lie in memory; 1 a left one that is computed; 2 a left one that lies across.
+/// WAY: 0 both operands as they lie in memory; 1 a left one that is computed; 2 an MN-major left one.
 #[tile_kernel(
     tune(BM = [64, 128], BN = [32], BK = [32], WAY = [0, 1, 2], warps = [4], arch = [90]),
     tune(BM = [128], BN = [64], BK = [64], WAY = [2], warps = [8], stages = [2], arch = [90]),
@@ -103,7 +103,7 @@ fn tf32_keeps_ten_bits_of_each_operand() {
 
 /// Sums of whole numbers, which every way has exactly: an element in a wrong place shows.
 #[test]
-fn a_left_operand_that_lies_across_is_fetched_word_by_word() {
+fn an_mn_major_left_operand_is_fetched_word_by_word() {
     for config in rounded::DESCS[0].configs.iter().filter(|c| c.consts.contains(&("WAY", 2))) {
         for ([m, n, k], pad) in [([128, 64, 128], 0), ([200, 72, 100], 8), ([64, 32, 32], 4), ([260, 40, 300], 0)] {
             let whole = |x: f32| (x * 8.0).round();

@@ -7,7 +7,7 @@ use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::run::{seeds, taken, with};
 use tilewright_language_tests::{view, view_mut};
 
-/// LEFT and RIGHT say which operand has 8 bits, TA and TB which lies across.
+/// LEFT and RIGHT say which operand has 8 bits, TA and TB which is MN-major.
 #[tile_kernel(
     kernel(upcast, S = [i8, u8, f8e4m3, f8e5m2], T = f16),
     kernel(upcast_to_bf16, S = [i8, f8e4m3], T = bf16),

@@ -1,7 +1,7 @@
 //! Batches by warpgroups: tensor maps copy a box of several matrices, and warpgroups have products of their own or
 //! share them.
 
-use super::batched::batch;
+use super::batch;
 use tilewright::Runtime;
 use tilewright::tile_kernel;
 use tilewright_core::{AsSlice, AsSliceMut, Element, f16};
