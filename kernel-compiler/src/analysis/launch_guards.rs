@@ -63,7 +63,7 @@ fn ends<'a>(
 ) -> BTreeMap<usize, u64> {
     let mut ends = BTreeMap::new();
     for (p, mask) in accesses {
-        let (Base::Slice(param), Some(mask)) = (p.base.clone(), mask) else { continue };
+        let (Base::Slice(param), Some(mask)) = (p.base, mask) else { continue };
         let n = elements(p);
         let Some(&dim) = guarded.order(f, p.index).first() else { continue };
         let by_guards =
