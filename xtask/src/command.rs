@@ -30,6 +30,19 @@ pub fn cargo_with_few() -> Run {
     cargo().env("TILE_CONFIGS", "few")
 }
 
+/// Cargo that takes the metadata of crates which `cargo clippy -- -D warnings` has made. It would make it anew for
+/// another compiler, and that is what clippy is.
+pub fn with_metadata_of_clippy(cargo: Run) -> Run {
+    let sysroot = program("rustc").args(["--print", "sysroot"]).output(Duration::from_secs(60));
+    let driver = sysroot.ok().map(|s| Path::new(s.trim()).join("bin/clippy-driver")).filter(|d| d.exists());
+    match driver {
+        Some(driver) => cargo
+            .env("RUSTC_WORKSPACE_WRAPPER", driver)
+            .env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__"),
+        None => cargo,
+    }
+}
+
 /// The packages of the workspace, as `cargo metadata` describes them.
 pub fn packages() -> Result<Vec<Value>> {
     let metadata = cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]);

@@ -66,9 +66,8 @@ const FULL: [Step; 6] = [
         name: "doc",
         what: "no warnings from rustdoc",
         run: || {
-            Ok(command::cargo_with_few()
-                .args(["doc", "--workspace", "--no-deps", "--quiet"])
-                .env("RUSTDOCFLAGS", RUSTDOC))
+            let doc = command::cargo_with_few().args(["doc", "--workspace", "--no-deps", "--quiet"]);
+            Ok(command::with_metadata_of_clippy(doc).env("RUSTDOCFLAGS", RUSTDOC))
         },
     },
     Step { name: "editor", what: "kernels in rust-analyzer", run: long::editor },
