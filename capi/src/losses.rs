@@ -123,7 +123,8 @@ unsafe fn cross_entropy(
     lse: *mut c_float,
     of: Rows,
 ) -> Result<()> {
-    // SAFETY: the caller's contract.
+    /// # Safety
+    /// As of the function around it.
     unsafe fn of_type<T: Logit>(
         at: At<'_>,
         logits: *const T,
@@ -165,7 +166,8 @@ unsafe fn gradient(
     d_logits: *mut c_void,
     of: Rows,
 ) -> Result<()> {
-    // SAFETY: the caller's contract.
+    /// # Safety
+    /// As of the function around it.
     unsafe fn of_type<T: Logit>(
         at: At<'_>,
         logits: *const T,

@@ -48,7 +48,7 @@ impl Runtime {
                 self.can_run(call, &desc.configs[i])?;
             }
             // Other sizes of the same key may satisfy other conditions.
-            return Ok((i, desc.configs.iter().filter(|c| self.0.may_run(c)).count() == 1));
+            return Ok((i, self.0.choices(desc) == 1));
         }
         if self.kind() == BackendKind::Emulator {
             // The first that was built for it and whose grid it takes. Where there is none, a configuration with such a
@@ -65,7 +65,7 @@ impl Runtime {
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
-        } else if self.would_tune() && desc.configs.iter().filter(|c| self.0.may_run(c)).count() > 1 {
+        } else if self.would_tune() && self.0.choices(desc) > 1 {
             if stream.is_capturing() || !measure {
                 // Another launch may find the time.
                 lasting = false;

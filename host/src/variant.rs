@@ -76,6 +76,11 @@ impl Inner {
         matches!(self.backend, Backend::Cpu) || !config.is_for_cpu()
     }
 
+    /// How many configurations are for this backend.
+    pub(crate) fn choices(&self, desc: &KernelDesc) -> usize {
+        desc.configs.iter().filter(|c| self.may_run(c)).count()
+    }
+
     /// Whether some arguments can run in a configuration here.
     pub(crate) fn has_code(&self, config: &ConfigDesc) -> bool {
         matches!(self.backend, Backend::Cpu) || config.variants.iter().any(|v| self.runs(v))

@@ -226,13 +226,7 @@ impl AxisAnalysis {
 
     /// The power of two that is known to divide an argument word.
     pub(crate) fn divisor(&self, word: usize) -> u64 {
-        let of_word = self.guards.iter().filter(|r| r.of.as_word() == Some(word));
-        let by = of_word.map(|r| match r.test {
-            Test::Multiple(by) if by.is_power_of_two() => by,
-            Test::Equal(n) if n > 0 => 1 << n.trailing_zeros(),
-            _ => 1,
-        });
-        by.max().unwrap_or(1)
+        of_word(&self.guards, word).divisor()
     }
 
     /// The bytes, 4 at least, of which an address is known to be a multiple. The kernel computes it.
@@ -264,19 +258,31 @@ pub(crate) fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis
     AxisAnalysis { info, widest, guards }
 }
 
-/// What is known of numbers as those of a narrower type: no run goes through the greatest number of the type.
+/// What guards say of an argument word.
+fn of_word(guards: &[Guard], word: usize) -> Congruence {
+    let of = |r: &Guard| match r.test {
+        Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
+        Test::Equal(n) => Congruence::new(MAX_MODULUS, n),
+        _ => Congruence::UNKNOWN,
+    };
+    let known = guards.iter().filter(|r| r.of.as_word() == Some(word)).map(of);
+    known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN)
+}
+
+/// How long a run of consecutive numbers is at most that begins at a multiple of its length and does not wrap around in
+/// a type of integers.
+fn longest_run(dtype: DType) -> u64 {
+    1 << (8 * dtype.size() as u32 - u32::from(dtype.is_signed())).min(62)
+}
+
+/// What is known of numbers as those of a narrower type.
 fn narrowed(mut of: AxisInfo, to: DType) -> AxisInfo {
-    let within = 1u64 << (8 * to.size() as u32 - u32::from(to.is_signed())).min(62);
+    let within = longest_run(to);
     for a in of.dims.iter_mut().filter(|a| a.contiguity.max(a.reverse_contiguity) > within) {
         let run = within.min(a.divisibility.divisor());
-        let divisibility = a.divisibility_of(run);
-        let shorter = |n: u64| n.min(run);
-        *a = DimInfo {
-            contiguity: shorter(a.contiguity),
-            reverse_contiguity: shorter(a.reverse_contiguity),
-            constancy: a.constancy,
-            divisibility,
-        };
+        a.divisibility = a.divisibility_of(run);
+        a.contiguity = a.contiguity.min(run);
+        a.reverse_contiguity = a.reverse_contiguity.min(run);
     }
     of
 }
@@ -350,15 +356,7 @@ impl Context<'_> {
             op if !is_int && op.is_elementwise() => constancy(&op.operands()),
             Op::Splat(_) if !is_int => AxisInfo::uniform(shape, Congruence::UNKNOWN),
             Op::Int(n) => AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, *n as u64)),
-            Op::Word { word } => {
-                let of = |r: &Guard| match r.test {
-                    Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
-                    Test::Equal(n) => Congruence::new(MAX_MODULUS, n),
-                    _ => Congruence::UNKNOWN,
-                };
-                let known = self.guards.iter().filter(|r| r.of.as_word() == Some(*word)).map(of);
-                AxisInfo::uniform(shape, known.max_by_key(|c| c.modulus).unwrap_or(Congruence::UNKNOWN))
-            }
+            Op::Word { word } => AxisInfo::uniform(shape, of_word(self.guards, *word)),
             Op::Arange { start } => {
                 let n = shape[0].next_power_of_two() as u64;
                 let divisibility = Congruence::new(if n == 1 { MAX_MODULUS } else { n }, *start as u64);
@@ -421,9 +419,7 @@ impl Context<'_> {
     /// The constancy of `low < high`, a comparison of tiles: a run of consecutive numbers from a multiple of its length
     /// on is below a multiple of that length as a whole or not at all.
     fn less(&self, low: Value, high: Value) -> AxisInfo {
-        let dtype = self.f.ty(low).dtype;
-        // A run of a signed type may go through its least number.
-        let within = 1u64 << (8 * dtype.size() as u32 - u32::from(dtype.is_signed())).min(62);
+        let within = longest_run(self.f.ty(low).dtype);
         let (low, high) = (self.get(low), self.get(high));
         let dims = low.dims.iter().zip(&high.dims).map(|(low, high)| {
             let multiple = if planted!("axis-info-mask-of-any-limit") { MAX_MODULUS } else { high.element().divisor() };

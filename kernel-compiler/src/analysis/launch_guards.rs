@@ -66,8 +66,8 @@ fn ends<'a>(
         let (Base::Slice(param), Some(mask)) = (p.base, mask) else { continue };
         let n = elements(p);
         let Some(&dim) = guarded.order(f, p.index).first() else { continue };
-        let by_guards =
-            guarded.is_undivided(f, mask, dim, n as usize) && !unguarded.is_undivided(f, mask, dim, n as usize);
+        let is_undivided = |a: &AxisAnalysis| a.is_undivided(f, mask, dim, n as usize);
+        let by_guards = is_undivided(guarded) && !is_undivided(unguarded);
         if n > 1 && by_guards && guarded.vector_at(f, p, dim).0 as u64 == n {
             let by = ends.entry(f.params[param].first_word + 1).or_insert(n);
             *by = n.max(*by);

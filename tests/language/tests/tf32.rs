@@ -7,7 +7,7 @@ use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::run::{seeds, taken, with};
 use tilewright_language_tests::{view, view_mut};
 
-/// WAY: 0 both operands as they lie in memory; 1 a left one that is computed; 2 an MN-major left one.
+/// WAY: 0 both operands straight from memory; 1 a left one that is computed; 2 an MN-major left one.
 #[tile_kernel(
     tune(BM = [64, 128], BN = [32], BK = [32], WAY = [0, 1, 2], warps = [4], arch = [90]),
     tune(BM = [128], BN = [64], BK = [64], WAY = [2], warps = [8], stages = [2], arch = [90]),

@@ -62,7 +62,11 @@ pub(super) fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam]
     for (name, values) in &lists {
         let param = consts.iter().find(|c| c.name == *name);
         if param.is_none() && !SETTINGS.iter().any(|s| name == s) {
-            return Err(d.error(Code::UnknownSetting, name.span(), format!("tune(..) has no setting `{name}`: it takes const parameters of the kernel, `warps`, `blocks_per_sm`, `stages`, `ctas` and `arch`")));
+            let why = format!(
+                "tune(..) has no setting `{name}`: it takes const parameters of the kernel, `warps`, `blocks_per_sm`, \
+                 `stages`, `ctas` and `arch`"
+            );
+            return Err(d.error(Code::UnknownSetting, name.span(), why));
         }
         if values.is_empty() {
             return Err(d.error(Code::NoValues, name.span(), format!("no values for `{name}`")));
