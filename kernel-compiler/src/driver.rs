@@ -4,7 +4,7 @@
 //! → plan → thread-level code.
 
 use crate::analysis::assume;
-use crate::analysis::axis_info::{Assume, AxisAnalysis};
+use crate::analysis::axis_info::Assume;
 use crate::analysis::determinism;
 use crate::codegen;
 use crate::diag::{Code, Diagnostics, Result};
@@ -21,8 +21,8 @@ use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::{
-    Plan, accesses, alias, collectives, epilogue, one_warp, one_warp::OneWarpLoops, pdl, tma_pipeline, vectors,
-    wgmma_cp_async, written_operand,
+    Plan, accesses, alias, collectives, elementwise, epilogue, guards, one_warp, one_warp::OneWarpLoops, pdl,
+    tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
 };
 use crate::planted;
 use crate::thread_ir::{self, Lowered};
@@ -293,7 +293,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         ));
     }
     let axis_info = assume::analyze(f, variant.assume());
-    observer.stage(Stage::AxisInfo, &|| print::annotated(f, |v| axis_note(f, &axis_info, v)));
+    observer.stage(Stage::AxisInfo, &|| print::annotated(f, |v| axis_info.note(f, v)));
     let products = match (&pipeline, variant.mma) {
         (Some(p), _) => p.dots.clone(),
         (None, MmaPath::WgmmaCpAsync) => wgmma_cp_async::products(f, &axis_info)?,
@@ -334,9 +334,14 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         None => StagedStores::default(),
     };
     let by_wgmma = pipeline.is_some() || cp_async.by_wgmma();
-    let stores = accesses::stores(f, &axis_info, &layouts, by_wgmma, &staged_stores);
-    let (collectives, pdl_wait) = (collectives::plan(f, &layouts), pdl::wait(f, pipeline.is_some()));
+    let given = accesses::Given { f, axis_info: &axis_info, layouts: &layouts, by_wgmma };
     let plan = Plan {
+        accesses: accesses::plan(&given, &fused, &staged_stores, pipeline.as_ref()),
+        elementwise: elementwise::plan(f, &layouts),
+        loops: unroll::plan(f),
+        collectives: collectives::plan(f, &layouts),
+        guards: guards::plan(f, &axis_info, &maps),
+        pdl_wait: pdl::wait(f, pipeline.is_some()),
         axis_info,
         layouts,
         fused,
@@ -345,17 +350,10 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         one_warp,
         maps,
         staged_stores,
-        stores,
-        collectives,
-        pdl_wait,
     };
     observer.stage(Stage::Plan, &|| plan.to_string());
     observer.planned(f, &plan);
     Ok(plan)
-}
-
-fn axis_note(f: &Func, a: &AxisAnalysis, v: Value) -> String {
-    if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() { format!("{:?}", a.info(f, v).dims) } else { String::new() }
 }
 
 /// Compiles one instance for one variant. With `sites`, steps carry the kernel's source line for the emulator.

@@ -160,6 +160,15 @@ pub struct AxisAnalysis {
 }
 
 impl AxisAnalysis {
+    /// The facts of an integer tile, as the stages show them.
+    pub fn note(&self, f: &Func, v: Value) -> String {
+        if f.ty(v).dtype.is_int() && !f.ty(v).is_scalar() {
+            format!("{:?}", self.info(f, v).dims)
+        } else {
+            String::new()
+        }
+    }
+
     /// The one value that an argument word may have.
     pub(crate) fn known(&self, word: usize) -> Option<u64> {
         self.guards

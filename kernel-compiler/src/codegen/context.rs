@@ -55,8 +55,6 @@ pub(super) struct Codegen<'a> {
     pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,
     pub(super) uses: Vec<u32>,
-    /// Whether any access is wider than an element.
-    pub(super) vectors: bool,
     /// The results of relaxed atomics that one thread has and has not yet given to the others.
     pub(super) pending: Vec<(Value, Node)>,
     /// The deferred wait of the current loop.

@@ -4,7 +4,6 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, all_of, any, each, elementwise, float_literal, meaning, of_r, thread_part};
 use crate::codegen::predicates::Mask;
 use crate::dtype::DType;
-use crate::ir::walk::dots;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Access, Conversion, Layout, Shared, Shuffle};
 use crate::layout::{linear, padded};
@@ -97,33 +96,17 @@ impl Codegen<'_> {
         Regs::of(name)
     }
 
-    /// The mask of a `where_` on an accumulator, if it compares indices. Most blocks are within all limits: a few
-    /// comparisons then replace a comparison and a select for each element.
+    /// The mask of a `where_` that has a form without selects, if the mask compares indices.
     fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
-        const MIN_REGISTERS: usize = 16;
-        let compares = self.plan.layouts.is_accumulator(v)
-            && l.regs() >= MIN_REGISTERS
-            && !matches!(self.f.op(mask), Op::Splat(_));
-        if compares { self.mask(mask, l) } else { None }
+        if self.plan.elementwise.branches.contains(&v) { self.mask(mask, l) } else { None }
     }
 
     /// Elementwise work on `len` registers, of operands for register `r`.
     pub(super) fn elements(&self, v: Value, args: Vec<Expr>, len: usize) -> Expr {
-        let (f, to) = (self.f, self.f.ty(v).dtype);
-        let from = f.op(v).operands().first().map(|&o| f.ty(o).dtype);
-        match (f.op(v), from) {
-            // A slow unit converts single elements. Beside the accumulators of products, which take most registers,
-            // pairs would spill.
-            (Op::Cast(_), Some(from))
-                if to.is_float()
-                    && to.size() <= 2
-                    && len % 2 == 0
-                    && (from.size() == 1
-                        || self.plan.layouts.is_accumulator(v)
-                        || dots(f, &f.body).next().is_none()) =>
-            {
+        match *self.f.op(v) {
+            Op::Cast(x) if len % 2 == 0 && self.plan.elementwise.paired_casts.contains(&v) => {
                 let [of] = args.try_into().expect("a cast has one operand");
-                call!(Device::CastEach; [from, Generic::Inferred, Generic::Inferred]; of_r(of))
+                call!(Device::CastEach; [self.f.ty(x).dtype, Generic::Inferred, Generic::Inferred]; of_r(of))
             }
             _ => each(self.element(v, args)),
         }

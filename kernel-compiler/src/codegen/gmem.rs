@@ -5,7 +5,7 @@ use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Base, Op, StmtKind, Value};
 use crate::layout::linear::{LANE_BITS, Layout};
-use crate::plan::accesses::{Vector, vector};
+use crate::plan::accesses::{AccessGuard, TileAccess, Vector};
 use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -48,15 +48,15 @@ impl Codegen<'_> {
             self.access(&place, None, false, site, stmts);
             return;
         }
-        let layout = self.plan.layouts.of(v).clone();
-        let accesses = self.accesses(&place, mask, &layout, false);
+        let access = self.plan.accesses.of_value(v);
+        let (layout, accesses) = (access.layout.clone(), self.accesses(&place, mask, access, false));
         let other = other.map(|o| self.demand(o, &layout).at(Local::R));
         let n = layout.regs();
         let (mut stmts, loaded) = if let Base::Shared(_) = place.base {
             self.shared_load(accesses, t, &layout, other, site)
         } else {
             let other = other.unwrap_or(Expr::zero(t));
-            let load = self.by_vectors(&place, accesses, |p| {
+            let load = self.by_vectors(&place, access, accesses, |p| {
                 call!(
                     Device::Load; [t, n, p.vec, p.descending, p.undivided];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(other.clone()), hint, site
@@ -90,32 +90,34 @@ impl Codegen<'_> {
             self.access(place, None, true, site, vec![store.into()]);
             return;
         }
-        let layout = self.plan.stores[&s.id].clone();
-        let regs = self.demand(value, &layout);
-        let accesses = self.accesses(place, mask, &layout, true);
+        let access = self.plan.accesses.of_store(s.id);
+        let layout = &access.layout;
+        let regs = self.demand(value, layout);
+        let accesses = self.accesses(place, mask, access, true);
         let store = match place.base {
-            Base::Shared(_) => Self::shared_store(accesses, t, &layout, &regs, site),
-            _ => self.by_vectors(place, accesses, |p| {
+            Base::Shared(_) => Self::shared_store(accesses, t, layout, &regs, site),
+            _ => self.by_vectors(place, access, accesses, |p| {
                 call!(
                     Device::Store; [t, layout.regs(), p.vec, p.descending, p.undivided];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(regs.at(Local::R)), hint, site
                 )
             }),
         };
-        self.access(place, Some(&layout), true, site, vec![store.into()]);
+        self.access(place, Some(layout), true, site, vec![store.into()]);
     }
 
-    /// An access as planned. If the kernel computes the address and its alignment is not known, the code tests the
-    /// alignment and accesses the elements one by one where it is too low.
-    fn by_vectors(&self, place: &Address, accesses: Accesses, access: impl Fn(Accesses) -> Expr) -> Expr {
-        let (vec, size) = (accesses.vec, self.f.dtype_at(place).size());
+    /// The accesses as planned: where the plan tests the alignment of the address, of vectors or of single elements.
+    fn by_vectors(
+        &self,
+        place: &Address,
+        planned: &TileAccess,
+        accesses: Accesses,
+        access: impl Fn(Accesses) -> Expr,
+    ) -> Expr {
+        let bytes = accesses.vec * self.f.dtype_at(place).size();
         match place.base {
-            Base::Pointer { address, .. }
-                if vec > 1
-                    && self.plan.axis_info.alignment(self.f, address).is_none()
-                    && !planted!("pointee-taken-for-aligned") =>
-            {
-                let is_aligned = (Expr::from(address) % (vec * size)).equals(0);
+            Base::Pointer { address, .. } if planned.tests_alignment && !planted!("pointee-taken-for-aligned") => {
+                let is_aligned = (Expr::from(address) % bytes).equals(0);
                 let one_by_one =
                     Accesses { vec: 1, descending: false, undivided: false, full: false.into(), ..accesses.clone() };
                 Expr::when(is_aligned, access(accesses), access(one_by_one))
@@ -175,12 +177,18 @@ impl Codegen<'_> {
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
-    pub(super) fn accesses(&mut self, place: &Address, mask: Option<Value>, layout: &Layout, once: bool) -> Accesses {
+    pub(super) fn accesses(
+        &mut self,
+        place: &Address,
+        mask: Option<Value>,
+        planned: &TileAccess,
+        once: bool,
+    ) -> Accesses {
         let f = self.f;
-        let index = place.index;
+        let (index, layout) = (place.index, &planned.layout);
+        let Vector { elements: vec, descending, undivided } = planned.vector;
         let regs = self.demand(index, layout);
         let (once, mask) = (once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
-        let Vector { elements: vec, descending, undivided } = vector(f, &self.plan.axis_info, place, mask, layout);
         let (everywhere, mask) = match mask {
             Some(m) => match self.mask(m, layout) {
                 Some(m) => (Some(m.all), Some(m.each)),
@@ -190,7 +198,6 @@ impl Codegen<'_> {
         };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let (n, bytes) = (layout.regs(), f.dtype_at(place).size());
-        self.vectors |= vec > 1 && !matches!(place.base, Base::Shared(_));
         let affine = self.affine(index, layout);
         let bound = match (self.end(place), &affine) {
             _ if planted!("slice-bound-dropped") => None,
@@ -221,10 +228,7 @@ impl Codegen<'_> {
         let inside = |r: Expr| bound.as_ref().map(|b| b.at(r));
         let tests = [bound.as_ref(), mask.as_ref(), act.as_ref()].into_iter().flatten();
         let ok = all_of(tests.map(|t| t.at(Local::R)), BinaryOp::And);
-        // A predicate for each access costs less than a second copy of the accesses without predicates.
-        const FEW: usize = 8;
-        let is_tested = [bound.as_ref(), mask.as_ref(), act.as_ref()].iter().any(Option::is_some);
-        let full = if vec == 1 || undivided && is_tested && n / vec <= FEW {
+        let full = if planned.guard == AccessGuard::Each {
             false.into()
         } else {
             // The farthest element of an access is the last one, or the first one if addresses descend.
@@ -297,26 +301,27 @@ impl Codegen<'_> {
             }
             return;
         }
-        let layout = self.plan.layouts.of(v).clone();
-        let accesses = self.accesses(&place, mask, &layout, true);
-        let args = values.iter().map(|&x| self.demand(x, &layout).at(Local::R)).collect();
+        let access = self.plan.accesses.of_value(v);
+        let layout = &access.layout;
+        let accesses = self.accesses(&place, mask, access, true);
+        let args = values.iter().map(|&x| self.demand(x, layout).at(Local::R)).collect();
         if before {
             self.release_stores(site);
         }
         let act = call(layout.regs(), accesses.addr, accesses.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
-        self.access(&place, Some(&layout), true, site, vec![define]);
+        self.access(&place, Some(layout), true, site, vec![define]);
         let mut regs = Regs::of(v);
         let free = layout.free_mask();
         let copies = if self.in_one_warp { free.threads & LANES } else { free.threads };
         if used && (copies != 0 || free.regs != 0) && !planted!("atomic-copies-get-nothing") {
             // One copy executed the atomic. It gives the old value to the others.
-            regs = self.broadcast_copies(&regs, f.ty(v).dtype, &layout, site);
+            regs = self.broadcast_copies(&regs, f.ty(v).dtype, layout, site);
         }
         if after && !planted!("acquire-without-barrier") {
             self.barrier(site);
         }
-        self.at_hand(v, layout, regs);
+        self.at_hand(v, layout.clone(), regs);
     }
 
     /// Gives the results of earlier atomics, which one thread has, to all threads if the statement uses them. Until

@@ -44,7 +44,7 @@ use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
 use crate::plan::epilogue::stored_positions;
 use crate::plan::warp_specialized::PRODUCERS;
-use crate::plan::{Plan, shared_memory, tma_pipeline};
+use crate::plan::{Plan, shared_memory};
 use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
 use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
@@ -68,7 +68,6 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             tables: vec![],
             temporaries: 0,
             uses: uses(f),
-            vectors: false,
             pending: vec![],
             deferred_wait: None,
             advanced: BTreeSet::new(),
@@ -96,9 +95,9 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             array_bytes,
             matrices: vec![],
             threads: f.warps * 32,
-            guards: if planted!("launch-guards-not-told") { vec![] } else { plan.axis_info.guards.clone() },
+            guards: plan.guards.clone(),
             maps: plan.maps.clone(),
-            vectors: cx.vectors,
+            vectors: plan.accesses.has_vectors(),
             staging: plan.staged_stores.staging(),
             passes: if cx.fused().is_empty() { vec![] } else { vec!["fused epilogue"] },
         }
@@ -131,7 +130,6 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
         shared_bytes: memory.bytes,
         matrices: p.written.iter().map(|w| w.tile.bytes()).collect(),
         threads: f.warps * 32 + PRODUCERS,
-        guards: tma_pipeline::guards(f, &out.maps, out.guards),
         ..out
     })
 }

@@ -5,7 +5,7 @@ use crate::codegen::pieces::{acts, any, each, linear, of_r};
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Holders, Layout};
-use crate::plan::collectives::Collective;
+use crate::plan::collectives::{Collective, Slice};
 use crate::thread_ir::{Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
 
 impl Codegen<'_> {
@@ -21,23 +21,22 @@ impl Codegen<'_> {
     }
 
     pub(super) fn slice(&mut self, v: Value, value: Value, axis: usize, start: usize) {
-        let (site, dtype, extent) = (self.site(self.f.span(v)), self.f.ty(v).dtype, self.f.shape(v)[axis]);
-        let layout = self.plan.layouts.any(self.f, value);
-        let mut regs = self.demand(value, &layout);
-        let sliced = match layout.slice(axis, extent, start) {
-            Ok(sliced) => sliced,
-            // With more than two parts a thread loads its elements of one part, instead of converting all parts.
-            Err(c) if layout.shape()[axis] > 2 * extent => {
+        let (site, dtype) = (self.site(self.f.span(v)), self.f.ty(v).dtype);
+        let collectives = &self.plan.collectives;
+        let Collective::Slice { layout, way } = &collectives[&v] else { unreachable!("a slice") };
+        let mut regs = self.demand(value, layout);
+        let sliced = match way {
+            Slice::Registers(sliced) => sliced,
+            Slice::Shared(result) => {
                 let shape = layout.shape();
                 let first = layout.flat(&unit(layout.rank(), axis)) as usize * start * dtype.size();
-                let result = c.sliced.layout;
-                let offset = self.byte_offset(&result.within(&shape), &all(&result), dtype.size()) + first;
-                let part = self.from_row_major(&regs, dtype, &layout, (offset, true.into(), result.regs()), site);
-                return self.define_results(v, &result, vec![part], site);
+                let offset = self.byte_offset(&result.within(&shape), &all(result), dtype.size()) + first;
+                let part = self.from_row_major(&regs, dtype, layout, (offset, true.into(), result.regs()), site);
+                return self.define_results(v, result, vec![part], site);
             }
-            Err(c) => {
-                regs = self.convert(&regs, dtype, &layout, &c.first, site);
-                c.sliced
+            Slice::Converted(c) => {
+                regs = self.convert(&regs, dtype, layout, &c.first, site);
+                &c.sliced
             }
         };
         let at = self.table(&sliced.regs);

@@ -7,13 +7,14 @@
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::dtype::unsigned;
-use crate::ir::{self, Func, Op, StmtKind, Value};
+use crate::ir::{self, StmtKind};
+use crate::plan::unroll::Unroll;
 use crate::thread_ir::{Expr, Method, Name, Node, Stmt, Ty, next_number, walk::rewritten};
 
 impl Codegen<'_> {
     /// Lowers the loop `s`. `inner` lowers an iteration, and is called once for each unrolled copy.
     pub(super) fn unroll(&mut self, s: &ir::Stmt, inner: impl Fn(&mut Self)) {
-        let StmtKind::For { iv, lo, hi, step, options, .. } = &s.kind else { unreachable!("a loop over a range") };
+        let StmtKind::For { iv, lo, hi, step, .. } = &s.kind else { unreachable!("a loop over a range") };
         let (f, i, dtype) = (self.f, Name::Next(*iv), self.f.ty(*iv).dtype);
         self.line(Stmt::variable(i, Some(dtype.into()), Some((*lo).into())));
         let head = vec![Stmt::define(*iv, dtype.into(), i), Stmt::assign(i, next_number(f, i, *hi, *step))];
@@ -25,16 +26,16 @@ impl Codegen<'_> {
         };
         let done = Node::break_if(Expr::from(i).not_less(*hi));
         let one_by_one = |body: Vec<Node>| Node::Loop { body: [vec![done.clone()], body].concat() };
-        // An iteration of the producer is a few scalars and copies, and gains nothing from unrolling.
-        let n = if let Role::Producer(_) = self.role { 1 } else { options.unroll.max(1) as usize };
-        if n == 1 {
-            let body = iteration(self);
-            return self.node(one_by_one(body));
-        }
-        let trips = trips(f, *lo, *hi, *step);
-        let all = trips.is_some_and(|t| t <= n as i128);
-        let copies = if all { trips.expect("known") as usize } else { n };
-        let copies: Vec<Vec<Node>> = (0..copies).map(|c| apart(iteration(self), c as u64)).collect();
+        let form = if let Role::Producer(_) = self.role { Unroll::OneByOne } else { self.plan.loops[&s.id] };
+        let n = match form {
+            Unroll::OneByOne => {
+                let body = iteration(self);
+                return self.node(one_by_one(body));
+            }
+            Unroll::Whole { iterations } | Unroll::Rounds { iterations, .. } => iterations,
+        };
+        let all = matches!(form, Unroll::Whole { .. });
+        let copies: Vec<Vec<Node>> = (0..n).map(|c| apart(iteration(self), c as u64)).collect();
         let any = |jump: Jump| copies.iter().any(|c| jumps(c, jump));
         let (breaks, continues) = (any(Jump::Break), any(Jump::Continue));
         // After a `break` there is no next iteration.
@@ -68,24 +69,11 @@ impl Codegen<'_> {
         let whole = Expr::from(i).less(hi()).and_then(left.greater(reach));
         let short = Node::break_if(!whole.group());
         self.node(Node::Loop { body: [short].into_iter().chain(copies.into_iter().map(place)).collect() });
-        if trips.is_none_or(|t| t % n as i128 != 0) && !planted!("unroll-drops-the-rest") {
+        if matches!(form, Unroll::Rounds { rest: true, .. }) && !planted!("unroll-drops-the-rest") {
             let body = iteration(self);
             self.node(one_by_one(body));
         }
     }
-}
-
-/// The number of iterations, where it is known.
-fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
-    let (Op::Int(lo), Op::Int(hi), Op::Int(step), dtype) = (f.op(lo), f.op(hi), f.op(step), f.ty(lo).dtype) else {
-        return None;
-    };
-    if lo >= hi {
-        return Some(0);
-    }
-    let n = (*step > 0).then(|| (hi - lo + step - 1) / step)?;
-    // If the last step wraps around, the loop goes on.
-    dtype.holds(lo + n * step).then_some(n)
 }
 
 /// Gives the accesses of a copy other keys than those of the other copies, since they access other elements.

@@ -1,12 +1,39 @@
-//! Accesses of threads to memory: the layout of each stored tile, and the elements of one access.
+//! Accesses of threads to tiles in memory: the layout of each tile, the elements of one access, and their guards.
 
 use crate::analysis::axis_info::{AxisAnalysis, WORD_BYTES};
 use crate::ir::walk::walk;
 use crate::ir::{Address, Base, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::{LayoutAssignment, fastest, preferred};
 use crate::layout::linear::Layout;
-use crate::plan::staged_store::StagedStores;
+use crate::plan::staged_store::{StagedStores, matrix};
+use crate::plan::warp_specialized::{FusedStore, Pipeline, sorted};
 use std::collections::HashMap;
+use std::fmt;
+
+/// The most accesses of a thread that are guarded one by one: a predicate for each of them costs less than a second
+/// copy of the accesses without predicates.
+const MAX_PREDICATES: usize = 8;
+
+/// A load, store or atomic of a tile: its value, or the statement that stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessId {
+    Value(Value),
+    Store(StmtId),
+}
+
+/// How the threads access a tile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileAccess {
+    /// The layout of the tile in registers.
+    pub layout: Layout,
+    pub vector: Vector,
+    pub guard: AccessGuard,
+    /// Whether the tile is in a shared array.
+    pub is_shared: bool,
+    /// Whether the code tests the alignment of the address, which the kernel computes, and accesses the elements one by
+    /// one where it is too low.
+    pub tests_alignment: bool,
+}
 
 /// The elements that a thread accesses at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +45,160 @@ pub struct Vector {
     pub undivided: bool,
 }
 
+/// How the code keeps threads from elements that they must not access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessGuard {
+    /// Each access has a predicate.
+    Each,
+    /// A thread that may make all of its accesses makes them without predicates. The code of any other thread has a
+    /// predicate for each access.
+    AllOrEach,
+}
+
+impl fmt::Display for TileAccess {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Vector { elements, descending, undivided } = self.vector;
+        match elements {
+            1 => write!(f, "element by element")?,
+            _ => write!(f, "{elements} elements at once")?,
+        }
+        let of = [
+            (descending, "descending"),
+            (undivided, "allowed as a whole or not at all"),
+            (self.guard == AccessGuard::Each && elements > 1, "a predicate for each"),
+            (self.tests_alignment, "if the address is aligned"),
+        ];
+        of.into_iter().filter(|(is, _)| *is).try_for_each(|(_, what)| write!(f, ", {what}"))?;
+        write!(f, ", in {:?}", self.layout)
+    }
+}
+
+/// The accesses of threads to tiles.
+#[derive(Debug, Default)]
+pub struct TileAccesses(HashMap<AccessId, TileAccess>);
+
+impl TileAccesses {
+    pub fn of_value(&self, v: Value) -> &TileAccess {
+        &self.0[&AccessId::Value(v)]
+    }
+
+    pub fn of_store(&self, s: StmtId) -> &TileAccess {
+        &self.0[&AccessId::Store(s)]
+    }
+
+    /// Whether any access to global memory is wider than an element.
+    pub fn has_vectors(&self) -> bool {
+        self.0.values().any(|a| a.vector.elements > 1 && !a.is_shared)
+    }
+}
+
+impl fmt::Display for TileAccesses {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        sorted(&self.0).into_iter().try_for_each(|(id, access)| match id {
+            AccessId::Value(v) => writeln!(f, "{v:?}: {access}"),
+            AccessId::Store(s) => writeln!(f, "store {s:?}: {access}"),
+        })
+    }
+}
+
+/// A function, its facts, and its layouts.
+pub struct Given<'a> {
+    pub f: &'a Func,
+    pub axis_info: &'a AxisAnalysis,
+    pub layouts: &'a LayoutAssignment,
+    /// Whether `wgmma` computes the products of the function.
+    pub by_wgmma: bool,
+}
+
+/// Plans the accesses of threads to tiles: all but loads by TMA and staged stores.
+pub fn plan(given: &Given, fused: &[FusedStore], staged: &StagedStores, pipeline: Option<&Pipeline>) -> TileAccesses {
+    let f = given.f;
+    // The layout of a tile whose elements are loaded as a store takes them.
+    let of_piece = |v: Value| {
+        let store = fused.iter().find(|x| x.loads.contains(&v))?;
+        Some(staged.0.get(&store.store)?.tiling.accumulator(f.shape(matrix(f, store.value))))
+    };
+    let access = |s: &Stmt| match &s.kind {
+        StmtKind::Let(v) if !f.ty(*v).is_scalar() && !pipeline.is_some_and(|p| p.loads.contains_key(v)) => {
+            let (place, mask) = match f.op(*v) {
+                Op::Load { place, mask, .. } | Op::Atomic { place, mask, .. } => (place, *mask),
+                _ => return None,
+            };
+            let layout = of_piece(*v).unwrap_or_else(|| given.layouts.of(*v).clone());
+            let once = matches!(f.op(*v), Op::Atomic { .. });
+            Some((AccessId::Value(*v), given.access(place, mask, layout, once)))
+        }
+        StmtKind::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() && !staged.0.contains_key(&s.id) => {
+            let layout = given.layout_of_store(place, *value);
+            Some((AccessId::Store(s.id), given.access(place, *mask, layout, true)))
+        }
+        _ => None,
+    };
+    TileAccesses(walk(&f.body).filter_map(access).collect())
+}
+
+impl Given<'_> {
+    /// An access in a layout. With `once`, one thread makes it for all that hold copies of an element.
+    fn access(&self, place: &Address, mask: Option<Value>, layout: Layout, once: bool) -> TileAccess {
+        let (f, shape) = (self.f, self.f.shape(place.index));
+        let vector = vector(f, self.axis_info, place, mask, &layout);
+        let free = layout.free_mask();
+        let is_padded = shape.iter().any(|e| !e.is_power_of_two());
+        let is_copied = once && (free.threads != 0 || free.regs != 0);
+        let is_bounded = matches!(place.base, Base::Slice(_) | Base::Shared(_));
+        let is_tested = is_bounded || mask.is_some() || is_padded || is_copied;
+        let few = vector.undivided && is_tested && layout.regs() / vector.elements <= MAX_PREDICATES;
+        let guard = if vector.elements == 1 || few { AccessGuard::Each } else { AccessGuard::AllOrEach };
+        let tests_alignment = match place.base {
+            Base::Pointer { address, .. } => vector.elements > 1 && self.axis_info.alignment(f, address).is_none(),
+            _ => false,
+        };
+        TileAccess { layout, vector, guard, is_shared: matches!(place.base, Base::Shared(_)), tests_alignment }
+    }
+
+    /// The value's layout if it suits memory as well, else the layout that memory prefers.
+    fn layout_of_store(&self, place: &Address, value: Value) -> Layout {
+        let (f, a, layouts, by_wgmma) = (self.f, self.axis_info, self.layouts, self.by_wgmma);
+        let index = place.index;
+        if !layouts.is_cheap(index) {
+            return layouts.of(index).clone();
+        }
+        let best = preferred(f, a, place);
+        if layouts.is_cheap(value) {
+            return best;
+        }
+        // A shape operation has no layout preference of its own: the layout of its operand decides.
+        let layout_of_value = layouts.of(value).clone();
+        let order = a.order(f, index);
+        let run = |l: &Layout| l.contiguous(order[0]);
+        let size = f.dtype_at(place).size();
+        let wanted = a.vector_at(f, place, order[0]).0;
+        if layouts.is_accumulator(value)
+            && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
+            && let Some(widened) = layout_of_value.widened(order[0], vec)
+        {
+            // A few shuffles convert the layout of the instructions to one with vectors. Stores of single elements or words
+            // would take more shuffles, too many for the accumulators of `wgmma`.
+            let narrow = vec == 1 || vec * size <= WORD_BYTES;
+            return if narrow && !by_wgmma { widened.coalesced(order[0], vec) } else { widened };
+        }
+        if let Op::Permute(x, perm) = f.op(value)
+            && layouts.is_accumulator(*x)
+        {
+            // Transposed accumulators: consecutive lanes are along a row of memory and fill its sectors.
+            let transposed = layouts.of(*x).permute(perm).layout;
+            if whole_sectors(&transposed, order[0], f.ty(value).dtype.size()) {
+                return transposed;
+            }
+        }
+        let suits =
+            fastest(&layout_of_value).is_none_or(|d| d == order[0]) && run(&layout_of_value) >= wanted.min(run(&best));
+        if suits { layout_of_value } else { best }
+    }
+}
+
 /// The widest access along the dimension that consecutive registers of a layout follow.
-pub fn vector(f: &Func, a: &AxisAnalysis, place: &Address, mask: Option<Value>, layout: &Layout) -> Vector {
+fn vector(f: &Func, a: &AxisAnalysis, place: &Address, mask: Option<Value>, layout: &Layout) -> Vector {
     let one = Vector { elements: 1, descending: false, undivided: false };
     let Some(&first) = layout.reg_bases().first() else { return one };
     let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) else { return one };
@@ -40,69 +219,6 @@ fn is_undivided(f: &Func, a: &AxisAnalysis, place: &Address, mask: Option<Value>
     };
     let is_whole = extent.is_power_of_two() || extent.is_multiple_of(n);
     is_whole && end >= n as u64 && mask.is_none_or(|m| a.is_undivided(f, m, dim, n))
-}
-
-/// The layouts of the tiles that threads store from their registers, not by way of shared memory. `by_wgmma` says
-/// whether `wgmma` computes the products of the function.
-pub fn stores(
-    f: &Func,
-    a: &AxisAnalysis,
-    layouts: &LayoutAssignment,
-    by_wgmma: bool,
-    staged: &StagedStores,
-) -> HashMap<StmtId, Layout> {
-    let of = |s: &Stmt| {
-        let StmtKind::Store { place, value, .. } = &s.kind else { return None };
-        let from_registers = !f.ty(*value).is_scalar() && !staged.0.contains_key(&s.id);
-        from_registers.then(|| (s.id, of_store(f, a, layouts, by_wgmma, place, *value)))
-    };
-    walk(&f.body).filter_map(of).collect()
-}
-
-/// The value's layout if it suits memory as well, else the layout that memory prefers.
-fn of_store(
-    f: &Func,
-    a: &AxisAnalysis,
-    layouts: &LayoutAssignment,
-    by_wgmma: bool,
-    place: &Address,
-    value: Value,
-) -> Layout {
-    let index = place.index;
-    if !layouts.is_cheap(index) {
-        return layouts.of(index).clone();
-    }
-    let best = preferred(f, a, place);
-    if layouts.is_cheap(value) {
-        return best;
-    }
-    // A shape operation has no layout preference of its own: the layout of its operand decides.
-    let layout_of_value = layouts.of(value).clone();
-    let order = a.order(f, index);
-    let run = |l: &Layout| l.contiguous(order[0]);
-    let size = f.dtype_at(place).size();
-    let wanted = a.vector_at(f, place, order[0]).0;
-    if layouts.is_accumulator(value)
-        && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
-        && let Some(widened) = layout_of_value.widened(order[0], vec)
-    {
-        // A few shuffles convert the layout of the instructions to one with vectors. Stores of single elements or words
-        // would take more shuffles, too many for the accumulators of `wgmma`.
-        let narrow = vec == 1 || vec * size <= WORD_BYTES;
-        return if narrow && !by_wgmma { widened.coalesced(order[0], vec) } else { widened };
-    }
-    if let Op::Permute(x, perm) = f.op(value)
-        && layouts.is_accumulator(*x)
-    {
-        // Transposed accumulators: consecutive lanes are along a row of memory and fill its sectors.
-        let transposed = layouts.of(*x).permute(perm).layout;
-        if whole_sectors(&transposed, order[0], f.ty(value).dtype.size()) {
-            return transposed;
-        }
-    }
-    let suits =
-        fastest(&layout_of_value).is_none_or(|d| d == order[0]) && run(&layout_of_value) >= wanted.min(run(&best));
-    if suits { layout_of_value } else { best }
 }
 
 /// Whether the lanes of a warp fill whole sectors of 32 bytes along a dimension.

@@ -4,7 +4,7 @@
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};
 use crate::layout::assign::LayoutAssignment;
-use crate::layout::linear::{Bit, Holders, Layout, Reduction, Scan};
+use crate::layout::linear::{Bit, Convert, Derived, Holders, Layout, Reduction, Scan};
 use crate::layout::padded;
 use std::collections::HashMap;
 use std::fmt;
@@ -44,6 +44,11 @@ pub enum Collective {
     Join {
         layout: Layout,
     },
+    /// A part of a tile.
+    Slice {
+        layout: Layout,
+        way: Slice,
+    },
     Histogram {
         layout: Layout,
     },
@@ -53,15 +58,26 @@ pub enum Collective {
     },
 }
 
+/// How threads get the elements of a part of a tile.
+#[derive(Debug)]
+pub enum Slice {
+    /// They hold them.
+    Registers(Derived),
+    /// The tile is converted first, so that they hold them.
+    Converted(Box<Convert>),
+    /// They load them from shared memory, in this layout.
+    Shared(Layout),
+}
+
 /// The plans of the operations of a function.
 pub fn plan(f: &Func, layouts: &LayoutAssignment) -> HashMap<Value, Collective> {
-    let of = |v: Value| Some((v, of_op(f, layouts, f.op(v))?));
+    let of = |v: Value| Some((v, of_op(f, layouts, v)?));
     let defined = walk(&f.body).filter_map(|s| if let StmtKind::Let(v) = s.kind { Some(v) } else { None });
     defined.filter_map(of).collect()
 }
 
-fn of_op(f: &Func, layouts: &LayoutAssignment, op: &Op) -> Option<Collective> {
-    let any = |v: Value| layouts.any(f, v);
+fn of_op(f: &Func, layouts: &LayoutAssignment, v: Value) -> Option<Collective> {
+    let (op, any) = (f.op(v), |v: Value| layouts.any(f, v));
     Some(match op {
         Op::Reduce { .. } | Op::ArgReduce { .. } => {
             let (values, axis) = op.reduced()?;
@@ -97,6 +113,16 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, op: &Op) -> Option<Collective> {
             Collective::Gather { source, layout, holders }
         }
         &Op::Join(a, b) => Collective::Join { layout: any(if layouts.is_cheap(a) { b } else { a }) },
+        &Op::Slice { value, axis, start } => {
+            let (layout, extent) = (any(value), f.shape(v)[axis]);
+            let way = match layout.slice(axis, extent, start) {
+                Ok(sliced) => Slice::Registers(sliced),
+                // With more than two parts a thread loads its elements of one part, instead of converting all parts.
+                Err(c) if layout.shape()[axis] > 2 * extent => Slice::Shared(c.sliced.layout),
+                Err(c) => Slice::Converted(c),
+            };
+            Collective::Slice { layout, way }
+        }
         Op::Cumcount { value, .. } => {
             Collective::Cumcount { layout: Layout::in_order(&padded(f.shape(*value)), f.warps as usize) }
         }
@@ -123,6 +149,14 @@ impl fmt::Display for Collective {
                 write!(f, "gather {way}, of {source:?} at indices in {layout:?}")
             }
             Collective::Join { layout } => write!(f, "join of tiles in {layout:?}"),
+            Collective::Slice { layout, way } => {
+                let way = match way {
+                    Slice::Registers(_) => "from registers",
+                    Slice::Converted(_) => "after a conversion",
+                    Slice::Shared(_) => "through shared memory",
+                };
+                write!(f, "part of a tile in {layout:?}, {way}")
+            }
             Collective::Histogram { layout } => write!(f, "histogram of a tile in {layout:?}"),
             Collective::Cumcount { layout } => write!(f, "counts of equal elements of a tile in {layout:?}"),
         }

@@ -7,7 +7,9 @@ pub(crate) mod collectives;
 pub(crate) mod copy_order;
 pub(crate) mod cp_async_pipeline;
 pub(crate) mod deferred_wait;
+pub(crate) mod elementwise;
 pub(crate) mod epilogue;
+pub(crate) mod guards;
 pub(crate) mod one_warp;
 pub(crate) mod operands;
 pub mod pdl;
@@ -16,6 +18,7 @@ pub(crate) mod shared_memory;
 pub(crate) mod smem_operand;
 pub(crate) mod staged_store;
 pub(crate) mod tma_pipeline;
+pub(crate) mod unroll;
 pub(crate) mod vectors;
 pub(crate) mod warp_specialized;
 pub(crate) mod wgmma_cp_async;
@@ -23,15 +26,17 @@ pub(crate) mod wgmma_waits;
 pub(crate) mod written_operand;
 
 use crate::analysis::axis_info::AxisAnalysis;
-use crate::ir::{StmtId, Value};
+use crate::ir::{Guard, StmtId, Value};
 use crate::layout::assign::LayoutAssignment;
-use crate::layout::linear::Layout;
+use accesses::TileAccesses;
 use collectives::Collective;
 use cp_async_pipeline::CpAsyncPipeline;
+use elementwise::Elementwise;
 use one_warp::OneWarpLoops;
 use staged_store::StagedStores;
 use std::collections::HashMap;
 use std::fmt;
+use unroll::Unroll;
 use warp_specialized::{FusedStore, Pipeline, TensorMap, sorted};
 
 /// All decisions about a function that precede code generation.
@@ -52,10 +57,16 @@ pub struct Plan {
     pub(crate) maps: Vec<TensorMap>,
     /// The stores of accumulators through shared memory, in a warp-specialized program.
     pub(crate) staged_stores: StagedStores,
-    /// The layouts of the other tiles that are stored.
-    pub(crate) stores: HashMap<StmtId, Layout>,
+    /// The other accesses of threads to tiles.
+    pub(crate) accesses: TileAccesses,
+    /// The forms of elementwise operations.
+    pub(crate) elementwise: Elementwise,
+    /// The forms of loops over a range.
+    pub(crate) loops: HashMap<StmtId, Unroll>,
     /// Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements.
     pub(crate) collectives: HashMap<Value, Collective>,
+    /// The guards under which the code of the variant is right.
+    pub(crate) guards: Vec<Guard>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(crate) pdl_wait: Option<usize>,
 }
@@ -83,8 +94,9 @@ impl fmt::Display for Plan {
         for (s, staged) in sorted(&self.staged_stores.0) {
             writeln!(f, "store {s:?}: {staged}")?;
         }
-        for (s, layout) in sorted(&self.stores) {
-            writeln!(f, "store {s:?}: {layout:?}")?;
+        write!(f, "{}{}", self.accesses, self.elementwise)?;
+        for (s, unroll) in sorted(&self.loops).into_iter().filter(|(_, u)| **u != Unroll::OneByOne) {
+            writeln!(f, "loop {s:?}: {unroll}")?;
         }
         self.pdl_wait.iter().try_for_each(|at| writeln!(f, "waits for the previous launch before statement {at}"))
     }

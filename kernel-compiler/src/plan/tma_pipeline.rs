@@ -5,7 +5,7 @@
 //! circular buffer, also across the ends of loops.
 
 use crate::ir::walk::{dots, uses, walk};
-use crate::ir::{BlockPointer, Func, Guard, LoopOptions, Number, Op, Stmt, StmtKind, Test, Value, Var};
+use crate::ir::{BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::Missed;
@@ -109,33 +109,6 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     let starts =
         |var: Var| walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Assign(to, v) if *to == var && f.is_zeros(*v)));
     accumulators.filter(|&var| starts(var)).collect()
-}
-
-/// The guards that tensor maps need, and those that the function has already. Dimensions that are constants need none:
-/// they were checked when the block pointer was found.
-pub fn guards(f: &Func, maps: &[TensorMap], mut known: Vec<Guard>) -> Vec<Guard> {
-    for m in maps {
-        let (param, size) = (&f.params[m.param], f.params[m.param].dtype.size() as u64);
-        let mut add = |of: &Number, test: Test| {
-            let r = Guard { of: of.clone(), test };
-            if !of.words.is_empty() && !known.contains(&r) {
-                known.push(r);
-            }
-        };
-        add(&Number::word(param.first_word), Test::Multiple(16));
-        m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, i32::MAX as u64)));
-        let (last, others) = m.dims.split_last().expect("a dimension");
-        others.iter().for_each(|d| {
-            add(&d.stride, Test::Multiple(if planted!("tma-stride-not-asked") { 1 } else { 16 / size }));
-            add(&d.stride, Test::Within(1, (1 << 39) / size));
-        });
-        add(&last.stride, Test::Equal(1));
-        if m.stores && !planted!("tma-store-extent-not-asked") {
-            // The hardware clips rows to 16 bytes, no finer.
-            add(&last.extent, Test::Multiple(16 / size));
-        }
-    }
-    known
 }
 
 /// How the CTAs of a cluster partition the copy of a tile, if the tile is the same for all of them.

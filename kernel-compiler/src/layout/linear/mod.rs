@@ -15,7 +15,7 @@ mod terms;
 
 pub use convert::{Conversion, Shuffle, plan};
 pub use layout::{LANE_BITS, Layout};
-pub use parts::Holders;
+pub use parts::{Convert, Holders};
 pub use scan::{Bit, Level, Scan};
 pub use shape::{Across, Derived, Reduction};
 pub use swizzle::{Access, Shared};

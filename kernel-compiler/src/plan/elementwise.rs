@@ -1,0 +1,57 @@
+//! The forms of elementwise operations whose elements are not computed one by one.
+
+use crate::ir::walk::{dots, walk};
+use crate::ir::{Func, Op, StmtKind, Value};
+use crate::layout::assign::LayoutAssignment;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// The least registers of a `where_` that has a form without selects.
+const MIN_REGISTERS: usize = 16;
+
+/// The operations with a form of their own. All others are computed element by element.
+#[derive(Debug, Default)]
+pub struct Elementwise {
+    /// Casts to floats of 16 or 8 bits that convert two elements at once. A slow unit converts single elements.
+    pub paired_casts: BTreeSet<Value>,
+    /// Each `where_` on accumulators whose mask compares indices. Most blocks are within all limits: a few comparisons
+    /// then replace a comparison and a select for each element.
+    pub branches: BTreeSet<Value>,
+}
+
+/// The forms of the operations of a function.
+pub fn plan(f: &Func, layouts: &LayoutAssignment) -> Elementwise {
+    let has_dots = dots(f, &f.body).next().is_some();
+    let mut out = Elementwise::default();
+    let defined = walk(&f.body).filter_map(|s| if let StmtKind::Let(v) = s.kind { Some(v) } else { None });
+    for v in defined.filter(|&v| !f.ty(v).is_scalar()) {
+        match *f.op(v) {
+            // Beside the accumulators of products, which take most registers, pairs would spill.
+            Op::Cast(x) => {
+                let (from, to) = (f.ty(x).dtype, f.ty(v).dtype);
+                let gains = from.size() == 1 || layouts.is_accumulator(v) || !has_dots;
+                if to.is_float() && to.size() <= 2 && gains {
+                    out.paired_casts.insert(v);
+                }
+            }
+            Op::Select(mask, ..)
+                if layouts.is_accumulator(v)
+                    && layouts.of(v).regs() >= MIN_REGISTERS
+                    && !matches!(f.op(mask), Op::Splat(_)) =>
+            {
+                out.branches.insert(v);
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+impl fmt::Display for Elementwise {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.paired_casts.iter().try_for_each(|v| writeln!(f, "{v:?}: converted in pairs"))?;
+        self.branches
+            .iter()
+            .try_for_each(|v| writeln!(f, "{v:?}: selected by a branch, where the mask is true for all"))
+    }
+}
