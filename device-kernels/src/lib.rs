@@ -25,6 +25,8 @@ pub mod dot_product;
 pub mod gelu;
 #[cfg(feature = "products")]
 pub mod gemm;
+#[cfg(feature = "products")]
+pub mod grouped_matmul;
 #[cfg(feature = "elementwise")]
 pub mod leaky_relu;
 pub mod library;

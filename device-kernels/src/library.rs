@@ -182,6 +182,36 @@ pub mod tile_scheduler {
         }
     }
 
+    /// Calls `tile(g, (r, end), j)` for each output tile of this program in groups of rows: of group `g`, at row `r` and
+    /// column `j` of tiles. The group's rows end before `end`. Group `g` has the rows from the end of the group before
+    /// to `ends[g]`, of `rows` at most. Ends that descend make groups without rows.
+    ///
+    /// The tiles of all groups are numbered one after another. As under `Persistent`, a program has every
+    /// `num_programs(0)`-th one.
+    fn for_each_tile_of_groups<const BM: usize, const GROUP: usize>(
+        ends: &[i32],
+        groups: usize,
+        rows: usize,
+        columns_of_tiles: usize,
+        tile: impl Fn(usize, (usize, usize), usize),
+    ) {
+        let programs = num_programs(0);
+        let mut begin = 0usize;
+        let mut first = program_id(0);
+        for g in range(0, groups) {
+            let end = min(max(load(ends, g), begin as i32) as usize, rows);
+            let tiles = (cdiv(end - begin, BM), columns_of_tiles);
+            let all = tiles.0 * tiles.1;
+            for t in range(first, all, programs) {
+                let (i, j) = swizzle2d(t, tiles, GROUP);
+                tile(g, (begin + i * BM, end), j);
+            }
+            // The first tile of this program in the next group.
+            first = if first < all { (all - 1 - first) / programs * programs + first + programs } else { first } - all;
+            begin = end;
+        }
+    }
+
     /// Stores the partial sums of an output tile from element `at` of the workspace on, column by column with
     /// BY_COLUMNS.
     fn store_part<S, const BM: usize, const BN: usize, const BY_COLUMNS: bool>(

@@ -148,8 +148,8 @@ pub fn plan(
                 out.buffers.insert(s.id, buffer);
                 out.tiles.extend(tiles);
             }
-            // A loop without products has nothing to copy for them.
-            Err(m) if dots(f, body).next().is_some() => left.push(m),
+            Err(m) if has_products(f, body) => left.push(m),
+            // Copies for products are made in the loop around them.
             Err(_) => {}
         }
         missed.append(&mut left);
@@ -175,6 +175,15 @@ pub fn plan(
         }
         None => Ok(out),
     }
+}
+
+/// Whether statements have a product that is in no inner loop.
+fn has_products(f: &Func, body: &[Stmt]) -> bool {
+    body.iter().any(|s| match &s.kind {
+        StmtKind::Let(v) => matches!(f.op(*v), Op::Dot { .. }),
+        StmtKind::If { then, other, .. } => has_products(f, then) || has_products(f, other),
+        _ => false,
+    })
 }
 
 fn buffer_of_loop(

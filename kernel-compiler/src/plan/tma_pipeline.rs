@@ -4,8 +4,8 @@
 //! The plan does not depend on the kernel's algorithm. The producer is ahead of the consumers by up to all stages of a
 //! circular buffer, also across the ends of loops.
 
-use crate::ir::walk::{dots, uses, walk};
-use crate::ir::{BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::walk::{dots, uses, walk, written};
+use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::Missed;
@@ -353,8 +353,9 @@ impl Builder {
     }
 
     /// The values that the producer computes: the coordinates of copies, and the conditions of control flow around
-    /// them. They must not depend on loaded data.
+    /// them. They may depend on scalars that it loads from memory that the kernel does not write.
     fn slice(&mut self, f: &Func) -> Result<(), Missed> {
+        let written: HashSet<Array> = written(f).into_iter().map(|a| f.memory(a)).collect();
         let mut todo: Vec<Value> = self
             .p
             .loads
@@ -367,10 +368,14 @@ impl Builder {
                     continue;
                 }
                 let op = f.op(v);
-                if !f.ty(v).is_scalar()
-                    || op.crosses_threads()
-                    || matches!(op, Op::Load { .. } | Op::Atomic { .. } | Op::Dot { .. })
-                {
+                let is_known = match op {
+                    Op::Load { place, .. } => {
+                        !written.contains(&f.memory(place.array())) || planted!("tma-producer-reads-what-is-written")
+                    }
+                    Op::Atomic { .. } | Op::Dot { .. } => false,
+                    _ => !op.crosses_threads(),
+                };
+                if !f.ty(v).is_scalar() || !is_known {
                     let why =
                         "where or whether a tile is loaded depends on this value, which the producer cannot compute";
                     return Err(Missed::new(TMA, why).at(f.span(v)));

@@ -3,7 +3,7 @@ pub fn k<const B: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2
     for t in (0..4).flatten() {  //~ not flattened: copies by cp.async begin anew in each inner loop; a producer of TMA copies goes on
         let mut acc = zeros::<f32>([B, B]);
         for k in 0..a.dim(1) / B {
-            acc = dot(a.tile([t * B, k * B], [B, B]), b.tile([k * B, 0], [B, B]), acc);  //~ not copied ahead by cp.async: the loop around the product has an inner loop, a jump or an atomic
+            acc = dot(a.tile([t * B, k * B], [B, B]), b.tile([k * B, 0], [B, B]), acc);
         }
         c.store([t * B, 0], acc);
     }

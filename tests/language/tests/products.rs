@@ -3,5 +3,6 @@
 mod block_pointers;
 mod computed;
 mod dot;
+mod pages;
 mod pipeline_dots;
 mod wgmma_cp_async;

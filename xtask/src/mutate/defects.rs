@@ -137,14 +137,21 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "plan/tma_pipeline.rs",
         &[
-            ("tma-stride-not-asked", "tensor maps are made of rows that are no multiple of 16 bytes apart"),
-            ("tma-store-extent-not-asked", "rows of any length are stored by tensor maps, which clip at 16 bytes"),
+            ("tma-producer-reads-what-is-written", "the producer loads scalars that the kernel stores"),
             ("tma-rings-shared-while-in-use", "operands that are in use together share a circular buffer"),
             ("tma-release-while-threads-read", "a buffer that threads read is given back by one that has read"),
             (
                 "wgmma-chain-over-release",
                 "a product goes on in the next one although its buffer is given back between them",
             ),
+        ],
+    ),
+    (
+        "plan/guards.rs",
+        &[
+            ("launch-guards-not-told", "the launcher checks nothing of what vectors assume"),
+            ("tma-stride-not-asked", "tensor maps are made of rows that are no multiple of 16 bytes apart"),
+            ("tma-store-extent-not-asked", "rows of any length are stored by tensor maps, which clip at 16 bytes"),
         ],
     ),
     (
@@ -193,7 +200,6 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "codegen/pdl.rs",
         &[("pdl-roles-do-not-wait", "the roles of a specialized program do not wait for the launch before")],
     ),
-    ("codegen/mod.rs", &[("launch-guards-not-told", "the launcher checks nothing of what vectors assume")]),
     (
         "codegen/reduce.rs",
         &[
