@@ -1,7 +1,9 @@
 //! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
 
 use super::problem::{Problem, Setup};
-use super::problems::{attention, convolution, elementwise, gemm, losses, matmul, norms, reduce, reorder, softmax};
+use super::problems::{
+    attention, convolution, elementwise, gemm, grouped, losses, matmul, norms, reduce, reorder, softmax,
+};
 use tilewright_core::{DType, KernelDesc, ParamKind};
 use tilewright_runtime::Runtime;
 use tilewright_runtime::{Error, Result};
@@ -43,6 +45,20 @@ const fn product(
         dtypes,
         large: &[4096, 4096, 4096],
         bench: PRODUCTS,
+        kernels,
+        make,
+    }
+}
+
+/// Products of groups of rows.
+const fn grouped(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
+    Operation {
+        name,
+        about,
+        axes: &["groups", "m", "n", "k"],
+        dtypes: &[DType::F16, DType::BF16],
+        large: &[32, 8192, 4096, 4096],
+        bench: &[&[8, 16384, 14336, 4096], &[32, 8192, 4096, 4096], &[64, 512, 4096, 2048]],
         kernels,
         make,
     }
@@ -414,6 +430,18 @@ pub const OPERATIONS: &[Operation] = &[
         kernels: &["batched_matmul", "batched_matmul_f32", "batched_matmul_f32_3xtf32"],
         make: gemm::batched_matmul,
     },
+    grouped(
+        "grouped_matmul",
+        "C[r] = A[r] B[g] for the rows r of group g",
+        &["grouped_matmul_nn"],
+        grouped::grouped_matmul,
+    ),
+    grouped(
+        "grouped_matmul_nt",
+        "C[r] = A[r] B[g]^T for the rows r of group g",
+        &["grouped_matmul_nt"],
+        grouped::grouped_matmul_nt,
+    ),
     product(
         "matmul_int8",
         "C = A B of quantized matrices, quantized",

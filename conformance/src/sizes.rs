@@ -173,6 +173,22 @@ const BATCHES: &[[u64; 4]] = &[
 ];
 const BATCHES_LARGE: &[[u64; 4]] = &[[128, 64, 64, 64], [9, 257, 255, 513]];
 
+// Groups, and the rows of all of them.
+const GROUPS_FEW: &[[u64; 4]] = &[[0, 3, 4, 5], [3, 0, 4, 5], [2, 9, 4, 0], [3, 70, 72, 40], [2, 131, 9, 24]];
+const GROUPS: &[[u64; 4]] = &[
+    [0, 3, 4, 5],
+    [2, 0, 4, 5],
+    [2, 9, 4, 0],
+    [1, 1, 1, 1],
+    [3, 25, 7, 9],
+    [4, 70, 72, 40],
+    [5, 300, 264, 64],
+    [40, 65, 64, 16],
+    [2, 129, 127, 65],
+    [1, 200, 300, 100],
+];
+const GROUPS_LARGE: &[[u64; 4]] = &[[64, 500, 256, 128], [8, 3000, 520, 512]];
+
 const ATTENTION_FEW: &[[u64; 4]] = &[
     [0, 3, 4, 8],
     [2, 3, 0, 8],
@@ -247,6 +263,7 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
     match operation {
         "attention" => pick(scope, ATTENTION_FEW, ATTENTION, ATTENTION_LARGE),
         "batched_matmul" => pick(scope, BATCHES_FEW, BATCHES, BATCHES_LARGE),
+        "grouped_matmul" | "grouped_matmul_nt" => pick(scope, GROUPS_FEW, GROUPS, GROUPS_LARGE),
         "gemm" | "matrix_multiplication" => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
         name if name.starts_with("matmul") => pick(scope, PRODUCTS_FEW, PRODUCTS, PRODUCTS_LARGE),
         "align_operand"

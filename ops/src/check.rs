@@ -29,10 +29,10 @@ pub(super) fn area(what: &'static str, rows: usize, cols: usize) -> Result<usize
 }
 
 /// An error where the result shares memory with an operand, whatever the caller allows element-wise operations.
-pub(super) fn disjoint<T, U, const R: usize>(
+pub(super) fn disjoint<T, U, const R: usize, const Q: usize>(
     what: &'static str,
     (output, c): (&'static str, &ViewMutArg<U, R>),
-    (name, other): (&'static str, &ViewArg<T, R>),
+    (name, other): (&'static str, &ViewArg<T, Q>),
 ) -> Result<()> {
     let c = c.as_view();
     let end = |start: u64, span: usize, size: usize| start.saturating_add(span.saturating_mul(size) as u64);

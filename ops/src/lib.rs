@@ -82,8 +82,8 @@ pub use matrix::matrix_transpose;
 pub use norms::{Normalize, add_rms_norm, layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
 #[cfg(feature = "products")]
 pub use products::{
-    BatchMultiply, BatchedMatmul, Bits, Epilogue, Matmul, MatmulPlan, Multiply, Precision, Prediction, Quantization,
-    Transpose, align_operand, align_operands, batched_matmul, matmul_int8,
+    BatchMultiply, BatchedMatmul, Bits, Epilogue, GroupMultiply, Matmul, MatmulPlan, Multiply, Precision, Prediction,
+    Quantization, Transpose, align_operand, align_operands, batched_matmul, grouped_matmul, matmul_int8,
 };
 #[cfg(feature = "elementwise")]
 pub use rainbow::rainbow_table;

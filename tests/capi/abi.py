@@ -76,6 +76,7 @@ SIGNATURES = {
     "solve_top_k_selection": [P, P, I, I],
     "solve_parallel_merge": [P, P, P, I, I],
     "tile_batched_matmul": [I, P, P, P, L, L, L, L],
+    "tile_grouped_matmul": [I, I, P, P, P, P, L, L, L, L],
     "tile_matmul": [I, I, I, I, P, P, P, L, L, L],
     "tile_matmul_relu": [I, I, I, I, P, P, P, L, L, L],
     "tile_matmul_leaky_relu": [I, I, I, I, P, P, P, L, L, L],
@@ -105,7 +106,7 @@ SIGNATURES = {
 HANDLED = ["vector_add", "relu", "leaky_relu", "gelu", "swiglu", "swiglu_backward", "cross_entropy",
            "cross_entropy_backward", "softmax_rows", "layer_norm", "rms_norm", "add_rms_norm",
            "layer_norm_backward", "rms_norm_backward", "matmul", "matmul_relu", "matmul_leaky_relu",
-           "batched_matmul", "attention"]
+           "batched_matmul", "grouped_matmul", "attention"]
 for operation in HANDLED:
     SIGNATURES["tile_handle_" + operation] = [P] + SIGNATURES["tile_" + operation]
 lib.tile_version.restype = lib.tile_handle_last_error.restype = ctypes.c_char_p
@@ -183,6 +184,7 @@ EMPTY = {
     "solve_top_k_selection": [P, P, 2, Z],
     "solve_parallel_merge": [P, P, P, Z, 0],
     "tile_batched_matmul": [0, P, P, P, Z, Z, Z, 2],
+    "tile_grouped_matmul": [1, 0, P, P, P, P, Z, Z, Z, 2],
     "tile_matmul": [0, 0, 0, 0, P, P, P, Z, Z, 2],
     "tile_matmul_relu": [0, 0, 0, 0, P, P, P, Z, Z, 2],
     "tile_matmul_leaky_relu": [0, 0, 0, 0, P, P, P, Z, Z, 2],
@@ -381,6 +383,17 @@ for m, n, k in ((1, 1, 1), (2, 2, 3), (5, 7, 9), (17, 33, 15), (16, 8, 32)):
                         assert getattr(lib, name)(code, precision, ta, tb, a, b, c, m, n, k) == 0, (what, lib.tile_last_error())
                         expect(what, c[:m * n], result, wanted)
                         assert c[m * n] == POISON, (what, "wrote past the end")
+        if code in (1, 2):
+            # The second group has no rows, and the last row is in none.
+            many = [small(k, n, 2 * i) for i in range(3)]
+            ends, last = (ctypes.c_int * 3)(m // 2, m // 2, m - 1), m - 1
+            for tb in (0, 1):
+                b = matrix(operand, [r for one in many for r in (turned(one) if tb else one)])
+                c = (result[0] * (m * n))(*[POISON] * (m * n))
+                assert lib.tile_grouped_matmul(code, tb, matrix(operand, A), b, ends, c, 3, m, n, k) == 0, lib.tile_last_error()
+                rows = [product([row], many[0 if r < m // 2 else 2])[0] for r, row in enumerate(A[:last])]
+                expect(("grouped", code, tb, m, n, k), c[:last * n], result, [v for row in rows for v in row])
+                assert all(v == POISON for v in c[last * n:]), ("grouped", code, "a row of no group")
         if code < 3:
             batch = 3
             many = [small(m, k, i) for i in range(batch)], [small(k, n, 2 * i) for i in range(batch)]

@@ -89,6 +89,9 @@ CASES = [
     matmul(333, 555, 777, BF16, BF16, 2, name="tile_matmul_leaky_relu"), matmul(80, 4096, 4096, BF16, BF16, 2, tb=1),
     ("tile_batched_matmul", [(3 * 65 * 99, BF16), (3 * 99 * 77, BF16)], (3 * 65 * 77, BF16),
      lambda a, b, c: [i(2), a, b, c, ll(3), ll(65), ll(77), ll(99)]),
+    *[("tile_grouped_matmul", [(500 * 256, dtype), (9 * 256 * 264, dtype), (9, I32, 500)], (500 * 264, dtype),
+       lambda a, b, ends, c, code=code: [i(code), i(1), a, b, ends, c, ll(9), ll(500), ll(264), ll(256)])
+      for code, dtype in ((1, F16), (2, BF16))],
     ("tile_vector_add", [(99_999, F16)] * 2, (99_999, F16), lambda a, b, c: [i(1), a, b, c, ll(99_999)]),
     *[(f"tile_{op}", [(99_999, BF16)], (99_999, BF16), lambda x, y: [i(2), x, y, ll(99_999)])
       for op in ("relu", "leaky_relu", "gelu")],

@@ -355,6 +355,31 @@ def batches():
             )
 
 
+def groups():
+    for dtype in (F16, BF16):
+        a, b = operands(dtype)
+        plain = [tensor(small(SIDE, SIDE, seed), F32).to(dtype) for seed in (3, 4)]
+        cases = [
+            ("special values in one of three", a, torch.stack([plain[0], b, plain[1]]), [3, 14, SIDE]),
+            ("a group without rows", a[:5], torch.stack([plain[0], b, plain[1]]), [2, 2, 5]),
+            ("one element", a[1:2, 4:5], b[None, MEET : MEET + 1, :1], [1]),
+            ("no rows", a[:0], b[None], [0]),
+            ("sums of nothing", a[:3, :0], b[None, :0, :5], [3]),
+        ]
+        for name, a, b, ends in cases:
+            begins = [0, *ends[:-1]]
+            c = torch.cat([a[begin:end] @ matrix for begin, end, matrix in zip(begins, ends, b)])
+            row(
+                "grouped_matmul grouped_matmul_nt",
+                dtype,
+                name,
+                [len(ends), a.shape[0], b.shape[2], a.shape[1]],
+                {"a": a, "b": b, "ends": torch.tensor(ends, dtype=torch.int32)},
+                {"c": c},
+                runs=None if name == cases[0][0] else "auto",
+            )
+
+
 D, QUERIES, KEYS = 8, 3, 4
 
 
@@ -495,4 +520,4 @@ def attention():
             )
 
 
-ALL = (products, products_in_f32, products_in_tf32, integers, gemm, batches, attention)
+ALL = (products, products_in_f32, products_in_tf32, integers, gemm, batches, groups, attention)

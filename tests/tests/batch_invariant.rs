@@ -83,6 +83,22 @@ fn matrices_of_batches() {
 }
 
 #[test]
+fn rows_of_groups() {
+    let [n, k] = [72, 136];
+    check("grouped matmul", n, |on, rows| {
+        use tilewright::ops::Executor;
+        let rt = on.runtime();
+        let a = Buffer::from_slice(rt, &numbers(rows * k, f16::from_f32)).unwrap();
+        let b = Buffer::from_slice(rt, &numbers(2 * k * n, f16::from_f32)).unwrap();
+        // The first group has a row; all others are of the second one.
+        let ends = Buffer::from_slice(rt, &[1, rows as i32]).unwrap();
+        let mut c = Buffer::<f16>::zeros(rt, rows * n).unwrap();
+        ops::grouped_matmul(on, a.view([rows, k]).unwrap(), b.view([2, k, n]).unwrap(), &ends, &mut c).unwrap();
+        c.to_vec().unwrap().into_iter().map(|x| u32::from(x.to_bits())).collect()
+    });
+}
+
+#[test]
 fn rows_of_softmax() {
     for cols in [7, 200, 1500] {
         check(&format!("softmax {cols}"), cols, |on, rows| {

@@ -32,7 +32,7 @@ type Call = unsafe fn(Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks"
 )]
-const CALLS: [(&str, Call); 91] = [
+const CALLS: [(&str, Call); 92] = [
     ("solve_vector_add", |x| unsafe { tile::solve_vector_add(x.a(), x.b(), x.c(), 1000) }),
     ("solve_matrix_transpose", |x| unsafe { tile::solve_matrix_transpose(x.a(), x.c(), 20, 30) }),
     ("solve_softmax", |x| unsafe { tile::solve_softmax(x.a(), x.c(), 1000) }),
@@ -139,6 +139,7 @@ const CALLS: [(&str, Call); 91] = [
     ("solve_top_k_selection", |x| unsafe { tile::solve_top_k_selection(x.a(), x.c(), 1000, 9) }),
     ("solve_parallel_merge", |x| unsafe { tile::solve_parallel_merge(x.a(), x.b(), x.c(), 1000, 700) }),
     ("tile_batched_matmul", |x| unsafe { tile::tile_batched_matmul(2, x.a(), x.b(), x.c(), 2, 24, 32, 40) }),
+    ("tile_grouped_matmul", |x| unsafe { tile::tile_grouped_matmul(1, 1, x.a(), x.b(), x.a(), x.c(), 3, 24, 32, 40) }),
     ("tile_vector_add", |x| unsafe { tile::tile_vector_add(1, x.a(), x.b(), x.c(), 1000) }),
     ("tile_relu", |x| unsafe { tile::tile_relu(2, x.a(), x.c(), 1000) }),
     ("tile_leaky_relu", |x| unsafe { tile::tile_leaky_relu(1, x.a(), x.c(), 1000) }),
@@ -189,9 +190,12 @@ type HandleCall = unsafe fn(tile::tile_handle_t, Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks, and the handle lives"
 )]
-const HANDLE_CALLS: [(&str, HandleCall); 19] = [
+const HANDLE_CALLS: [(&str, HandleCall); 20] = [
     ("tile_handle_batched_matmul", |h, x| unsafe {
         tile::tile_handle_batched_matmul(h, 2, x.a(), x.b(), x.c(), 2, 24, 32, 40)
+    }),
+    ("tile_handle_grouped_matmul", |h, x| unsafe {
+        tile::tile_handle_grouped_matmul(h, 1, 1, x.a(), x.b(), x.a(), x.c(), 3, 24, 32, 40)
     }),
     ("tile_handle_vector_add", |h, x| unsafe { tile::tile_handle_vector_add(h, 1, x.a(), x.b(), x.c(), 1000) }),
     ("tile_handle_relu", |h, x| unsafe { tile::tile_handle_relu(h, 2, x.a(), x.c(), 1000) }),

@@ -60,6 +60,21 @@ fn add(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Obje
     out.into_object(py)
 }
 
+/// ``gate * sigmoid(gate) * up``. f32, f16 or bf16, both of one shape; ``out`` may be ``gate`` or ``up``.
+#[pyfunction]
+#[pyo3(signature = (gate, up, /, *, out = None))]
+fn swiglu(py: Python<'_>, gate: Array, up: Array, out: Option<Output>) -> PyResult<Object> {
+    let (gate, up) = (gate.contiguous(py)?, up.contiguous(py)?);
+    same_dtype(py, "swiglu", &gate, &[&up])?;
+    same_shape(py, "swiglu", &gate, &up)?;
+    let place = gate.place_with(py, &[&up])?;
+    let mut out = Output::or_empty(py, out, &gate, gate.dims(), gate.dtype())?;
+    run_by_dtype!(py, "swiglu", place, gate, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+        ops::swiglu(&options(on), gate.slice::<T>()?, up.slice::<T>()?, out.slice_mut::<T>()?)
+    })?;
+    out.into_object(py)
+}
+
 fn same_shape(py: Python<'_>, what: &'static str, a: &Array, b: &Array) -> PyResult<()> {
     if a.dims() == b.dims() {
         return Ok(());
@@ -100,6 +115,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(leaky_relu, m)?)?;
     m.add_function(wrap_pyfunction!(gelu, m)?)?;
     m.add_function(wrap_pyfunction!(add, m)?)?;
+    m.add_function(wrap_pyfunction!(swiglu, m)?)?;
     m.add_function(wrap_pyfunction!(sigmoid, m)?)?;
     m.add_function(wrap_pyfunction!(silu, m)?)
 }

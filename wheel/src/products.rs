@@ -119,6 +119,36 @@ impl Product for f32 {
     }
 }
 
+/// ``a[r] @ b[g]`` for the rows ``r`` of every group ``g``, as in a mixture of experts: ``m x k`` by ``groups x k x n``.
+///
+/// Group ``g`` has the rows from the end of the group before to ``ends[g]``. ``ends`` are int32, on the device of ``a``,
+/// and no group needs to have rows. Rows behind the last end are not written. f16 or bf16, summed in f32. ``b`` may have
+/// any strides: weights of ``n x k`` are given as ``w.mT``.
+#[pyfunction]
+#[pyo3(signature = (a, b, ends, /, *, out = None))]
+fn grouped_matmul(py: Python<'_>, a: Array, b: Array, ends: Array, out: Option<Output>) -> PyResult<Object> {
+    const WHAT: &str = "grouped_matmul";
+    same_dtype(py, WHAT, &a, &[&b])?;
+    let ends = ends.contiguous(py)?;
+    let dims = match (a.dims(), b.dims(), ends.dims()) {
+        (&[m, k], &[groups, l, n], &[e]) if k == l && groups == e => [m, n],
+        (x, y, z) => {
+            let why = format!("{x:?} by {y:?} with ends {z:?}: m x k, groups x k x n and groups are needed");
+            return Err(shape_error(py, WHAT, why));
+        }
+    };
+    if ends.dtype() != DType::I32 {
+        let cure = "i32 for ends: convert them, as with ends.astype('int32')";
+        return Err(tilewright_python::dtype_error(py, WHAT, ends.dtype(), cure));
+    }
+    let place = a.place_with(py, &[&b, &ends])?;
+    let mut out = Output::or_empty(py, out, &a, &dims, a.dtype())?;
+    run_by_dtype!(py, "grouped_matmul", place, a, [F16: f16, BF16: bf16], T => |on| {
+        ops::grouped_matmul::<T>(&options(on), a.view()?, b.view()?, ends.slice::<i32>()?, out.slice_mut::<T>()?)
+    })?;
+    out.into_object(py)
+}
+
 /// The sum of ``a[i] * b[i]`` of two vectors. f32 or f16, summed in f32. The result has rank 0.
 #[pyfunction]
 #[pyo3(signature = (a, b, /, *, out = None))]
@@ -150,5 +180,6 @@ fn dot(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Obje
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(matmul, m)?)?;
+    m.add_function(wrap_pyfunction!(grouped_matmul, m)?)?;
     m.add_function(wrap_pyfunction!(dot, m)?)
 }

@@ -46,6 +46,8 @@ class Values(unittest.TestCase):
                 tanh = np.tanh(np.sqrt(2 / np.pi) * (exact + 0.044715 * exact**3))
                 self.close(tw.gelu(x), exact / 2 * (1 + tanh), max(tolerance, 2e-6))
                 self.close(tw.add(x, y), exact + y.astype(np.float64), tolerance)
+                gated = exact / (1 + np.exp(-exact)) * y.astype(np.float64)
+                self.close(tw.swiglu(x, y), gated, tolerance)
                 self.assertEqual(tw.relu(x).dtype, dtype)
         x = normal(100)
         self.close(tw.sigmoid(x), 1 / (1 + np.exp(-x.astype(np.float64))), 1e-6)
@@ -57,6 +59,22 @@ class Values(unittest.TestCase):
             self.close(tw.relu(part), np.maximum(part, 0), 0)
             self.close(tw.softmax(part), softmax(part.astype(np.float64)), 1e-6)
             self.close(tw.sum(part), part.sum(dtype=np.float64), 1e-4)
+
+    def test_products_of_groups(self):
+        for m, n, k, ends in [(1, 1, 1, [1]), (70, 40, 33, [0, 31, 31, 70]), (9, 8, 16, [4, 7])]:
+            a, b = normal(m, k).astype(np.float16), normal(len(ends), k, n).astype(np.float16)
+            out = np.full((m, n), 7, np.float16)
+            tw.grouped_matmul(a, b, np.array(ends, np.int32), out=out)
+            parts = [a[i:j].astype(np.float64) @ w for i, j, w in zip([0, *ends], ends, b)]
+            self.close(out[: ends[-1]], np.concatenate(parts), 5e-2)
+            self.assertTrue((out[ends[-1] :] == 7).all())
+            by_columns = np.ascontiguousarray(b.transpose(0, 2, 1)).transpose(0, 2, 1)
+            self.close(tw.grouped_matmul(a, by_columns, np.array(ends, np.int32))[: ends[-1]], out[: ends[-1]], 0)
+        a, b = np.zeros((4, 3), np.float16), np.zeros((2, 3, 5), np.float16)
+        with self.assertRaisesRegex(tw.DTypeError, "int32"):
+            tw.grouped_matmul(a, b, np.array([2, 4]))
+        with self.assertRaisesRegex(ValueError, "groups x k x n"):
+            tw.grouped_matmul(a, b, np.array([4], np.int32))
 
     def test_products(self):
         for m, n, k in [(1, 1, 1), (17, 33, 65), (64, 128, 96), (5, 300, 2), (1, 500, 70)]:

@@ -100,6 +100,12 @@ impl<T: Entry> Matrix<T> {
         Ok(self.data.get()?.strided(self.extents(), self.strides())?)
     }
 
+    /// The transposes of all matrices of the batch.
+    pub fn transposes(&self) -> Result<ViewArg<'_, T, 3>> {
+        let ([batch, rows, cols], [step, row, element]) = (self.extents(), self.strides());
+        Ok(self.data.get()?.strided([batch, cols, rows], [step, element, row])?)
+    }
+
     pub fn batch_mut(&mut self) -> Result<ViewMutArg<'_, T, 3>> {
         let (extents, strides) = (self.extents(), self.strides());
         Ok(self.data.get_mut()?.strided(extents, strides)?)

@@ -4,6 +4,7 @@ pub(super) mod attention;
 pub(super) mod convolution;
 pub(super) mod elementwise;
 pub(super) mod gemm;
+pub(super) mod grouped;
 pub(super) mod losses;
 pub(super) mod matmul;
 mod matrix;

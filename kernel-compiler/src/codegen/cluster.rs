@@ -45,12 +45,17 @@ impl Codegen<'_> {
             let layout = self.plan.layouts.any(self.f, value);
             let regs = self.demand(value, &layout);
             let once = self.once(&layout, &layout.shape());
-            let offset = self.byte_offset(&layout, &all(&layout), dtype.size());
+            // Each element goes to every CTA.
             let register = || (Expr::from(Local::R) / ctas).group();
+            let stored = match planted!("cluster-gather-of-other-elements") {
+                true => (Expr::from(Local::R) % layout.regs()).group(),
+                false => register(),
+            };
+            let offset = self.byte_offset_of(&layout, &all(&layout), dtype.size(), stored);
             call!(
                 Device::ClusterStore; [dtype, layout.regs() * ctas];
                 of_r((Expr::from(Local::R) % ctas).group().cast(DType::U32)),
-                of_r(Expr::from(first) + offset.at(register())),
+                of_r(Expr::from(first) + offset),
                 of_r(once.map_or(true.into(), |r| r.at(register()))),
                 of_r(regs.at(register())), site
             )
@@ -63,7 +68,7 @@ impl Codegen<'_> {
         let offset = self.byte_offset(&layout, &all(&layout), dtype.size());
         let load = call!(
             Device::SharedLoad; [dtype, layout.regs(), 1usize];
-            of_r(Expr::from(begin) + offset.at(Local::R)), any(true), site
+            of_r(Expr::from(begin) + offset), any(true), site
         );
         self.line(Stmt::define(v, Ty::array(dtype, layout.regs()), load));
         // All CTAs load the parts before any CTA stores parts again.

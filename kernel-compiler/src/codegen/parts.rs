@@ -135,9 +135,20 @@ impl Codegen<'_> {
 
     /// The byte offset of the flat index in register `r`, in row-major order.
     pub(super) fn byte_offset(&mut self, layout: &Layout, registers: &[usize], bytes: usize) -> Expr {
+        self.byte_offset_of(layout, registers, bytes, Local::R)
+    }
+
+    /// The same of another register.
+    pub(super) fn byte_offset_of(
+        &mut self,
+        layout: &Layout,
+        registers: &[usize],
+        bytes: usize,
+        register: impl Into<Expr>,
+    ) -> Expr {
         let scaled = |flat: u32| flat * bytes as u32;
         let threads: Vec<u32> = layout.thread_bases().into_iter().map(scaled).collect();
-        self.linear_offset(&threads, registers.iter().map(|&r| scaled(layout.reg_index(r))))
+        self.linear_offset(&threads, registers.iter().map(|&r| scaled(layout.reg_index(r))), register)
     }
 }
 

@@ -5,6 +5,7 @@ mod batched;
 mod candidates;
 mod f32_3xtf32;
 mod gemm;
+mod grouped;
 pub(crate) mod kernels;
 mod matmul;
 mod mixed_input;
@@ -17,6 +18,7 @@ mod scratch_matrix;
 
 pub use align_operand::{Bits, align_operand, align_operands};
 pub use batched::{BatchMultiply, BatchedMatmul, batched_matmul};
+pub use grouped::{GroupMultiply, grouped_matmul};
 pub use matmul::{Epilogue, Matmul, Precision};
 pub use multiply::Multiply;
 pub use plan::MatmulPlan;

@@ -107,6 +107,52 @@ fn pairs_and_indices_are_reduced() {
     }
 }
 
+/// Rows of a tile whose columns are partitioned: several results of each reduction go from block to block.
+#[tile_kernel(
+    tune(ROWS = [1, 2, 8], BLOCK = [512], warps = [1, 4], ctas = [2, 4], arch = [90]),
+    grid = [cdiv(rows, ROWS)],
+    emulate = all,
+)]
+fn centered<const ROWS: usize, const BLOCK: usize>(
+    x: &[f32],
+    y: &mut [f32],
+    places: &mut [i32],
+    rows: usize,
+    columns: usize,
+) {
+    let r = program_id(0) * ROWS + arange(ROWS);
+    let c = arange(BLOCK).expand(0);
+    let inside = (r < rows).expand(1) & (c < columns);
+    let v = load(x, r.expand(1) * columns + c).mask(inside);
+    let d = where_(inside, v - sum(v, 1).expand(1) / columns as f32, 0.0);
+    let (_, spread) = reduce((d, d * d), 1, |(a, b), (c, d)| (a + c, b + d));
+    store(places, r, argmax(where_(inside, v, f32::NEG_INFINITY), 1)).mask(r < rows);
+    store(y, r.expand(1) * columns + c, d * rsqrt(spread / columns as f32).expand(1)).mask(inside);
+}
+
+#[test]
+fn rows_of_a_tile_are_reduced_over_all_blocks() {
+    let configs = centered::DESCS[0].configs.iter().map(|c| c.id);
+    for (rt, config) in backends().iter().flat_map(|rt| configs.clone().map(move |c| (rt, c))) {
+        for (rows, columns) in [(1, 512), (5, 300), (17, 37)] {
+            let x = numbers(rows * columns);
+            let (mut y, mut places) = (vec![f32::NAN; rows * columns], vec![-1; rows]);
+            let call = centered(&x, &mut y, &mut places, rows, columns);
+            rt.launch_with(rt.stream(), call, &with(config)).expect(config);
+            for (i, (x, y)) in x.chunks(columns).zip(y.chunks(columns)).enumerate() {
+                let mean = x.iter().map(|&v| f64::from(v)).sum::<f64>() / columns as f64;
+                let square = x.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / columns as f64;
+                for (&x, &y) in x.iter().zip(y) {
+                    let wanted = (f64::from(x) - mean) / square.sqrt();
+                    assert!((f64::from(y) - wanted).abs() <= 1e-5, "{config}, {rows} x {columns}: {y} for {wanted}");
+                }
+                let most = x.iter().copied().fold(f32::MIN, f32::max);
+                assert_eq!(Some(places[i] as usize), x.iter().position(|&v| v == most), "{config}, row {i}");
+            }
+        }
+    }
+}
+
 /// What is not partitioned is done once: a sum is stored, and added to what others add to. Elements are stored where
 /// others load them, in an order of their own.
 #[tile_kernel(tune(warps = [2], ctas = [2], arch = [90]), grid = [x.len() / 512], emulate = all)]

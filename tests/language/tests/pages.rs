@@ -68,7 +68,8 @@ fn a_table_of_pages_and_their_count_are_data() {
     for count in [0usize, 1, 5] {
         let run = |rt: &Runtime, options: &LaunchOptions| {
             let mut c = Matrix::new([72, COLUMNS], COLUMNS, 3, |_| f32::NAN);
-            let call = pages_of_a_table(&pages[..], &[count][..], view!(a), view!(b), view_mut!(c));
+            let count = [count as u64];
+            let call = pages_of_a_table(&pages[..], &count[..], view!(a), view!(b), view_mut!(c));
             rt.launch_with(rt.stream(), call, options)?;
             Ok(c.data)
         };

@@ -3,8 +3,8 @@
 A function takes any array with ``__dlpack__`` or ``__cuda_array_interface__``, without a copy, and returns an array of
 the same library. A call runs where its arrays are: on the CPU, or on the GPU that has them.
 
-Products: matmul, dot, attention. Of each element: add, relu, leaky_relu, gelu, sigmoid, silu. Along the last axis:
-softmax, layer_norm, rms_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum, cross_entropy.
+Products: matmul, grouped_matmul, dot, attention. Of each element: add, relu, leaky_relu, gelu, sigmoid, silu, swiglu.
+Along the last axis: softmax, layer_norm, rms_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum, cross_entropy.
 ``help(tilewright.matmul)`` tells shapes and element types. ``tilewright.torch`` has them with gradients.
 
 >>> import numpy as np
@@ -29,6 +29,7 @@ from ._native import (
     cumsum,
     dot,
     gelu,
+    grouped_matmul,
     layer_norm,
     leaky_relu,
     matmul,
@@ -40,6 +41,7 @@ from ._native import (
     softmax,
     sort,
     sum,
+    swiglu,
     topk,
 )
 
@@ -57,6 +59,7 @@ __all__ = [
     "cumsum",
     "dot",
     "gelu",
+    "grouped_matmul",
     "layer_norm",
     "leaky_relu",
     "matmul",
@@ -69,6 +72,7 @@ __all__ = [
     "sort",
     "stream",
     "sum",
+    "swiglu",
     "topk",
 ]
 

@@ -69,6 +69,9 @@ def silu(x: T, /, *, out: Optional[T] = None) -> T:
 def add(a: T, b: T, /, *, out: Optional[T] = None) -> T:
     """``a + b``. f32, f16 or bf16, both of one shape: nothing is broadcast. ``out`` may be ``a`` or ``b``."""
 
+def swiglu(gate: T, up: T, /, *, out: Optional[T] = None) -> T:
+    """``gate * sigmoid(gate) * up``. f32, f16 or bf16, both of one shape; ``out`` may be ``gate`` or ``up``."""
+
 def matmul(
     a: T,
     b: T,
@@ -87,6 +90,14 @@ def matmul(
     f32, f16 and bf16; of matrices also int8, whose product is int32, and 8-bit floats, whose product is bf16. Sums are
     those of f32, or exact. ``activation``, of matrices, is ``"relu"`` or ``"leaky_relu"`` of every sum. ``precision``
     ``"tf32"`` rounds f32 operands to 10 bits of fraction; ``"f32"``, the default, is as accurate as multiply-adds.
+    """
+
+def grouped_matmul(a: T, b: T, ends: T, /, *, out: Optional[T] = None) -> T:
+    """``a[r] @ b[g]`` for the rows ``r`` of every group ``g``, as in a mixture of experts: ``m x k`` by ``groups x k x n``.
+
+    Group ``g`` has the rows from the end of the group before to ``ends[g]``. ``ends`` are int32, on the device of ``a``,
+    and no group needs to have rows. Rows behind the last end are not written. f16 or bf16, summed in f32. ``b`` may have
+    any strides: weights of ``n x k`` are given as ``w.mT``.
     """
 
 def dot(a: T, b: T, /, *, out: Optional[T] = None) -> T:

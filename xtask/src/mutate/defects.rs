@@ -49,6 +49,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "codegen/cluster.rs",
         &[
             ("cluster-begins-unawaited", "a block stores to another that may not have begun"),
+            ("cluster-gather-of-other-elements", "the parts of a tile are stored in the places of other elements"),
             ("cluster-gather-without-barrier", "a block loads the others' parts before they have stored them"),
             ("cluster-gather-overwrites", "a block stores its next part while others load the last one"),
         ],
