@@ -11,8 +11,11 @@ use tilewright_core::{bf16, f16};
 use tilewright_ops::{self as ops, GroupMultiply};
 
 /// c[r] = a[r] b[g] for the rows r of every group g: a is m x k, b is groups x k x n, c is m x n, of dtype 1 (f16) or
-/// 2 (bf16). Group g has the rows from the end of the group before to ends[g], which is read on the device. A group
-/// may have no rows. Rows behind the last end are left as they are. trans_b: 1 where b is groups x n x k, 0 otherwise.
+/// 2 (bf16). trans_b: 1 where b is groups x n x k, 0 otherwise.
+///
+/// Group g has the rows from the end of the group before to ends[g], which is read on the device and must not change
+/// meanwhile. A group may have no rows. An end beyond m stands for m, and an end below an earlier one makes a group
+/// without rows. Rows behind the last end are left as they are.
 ///
 /// # Safety
 /// a, b and c address m * k, groups * k * n and m * n elements of the dtype, ends addresses groups elements.

@@ -54,7 +54,7 @@ fn call(bytes: &[u8]) {
     let mut p = |i: usize| arrays.at(word(i));
     // SAFETY: every pointer is null, refused for its alignment, or of an array that has the elements: `fits` says so.
     let code = unsafe {
-        match bytes.first().copied().unwrap_or(0) % 8 {
+        match bytes.first().copied().unwrap_or(0) % 9 {
             0 if fits(&[word(4)]) => tile_vector_add(small(0), p(1), p(2), p(3), word(4)),
             1 if fits(&[word(3)]) => tile_relu(small(0), p(1), p(2), word(3)),
             2 if fits(&[word(7), word(8)]) && fits(&[word(8), word(9)]) && fits(&[word(7), word(9)]) => {
@@ -84,6 +84,24 @@ fn call(bytes: &[u8]) {
                 && fits(&[word(4), word(5), word(6)]) =>
             {
                 tile_batched_matmul(small(0), p(1), p(2), p(3), word(4), word(5), word(6), word(7))
+            }
+            8 if fits(&[word(7), word(9)])
+                && fits(&[word(6), word(9), word(8)])
+                && fits(&[word(7), word(8)])
+                && fits(&[word(6)]) =>
+            {
+                tile_grouped_matmul(
+                    small(0),
+                    small(1),
+                    p(2),
+                    p(3),
+                    p(4).cast(),
+                    p(5),
+                    word(6),
+                    word(7),
+                    word(8),
+                    word(9),
+                )
             }
             _ => TILE_OK,
         }

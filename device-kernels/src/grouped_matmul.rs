@@ -23,7 +23,12 @@ pub mod groups {
         tune(BM = [64], BN = [64], BK = [32], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [64], BK = [64], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [64], BN = [128], BK = [256], arch = [cpu]),
-        grid = [min((cdiv(a.dim(0), BM) + b.dim(0)) * cdiv(if TB { b.dim(1) } else { b.dim(2) }, BN), num_sms() * PER_SM)],
+        grid = [
+            min(
+                (cdiv(a.dim(0), BM) + b.dim(0)) * cdiv(if TB { b.dim(1) } else { b.dim(2) }, BN),
+                num_sms() * PER_SM,
+            ),
+        ],
     )]
     pub fn grouped_matmul<
         T: Float,

@@ -156,11 +156,13 @@ pub mod rows {
         kernel(rms_norm, CENTERED = false),
         types(T = [f32, f16, bf16]),
         tune(ROWS = [4], BLOCK = [512], warps = [4]),
-        tune(BLOCK = [1024], warps = [2]),
-        tune(BLOCK = [2048, 4096], warps = [4]),
-        tune(BLOCK = [8192], PER_SM = [0, 2], warps = [8]),
-        tune(BLOCK = [16384], PER_SM = [0, 1], warps = [16]),
+        tune(BLOCK = [768, 1024], warps = [1]),
+        tune(BLOCK = [1536, 2048, 3072, 4096], warps = [2]),
+        tune(BLOCK = [5120, 6144, 8192, 12288], warps = [4]),
+        tune(BLOCK = [16384], warps = [8]),
+        // Before the widest tile: the first one that takes a row is the choice without tuning.
         tune(LONG = [true], BLOCK = [4096], PER_SM = [0, 4], warps = [8]),
+        tune(BLOCK = [32768], warps = [16]),
         tune(BLOCK = [1024], PER_SM = [64], arch = [cpu]),
         tune(LONG = [true], BLOCK = [1024], PER_SM = [64], arch = [cpu]),
         requires = [LONG || columns <= BLOCK],
@@ -202,7 +204,7 @@ pub mod rows {
                 |r, c, inside, v| {
                     // The weights of wide rows have no registers until here.
                     let (mut w, mut b) = (early_w, early_b);
-                    if BLOCK > 8192 {
+                    if BLOCK > 4096 {
                         w = load(weight, c).mask(c < columns);
                         b = bias_of(c);
                     }
@@ -225,10 +227,12 @@ pub mod rows {
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
         tune(ROWS = [4], BLOCK = [512], warps = [4]),
-        tune(BLOCK = [1024], warps = [2]),
-        tune(BLOCK = [2048, 4096], warps = [4]),
-        tune(BLOCK = [8192, 16384], warps = [16]),
+        tune(BLOCK = [768, 1024], warps = [1]),
+        tune(BLOCK = [1536, 2048, 3072, 4096], warps = [2]),
+        tune(BLOCK = [5120, 6144, 8192, 12288], warps = [4]),
+        tune(BLOCK = [16384], warps = [8]),
         tune(LONG = [true], BLOCK = [4096], warps = [8]),
+        tune(BLOCK = [32768], warps = [16]),
         tune(LONG = [false, true], BLOCK = [1024], arch = [cpu]),
         requires = [LONG || columns <= BLOCK],
         grid = [cdiv(rows, ROWS)],
@@ -261,7 +265,7 @@ pub mod rows {
             let early = load(weight, c).mask(c < columns);
             normalize_short::<T, false, false, ROWS, BLOCK>(rows, columns, scale, value, |r, c, inside, v| {
                 // The weights of wide rows have no registers until here.
-                let w = if BLOCK > 8192 { load(weight, c).mask(c < columns) } else { early };
+                let w = if BLOCK > 4096 { load(weight, c).mask(c < columns) } else { early };
                 store(y, r * columns + c, (v * w.to::<f32>()).to::<T>()).mask(inside);
             });
         } else {
@@ -296,7 +300,7 @@ pub mod gradients {
         tune(BLOCK = [512], warps = [2]),
         tune(BLOCK = [1024], warps = [2, 4]),
         tune(BLOCK = [2048, 4096], warps = [4]),
-        tune(BLOCK = [8192], warps = [8]),
+        tune(BLOCK = [6144, 8192], warps = [8]),
         tune(LONG = [true], BLOCK = [4096], warps = [8]),
         tune(LONG = [false, true], BLOCK = [1024], arch = [cpu]),
         requires = [LONG || columns <= BLOCK],

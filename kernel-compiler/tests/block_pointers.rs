@@ -124,6 +124,7 @@ fn negative_begins() {
         "let mut from = program_id(0) * 64; if n > 0 { from = from - 8; }",
         "let from = max(program_id(0) - n, 8);",
         "let from = load(x, 0).to::<usize>();",
+        "let from = load(x, 0).to::<u32>() as usize;",
         "let from = m * n;",
     ] {
         assert_eq!(from(negative), (None, vec![]), "{negative}");

@@ -54,6 +54,7 @@ static void errors(void) {
     FAILS(solve_batched_matrix_multiplication(NULL, x, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "A is a null");
     FAILS(solve_fp16_batched_matmul(h, NULL, h + 32, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "B is a null");
     FAILS(tile_batched_matmul(2, h, h, NULL, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "c is a null");
+    FAILS(tile_grouped_matmul(1, 0, h, h + 8, NULL, h + 32, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "ends is a null");
     FAILS(tile_matmul(1, 0, 0, 0, NULL, h, h + 8, 2, 2, 2), TILE_ERROR_ARGUMENT, "a is a null");
     FAILS(tile_matmul(0, 0, 0, 0, NULL, NULL, NULL, 2, 2, 0), TILE_ERROR_ARGUMENT, "c is a null");
 
@@ -111,6 +112,9 @@ static void errors(void) {
     FAILS(tile_relu(1, (char *)x + 1, y, 4), TILE_ERROR_ARGUMENT, "multiple");
     FAILS(tile_batched_matmul(3, x, x, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 3");
     FAILS(tile_batched_matmul(0, x, (char *)x + 2, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "multiple");
+    FAILS(tile_grouped_matmul(0, 0, x, x, i, y, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 0");
+    FAILS(tile_grouped_matmul(1, 2, h, h, i, h + 32, 2, 2, 2, 2), TILE_ERROR_ARGUMENT, "trans_b is 2");
+    FAILS(tile_grouped_matmul(1, 0, h, h, i, h + 32, -1, 2, 2, 2), TILE_ERROR_ARGUMENT, "groups is -1");
     FAILS(solve_fp16_dot_product(h, (uint16_t *)((char *)h + 1), h + 8, 4), TILE_ERROR_ARGUMENT, "multiple");
     FAILS(tile_matmul(6, 0, 0, 0, x, x, y, 2, 2, 2), TILE_ERROR_ARGUMENT, "dtype is 6");
     FAILS(tile_matmul(-1, 0, 0, 0, x, x, y, 0, 0, 0), TILE_ERROR_ARGUMENT, "dtype is -1");
@@ -148,6 +152,7 @@ static void errors(void) {
     FAILS(solve_int8_quantized_matmul(q, q + 8, q + 7, 2, 2, 2, 1, 1, 1, 0, 0, 0), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_fp16_dot_product(h, h + 8, h + 11, 4), TILE_ERROR_OVERLAP, "overlap");
     FAILS(tile_batched_matmul(1, h, h + 8, h + 7, 2, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
+    FAILS(tile_grouped_matmul(1, 0, h, h + 8, i, i, 2, 2, 2, 2), TILE_ERROR_OVERLAP, "overlap");
     FAILS(solve_1d_convolution(x, x + 32, y, 3, 8), TILE_ERROR_ARGUMENT, "taps");
     FAILS(solve_2d_convolution(x, x + 8, y, 2, 2, 3, 1), TILE_ERROR_ARGUMENT, "taps");
     FAILS(solve_swiglu(x, y, 7), TILE_ERROR_ARGUMENT, "odd");
@@ -199,6 +204,8 @@ static void errors(void) {
     CHECK(solve_batched_matrix_multiplication(NULL, NULL, NULL, 0, 5, 5, 5) == TILE_OK);
     CHECK(solve_fp16_batched_matmul(NULL, NULL, NULL, 5, 5, 0, 5) == TILE_OK);
     CHECK(tile_batched_matmul(0, NULL, NULL, NULL, LLONG_MAX, LLONG_MAX, 0, LLONG_MAX) == TILE_OK);
+    CHECK(tile_grouped_matmul(1, 0, NULL, NULL, NULL, NULL, LLONG_MAX, LLONG_MAX, 0, LLONG_MAX) == TILE_OK);
+    CHECK(tile_grouped_matmul(2, 1, NULL, NULL, NULL, NULL, 0, 5, 5, 5) == TILE_OK);
     CHECK(tile_set_stream(NULL) == TILE_OK);
     for (int k = 0; k < 64; k++) CHECK(x[k] == 0 && y[k] == 0 && i[k] == 0 && u[k] == 0 && h[k] == 0 && q[k] == 0);
 }

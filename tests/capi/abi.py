@@ -390,7 +390,8 @@ for m, n, k in ((1, 1, 1), (2, 2, 3), (5, 7, 9), (17, 33, 15), (16, 8, 32)):
             for tb in (0, 1):
                 b = matrix(operand, [r for one in many for r in (turned(one) if tb else one)])
                 c = (result[0] * (m * n))(*[POISON] * (m * n))
-                assert lib.tile_grouped_matmul(code, tb, matrix(operand, A), b, ends, c, 3, m, n, k) == 0, lib.tile_last_error()
+                a = matrix(operand, A)
+                assert lib.tile_grouped_matmul(code, tb, a, b, ends, c, 3, m, n, k) == 0, lib.tile_last_error()
                 rows = [product([row], many[0 if r < m // 2 else 2])[0] for r, row in enumerate(A[:last])]
                 expect(("grouped", code, tb, m, n, k), c[:last * n], result, [v for row in rows for v in row])
                 assert all(v == POISON for v in c[last * n:]), ("grouped", code, "a row of no group")

@@ -28,9 +28,6 @@ const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     ("layer_norm_gradient__f16__BLOCK8192_warps8__general", None, 96, FEWER_WARPS),
     ("layer_norm_gradient__bf16__BLOCK4096_warps4__general", None, 96, FEWER_WARPS),
     ("layer_norm_gradient__bf16__BLOCK8192_warps8__general", None, 96, FEWER_WARPS),
-    ("layer_norm__f32__BLOCK16384_PER_SM1_warps16__", None, 256, FEWER_WARPS),
-    ("layer_norm__f16__BLOCK16384_PER_SM1_warps16__general", None, 256, FEWER_WARPS),
-    ("layer_norm__bf16__BLOCK16384_PER_SM1_warps16__general", None, 256, FEWER_WARPS),
 ];
 
 /// One entry for one target.

@@ -48,6 +48,8 @@ class Values(unittest.TestCase):
                 self.close(tw.add(x, y), exact + y.astype(np.float64), tolerance)
                 gated = exact / (1 + np.exp(-exact)) * y.astype(np.float64)
                 self.close(tw.swiglu(x, y), gated, tolerance)
+                over = x.copy()
+                self.close(tw.swiglu(over, y, out=over), gated, tolerance)
                 self.assertEqual(tw.relu(x).dtype, dtype)
         x = normal(100)
         self.close(tw.sigmoid(x), 1 / (1 + np.exp(-x.astype(np.float64))), 1e-6)
@@ -236,6 +238,7 @@ class Errors(unittest.TestCase):
             lambda: tw.matmul(normal(2), normal(2)),
             lambda: tw.matmul(normal(2, 3, 4), normal(3, 4, 5)),
             lambda: tw.add(normal(2), normal(3)),
+            lambda: tw.swiglu(normal(2), normal(3)),
             lambda: tw.add(normal(2, 3), normal(6)),
             lambda: tw.softmax(np.float32(1)[None].reshape(())),
             lambda: tw.layer_norm(normal(2, 3), normal(3), normal(2)),

@@ -200,7 +200,7 @@ fn is_word(name: &str) -> bool {
 }
 
 /// As in `w1 % 16`: the launcher's check of a product of argument words.
-fn guard(g: &Guard) -> String {
+pub(crate) fn guard(g: &Guard) -> String {
     let of = number(&g.of);
     match g.test {
         Test::Multiple(n) => format!("{of} % {n}"),

@@ -26,7 +26,7 @@ pub(crate) mod wgmma_waits;
 pub(crate) mod written_operand;
 
 use crate::analysis::axis_info::AxisAnalysis;
-use crate::ir::{Guard, StmtId, Value};
+use crate::ir::{Guard, StmtId, Value, print};
 use crate::layout::assign::LayoutAssignment;
 use accesses::TileAccesses;
 use collectives::Collective;
@@ -97,6 +97,9 @@ impl fmt::Display for Plan {
         write!(f, "{}{}", self.accesses, self.elementwise)?;
         for (s, unroll) in sorted(&self.loops).into_iter().filter(|(_, u)| **u != Unroll::OneByOne) {
             writeln!(f, "loop {s:?}: {unroll}")?;
+        }
+        for guard in &self.guards {
+            writeln!(f, "asks for {}", print::guard(guard))?;
         }
         self.pdl_wait.iter().try_for_each(|at| writeln!(f, "waits for the previous launch before statement {at}"))
     }

@@ -3,9 +3,10 @@
 A function takes any array with ``__dlpack__`` or ``__cuda_array_interface__``, without a copy, and returns an array of
 the same library. A call runs where its arrays are: on the CPU, or on the GPU that has them.
 
-Products: matmul, grouped_matmul, dot, attention. Of each element: add, relu, leaky_relu, gelu, sigmoid, silu, swiglu.
-Along the last axis: softmax, layer_norm, rms_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum, cross_entropy.
-``help(tilewright.matmul)`` tells shapes and element types. ``tilewright.torch`` has them with gradients.
+Products: matmul, grouped_matmul, dot, attention. Of each element: add, relu, leaky_relu, gelu, sigmoid, silu,
+swiglu. Along the last axis: softmax, layer_norm, rms_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum,
+cross_entropy. ``help(tilewright.matmul)`` tells shapes and element types. ``tilewright.torch`` has all but
+grouped_matmul and swiglu with gradients.
 
 >>> import numpy as np
 >>> import tilewright as tw

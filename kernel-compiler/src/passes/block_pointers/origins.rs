@@ -107,8 +107,9 @@ impl<'a> Origins<'a> {
             Op::LoopVar => self.sums.end(v).is_some_and(|end| self.scalar(end, seen)),
             Op::ReadVar(var) => assigned(&f.body, var).into_iter().all(|v| self.scalar(v, seen)),
             Op::Cast(x) => match f.ty(x).dtype {
-                DType::Bool | DType::U8 | DType::U16 | DType::U32 => true,
-                DType::U64 => self.scalar(x, seen),
+                DType::Bool | DType::U8 | DType::U16 => true,
+                // One that is loaded may be beyond 2^31.
+                DType::U32 | DType::U64 => self.scalar(x, seen),
                 t => t.is_int() && matches!(f.op(x), Op::Word { .. }) && self.scalar(x, seen),
             },
             Op::Binary(Binary::Add | Binary::Mul | Binary::Shl | Binary::Max, a, b) => {

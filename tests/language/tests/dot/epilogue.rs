@@ -93,7 +93,7 @@ fn tiles_joined_with_products() {
     check(f16::from_f32, f16::to_f32);
 }
 
-/// Rows that data names: only the program itself can say where the tile lies, so that threads load it.
+/// Rows that data names. The producer loads the numbers of the rows.
 #[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)])]
 fn named<const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,
@@ -108,6 +108,26 @@ fn named<const BM: usize, const BN: usize, const BK: usize>(
         acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
     }
     let row = load(rows, program_id(0)) as usize;
+    c.store([i, j], (acc + old.tile([row, j], [BM, BN]).to::<f32>()).to::<f16>());
+}
+
+/// The same, where the kernel writes the numbers: threads load the tile.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)])]
+fn named_once<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    old: View<f16, 2>,
+    rows: &mut [u32],
+    mut c: ViewMut<f16, 2>,
+) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
+    }
+    let at = program_id(0) * num_programs(1) + program_id(1);
+    let row = load(rows, at) as usize;
+    store(rows, at, 1000);
     c.store([i, j], (acc + old.tile([row, j], [BM, BN]).to::<f32>()).to::<f16>());
 }
 
@@ -129,7 +149,16 @@ fn tiles_that_data_names() {
         rt.launch(named(view!(a), view!(b), view!(old), &rows[..], view_mut!(c))).expect("it runs");
         c.data
     };
-    near("named", &run(&Runtime::emulator(7)), &run(&Runtime::cpu()));
+    let named = run(&Runtime::cpu());
+    near("named", &run(&Runtime::emulator(7)), &named);
+    for rt in [Runtime::cpu(), Runtime::emulator(7)] {
+        let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+        // A number for each of two tiles of columns.
+        let mut numbers = [rows[0], rows[0], rows[1], rows[1]];
+        rt.launch(named_once(view!(a), view!(b), view!(old), &mut numbers[..], view_mut!(c))).expect("it runs");
+        near("named once", &c.data, &named);
+        assert_eq!(numbers, [1000; 4]);
+    }
 }
 
 /// Rows of 64 bytes, which are not stored by boxes.
