@@ -125,6 +125,7 @@ fn negative_begins() {
         "let from = max(program_id(0) - n, 8);",
         "let from = load(x, 0).to::<usize>();",
         "let from = load(x, 0).to::<u32>() as usize;",
+        "let mut from = 0; for i in range(load(x, 0).to::<u32>(), 7, 1) { from = i as usize; }",
         "let from = m * n;",
     ] {
         assert_eq!(from(negative), (None, vec![]), "{negative}");

@@ -3,8 +3,8 @@
 
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
 use crate::dtype::DType;
-use crate::ir::walk::assigned;
-use crate::ir::{Binary, Func, Guard, Op, Test, Value};
+use crate::ir::walk::{assigned, walk};
+use crate::ir::{Binary, Func, Guard, Op, StmtKind, Test, Value};
 use std::collections::HashSet;
 
 /// The largest term of an offset, in rows or columns.
@@ -109,7 +109,8 @@ impl<'a> Origins<'a> {
             Op::Cast(x) => match f.ty(x).dtype {
                 DType::Bool | DType::U8 | DType::U16 => true,
                 // One that is loaded may be beyond 2^31.
-                DType::U32 | DType::U64 => self.scalar(x, seen),
+                DType::U32 => !self.is_loaded(x, &mut HashSet::new()),
+                DType::U64 => self.scalar(x, seen),
                 t => t.is_int() && matches!(f.op(x), Op::Word { .. }) && self.scalar(x, seen),
             },
             Op::Binary(Binary::Add | Binary::Mul | Binary::Shl | Binary::Max, a, b) => {
@@ -120,5 +121,22 @@ impl<'a> Origins<'a> {
             Op::Select(_, a, b) => self.scalar(a, seen) && self.scalar(b, seen),
             _ => false,
         }
+    }
+
+    /// Whether a scalar depends on one that the kernel loads.
+    fn is_loaded(&self, v: Value, seen: &mut HashSet<Value>) -> bool {
+        let f = self.f;
+        seen.insert(v)
+            && match f.op(v) {
+                Op::Load { .. } => true,
+                Op::ReadVar(var) => assigned(&f.body, *var).into_iter().any(|v| self.is_loaded(v, seen)),
+                Op::LoopVar => walk(&f.body).any(|s| match &s.kind {
+                    StmtKind::For { iv, lo, hi, .. } if *iv == v => {
+                        [*lo, *hi].into_iter().any(|v| self.is_loaded(v, seen))
+                    }
+                    _ => false,
+                }),
+                op => op.operands().into_iter().any(|v| self.is_loaded(v, seen)),
+            }
     }
 }
