@@ -19,7 +19,7 @@ pub mod groups {
         tune(BM = [128], BN = [128], BK = [64], warps = [8], arch = [90]),
         tune(BM = [64], BN = [128], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
         tune(BM = [64], BN = [64], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90]),
-        tune(BM = [64], BN = [128], BK = [32], PER_SM = [2], warps = [4], arch = [80]),
+        tune(BM = [128], BN = [128], BK = [32], warps = [8], arch = [80]),
         tune(BM = [64], BN = [64], BK = [32], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [16], BN = [64], BK = [64], PER_SM = [4], warps = [4], arch = [80]),
         tune(BM = [64], BN = [128], BK = [256], arch = [cpu]),

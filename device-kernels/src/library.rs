@@ -182,9 +182,9 @@ pub mod tile_scheduler {
         }
     }
 
-    /// Calls `tile(g, (r, end), j)` for each output tile of this program in groups of rows: of group `g`, at row `r` and
-    /// column `j` of tiles. The group's rows end before `end`. Group `g` has the rows from the end of the group before
-    /// to `ends[g]`, of `rows` at most. Ends that descend make groups without rows.
+    /// Calls `tile(g, (r, end), j)` for each output tile of this program in groups of rows: of group `g`, at row `r`
+    /// and column `j` of tiles. The group's rows end before `end`. Group `g` has the rows from the end of the group
+    /// before to `ends[g]`, of `rows` at most. Ends that descend make groups without rows.
     ///
     /// The tiles of all groups are numbered one after another. As under `Persistent`, a program has every
     /// `num_programs(0)`-th one.

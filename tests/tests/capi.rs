@@ -211,6 +211,7 @@ const HEADERS: [(&str, &str, &[&str]); 2] = [
             "general.rs",
             "matmul.rs",
             "batched.rs",
+            "grouped.rs",
             "attention.rs",
             "handle_operations.rs",
             "norms.rs",

@@ -11,6 +11,7 @@ mod facts;
 mod hashes;
 mod products;
 
+const READ_ONCE: &str = "rows that are read twice take longer";
 const FEWER_WARPS: &str = "programs of twice the warps, which keep all in registers, take longer";
 
 /// Entries, by the beginning of their names, that may keep registers in local memory for a target, or for all: how many
@@ -28,6 +29,11 @@ const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     ("layer_norm_gradient__f16__BLOCK8192_warps8__general", None, 96, FEWER_WARPS),
     ("layer_norm_gradient__bf16__BLOCK4096_warps4__general", None, 96, FEWER_WARPS),
     ("layer_norm_gradient__bf16__BLOCK8192_warps8__general", None, 96, FEWER_WARPS),
+    ("add_rms_norm__f32__BLOCK32768_warps16__", None, 400, READ_ONCE),
+    ("add_rms_norm__f16__BLOCK32768_warps16__", None, 200, READ_ONCE),
+    ("add_rms_norm__bf16__BLOCK32768_warps16__", None, 200, READ_ONCE),
+    ("grouped_matmul_nn__f16__BM128_BN128_BK32_warps8_arch80__general", None, 16, "arguments of any strides"),
+    ("grouped_matmul_nn__bf16__BM128_BN128_BK32_warps8_arch80__general", None, 16, "arguments of any strides"),
 ];
 
 /// One entry for one target.

@@ -177,8 +177,8 @@ impl Given<'_> {
             && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
             && let Some(widened) = layout_of_value.widened(order[0], vec)
         {
-            // A few shuffles convert the layout of the instructions to one with vectors. Stores of single elements or words
-            // would take more shuffles, too many for the accumulators of `wgmma`.
+            // A few shuffles convert the layout of the instructions to one with vectors. Stores of single elements or
+            // words would take more shuffles, too many for the accumulators of `wgmma`.
             let narrow = vec == 1 || vec * size <= WORD_BYTES;
             return if narrow && !by_wgmma { widened.coalesced(order[0], vec) } else { widened };
         }

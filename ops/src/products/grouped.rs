@@ -72,7 +72,8 @@ types!(f16, bf16);
 /// `m x n`, row after row. Errors: [`Error::Shape`] for other shapes, [`Error::Alias`] where `c` shares memory with an
 /// operand or with `ends`, [`Error::InvalidArgument`] for sizes beyond the address space, and those of a launch.
 ///
-/// `ends` must not change while a launch reads it: warps of a program that read other ends wait for each other for ever.
+/// `ends` must not change while a launch reads it: warps of a program that read other ends wait for each other without
+/// end.
 ///
 /// # Examples
 /// ```

@@ -95,8 +95,8 @@ def matmul(
 def grouped_matmul(a: T, b: T, ends: T, /, *, out: Optional[T] = None) -> T:
     """``a[r] @ b[g]`` for the rows ``r`` of every group ``g``, as in a mixture of experts.
 
-    ``a`` is ``m x k`` and ``b`` ``groups x k x n``, with any strides: weights of ``n x k`` are given as ``w.mT``. f16 or
-    bf16, summed in f32.
+    ``a`` is ``m x k`` and ``b`` ``groups x k x n``, with any strides: weights of ``n x k`` are given as ``w.mT``. f16
+    or bf16, summed in f32.
 
     ``ends`` are int32, one for each group, and on the device of ``a``. Group ``g`` has the rows from the end of the
     group before to ``ends[g]``, and may have none. An end beyond ``m`` stands for ``m``, and an end below an earlier
