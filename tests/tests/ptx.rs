@@ -12,6 +12,7 @@ mod hashes;
 mod products;
 
 const READ_ONCE: &str = "rows that are read twice take longer";
+const ANY_STRIDES: &str = "elements that are loaded one by one cost more than the registers";
 const FEWER_WARPS: &str = "programs of twice the warps, which keep all in registers, take longer";
 
 /// Entries, by the beginning of their names, that may keep registers in local memory for a target, or for all: how many
@@ -32,8 +33,19 @@ const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     ("add_rms_norm__f32__BLOCK32768_warps16__", None, 400, READ_ONCE),
     ("add_rms_norm__f16__BLOCK32768_warps16__", None, 200, READ_ONCE),
     ("add_rms_norm__bf16__BLOCK32768_warps16__", None, 200, READ_ONCE),
-    ("grouped_matmul_nn__f16__BM128_BN128_BK32_warps8_arch80__general", None, 16, "arguments of any strides"),
-    ("grouped_matmul_nn__bf16__BM128_BN128_BK32_warps8_arch80__general", None, 16, "arguments of any strides"),
+    ("layer_norm__f32__BLOCK12288_warps4__", None, 600, READ_ONCE),
+    ("layer_norm__f32__BLOCK32768_warps16__", None, 1500, READ_ONCE),
+    ("rms_norm__f32__BLOCK32768_warps16__", None, 300, READ_ONCE),
+    ("layer_norm__f16__BLOCK12288_warps4__", None, 600, READ_ONCE),
+    ("layer_norm__f16__BLOCK32768_warps16__", None, 1500, READ_ONCE),
+    ("rms_norm__f16__BLOCK32768_warps16__", None, 300, READ_ONCE),
+    ("layer_norm__bf16__BLOCK12288_warps4__", None, 600, READ_ONCE),
+    ("layer_norm__bf16__BLOCK32768_warps16__", None, 1500, READ_ONCE),
+    ("rms_norm__bf16__BLOCK32768_warps16__", None, 300, READ_ONCE),
+    ("grouped_matmul_nn__f16__BM128_BN128_BK32_warps8_arch80__general", None, 16, ANY_STRIDES),
+    ("grouped_matmul_nn__bf16__BM128_BN128_BK32_warps8_arch80__general", None, 16, ANY_STRIDES),
+    ("grouped_matmul_nn__f16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 64, ANY_STRIDES),
+    ("grouped_matmul_nn__bf16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 64, ANY_STRIDES),
 ];
 
 /// One entry for one target.

@@ -13,8 +13,7 @@ use crate::tma::{Tma, batch_takes_tma, width_of_batch};
 use crate::{Executor, check, decide};
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{
-    AsSlice, AsSliceMut, AsView, Call, Element, KernelDesc, SliceArg, SliceMutArg, VariantDesc, ViewArg, Width, bf16,
-    f16,
+    AsSlice, AsSliceMut, AsView, Call, Element, KernelDesc, SliceArg, SliceMutArg, VariantDesc, ViewArg, bf16, f16,
 };
 use tilewright_kernels::grouped_matmul::groups as k;
 use tilewright_runtime::tuning::Version;
