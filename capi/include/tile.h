@@ -255,6 +255,42 @@ int tile_batched_matmul(int dtype,
                         long long n,
                         long long k);
 
+// c[r] = a[r] b[g] for the rows r of every group g: a is m x k, b is groups x k x n, c is m x n, of dtype 1 (f16) or
+// 2 (bf16). trans_b: 1 where b is groups x n x k, 0 otherwise.
+//
+// Group g has the rows from the end of the group before to ends[g], which is read on the device and must not change
+// meanwhile. A group may have no rows. An end beyond m stands for m, and an end below an earlier one makes a group
+// without rows. Rows behind the last end are left as they are.
+//
+// # Safety
+// a, b and c address m * k, groups * k * n and m * n elements of the dtype, ends addresses groups elements.
+int tile_grouped_matmul(int dtype,
+                        int trans_b,
+                        const void *a,
+                        const void *b,
+                        const int *ends,
+                        void *c,
+                        long long groups,
+                        long long m,
+                        long long n,
+                        long long k);
+
+// As tile_grouped_matmul, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_grouped_matmul.
+int tile_handle_grouped_matmul(tile_handle_t handle,
+                               int dtype,
+                               int trans_b,
+                               const void *a,
+                               const void *b,
+                               const int *ends,
+                               void *c,
+                               long long groups,
+                               long long m,
+                               long long n,
+                               long long k);
+
 // o = softmax(scale q k^T) v for every head: q and o are heads x queries x d, k and v shared x keys x d. Each of
 // shared serves heads / shared consecutive heads of q; d is 128 at most. With causal of 1 the last query sees all
 // keys, the one before it all but the last, and so on. scale is a number of at least 1e-30. dtype: 1 f16, 2 bf16.
