@@ -51,7 +51,7 @@ impl Codegen<'_> {
                 true => (Expr::from(Local::R) % layout.regs()).group(),
                 false => register(),
             };
-            let offset = self.byte_offset_of(&layout, &all(&layout), dtype.size(), stored);
+            let offset = self.byte_offset(&layout, &all(&layout), dtype.size()).at(stored);
             call!(
                 Device::ClusterStore; [dtype, layout.regs() * ctas];
                 of_r((Expr::from(Local::R) % ctas).group().cast(DType::U32)),
@@ -65,7 +65,7 @@ impl Codegen<'_> {
             self.node(cluster_barrier(site));
         }
         let layout = self.plan.layouts.of(v).clone();
-        let offset = self.byte_offset(&layout, &all(&layout), dtype.size());
+        let offset = self.byte_offset(&layout, &all(&layout), dtype.size()).at(Local::R);
         let load = call!(
             Device::SharedLoad; [dtype, layout.regs(), 1usize];
             of_r(Expr::from(begin) + offset), any(true), site

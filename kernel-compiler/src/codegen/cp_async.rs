@@ -157,7 +157,7 @@ impl Codegen<'_> {
         let layout = &access.layout;
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
-        let accesses = self.accesses(&place, mask, access, false);
+        let accesses = self.accesses(&place, mask, access);
         let live = |cond: Expr| if are_left_out() { Name::Live & cond } else { cond };
         let (addr, full, ok) = (of_r(accesses.addr), live(accesses.full), of_r(live(accesses.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =

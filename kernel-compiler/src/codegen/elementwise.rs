@@ -262,19 +262,14 @@ impl Codegen<'_> {
 
     /// The byte offset of slot `r` of an access in shared memory.
     fn shared_offset(&mut self, a: &Access, base: usize) -> Expr {
-        let offset = self.linear_offset(&a.threads, a.offsets.iter().copied(), Local::R);
+        let offset = self.linear_offset(&a.threads, a.offsets.iter().copied()).at(Local::R);
         (Expr::Scratch(Scratch::Unplaced) + base).group() + offset
     }
 
     /// The sum of the thread's part of an offset and the part of a register.
-    pub(super) fn linear_offset(
-        &mut self,
-        threads: &[u32],
-        registers: impl IntoIterator<Item = u32>,
-        register: impl Into<Expr>,
-    ) -> Expr {
+    pub(super) fn linear_offset(&mut self, threads: &[u32], registers: impl IntoIterator<Item = u32>) -> Regs {
         let table = Expr::from(self.word_table(registers));
-        (thread_part(threads).group() ^ table.element(register)).group()
+        Regs((thread_part(threads).group() ^ table.element(Expr::Register)).group())
     }
 
     // --- scalars ---

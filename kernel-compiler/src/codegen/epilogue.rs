@@ -58,7 +58,7 @@ impl Codegen<'_> {
             return Regs(call!(Device::OfPair; [t]; pair, Expr::Register));
         }
         let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
-        let accesses = self.accesses(&place, mask, self.plan.accesses.of_value(v), false);
+        let accesses = self.accesses(&place, mask, self.plan.accesses.of_value(v));
         let from_first = |value: Expr| {
             let r = Stmt::bind(Local::R, Local::R + p.first);
             of_r(Body::after(vec![r], value))

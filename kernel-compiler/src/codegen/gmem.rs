@@ -49,7 +49,7 @@ impl Codegen<'_> {
             return;
         }
         let access = self.plan.accesses.of_value(v);
-        let (layout, accesses) = (access.layout.clone(), self.accesses(&place, mask, access, false));
+        let (layout, accesses) = (access.layout.clone(), self.accesses(&place, mask, access));
         let other = other.map(|o| self.demand(o, &layout).at(Local::R));
         let n = layout.regs();
         let (mut stmts, loaded) = if let Base::Shared(_) = place.base {
@@ -93,7 +93,7 @@ impl Codegen<'_> {
         let access = self.plan.accesses.of_store(s.id);
         let layout = &access.layout;
         let regs = self.demand(value, layout);
-        let accesses = self.accesses(place, mask, access, true);
+        let accesses = self.accesses(place, mask, access);
         let store = match place.base {
             Base::Shared(_) => Self::shared_store(accesses, t, layout, &regs, site),
             _ => self.by_vectors(place, access, accesses, |p| {
@@ -177,18 +177,12 @@ impl Codegen<'_> {
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
-    pub(super) fn accesses(
-        &mut self,
-        place: &Address,
-        mask: Option<Value>,
-        planned: &TileAccess,
-        once: bool,
-    ) -> Accesses {
+    pub(super) fn accesses(&mut self, place: &Address, mask: Option<Value>, planned: &TileAccess) -> Accesses {
         let f = self.f;
         let (index, layout) = (place.index, &planned.layout);
         let Vector { elements: vec, descending, undivided } = planned.vector;
         let regs = self.demand(index, layout);
-        let (once, mask) = (once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
+        let (once, mask) = (planned.once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
         let (everywhere, mask) = match mask {
             Some(m) => match self.mask(m, layout) {
                 Some(m) => (Some(m.all), Some(m.each)),
@@ -303,7 +297,7 @@ impl Codegen<'_> {
         }
         let access = self.plan.accesses.of_value(v);
         let layout = &access.layout;
-        let accesses = self.accesses(&place, mask, access, true);
+        let accesses = self.accesses(&place, mask, access);
         let args = values.iter().map(|&x| self.demand(x, layout).at(Local::R)).collect();
         if before {
             self.release_stores(site);

@@ -37,7 +37,7 @@ impl Codegen<'_> {
         let result = self.plan.layouts.of(v).clone();
         let free = result.free_mask();
         let stored: Vec<usize> = (0..result.regs()).filter(|r| r & free.regs as usize == 0).collect();
-        let own = self.byte_offset(&result, &stored, bytes);
+        let own = self.byte_offset(&result, &stored, bytes).at(Local::R);
         let zero = call!(
             Device::SharedStore; [dtype, stored.len(), 1usize];
             of_r(scratch() + own), any(acts(free.threads)), any(Expr::zero(dtype)), site
@@ -46,7 +46,7 @@ impl Codegen<'_> {
             Device::SharedAtomicAdd; [dtype, layout.regs()];
             of_r(scratch() + place), of_r(counts), of_r(weight), site
         );
-        let own = self.byte_offset(&result, &all(&result), bytes);
+        let own = self.byte_offset(&result, &all(&result), bytes).at(Local::R);
         let load = call!(
             Device::SharedLoad; [dtype, result.regs(), 1usize]; of_r(scratch() + own), any(true), site
         );

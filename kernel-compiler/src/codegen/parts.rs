@@ -30,7 +30,7 @@ impl Codegen<'_> {
             Slice::Shared(result) => {
                 let shape = layout.shape();
                 let first = layout.flat(&unit(layout.rank(), axis)) as usize * start * dtype.size();
-                let offset = self.byte_offset(&result.within(&shape), &all(result), dtype.size()) + first;
+                let offset = self.byte_offset(&result.within(&shape), &all(result), dtype.size()).at(Local::R) + first;
                 let part = self.from_row_major(&regs, dtype, layout, (offset, true.into(), result.regs()), site);
                 return self.define_results(v, result, vec![part], site);
             }
@@ -65,12 +65,12 @@ impl Codegen<'_> {
         let inside = if planted!("gather-wraps-around") { true.into() } else { inside };
         let gathered = match holders {
             Some(holders) => {
-                let flat = self.byte_offset(&others, &all(&others), 1) + along(unit);
+                let flat = self.byte_offset(&others, &all(&others), 1).at(Local::R) + along(unit);
                 let flat = self.bind(Ty::array(Ty::U32, layout.regs()), each(flat));
                 self.from_lanes(&regs, dtype, holders, (flat, inside, layout.regs()), site)
             }
             None => {
-                let offset = self.byte_offset(&others, &all(&others), bytes) + along(unit * bytes);
+                let offset = self.byte_offset(&others, &all(&others), bytes).at(Local::R) + along(unit * bytes);
                 self.from_row_major(&regs, dtype, source, (offset, inside, layout.regs()), site)
             }
         };
@@ -117,7 +117,7 @@ impl Codegen<'_> {
         // One copy of each element.
         let free = source.free_mask();
         let stored: Vec<usize> = (0..source.regs()).filter(|r| r & free.regs as usize == 0).collect();
-        let to = self.byte_offset(source, &stored, dtype.size());
+        let to = self.byte_offset(source, &stored, dtype.size()).at(Local::R);
         let at = self.table(&stored);
         let scratch = || Expr::Scratch(Scratch::Unplaced);
         let store = call!(
@@ -133,22 +133,11 @@ impl Codegen<'_> {
         Regs::of(name)
     }
 
-    /// The byte offset of the flat index in register `r`, in row-major order.
-    pub(super) fn byte_offset(&mut self, layout: &Layout, registers: &[usize], bytes: usize) -> Expr {
-        self.byte_offset_of(layout, registers, bytes, Local::R)
-    }
-
-    /// The same of another register.
-    pub(super) fn byte_offset_of(
-        &mut self,
-        layout: &Layout,
-        registers: &[usize],
-        bytes: usize,
-        register: impl Into<Expr>,
-    ) -> Expr {
+    /// The byte offset of the flat index in each of these registers, in row-major order.
+    pub(super) fn byte_offset(&mut self, layout: &Layout, registers: &[usize], bytes: usize) -> Regs {
         let scaled = |flat: u32| flat * bytes as u32;
         let threads: Vec<u32> = layout.thread_bases().into_iter().map(scaled).collect();
-        self.linear_offset(&threads, registers.iter().map(|&r| scaled(layout.reg_index(r))), register)
+        self.linear_offset(&threads, registers.iter().map(|&r| scaled(layout.reg_index(r))))
     }
 }
 

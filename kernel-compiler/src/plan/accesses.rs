@@ -28,6 +28,8 @@ pub struct TileAccess {
     pub layout: Layout,
     pub vector: Vector,
     pub guard: AccessGuard,
+    /// Whether one of the threads that hold copies of an element makes the access for all of them.
+    pub once: bool,
     /// Whether the tile is in a shared array.
     pub is_shared: bool,
     /// Whether the code tests the alignment of the address, which the kernel computes, and accesses the elements one by
@@ -153,7 +155,7 @@ impl Given<'_> {
             Base::Pointer { address, .. } => vector.elements > 1 && self.axis_info.alignment(f, address).is_none(),
             _ => false,
         };
-        TileAccess { layout, vector, guard, is_shared: matches!(place.base, Base::Shared(_)), tests_alignment }
+        TileAccess { layout, vector, guard, once, is_shared: matches!(place.base, Base::Shared(_)), tests_alignment }
     }
 
     /// The value's layout if it suits memory as well, else the layout that memory prefers.

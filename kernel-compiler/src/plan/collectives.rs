@@ -1,8 +1,8 @@
 //! Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements: the layouts that they work in,
 //! and the way in which threads exchange elements.
 
-use crate::ir::walk::walk;
-use crate::ir::{Func, Op, StmtKind, Value};
+use crate::ir::walk::values;
+use crate::ir::{Func, Op, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::{Bit, Convert, Derived, Holders, Layout, Reduction, Scan};
 use crate::layout::padded;
@@ -72,8 +72,7 @@ pub enum Slice {
 /// The plans of the operations of a function.
 pub fn plan(f: &Func, layouts: &LayoutAssignment) -> HashMap<Value, Collective> {
     let of = |v: Value| Some((v, of_op(f, layouts, v)?));
-    let defined = walk(&f.body).filter_map(|s| if let StmtKind::Let(v) = s.kind { Some(v) } else { None });
-    defined.filter_map(of).collect()
+    values(&f.body).filter_map(of).collect()
 }
 
 fn of_op(f: &Func, layouts: &LayoutAssignment, v: Value) -> Option<Collective> {

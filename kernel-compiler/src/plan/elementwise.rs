@@ -1,7 +1,7 @@
 //! The forms of elementwise operations whose elements are not computed one by one.
 
-use crate::ir::walk::{dots, walk};
-use crate::ir::{Func, Op, StmtKind, Value};
+use crate::ir::walk::{dots, values};
+use crate::ir::{Func, Op, Value};
 use crate::layout::assign::LayoutAssignment;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,8 +23,7 @@ pub struct Elementwise {
 pub fn plan(f: &Func, layouts: &LayoutAssignment) -> Elementwise {
     let has_dots = dots(f, &f.body).next().is_some();
     let mut out = Elementwise::default();
-    let defined = walk(&f.body).filter_map(|s| if let StmtKind::Let(v) = s.kind { Some(v) } else { None });
-    for v in defined.filter(|&v| !f.ty(v).is_scalar()) {
+    for v in values(&f.body).filter(|&v| !f.ty(v).is_scalar()) {
         match *f.op(v) {
             // Beside the accumulators of products, which take most registers, pairs would spill.
             Op::Cast(x) => {
