@@ -169,7 +169,7 @@ int tile_leaky_relu(int dtype, const void *x, void *y, long long N);
 // The pointers address N elements of the dtype each.
 int tile_gelu(int dtype, const void *x, void *y, long long N);
 
-// y = gate / (1 + e^-gate) * up, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be gate.
+// y = gate / (1 + e^-gate) * up, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be gate or up.
 //
 // # Safety
 // The pointers address N elements of the dtype each.
@@ -188,11 +188,18 @@ int tile_swiglu_backward(int dtype,
                          void *d_up,
                          long long N);
 
-// Softmax of every row of a rows x cols matrix.
+// y = x / (1 - p) where an element is kept, else 0, for dtype 0 (f32), 1 (f16), 2 (bf16). Each is dropped with
+// probability p, from 0 to 1. Which ones are kept depends on seed and on their places alone: the gradient of x is the
+// dropout of that of y. y may be x.
 //
 // # Safety
-// The pointers address rows * cols floats each.
-int tile_softmax_rows(const float *x, float *y, long long rows, long long cols);
+// The pointers address N elements of the dtype each.
+int tile_dropout(int dtype,
+                 const void *x,
+                 void *y,
+                 long long N,
+                 float p,
+                 unsigned long long seed);
 
 // c = op(a) op(b), of m x k and k x n: op transposes where trans_a, trans_b are 1. dtype: 0 f32, 1 f16, 2 bf16, 3 int8
 // (c is int32), 4 fp8 e4m3, 5 fp8 e5m2 (c is bf16). precision: 0 default, 1 the accuracy of f32, 2 tf32 (of f32
@@ -363,15 +370,17 @@ int tile_handle_swiglu_backward(tile_handle_t handle,
                                 void *d_up,
                                 long long N);
 
-// As tile_softmax_rows, with a handle.
+// As tile_dropout, with a handle.
 //
 // # Safety
-// handle comes from tile_create. The pointers address rows * cols floats each.
-int tile_handle_softmax_rows(tile_handle_t handle,
-                             const float *x,
-                             float *y,
-                             long long rows,
-                             long long cols);
+// handle comes from tile_create. The pointers address N elements of the dtype each.
+int tile_handle_dropout(tile_handle_t handle,
+                        int dtype,
+                        const void *x,
+                        void *y,
+                        long long N,
+                        float p,
+                        unsigned long long seed);
 
 // As tile_matmul, with a handle.
 //
@@ -653,6 +662,192 @@ int tile_handle_cross_entropy_backward(tile_handle_t handle,
                                        void *d_logits,
                                        long long rows,
                                        long long classes);
+
+// Softmax of every row of a rows x cols matrix.
+//
+// # Safety
+// The pointers address rows * cols floats each.
+int tile_softmax_rows(const float *x, float *y, long long rows, long long cols);
+
+// As tile_softmax_rows, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_softmax_rows.
+int tile_handle_softmax_rows(tile_handle_t handle,
+                             const float *x,
+                             float *y,
+                             long long rows,
+                             long long cols);
+
+// Softmax of every row of a rows x cols matrix, for dtype 0 (f32), 1 (f16), 2 (bf16).
+//
+// # Safety
+// The pointers address rows * cols elements of the dtype each.
+int tile_softmax(int dtype, const void *x, void *y, long long rows, long long cols);
+
+// As tile_softmax, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_softmax.
+int tile_handle_softmax(tile_handle_t handle,
+                        int dtype,
+                        const void *x,
+                        void *y,
+                        long long rows,
+                        long long cols);
+
+// dx = y * (dy - sum of dy * y) of every row of a rows x cols matrix: the gradient of tile_softmax, which gives y,
+// where dy is that of y, for dtype 0 (f32), 1 (f16), 2 (bf16). dx may be dy.
+//
+// # Safety
+// The pointers address rows * cols elements of the dtype each.
+int tile_softmax_backward(int dtype,
+                          const void *y,
+                          const void *dy,
+                          void *dx,
+                          long long rows,
+                          long long cols);
+
+// As tile_softmax_backward, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_softmax_backward.
+int tile_handle_softmax_backward(tile_handle_t handle,
+                                 int dtype,
+                                 const void *y,
+                                 const void *dy,
+                                 void *dx,
+                                 long long rows,
+                                 long long cols);
+
+// y[t] = table[ids[t]] for every token: rows of a rows x cols table of dtype 0 (f32), 1 (f16), 2 (bf16). A negative
+// index gives zeros, and one that is no row gives NaN.
+//
+// # Safety
+// table addresses rows * cols elements of the dtype, ids addresses tokens elements, y addresses tokens * cols
+// elements.
+int tile_embedding(int dtype,
+                   const void *table,
+                   const int *ids,
+                   void *y,
+                   long long tokens,
+                   long long rows,
+                   long long cols);
+
+// As tile_embedding, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_embedding.
+int tile_handle_embedding(tile_handle_t handle,
+                          int dtype,
+                          const void *table,
+                          const int *ids,
+                          void *y,
+                          long long tokens,
+                          long long rows,
+                          long long cols);
+
+// d_table[ids[t]] += dy[t] for every token: adds the gradient of tile_embedding, where dy is that of y, of dtype 0
+// (f32), 1 (f16), 2 (bf16), to that of a rows x cols table. Indices that are no rows are left out. Rows with the same
+// index are added in an order that may change from call to call.
+//
+// # Safety
+// ids addresses tokens elements, dy addresses tokens * cols elements of the dtype, d_table addresses rows * cols
+// floats.
+int tile_embedding_backward(int dtype,
+                            const int *ids,
+                            const void *dy,
+                            float *d_table,
+                            long long tokens,
+                            long long rows,
+                            long long cols);
+
+// As tile_embedding_backward, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_embedding_backward.
+int tile_handle_embedding_backward(tile_handle_t handle,
+                                   int dtype,
+                                   const int *ids,
+                                   const void *dy,
+                                   float *d_table,
+                                   long long tokens,
+                                   long long rows,
+                                   long long cols);
+
+// Pairs (a, b) of elements of every head of a tokens x heads x cols array turn to (a cos - b sin, b cos + a sin),
+// for dtype 0 (f32), 1 (f16), 2 (bf16). The pairs are elements i and half + i, or 2 i and 2 i + 1 where interleaved is
+// 1. Elements from 2 * half on are copied. The angles are a row of cosines and sines, rows x half each: that of the
+// token's position, or t % rows where positions is null. A position that is no row gives NaN. y may be x.
+//
+// # Safety
+// x and y address tokens * heads * cols elements of the dtype, cosines and sines address rows * half floats, positions
+// addresses tokens elements.
+int tile_rope(int dtype,
+              const void *x,
+              const float *cosines,
+              const float *sines,
+              const int *positions,
+              void *y,
+              long long tokens,
+              long long heads,
+              long long cols,
+              long long half,
+              long long rows,
+              int interleaved);
+
+// As tile_rope, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_rope.
+int tile_handle_rope(tile_handle_t handle,
+                     int dtype,
+                     const void *x,
+                     const float *cosines,
+                     const float *sines,
+                     const int *positions,
+                     void *y,
+                     long long tokens,
+                     long long heads,
+                     long long cols,
+                     long long half,
+                     long long rows,
+                     int interleaved);
+
+// The gradient dx of x of tile_rope, where dy is that of y: turns back. dx may be dy.
+//
+// # Safety
+// As of tile_rope.
+int tile_rope_backward(int dtype,
+                       const void *dy,
+                       const float *cosines,
+                       const float *sines,
+                       const int *positions,
+                       void *dx,
+                       long long tokens,
+                       long long heads,
+                       long long cols,
+                       long long half,
+                       long long rows,
+                       int interleaved);
+
+// As tile_rope_backward, with a handle.
+//
+// # Safety
+// handle comes from tile_create. As of tile_rope_backward.
+int tile_handle_rope_backward(tile_handle_t handle,
+                              int dtype,
+                              const void *dy,
+                              const float *cosines,
+                              const float *sines,
+                              const int *positions,
+                              void *dx,
+                              long long tokens,
+                              long long heads,
+                              long long cols,
+                              long long half,
+                              long long rows,
+                              int interleaved);
 
 #ifdef __cplusplus
 }  // extern "C"

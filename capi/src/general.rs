@@ -1,9 +1,10 @@
 //! The general operations, and what they share with the challenge ones.
 
 use crate::at::At;
+use crate::dtype::by_float;
 use crate::guard::{Result, enter};
-use crate::memory::{Array, area, long};
-use core::ffi::{c_float, c_int, c_longlong, c_void};
+use crate::memory::{Array, long};
+use core::ffi::{c_float, c_int, c_longlong, c_ulonglong, c_void};
 use tilewright_ops::{self as ops, Float};
 
 /// The slope of the leaky ReLU.
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn tile_gelu(dtype: c_int, x: *const c_void, y: *mut c_voi
     enter(|| by_dtype!(At::Thread, dtype, gelu(x, y; N)))
 }
 
-/// y = gate / (1 + e^-gate) * up, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be gate.
+/// y = gate / (1 + e^-gate) * up, for dtype 0 (f32), 1 (f16), 2 (bf16). y may be gate or up.
 ///
 /// # Safety
 /// The pointers address N elements of the dtype each.
@@ -92,36 +93,41 @@ pub unsafe extern "C" fn tile_swiglu_backward(
     enter(|| by_dtype!(At::Thread, dtype, swiglu_backward(gate, up, dy, d_gate, d_up; N)))
 }
 
-/// Softmax of every row of a rows x cols matrix.
+/// y = x / (1 - p) where an element is kept, else 0, for dtype 0 (f32), 1 (f16), 2 (bf16). Each is dropped with
+/// probability p, from 0 to 1. Which ones are kept depends on seed and on their places alone: the gradient of x is the
+/// dropout of that of y. y may be x.
 ///
 /// # Safety
-/// The pointers address rows * cols floats each.
+/// The pointers address N elements of the dtype each.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tile_softmax_rows(
-    x: *const c_float,
-    y: *mut c_float,
-    rows: c_longlong,
-    cols: c_longlong,
+pub unsafe extern "C" fn tile_dropout(
+    dtype: c_int,
+    x: *const c_void,
+    y: *mut c_void,
+    N: c_longlong,
+    p: c_float,
+    seed: c_ulonglong,
 ) -> c_int {
     // SAFETY: the caller's contract.
-    enter(|| unsafe { softmax_rows(At::Thread, x, y, rows, cols) })
+    enter(|| unsafe { dropout(At::Thread, dtype, x, y, N, p, seed) })
 }
 
 /// # Safety
-/// As of [`tile_softmax_rows`].
-pub(crate) unsafe fn softmax_rows(
+/// As of [`tile_dropout`].
+pub(crate) unsafe fn dropout(
     at: At<'_>,
-    x: *const c_float,
-    y: *mut c_float,
-    rows: c_longlong,
-    cols: c_longlong,
+    dtype: c_int,
+    x: *const c_void,
+    y: *mut c_void,
+    N: c_longlong,
+    p: c_float,
+    seed: c_ulonglong,
 ) -> Result<()> {
-    let (rows, cols) = (long("rows", rows)?, long("cols", cols)?);
-    let n = area(rows, cols)?;
+    let n = long("N", N)?;
     // SAFETY: the caller's contract.
-    let (x, y) = unsafe { (Array::new("x", x, n)?, Array::new("y", y.cast_const(), n)?) };
-    y.apart(&x)?;
-    at.run(n, |on, device| ops::softmax_rows(on, x.input(device), y.output(device), rows, cols))
+    by_float!(dtype, T => unsafe {
+        unary::<T>(at, x.cast(), y.cast(), n, |on, x, y| ops::dropout(on, x, y, p, seed))
+    })
 }
 
 /// # Safety
@@ -182,7 +188,7 @@ pub(crate) unsafe fn swiglu<T: Float>(at: At<'_>, gate: *const T, up: *const T, 
     // SAFETY: as above.
     let y = unsafe { Array::new("y", y.cast_const(), n)? };
     y.apart_or_same(&gate)?;
-    y.apart(&up)?;
+    y.apart_or_same(&up)?;
     at.run(n, |on, device| ops::swiglu(on, gate.input(device), up.input(device), y.output(device)))
 }
 

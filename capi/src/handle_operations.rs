@@ -3,11 +3,11 @@
 use crate::at::At;
 use crate::attention::attention;
 use crate::batched;
-use crate::general::{SLOPE, by_dtype, softmax_rows};
+use crate::general::{SLOPE, by_dtype, dropout};
 use crate::guard::Result;
 use crate::handle::{enter, tile_handle_t};
 use crate::matmul::general;
-use core::ffi::{c_float, c_int, c_longlong, c_void};
+use core::ffi::{c_float, c_int, c_longlong, c_ulonglong, c_void};
 use tilewright_ops::Epilogue;
 
 /// Runs an operation with a handle.
@@ -126,20 +126,22 @@ pub unsafe extern "C" fn tile_handle_swiglu_backward(
     unsafe { enter_at(handle, body) }
 }
 
-/// As tile_softmax_rows, with a handle.
+/// As tile_dropout, with a handle.
 ///
 /// # Safety
-/// handle comes from tile_create. The pointers address rows * cols floats each.
+/// handle comes from tile_create. The pointers address N elements of the dtype each.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tile_handle_softmax_rows(
+pub unsafe extern "C" fn tile_handle_dropout(
     handle: tile_handle_t,
-    x: *const c_float,
-    y: *mut c_float,
-    rows: c_longlong,
-    cols: c_longlong,
+    dtype: c_int,
+    x: *const c_void,
+    y: *mut c_void,
+    N: c_longlong,
+    p: c_float,
+    seed: c_ulonglong,
 ) -> c_int {
     // SAFETY: the caller's contract.
-    unsafe { enter_at(handle, |at| softmax_rows(at, x, y, rows, cols)) }
+    unsafe { enter_at(handle, |at| dropout(at, dtype, x, y, N, p, seed)) }
 }
 
 /// As tile_matmul, with a handle.

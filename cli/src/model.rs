@@ -192,9 +192,30 @@ fn extent(random: &mut fastrand::Rng, most: f64, multiple: usize) -> usize {
     if random.bool() { e.div_ceil(multiple) * multiple } else { e }
 }
 
-/// A log-uniform extent of a model's layers: a multiple of 16, from 64 on.
-fn extent_of_layer(random: &mut fastrand::Rng) -> usize {
-    log_uniform(random, 64.0, MAX_EXTENT) / 16 * 16
+/// A log-uniform extent of a model's layers: a multiple of 16, from `least` on.
+fn extent_of_layer(random: &mut fastrand::Rng, least: f64) -> usize {
+    log_uniform(random, least, MAX_EXTENT) / 16 * 16
+}
+
+/// The extents of a product. A third are those of any product, a third those of a model's layers, and a third those of
+/// a few rows or columns by a large matrix, as of a layer for a few tokens. The flag says whether they are of a layer.
+fn extents_of_product(random: &mut fastrand::Rng) -> ([usize; 3], bool) {
+    let kind = random.u32(..3);
+    let extents = loop {
+        let [m, n, k] = match kind {
+            0 => [(); 3].map(|()| extent(random, MAX_EXTENT, 8)),
+            1 => [(); 3].map(|()| extent_of_layer(random, 64.0)),
+            _ => {
+                let (few, many) = (extent(random, 256.0, 8), extent_of_layer(random, 1024.0));
+                let [m, n] = if random.bool() { [few, many] } else { [many, few] };
+                [m, n, extent_of_layer(random, 1024.0)]
+            }
+        };
+        if (m * k).max(k * n).max(m * n) <= MAX_AREA && m * n * k <= MAX_PRODUCT {
+            break [m, n, k];
+        }
+    };
+    (extents, kind > 0)
 }
 
 impl Sampler<'_> {
@@ -219,17 +240,7 @@ impl Sampler<'_> {
         with: impl for<'b> Fn(Matmul<'b, T>) -> Matmul<'b, T>,
     ) -> Result<()> {
         self.each(kind, |rt, on| {
-            // Half of all calls are as those of models; the others are of any extents.
-            let of_layer = random.bool();
-            let [m, n, k] = loop {
-                let [m, n, k] = [(); 3].map(|()| match of_layer {
-                    true => extent_of_layer(&mut random),
-                    false => extent(&mut random, MAX_EXTENT, 8),
-                });
-                if (m * k).max(k * n).max(m * n) <= MAX_AREA && m * n * k <= MAX_PRODUCT {
-                    break [m, n, k];
-                }
-            };
+            let ([m, n, k], of_layer) = extents_of_product(&mut random);
             // `wgmma` takes 8-bit operands in one order alone.
             let t = match of_layer && size_of::<T>() == 1 {
                 true => Transpose { a: false, b: true },

@@ -133,13 +133,14 @@ impl Points {
         Points { axis, fixed: vec![], base: vec![], varied: vec![], sizes }
     }
 
-    /// The range that an operation has by itself: lengths, columns, or square products.
+    /// The range that an operation has by itself: lengths, columns, tokens, or square products.
     pub fn of(op: &Operation, on_gpu: bool) -> Result<Points> {
         let ranges = match op.axes {
             ["n", ..] => ["n=2^12..=2^28", "n=2^10..=2^20"],
             ["rows", "cols"] => ["cols=256..=12544:+512", "cols=256..=2304:+512"],
             ["width", "height"] => ["height=256..=12544:+512", "height=256..=2304:+512"],
             [.., "m", "n", "k"] => ["m=n=k=256..=4096:+256", "m=n=k=64..=256:+64"],
+            ["tokens", ..] => ["tokens=64..=65536", "tokens=64..=1024"],
             ["heads", "queries", "keys", "d"] => ["queries=keys=512..=16384", "queries=keys=64..=256"],
             axes => bail!("{} has no range of its own: name one of {} with --over", op.name, axes.join(", ")),
         };
@@ -150,6 +151,7 @@ impl Points {
             ["rows" | "width", _] => Some(&[256, 0]),
             ["n", "taps"] => Some(&[0, 31]),
             ["batch", ..] => Some(&[4, 0, 0, 0]),
+            ["tokens", ..] => Some(&[0, 32, 128]),
             ["heads", ..] => Some(&[2, 0, 0, 64]),
             _ => None,
         };

@@ -37,7 +37,11 @@ fn fails(args: &[&str], status: i32, word: &str) {
 fn bad_input() {
     fails(&["dance"], 2, "dance");
     fails(&["run"], 2, "OP");
-    fails(&["run", "sofmax"], 1, "there is no operation `sofmax` (did you mean softmax_1d or softmax_rows?)");
+    fails(
+        &["run", "sofmax"],
+        1,
+        "there is no operation `sofmax` (did you mean softmax_1d or softmax_rows or softmax_rows_backward?)",
+    );
     fails(&["run", "gelu", "--size", "many"], 2, "not a number");
     fails(&["run", "gelu", "--size", "-1"], 2, "-1");
     fails(&["run", "gelu", "--size", "3x4", "--backend", "cpu"], 1, "a size is n");

@@ -2,7 +2,7 @@
 
 use super::problem::{Problem, Setup};
 use super::problems::{
-    attention, convolution, elementwise, gemm, grouped, losses, matmul, norms, reduce, reorder, softmax,
+    attention, convolution, elementwise, embeddings, gemm, grouped, losses, matmul, norms, reduce, reorder, softmax,
 };
 use tilewright_core::{DType, KernelDesc, ParamKind};
 use tilewright_runtime::Runtime;
@@ -73,6 +73,34 @@ const fn norm(name: &'static str, about: &'static str, kernels: &'static [&'stat
         dtypes: FLOATS,
         large: &[16384, 4096],
         bench: &[&[65536, 512], &[16384, 4096], &[4096, 8192], &[1024, 131072]],
+        kernels,
+        make,
+    }
+}
+
+/// Rotations of heads.
+const fn rope(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
+    Operation {
+        name,
+        about,
+        axes: &["tokens", "heads", "cols"],
+        dtypes: FLOATS,
+        large: &[8192, 32, 128],
+        bench: &[&[8192, 32, 128], &[16384, 8, 128], &[65536, 12, 64], &[64, 32, 128]],
+        kernels,
+        make,
+    }
+}
+
+/// Rows of a table.
+const fn embedding(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
+    Operation {
+        name,
+        about,
+        axes: &["tokens", "rows", "cols"],
+        dtypes: FLOATS,
+        large: &[16384, 32000, 4096],
+        bench: &[&[16384, 32000, 4096], &[16384, 128256, 2048], &[65536, 30000, 768]],
         kernels,
         make,
     }
@@ -157,6 +185,16 @@ pub const OPERATIONS: &[Operation] = &[
         bench: LENGTHS,
         kernels: &["gelu"],
         make: elementwise::gelu,
+    },
+    Operation {
+        name: "dropout",
+        about: "y = x / 0.7 of seven elements in ten, else 0",
+        axes: N,
+        dtypes: FLOATS,
+        large: &[25_000_000],
+        bench: LENGTHS,
+        kernels: &["dropout"],
+        make: elementwise::dropout,
     },
     Operation {
         name: "matrix_copy",
@@ -262,12 +300,43 @@ pub const OPERATIONS: &[Operation] = &[
         name: "softmax_rows",
         about: "softmax of every row",
         axes: MATRIX,
-        dtypes: F32,
+        dtypes: FLOATS,
         large: &[4096, 4096],
         bench: &[&[4096, 781], &[4096, 1024], &[4096, 4096], &[4096, 12672], &[4096, 32768], &[1024, 131072]],
         kernels: &["softmax_row", "softmax_rows_packed", "softmax_rows_wide"],
         make: softmax::softmax_rows,
     },
+    Operation {
+        name: "softmax_rows_backward",
+        about: "the gradient of softmax_rows",
+        axes: MATRIX,
+        dtypes: FLOATS,
+        large: &[4096, 4096],
+        bench: &[&[65536, 64], &[4096, 1024], &[4096, 4096], &[4096, 12672], &[1024, 131072]],
+        kernels: &["softmax_gradient"],
+        make: softmax::softmax_rows_backward,
+    },
+    embedding("embedding", "rows of a table by index", &["embedding"], embeddings::embedding),
+    embedding(
+        "embedding_backward",
+        "the gradient of embedding is added to that of its table",
+        &["embedding_gradient"],
+        embeddings::embedding_backward,
+    ),
+    rope("rope", "rotary position embedding, of element i and half + i", &["rope"], embeddings::rope),
+    rope(
+        "rope_interleaved",
+        "rotary position embedding, of element 2 i and 2 i + 1",
+        &["rope_interleaved"],
+        embeddings::rope_interleaved,
+    ),
+    rope("rope_backward", "the gradient of rope", &["rope"], embeddings::rope_backward),
+    rope(
+        "rope_interleaved_backward",
+        "the gradient of rope_interleaved",
+        &["rope_interleaved"],
+        embeddings::rope_interleaved_backward,
+    ),
     Operation {
         name: "cross_entropy",
         about: "the loss of each row of logits, and the logarithm of its sum of exponentials",
@@ -537,7 +606,7 @@ impl Operation {
     /// Whether another launch changes the result again, so that it can be checked after the first one alone. Of setups
     /// as [`Setup::plain`] makes them with the seed 1.
     pub fn in_place(&self) -> bool {
-        ["reverse_array", "color_inversion"].contains(&self.name)
+        ["reverse_array", "color_inversion", "embedding_backward"].contains(&self.name)
     }
 
     /// As `large`, for a CPU: extents are halved, the largest first, until it takes milliseconds.

@@ -21,6 +21,7 @@ fn elements(axes: &[&str], size: &[u64]) -> u64 {
         (["n", "taps"], &[n, taps]) => &[n, n, taps],
         (["n", "rounds"], &[n, _]) => &[n, n],
         (["m", "n", "k"], &[m, n, k]) => &[product(&[m, k]), product(&[k, n]), product(&[m, n])],
+        (["tokens", "rows", "cols"], &[t, r, c]) => &[product(&[t, c]), product(&[r, c])],
         (["batch", ..], &[b, m, n, k]) => &[product(&[b, m, k]), product(&[b, k, n]), product(&[b, m, n])],
         (["heads", ..], &[h, q, k, d]) => {
             &[product(&[h, q, d]), product(&[h, q, d]), product(&[h, k, d]), product(&[h, k, d])]
@@ -50,6 +51,7 @@ mod tests {
         assert_eq!(elements(&["n", "rounds"], &[5, u64::MAX]), 10);
         assert_eq!(elements(&["n", "taps"], &[10, 3]), 23);
         assert_eq!(elements(&["m", "n", "k"], &[2, 3, 5]), 31);
+        assert_eq!(elements(&["tokens", "rows", "cols"], &[2, 3, 5]), 25);
         assert_eq!(elements(&["batch", "m", "n", "k"], &[2, 2, 3, 5]), 62);
         assert_eq!(elements(&["heads", "queries", "keys", "d"], &[2, 3, 5, 7]), 224);
         assert_eq!(elements(&["n"], &[u64::MAX]), u64::MAX);

@@ -39,11 +39,24 @@ pub fn sum(x: &[f32]) -> (f64, f64) {
 }
 
 /// The softmax of one row.
-pub fn softmax(x: &[f32]) -> Vec<f64> {
-    let max = x.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v as f64));
-    let e: Vec<f64> = x.iter().map(|&v| (v as f64 - max).exp()).collect();
+pub fn softmax<T: Copy + Into<f64>>(x: &[T]) -> Vec<f64> {
+    let max = x.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v.into()));
+    let e: Vec<f64> = x.iter().map(|&v| (v.into() - max).exp()).collect();
     let s: f64 = e.iter().sum();
     e.into_iter().map(|v| v / s).collect()
+}
+
+/// The words of a counter of Philox 4x32-10, with two words of a key (Salmon and others, "Parallel random numbers: as
+/// easy as 1, 2, 3").
+pub fn philox(key: u64, mut counter: [u32; 4]) -> [u32; 4] {
+    let (mut k0, mut k1) = (key as u32, (key >> 32) as u32);
+    for _ in 0..10 {
+        let (a, b) = (0xD251_1F53 * u64::from(counter[0]), 0xCD9E_8D57 * u64::from(counter[2]));
+        let [_, c1, _, c3] = counter;
+        counter = [(b >> 32) as u32 ^ c1 ^ k0, b as u32, (a >> 32) as u32 ^ c3 ^ k1, a as u32];
+        (k0, k1) = (k0.wrapping_add(0x9E37_79B9), k1.wrapping_add(0xBB67_AE85));
+    }
+    counter
 }
 
 /// `x / (1 + e^-x)`, its derivative, and the magnitude of the derivative's summands.
@@ -141,7 +154,9 @@ mod tests {
         assert!((gelu(1.0) - 0.841_191_990_6).abs() < 1e-9);
         assert_eq!(sum(&[1.0, -1.0, 0.5]), (0.5, 2.5));
         assert_eq!(sum(&[1.0, f32::NEG_INFINITY, 2.0]), (f64::NEG_INFINITY, f64::INFINITY));
-        assert_eq!(softmax(&[0.0, 0.0]), [0.5, 0.5]);
+        assert_eq!(softmax(&[0.0f32, 0.0]), [0.5, 0.5]);
+        // The known answer of the authors' library for zeros.
+        assert_eq!(philox(0, [0; 4]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
         assert_eq!(convolution(&[1.0, 2.0, 3.0], &[1.0, -1.0]), [(-1.0, 3.0), (-1.0, 5.0)]);
         assert_eq!(
             product(&[1.0, -1.0, 2.0, 3.0], &[1.0, 2.0, 3.0, 4.0], 2, 2, &[0, 1]),

@@ -189,6 +189,41 @@ const GROUPS: &[[u64; 4]] = &[
 ];
 const GROUPS_LARGE: &[[u64; 4]] = &[[64, 500, 256, 128], [8, 3000, 520, 512]];
 
+// Tokens, rows of a table, columns.
+const LOOKUPS_FEW: &[[u64; 3]] = &[[0, 3, 4], [5, 0, 4], [5, 3, 0], [1, 1, 1], [9, 5, 7], [33, 20, 64], [3, 40, 1032]];
+const LOOKUPS: &[[u64; 3]] = &[
+    [0, 3, 4],
+    [5, 0, 4],
+    [5, 3, 0],
+    [1, 1, 1],
+    [9, 5, 7],
+    [70, 20, 63],
+    [70, 20, 64],
+    [33, 1000, 65],
+    [33, 300, 256],
+    [40, 300, 1000],
+    [3, 40, 4097],
+];
+const LOOKUPS_LARGE: &[[u64; 3]] = &[[1000, 5000, 768], [300, 3000, 4096]];
+
+// Tokens, heads, columns.
+const TURNS_FEW: &[[u64; 3]] = &[[0, 3, 4], [2, 3, 0], [1, 1, 1], [3, 2, 7], [33, 3, 64], [4, 9, 128], [4, 1, 300]];
+const TURNS: &[[u64; 3]] = &[
+    [0, 3, 4],
+    [2, 0, 4],
+    [2, 3, 0],
+    [1, 1, 1],
+    [5, 1, 2],
+    [6, 2, 7],
+    [33, 3, 64],
+    [40, 9, 96],
+    [17, 8, 128],
+    [4, 32, 128],
+    [16, 2, 300],
+    [3, 5, 514],
+];
+const TURNS_LARGE: &[[u64; 3]] = &[[1000, 32, 128], [513, 7, 80]];
+
 const ATTENTION_FEW: &[[u64; 4]] = &[
     [0, 3, 4, 8],
     [2, 3, 0, 8],
@@ -275,6 +310,9 @@ pub(super) fn of(operation: &str, scope: Scope) -> Vec<Vec<u64>> {
         name if name.contains("_norm") || name.starts_with("cross_entropy") => {
             pick(scope, NORMS_FEW, NORMS, ROWS_LARGE)
         }
+        "embedding" | "embedding_backward" => pick(scope, LOOKUPS_FEW, LOOKUPS, LOOKUPS_LARGE),
+        name if name.starts_with("rope") => pick(scope, TURNS_FEW, TURNS, TURNS_LARGE),
+        "softmax_rows_backward" => pick(scope, NORMS_FEW, NORMS, ROWS_LARGE),
         "softmax_rows" => pick(scope, ROWS_FEW, ROWS, ROWS_LARGE),
         "convolution_1d" => pick(scope, CONV_FEW, CONV, CONV_LARGE),
         "rainbow_table" => pick(scope, RAINBOW_FEW, RAINBOW, RAINBOW_LARGE),

@@ -22,6 +22,10 @@ pub mod count_array_element;
 #[cfg(feature = "reductions")]
 pub mod dot_product;
 #[cfg(feature = "elementwise")]
+pub mod dropout;
+#[cfg(feature = "embeddings")]
+pub mod embeddings;
+#[cfg(feature = "elementwise")]
 pub mod gelu;
 #[cfg(feature = "products")]
 pub mod gemm;

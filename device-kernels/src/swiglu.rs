@@ -21,6 +21,7 @@ pub mod kernels {
         tune(BLOCK = [1024, 2048], warps = [4]),
         grid = [cdiv(y.len(), BLOCK)],
         alias(gate, y),
+        alias(up, y),
     )]
     pub fn swiglu<T: Float, const BLOCK: usize>(gate: &[T], up: &[T], y: &mut [T]) {
         let i = program_id(0) * BLOCK + arange(BLOCK);

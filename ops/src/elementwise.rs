@@ -1,79 +1,70 @@
 //! Operations that treat each element by itself.
 
 use super::{Executor, check};
-use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
+use crate::by_type::by_type;
+use tilewright_core::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels as k;
-use tilewright_runtime::Result;
+use tilewright_runtime::{Error, Result};
 
-/// The element types of the element-wise operations: `f32`, `f16` and `bf16`. The trait is sealed.
-///
-/// # Examples
-/// ```
-/// use tilewright::{Buffer, Result, Runtime, f16, ops};
-///
-/// /// The positive elements, of any type.
-/// fn positive<T: ops::Float>(rt: &Runtime, x: &Buffer<T>) -> Result<Vec<T>> {
-///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
-///     ops::relu(rt, x, &mut y)?;
-///     y.to_vec()
-/// }
-/// let rt = Runtime::cpu();
-/// let x = Buffer::from_slice(&rt, &[f16::ONE, f16::NEG_ONE])?;
-/// assert_eq!(positive(&rt, &x)?, [f16::ONE, f16::ZERO]);
-/// # Ok::<(), tilewright::Error>(())
-/// ```
-/// Other crates cannot implement it:
-/// ```compile_fail,E0277
-/// struct Mine;
-/// impl tilewright_ops::Float for Mine {}
-/// ```
-pub trait Float: ElementwiseKernels {}
-
-/// The kernels of an element type.
-pub trait ElementwiseKernels: Element {
-    fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a>;
-    fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
-    fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a>;
-    fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
-    fn swiglu_call<'a>(gate: SliceArg<'a, Self>, up: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a>;
-    fn swiglu_gradient_call<'a>(
-        gate: SliceArg<'a, Self>,
-        up: SliceArg<'a, Self>,
-        dy: SliceArg<'a, Self>,
-        d_gate: SliceMutArg<'a, Self>,
-        d_up: SliceMutArg<'a, Self>,
-    ) -> Call<'a>;
+by_type! {
+    /// The element types of the element-wise operations: `f32`, `f16` and `bf16`. The trait is sealed.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Result, Runtime, f16, ops};
+    ///
+    /// /// The positive elements, of any type.
+    /// fn positive<T: ops::Float>(rt: &Runtime, x: &Buffer<T>) -> Result<Vec<T>> {
+    ///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
+    ///     ops::relu(rt, x, &mut y)?;
+    ///     y.to_vec()
+    /// }
+    /// let rt = Runtime::cpu();
+    /// let x = Buffer::from_slice(&rt, &[f16::ONE, f16::NEG_ONE])?;
+    /// assert_eq!(positive(&rt, &x)?, [f16::ONE, f16::ZERO]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    /// Other crates cannot implement it:
+    /// ```compile_fail,E0277
+    /// struct Mine;
+    /// impl tilewright_ops::Float for Mine {}
+    /// ```
+    pub trait Float: ElementwiseKernels<'a> for [f32, f16, bf16] {
+        fn vector_add_call(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a> {
+            k::vector_add::vector_add(a, b, c)
+        }
+        fn relu_call(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+            k::relu::relu(x, y)
+        }
+        fn leaky_relu_call(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a> {
+            k::leaky_relu::leaky_relu(x, y, slope)
+        }
+        fn gelu_call(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+            k::gelu::gelu(x, y)
+        }
+        fn dropout_call(
+            x: SliceArg<'a, Self>,
+            y: SliceMutArg<'a, Self>,
+            dropped: u32,
+            scale: f32,
+            seed: u64,
+        ) -> Call<'a> {
+            k::dropout::dropout(x, y, dropped, scale, seed)
+        }
+        fn swiglu_call(gate: SliceArg<'a, Self>, up: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
+            k::swiglu::swiglu(gate, up, y)
+        }
+        fn swiglu_gradient_call(
+            gate: SliceArg<'a, Self>,
+            up: SliceArg<'a, Self>,
+            dy: SliceArg<'a, Self>,
+            d_gate: SliceMutArg<'a, Self>,
+            d_up: SliceMutArg<'a, Self>,
+        ) -> Call<'a> {
+            k::swiglu::swiglu_gradient(gate, up, dy, d_gate, d_up)
+        }
+    }
 }
-
-macro_rules! floats { ($($t:ty),*) => { $(impl Float for $t {}
-
-impl ElementwiseKernels for $t {
-    fn vector_add_call<'a>(a: SliceArg<'a, Self>, b: SliceArg<'a, Self>, c: SliceMutArg<'a, Self>) -> Call<'a> {
-        k::vector_add::vector_add(a, b, c)
-    }
-    fn relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
-        k::relu::relu(x, y)
-    }
-    fn leaky_relu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>, slope: f32) -> Call<'a> {
-        k::leaky_relu::leaky_relu(x, y, slope)
-    }
-    fn gelu_call<'a>(x: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
-        k::gelu::gelu(x, y)
-    }
-    fn swiglu_call<'a>(gate: SliceArg<'a, Self>, up: SliceArg<'a, Self>, y: SliceMutArg<'a, Self>) -> Call<'a> {
-        k::swiglu::swiglu(gate, up, y)
-    }
-    fn swiglu_gradient_call<'a>(
-        gate: SliceArg<'a, Self>,
-        up: SliceArg<'a, Self>,
-        dy: SliceArg<'a, Self>,
-        d_gate: SliceMutArg<'a, Self>,
-        d_up: SliceMutArg<'a, Self>,
-    ) -> Call<'a> {
-        k::swiglu::swiglu_gradient(gate, up, dy, d_gate, d_up)
-    }
-})* } }
-floats!(f32, f16, bf16);
 
 /// `c = a + b`. Half types are added in f32 and rounded once.
 ///
@@ -160,6 +151,47 @@ pub fn gelu<'a, T: Float>(on: &impl Executor, x: impl AsSlice<'a, T>, y: impl As
     let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
     check::same_length("gelu", &[("x", x.len()), ("y", y.len())])?;
     on.launch(T::gelu_call(x, y))
+}
+
+/// `y = x / (1 - p)` where an element is kept, else 0: each is dropped with probability `p`, which is from 0 to 1 and
+/// rounded to a multiple of 2^-24. Half types are computed in f32 and rounded once.
+///
+/// Which elements are kept depends on the seed and the place of an element alone. So the gradient of `x` is the dropout
+/// of the gradient of `y` with the same seed and probability. Element `i` is kept where the upper 24 bits of its random
+/// integer are at least `p * 2^24`. The integers are those of Philox 4x32-10 with the seed as key: four for each
+/// counter, which is `i / 4`. An element that is not kept is 0, whatever it was.
+///
+/// Shapes: `x`, `y` of equal length.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let (x, mut y, mut again) = ([3.0f32; 1000], [9.0f32; 1000], [9.0f32; 1000]);
+/// ops::dropout(&Runtime::cpu(), &x, &mut y, 0.25, 7)?;
+/// assert!(y.iter().all(|&v| v == 0.0 || v == 4.0));
+/// assert!((200..300).contains(&y.iter().filter(|&&v| v == 0.0).count()));
+/// ops::dropout(&Runtime::cpu(), &x, &mut again, 0.25, 7)?;
+/// assert_eq!(y, again);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn dropout<'a, T: Float>(
+    on: &impl Executor,
+    x: impl AsSlice<'a, T>,
+    y: impl AsSliceMut<'a, T>,
+    p: f32,
+    seed: u64,
+) -> Result<()> {
+    const WHAT: &str = "dropout";
+    let (x, y) = (x.as_slice_arg(), y.as_slice_mut_arg());
+    check::same_length(WHAT, &[("x", x.len()), ("y", y.len())])?;
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::InvalidArgument { what: WHAT, why: format!("p is {p}: a probability is from 0 to 1") });
+    }
+    let dropped = (p * (1 << 24) as f32).round() as u32;
+    // Where nothing is kept, no number is scaled.
+    let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
+    on.launch(T::dropout_call(x, y, dropped, scale, seed))
 }
 
 /// `y = gate / (1 + e^-gate) * up`, the gated activation of transformers. 16-bit types are computed in f32 and rounded

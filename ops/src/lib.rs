@@ -31,6 +31,7 @@
 // Without some of the families, which are all on by default, parts of the planner have no user.
 #![cfg_attr(not(feature = "default"), allow(dead_code))]
 
+mod by_type;
 mod check;
 mod decide;
 mod kernel_plan;
@@ -47,6 +48,8 @@ mod attention;
 mod convolution;
 #[cfg(feature = "elementwise")]
 mod elementwise;
+#[cfg(feature = "embeddings")]
+mod embeddings;
 #[cfg(feature = "losses")]
 mod losses;
 #[cfg(feature = "elementwise")]
@@ -73,7 +76,9 @@ pub use attention::{Attend, Attention};
 #[cfg(feature = "convolutions")]
 pub use convolution::convolution_1d;
 #[cfg(feature = "elementwise")]
-pub use elementwise::{Float, gelu, leaky_relu, matrix_copy, relu, swiglu, swiglu_backward, vector_add};
+pub use elementwise::{Float, dropout, gelu, leaky_relu, matrix_copy, relu, swiglu, swiglu_backward, vector_add};
+#[cfg(feature = "embeddings")]
+pub use embeddings::{Embed, Rope, embedding, embedding_backward};
 #[cfg(feature = "losses")]
 pub use losses::{Logit, cross_entropy, cross_entropy_backward};
 #[cfg(feature = "elementwise")]
@@ -92,4 +97,4 @@ pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduc
 #[cfg(feature = "elementwise")]
 pub use reorder::{color_inversion, reverse_array};
 #[cfg(feature = "softmax")]
-pub use softmax::{softmax_1d, softmax_rows};
+pub use softmax::{Softmax, softmax_1d, softmax_rows, softmax_rows_backward};

@@ -1,81 +1,58 @@
 //! Losses of rows of logits, and their gradients.
 
 use super::{Executor, check};
-use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
+use crate::by_type::by_type;
+use tilewright_core::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels::losses as k;
 use tilewright_runtime::{Error, Result};
 
-/// The element types of logits: `f32`, `f16` and `bf16`. The trait is sealed.
-///
-/// # Examples
-/// ```
-/// use tilewright::{Buffer, Result, Runtime, ops};
-///
-/// /// The loss of each row of `classes` logits.
-/// fn losses<T: ops::Logit>(rt: &Runtime, logits: &Buffer<T>, targets: &Buffer<i32>) -> Result<Vec<f32>> {
-///     let mut losses = Buffer::<f32>::zeros(rt, targets.len())?;
-///     ops::cross_entropy(rt, logits, targets, &mut losses, &mut [])?;
-///     losses.to_vec()
-/// }
-/// let rt = Runtime::cpu();
-/// let (logits, targets) = (Buffer::from_slice(&rt, &[0.0f32, 0.0])?, Buffer::from_slice(&rt, &[1])?);
-/// assert!((losses(&rt, &logits, &targets)?[0] - 2.0f32.ln()).abs() < 1e-6);
-/// # Ok::<(), tilewright::Error>(())
-/// ```
-/// Other crates cannot implement it:
-/// ```compile_fail,E0277
-/// struct Mine;
-/// impl tilewright_ops::Logit for Mine {}
-/// ```
-pub trait Logit: LossKernels {}
-
-/// The kernels of an element type.
-pub trait LossKernels: Element {
-    fn cross_entropy<'a>(
-        logits: SliceArg<'a, Self>,
-        targets: SliceArg<'a, i32>,
-        losses: SliceMutArg<'a, f32>,
-        lse: SliceMutArg<'a, f32>,
-        rows: usize,
-        classes: usize,
-    ) -> Call<'a>;
-    fn gradient<'a>(
-        logits: SliceArg<'a, Self>,
-        targets: SliceArg<'a, i32>,
-        lse: SliceArg<'a, f32>,
-        d_losses: SliceArg<'a, f32>,
-        d_logits: SliceMutArg<'a, Self>,
-        rows: usize,
-        classes: usize,
-    ) -> Call<'a>;
+by_type! {
+    /// The element types of logits: `f32`, `f16` and `bf16`. The trait is sealed.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Result, Runtime, ops};
+    ///
+    /// /// The loss of each row of `classes` logits.
+    /// fn losses<T: ops::Logit>(rt: &Runtime, logits: &Buffer<T>, targets: &Buffer<i32>) -> Result<Vec<f32>> {
+    ///     let mut losses = Buffer::<f32>::zeros(rt, targets.len())?;
+    ///     ops::cross_entropy(rt, logits, targets, &mut losses, &mut [])?;
+    ///     losses.to_vec()
+    /// }
+    /// let rt = Runtime::cpu();
+    /// let (logits, targets) = (Buffer::from_slice(&rt, &[0.0f32, 0.0])?, Buffer::from_slice(&rt, &[1])?);
+    /// assert!((losses(&rt, &logits, &targets)?[0] - 2.0f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    /// Other crates cannot implement it:
+    /// ```compile_fail,E0277
+    /// struct Mine;
+    /// impl tilewright_ops::Logit for Mine {}
+    /// ```
+    pub trait Logit: LossKernels<'a> for [f32, f16, bf16] {
+        fn cross_entropy(
+            logits: SliceArg<'a, Self>,
+            targets: SliceArg<'a, i32>,
+            losses: SliceMutArg<'a, f32>,
+            lse: SliceMutArg<'a, f32>,
+            rows: usize,
+            classes: usize,
+        ) -> Call<'a> {
+            k::cross_entropy(logits, targets, losses, lse, rows, classes)
+        }
+        fn gradient(
+            logits: SliceArg<'a, Self>,
+            targets: SliceArg<'a, i32>,
+            lse: SliceArg<'a, f32>,
+            d_losses: SliceArg<'a, f32>,
+            d_logits: SliceMutArg<'a, Self>,
+            rows: usize,
+            classes: usize,
+        ) -> Call<'a> {
+            k::cross_entropy_gradient(logits, targets, lse, d_losses, d_logits, rows, classes)
+        }
+    }
 }
-
-macro_rules! types { ($($t:ty),*) => { $(impl Logit for $t {}
-
-impl LossKernels for $t {
-    fn cross_entropy<'a>(
-        logits: SliceArg<'a, Self>,
-        targets: SliceArg<'a, i32>,
-        losses: SliceMutArg<'a, f32>,
-        lse: SliceMutArg<'a, f32>,
-        rows: usize,
-        classes: usize,
-    ) -> Call<'a> {
-        k::cross_entropy(logits, targets, losses, lse, rows, classes)
-    }
-    fn gradient<'a>(
-        logits: SliceArg<'a, Self>,
-        targets: SliceArg<'a, i32>,
-        lse: SliceArg<'a, f32>,
-        d_losses: SliceArg<'a, f32>,
-        d_logits: SliceMutArg<'a, Self>,
-        rows: usize,
-        classes: usize,
-    ) -> Call<'a> {
-        k::cross_entropy_gradient(logits, targets, lse, d_losses, d_logits, rows, classes)
-    }
-})* } }
-types!(f32, f16, bf16);
 
 /// The classes of logits that have a row for each target.
 fn classes(what: &'static str, logits: usize, rows: usize) -> Result<usize> {

@@ -1,33 +1,86 @@
 //! Norms of rows, and their gradients.
 
 use super::{Executor, check};
-use tilewright_core::{AsSlice, AsSliceMut, Call, Element, SliceArg, SliceMutArg, bf16, f16};
+use crate::by_type::by_type;
+use tilewright_core::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels::norms as k;
 use tilewright_runtime::{Error, Result};
 
-/// The element types of norms: `f32`, `f16` and `bf16`. The trait is sealed.
-///
-/// # Examples
-/// ```
-/// use tilewright::{AsSlice, Buffer, Result, Runtime, ops};
-///
-/// /// Rows of `columns` elements over their root mean squares.
-/// fn by_root_mean_square<T: ops::Normalize>(rt: &Runtime, x: &Buffer<T>, ones: &Buffer<T>) -> Result<Vec<T>> {
-///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
-///     ops::rms_norm(rt, x, ones, &mut y, 0.0)?;
-///     y.to_vec()
-/// }
-/// let rt = Runtime::cpu();
-/// let (x, ones) = (Buffer::from_slice(&rt, &[3.0f32, -3.0])?, Buffer::from_slice(&rt, &[1.0f32, 1.0])?);
-/// assert_eq!(by_root_mean_square(&rt, &x, &ones)?, [1.0, -1.0]);
-/// # Ok::<(), tilewright::Error>(())
-/// ```
-/// Other crates cannot implement it:
-/// ```compile_fail,E0277
-/// struct Mine;
-/// impl tilewright_ops::Normalize for Mine {}
-/// ```
-pub trait Normalize: NormKernels {}
+by_type! {
+    /// The element types of norms: `f32`, `f16` and `bf16`. The trait is sealed.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{AsSlice, Buffer, Result, Runtime, ops};
+    ///
+    /// /// Rows of `columns` elements over their root mean squares.
+    /// fn by_root_mean_square<T: ops::Normalize>(rt: &Runtime, x: &Buffer<T>, ones: &Buffer<T>) -> Result<Vec<T>> {
+    ///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
+    ///     ops::rms_norm(rt, x, ones, &mut y, 0.0)?;
+    ///     y.to_vec()
+    /// }
+    /// let rt = Runtime::cpu();
+    /// let (x, ones) = (Buffer::from_slice(&rt, &[3.0f32, -3.0])?, Buffer::from_slice(&rt, &[1.0f32, 1.0])?);
+    /// assert_eq!(by_root_mean_square(&rt, &x, &ones)?, [1.0, -1.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    /// Other crates cannot implement it:
+    /// ```compile_fail,E0277
+    /// struct Mine;
+    /// impl tilewright_ops::Normalize for Mine {}
+    /// ```
+    pub trait Normalize: NormKernels<'a> for [f32, f16, bf16] {
+        fn norm(
+            norm: Norm,
+            x: SliceArg<'a, Self>,
+            weight: SliceArg<'a, Self>,
+            bias: SliceArg<'a, Self>,
+            y: SliceMutArg<'a, Self>,
+            of: Rows,
+        ) -> Call<'a> {
+            let Rows { rows, columns, eps } = of;
+            match norm {
+                Norm::Layer => k::layer_norm(x, weight, bias, y, rows, columns, eps),
+                Norm::Rms => k::rms_norm(x, weight, bias, y, rows, columns, eps),
+            }
+        }
+        fn add_rms_norm(
+            x: SliceArg<'a, Self>,
+            residual: SliceArg<'a, Self>,
+            weight: SliceArg<'a, Self>,
+            sum: SliceMutArg<'a, Self>,
+            y: SliceMutArg<'a, Self>,
+            of: Rows,
+        ) -> Call<'a> {
+            k::add_rms_norm(x, residual, weight, sum, y, of.rows, of.columns, of.eps)
+        }
+        fn gradient(
+            norm: Norm,
+            x: SliceArg<'a, Self>,
+            weight: SliceArg<'a, Self>,
+            dy: SliceArg<'a, Self>,
+            dx: SliceMutArg<'a, Self>,
+            sums: SliceMutArg<'a, f32>,
+            of: Rows,
+            programs: usize,
+        ) -> Call<'a> {
+            let Rows { rows, columns, eps } = of;
+            match norm {
+                Norm::Layer => k::layer_norm_gradient(x, weight, dy, dx, sums, rows, columns, programs, eps),
+                Norm::Rms => k::rms_norm_gradient(x, weight, dy, dx, sums, rows, columns, programs, eps),
+            }
+        }
+        fn sums(
+            sums: SliceArg<'a, f32>,
+            dw: SliceMutArg<'a, Self>,
+            db: SliceMutArg<'a, Self>,
+            columns: usize,
+            programs: usize,
+        ) -> Call<'a> {
+            k::sums_of_programs(sums, dw, db, columns, programs)
+        }
+    }
+}
 
 /// A norm of rows: its kernels.
 #[derive(Clone, Copy, PartialEq)]
@@ -52,96 +105,6 @@ pub struct Rows {
     columns: usize,
     eps: f32,
 }
-
-/// The kernels of an element type.
-pub trait NormKernels: Element {
-    fn norm<'a>(
-        norm: Norm,
-        x: SliceArg<'a, Self>,
-        weight: SliceArg<'a, Self>,
-        bias: SliceArg<'a, Self>,
-        y: SliceMutArg<'a, Self>,
-        of: Rows,
-    ) -> Call<'a>;
-    fn add_rms_norm<'a>(
-        x: SliceArg<'a, Self>,
-        residual: SliceArg<'a, Self>,
-        weight: SliceArg<'a, Self>,
-        sum: SliceMutArg<'a, Self>,
-        y: SliceMutArg<'a, Self>,
-        of: Rows,
-    ) -> Call<'a>;
-    fn gradient<'a>(
-        norm: Norm,
-        x: SliceArg<'a, Self>,
-        weight: SliceArg<'a, Self>,
-        dy: SliceArg<'a, Self>,
-        dx: SliceMutArg<'a, Self>,
-        sums: SliceMutArg<'a, f32>,
-        of: Rows,
-        programs: usize,
-    ) -> Call<'a>;
-    fn sums<'a>(
-        sums: SliceArg<'a, f32>,
-        dw: SliceMutArg<'a, Self>,
-        db: SliceMutArg<'a, Self>,
-        columns: usize,
-        programs: usize,
-    ) -> Call<'a>;
-}
-
-macro_rules! types { ($($t:ty),*) => { $(impl Normalize for $t {}
-
-impl NormKernels for $t {
-    fn norm<'a>(
-        norm: Norm,
-        x: SliceArg<'a, Self>,
-        weight: SliceArg<'a, Self>,
-        bias: SliceArg<'a, Self>,
-        y: SliceMutArg<'a, Self>,
-        Rows { rows, columns, eps }: Rows,
-    ) -> Call<'a> {
-        match norm {
-            Norm::Layer => k::layer_norm(x, weight, bias, y, rows, columns, eps),
-            Norm::Rms => k::rms_norm(x, weight, bias, y, rows, columns, eps),
-        }
-    }
-    fn add_rms_norm<'a>(
-        x: SliceArg<'a, Self>,
-        residual: SliceArg<'a, Self>,
-        weight: SliceArg<'a, Self>,
-        sum: SliceMutArg<'a, Self>,
-        y: SliceMutArg<'a, Self>,
-        Rows { rows, columns, eps }: Rows,
-    ) -> Call<'a> {
-        k::add_rms_norm(x, residual, weight, sum, y, rows, columns, eps)
-    }
-    fn gradient<'a>(
-        norm: Norm,
-        x: SliceArg<'a, Self>,
-        weight: SliceArg<'a, Self>,
-        dy: SliceArg<'a, Self>,
-        dx: SliceMutArg<'a, Self>,
-        sums: SliceMutArg<'a, f32>,
-        Rows { rows, columns, eps }: Rows,
-        programs: usize,
-    ) -> Call<'a> {
-        match norm {
-            Norm::Layer => k::layer_norm_gradient(x, weight, dy, dx, sums, rows, columns, programs, eps),
-            Norm::Rms => k::rms_norm_gradient(x, weight, dy, dx, sums, rows, columns, programs, eps),
-        }
-    }
-    fn sums<'a>(
-        sums: SliceArg<'a, f32>,
-        dw: SliceMutArg<'a, Self>,
-        db: SliceMutArg<'a, Self>,
-        columns: usize,
-        programs: usize,
-    ) -> Call<'a> {
-        k::sums_of_programs(sums, dw, db, columns, programs)
-    }
-})* } }
-types!(f32, f16, bf16);
 
 /// Rows of as many elements as the weight has.
 fn rows(what: &'static str, name: &str, len: usize, columns: usize, eps: f32) -> Result<Rows> {

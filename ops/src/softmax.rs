@@ -1,17 +1,78 @@
-//! Softmax.
+//! Softmax, and its gradient.
 
 use super::decide::Limits;
 use super::kernel_plan::{self, KernelPlan};
 use super::{Executor, check, decide};
+use crate::by_type::by_type;
 use crate::planner::Question;
 use crate::planner::cost::Work;
 use crate::planner::rows::RowsWork;
 use tilewright_core::cpu::fork::PerProcess;
-use tilewright_core::{AsSlice, AsSliceMut, ConfigDesc, KernelDesc, SliceArg, SliceMutArg};
+use tilewright_core::{AsSlice, AsSliceMut, Call, ConfigDesc, Element, KernelDesc, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
-use tilewright_kernels::softmax_rows::{softmax_row, softmax_rows_packed, softmax_rows_wide};
+use tilewright_kernels::softmax_rows as k;
 use tilewright_runtime::Result;
 use tilewright_runtime::tuning::Version;
+
+by_type! {
+    /// The element types of [`softmax_rows`]: `f32`, `f16` and `bf16`. The trait is sealed.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Result, Runtime, bf16, ops};
+    ///
+    /// /// The shares of each row of `columns` elements.
+    /// fn shares<T: ops::Softmax>(rt: &Runtime, x: &Buffer<T>, columns: usize) -> Result<Vec<T>> {
+    ///     let mut y = Buffer::<T>::zeros(rt, x.len())?;
+    ///     ops::softmax_rows(rt, x, &mut y, x.len() / columns, columns)?;
+    ///     y.to_vec()
+    /// }
+    /// let rt = Runtime::cpu();
+    /// let x = Buffer::from_slice(&rt, &[bf16::ONE; 4])?;
+    /// assert_eq!(shares(&rt, &x, 2)?, [bf16::from_f32(0.5); 4]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    /// Other crates cannot implement it:
+    /// ```compile_fail,E0277
+    /// struct Mine;
+    /// impl tilewright_ops::Softmax for Mine {}
+    /// ```
+    pub trait Softmax: SoftmaxKernels<'a> for [f32, f16, bf16] {
+        // For a row in a tile, several rows in a tile, and rows wider than a tile.
+        fn descs() -> [&'static KernelDesc; 3] {
+            [
+                <(Self,) as k::softmax_row::Types>::DESC,
+                <(Self,) as k::softmax_rows_packed::Types>::DESC,
+                <(Self,) as k::softmax_rows_wide::Types>::DESC,
+            ]
+        }
+        fn call(
+            kernel: &KernelDesc,
+            x: SliceArg<'a, Self>,
+            y: SliceMutArg<'a, Self>,
+            rows: usize,
+            cols: usize,
+        ) -> Call<'a> {
+            let [_, packed, wide] = Self::descs();
+            if kernel.name == packed.name {
+                k::softmax_rows_packed(x, y, rows, cols)
+            } else if kernel.name == wide.name {
+                k::softmax_rows_wide(x, y, rows, cols)
+            } else {
+                k::softmax_row(x, y, rows, cols)
+            }
+        }
+        fn gradient(
+            y: SliceArg<'a, Self>,
+            dy: SliceArg<'a, Self>,
+            dx: SliceMutArg<'a, Self>,
+            rows: usize,
+            cols: usize,
+        ) -> Call<'a> {
+            k::softmax_gradient(y, dy, dx, rows, cols)
+        }
+    }
+}
 
 /// Softmax over a whole array of any length.
 ///
@@ -52,8 +113,8 @@ pub fn softmax_1d<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSl
 /// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts
 /// which one is fastest, or measures the best few once for each size (see [`tilewright_runtime::tuning::Autotune`]).
 ///
-/// A result below 2^-126 is 0. Where a row has a NaN or an infinity, or nothing but minus infinity, all its results are
-/// NaN.
+/// 16-bit types are computed in f32 and rounded once. A result below 2^-126 is 0. Where a row has a NaN or an
+/// infinity, or nothing but minus infinity, all its results are NaN.
 ///
 /// Shapes: `x` and `y` are `rows * cols`.
 ///
@@ -67,10 +128,10 @@ pub fn softmax_1d<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSl
 /// assert_eq!(y, [0.5, 0.5, 1.0, 0.0]);
 /// # Ok::<(), tilewright::Error>(())
 /// ```
-pub fn softmax_rows<'a>(
+pub fn softmax_rows<'a, T: Softmax>(
     on: &impl Executor,
-    x: impl AsSlice<'a, f32>,
-    y: impl AsSliceMut<'a, f32>,
+    x: impl AsSlice<'a, T>,
+    y: impl AsSliceMut<'a, T>,
     rows: usize,
     cols: usize,
 ) -> Result<()> {
@@ -82,40 +143,81 @@ pub fn softmax_rows<'a>(
         return Ok(());
     }
     let planned_rows = decide::batch_size(on, rows);
+    let vectors = aligned(&x, cols);
     let question = Question {
         op: WHAT,
-        types: "",
+        types: T::DTYPE.name(),
         version: version(),
         sizes: [planned_rows, cols, 0, 0],
-        layout: u64::from(aligned(&x, cols)),
+        layout: u64::from(vectors),
     };
     let y = y.view([rows, cols])?;
-    let kernels = [softmax_row::DESCS[0], softmax_rows_packed::DESCS[0], softmax_rows_wide::DESCS[0]];
-    let (num_sms, vectors) = (on.num_sms(), aligned(&x, cols));
+    let (num_sms, kernels) = (on.num_sms(), T::descs());
     let candidates = |limits: Limits| {
-        kernel_plan::plans(on, limits, &kernels, |k, c, fits| {
+        kernel_plan::plans(on, limits, &kernels, |kernel, config, fits| {
             // The variant for vectors comes first.
-            let variant = if vectors { c.variants.first() } else { c.variants.last() };
-            work(k, c, num_sms, [planned_rows, cols], vectors, variant.and_then(fits)).map(Work::Rows)
+            let variant = if vectors { config.variants.first() } else { config.variants.last() };
+            let rows = RowsOf { rows: planned_rows, cols, size: size_of::<T>(), vectors };
+            work(kernel, config, num_sms, rows, variant.and_then(fits)).map(Work::Rows)
         })
     };
     decide::run(on, &question, &y, candidates, |plan: &KernelPlan| {
         let out = y.as_view();
         // SAFETY: one launch has it at a time.
         let y = unsafe { SliceMutArg::from_raw(out.addr(), area, out.device()) };
-        let call = match plan.kernel.name {
-            "softmax_rows_packed" => softmax_rows_packed(x, y, rows, cols),
-            "softmax_rows_wide" => softmax_rows_wide(x, y, rows, cols),
-            _ => softmax_row(x, y, rows, cols),
-        };
-        on.launch_as(call, plan.options())
+        on.launch_as(T::call(plan.kernel, x, y, rows, cols), plan.options())
     })
 }
 
+/// The gradient of [`softmax_rows`]: `dx = y * (dy - sum of dy * y)` of every row, where `dy` is the gradient of `y`.
+/// 16-bit types are computed in f32 and rounded once.
+///
+/// Shapes: `y`, `dy` and `dx` are `rows * cols`. `dx` may be the memory of `dy`.
+///
+/// # Examples
+/// ```
+/// use tilewright::{Runtime, ops};
+///
+/// let mut dx = [9.0f32; 2];
+/// ops::softmax_rows_backward(&Runtime::cpu(), &[0.25, 0.75], &[4.0, 0.0], &mut dx, 1, 2)?;
+/// assert_eq!(dx, [0.75, -0.75]);
+/// # Ok::<(), tilewright::Error>(())
+/// ```
+pub fn softmax_rows_backward<'a, T: Softmax>(
+    on: &impl Executor,
+    y: impl AsSlice<'a, T>,
+    dy: impl AsSlice<'a, T>,
+    dx: impl AsSliceMut<'a, T>,
+    rows: usize,
+    cols: usize,
+) -> Result<()> {
+    const WHAT: &str = "softmax_rows_backward";
+    let (y, dy, dx) = (y.as_slice_arg(), dy.as_slice_arg(), dx.as_slice_mut_arg());
+    let area = check::area(WHAT, rows, cols)?;
+    check::length(WHAT, "y", y.len(), area, &format!("a {rows} x {cols} matrix"))?;
+    check::same_length(WHAT, &[("y", y.len()), ("dy", dy.len()), ("dx", dx.len())])?;
+    if area == 0 {
+        return Ok(());
+    }
+    on.launch(T::gradient(y, dy, dx, rows, cols))
+}
+
 const WHAT: &str = "softmax_rows";
+
 /// Whether rows start at multiples of 16 bytes.
-fn aligned(x: &SliceArg<f32>, cols: usize) -> bool {
-    x.addr().is_multiple_of(16) && cols.is_multiple_of(4)
+fn aligned<T: Element>(x: &SliceArg<T>, cols: usize) -> bool {
+    x.addr().is_multiple_of(16) && cols.is_multiple_of(16 / size_of::<T>())
+}
+
+/// A matrix.
+#[derive(Clone, Copy)]
+struct RowsOf {
+    rows: usize,
+    cols: usize,
+    /// Bytes of an element.
+    size: usize,
+    /// Rows start at multiples of 16 bytes.
+    vectors: bool,
 }
 
 /// What a configuration of a kernel does for these rows; nothing where it does not take them. `fits`: programs that a
@@ -124,14 +226,13 @@ fn work(
     kernel: &KernelDesc,
     config: &ConfigDesc,
     num_sms: usize,
-    [rows, cols]: [usize; 2],
-    vectors: bool,
+    RowsOf { rows, cols, size, vectors }: RowsOf,
     fits: Option<usize>,
 ) -> Option<RowsWork> {
     /// Of a multiprocessor, where nothing is known of registers.
     const MAX_THREADS: usize = 2048;
     const MAX_PROGRAMS: usize = 16;
-    let bytes = rows.saturating_mul(cols).saturating_mul(2 * size_of::<f32>());
+    let bytes = rows.saturating_mul(cols).saturating_mul(2 * size);
     let get = |name: &str| config.value_of(name).map_or(1, |v| v as usize);
     let several_rows = kernel.name == "softmax_rows_packed";
     if several_rows && cols > get("BLOCK") {
@@ -156,8 +257,8 @@ fn work(
             (rows.saturating_mul(ctas), passes, get("BLOCK") / ctas, passes.min(2), 1)
         }
     };
-    // A row of a packed tile is reduced within as many lanes as its vectors of four elements take.
-    let lanes = if several_rows { (get("BLOCK") / 4).clamp(1, 32) } else { 32 };
+    // A row of a packed tile is reduced within as many lanes as its vectors of 16 bytes take.
+    let lanes = if several_rows { (get("BLOCK") * size / 16).clamp(1, 32) } else { 32 };
     let warps = if several_rows { config.warps as f32 } else { 1.0 };
     let exchanges = rows_of_tile as f32 * lanes.ilog2() as f32 / warps;
     let threads = config.warps as usize * 32;
@@ -169,6 +270,6 @@ fn work(
 fn version() -> &'static Version {
     static VERSION: PerProcess<Version> = PerProcess::new();
     VERSION.get_or_init(|| {
-        Version::of_kernels(&[softmax_row::DESCS, softmax_rows_packed::DESCS, softmax_rows_wide::DESCS])
+        Version::of_kernels(&[k::softmax_row::DESCS, k::softmax_rows_packed::DESCS, k::softmax_rows_wide::DESCS])
     })
 }

@@ -4,6 +4,7 @@ import ctypes, math, struct, sys, threading
 lib = ctypes.CDLL(sys.argv[1])
 lib.tile_last_error.restype = ctypes.c_char_p
 I, L, Z, P, F = ctypes.c_int, ctypes.c_longlong, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_float
+U = ctypes.c_ulonglong
 SIGNATURES = {
     "solve_vector_add": [P, P, P, Z],
     "solve_matrix_transpose": [P, P, I, I],
@@ -89,6 +90,13 @@ SIGNATURES = {
     "tile_cross_entropy": [I, P, P, P, P, L, L],
     "tile_cross_entropy_backward": [I, P, P, P, P, P, L, L],
     "tile_softmax_rows": [P, P, L, L],
+    "tile_softmax": [I, P, P, L, L],
+    "tile_softmax_backward": [I, P, P, P, L, L],
+    "tile_dropout": [I, P, P, L, F, U],
+    "tile_embedding": [I, P, P, P, L, L, L],
+    "tile_embedding_backward": [I, P, P, P, L, L, L],
+    "tile_rope": [I, P, P, P, P, P, L, L, L, L, L, I],
+    "tile_rope_backward": [I, P, P, P, P, P, L, L, L, L, L, I],
     "tile_layer_norm": [I, P, P, P, P, L, L, F],
     "tile_rms_norm": [I, P, P, P, L, L, F],
     "tile_add_rms_norm": [I, P, P, P, P, P, L, L, F],
@@ -104,7 +112,8 @@ SIGNATURES = {
 }
 # The general operations with a handle: the same arguments, behind it.
 HANDLED = ["vector_add", "relu", "leaky_relu", "gelu", "swiglu", "swiglu_backward", "cross_entropy",
-           "cross_entropy_backward", "softmax_rows", "layer_norm", "rms_norm", "add_rms_norm",
+           "cross_entropy_backward", "softmax_rows", "softmax", "softmax_backward", "dropout", "embedding",
+           "embedding_backward", "rope", "rope_backward", "layer_norm", "rms_norm", "add_rms_norm",
            "layer_norm_backward", "rms_norm_backward", "matmul", "matmul_relu", "matmul_leaky_relu",
            "batched_matmul", "grouped_matmul", "attention"]
 for operation in HANDLED:
@@ -197,6 +206,13 @@ EMPTY = {
     "tile_cross_entropy": [0, P, P, P, P, Z, 2],
     "tile_cross_entropy_backward": [0, P, P, P, P, P, 2, Z],
     "tile_softmax_rows": [P, P, Z, Z],
+    "tile_softmax": [0, P, P, Z, Z],
+    "tile_softmax_backward": [0, P, P, P, Z, Z],
+    "tile_dropout": [0, P, P, Z, 0.5, 7],
+    "tile_embedding": [0, P, P, P, Z, 2, Z],
+    "tile_embedding_backward": [0, P, P, P, Z, 2, Z],
+    "tile_rope": [0, P, P, P, P, P, Z, Z, Z, 1, 2, 0],
+    "tile_rope_backward": [0, P, P, P, P, P, Z, Z, Z, 1, 2, 1],
     "tile_layer_norm": [0, P, P, P, P, Z, Z, 0.1],
     "tile_rms_norm": [0, P, P, P, Z, Z, 0.1],
     "tile_add_rms_norm": [0, P, P, P, P, P, Z, Z, 0.1],
@@ -293,6 +309,27 @@ assert lib.tile_cross_entropy(0, logits, targets, losses, None, 3, 2) == 0
 assert lib.tile_cross_entropy_backward(0, logits, targets, lse, floats(4, 4, 4), gradient, 3, 2) == 0
 assert abs(gradient[0] - 2) < 1e-6 and abs(gradient[1] + 2) < 1e-6 and list(gradient[2:4]) == [0, 0]
 assert lib.tile_cross_entropy(0, logits, targets, logits, None, 3, 2) == 2 and b"overlap" in lib.tile_last_error()
+
+# Softmax, dropout, rows of a table, and heads of four elements that turn by a right angle.
+y = floats(9, 9)
+assert lib.tile_softmax(0, floats(0, 0), y, 1, 2) == 0 and list(y) == [0.5, 0.5]
+assert lib.tile_softmax_backward(0, floats(0.25, 0.75), floats(4, 0), y, 1, 2) == 0 and list(y) == [0.75, -0.75]
+assert lib.tile_softmax(3, x, y, 1, 2) == 1 and b"dtype" in lib.tile_last_error()
+many = floats(*[3] * 1000)
+assert lib.tile_dropout(0, many, many, 1000, 0.25, 7) == 0 and set(many) == {0, 4} and 200 < list(many).count(0) < 300
+assert lib.tile_dropout(0, many, many, 1000, 1.5, 7) == 1 and b"p is 1.5" in lib.tile_last_error()
+table, ids, found = floats(1, 2, 3, 4), (ctypes.c_int * 3)(1, -1, 2), floats(*[9] * 6)
+assert lib.tile_embedding(0, table, ids, found, 3, 2, 2) == 0
+assert list(found[:4]) == [3, 4, 0, 0] and all(map(math.isnan, found[4:]))
+assert lib.tile_embedding_backward(0, ids, floats(1, 2, 3, 4, 5, 6), table, 3, 2, 2) == 0 and list(table) == [1, 2, 4, 6]
+heads, cosines, sines, turned = floats(1, 2, 3, 4), floats(1, 1, 0, 0), floats(0, 0, 1, 1), floats(*[9] * 4)
+right = (ctypes.c_int * 1)(1)
+assert lib.tile_rope(0, heads, cosines, sines, right, turned, 1, 1, 4, 2, 2, 0) == 0 and list(turned) == [-3, -4, 1, 2]
+assert lib.tile_rope_backward(0, turned, cosines, sines, right, turned, 1, 1, 4, 2, 2, 0) == 0 and list(turned) == list(heads)
+assert lib.tile_rope(0, heads, cosines, sines, right, turned, 1, 1, 4, 2, 2, 1) == 0 and list(turned) == [-2, 1, -4, 3]
+assert lib.tile_rope(0, heads, cosines, sines, None, turned, 1, 1, 4, 2, 2, 1) == 0 and list(turned) == list(heads)
+assert lib.tile_rope(0, heads, cosines, sines, None, turned, 1, 1, 4, 3, 2, 1) != 0 and b"pairs" in lib.tile_last_error()
+assert lib.tile_rope(0, heads, cosines, sines, None, turned, 1, 1, 4, 2, 2, 2) == 1 and b"interleaved" in lib.tile_last_error()
 gate, up = floats(0, 100), floats(3, 2)
 assert lib.tile_swiglu(0, gate, up, y, 2) == 0 and list(y) == [0, 200]
 assert lib.tile_swiglu_backward(0, gate, up, floats(2, 1), y, total, 2) == 0

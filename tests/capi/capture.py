@@ -13,6 +13,7 @@ import torch
 MODES = ["global", "thread_local", "relaxed", "prepared"]
 F32, F16, BF16, I32, I8, U8 = torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int8, torch.uint8
 i, ll, f, size = ctypes.c_int, ctypes.c_longlong, ctypes.c_float, ctypes.c_size_t
+ull = ctypes.c_ulonglong
 
 
 def matmul(m, n, k, dtype, out, code, precision=0, ta=0, tb=0, name="tile_matmul"):
@@ -50,6 +51,18 @@ CASES = [
     ("solve_reduction", [(50_000_000, F32)], (1, F32), lambda x, y: [x, y, i(50_000_000)]),
     ("solve_fp16_dot_product", [(1_000_003, F16)] * 2, (1, F16), lambda a, b, c: [a, b, c, i(1_000_003)]),
     ("tile_softmax_rows", [(512 * 1000, F32)], (512 * 1000, F32), lambda x, y: [x, y, ll(512), ll(1000)]),
+    ("tile_softmax", [(512 * 1000, F16)], (512 * 1000, F16), lambda x, y: [i(1), x, y, ll(512), ll(1000)]),
+    ("tile_softmax_backward", [(512 * 1000, BF16)] * 2, (512 * 1000, BF16),
+     lambda y, dy, dx: [i(2), y, dy, dx, ll(512), ll(1000)]),
+    ("tile_dropout", [(99_999, BF16)], (99_999, BF16), lambda x, y: [i(2), x, y, ll(99_999), f(0.25), ull(7)]),
+    ("tile_embedding", [(300 * 256, F16), (500, I32, 300)], (500 * 256, F16),
+     lambda t, ids, y: [i(1), t, ids, y, ll(500), ll(300), ll(256)]),
+    ("tile_embedding_backward", [(500, I32, 300), (500 * 256, F16)], (300 * 256, F32),
+     lambda ids, dy, t: [i(1), ids, dy, t, ll(500), ll(300), ll(256)]),
+    *[(f"tile_rope{back}", [(500 * 8 * 128, BF16), (600 * 64, F32), (600 * 64, F32), (500, I32, 600)],
+       (500 * 8 * 128, BF16),
+       lambda x, c, s, p, y, back=back: [i(2), x, c, s, p, y, *map(ll, (500, 8, 128, 64, 600)), i(back != "")])
+      for back in ("", "_backward")],
     ("tile_swiglu", [(99_999, BF16)] * 2, (99_999, BF16), lambda g, u, y: [i(2), g, u, y, ll(99_999)]),
     ("tile_swiglu_backward", [(99_999, F32)] * 3, (2 * 99_999, F32),
      lambda g, u, dy, y: [i(0), g, u, dy, y, after(y, 99_999, F32), ll(99_999)]),

@@ -9,7 +9,7 @@ from torch on purpose, a row holds both results and the reason.
 
 import argparse, json, pathlib
 import torch
-import products, table, vectors
+import embeddings, products, table, vectors
 
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "conformance/src/edge_values/table.json"
 
@@ -20,7 +20,7 @@ def main():
     arguments.add_argument("--output", type=pathlib.Path, default=TABLE)
     options = arguments.parse_args()
     torch.set_default_device(options.device)
-    for make in (*vectors.ALL, *products.ALL):
+    for make in (*vectors.ALL, *embeddings.ALL, *products.ALL):
         make()
     device = torch.cuda.get_device_name() if options.device == "cuda" else "CPU"
     lines = ",\n".join(json.dumps(r) for r in table.ROWS)

@@ -79,6 +79,21 @@ def gated():
             row("swiglu_backward", dtype, name, [len(gate)], read, outputs, **more)
 
 
+def dropped():
+    """Dropout that keeps all elements, or none."""
+    for dtype in (F32, F16, BF16):
+        for name, x in (
+            ("special values", of_bits(specials(dtype), dtype)),
+            ("one element", of_bits([SIGN[dtype]], dtype)),
+            ("nothing", of_bits([], dtype)),
+        ):
+            row("dropout", dtype, name, [len(x)], {"x": x}, {"y": functional.dropout(x, 0.0)}, scalars={"p": 0.0})
+            more = {"scalars": {"p": 1.0}, "ours": {"y": text_of(words_of(torch.zeros_like(x)))}}
+            why = "An element that is not kept is 0, and torch multiplies it by 0."
+            y = functional.dropout(x, 1.0)
+            row("dropout", dtype, f"{name}, none kept", [len(x)], {"x": x}, {"y": y}, why=why, **more)
+
+
 def losses():
     for dtype in (F32, F16, BF16):
         s = specials(dtype)
@@ -213,12 +228,19 @@ def dots():
         row("dot_product", F16, name, [len(a)], {"a": a, "b": b}, {"y": torch.dot(a, b)})
 
 
+# A result that is rounded once, of an exponential in f32.
+HALVES = {F16: (1e-3, 6e-8), BF16: (8e-3, 1e-38)}
 FLUSHED = "An exponential is one instruction, whose results below 2^-126 are 0."
 
 
 def of_softmax(name, ops, size, x, within=(1e-5, 0.0)):
-    y = torch.softmax(x, -1)
+    y = torch.softmax(x.float(), -1)
     subnormal = (y > 0) & (y < 2.0**-126)
+    if x.dtype != F32:
+        rounded = y.to(x.dtype)
+        ours = {"y": alternatives([rounded, torch.where(subnormal, 0.0, y).to(x.dtype)])}
+        row(ops, x.dtype, name, size, {"x": x}, {"y": rounded}, within=HALVES[x.dtype], ours=ours, why=FLUSHED)
+        return
     row(
         ops,
         F32,
@@ -255,6 +277,29 @@ def softmax():
     of_softmax("a NaN at the end of many", "softmax_1d", [5000], of_bits([0] * 4999 + [nan], F32))
     rows = of_bits([p for pattern in cases.values() for p in pattern], F32).view(-1, 4)
     of_softmax("rows of special values", "softmax_rows", rows.shape, rows)
+    for dtype in (F16, BF16):
+        of_softmax("rows of special values", "softmax_rows", rows.shape, rows.to(dtype))
+        of_softmax("one element", "softmax_rows", [1, 1], tensor([[5.0]], dtype))
+        every = tensor([[1.0, 2.0, -3.0, 0.5]], dtype).repeat(len(specials(dtype)), 1)
+        every[:, 1] = of_bits(specials(dtype), dtype)
+        of_softmax("rows with a special value", "softmax_rows", every.shape, every)
+        of_softmax("no rows", "softmax_rows", [0, 5], torch.empty(0, 5, dtype=dtype))
+    for dtype in (F32, F16, BF16):
+        s = specials(dtype)
+        y, dy = (torch.full((len(s), 4), 0.25, dtype=dtype) for _ in range(2))
+        dy[:, 1] = of_bits(s, dtype)
+        y[0, :] = tensor([0.5, 0.0, 0.25, 0.25], dtype)
+        for name, y, dy in (
+            ("rows with a special gradient", y, dy),
+            ("one element", y[:1, :1], tensor([[3.0]], dtype)),
+            ("no rows", y[:0], dy[:0]),
+        ):
+            wide, d = y.float(), dy.float()
+            dx = torch.ops.aten._softmax_backward_data(d, wide, 1, F32).to(dtype)
+            ours = (wide * (d - (d * wide).sum(1, keepdim=True))).to(dtype)
+            within = ({F32: 2e-5, F16: 2e-3, BF16: 1.6e-2}[dtype], 2e-6)
+            more = {"within": within, "ours": {"dx": alternatives([dx, ours])}, "why": "torch subtracts products."}
+            row("softmax_rows_backward", dtype, name, y.shape, {"y": y, "dy": dy}, {"dx": dx}, **more)
     one = of_bits([f32(5.0), inf | minus, inf, nan, minus, top | minus], F32).view(-1, 1)
     of_softmax("rows of one element", "softmax_rows", one.shape, one)
     of_softmax("one element", "softmax_rows", [1, 1], one[:1])
@@ -384,4 +429,4 @@ def convolution():
     row("convolution_1d", F32, "no taps", [3, 0], {"x": some, "w": none}, {"y": none})
 
 
-ALL = (elementwise, gated, losses, moves, integers, sums, dots, softmax, norms, convolution)
+ALL = (elementwise, gated, dropped, losses, moves, integers, sums, dots, softmax, norms, convolution)

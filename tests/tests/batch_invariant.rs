@@ -104,9 +104,11 @@ fn rows_of_softmax() {
         check(&format!("softmax {cols}"), cols, |on, rows| {
             use tilewright::ops::Executor;
             let x = Buffer::from_slice(on.runtime(), &numbers(rows * cols, |x| 8.0 * x)).unwrap();
-            let mut y = Buffer::<f32>::zeros(on.runtime(), rows * cols).unwrap();
+            let [mut y, mut dx] = [(); 2].map(|()| Buffer::<f32>::zeros(on.runtime(), rows * cols).unwrap());
             ops::softmax_rows(on, &x, &mut y, rows, cols).unwrap();
-            y.to_vec().unwrap().into_iter().map(f32::to_bits).collect()
+            ops::softmax_rows_backward(on, &y, &x, &mut dx, rows, cols).unwrap();
+            let (y, dx) = (y.to_vec().unwrap(), dx.to_vec().unwrap());
+            y.iter().zip(dx).map(|(y, dx)| y.to_bits() ^ dx.to_bits().rotate_left(7)).collect()
         });
     }
 }
@@ -140,6 +142,22 @@ fn rows_of_losses() {
             losses.to_vec().unwrap().into_iter().map(f32::to_bits).collect()
         });
     }
+}
+
+#[test]
+fn tokens() {
+    let (heads, d, half) = (3, 72, 36);
+    check("tokens", heads * d, |on, tokens| {
+        use tilewright::ops::Executor;
+        let rt = on.runtime();
+        let table = Buffer::from_slice(rt, &numbers(50 * heads * d, |x| x)).unwrap();
+        let angles = Buffer::from_slice(rt, &numbers(2000 * half, |x| x)).unwrap();
+        let ids: Vec<i32> = (0..tokens as i32).map(|i| i * 7 % 50).collect();
+        let [mut y, mut z] = [(); 2].map(|()| Buffer::<f32>::zeros(rt, tokens * heads * d).unwrap());
+        ops::embedding(on, &table, &Buffer::from_slice(rt, &ids).unwrap(), &mut y, heads * d).unwrap();
+        ops::Rope::new(&angles, &angles, half).launch(on, &y, &mut z, heads, d).unwrap();
+        z.to_vec().unwrap().into_iter().map(f32::to_bits).collect()
+    });
 }
 
 #[test]

@@ -216,6 +216,8 @@ const HEADERS: [(&str, &str, &[&str]); 2] = [
             "handle_operations.rs",
             "norms.rs",
             "losses.rs",
+            "softmax.rs",
+            "embeddings.rs",
         ],
     ),
     ("tile_challenges.h", "cbindgen-challenges.toml", &["challenges/mod.rs"]),

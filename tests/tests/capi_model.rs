@@ -32,7 +32,7 @@ type Call = unsafe fn(Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks"
 )]
-const CALLS: [(&str, Call); 92] = [
+const CALLS: [(&str, Call); 99] = [
     ("solve_vector_add", |x| unsafe { tile::solve_vector_add(x.a(), x.b(), x.c(), 1000) }),
     ("solve_matrix_transpose", |x| unsafe { tile::solve_matrix_transpose(x.a(), x.c(), 20, 30) }),
     ("solve_softmax", |x| unsafe { tile::solve_softmax(x.a(), x.c(), 1000) }),
@@ -157,6 +157,16 @@ const CALLS: [(&str, Call); 92] = [
         tile::tile_cross_entropy_backward(1, x.a(), x.b(), x.b(), x.b(), x.c(), 10, 100)
     }),
     ("tile_softmax_rows", |x| unsafe { tile::tile_softmax_rows(x.a(), x.c(), 10, 100) }),
+    ("tile_softmax", |x| unsafe { tile::tile_softmax(1, x.a(), x.c(), 10, 100) }),
+    ("tile_softmax_backward", |x| unsafe { tile::tile_softmax_backward(2, x.a(), x.b(), x.c(), 10, 100) }),
+    ("tile_dropout", |x| unsafe { tile::tile_dropout(1, x.a(), x.c(), 1000, 0.3, 7) }),
+    ("tile_embedding", |x| unsafe { tile::tile_embedding(2, x.a(), x.b(), x.c(), 10, 30, 100) }),
+    ("tile_embedding_backward", |x| unsafe { tile::tile_embedding_backward(1, x.b(), x.a(), x.c(), 10, 30, 100) }),
+    // Small floats are no positions, which are integers: the results are NaN.
+    ("tile_rope", |x| unsafe { tile::tile_rope(0, x.a(), x.b(), x.b(), x.a(), x.c(), 10, 4, 20, 8, 15, 1) }),
+    ("tile_rope_backward", |x| unsafe {
+        tile::tile_rope_backward(1, x.a(), x.b(), x.b(), core::ptr::null(), x.c(), 10, 4, 20, 8, 5, 0)
+    }),
     ("tile_layer_norm", |x| unsafe { tile::tile_layer_norm(1, x.a(), x.b(), x.b(), x.c(), 10, 100, 0.1) }),
     ("tile_rms_norm", |x| unsafe { tile::tile_rms_norm(2, x.a(), x.b(), x.c(), 10, 100, 0.1) }),
     ("tile_add_rms_norm", |x| unsafe {
@@ -190,7 +200,7 @@ type HandleCall = unsafe fn(tile::tile_handle_t, Arrays) -> c_int;
     clippy::undocumented_unsafe_blocks,
     reason = "one argument for all: the arrays are larger than any of these calls asks, and the handle lives"
 )]
-const HANDLE_CALLS: [(&str, HandleCall); 20] = [
+const HANDLE_CALLS: [(&str, HandleCall); 27] = [
     ("tile_handle_batched_matmul", |h, x| unsafe {
         tile::tile_handle_batched_matmul(h, 2, x.a(), x.b(), x.c(), 2, 24, 32, 40)
     }),
@@ -214,6 +224,21 @@ const HANDLE_CALLS: [(&str, HandleCall); 20] = [
         tile::tile_handle_cross_entropy_backward(h, 1, x.a(), x.b(), x.b(), x.b(), x.c(), 10, 100)
     }),
     ("tile_handle_softmax_rows", |h, x| unsafe { tile::tile_handle_softmax_rows(h, x.a(), x.c(), 10, 100) }),
+    ("tile_handle_softmax", |h, x| unsafe { tile::tile_handle_softmax(h, 1, x.a(), x.c(), 10, 100) }),
+    ("tile_handle_softmax_backward", |h, x| unsafe {
+        tile::tile_handle_softmax_backward(h, 2, x.a(), x.b(), x.c(), 10, 100)
+    }),
+    ("tile_handle_dropout", |h, x| unsafe { tile::tile_handle_dropout(h, 1, x.a(), x.c(), 1000, 0.3, 7) }),
+    ("tile_handle_embedding", |h, x| unsafe { tile::tile_handle_embedding(h, 2, x.a(), x.b(), x.c(), 10, 30, 100) }),
+    ("tile_handle_embedding_backward", |h, x| unsafe {
+        tile::tile_handle_embedding_backward(h, 1, x.b(), x.a(), x.c(), 10, 30, 100)
+    }),
+    ("tile_handle_rope", |h, x| unsafe {
+        tile::tile_handle_rope(h, 0, x.a(), x.b(), x.b(), x.a(), x.c(), 10, 4, 20, 8, 15, 1)
+    }),
+    ("tile_handle_rope_backward", |h, x| unsafe {
+        tile::tile_handle_rope_backward(h, 1, x.a(), x.b(), x.b(), core::ptr::null(), x.c(), 10, 4, 20, 8, 5, 0)
+    }),
     ("tile_handle_layer_norm", |h, x| unsafe {
         tile::tile_handle_layer_norm(h, 1, x.a(), x.b(), x.b(), x.c(), 10, 100, 0.1)
     }),

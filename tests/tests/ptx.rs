@@ -19,7 +19,7 @@ const FEWER_WARPS: &str = "programs of twice the warps, which keep all in regist
 /// bytes of them at most, and why that is no loss.
 const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     (
-        "softmax_row__BLOCK16384_warps16__aligned",
+        "softmax_row__f32__BLOCK16384_warps16__aligned",
         Some("sm_75"),
         256,
         "ptxas gives up registers so that two programs fit on a multiprocessor",
@@ -44,8 +44,8 @@ const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     ("rms_norm__bf16__BLOCK32768_warps16__", None, 300, READ_ONCE),
     ("grouped_matmul_nn__f16__BM128_BN128_BK32_warps8_arch80__general", None, 16, ANY_STRIDES),
     ("grouped_matmul_nn__bf16__BM128_BN128_BK32_warps8_arch80__general", None, 16, ANY_STRIDES),
-    ("grouped_matmul_nn__f16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 64, ANY_STRIDES),
-    ("grouped_matmul_nn__bf16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 64, ANY_STRIDES),
+    ("grouped_matmul_nn__f16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 128, ANY_STRIDES),
+    ("grouped_matmul_nn__bf16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 128, ANY_STRIDES),
 ];
 
 /// One entry for one target.

@@ -169,7 +169,7 @@ for name, node in declared.items():
         p = inspect.signature(getattr(_native, name)).parameters.values()
         found = [x.name for x in p if x.kind != x.KEYWORD_ONLY], [x.name for x in p if x.kind == x.KEYWORD_ONLY]
         assert found == wanted, (name, found, wanted)
-        defaults = [ast.literal_eval(d) for d in a.defaults + a.kw_defaults]
+        defaults = [ast.literal_eval(d) for d in a.defaults + a.kw_defaults if d is not None]
         assert defaults == [x.default for x in p if x.default is not x.empty], name
     if "Error" not in name:
         here, there = ((text or "").split() for text in (ast.get_docstring(node), getattr(_native, name).__doc__))

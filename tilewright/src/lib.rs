@@ -25,9 +25,9 @@
 //!   kernels.
 //! - `cudarc`: streams and slices of cudarc as arguments.
 //! - `emulator`: `Runtime::emulator`, which runs the GPU code of kernels on the host and reports races.
-//! - `ops`: the operations, `tilewright::ops`. `ops-attention`, `ops-convolutions`, `ops-elementwise`, `ops-losses`,
-//!   `ops-norms`, `ops-products`, `ops-reductions` and `ops-softmax` are the operations of one family, whose kernels
-//!   alone are compiled.
+//! - `ops`: the operations, `tilewright::ops`. `ops-attention`, `ops-convolutions`, `ops-elementwise`,
+//!   `ops-embeddings`, `ops-losses`, `ops-norms`, `ops-products`, `ops-reductions` and `ops-softmax` are the operations
+//!   of one family, whose kernels alone are compiled.
 //! - `build`: `tilewright::build`, for build scripts.
 #![warn(missing_docs)]
 
@@ -172,6 +172,7 @@ pub use tilewright_macros::tile_module;
     feature = "ops-attention",
     feature = "ops-convolutions",
     feature = "ops-elementwise",
+    feature = "ops-embeddings",
     feature = "ops-losses",
     feature = "ops-norms",
     feature = "ops-products",

@@ -1,13 +1,14 @@
 //! What the functions share: element types, shapes, and where they run.
 
 use pyo3::prelude::*;
+use tilewright_core::DType;
 use tilewright_ops::ExecOptions;
 use tilewright_python::{Array, Place};
 use tilewright_runtime::{Error, Result, Runtime, Stream};
 
 /// Runs an operation at `$place` with `$E` as the element type of `$x`; an exception where it is none of these.
 macro_rules! run_by_dtype {
-    ($py:expr, $what:literal, $place:expr, $x:expr, [$($D:ident: $T:ty),*], $E:ident => |$on:ident| $body:expr) => {
+    ($py:expr, $what:expr, $place:expr, $x:expr, [$($D:ident: $T:ty),*], $E:ident => |$on:ident| $body:expr) => {
         match $x.dtype() {
             $(tilewright_core::DType::$D => {
                 type $E = $T;
@@ -59,6 +60,15 @@ pub fn same_dtype(py: Python<'_>, what: &str, x: &Array, others: &[&Array]) -> P
             &format!("{}, as its first array is", x.dtype().name()),
         )),
     }
+}
+
+/// The exception of an array that is not of int32.
+pub fn is_i32(py: Python<'_>, what: &str, name: &str, x: &Array) -> PyResult<()> {
+    if x.dtype() == DType::I32 {
+        return Ok(());
+    }
+    let known = format!("i32 for {name}: convert them, as with {name}.astype('int32')");
+    Err(tilewright_python::dtype_error(py, what, x.dtype(), &known))
 }
 
 /// The exception of an operation whose arguments do not fit together.

@@ -9,16 +9,37 @@ use tilewright_python::{Array, Output};
 
 type Object = Py<PyAny>;
 
-/// ``max(x, 0)``. f32, f16 or bf16 of any shape; ``out`` may be ``x``.
-#[pyfunction]
-#[pyo3(signature = (x, /, *, out = None))]
-fn relu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
-    let x = x.contiguous(py)?;
-    let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "relu", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
-        ops::relu(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
-    })?;
-    out.into_object(py)
+/// Functions of one array, whose shape the result has.
+macro_rules! unary { ($(
+    $(#[$doc:meta])*
+    $name:ident [$($D:ident: $T:ty),*], $E:ident => |$on:ident, $x:ident, $y:ident| $body:expr;
+)*) => { $(
+    $(#[$doc])*
+    #[pyfunction]
+    #[pyo3(signature = (x, /, *, out = None))]
+    fn $name(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
+        let x = x.contiguous(py)?;
+        let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
+        run_by_dtype!(py, stringify!($name), x.place(), x, [$($D: $T),*], $E => |$on| {
+            let ($x, $y) = (x.slice::<$E>()?, out.slice_mut::<$E>()?);
+            $body
+        })?;
+        out.into_object(py)
+    }
+)* } }
+
+unary! {
+    /// ``max(x, 0)``. f32, f16 or bf16 of any shape; ``out`` may be ``x``.
+    relu [F32: f32, F16: f16, BF16: bf16], T => |on, x, y| ops::relu(&options(on), x, y);
+
+    /// GeLU in its tanh form. f32, f16 or bf16 of any shape; ``out`` may be ``x``.
+    gelu [F32: f32, F16: f16, BF16: bf16], T => |on, x, y| ops::gelu(&options(on), x, y);
+
+    /// ``1 / (1 + exp(-x))``. f32 of any shape; ``out`` may be ``x``.
+    sigmoid [F32: f32], T => |on, x, y| challenges::sigmoid(&queue(on), x, y);
+
+    /// ``x * sigmoid(x)``. f32 of any shape; ``out`` may be ``x``.
+    silu [F32: f32], T => |on, x, y| challenges::silu(&queue(on), x, y);
 }
 
 /// ``x``, or ``negative_slope * x`` where it is negative. f32, f16 or bf16 of any shape; ``out`` may be ``x``.
@@ -33,46 +54,63 @@ fn leaky_relu(py: Python<'_>, x: Array, negative_slope: f32, out: Option<Output>
     out.into_object(py)
 }
 
-/// GeLU in its tanh form. f32, f16 or bf16 of any shape; ``out`` may be ``x``.
+/// ``x / (1 - p)`` where an element is kept, else 0: each is dropped with probability ``p``. Which ones are kept
+/// depends on ``seed``, an integer of 64 bits, and on their places alone. f32, f16 or bf16 of any shape; ``out`` may be
+/// ``x``.
 #[pyfunction]
-#[pyo3(signature = (x, /, *, out = None))]
-fn gelu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
+#[pyo3(signature = (x, /, p = 0.5, *, seed, out = None))]
+fn dropout(py: Python<'_>, x: Array, p: f32, seed: u64, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "gelu", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
-        ops::gelu(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
+    run_by_dtype!(py, "dropout", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+        ops::dropout(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, p, seed)
     })?;
     out.into_object(py)
 }
 
-/// ``a + b``. f32, f16 or bf16, both of one shape: nothing is broadcast. ``out`` may be ``a`` or ``b``.
-#[pyfunction]
-#[pyo3(signature = (a, b, /, *, out = None))]
-fn add(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Object> {
-    let (a, b) = (a.contiguous(py)?, b.contiguous(py)?);
-    same_dtype(py, "add", &a, &[&b])?;
-    same_shape(py, "add", &a, &b)?;
-    let place = a.place_with(py, &[&b])?;
-    let mut out = Output::or_empty(py, out, &a, a.dims(), a.dtype())?;
-    run_by_dtype!(py, "add", place, a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
-        ops::vector_add(&options(on), a.slice::<T>()?, b.slice::<T>()?, out.slice_mut::<T>()?)
-    })?;
-    out.into_object(py)
+/// Functions of two arrays of one shape, which the result has.
+macro_rules! binary { ($(
+    $(#[$doc:meta])*
+    $name:ident($a:ident, $b:ident) = $op:path;
+)*) => { $(
+    $(#[$doc])*
+    #[pyfunction]
+    #[pyo3(signature = ($a, $b, /, *, out = None))]
+    fn $name(py: Python<'_>, $a: Array, $b: Array, out: Option<Output>) -> PyResult<Object> {
+        let ($a, $b) = ($a.contiguous(py)?, $b.contiguous(py)?);
+        same_dtype(py, stringify!($name), &$a, &[&$b])?;
+        same_shape(py, stringify!($name), &$a, &$b)?;
+        let place = $a.place_with(py, &[&$b])?;
+        let mut out = Output::or_empty(py, out, &$a, $a.dims(), $a.dtype())?;
+        run_by_dtype!(py, stringify!($name), place, $a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+            $op(&options(on), $a.slice::<T>()?, $b.slice::<T>()?, out.slice_mut::<T>()?)
+        })?;
+        out.into_object(py)
+    }
+)* } }
+
+binary! {
+    /// ``a + b``. f32, f16 or bf16, both of one shape: nothing is broadcast. ``out`` may be ``a`` or ``b``.
+    add(a, b) = ops::vector_add;
+
+    /// ``gate * sigmoid(gate) * up``. f32, f16 or bf16, both of one shape; ``out`` may be ``gate`` or ``up``.
+    swiglu(gate, up) = ops::swiglu;
 }
 
-/// ``gate * sigmoid(gate) * up``. f32, f16 or bf16, both of one shape; ``out`` may be ``gate`` or ``up``.
+/// The gradients of the inputs of `swiglu`. For `tilewright.torch`.
 #[pyfunction]
-#[pyo3(signature = (gate, up, /, *, out = None))]
-fn swiglu(py: Python<'_>, gate: Array, up: Array, out: Option<Output>) -> PyResult<Object> {
-    let (gate, up) = (gate.contiguous(py)?, up.contiguous(py)?);
-    same_dtype(py, "swiglu", &gate, &[&up])?;
-    same_shape(py, "swiglu", &gate, &up)?;
-    let place = gate.place_with(py, &[&up])?;
-    let mut out = Output::or_empty(py, out, &gate, gate.dims(), gate.dtype())?;
-    run_by_dtype!(py, "swiglu", place, gate, [F32: f32, F16: f16, BF16: bf16], T => |on| {
-        ops::swiglu(&options(on), gate.slice::<T>()?, up.slice::<T>()?, out.slice_mut::<T>()?)
+#[pyo3(name = "_swiglu_backward")]
+fn swiglu_backward(py: Python<'_>, gate: Array, up: Array, dy: Array) -> PyResult<(Object, Object)> {
+    let (gate, up, dy) = (gate.contiguous(py)?, up.contiguous(py)?, dy.contiguous(py)?);
+    same_dtype(py, "swiglu_backward", &gate, &[&up, &dy])?;
+    let place = gate.place_with(py, &[&up, &dy])?;
+    let mut d_gate = Output::empty(py, &gate, gate.dims(), gate.dtype())?;
+    let mut d_up = Output::empty(py, &up, up.dims(), up.dtype())?;
+    run_by_dtype!(py, "swiglu_backward", place, gate, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+        let (gate, up, dy) = (gate.slice::<T>()?, up.slice::<T>()?, dy.slice::<T>()?);
+        ops::swiglu_backward(&options(on), gate, up, dy, d_gate.slice_mut::<T>()?, d_up.slice_mut::<T>()?)
     })?;
-    out.into_object(py)
+    Ok((d_gate.into_object(py)?, d_up.into_object(py)?))
 }
 
 fn same_shape(py: Python<'_>, what: &'static str, a: &Array, b: &Array) -> PyResult<()> {
@@ -86,36 +124,14 @@ fn same_shape(py: Python<'_>, what: &'static str, a: &Array, b: &Array) -> PyRes
     ))
 }
 
-/// ``1 / (1 + exp(-x))``. f32 of any shape; ``out`` may be ``x``.
-#[pyfunction]
-#[pyo3(signature = (x, /, *, out = None))]
-fn sigmoid(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
-    let x = x.contiguous(py)?;
-    let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "sigmoid", x.place(), x, [F32: f32], T => |on| {
-        challenges::sigmoid(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
-    })?;
-    out.into_object(py)
-}
-
-/// ``x * sigmoid(x)``. f32 of any shape; ``out`` may be ``x``.
-#[pyfunction]
-#[pyo3(signature = (x, /, *, out = None))]
-fn silu(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
-    let x = x.contiguous(py)?;
-    let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "silu", x.place(), x, [F32: f32], T => |on| {
-        challenges::silu(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
-    })?;
-    out.into_object(py)
-}
-
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(relu, m)?)?;
     m.add_function(wrap_pyfunction!(leaky_relu, m)?)?;
     m.add_function(wrap_pyfunction!(gelu, m)?)?;
+    m.add_function(wrap_pyfunction!(dropout, m)?)?;
     m.add_function(wrap_pyfunction!(add, m)?)?;
     m.add_function(wrap_pyfunction!(swiglu, m)?)?;
+    m.add_function(wrap_pyfunction!(swiglu_backward, m)?)?;
     m.add_function(wrap_pyfunction!(sigmoid, m)?)?;
     m.add_function(wrap_pyfunction!(silu, m)?)
 }

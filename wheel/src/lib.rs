@@ -5,6 +5,7 @@
 mod arguments;
 mod attention;
 mod elementwise;
+mod embeddings;
 mod losses;
 mod products;
 mod reorder;
@@ -22,6 +23,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     products::register(m)?;
     attention::register(m)?;
     rows::register(m)?;
+    embeddings::register(m)?;
     scans::register(m)?;
     reorder::register(m)?;
     losses::register(m)

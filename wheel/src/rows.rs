@@ -25,17 +25,34 @@ fn row_of(py: Python<'_>, what: &'static str, x: &Array, arrays: &[(&str, &Array
     }
 }
 
-/// Softmax along the last axis. f32 of rank 1 or more.
+/// Softmax along the last axis. f32, f16 or bf16 of rank 1 or more, computed in f32.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn softmax(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let (rows, columns) = rows_of(py, "softmax", &x)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "softmax", x.place(), x, [F32: f32], T => |on| {
+    run_by_dtype!(py, "softmax", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::softmax_rows(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, rows, columns)
     })?;
     out.into_object(py)
+}
+
+/// The gradient of the input of `softmax`, by its result `y`. For `tilewright.torch`.
+#[pyfunction]
+#[pyo3(name = "_softmax_backward")]
+fn softmax_backward(py: Python<'_>, y: Array, dy: Array) -> PyResult<Object> {
+    let what = "softmax_backward";
+    same_dtype(py, what, &y, &[&dy])?;
+    let (y, dy) = (y.contiguous(py)?, dy.contiguous(py)?);
+    let (rows, columns) = rows_of(py, what, &y)?;
+    let place = y.place_with(py, &[&dy])?;
+    let mut dx = Output::empty(py, &y, y.dims(), y.dtype())?;
+    run_by_dtype!(py, what, place, y, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+        let (y, dy) = (y.slice::<T>()?, dy.slice::<T>()?);
+        ops::softmax_rows_backward(&options(on), y, dy, dx.slice_mut::<T>()?, rows, columns)
+    })?;
+    dx.into_object(py)
 }
 
 /// ``(x - mean) / sqrt(variance + eps) * weight + bias`` along the last axis, whose length ``weight`` and ``bias``
@@ -127,6 +144,7 @@ fn sum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(softmax, m)?)?;
+    m.add_function(wrap_pyfunction!(softmax_backward, m)?)?;
     m.add_function(wrap_pyfunction!(layer_norm, m)?)?;
     m.add_function(wrap_pyfunction!(rms_norm, m)?)?;
     m.add_function(wrap_pyfunction!(norm_backward, m)?)?;

@@ -136,6 +136,70 @@ class Values(unittest.TestCase):
             self.close(half, exact / root * w, 2e-2)
             self.close(tw.sum(x), exact.sum(), 1e-3)
 
+    def test_softmax_of_16_bits(self):
+        x = normal(7, 300, dtype=np.float16)
+        self.close(tw.softmax(x), softmax(x.astype(np.float64)), 2e-3)
+        self.assertEqual(tw.softmax(x).dtype, np.float16)
+
+    def test_dropout(self):
+        x = np.abs(normal(50, 40)) + 1
+        y = tw.dropout(x, 0.25, seed=2**63 + 5)
+        kept = y != 0
+        self.close(y, np.where(kept, x.astype(np.float64) / 0.75, 0), 1e-6)
+        self.assertTrue(0.7 < kept.mean() < 0.8)
+        self.close(tw.dropout(x, 0.25, seed=2**63 + 5), y, 0)
+        self.assertTrue((tw.dropout(x, 0.25, seed=6) != y).any())
+        self.close(tw.dropout(x, 0.0, seed=1), x, 0)
+        self.close(tw.dropout(x, 1.0, seed=1), 0 * x, 0)
+        with self.assertRaisesRegex(tw.ArgumentError, "p is 1.5"):
+            tw.dropout(x, 1.5, seed=1)
+        with self.assertRaises(TypeError):
+            tw.dropout(x, 0.5)
+
+    def test_embedding(self):
+        table = normal(9, 33)
+        ids = RNG.integers(0, 9, (3, 5)).astype(np.int32)
+        self.close(tw.embedding(table, ids), table[ids], 0)
+        self.close(tw.embedding(table, np.array([-1], np.int32)), np.zeros((1, 33)), 0)
+        self.assertTrue(np.isnan(tw.embedding(table, np.array([9], np.int32))).all())
+        self.assertEqual(tw.embedding(table, np.zeros((0, 4), np.int32)).shape, (0, 4, 33))
+        with self.assertRaisesRegex(tw.DTypeError, "ids"):
+            tw.embedding(table, ids.astype(np.int64))
+        with self.assertRaises(tw.ArgumentError):
+            tw.embedding(table[0], ids)
+
+    def test_rope(self):
+        x, angles = normal(2, 5, 3, 10), normal(8, 4)
+        cos, sin = np.cos(angles), np.sin(angles)
+        places = RNG.integers(0, 8, (2, 5)).astype(np.int32)
+
+        def turned(rows, interleaved):
+            c, s = (t[rows].astype(np.float64)[..., None, :] for t in (cos, sin))
+            y = x.astype(np.float64)
+            a, b = (slice(0, 8, 2), slice(1, 8, 2)) if interleaved else (slice(0, 4), slice(4, 8))
+            y[..., a], y[..., b] = y[..., a] * c - y[..., b] * s, y[..., b] * c + y[..., a] * s
+            return y
+
+        for interleaved in (False, True):
+            wanted = turned(np.arange(5), interleaved)
+            self.close(tw.rope(x, cos, sin, interleaved=interleaved), wanted, 1e-6)
+            self.close(tw.rope(x[0], cos, sin, interleaved=interleaved), wanted[0], 1e-6)
+            wanted = turned(places, interleaved)
+            self.close(tw.rope(x, cos, sin, places, interleaved=interleaved), wanted, 1e-6)
+            over = x.copy()
+            self.close(tw.rope(over, cos, sin, places, interleaved=interleaved, out=over), wanted, 1e-6)
+        for wrong in [
+            lambda: tw.rope(x[0, 0], cos, sin),
+            lambda: tw.rope(x, cos[:4], sin[:4]),
+            lambda: tw.rope(x, cos, sin[:4]),
+            lambda: tw.rope(x, cos, sin, places[0]),
+            lambda: tw.rope(x[..., :6], cos, sin),
+        ]:
+            with self.assertRaises(tw.ArgumentError):
+                wrong()
+        with self.assertRaises(tw.DTypeError):
+            tw.rope(x, cos.astype(np.float16), sin.astype(np.float16))
+
     def test_scans_and_sorts(self):
         for n in [0, 1, 5, 10_000]:
             x = normal(n)

@@ -38,7 +38,24 @@ def cases(device):
     def rms_norm(x, w, eps):
         return torch.nn.functional.rms_norm(x, (33,), w, eps)
 
+    angles = torch.randn(8, 4, device=device)
+    cos, sin = angles.cos(), angles.sin()
+    places = torch.randint(0, 8, (2, 5), device=device, dtype=torch.int32)
+
+    def rope(x, cos, sin, places=None):
+        c, s = (t[:5] if places is None else t[places] for t in (cos, sin))
+        c, s = c.unsqueeze(-2), s.unsqueeze(-2)
+        a, b, rest = x[..., :4], x[..., 4:8], x[..., 8:]
+        return torch.cat([a * c - b * s, b * c + a * s, rest], -1)
+
     return [
+        (ops.swiglu, (x, y), lambda x, y: torch.nn.functional.silu(x) * y),
+        (ops.swiglu, (x.half(), y.half()), lambda x, y: torch.nn.functional.silu(x) * y),
+        (ops.softmax, (of(3, 5, 33, dtype=half),), lambda x: torch.softmax(x, -1)),
+        (ops.rope, (of(2, 5, 3, 10), cos, sin), rope),
+        (ops.rope, (of(2, 5, 3, 10), cos, sin, places), rope),
+        (ops.embedding, (of(9, 33), labels % 9), lambda t, ids: torch.nn.functional.embedding(ids, t)),
+        (ops.embedding, (of(9, 33, dtype=half), labels % 9), lambda t, ids: torch.nn.functional.embedding(ids, t)),
         (ops.relu, (x,), torch.relu),
         (ops.leaky_relu, (x, 0.25), lambda x, s: torch.nn.functional.leaky_relu(x, s)),
         (ops.gelu, (x,), lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
@@ -79,12 +96,16 @@ def cases(device):
     ]
 
 
-def with_gradients(arguments):
-    def one(a):
-        is_float = isinstance(a, torch.Tensor) and a.is_floating_point()
+# The tables of angles have no gradient.
+CONSTANT = {ops.rope: (1, 2)}
+
+
+def with_gradients(op, arguments):
+    def one(i, a):
+        is_float = isinstance(a, torch.Tensor) and a.is_floating_point() and i not in CONSTANT.get(op, ())
         return a.detach().clone().requires_grad_() if is_float else a
 
-    return [one(a) for a in arguments]
+    return [one(i, a) for i, a in enumerate(arguments)]
 
 
 def close(found, wanted, what):
@@ -103,7 +124,7 @@ class Operations(unittest.TestCase):
     def test_gradients(self):
         for device in DEVICES:
             for op, arguments, wanted in cases(device):
-                ours, theirs = with_gradients(arguments), with_gradients(arguments)
+                ours, theirs = with_gradients(op, arguments), with_gradients(op, arguments)
                 result = op(*ours)
                 g = torch.randn_like(result)
                 result.backward(g)
@@ -116,7 +137,7 @@ class Operations(unittest.TestCase):
         for device in DEVICES:
             for op, arguments, _ in cases(device):
                 of_dispatcher = getattr(torch.ops.tilewright, op.__name__).default
-                torch.library.opcheck(of_dispatcher, tuple(with_gradients(arguments)))
+                torch.library.opcheck(of_dispatcher, tuple(with_gradients(op, arguments)))
                 close(of_dispatcher(*arguments), op(*arguments), f"{op} by the dispatcher on {device}")
 
     def test_other_strides_and_types(self):
@@ -250,7 +271,14 @@ class Operations(unittest.TestCase):
             return torch.softmax(q @ k.mT / 4, -1) @ v
 
         x, w, b = torch.randn(5, 16), torch.randn(16), torch.randn(16)
+        labels = torch.arange(5)
         for ours, theirs in [
+            (penalty(ops.softmax, x), penalty(lambda x: torch.softmax(x, -1), x)),
+            (penalty(ops.swiglu, x, x + 1), penalty(lambda x, y: torch.nn.functional.silu(x) * y, x, x + 1)),
+            (
+                penalty(lambda x: ops.cross_entropy(x, labels), x),
+                penalty(lambda x: torch.nn.functional.cross_entropy(x, labels), x),
+            ),
             (penalty(ops.layer_norm, x, w, b), penalty(lambda x, w, b: torch.layer_norm(x, (16,), w, b), x, w, b)),
             (penalty(ops.rms_norm, x, w), penalty(lambda x, w: torch.rms_norm(x, (16,), w, 1e-5), x, w)),
         ]:
@@ -261,6 +289,66 @@ class Operations(unittest.TestCase):
         theirs = penalty(plain, q.float(), k.float(), v.float())
         for a, b in zip(ours, theirs):
             torch.testing.assert_close(a.float(), b, rtol=5e-2, atol=5e-2 * float(b.abs().max()))
+
+    def test_losses_of_16_bits(self):
+        for device in DEVICES:
+            logits = torch.randn(6, 40, device=device, dtype=torch.bfloat16, requires_grad=True)
+            labels = torch.randint(0, 40, (6,), device=device)
+            loss = ops.cross_entropy(logits, labels)
+            self.assertEqual(loss.dtype, torch.float32)
+            wide = logits.detach().float().requires_grad_()
+            wanted = torch.nn.functional.cross_entropy(wide, labels)
+            close(loss, wanted, "the loss")
+            loss.backward()
+            wanted.backward()
+            torch.testing.assert_close(logits.grad.float(), wide.grad, rtol=1e-2, atol=1e-4)
+
+    def test_dropout(self):
+        for device in DEVICES:
+            x = torch.ones(40, 50, device=device, requires_grad=True)
+            y = ops.dropout(x, 0.25, seed=2**63 + 5)
+            self.assertTrue(0.7 < (y != 0).float().mean() < 0.8)
+            y.sum().backward()
+            close(x.grad, y.detach(), "the gradient has the mask of the result")
+            torch.library.opcheck(torch.ops.tilewright.dropout.default, (x, 0.25, 7))
+        for seed in [-1, 2**64]:
+            with self.assertRaisesRegex(ValueError, "seed is"):
+                ops.dropout(torch.ones(3), 0.5, seed=seed)
+        compiled = torch.compile(lambda x, seed: ops.dropout(x, 0.5, seed=seed), backend="aot_eager", fullgraph=True)
+        torch._dynamo.reset()
+        for seed in range(1, 5):
+            close(compiled(torch.ones(40), seed), ops.dropout(torch.ones(40), 0.5, seed=seed), "a seed")
+        self.assertLessEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 3)
+
+    def test_indices(self):
+        table = torch.randn(9, 33, requires_grad=True)
+        for dtype in [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]:
+            ids = torch.tensor([1, 3, 1], dtype=dtype)
+            close(ops.embedding(table, ids), table[ids.long()], f"{dtype}")
+            close(ops.cross_entropy(table[:3], ids), torch.nn.functional.cross_entropy(table[:3], ids.long()), f"{dtype}")
+            x, angles = torch.randn(3, 2, 8), torch.randn(9, 4)
+            wanted = ops.rope(x, angles.cos(), angles.sin(), ids.int())
+            close(ops.rope(x, angles.cos(), angles.sin(), ids), wanted, f"{dtype}")
+        for ids in [torch.zeros(3), torch.zeros(3, dtype=torch.bool)]:
+            with self.assertRaisesRegex(TypeError, "ids are integers"):
+                ops.embedding(table, ids)
+        ids = torch.tensor([1, -1, 9, 2**40, 3])
+        found = ops.embedding(table, ids)
+        self.assertEqual(found.isnan().any(1).tolist(), [False, False, True, True, False])
+        found.backward(torch.ones(5, 33))
+        self.assertEqual(table.grad.sum(1).tolist(), [0, 33, 0, 33, 0, 0, 0, 0, 0])
+        g = torch.autograd.grad(ops.embedding(table, ids[:1]).square().sum(), table, create_graph=True)[0]
+        self.assertEqual(torch.autograd.grad(g.sum(), table)[0].sum(1).tolist(), [0, 66, 0, 0, 0, 0, 0, 0, 0])
+        none = torch.randn(3, 0, requires_grad=True)
+        torch.autograd.grad(ops.embedding(none, torch.tensor([1])).sum(), none, create_graph=True)
+
+    def test_rope_backward_interleaved(self):
+        x = torch.randn(5, 3, 8, requires_grad=True)
+        angles = torch.randn(5, 4)
+        g = torch.randn(5, 3, 8)
+        ops.rope(x, angles.cos(), angles.sin(), interleaved=True).backward(g)
+        back = tw.rope(g, angles.cos(), -angles.sin(), interleaved=True)
+        close(x.grad, back, "turned back")
 
     def test_labels(self):
         logits = torch.randn(3, 4, requires_grad=True)

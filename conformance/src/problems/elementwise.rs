@@ -1,45 +1,16 @@
-//! vector_add, relu, leaky_relu, gelu, swiglu and its gradients, matrix_copy, rainbow_table.
+//! vector_add, relu, leaky_relu, gelu, dropout, swiglu and its gradients, matrix_copy, rainbow_table.
 
 use super::Boxed;
+use super::number::{Number, by_dtype};
 use crate::guarded::Guarded;
-use crate::pattern::{Output, Pattern};
+use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
 use crate::{data, reference, verdict};
-use tilewright_core::{DType, bf16, f16};
-use tilewright_ops::{self as ops, Float};
+use tilewright_ops as ops;
 use tilewright_runtime::{Result, Runtime};
 
 /// The slope of the public challenge.
 pub const SLOPE: f32 = 0.01;
-
-/// f32, f16 and bf16 as numbers.
-pub(super) trait Number: Float + Pattern + PartialEq + Into<f64> {
-    fn of(v: f32) -> Self;
-    const NAN: Self;
-    /// Half an ulp, relative.
-    const ROUNDING: f64;
-    /// The smallest normal number: below it the spacing no longer shrinks.
-    const NORMAL: f64;
-}
-
-macro_rules! numbers { ($($t:ty, $of:expr, $eps:expr, $normal:expr;)*) => { $(impl Number for $t {
-    fn of(v: f32) -> Self { $of(v) }
-    const NAN: Self = <$t>::NAN;
-    const ROUNDING: f64 = $eps;
-    const NORMAL: f64 = $normal;
-})* } }
-numbers! {
-    f32, |v| v, 5.97e-8, 1.18e-38;
-    f16, f16::from_f32, 4.89e-4, 6.11e-5;
-    bf16, bf16::from_f32, 3.91e-3, 1.18e-38;
-}
-
-macro_rules! by_dtype { ($setup:expr, $f:ident($($a:expr),*)) => { match $setup.dtype {
-    DType::F16 => $f::<f16>($($a),*),
-    DType::BF16 => $f::<bf16>($($a),*),
-    _ => $f::<f32>($($a),*),
-} } }
-pub(super) use by_dtype;
 
 fn input<T: Number>(rng: &mut data::Rng, setup: &Setup, name: &str, n: usize) -> Result<Vec<T>> {
     let make = if setup.awkward { data::awkward_floats } else { data::floats };
@@ -100,6 +71,39 @@ unary!(
 );
 // u, with its rounding errors, is an exponent: at -6 they count 25 times.
 unary!(gelu, gelu_of, |on, x, y| ops::gelu::<T>(on, x, y), reference::gelu, 2e-5);
+
+struct Dropout<T> {
+    p: f32,
+    seed: u64,
+    host: Vec<T>,
+    x: Guarded<T>,
+    y: Guarded<T>,
+}
+
+pub fn dropout(rt: &Runtime, setup: &Setup) -> Boxed {
+    fn of<T: Number>(rt: &Runtime, s: &Setup) -> Boxed {
+        let (work, Unary { host, x, y }) = unary_state::<T>(rt, s)?;
+        // Seeds of more than 32 bits, too.
+        let (p, seed) = (s.scalar("p", 0.3)?, s.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        Ok(Box::new(Prepared {
+            work,
+            state: Dropout { p, seed, host, x, y },
+            launch: |s: &mut Dropout<T>, on| ops::dropout(on, s.x.get()?, s.y.get_mut()?, s.p, s.seed),
+            check: |s| {
+                let scale = if s.p < 1.0 { f64::from(1.0 / (1.0 - s.p)) } else { 0.0 };
+                let dropped = (f64::from(s.p) * f64::from(1 << 24)).round() as u32;
+                let kept = |i: usize| {
+                    let (low, high) = ((i / 4) as u32, (i as u64 / 4 >> 32) as u32);
+                    reference::philox(s.seed, [low, high, 0, 0])[i % 4] >> 8 >= dropped
+                };
+                let wanted = s.host.iter().enumerate().map(|(i, &v)| if kept(i) { v.into() * scale } else { 0.0 });
+                Ok(judge(&s.y.read()?, &wanted.collect::<Vec<_>>(), 0.0))
+            },
+            outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
+        }))
+    }
+    by_dtype!(setup, of(rt, setup))
+}
 
 struct Binary<T> {
     host: (Vec<T>, Vec<T>),

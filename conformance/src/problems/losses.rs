@@ -1,12 +1,12 @@
 //! cross_entropy and its gradient.
 
 use super::Boxed;
-use super::elementwise::{Number, by_dtype};
+use super::number::{Number, by_dtype, numbers};
 use crate::guarded::Guarded;
 use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
 use crate::{data, verdict};
-use tilewright_core::{DType, Element, bf16, f16};
+use tilewright_core::Element;
 use tilewright_ops::{self as ops, Logit};
 use tilewright_runtime::{Result, Runtime};
 
@@ -37,10 +37,6 @@ fn log_sum(row: &[f64]) -> f64 {
         return top;
     }
     top + row.iter().map(|v| (v - top).exp()).sum::<f64>().ln()
-}
-
-fn numbers<T: Number>(v: &[T]) -> Vec<f64> {
-    v.iter().map(|&v| v.into()).collect()
 }
 
 impl<T: Number> Losses<T> {

@@ -1,13 +1,13 @@
 //! layer_norm, rms_norm, add_rms_norm, and the gradients of the first two.
 
 use super::Boxed;
-use super::elementwise::{Number, by_dtype};
+use super::number::{Number, by_dtype};
 use crate::guarded::Guarded;
 use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
 use crate::reference::{NormRow, norm_row};
 use crate::{data, verdict};
-use tilewright_core::{DType, Element, bf16, f16};
+use tilewright_core::Element;
 use tilewright_ops::{self as ops, Normalize};
 use tilewright_runtime::{Result, Runtime};
 

@@ -4,6 +4,7 @@ use super::Multiply;
 use super::align_operand::memory_of;
 use super::plan::math_of;
 use super::product::{GemmShape, Operand};
+use crate::by_type::by_type;
 use crate::decide::Limits;
 use crate::kernel_plan::{self, KernelPlan};
 use crate::planner::cost::Work;
@@ -21,44 +22,29 @@ use tilewright_runtime::{BackendKind, Error, Result, private};
 
 const WHAT: &str = "grouped_matmul";
 
-/// The element types of [`grouped_matmul`]: f16 and bf16. The example of [`grouped_matmul`] has one of them. The trait
-/// is sealed.
-/// ```compile_fail,E0277
-/// struct Mine;
-/// impl tilewright_ops::GroupMultiply for Mine {}
-/// ```
-pub trait GroupMultiply: Multiply<Product = Self> + GroupKernels {}
-
-/// The kernels of groups of an element type.
-pub trait GroupKernels: Element {
-    /// For matrices, and for their transposes.
-    fn group_descs() -> [&'static KernelDesc; 2];
-    fn group_call<'a>(
-        transposed: bool,
-        a: ViewArg<'a, Self, 2>,
-        b: ViewArg<'a, Self, 3>,
-        ends: SliceArg<'a, i32>,
-        c: SliceMutArg<'a, Self>,
-    ) -> Call<'a>;
+by_type! {
+    /// The element types of [`grouped_matmul`]: f16 and bf16. The example of [`grouped_matmul`] has one of them. The
+    /// trait is sealed.
+    /// ```compile_fail,E0277
+    /// struct Mine;
+    /// impl tilewright_ops::GroupMultiply for Mine {}
+    /// ```
+    pub trait GroupMultiply: GroupKernels<'a> [Multiply<Product = Self>] for [f16, bf16] {
+        // For matrices, and for their transposes.
+        fn group_descs() -> [&'static KernelDesc; 2] {
+            [<(Self,) as k::grouped_matmul_nn::Types>::DESC, <(Self,) as k::grouped_matmul_nt::Types>::DESC]
+        }
+        fn group_call(
+            transposed: bool,
+            a: ViewArg<'a, Self, 2>,
+            b: ViewArg<'a, Self, 3>,
+            ends: SliceArg<'a, i32>,
+            c: SliceMutArg<'a, Self>,
+        ) -> Call<'a> {
+            if transposed { k::grouped_matmul_nt(a, b, ends, c) } else { k::grouped_matmul_nn(a, b, ends, c) }
+        }
+    }
 }
-
-macro_rules! types { ($($t:ty),*) => { $(impl GroupMultiply for $t {}
-
-impl GroupKernels for $t {
-    fn group_descs() -> [&'static KernelDesc; 2] {
-        [<($t,) as k::grouped_matmul_nn::Types>::DESC, <($t,) as k::grouped_matmul_nt::Types>::DESC]
-    }
-    fn group_call<'a>(
-        transposed: bool,
-        a: ViewArg<'a, Self, 2>,
-        b: ViewArg<'a, Self, 3>,
-        ends: SliceArg<'a, i32>,
-        c: SliceMutArg<'a, Self>,
-    ) -> Call<'a> {
-        if transposed { k::grouped_matmul_nt(a, b, ends, c) } else { k::grouped_matmul_nn(a, b, ends, c) }
-    }
-})* } }
-types!(f16, bf16);
 
 /// `C[r] = A[r] B[g]` for the rows `r` of every group `g`, in one launch: the products of a mixture of experts, whose
 /// rows are in the order of their experts. Sums are accumulated in f32 and rounded once.

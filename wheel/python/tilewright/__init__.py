@@ -3,10 +3,10 @@
 A function takes any array with ``__dlpack__`` or ``__cuda_array_interface__``, without a copy, and returns an array of
 the same library. A call runs where its arrays are: on the CPU, or on the GPU that has them.
 
-Products: matmul, grouped_matmul, dot, attention. Of each element: add, relu, leaky_relu, gelu, sigmoid, silu,
-swiglu. Along the last axis: softmax, layer_norm, rms_norm. Of a vector: cumsum, sort, topk. Sums and losses: sum,
-cross_entropy. ``help(tilewright.matmul)`` tells shapes and element types. ``tilewright.torch`` has all but
-grouped_matmul and swiglu with gradients.
+Products: matmul, grouped_matmul, dot, attention. Of each element: add, dropout, relu, leaky_relu, gelu, sigmoid,
+silu, swiglu. Along the last axis: softmax, layer_norm, rms_norm. Of tokens: embedding, rope. Of a vector: cumsum, sort,
+topk. Sums and losses: sum, cross_entropy. ``help(tilewright.matmul)`` tells shapes and element types.
+``tilewright.torch`` has all but grouped_matmul with gradients.
 
 >>> import numpy as np
 >>> import tilewright as tw
@@ -29,6 +29,8 @@ from ._native import (
     cross_entropy,
     cumsum,
     dot,
+    dropout,
+    embedding,
     gelu,
     grouped_matmul,
     layer_norm,
@@ -36,6 +38,7 @@ from ._native import (
     matmul,
     relu,
     rms_norm,
+    rope,
     set_stream,
     sigmoid,
     silu,
@@ -59,6 +62,8 @@ __all__ = [
     "cross_entropy",
     "cumsum",
     "dot",
+    "dropout",
+    "embedding",
     "gelu",
     "grouped_matmul",
     "layer_norm",
@@ -66,6 +71,7 @@ __all__ = [
     "matmul",
     "relu",
     "rms_norm",
+    "rope",
     "set_stream",
     "sigmoid",
     "silu",

@@ -72,6 +72,11 @@ def add(a: T, b: T, /, *, out: Optional[T] = None) -> T:
 def swiglu(gate: T, up: T, /, *, out: Optional[T] = None) -> T:
     """``gate * sigmoid(gate) * up``. f32, f16 or bf16, both of one shape; ``out`` may be ``gate`` or ``up``."""
 
+def dropout(x: T, /, p: float = 0.5, *, seed: int, out: Optional[T] = None) -> T:
+    """``x / (1 - p)`` where an element is kept, else 0: each is dropped with probability ``p``. Which ones are kept
+    depends on ``seed``, an integer of 64 bits, and on their places alone. f32, f16 or bf16 of any shape; ``out`` may be
+    ``x``."""
+
 def matmul(
     a: T,
     b: T,
@@ -118,7 +123,7 @@ def attention(
     """
 
 def softmax(x: T, /, *, out: Optional[T] = None) -> T:
-    """Softmax along the last axis. f32 of rank 1 or more."""
+    """Softmax along the last axis. f32, f16 or bf16 of rank 1 or more, computed in f32."""
 
 def layer_norm(x: T, weight: T, bias: T, /, *, eps: float = 1e-5, out: Optional[T] = None) -> T:
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` along the last axis, whose length ``weight`` and ``bias``
@@ -127,6 +132,29 @@ def layer_norm(x: T, weight: T, bias: T, /, *, eps: float = 1e-5, out: Optional[
 def rms_norm(x: T, weight: T, /, *, eps: float = 1e-5, out: Optional[T] = None) -> T:
     """``x / sqrt(mean of x**2 + eps) * weight`` along the last axis, whose length ``weight`` has. f32, f16 and bf16,
     computed in f32."""
+
+def embedding(table: T, ids: T, /, *, out: Optional[T] = None) -> T:
+    """``table[ids]``: rows of a table of f32, f16 or bf16, for int32 indices of any shape. A negative index gives
+    zeros, and one that is no row gives NaN."""
+
+def rope(
+    x: T,
+    cos: T,
+    sin: T,
+    /,
+    positions: Optional[T] = None,
+    *,
+    interleaved: bool = False,
+    out: Optional[T] = None,
+) -> T:
+    """Rotary position embedding (RoPE) of ``.. x tokens x heads x d``: pairs of the elements of a head turn by the
+    angles of the token's position. f32, f16 or bf16; ``out`` may be ``x``.
+
+    ``cos`` and ``sin`` are f32 of ``rows x half``, with ``2 * half`` at most ``d``: a row for each position. Without
+    ``positions`` it is the index along the axis of tokens, else int32 of ``.. x tokens``. A position that is no row
+    gives NaN. The pairs are elements ``i`` and ``half + i`` of a head, with ``interleaved`` elements ``2 * i`` and
+    ``2 * i + 1``. Elements from ``2 * half`` on are copied.
+    """
 
 def sum(x: T, /, *, out: Optional[T] = None) -> T:
     """The sum of all elements, of rank 0. f32 of any shape. The same array gives the same bits every time."""

@@ -77,8 +77,8 @@ def _is_plain(a):
 _SCALARS = {type(None), bool, int, float, str}
 
 
-def _is_listened_to():
-    """Whether a tracer, a mode or a transform has to see each operation."""
+def _is_traced():
+    """Whether a tracer, a mode or a transform has to see each operation of PyTorch."""
     return (
         _C._len_torch_dispatch_stack()
         or _C._len_torch_function_stack()
@@ -86,8 +86,12 @@ def _is_listened_to():
         or _C._get_tracing_state() is not None
         or _C._is_any_autocast_enabled()
         or forward_ad._current_level >= 0
-        or profiler._is_profiler_enabled
     )
+
+
+def _is_listened_to():
+    """Whether the dispatcher has to see each operation."""
+    return _is_traced() or profiler._is_profiler_enabled
 
 
 def _with_casts(op, device, to):
@@ -190,6 +194,55 @@ def _add_backward(ctx, g):
     return g, g
 
 
+def _is_native(*tensors):
+    """Whether a native function, which has no derivative, may compute a gradient."""
+    plain = all(_is_plain(t) and t.dtype == tensors[0].dtype for t in tensors)
+    return plain and not torch.compiler.is_compiling() and not _is_traced() and not torch.is_grad_enabled()
+
+
+def _indices_of(x, name):
+    """Integers of 32 bits. A negative one becomes -1, and one of more bits the greatest one."""
+    if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
+        raise TypeError(f"{name} are integers, not {x.dtype}")
+    return x.long().clamp(-1, 2**31 - 1).to(torch.int32)
+
+
+def _keep_inputs(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def _swiglu_fake(gate, up):
+    torch._check(gate.shape == up.shape, lambda: f"swiglu: {gate.shape} and {up.shape}")
+    return _same(gate)
+
+
+def _swiglu_backward(ctx, g):
+    gate, up = ctx.saved_tensors
+    if _is_native(gate, up, g):
+        return _native._swiglu_backward(gate, up, g)
+    wide, of_gate = gate.float(), torch.sigmoid(gate.float())
+    of_up = g.float() * wide * of_gate
+    slope = of_gate * (1 + wide * (1 - of_gate))
+    return (g.float() * up.float() * slope).to(gate.dtype), of_up.to(up.dtype)
+
+
+def _dropout_save(ctx, inputs, output):
+    _, ctx.p, ctx.seed = inputs
+
+
+def _dropout_backward(ctx, g):
+    return _ops.dropout(g, ctx.p, ctx.seed), None, None
+
+
+def _run_dropout(x, p, seed):
+    # PyTorch's integers have a sign.
+    return _native.dropout(x, p, seed=seed % 2**64)
+
+
+def _dropout_fake(x, p, seed):
+    return _same(x)
+
+
 _relu = _Operation("relu(Tensor x) -> Tensor", _same, _relu_backward, _keep_output)
 _leaky_relu = _Operation(
     "leaky_relu(Tensor x, float negative_slope=0.01) -> Tensor", _same, _leaky_relu_backward, _leaky_relu_save
@@ -197,6 +250,12 @@ _leaky_relu = _Operation(
 _gelu = _Operation("gelu(Tensor x) -> Tensor", _same, _gelu_backward, _keep_input)
 _sigmoid = _Operation("sigmoid(Tensor x) -> Tensor", _same, _sigmoid_backward, _keep_output, autocast=_single)
 _silu = _Operation("silu(Tensor x) -> Tensor", _same, _silu_backward, _keep_input, autocast=_single)
+_swiglu = _Operation(
+    "swiglu(Tensor gate, Tensor up) -> Tensor", _swiglu_fake, _swiglu_backward, _keep_inputs, autocast=_widest
+)
+_dropout = _Operation(
+    "dropout(Tensor x, float p, SymInt seed) -> Tensor", _dropout_fake, _dropout_backward, _dropout_save, _run_dropout
+)
 _add = _Operation("add(Tensor a, Tensor b) -> Tensor", _add_fake, _add_backward, _keep_nothing, autocast=_widest)
 
 
@@ -245,21 +304,20 @@ _matmul = _Operation(
 )
 
 
-def _dot_save(ctx, inputs, output):
-    ctx.save_for_backward(*inputs)
-
-
 def _dot_backward(ctx, g):
     a, b = ctx.saved_tensors
     return g * b, g * a
 
 
-_dot = _Operation("dot(Tensor a, Tensor b) -> Tensor", _scalar, _dot_backward, _dot_save)
+_dot = _Operation("dot(Tensor a, Tensor b) -> Tensor", _scalar, _dot_backward, _keep_inputs)
 
 
 def _softmax_backward(ctx, g):
     (y,) = ctx.saved_tensors
-    return y * (g - (g * y).sum(-1, keepdim=True))
+    if _is_native(y, g):
+        return _native._softmax_backward(y, g)
+    wide, g = y.float(), g.float()
+    return (wide * (g - (g * wide).sum(-1, keepdim=True))).to(y.dtype)
 
 
 _softmax = _Operation("softmax(Tensor x) -> Tensor", _same, _softmax_backward, _keep_output, autocast=_single)
@@ -294,10 +352,7 @@ def _normal(x, eps, center):
 
 def _norm_backward(x, weight, eps, g, has_bias):
     """The gradients of a norm's inputs."""
-    traced = torch.compiler.is_compiling() or _is_listened_to()
-    plain = all(_is_plain(t) and t.dtype == x.dtype for t in (x, weight, g))
-    # The native function has no derivative.
-    if plain and not traced and not torch.is_grad_enabled():
+    if _is_native(x, weight, g):
         return _native._norm_backward(x, weight, g, eps, has_bias)
     scale, normal = _normal(x, eps, has_bias)
     g = g.float()
@@ -420,33 +475,127 @@ _sort = _Operation("sort(Tensor x) -> Tensor", _same, _sort_backward, _keep_inpu
 _topk = _Operation("topk(Tensor x, int k) -> Tensor", _topk_fake, _topk_backward, _topk_save)
 
 
+def _labels_of(labels):
+    """Labels of 32 bits. One that is no class stays none."""
+    labels = _indices_of(labels, "labels")
+    return torch.where(labels < 0, 2**31 - 1, labels)
+
+
 def _run_cross_entropy(logits, labels):
-    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise TypeError(f"labels are integers, not {labels.dtype}")
-    # No class has the greatest number of 32 bits.
-    return _native.cross_entropy(logits, labels.clamp(-1, 2**31 - 1).to(torch.int32))
+    return _native._cross_entropy(logits, _labels_of(labels))
+
+
+def _cross_entropy_fake(logits, labels):
+    rows = logits.new_empty(labels.shape, dtype=torch.float32)
+    return rows, torch.empty_like(rows)
 
 
 def _cross_entropy_save(ctx, inputs, output):
-    ctx.save_for_backward(*inputs)
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*inputs, output[1])
 
 
-def _cross_entropy_backward(ctx, g):
-    logits, labels = ctx.saved_tensors
+def _cross_entropy_backward(ctx, g, of_lse):
+    # The caller does not see the logarithms of sums: they have gradients in second derivatives alone.
+    logits, labels, lse = ctx.saved_tensors
+    if g is None:
+        g = torch.zeros_like(lse)
+    if of_lse is None and _is_native(logits) and _is_native(lse, g):
+        return _native._cross_entropy_backward(logits, _labels_of(labels), lse, g), None
     labels = labels.long()[:, None]
-    weights = torch.softmax(logits, -1)
+    weights = torch.exp(logits.float() - lse[:, None])
     of_rows = weights - torch.zeros_like(weights).scatter(1, labels.clamp(0, logits.shape[-1] - 1), 1.0)
     is_class = (labels >= 0) & (labels < logits.shape[-1])
-    return torch.where(is_class, of_rows, float("nan")) * (g / logits.shape[0]), None
+    of_logits = torch.where(is_class, of_rows, float("nan")) * g[:, None]
+    if of_lse is not None:
+        of_logits = of_logits + weights * of_lse[:, None]
+    return of_logits.to(logits.dtype), None
 
 
-_cross_entropy = _Operation(
-    "cross_entropy(Tensor logits, Tensor labels) -> Tensor",
-    _scalar,
+_cross_entropy_of_rows = _Operation(
+    "_cross_entropy(Tensor logits, Tensor labels) -> (Tensor, Tensor)",
+    _cross_entropy_fake,
     _cross_entropy_backward,
     _cross_entropy_save,
     _run_cross_entropy,
-    autocast=_single,
+)
+
+
+def _cross_entropy(logits, labels):
+    """The mean loss. Softmax is recomputed by the logarithms of sums where gradients are."""
+    return _cross_entropy_of_rows(logits, labels)[0].mean()
+
+
+_lib.define("cross_entropy(Tensor logits, Tensor labels) -> Tensor")
+_lib.impl("cross_entropy", _cross_entropy, "CompositeImplicitAutograd")
+
+
+def _run_rope(x, cos, sin, positions=None, interleaved=False):
+    positions = None if positions is None else _indices_of(positions, "positions")
+    return _native.rope(x, cos, sin, positions, interleaved=interleaved)
+
+
+def _rope_fake(x, cos, sin, positions=None, interleaved=False):
+    torch._check(x.dim() >= 3 and cos.dim() == 2 and cos.shape == sin.shape, lambda: f"rope: {x.shape}, {cos.shape}")
+    return _same(x)
+
+
+def _rope_save(ctx, inputs, output):
+    _, cos, sin, positions, ctx.interleaved = inputs
+    ctx.save_for_backward(cos, sin, positions)
+
+
+def _rope_backward(ctx, g):
+    cos, sin, positions = ctx.saved_tensors
+    if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
+        raise RuntimeError("the tables of angles have no gradient: detach them")
+    if _is_native(g):
+        positions = None if positions is None else _indices_of(positions, "positions")
+        return _native._rope_backward(g, cos.detach(), sin.detach(), positions, ctx.interleaved), None, None, None, None
+    return _ops.rope(g, cos, -sin, positions, ctx.interleaved), None, None, None, None
+
+
+_rope = _Operation(
+    "rope(Tensor x, Tensor cos, Tensor sin, Tensor? positions=None, bool interleaved=False) -> Tensor",
+    _rope_fake,
+    _rope_backward,
+    _rope_save,
+    _run_rope,
+)
+
+
+def _run_embedding(table, ids):
+    return _native.embedding(table, _indices_of(ids, "ids"))
+
+
+def _embedding_fake(table, ids):
+    torch._check(table.dim() == 2, lambda: f"embedding: a table of {table.shape}")
+    return table.new_empty((*ids.shape, table.shape[1]))
+
+
+def _embedding_save(ctx, inputs, output):
+    table, ids = inputs
+    ctx.shape, ctx.dtype = table.shape, table.dtype
+    ctx.save_for_backward(ids)
+
+
+def _embedding_backward(ctx, g):
+    (ids,) = ctx.saved_tensors
+    of_table = torch.zeros(ctx.shape, dtype=torch.float32, device=g.device)
+    if _is_native(g):
+        _native._embedding_backward(_indices_of(ids, "ids"), g, of_table)
+        return of_table.to(ctx.dtype), None
+    is_row = ((ids >= 0) & (ids < ctx.shape[0])).flatten()
+    rows = torch.where(is_row[:, None], g.reshape(ids.numel(), ctx.shape[1]).float(), 0)
+    return of_table.index_add(0, torch.where(is_row, ids.flatten().long(), 0), rows).to(ctx.dtype), None
+
+
+_embedding = _Operation(
+    "embedding(Tensor table, Tensor ids) -> Tensor",
+    _embedding_fake,
+    _embedding_backward,
+    _embedding_save,
+    _run_embedding,
 )
 
 
@@ -484,6 +633,21 @@ def silu(x: Tensor) -> Tensor:
 @_documented
 def add(a: Tensor, b: Tensor) -> Tensor:
     return _add(a, b)
+
+
+@_documented
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    return _swiglu(gate, up)
+
+
+@_documented
+def dropout(x: Tensor, p: float = 0.5, *, seed: int) -> Tensor:
+    # A number of a graph has 63 bits and a sign, as those of operations have.
+    if not torch.compiler.is_compiling():
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"seed is {seed}: an integer of 64 bits, without a sign")
+        seed -= 2**64 if seed >= 2**63 else 0
+    return _dropout(x, p, seed)
 
 
 @_documented
@@ -541,3 +705,15 @@ def topk(x: Tensor, k: int) -> Tensor:
 @_documented
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return _cross_entropy(logits, labels)
+
+
+@_documented
+def embedding(table: Tensor, ids: Tensor) -> Tensor:
+    return _embedding(table, ids)
+
+
+@_documented
+def rope(
+    x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None = None, *, interleaved: bool = False
+) -> Tensor:
+    return _rope(x, cos, sin, positions, interleaved)
