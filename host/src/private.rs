@@ -7,6 +7,7 @@ use crate::stream::Stream;
 use crate::tuner::measure::Output;
 use crate::tuner::{Report, Source};
 use std::path::PathBuf;
+use std::time::Duration;
 use tilewright_core::{Call, VariantDesc};
 
 /// The libraries of `tile debug`.
@@ -59,7 +60,8 @@ pub fn guess(rt: &Runtime, file: &File) -> Option<(String, Source)> {
 }
 
 /// Measures candidates, whose runs `run` enqueues on `stream`, and keeps the result. It is the tuner's search, among
-/// plans, whose number is not known beforehand; [`Runtime::select_among`] is the public form.
+/// plans, whose number is not known beforehand; [`Runtime::select_among`] is the public form. Once the budget is spent,
+/// later candidates are left out.
 ///
 /// The stream is not capturing: measuring allocates and waits. Outputs are as before afterwards. Errors: as
 /// [`Runtime::select_among`], and [`Error::Tuning`](crate::Error::Tuning) where no candidate runs.
@@ -69,9 +71,10 @@ pub fn measure(
     file: &File,
     candidates: Vec<&str>,
     outputs: &[Output<'_>],
+    budget: Option<Duration>,
     run: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<Report> {
-    let report = rt.search_among(stream, candidates, outputs, run)?;
+    let report = rt.search_among(stream, candidates, outputs, budget, run)?;
     rt.keep(file, &report);
     Ok(report)
 }

@@ -13,6 +13,7 @@ use crate::variant::Kind;
 use core::marker::PhantomData;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 use tilewright_core::{Call, ConfigDesc, ParamKind};
 
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
@@ -264,7 +265,7 @@ impl Runtime {
         let mut bench = unsafe { Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run) }?;
         let shipped =
             self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
-        let report = search(&mut bench, shipped)?;
+        let report = search(&mut bench, shipped, None)?;
         self.keep(file, &report);
         Ok(Err(report))
     }
@@ -284,12 +285,13 @@ impl Runtime {
         self.0.tuner.record(file, report);
     }
 
-    /// Measures candidates whose runs `run` enqueues.
+    /// Measures candidates whose runs `run` enqueues, until the budget is spent.
     pub(crate) fn search_among(
         &self,
         stream: &Stream,
         ids: Vec<&str>,
         outputs: &[Output<'_>],
+        budget: Option<Duration>,
         run: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Report> {
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
@@ -297,7 +299,7 @@ impl Runtime {
         let mut prepare = |_| Ok(());
         // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
         let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, run) }?;
-        search(&mut bench, None)
+        search(&mut bench, None, budget)
     }
 
     /// One search at a time; a search within a search (a multi-launch operation's kernels) is part of it.
@@ -415,7 +417,7 @@ impl Runtime {
                 let ids = op.candidates.to_vec();
                 // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
                 let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, &mut run) }?;
-                let report = search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)))?;
+                let report = search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)), None)?;
                 self.keep(&file, &report);
                 Ok(report.winner)
             };

@@ -45,6 +45,13 @@ def cases():
     def heads(x):
         return x.half().view(16, 128, 64)
 
+    angles, ids = normal(512, 32), torch.randint(0, 512, (300,), device="cuda")
+    cos, sin = angles.cos(), angles.sin()
+
+    def turned(x):
+        a, b, c, s = x.view(512, 4, 64)[..., :32], x.view(512, 4, 64)[..., 32:], cos[:, None], sin[:, None]
+        return torch.cat([a * c - b * s, b * c + a * s], -1)
+
     sdpa = torch.nn.functional.scaled_dot_product_attention
     return {
         "relu": (ops.relu, torch.relu),
@@ -68,6 +75,12 @@ def cases():
         ),
         "attention": (lambda x: ops.attention(*[heads(x)] * 3), lambda x: sdpa(*[heads(x)] * 3)),
         "cross_entropy": (lambda x: ops.cross_entropy(x, labels), softmax_loss),
+        "softmax of f16": (lambda x: ops.softmax(x.half()), lambda x: torch.softmax(x.half(), -1)),
+        "swiglu": (lambda x: ops.swiglu(x, x), lambda x: torch.nn.functional.silu(x) * x),
+        # The mask is that of the plain function, which depends on the seed alone.
+        "dropout": (lambda x: ops.dropout(x, 0.5, seed=3), lambda x: tw.dropout(x, 0.5, seed=3)),
+        "embedding": (lambda x: ops.embedding(x, ids), lambda x: x[ids]),
+        "rope": (lambda x: ops.rope(x.view(512, 4, 64), cos, sin), turned),
     }
 
 

@@ -77,7 +77,7 @@ pub struct Candidate {
 pub enum Outcome {
     /// Median time of one run.
     Ran(Duration),
-    /// It cannot run here, and why.
+    /// It cannot run here, or there was no time left, and why.
     Pruned(String),
     /// Its results differ from the default's, and how.
     Wrong(String),
@@ -109,21 +109,35 @@ const RUN_OFF_ROUNDS: usize = 7;
 
 /// Searches, and leaves the arguments as they were. Errors: those that make going on pointless, and the first
 /// candidate's where none can run. The shipped candidate is timed as often as the best.
-pub(crate) fn search(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report> {
-    let found = search_inner(bench, shipped);
+///
+/// Once the budget is spent, no other candidate is tried and no time is taken again. Two candidates are timed whatever
+/// they take.
+pub(crate) fn search(bench: &mut dyn Bench, shipped: Option<usize>, budget: Option<Duration>) -> Result<Report> {
+    let found = search_inner(bench, shipped, budget);
     let restored = bench.restore();
     let report = found?;
     restored?;
     Ok(report)
 }
 
-fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report> {
+/// The shares of a budget after which no candidate is tried, and none is timed for the first time or again. The rest is
+/// for the best ones, which are timed in turn.
+const TRIED_WITHIN: f64 = 0.4;
+const TIMED_WITHIN: f64 = 0.7;
+const NOT_MEASURED: &str = "not measured: the time for tuning was spent";
+
+fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>, budget: Option<Duration>) -> Result<Report> {
     let start = Instant::now();
+    let is_spent = |share: f64| budget.is_some_and(|b| start.elapsed() >= b.mul_f64(share));
     let n = bench.count();
     let mut rejected: Vec<Option<Outcome>> = vec![None; n];
     let mut base = None;
     let mut first_error = None;
     for (i, rejection) in rejected.iter_mut().enumerate() {
+        if i >= 2 && base.is_some() && is_spent(TRIED_WITHIN) {
+            *rejection = Some(Outcome::Pruned(NOT_MEASURED.into()));
+            continue;
+        }
         let ran = match bench.prepare(i) {
             Ok(()) => {
                 bench.restore()?;
@@ -150,12 +164,21 @@ fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report>
         );
     };
 
-    let alive: Vec<usize> = (0..n).filter(|&i| rejected[i].is_none()).collect();
+    let mut alive: Vec<usize> = (0..n).filter(|&i| rejected[i].is_none()).collect();
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); n];
     let rounds = if alive.len() > 1 { SCREENING_ROUNDS } else { 1 };
-    for _ in 0..rounds {
+    for round in 0..rounds {
+        let mut timed = 0;
         for &i in &alive {
+            let is_needed = round == 0 && timed < 2;
+            if !is_needed && is_spent(TIMED_WITHIN) {
+                break;
+            }
             times[i].extend(bench.time(i)?);
+            timed += 1;
+        }
+        if round == 0 {
+            alive.split_off(timed).into_iter().for_each(|i| rejected[i] = Some(Outcome::Pruned(NOT_MEASURED.into())));
         }
     }
     let medians: Vec<f64> = times.iter_mut().map(|t| median(t).as_secs_f64()).collect();
@@ -166,7 +189,7 @@ fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report>
     rivals.sort_by(|&a, &b| medians[a].total_cmp(&medians[b]));
     rivals.truncate(RIVALS);
     rivals.extend(shipped.filter(|s| *s != base && alive.contains(s) && !rivals.contains(s)));
-    let winner = if rivals.is_empty() { base } else { run_off(bench, base, &rivals, &mut times)? };
+    let winner = if rivals.is_empty() { base } else { run_off(bench, base, &rivals, &mut times, || is_spent(1.0))? };
     let candidates = (0..n)
         .map(|i| Candidate {
             id: bench.id(i),
@@ -177,11 +200,20 @@ fn search_inner(bench: &mut dyn Bench, shipped: Option<usize>) -> Result<Report>
 }
 
 /// All in turn, A B C, C B A, so that clocks and temperature favor none; decided by the median of a rival's ratios to
-/// the base.
-fn run_off(bench: &mut dyn Bench, base: usize, rivals: &[usize], times: &mut [Vec<Duration>]) -> Result<usize> {
+/// the base. The first round is run to its end whatever it takes.
+fn run_off(
+    bench: &mut dyn Bench,
+    base: usize,
+    rivals: &[usize],
+    times: &mut [Vec<Duration>],
+    is_spent: impl Fn() -> bool,
+) -> Result<usize> {
     let mut order: Vec<usize> = [&[base], rivals].concat();
     let mut ratios = vec![Vec::new(); times.len()];
-    for _ in 0..RUN_OFF_ROUNDS {
+    for round in 0..RUN_OFF_ROUNDS {
+        if round > 0 && is_spent() {
+            break;
+        }
         let mut of = vec![0.0; times.len()];
         for &i in &order {
             let mut t = bench.time(i)?;
@@ -280,7 +312,7 @@ mod tests {
     #[test]
     fn the_fastest_wins_and_arguments_are_restored() {
         let mut f = fake(vec![ok(1000), ok(700), ok(900)]);
-        let r = search(&mut f, None).unwrap();
+        let r = search(&mut f, None, None).unwrap();
         assert_eq!((r.winner, r.base), (1, 0));
         assert_eq!(f.output, 40);
         assert!(r.candidates.iter().all(|c| matches!(c.outcome, Outcome::Ran(_))));
@@ -293,21 +325,22 @@ mod tests {
 
     #[test]
     fn the_default_stays_within_the_margin() {
-        let steady = |us: u64| search(&mut Fake { drifts: 0, ..fake(vec![ok(1000), ok(us)]) }, None).unwrap().winner;
+        let steady =
+            |us: u64| search(&mut Fake { drifts: 0, ..fake(vec![ok(1000), ok(us)]) }, None, None).unwrap().winner;
         assert_eq!((steady(997), steady(995)), (0, 1));
-        assert_eq!(search(&mut fake(vec![ok(1000), ok(950)]), None).unwrap().winner, 1);
-        assert_eq!(search(&mut fake(vec![ok(1000)]), None).unwrap().winner, 0);
+        assert_eq!(search(&mut fake(vec![ok(1000), ok(950)]), None, None).unwrap().winner, 1);
+        assert_eq!(search(&mut fake(vec![ok(1000)]), None, None).unwrap().winner, 0);
     }
 
     #[test]
     fn who_is_near_the_fastest_runs_off_with_it() {
         let mut f = fake(vec![ok(1000), ok(700), ok(800), ok(702)]);
-        assert_eq!(search(&mut f, None).unwrap().winner, 1);
+        assert_eq!(search(&mut f, None, None).unwrap().winner, 1);
         assert_eq!(f.log[12..18], ["c0", "c1", "c3", "c3", "c1", "c0"]);
         assert_eq!(f.log.len(), 4 * SCREENING_ROUNDS + 3 * RUN_OFF_ROUNDS);
         // More than may: the fastest of them do.
         let mut many = fake([10000, 7200, 7100, 6990, 6890, 6800].map(ok).to_vec());
-        assert_eq!(search(&mut many, None).unwrap().winner, 5);
+        assert_eq!(search(&mut many, None, None).unwrap().winner, 5);
         assert_eq!(many.log[18..22], ["c0", "c5", "c4", "c3"]);
     }
 
@@ -315,7 +348,7 @@ mod tests {
     fn what_cannot_run_is_data() {
         let late = FakeCandidate { run: Some(cannot()), ..ok(1) };
         let early = FakeCandidate { prepare: Some(cannot()), ..ok(1) };
-        let r = search(&mut fake(vec![ok(100), early, late]), None).unwrap();
+        let r = search(&mut fake(vec![ok(100), early, late]), None, None).unwrap();
         assert_eq!(r.winner, 0);
         for i in [1, 2] {
             assert!(matches!(&r.candidates[i].outcome, Outcome::Pruned(why) if why.contains("too much")));
@@ -324,31 +357,48 @@ mod tests {
 
     #[test]
     fn a_default_that_cannot_run_is_replaced() {
-        let r = search(&mut fake(vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }, ok(200), ok(100)]), None)
-            .unwrap();
+        let r =
+            search(&mut fake(vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }, ok(200), ok(100)]), None, None)
+                .unwrap();
         assert_eq!((r.winner, r.base), (2, 1));
         let none = vec![FakeCandidate { prepare: Some(cannot()), ..ok(1) }];
-        assert!(matches!(search(&mut fake(none), None), Err(Error::CannotLaunch { .. })));
-        assert!(search(&mut fake(vec![]), None).is_err());
+        assert!(matches!(search(&mut fake(none), None, None), Err(Error::CannotLaunch { .. })));
+        assert!(search(&mut fake(vec![]), None, None).is_err());
     }
 
     #[test]
     fn the_shipped_one_is_timed_as_often_as_the_best() {
         let mut f = Fake { drifts: 0, ..fake(vec![ok(1000), ok(700), ok(800), ok(770)]) };
-        let r = search(&mut f, Some(3)).unwrap();
+        let r = search(&mut f, Some(3), None).unwrap();
         assert_eq!((r.winner, r.shipped), (1, Some(3)));
         assert_eq!(f.log[12..18], ["c0", "c1", "c3", "c3", "c1", "c0"]);
         assert!((r.shipped_loses().unwrap() - 0.1).abs() < 1e-3);
         // One that cannot run, or is wrong, has no time.
         let mut f = fake(vec![ok(1000), FakeCandidate { adds: 2, ..ok(1) }]);
-        assert_eq!(search(&mut f, Some(1)).unwrap().shipped_loses(), None);
+        assert_eq!(search(&mut f, Some(1), None).unwrap().shipped_loses(), None);
     }
 
     #[test]
     fn the_gate_rejects_wrong_answers() {
-        let r = search(&mut fake(vec![ok(100), FakeCandidate { adds: 2, ..ok(1) }, ok(50)]), None).unwrap();
+        let r = search(&mut fake(vec![ok(100), FakeCandidate { adds: 2, ..ok(1) }, ok(50)]), None, None).unwrap();
         assert_eq!(r.winner, 2);
         assert_eq!(r.candidates[1].outcome, Outcome::Wrong("42 instead of Some(41)".into()));
+    }
+
+    #[test]
+    fn a_budget_that_is_spent_leaves_two_candidates() {
+        let mut f = fake(vec![ok(1000), ok(900), ok(100)]);
+        let r = search(&mut f, Some(2), Some(Duration::ZERO)).unwrap();
+        assert_eq!((r.winner, r.base, r.time(2)), (1, 0, None));
+        assert_eq!(r.candidates[2].outcome, Outcome::Pruned(NOT_MEASURED.into()));
+        // Each is timed once, and once more in turn.
+        assert_eq!(f.log, ["c0", "c1", "c0", "c1"]);
+        // One that cannot run does not count.
+        let none = FakeCandidate { prepare: Some(cannot()), ..ok(1) };
+        let r = search(&mut fake(vec![none.clone(), none, ok(700), ok(1)]), None, Some(Duration::ZERO)).unwrap();
+        assert_eq!((r.winner, r.time(3)), (2, None));
+        let r = search(&mut fake(vec![ok(1000), ok(900), ok(100)]), None, Some(Duration::from_secs(3600))).unwrap();
+        assert_eq!(r.winner, 2);
     }
 
     #[test]
@@ -358,7 +408,7 @@ mod tests {
             source: DriverError { code: 700, name: "n".into(), message: "m".into() },
         };
         let mut f = fake(vec![ok(100), FakeCandidate { run: Some(lost), ..ok(1) }]);
-        assert!(search(&mut f, None).unwrap_err().is_fatal());
+        assert!(search(&mut f, None, None).unwrap_err().is_fatal());
         assert_eq!(f.output, 40);
     }
 }
