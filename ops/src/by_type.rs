@@ -29,6 +29,7 @@ macro_rules! by_type {
         fn $f:ident($($arg:ident: $of:ty),* $(,)?) -> $result:ty $code:block
     )* }) => {
         /// The kernels of an element type.
+        #[allow(clippy::extra_unused_lifetimes, reason = "some functions bind no arguments")]
         pub trait $kernels: tilewright_core::Element {
             $(fn $f<$a>($($arg: $of),*) -> $result;)*
         }
@@ -36,6 +37,7 @@ macro_rules! by_type {
     (@impl $kernels:ident $a:lifetime $t:ident { $(
         fn $f:ident($($arg:ident: $of:ty),* $(,)?) -> $result:ty $code:block
     )* }) => {
+        #[allow(clippy::extra_unused_lifetimes, reason = "some functions bind no arguments")]
         impl $kernels for $t {
             $(fn $f<$a>($($arg: $of),*) -> $result $code)*
         }

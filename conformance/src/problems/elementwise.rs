@@ -93,7 +93,7 @@ pub fn dropout(rt: &Runtime, setup: &Setup) -> Boxed {
                 let scale = if s.p < 1.0 { f64::from(1.0 / (1.0 - s.p)) } else { 0.0 };
                 let dropped = (f64::from(s.p) * f64::from(1 << 24)).round() as u32;
                 let kept = |i: usize| {
-                    let (low, high) = ((i / 4) as u32, (i as u64 / 4 >> 32) as u32);
+                    let (low, high) = ((i / 4) as u32, ((i as u64 / 4) >> 32) as u32);
                     reference::philox(s.seed, [low, high, 0, 0])[i % 4] >> 8 >= dropped
                 };
                 let wanted = s.host.iter().enumerate().map(|(i, &v)| if kept(i) { v.into() * scale } else { 0.0 });
