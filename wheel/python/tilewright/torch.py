@@ -8,125 +8,16 @@ dispatcher where nothing listens to it. In a small call the dispatcher takes mos
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad, profiler
-from torch.library import Library
-from torch.nn import Parameter
 
 from . import _native
+from ._operation import Operation as _Operation
+from ._operation import is_native as _is_native
+from ._operation import library as _lib
+from ._operation import lower as _lower
+from ._operation import single as _single
+from ._operation import widest as _widest
 
-_lib = Library("tilewright", "DEF")
 _ops = torch.ops.tilewright
-_C = torch._C
-
-
-class _Operation:
-    """An operation: what the dispatcher calls, and the same for tensors that nothing else has to see."""
-
-    def __init__(self, schema, fake, backward, save, run=None, autocast=None):
-        """``run``, else the function of the native module with its name, computes it. ``fake`` computes the result's
-        metadata. ``backward`` gives the gradients of the inputs, by what ``save`` has kept. ``autocast`` gives the
-        element type that ``torch.autocast`` casts floating-point inputs to.
-        """
-        name = schema[: schema.index("(")]
-        self.run = run = run or getattr(_native, name)
-
-        def detached(*args):
-            return run(*(a.detach() if isinstance(a, Tensor) and a.requires_grad else a for a in args))
-
-        _lib.define(schema)
-        _lib.impl(name, detached, "CPU")
-        _lib.impl(name, detached, "CUDA")
-        torch.library.register_fake(f"tilewright::{name}", fake, lib=_lib)
-        torch.library.register_autograd(f"tilewright::{name}", backward, setup_context=save, lib=_lib)
-        self.op = op = getattr(_ops, name)
-        if autocast is not None:
-            for device in ["cpu", "cuda"]:
-                _lib.impl(name, _with_casts(op, device, autocast), f"Autocast{device.upper()}")
-
-        def forward(ctx, *args):
-            result = run(*args)
-            save(ctx, args, result)
-            return result
-
-        # PyTorch names the node of a graph by the class as it is made.
-        methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-        self.function = type(name, (torch.autograd.Function,), methods)
-
-    def __call__(self, *args):
-        # The first condition is for the compiler, which leaves the branch out.
-        if not torch.compiler.is_compiling() and not _is_listened_to():
-            is_recorded = False
-            for a in args:
-                if _is_plain(a):
-                    is_recorded = is_recorded or a.requires_grad
-                elif type(a) not in _SCALARS:
-                    break
-            else:
-                if is_recorded and torch.is_grad_enabled():
-                    return self.function.apply(*args)
-                return self.run(*args)
-        return self.op(*args)
-
-
-def _is_plain(a):
-    """Whether it is a tensor with memory, of no class that has to see an operation."""
-    return (type(a) is Tensor or type(a) is Parameter) and not a.is_meta
-
-
-# Arguments beside tensors.
-_SCALARS = {type(None), bool, int, float, str}
-
-
-def _is_traced():
-    """Whether a tracer, a mode or a transform has to see each operation of PyTorch."""
-    return (
-        _C._len_torch_dispatch_stack()
-        or _C._len_torch_function_stack()
-        or _C._functorch.peek_interpreter_stack() is not None
-        or _C._get_tracing_state() is not None
-        or _C._is_any_autocast_enabled()
-        or forward_ad._current_level >= 0
-    )
-
-
-def _is_listened_to():
-    """Whether the dispatcher has to see each operation."""
-    return _is_traced() or profiler._is_profiler_enabled
-
-
-def _with_casts(op, device, to):
-    """An operation under ``torch.autocast``. Tensors of 64 bits and of integers stay as they are."""
-
-    key = _C.DispatchKeySet(getattr(_C.DispatchKey, f"Autocast{device.upper()}"))
-
-    def is_cast(a):
-        return isinstance(a, Tensor) and a.device.type == device and a.dtype in _AUTOCAST
-
-    def run(*args):
-        dtypes = [a.dtype for a in args if is_cast(a)]
-        dtype = to(device, dtypes) if dtypes else None
-        with _C._ExcludeDispatchKeyGuard(key):
-            return op(*(a.to(dtype) if is_cast(a) else a for a in args))
-
-    return run
-
-
-_AUTOCAST = {torch.float32, torch.float16, torch.bfloat16}
-
-
-def _lower(device, dtypes):
-    return torch.get_autocast_dtype(device)
-
-
-def _single(device, dtypes):
-    return torch.float32
-
-
-def _widest(device, dtypes):
-    dtype = dtypes[0]
-    for other in dtypes[1:]:
-        dtype = torch.promote_types(dtype, other)
-    return dtype
 
 
 def _keep_nothing(ctx, inputs, output):
@@ -194,12 +85,6 @@ def _add_backward(ctx, g):
     return g, g
 
 
-def _is_native(*tensors):
-    """Whether a native function, which has no derivative, may compute a gradient."""
-    plain = all(_is_plain(t) and t.dtype == tensors[0].dtype for t in tensors)
-    return plain and not torch.compiler.is_compiling() and not _is_traced() and not torch.is_grad_enabled()
-
-
 def _indices_of(x, name):
     """Integers of 32 bits. A negative one becomes -1, and one of more bits the greatest one."""
     if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
@@ -239,10 +124,6 @@ def _run_dropout(x, p, seed):
     return _native.dropout(x, p, seed=seed % 2**64)
 
 
-def _dropout_fake(x, p, seed):
-    return _same(x)
-
-
 _relu = _Operation("relu(Tensor x) -> Tensor", _same, _relu_backward, _keep_output)
 _leaky_relu = _Operation(
     "leaky_relu(Tensor x, float negative_slope=0.01) -> Tensor", _same, _leaky_relu_backward, _leaky_relu_save
@@ -254,7 +135,7 @@ _swiglu = _Operation(
     "swiglu(Tensor gate, Tensor up) -> Tensor", _swiglu_fake, _swiglu_backward, _keep_inputs, autocast=_widest
 )
 _dropout = _Operation(
-    "dropout(Tensor x, float p, SymInt seed) -> Tensor", _dropout_fake, _dropout_backward, _dropout_save, _run_dropout
+    "dropout(Tensor x, float p, SymInt seed) -> Tensor", _same, _dropout_backward, _dropout_save, _run_dropout
 )
 _add = _Operation("add(Tensor a, Tensor b) -> Tensor", _add_fake, _add_backward, _keep_nothing, autocast=_widest)
 
