@@ -133,7 +133,7 @@ impl Points {
         Points { axis, fixed: vec![], base: vec![], varied: vec![], sizes }
     }
 
-    /// The range that an operation has by itself: lengths, columns, tokens, or square products.
+    /// The range of an operation without --over: lengths, columns, tokens, or square products.
     pub fn of(op: &Operation, on_gpu: bool) -> Result<Points> {
         let ranges = match op.axes {
             ["n", ..] => ["n=2^12..=2^28", "n=2^10..=2^20"],

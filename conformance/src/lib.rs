@@ -8,6 +8,7 @@ pub mod edge_values;
 mod guarded;
 mod memory;
 mod nearest;
+mod operation;
 mod pattern;
 mod problem;
 mod problems;
@@ -15,8 +16,9 @@ pub mod reference;
 mod sizes;
 pub mod verdict;
 
-pub use catalog::{OPERATIONS, Operation};
+pub use catalog::OPERATIONS;
 pub use guarded::Guarded;
+pub use operation::Operation;
 pub use pattern::{Output, Pattern};
 pub use problem::{Gaps, Problem, Setup, Work};
 pub use sizes::Scope;

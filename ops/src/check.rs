@@ -20,6 +20,18 @@ pub(super) fn length(what: &'static str, name: &str, found: usize, wanted: usize
     Err(Error::Shape { what, why: format!("{name} has {found} elements, {because} needs {wanted}") })
 }
 
+/// How many rows of `columns` elements an array has. `because` follows the columns in the message.
+pub(super) fn whole_rows(what: &'static str, name: &str, len: usize, columns: usize, because: &str) -> Result<usize> {
+    match len.checked_rem(columns) {
+        Some(0) => Ok(len / columns),
+        None if len == 0 => Ok(0),
+        _ => {
+            let why = format!("{name} has {len} elements, which are no whole rows of {columns}{because}");
+            Err(Error::Shape { what, why })
+        }
+    }
+}
+
 /// The product of two extents.
 pub(super) fn area(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
     rows.checked_mul(cols).ok_or_else(|| Error::InvalidArgument {

@@ -89,7 +89,7 @@ pub fn embedding<'a, T: Embed>(
 ) -> Result<()> {
     const WHAT: &str = "embedding";
     let (table, ids, y) = (table.as_slice_arg(), ids.as_slice_arg(), y.as_slice_mut_arg());
-    let rows = rows_of(WHAT, "table", table.len(), columns)?;
+    let rows = check::whole_rows(WHAT, "table", table.len(), columns, "")?;
     let area = check::area(WHAT, ids.len(), columns)?;
     check::length(WHAT, "y", y.len(), area, &format!("{} rows of {columns}", ids.len()))?;
     on.launch(T::embedding_call(table, ids, y, rows, columns))
@@ -121,21 +121,10 @@ pub fn embedding_backward<'a, T: Embed>(
 ) -> Result<()> {
     const WHAT: &str = "embedding_backward";
     let (ids, dy, d_table) = (ids.as_slice_arg(), dy.as_slice_arg(), d_table.as_slice_mut_arg());
-    let rows = rows_of(WHAT, "d_table", d_table.len(), columns)?;
+    let rows = check::whole_rows(WHAT, "d_table", d_table.len(), columns, "")?;
     let area = check::area(WHAT, ids.len(), columns)?;
     check::length(WHAT, "dy", dy.len(), area, &format!("{} rows of {columns}", ids.len()))?;
     on.launch(T::embedding_gradient_call(ids, dy, d_table, rows, columns))
-}
-
-/// How many rows of `columns` elements an array has.
-fn rows_of(what: &'static str, name: &str, len: usize, columns: usize) -> Result<usize> {
-    match len.checked_rem(columns) {
-        Some(0) => Ok(len / columns),
-        None if len == 0 => Ok(0),
-        _ => {
-            Err(Error::Shape { what, why: format!("{name} has {len} elements, which are no whole rows of {columns}") })
-        }
-    }
 }
 
 /// Rotations as a kernel has them.
@@ -246,10 +235,10 @@ impl<'a> Rope<'a> {
     ) -> Result<()> {
         let Rope { cosines, sines, positions, half, sequence, interleaved } = self;
         let of_token = check::area(what, heads, columns)?;
-        let tokens = rows_of(what, "x", x.len(), of_token)?;
+        let tokens = check::whole_rows(what, "x", x.len(), of_token, "")?;
         check::same_length(what, &[("x", x.len()), ("y", y.len())])?;
         check::same_length(what, &[("cosines", cosines.len()), ("sines", sines.len())])?;
-        let rows = rows_of(what, "cosines", cosines.len(), half)?;
+        let rows = check::whole_rows(what, "cosines", cosines.len(), half, "")?;
         if half > columns / 2 {
             let why = format!("{half} pairs of elements, of heads that have {columns} elements");
             return Err(Error::Shape { what, why });

@@ -4,7 +4,7 @@ use super::{Executor, check};
 use crate::by_type::by_type;
 use tilewright_core::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg, bf16, f16};
 use tilewright_kernels::norms as k;
-use tilewright_runtime::{Error, Result};
+use tilewright_runtime::Result;
 
 by_type! {
     /// The element types of norms: `f32`, `f16` and `bf16`. The trait is sealed.
@@ -108,12 +108,7 @@ pub struct Rows {
 
 /// Rows of as many elements as the weight has.
 fn rows(what: &'static str, name: &str, len: usize, columns: usize, eps: f32) -> Result<Rows> {
-    let whole = if columns == 0 { len == 0 } else { len.is_multiple_of(columns) };
-    if !whole {
-        let why = format!("{name} has {len} elements, which are no whole rows of {columns}, as weight has");
-        return Err(Error::Shape { what, why });
-    }
-    Ok(Rows { rows: len.checked_div(columns).unwrap_or(0), columns, eps })
+    Ok(Rows { rows: check::whole_rows(what, name, len, columns, ", as weight has")?, columns, eps })
 }
 
 /// `y = (x - mean) / sqrt(variance + eps) * weight + bias`, of each row. The variance is that of the population. 16-bit

@@ -1,6 +1,7 @@
 //! convolution_1d.
 
-use super::{Boxed, widen};
+use super::Boxed;
+use super::number::numbers;
 use crate::guarded::Guarded;
 use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
@@ -38,7 +39,7 @@ pub fn convolution_1d(rt: &Runtime, s: &Setup) -> Boxed {
         launch: |s: &mut Convolution, on| ops::convolution_1d(on, s.x.get()?, s.w.get()?, s.y.get_mut()?),
         check: |s| {
             let wanted = reference::convolution(&s.host.0, &s.host.1);
-            Ok(verdict::scaled(&widen(&s.y.read()?), wanted.into_iter(), 2e-6))
+            Ok(verdict::scaled(&numbers(&s.y.read()?), wanted.into_iter(), 2e-6))
         },
         outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))

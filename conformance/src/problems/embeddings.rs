@@ -1,7 +1,7 @@
 //! embedding, rope, and their gradients.
 
+use super::Boxed;
 use super::number::{Number, by_dtype, numbers};
-use super::{Boxed, widen};
 use crate::guarded::Guarded;
 use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
@@ -83,7 +83,7 @@ pub fn embedding_backward(rt: &Runtime, setup: &Setup) -> Boxed {
                 ops::embedding_backward(on, s.ids.get()?, s.read.get()?, s.d_table.get_mut()?, s.cols)
             },
             check: |s| {
-                let mut wanted: Vec<(f64, f64)> = widen(&s.before).iter().map(|&v| (v, v.abs())).collect();
+                let mut wanted: Vec<(f64, f64)> = numbers(&s.before).iter().map(|&v| (v, v.abs())).collect();
                 for (&id, row) in s.ids_host.iter().zip(numbers(&s.read_host).chunks(s.cols.max(1))) {
                     let Ok(first) = usize::try_from(id).map(|r| r * s.cols) else { continue };
                     for (sum, v) in wanted.iter_mut().skip(first).zip(row) {
@@ -91,7 +91,7 @@ pub fn embedding_backward(rt: &Runtime, setup: &Setup) -> Boxed {
                     }
                 }
                 // Tokens with one index are few.
-                Ok(verdict::scaled(&widen(&s.d_table.read()?), wanted.into_iter(), 2e-6))
+                Ok(verdict::scaled(&numbers(&s.d_table.read()?), wanted.into_iter(), 2e-6))
             },
             outputs: |s| Ok(vec![Output::of("d_table", &s.d_table.read()?)]),
         }))

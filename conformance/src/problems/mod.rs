@@ -19,7 +19,3 @@ use crate::problem::Problem;
 use tilewright_runtime::Result;
 
 type Boxed = Result<Box<dyn Problem>>;
-
-fn widen(v: &[f32]) -> Vec<f64> {
-    v.iter().map(|&v| v as f64).collect()
-}

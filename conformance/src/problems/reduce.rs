@@ -1,6 +1,7 @@
 //! reduction, count_array_element, count_2d_array_element.
 
-use super::{Boxed, widen};
+use super::Boxed;
+use super::number::numbers;
 use crate::guarded::Guarded;
 use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
@@ -26,7 +27,7 @@ pub fn reduction(rt: &Runtime, s: &Setup) -> Boxed {
         check: |s| {
             let (sum, magnitude) = reference::sum(&s.host);
             // A lane adds its share one by one; rounding errors of either sign add up to far less than their bound.
-            Ok(verdict::scaled(&widen(&s.y.read()?), [(sum, magnitude)].into_iter(), 1e-6))
+            Ok(verdict::scaled(&numbers(&s.y.read()?), [(sum, magnitude)].into_iter(), 1e-6))
         },
         outputs: |s| Ok(vec![Output::of("y", &s.y.read()?)]),
     }))
