@@ -1,17 +1,15 @@
 //! Typed memory on the device of a runtime.
 
-use crate::cuda::Cuda;
 use crate::cuda::context::DEFAULT_STREAM;
 use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
+use crate::memory::{Memory, byte_count};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Bound, RangeBounds};
-use std::alloc::Layout;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
 use tilewright_core::{
     AsSlice, AsSliceMut, DType, DeviceId, Element, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg,
 };
@@ -58,6 +56,16 @@ pub struct Buffer<T> {
 
 impl<T: Element> Buffer<T> {
     /// Memory with unspecified contents. Errors: [`Error::OutOfMemory`], [`Error::TooLarge`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let mut x = Buffer::<f32>::alloc(&Runtime::cpu(), 2)?;
+    /// x.copy_from(&[1.0, 2.0])?; // before the first read
+    /// assert_eq!(x.to_vec()?, [1.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn alloc(rt: &Runtime, len: usize) -> Result<Self> {
         let bytes = byte_count::<T>(len)?;
         let memory = match rt.cuda_context() {
@@ -69,6 +77,14 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Memory full of zeros. Errors: as [`Buffer::alloc`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// assert_eq!(Buffer::<i32>::zeros(&Runtime::cpu(), 3)?.to_vec()?, [0, 0, 0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn zeros(rt: &Runtime, len: usize) -> Result<Self> {
         let buffer = Self::alloc(rt, len)?;
         if let (Some(cuda), true) = (&buffer.memory.cuda, len > 0) {
@@ -78,6 +94,15 @@ impl<T: Element> Buffer<T> {
     }
 
     /// A copy of host data. Errors: as [`Buffer::alloc`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let x = Buffer::from_slice(&Runtime::cpu(), &[1u8, 2, 3])?;
+    /// assert_eq!(x.to_vec()?, [1, 2, 3]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn from_slice(rt: &Runtime, data: &[T]) -> Result<Self> {
         let mut buffer = Self::alloc(rt, data.len())?;
         match &buffer.memory.cuda {
@@ -90,6 +115,17 @@ impl<T: Element> Buffer<T> {
 
     /// Overwrites all elements from the host; `src` may be reused on return. Errors: [`Error::Shape`] unless the
     /// lengths are equal.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Error, Runtime};
+    ///
+    /// let mut x = Buffer::<f32>::zeros(&Runtime::cpu(), 2)?;
+    /// x.copy_from(&[1.0, 2.0])?;
+    /// assert_eq!(x.to_vec()?, [1.0, 2.0]);
+    /// assert!(matches!(x.copy_from(&[1.0]), Err(Error::Shape { .. })));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn copy_from(&mut self, src: &[T]) -> Result<()> {
         self.same_len("Buffer::copy_from", src.len())?;
         if self.len == 0 {
@@ -110,6 +146,16 @@ impl<T: Element> Buffer<T> {
 
     /// Reads all elements, after the work put on the streams of the runtime so far. Errors: [`Error::Shape`] unless the
     /// lengths are equal, and those of the work.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let (x, mut host) = (Buffer::from_slice(&Runtime::cpu(), &[1.0f32, 2.0])?, [0.0; 2]);
+    /// x.copy_to(&mut host)?;
+    /// assert_eq!(host, [1.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn copy_to(&self, dst: &mut [T]) -> Result<()> {
         self.same_len("Buffer::copy_to", dst.len())?;
         if T::DTYPE == DType::Bool {
@@ -125,12 +171,44 @@ impl<T: Element> Buffer<T> {
 
     /// Reads all elements, after the work put on the streams of the runtime so far. Errors: [`Error::OutOfMemory`], and
     /// those of the work.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn ones(y: &mut [f32]) {
+    ///     store(y, arange(2), 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+    /// rt.launch(ones(&mut y))?;
+    /// assert_eq!(y.to_vec()?, [1.0, 1.0]); // waits for the launch
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.read_vec(DEFAULT_STREAM)
     }
 
     /// Reads all elements, after the work put on `stream` so far, which may still go on elsewhere. Errors: as
     /// [`Buffer::to_vec`]; [`Error::StreamMismatch`] for a stream of another context.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, Stream, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn ones(y: &mut [f32]) {
+    ///     store(y, arange(2), 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (stream, mut y) = (Stream::new(&rt)?, Buffer::<f32>::zeros(&rt, 2)?);
+    /// rt.launch_on(&stream, ones(&mut y))?;
+    /// assert_eq!(y.to_vec_on(&stream)?, [1.0, 1.0]); // waits for this stream alone
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
         if let Some(s) = stream.as_cuda() {
             if self.memory.cuda.as_ref().is_some_and(|cuda| !Arc::ptr_eq(cuda, &s.cuda)) {
@@ -145,6 +223,17 @@ impl<T: Element> Buffer<T> {
     /// Overwrites all elements with those of another buffer of the same runtime, on the default stream.
     /// Errors: [`Error::Shape`] unless the lengths are equal; [`Error::StreamMismatch`] where the other buffer is on
     /// another device.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (x, mut y) = (Buffer::from_slice(&rt, &[1.0f32, 2.0])?, Buffer::<f32>::zeros(&rt, 2)?);
+    /// y.copy_from_buffer(&x)?;
+    /// assert_eq!(y.to_vec()?, [1.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn copy_from_buffer(&mut self, src: &Buffer<T>) -> Result<()> {
         self.same_len("Buffer::copy_from_buffer", src.len)?;
         match (&self.memory.cuda, &src.memory.cuda) {
@@ -166,6 +255,16 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Sets every byte to zero, on the default stream. Errors: the driver's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let mut x = Buffer::from_slice(&Runtime::cpu(), &[1.0f32, 2.0])?;
+    /// x.fill_zero()?;
+    /// assert_eq!(x.to_vec()?, [0.0, 0.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn fill_zero(&mut self) -> Result<()> {
         match &self.memory.cuda {
             _ if self.len == 0 => Ok(()),
@@ -182,6 +281,16 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Part of the buffer. Errors: [`Error::OutOfRange`] where the range leaves it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Error, Runtime};
+    ///
+    /// let x = Buffer::from_slice(&Runtime::cpu(), &[1.0f32, 2.0, 3.0])?;
+    /// assert_eq!((x.slice(1..)?.len(), x.slice(..)?.len()), (2, 3));
+    /// assert!(matches!(x.slice(2..4), Err(Error::OutOfRange { end: 4, len: 3, .. })));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<SliceArg<'_, T>> {
         let (start, len) = self.range("Buffer::slice", range)?;
         // SAFETY: within the buffer, which is borrowed.
@@ -189,6 +298,22 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Part of the buffer, to write. Errors: [`Error::OutOfRange`] where the range leaves it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn ones(y: &mut [f32]) {
+    ///     store(y, arange(4), 1.0); // stores past the end are dropped
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let mut y = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(ones(y.slice_mut(1..3)?))?;
+    /// assert_eq!(y.to_vec()?, [0.0, 1.0, 1.0, 0.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<SliceMutArg<'_, T>> {
         let (start, len) = self.range("Buffer::slice_mut", range)?;
         // SAFETY: within the buffer, which is borrowed mutably.
@@ -196,6 +321,24 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Two parts that may be written at the same time. Errors: [`Error::OutOfRange`] where `mid` is past the end.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn fill(a: &mut [f32], b: &mut [f32]) {
+    ///     store(a, arange(4), 1.0);
+    ///     store(b, arange(4), 2.0);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let mut y = Buffer::<f32>::zeros(&rt, 3)?;
+    /// let (head, tail) = y.split_at_mut(1)?;
+    /// rt.launch(fill(head, tail))?;
+    /// assert_eq!(y.to_vec()?, [1.0, 2.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn split_at_mut(&mut self, mid: usize) -> Result<(SliceMutArg<'_, T>, SliceMutArg<'_, T>)> {
         let (_, tail) = self.range("Buffer::split_at_mut", mid..)?;
         // SAFETY: disjoint parts of a buffer that is borrowed mutably.
@@ -208,16 +351,52 @@ impl<T: Element> Buffer<T> {
     }
 
     /// The buffer as a row-major tensor. Errors: [`Error::View`] unless the extents multiply to the length.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Error, Runtime};
+    ///
+    /// let x = Buffer::<f32>::zeros(&Runtime::cpu(), 6)?;
+    /// let rows = x.view([2, 3])?;
+    /// assert_eq!((rows.dims(), rows.strides()), ([2, 3], [3, 1]));
+    /// assert!(matches!(x.view([2, 2]), Err(Error::View(_))));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn view<const R: usize>(&self, dims: [usize; R]) -> Result<ViewArg<'_, T, R>> {
         Ok(self.slice(..)?.view(dims)?)
     }
 
     /// The buffer as a row-major tensor, to write. Errors: as [`Buffer::view`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn first_row(mut y: ViewMut<f32, 2>) {
+    ///     y.store([0, 0], full([1, 4], 1.0));
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let mut y = Buffer::<f32>::zeros(&rt, 4)?;
+    /// rt.launch(first_row(y.view_mut([2, 2])?))?;
+    /// assert_eq!(y.to_vec()?, [1.0, 1.0, 0.0, 0.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn view_mut<const R: usize>(&mut self, dims: [usize; R]) -> Result<ViewMutArg<'_, T, R>> {
         Ok(self.slice_mut(..)?.view(dims)?)
     }
 
     /// The elements in host memory; `None` on a GPU.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let x = Buffer::from_slice(&Runtime::cpu(), &[1.0f32, 2.0])?;
+    /// assert_eq!(x.as_host(), Some(&[1.0, 2.0][..]));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn as_host(&self) -> Option<&[T]> {
         // SAFETY: `len` elements, initialized (calloc at least), and CPU work is done when a launch returns.
         self.memory
@@ -227,12 +406,40 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Address of the first element on the device; not null, whatever the length.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let x = Buffer::<f32>::zeros(&Runtime::cpu(), 2)?;
+    /// assert!(x.addr() != 0 && x.addr() % 64 == 0);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn addr(&self) -> u64 {
         self.memory.ptr
     }
 
     /// An argument for a parameter `*const T` or `*mut T`, whose extent is the buffer. The caller keeps the buffer
     /// alive until the launch is done.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, tile_kernel};
+    ///
+    /// /// # Safety
+    /// /// `p` addresses `n` elements, which nothing else uses.
+    /// #[tile_kernel(grid = [1])]
+    /// unsafe fn ones(p: *mut f32, n: usize) {
+    ///     store(p.add(arange(4)), 1.0).mask(arange(4) < n);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let y = Buffer::<f32>::zeros(&rt, 3)?;
+    /// // SAFETY: `y` has three elements, and it lives until they are read.
+    /// rt.launch(unsafe { ones(y.raw(), 3) })?;
+    /// assert_eq!(y.to_vec()?, [1.0; 3]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn raw(&self) -> RawArg<T> {
         RawArg::within(self.addr(), self.bytes(), self.device())
     }
@@ -309,6 +516,15 @@ impl<T: Element> Buffer<T> {
 
 impl<T> Buffer<T> {
     /// The number of elements.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, DeviceId, Runtime};
+    ///
+    /// let x = Buffer::<f32>::zeros(&Runtime::cpu(), 2)?;
+    /// assert_eq!((x.len(), x.is_empty(), x.bytes(), x.device()), (2, false, 8, DeviceId::Host));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.len
     }
@@ -357,60 +573,4 @@ fn bytes_of<T: Element>(data: &[T]) -> &[u8] {
 fn bytes_of_uninit<T>(data: &mut [MaybeUninit<T>]) -> &mut [MaybeUninit<u8>] {
     // SAFETY: the bytes of the slice, none of which has to be initialized.
     unsafe { core::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
-}
-
-/// Bytes of `len` elements; an error where that is more than an allocation can be.
-pub(crate) fn byte_count<T>(len: usize) -> Result<u64> {
-    match len.checked_mul(size_of::<T>()) {
-        Some(b) if b <= isize::MAX as usize - ALIGN => Ok(b as u64),
-        _ => Err(Error::TooLarge { len, size: size_of::<T>() }),
-    }
-}
-
-const ALIGN: usize = 64;
-
-/// Untyped memory and how to give it back.
-pub(crate) struct Memory {
-    pub ptr: u64,
-    pub cuda: Option<Arc<Cuda>>,
-    /// What `calloc` gave, and its size.
-    host: Option<(usize, Layout)>,
-}
-
-impl Memory {
-    /// Zeroed host memory.
-    pub(crate) fn host(bytes: u64) -> Result<Memory> {
-        if bytes == 0 {
-            return Ok(Memory { ptr: ALIGN as u64, cuda: None, host: None });
-        }
-        let oom = Error::OutOfMemory { device: DeviceId::Host, bytes, free: None };
-        // A larger alignment would turn calloc into an allocation and a memset, which touches every page: ask for
-        // room to align in.
-        let Ok(layout) = Layout::from_size_align(bytes as usize + ALIGN, 16) else { return Err(oom) };
-        // SAFETY: the size is not zero.
-        let base = unsafe { std::alloc::alloc_zeroed(layout) } as usize;
-        if base == 0 {
-            return Err(oom);
-        }
-        Ok(Memory { ptr: base.next_multiple_of(ALIGN) as u64, cuda: None, host: Some((base, layout)) })
-    }
-
-    pub(crate) fn cuda(cuda: &Arc<Cuda>, bytes: u64) -> Result<Memory> {
-        let ptr = if bytes == 0 { ALIGN as u64 } else { cuda.alloc(bytes, DEFAULT_STREAM)? };
-        cuda.allocations.fetch_add(1, Release);
-        Ok(Memory { ptr, cuda: Some(cuda.clone()), host: None })
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        match (&self.cuda, self.host) {
-            // SAFETY: `Memory::host` allocated it with this layout. Work on the host is done when a launch returns.
-            (None, Some((base, layout))) => unsafe { std::alloc::dealloc(base as *mut u8, layout) },
-            (Some(cuda), _) if self.ptr != ALIGN as u64 => {
-                cuda.release(self.ptr);
-            }
-            _ => {}
-        }
-    }
 }

@@ -128,7 +128,7 @@ pub struct DLManagedTensorVersioned {
 /// ```
 /// use std::ptr::null_mut;
 /// use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-/// use tilewright::{Buffer, DType, Runtime, tile_kernel};
+/// use tilewright::{Buffer, DType, DeviceId, Runtime, tile_kernel};
 ///
 /// #[tile_kernel(grid = [1])]
 /// fn row_sums(x: View<f32, 2>, y: &mut [f32]) {
@@ -152,7 +152,7 @@ pub struct DLManagedTensorVersioned {
 /// // SAFETY: the tensor and its memory live as long as `x`, and nobody writes them.
 /// let x = unsafe { DlpackTensor::from_managed(&rt, &mut managed) }?;
 /// assert_eq!((x.dtype(), x.dims(), x.strides()), (DType::F32, &[2, 3][..], &[3, 1][..]));
-/// assert!(x.is_contiguous());
+/// assert!(x.is_contiguous() && x.device() == DeviceId::Host);
 /// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
 /// rt.launch(row_sums(x.view::<f32, 2>()?, &mut y))?;
 /// assert_eq!(y.to_vec()?, [6.0, 15.0]);
@@ -336,6 +336,30 @@ impl DlpackTensor {
     /// # Safety
     /// Its owner gives memory that it frees to later work of one stream alone, as PyTorch's allocator does, and all
     /// launches with this tensor go to that stream.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::Runtime;
+    /// # use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+    /// # let (mut data, mut shape) = ([1.0f32, 2.0, 3.0, 4.0], [2, 2]);
+    /// # let dl_tensor = DLTensor {
+    /// #     data: data.as_mut_ptr().cast(),
+    /// #     device: DLDevice { device_type: 1, device_id: 0 },
+    /// #     ndim: 2,
+    /// #     dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+    /// #     shape: shape.as_mut_ptr(),
+    /// #     strides: std::ptr::null_mut(),
+    /// #     byte_offset: 0,
+    /// # };
+    /// # let mut managed = DLManagedTensor { dl_tensor, manager_ctx: std::ptr::null_mut(), deleter: None };
+    /// // `managed` is a 2 x 2 tensor of PyTorch.
+    /// // SAFETY: the tensor and its memory live as long as `x`, and nobody writes them.
+    /// let x = unsafe { DlpackTensor::from_managed(&Runtime::cpu(), &mut managed) }?;
+    /// // SAFETY: all launches go to the current stream of PyTorch.
+    /// let x = unsafe { x.in_stream_order() };
+    /// assert_eq!(x.dims(), [2, 2]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub unsafe fn in_stream_order(mut self) -> DlpackTensor {
         self.owner.cuda = None;
         self
@@ -361,10 +385,8 @@ impl DlpackTensor {
         &self.strides
     }
 
-    /// Whether the elements follow each other in row-major order, as those of an empty tensor do.
-    ///
-    /// # Examples
-    /// [`DlpackTensor`] has one.
+    /// Whether the elements follow each other in row-major order, as those of an empty tensor do. [`DlpackTensor`] has
+    /// an example.
     pub fn is_contiguous(&self) -> bool {
         let mut step = 1usize;
         let mut axes = self.dims.iter().zip(&self.strides).rev();
@@ -379,6 +401,29 @@ impl DlpackTensor {
 
     /// All elements of a row-major tensor. Errors: [`Error::ExternalMemory`] for another element type or a strided
     /// tensor.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Error, Runtime};
+    /// # use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+    /// # let (mut data, mut shape) = ([1.0f32, 2.0, 3.0, 4.0], [2, 2]);
+    /// # let dl_tensor = DLTensor {
+    /// #     data: data.as_mut_ptr().cast(),
+    /// #     device: DLDevice { device_type: 1, device_id: 0 },
+    /// #     ndim: 2,
+    /// #     dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+    /// #     shape: shape.as_mut_ptr(),
+    /// #     strides: std::ptr::null_mut(),
+    /// #     byte_offset: 0,
+    /// # };
+    /// # let mut managed = DLManagedTensor { dl_tensor, manager_ctx: std::ptr::null_mut(), deleter: None };
+    /// // `managed` is a 2 x 2 tensor of f32.
+    /// // SAFETY: the tensor and its memory live as long as `x`, and nobody writes them.
+    /// let x = unsafe { DlpackTensor::from_managed(&Runtime::cpu(), &mut managed) }?;
+    /// assert_eq!(x.slice::<f32>()?.len(), 4);
+    /// assert!(matches!(x.slice::<i32>(), Err(Error::ExternalMemory { .. })));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
         self.typed::<T>()?;
         // Of a dense tensor it is the product of the extents, which may overflow elsewhere.
@@ -391,6 +436,37 @@ impl DlpackTensor {
     }
 
     /// As [`DlpackTensor::slice`], to write. Errors: also where the tensor is read-only.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, tile_kernel};
+    /// # use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+    /// # let (mut data, mut shape) = ([1.0f32, 2.0, 3.0, 4.0], [2, 2]);
+    /// # let dl_tensor = DLTensor {
+    /// #     data: data.as_mut_ptr().cast(),
+    /// #     device: DLDevice { device_type: 1, device_id: 0 },
+    /// #     ndim: 2,
+    /// #     dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+    /// #     shape: shape.as_mut_ptr(),
+    /// #     strides: std::ptr::null_mut(),
+    /// #     byte_offset: 0,
+    /// # };
+    /// # let mut managed = DLManagedTensor { dl_tensor, manager_ctx: std::ptr::null_mut(), deleter: None };
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn ones(y: &mut [f32]) {
+    ///     store(y, arange(4), 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// // `managed` is a 2 x 2 tensor with the memory of `data`.
+    /// // SAFETY: the tensor and its memory live as long as `y`, and nothing else uses them.
+    /// let mut y = unsafe { DlpackTensor::from_managed(&rt, &mut managed) }?;
+    /// rt.launch(ones(y.slice_mut::<f32>()?))?;
+    /// drop(y);
+    /// assert_eq!(data, [1.0; 4]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn slice_mut<T: Element>(&mut self) -> Result<SliceMutArg<'_, T>> {
         self.writable()?;
         let len = self.slice::<T>()?.len();
@@ -398,7 +474,8 @@ impl DlpackTensor {
         Ok(unsafe { SliceMutArg::from_raw(self.addr, len, self.device) })
     }
 
-    /// The tensor with its strides. Errors: [`Error::ExternalMemory`] for another element type or rank.
+    /// The tensor with its strides. [`DlpackTensor`] has an example. Errors: [`Error::ExternalMemory`] for another
+    /// element type or rank.
     pub fn view<T: Element, const R: usize>(&self) -> Result<ViewArg<'_, T, R>> {
         let (dims, strides) = self.typed::<T>().and_then(|()| self.shape())?;
         // SAFETY: the constructor's contract.
@@ -408,6 +485,37 @@ impl DlpackTensor {
 
     /// As [`DlpackTensor::view`], to write. Errors: also where the tensor is read-only, and where two of its elements
     /// may be one, as with a stride of 0.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, tile_kernel};
+    /// # use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+    /// # let (mut data, mut shape) = ([1.0f32, 2.0, 3.0, 4.0], [2, 2]);
+    /// # let dl_tensor = DLTensor {
+    /// #     data: data.as_mut_ptr().cast(),
+    /// #     device: DLDevice { device_type: 1, device_id: 0 },
+    /// #     ndim: 2,
+    /// #     dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+    /// #     shape: shape.as_mut_ptr(),
+    /// #     strides: std::ptr::null_mut(),
+    /// #     byte_offset: 0,
+    /// # };
+    /// # let mut managed = DLManagedTensor { dl_tensor, manager_ctx: std::ptr::null_mut(), deleter: None };
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn first_row(mut y: ViewMut<f32, 2>) {
+    ///     y.store([0, 0], full([1, 2], 9.0));
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// // `managed` is a 2 x 2 tensor with the memory of `data`.
+    /// // SAFETY: the tensor and its memory live as long as `y`, and nothing else uses them.
+    /// let mut y = unsafe { DlpackTensor::from_managed(&rt, &mut managed) }?;
+    /// rt.launch(first_row(y.view_mut::<f32, 2>()?))?;
+    /// drop(y);
+    /// assert_eq!(data, [9.0, 9.0, 3.0, 4.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn view_mut<T: Element, const R: usize>(&mut self) -> Result<ViewMutArg<'_, T, R>> {
         self.writable()?;
         if !is_injective(&self.dims, &self.strides) {

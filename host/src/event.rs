@@ -60,6 +60,17 @@ impl Mark {
 
 impl Event {
     /// An event that measures time. Errors: the driver's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Event, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let event = Event::new(&rt)?;
+    /// event.record(rt.stream())?;
+    /// assert!(event.is_done()?);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn new(rt: &Runtime) -> Result<Event> {
         let Some(cuda) = rt.cuda_context() else { return Ok(Event(Inner::Host(Mutex::default()))) };
         let _entered = cuda.enter()?;
@@ -74,6 +85,18 @@ impl Event {
     ///
     /// Errors: [`Error::StreamMismatch`] for a stream of another backend or context; [`Error::Unsupported`] for the
     /// default stream while a stream that waits for it is captured.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Event, Runtime, Stream};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (a, b, written) = (Stream::new(&rt)?, Stream::new(&rt)?, Event::new(&rt)?);
+    /// written.record(&a)?; // after the launches on `a`
+    /// b.wait(&written)?; // before those on `b`
+    /// assert!(written.is_done()?);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn record(&self, stream: &Stream) -> Result<()> {
         match (&self.0, stream.as_cuda()) {
             (Inner::Host(at), None) => {
@@ -98,6 +121,18 @@ impl Event {
 
     /// Waits until the work before the mark is done. Errors: those of the work; [`Error::Unsupported`] where a capture
     /// has recorded it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Event, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let end = Event::new(&rt)?;
+    /// end.record(rt.stream())?;
+    /// end.synchronize()?;
+    /// assert!(end.is_done()?);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn synchronize(&self) -> Result<()> {
         let Inner::Cuda(mark @ Mark { cuda, raw, .. }) = &self.0 else { return Ok(()) };
         let _entered = cuda.enter()?;
@@ -108,6 +143,19 @@ impl Event {
     }
 
     /// Whether the work before the mark is done. Errors: as [`Event::synchronize`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Event, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let end = Event::new(&rt)?;
+    /// end.record(rt.stream())?;
+    /// while !end.is_done()? {
+    ///     std::thread::yield_now();
+    /// }
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn is_done(&self) -> Result<bool> {
         let Inner::Cuda(mark @ Mark { cuda, raw, .. }) = &self.0 else { return Ok(true) };
         let _entered = cuda.enter()?;
@@ -124,6 +172,21 @@ impl Event {
     /// Device time from `start` to this event; waits for this one. Both must have been recorded. On the GPU the
     /// resolution is about half a microsecond. Errors: as [`Event::synchronize`], for either; [`Error::Tuning`] off the
     /// GPU for an event that was not recorded.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tilewright::{Error, Event, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (start, end) = (Event::new(&rt)?, Event::new(&rt)?);
+    /// assert!(matches!(end.since(&start), Err(Error::Tuning { .. }))); // not recorded yet
+    /// start.record(rt.stream())?;
+    /// std::thread::sleep(Duration::from_millis(1));
+    /// end.record(rt.stream())?;
+    /// assert!(end.since(&start)? >= Duration::from_millis(1));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn since(&self, start: &Event) -> Result<Duration> {
         match (&self.0, &start.0) {
             (Inner::Host(end), Inner::Host(start)) => {

@@ -70,6 +70,20 @@ impl<'a, T: Element> ExternalSlice<'a, T> {
     ///
     /// # Safety
     /// `addr` addresses `len` initialized elements that stay valid and unwritten by others during `'a`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Error, ExternalSlice, Runtime};
+    ///
+    /// let (rt, theirs) = (Runtime::cpu(), [1.0f32, 2.0]);
+    /// // SAFETY: two elements, which live and stay unwritten as long as `x`.
+    /// let x = unsafe { ExternalSlice::from_raw(&rt, theirs.as_ptr(), 2) }?;
+    /// assert_eq!((x.len(), x.is_empty()), (2, false));
+    /// // SAFETY: a null pointer is an error.
+    /// let e = unsafe { ExternalSlice::<f32>::from_raw(&rt, std::ptr::null(), 2) }.unwrap_err();
+    /// assert!(matches!(e, Error::ExternalMemory { .. }));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub unsafe fn from_raw(rt: &Runtime, addr: *const T, len: usize) -> Result<Self> {
         let addr = addr as u64;
         check_address(addr, len, size_of::<T>())?;
@@ -104,6 +118,17 @@ impl<'a, T: Element> ExternalSliceMut<'a, T> {
     ///
     /// # Safety
     /// As [`ExternalSlice::from_raw`], and nothing else uses the memory during `'a`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{ExternalSliceMut, Runtime};
+    ///
+    /// let mut theirs = [1.0f32, 2.0];
+    /// // SAFETY: two elements, which nothing else uses as long as `y` lives.
+    /// let y = unsafe { ExternalSliceMut::from_raw(&Runtime::cpu(), theirs.as_mut_ptr(), 2) }?;
+    /// assert_eq!((y.len(), y.is_empty()), (2, false));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub unsafe fn from_raw(rt: &Runtime, addr: *mut T, len: usize) -> Result<Self> {
         // SAFETY: the caller's contract.
         unsafe { ExternalSlice::from_raw(rt, addr.cast_const(), len) }.map(ExternalSliceMut)

@@ -43,6 +43,26 @@ impl Stream {
     ///
     /// Errors: those of `work`; the driver's, where something was done that cannot be recorded (a copy to the host, a
     /// wait); [`Error::Unsupported`] for the default stream and off the GPU. The stream is usable afterwards.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tilewright::{Buffer, Runtime, Stream, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn add_one(y: &mut [f32]) {
+    ///     store(y, arange(2), load(y, arange(2)) + 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cuda(0)?;
+    /// let (stream, mut y) = (Stream::new(&rt)?, Buffer::<f32>::zeros(&rt, 2)?);
+    /// rt.launch_on(&stream, add_one(&mut y))?; // loads the code
+    /// let graph = stream.capture(|s| rt.launch_on(s, add_one(&mut y)))?;
+    /// assert_eq!(y.to_vec_on(&stream)?, [1.0, 1.0]); // the captured launch has not run
+    /// // SAFETY: `y` is alive, and nothing else uses it.
+    /// unsafe { graph.replay(&stream) }?;
+    /// assert_eq!(y.to_vec_on(&stream)?, [2.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn capture(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
         let unsupported =
             |device: &str, instead| Error::Unsupported { what: "graph capture", device: device.into(), instead };
@@ -119,6 +139,27 @@ impl Graph {
     /// # Errors
     /// [`Error::StreamMismatch`] for a stream of another runtime, [`Error::Unsupported`] for the default stream while a
     /// stream that waits for it is captured, and the driver's.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tilewright::{Buffer, Runtime, Stream, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn add_one(y: &mut [f32]) {
+    ///     store(y, arange(2), load(y, arange(2)) + 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cuda(0)?;
+    /// let (stream, mut y) = (Stream::new(&rt)?, Buffer::<f32>::zeros(&rt, 2)?);
+    /// rt.launch_on(&stream, add_one(&mut y))?; // loads the code
+    /// let graph = stream.capture(|s| rt.launch_on(s, add_one(&mut y)))?;
+    /// for _ in 0..10 {
+    ///     // SAFETY: `y` is alive, and nothing else uses it.
+    ///     unsafe { graph.replay(&stream) }?;
+    /// }
+    /// assert_eq!(y.to_vec_on(&stream)?, [11.0, 11.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub unsafe fn replay(&self, stream: &Stream) -> Result<()> {
         let s = stream
             .as_cuda()

@@ -64,12 +64,43 @@ pub(crate) struct Ready {
 
 impl Runtime {
     /// Checks a call and puts it on the default stream: [`Runtime::launch_with`] with the default options.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn add_one(y: &mut [f32]) {
+    ///     store(y, arange(2), load(y, arange(2)) + 1.0);
+    /// }
+    ///
+    /// let mut y = [1.0f32, 2.0]; // the memory of the CPU
+    /// Runtime::cpu().launch(add_one(&mut y))?;
+    /// assert_eq!(y, [2.0, 3.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     #[inline]
     pub fn launch(&self, call: Call<'_>) -> Result<()> {
         self.launch_with(self.stream(), call, &LaunchOptions::default())
     }
 
     /// Checks a call and puts it on a stream: [`Runtime::launch_with`] with the default options.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, Stream, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn add_one(y: &mut [f32]) {
+    ///     store(y, arange(2), load(y, arange(2)) + 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (stream, mut y) = (Stream::new(&rt)?, Buffer::<f32>::zeros(&rt, 2)?);
+    /// rt.launch_on(&stream, add_one(&mut y))?;
+    /// assert_eq!(y.to_vec_on(&stream)?, [1.0, 1.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     #[inline]
     pub fn launch_on(&self, stream: &Stream, call: Call<'_>) -> Result<()> {
         self.launch_with(stream, call, &LaunchOptions::default())
@@ -77,7 +108,7 @@ impl Runtime {
 
     /// Checks a call and puts it on a stream; on the GPU it may still run when this returns, elsewhere it is done. The
     /// first launch of a kernel loads its code, and may tune it ([`Autotune`](crate::tuning::Autotune)). An empty grid
-    /// is a success that launches nothing.
+    /// is a success that launches nothing. [`LaunchOptions`] has an example.
     ///
     /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
     /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],
@@ -85,9 +116,6 @@ impl Runtime {
     /// [`Error::BadBundle`], [`Error::CannotLaunch`]; [`Error::Unsupported`] for scratch memory of another stream that
     /// this one cannot wait for, because either is captured, and for that of a capture outside of it. Off the GPU also
     /// [`Error::Assert`] and [`Error::OutOfMemory`], after which outputs may be partly written.
-    ///
-    /// # Examples
-    /// [`LaunchOptions`] has one.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.id, &call)?;
         match &self.0.backend {

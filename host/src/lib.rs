@@ -34,6 +34,7 @@ mod launch_options;
 mod launched;
 mod leases;
 mod marks;
+mod memory;
 mod occupancy;
 mod plan;
 #[doc(hidden)]

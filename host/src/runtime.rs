@@ -293,6 +293,13 @@ impl Runtime {
     }
 
     /// The CPU: programs run on all cores. A launch is done when it returns.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{BackendKind, Runtime};
+    ///
+    /// assert_eq!(Runtime::cpu().kind(), BackendKind::Cpu);
+    /// ```
     pub fn cpu() -> Runtime {
         Self::build(Device::host("cpu"), Backend::Cpu)
     }
@@ -339,6 +346,16 @@ impl Runtime {
     }
 
     /// The default stream.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Event, Runtime};
+    ///
+    /// let (rt, before) = (Runtime::cpu(), Event::new(&Runtime::cpu())?);
+    /// before.record(rt.stream())?;
+    /// assert!(rt.stream().is_done()?);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     #[inline]
     pub fn stream(&self) -> &Stream {
         &self.0.stream
@@ -374,6 +391,16 @@ impl Runtime {
     }
 
     /// The mode of the autotuner: whether launches measure configurations.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::Runtime;
+    /// use tilewright::tuning::Autotune;
+    ///
+    /// let rt = Runtime::cpu();
+    /// rt.set_autotune(Autotune::Off);
+    /// assert_eq!(rt.autotune(), Autotune::Off);
+    /// ```
     pub fn autotune(&self) -> Autotune {
         self.0.tuner.mode()
     }

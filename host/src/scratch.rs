@@ -3,8 +3,8 @@
 //! A block is leased for the time in which an operation is enqueued, and goes back to its stream's list when the lease
 //! is dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
 
-use crate::buffer::{Memory, byte_count};
 use crate::error::{Error, Result};
+use crate::memory::{Memory, byte_count};
 use crate::stream::{CudaStream, Stream, StreamInner};
 use core::marker::PhantomData;
 use std::any::Any;
@@ -62,6 +62,14 @@ enum Lease {
 impl Stream {
     /// Scratch of `len` elements with unspecified contents. [`Scratch`] has an example. Errors: [`Error::OutOfMemory`],
     /// [`Error::TooLarge`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::cpu();
+    /// let sums = rt.stream().scratch::<f32>(100)?;
+    /// assert_eq!((sums.len(), sums.is_empty()), (100, false));
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
         self.lease(len, false)
     }
@@ -142,6 +150,26 @@ impl<T> Scratch<T> {
     }
 
     /// An argument for a parameter `*const T` or `*mut T`, whose extent is this scratch.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, tile_kernel};
+    ///
+    /// /// # Safety
+    /// /// `partial` addresses an element, which nothing else uses.
+    /// #[tile_kernel(grid = [1])]
+    /// unsafe fn through(partial: *mut f32, y: &mut [f32]) {
+    ///     store(partial, 2.0);
+    ///     store(y, 0, load(partial));
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (partial, mut y) = (rt.stream().scratch::<f32>(1)?, Buffer::<f32>::zeros(&rt, 1)?);
+    /// // SAFETY: one element, and the scratch lives until the launch is enqueued.
+    /// rt.launch(unsafe { through(partial.raw(), &mut y) })?;
+    /// assert_eq!(y.to_vec()?, [2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn raw(&self) -> RawArg<T> {
         RawArg::within(self.ptr, self.len * size_of::<T>(), self.device)
     }

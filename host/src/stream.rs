@@ -184,6 +184,17 @@ pub(crate) enum Owner {
 
 impl Stream {
     /// Creates a stream that waits for work already enqueued on the default stream. Errors: the driver's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, Stream};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let x = Buffer::from_slice(&rt, &[1.0f32])?;
+    /// let stream = Stream::new(&rt)?; // the copy is done before the work of the stream
+    /// assert_eq!(x.to_vec_on(&stream)?, [1.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn new(rt: &Runtime) -> Result<Stream> {
         let Some(cuda) = rt.cuda_context() else { return Ok(Stream::host()) };
         const NON_BLOCKING: u32 = 1;
@@ -266,16 +277,46 @@ impl Stream {
     }
 
     /// The `CUstream`; null for the legacy default stream and on the CPU.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, Stream};
+    ///
+    /// let stream = Stream::new(&Runtime::cpu())?;
+    /// assert!(stream.as_raw().is_null()); // on a GPU it is a `CUstream`
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn as_raw(&self) -> *mut c_void {
         self.as_cuda().map_or(core::ptr::null_mut(), |s| s.raw.0.cast())
     }
 
     /// Waits until everything put here is done. Errors: those of the work, [`Error::DeviceLost`] above all.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, Stream};
+    ///
+    /// let stream = Stream::new(&Runtime::cpu())?;
+    /// stream.synchronize()?;
+    /// assert!(stream.is_done()?);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn synchronize(&self) -> Result<()> {
         self.as_cuda().map_or(Ok(()), |s| s.cuda.synchronize(s.raw.0))
     }
 
     /// Whether everything put here is done. Errors: those of the work; [`Error::Unsupported`] while it is captured.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, Stream};
+    ///
+    /// let stream = Stream::new(&Runtime::cpu())?;
+    /// while !stream.is_done()? {
+    ///     std::thread::yield_now();
+    /// }
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn is_done(&self) -> Result<bool> {
         let Some(s) = self.as_cuda() else { return Ok(true) };
         let _entered = s.cuda.enter()?;
@@ -308,6 +349,24 @@ impl Stream {
 
     /// Later work here waits for the work that `other` was given so far, which may be a stream of another context or
     /// device. Errors: [`Error::Unsupported`] where a capture would break.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Buffer, Runtime, Stream, tile_kernel};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn add_one(y: &mut [f32]) {
+    ///     store(y, arange(2), load(y, arange(2)) + 1.0);
+    /// }
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (a, b, mut y) = (Stream::new(&rt)?, Stream::new(&rt)?, Buffer::<f32>::zeros(&rt, 2)?);
+    /// rt.launch_on(&a, add_one(&mut y))?;
+    /// b.wait_for(&a)?;
+    /// rt.launch_on(&b, add_one(&mut y))?;
+    /// assert_eq!(y.to_vec_on(&b)?, [2.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
         let (Some(a), Some(b)) = (self.as_cuda(), other.as_cuda()) else { return Ok(()) };
         let is_of_one_context = Arc::ptr_eq(&a.cuda, &b.cuda);

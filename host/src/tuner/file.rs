@@ -33,6 +33,21 @@ pub struct Version {
 
 impl Version {
     /// The version of candidates that launch these kernels, of all types: it changes with any of them.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::tile_kernel;
+    /// use tilewright::tuning::Version;
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn ones(y: &mut [f32]) {
+    ///     store(y, arange(2), 1.0);
+    /// }
+    ///
+    /// let version = Version::of_kernels(&[ones::DESCS]);
+    /// assert_eq!(version, Version::of_kernels(&[ones::DESCS]));
+    /// assert_ne!(version, Version::from("ones"));
+    /// ```
     pub fn of_kernels(kernels: &[&'static [&'static KernelDesc]]) -> Version {
         Version::of(kernels.iter().flat_map(|d| d.iter().copied()))
     }
