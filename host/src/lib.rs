@@ -81,5 +81,6 @@ pub use stream::Stream;
 pub use warnings::warnings_to_stderr;
 
 pub use tilewright_core::{
-    self, AsSlice, AsSliceMut, AsView, AsViewMut, Call, DType, DeviceId, Element, KernelDesc, ViewError,
+    self, AsSlice, AsSliceMut, AsView, AsViewMut, BindError, Call, DType, DeviceId, Element, KernelDesc, RawArg,
+    ViewError,
 };

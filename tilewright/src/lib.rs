@@ -183,9 +183,9 @@ pub use tilewright_ops as ops;
 #[cfg(feature = "runtime")]
 #[doc(inline)]
 pub use tilewright_runtime::{
-    AsSlice, AsSliceMut, AsView, AsViewMut, BackendKind, Buffer, Call, DType, Device, DeviceId, DriverError, Element,
-    Error, ErrorKind, Event, Extension, ExternalSlice, ExternalSliceMut, Graph, LaunchOptions, Launcher, Limits,
-    Multiprocessor, Pdl, Result, Runtime, Scratch, Stream, ViewError, cuda_status, dlpack, tuning,
+    AsSlice, AsSliceMut, AsView, AsViewMut, BackendKind, BindError, Buffer, Call, DType, Device, DeviceId, DriverError,
+    Element, Error, ErrorKind, Event, Extension, ExternalSlice, ExternalSliceMut, Graph, LaunchOptions, Launcher,
+    Limits, Multiprocessor, Pdl, RawArg, Result, Runtime, Scratch, Stream, ViewError, cuda_status, dlpack, tuning,
 };
 
 /// The functions of build scripts.
