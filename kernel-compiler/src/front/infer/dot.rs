@@ -172,13 +172,14 @@ impl Infer<'_> {
                 let k = 32 / dtype.size();
                 return self.error(Code::DotExtents, at, format!("`dot` of {dtype} on tensor cores needs M ≥ 16, N ≥ 8 and K ≥ {k}, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
-            // Of rows and columns one alone: what is not a power of two is padded.
-            let other = if letter == "M" { n } else { m };
-            let fits =
-                extent.is_power_of_two() || letter != "K" && is_product_extent(extent) && other.is_power_of_two();
+            let fits = extent.is_power_of_two() || letter != "K" && is_product_extent(extent);
             if !fits {
                 return self.error(Code::DotExtents, at, format!("`dot` needs extents that are powers of two; one of M and N may be 3, 5 or 7 times a power of two, found {letter} = {extent}: take a larger tile, elements outside a matrix are loaded as 0"));
             }
+        }
+        // Extents that are no powers of two are padded, along one dimension alone.
+        if !m.is_power_of_two() && !n.is_power_of_two() {
+            return self.error(Code::DotExtents, at_a, format!("M = {m} and N = {n} of this `dot`: only one of them may be 3, 5 or 7 times a power of two: take a larger tile, elements outside a matrix are loaded as 0"));
         }
         Ok(())
     }
