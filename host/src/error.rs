@@ -249,7 +249,7 @@ pub enum Error {
         kernel: &'static str,
         /// The id of the configuration.
         config: &'static str,
-        /// The id of another configuration, which has such code and takes the arguments.
+        /// The id of another configuration, which has such code and whose conditions the arguments satisfy.
         emulated: Option<&'static str>,
     },
 

@@ -41,17 +41,18 @@ impl<S: Element> Workspace<S> {
         Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch(num_sms * PER_SM * WORDS)? })
     }
 
-    /// For a data-parallel launch.
+    /// An empty workspace, for a data-parallel launch.
     pub fn none(on: &impl Executor) -> Result<Self> {
         Ok(Workspace { sums: on.stream().scratch(0)?, semaphores: on.stream().scratch(0)? })
     }
 
-    /// Of a launch under stream-K, or of another scheduler.
+    /// The workspace of a launch under stream-K, or of another scheduler.
     pub fn of_scheduler(on: &impl Executor, stream_k: bool) -> Result<Self> {
         if stream_k { Self::new(on) } else { Self::none(on) }
     }
 
-    /// Of so many sums and semaphores, for split-K. Errors: [`Error::TooLarge`] where there is no such number.
+    /// A workspace of this many sums and semaphores, for split-K. Errors: [`Error::TooLarge`] for `None`, a number that
+    /// does not fit.
     pub fn of(on: &impl Executor, sums: Option<usize>, semaphores: Option<usize>) -> Result<Self> {
         let too_large = || Error::TooLarge { len: usize::MAX, size: size_of::<S>() };
         let len = |n: Option<usize>| n.ok_or_else(too_large);

@@ -48,9 +48,9 @@ fn stub<T>() -> T {
     panic!("a function of the tile language: only a kernel in a #[tile_module(use tilewright::grid)] can call it")
 }
 
-/// The place of the program in the order in which programs begin, from 0. The first call of a kernel.
+/// The start index of the program, from 0 in the order in which programs start. The first call of a kernel.
 ///
-/// A program takes its part of the work by this place where it looks back, not by `program_id(0)`.
+/// A program that looks back takes its part of the work by this index, not by `program_id(0)`.
 /// The [module](self) has an example.
 pub fn begin_order(counter: &mut [u32]) -> usize {
     let _ = counter;

@@ -44,7 +44,7 @@ impl Cost {
         copied + decomposed + self.kernel_micros(model, num_sms) + transposed
     }
 
-    /// Of the kernel alone.
+    /// The predicted microseconds of the kernel alone.
     pub fn kernel_micros(&self, model: &DeviceModel, num_sms: usize) -> f32 {
         let micros = self.kernel.micros(model, num_sms);
         let launch = micros.min(model.launch);

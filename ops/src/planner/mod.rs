@@ -41,19 +41,19 @@ pub(crate) struct Candidate<P> {
 }
 
 impl<P: Plan> Candidate<P> {
-    /// Of a plan, with what its launches beside the kernel move and what the kernel does.
+    /// Makes the candidate of a plan from the bytes that its other launches move and the work of its kernel.
     pub fn new(plan: P, moved: Moved, kernel: Work, model: &DeviceModel, num_sms: usize) -> Self {
         let key = |config: &ConfigDesc| cost::key(plan.kernel().name, config.id, kernel.loads());
         let configuration = plan.config().map_or(1.0, |config| model.of_configuration(&key(config)));
         Candidate::of_cost(plan, Cost { moved, kernel, configuration }, model, num_sms)
     }
 
-    /// Of a plan with this cost.
+    /// Makes the candidate of a plan with this cost.
     pub fn of_cost(plan: P, cost: Cost, model: &DeviceModel, num_sms: usize) -> Self {
         Candidate { plan, cost, micros: cost.micros(model, num_sms) }
     }
 
-    /// By predicted time, the shortest first.
+    /// Compares predicted times, the shortest first.
     pub fn by_time(&self, other: &Self) -> Ordering {
         self.micros.total_cmp(&other.micros)
     }
