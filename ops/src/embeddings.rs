@@ -177,30 +177,70 @@ pub struct Rope<'a> {
 }
 
 impl<'a> Rope<'a> {
-    /// By the cosines and sines of the angles: for each position a row of `half` of them.
+    /// A rotation with these tables of the cosines and sines of the angles: for each position a row of `half` of them.
+    /// [`Rope`] has an example.
     pub fn new(cosines: impl AsSlice<'a, f32>, sines: impl AsSlice<'a, f32>, half: usize) -> Self {
         let (cosines, sines) = (cosines.as_slice_arg(), sines.as_slice_arg());
         Rope { cosines, sines, positions: check::nothing(), half, sequence: None, interleaved: false }
     }
 
-    /// The position of each token. An array without elements is none.
+    /// Sets the position of each token. An array without elements sets none.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, ops};
+    ///
+    /// // Rows of one pair: no angle, and a right angle.
+    /// let (cosines, sines) = ([1.0f32, 0.0], [0.0f32, 1.0]);
+    /// // Two tokens of a head of two elements.
+    /// let (rt, x, mut y) = (Runtime::cpu(), [1.0f32, 2.0, 1.0, 2.0], [9.0f32; 4]);
+    /// ops::Rope::new(&cosines, &sines, 1).positions(&[1, 0]).launch(&rt, &x, &mut y, 1, 2)?;
+    /// assert_eq!(y, [-2.0, 1.0, 1.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn positions(self, positions: impl AsSlice<'a, i32>) -> Self {
         let positions = positions.as_slice_arg();
         Rope { positions: if positions.is_empty() { check::nothing() } else { positions }, ..self }
     }
 
-    /// Tokens are sequences of this many tokens each, whose positions begin with 0. Without this call and without
-    /// positions it is the number of rows of the tables.
+    /// Takes the tokens as sequences of this many tokens each, whose positions begin with 0. The default is the number
+    /// of rows of the tables. Positions, where they are set, replace it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, ops};
+    ///
+    /// // Rows of one pair: no angle, and a right angle.
+    /// let (cosines, sines) = ([1.0f32, 0.0], [0.0f32, 1.0]);
+    /// // Two tokens of a head of two elements.
+    /// let (rt, x, mut y) = (Runtime::cpu(), [1.0f32, 2.0, 1.0, 2.0], [9.0f32; 4]);
+    /// // Each token is the first of its sequence.
+    /// ops::Rope::new(&cosines, &sines, 1).sequences_of(1).launch(&rt, &x, &mut y, 1, 2)?;
+    /// assert_eq!(y, x);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn sequences_of(self, tokens: usize) -> Self {
         Rope { sequence: Some(tokens), ..self }
     }
 
-    /// Neighbors are pairs.
+    /// With `true` the pairs are neighbors, the elements `2 i` and `2 i + 1`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, ops};
+    ///
+    /// // One token of a head of four elements, whose two pairs are rotated by a right angle.
+    /// let (cosines, sines) = ([0.0f32, 0.0], [1.0f32, 1.0]);
+    /// let (rt, x, mut y) = (Runtime::cpu(), [1.0f32, 2.0, 3.0, 4.0], [9.0f32; 4]);
+    /// ops::Rope::new(&cosines, &sines, 2).interleaved(true).launch(&rt, &x, &mut y, 1, 4)?;
+    /// assert_eq!(y, [-2.0, 1.0, -4.0, 3.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn interleaved(self, on: bool) -> Self {
         Rope { interleaved: on, ..self }
     }
 
-    /// Turns the heads of `x`.
+    /// Enqueues the rotation of the heads of `x`. [`Rope`] has an example.
     pub fn launch<T: Embed>(
         self,
         on: &impl Executor,
@@ -212,7 +252,8 @@ impl<'a> Rope<'a> {
         self.turn("rope", on, x.as_slice_arg(), y.as_slice_mut_arg(), [heads, columns], 1.0)
     }
 
-    /// The gradient `dx` of `x`, where `dy` is that of `y`: turns back.
+    /// Enqueues the gradient `dx` of `x` from the gradient `dy` of `y`, which is the rotation back. [`Rope`] has an
+    /// example.
     pub fn launch_backward<T: Embed>(
         self,
         on: &impl Executor,

@@ -174,7 +174,18 @@ pub struct ExecOptions<'a> {
 }
 
 impl<'a> ExecOptions<'a> {
-    /// The runtime's default stream.
+    /// Options with the runtime's default stream and no pinned configuration.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::ExecOptions;
+    /// use tilewright::{Runtime, ops};
+    ///
+    /// let (rt, mut y) = (Runtime::cpu(), [9.0f32]);
+    /// ops::relu(&ExecOptions::new(&rt), &[-1.0f32], &mut y)?;
+    /// assert_eq!(y, [0.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn new(rt: &'a Runtime) -> Self {
         ExecOptions {
             rt,
@@ -187,23 +198,38 @@ impl<'a> ExecOptions<'a> {
         }
     }
 
-    /// A stream of that runtime.
+    /// Launches go to this stream of the runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::ExecOptions;
+    /// use tilewright::{Buffer, Runtime, Stream, ops};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (stream, x) = (Stream::new(&rt)?, Buffer::from_slice(&rt, &[-1.0f32, 2.0])?);
+    /// let mut y = Buffer::<f32>::zeros(&rt, 2)?;
+    /// ops::relu(&ExecOptions::new(&rt).stream(&stream), &x, &mut y)?;
+    /// assert_eq!(y.to_vec_on(&stream)?, [0.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn stream(self, stream: &'a Stream) -> Self {
         ExecOptions { stream, ..self }
     }
 
     /// Takes this configuration wherever the operation launches this kernel; an operation that has several kernels for
-    /// one job takes this one. With `None` nothing is pinned.
+    /// one job takes this one. With `None` nothing is pinned. [`PinnedConfig`] has an example.
     pub fn pin(self, pin: impl Into<Option<PinnedConfig>>) -> Self {
         ExecOptions { pin: pin.into(), ..self }
     }
 
     /// Measures the configurations of every kernel that is launched, once for each, and keeps the reports.
+    /// [`ExecOptions`] has an example.
     pub fn tuning(self, reports: &'a TuningLog) -> Self {
         ExecOptions { tuned: Some(reports), ..self }
     }
 
     /// Runs all plans of an operation that has several, and keeps their times. The times do not affect later plans.
+    /// [`ExecOptions`] has an example.
     pub fn sampling(self, samples: &'a Samples) -> Self {
         ExecOptions { samples: Some(samples), ..self }
     }
@@ -211,6 +237,17 @@ impl<'a> ExecOptions<'a> {
     /// With `true` operations are prepared: arguments are checked, code is loaded, scratch memory is allocated on the
     /// stream, and nothing is enqueued or measured. Outputs are not written. An operation that was prepared loads
     /// nothing in a capture of the same arguments.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::ExecOptions;
+    /// use tilewright::{Runtime, ops};
+    ///
+    /// let (rt, mut y) = (Runtime::cpu(), [9.0f32]);
+    /// ops::relu(&ExecOptions::new(&rt).preparing(true), &[-1.0f32], &mut y)?;
+    /// assert_eq!(y, [9.0]); // nothing has run
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn preparing(self, on: bool) -> Self {
         ExecOptions { preparing: on, ..self }
     }

@@ -59,8 +59,8 @@ pub struct Miss {
 /// ```
 #[derive(Clone, Debug)]
 pub struct FittedModel {
-    /// Of every kind of calls: of the model in use, which may have been fitted to them, and of one that was fitted
-    /// without the tested calls.
+    /// For each kind of calls, the quality of the model in use, which may have been fitted to them, and that of a model
+    /// that was fitted without the tested calls.
     pub qualities: Vec<(String, [Quality; 2])>,
     /// Calls for which this model does not choose the fastest plan, the worst first.
     pub misses: Vec<Miss>,
@@ -127,6 +127,16 @@ impl FittedModel {
     ///
     /// # Errors
     /// There are no samples to speak of, or the file cannot be written.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Runtime, ops};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let fitted = ops::FittedModel::of(rt.device(), None, &[]);
+    /// // A model without samples is not kept.
+    /// assert!(fitted.keep(rt.device(), &std::env::temp_dir()).is_err());
+    /// ```
     pub fn keep(&self, device: &Device, dir: &Path) -> io::Result<PathBuf> {
         if self.qualities.iter().all(|(_, [q, _])| q.calls == 0) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a model is not fitted to so few samples"));

@@ -133,6 +133,21 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
     }
 
     /// Enqueues the products. Errors: as [`Matmul::launch`](super::Matmul::launch).
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::BatchedMatmul;
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (a, b) = (Buffer::from_slice(&rt, &[1.0f32, 2.0])?, Buffer::from_slice(&rt, &[10.0f32, 100.0])?);
+    /// let mut c = Buffer::<f32>::zeros(&rt, 2)?;
+    /// // Two products of one element each.
+    /// let dims = [2, 1, 1];
+    /// BatchedMatmul::new(a.view(dims)?, b.view(dims)?, c.view_mut(dims)?).launch(&rt)?;
+    /// assert_eq!(c.to_vec()?, [10.0, 200.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn launch(self, on: &impl Executor) -> Result<()> {
         let Some((e, views)) = self.check()? else { return Ok(()) };
         match views {

@@ -45,7 +45,7 @@ pub enum Precision {
     Tf32,
 }
 
-/// A function applied to each accumulated element before it is rounded and stored. The example of [`Matmul`] has one.
+/// A function applied to each accumulated element before it is rounded and stored. [`Matmul`] has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Epilogue {
@@ -160,18 +160,18 @@ impl<'a, T: Multiply> Matmul<'a, T> {
         self.transpose(transpose)
     }
 
-    /// B is given transposed, as an `n x k` matrix.
+    /// B is given transposed, as an `n x k` matrix. [`Matmul::transpose_a`] has an example of A.
     pub fn transpose_b(self) -> Self {
         let transpose = Transpose { b: true, ..self.transpose };
         self.transpose(transpose)
     }
 
-    /// The operands that are given transposed.
+    /// Sets which operands are given transposed. [`Matmul::transpose_a`] has an example.
     pub fn transpose(self, transpose: Transpose) -> Self {
         Matmul { transpose, ..self }
     }
 
-    /// The function of each sum.
+    /// Sets the function that is applied to each sum. [`Matmul`] has an example.
     pub fn epilogue(self, epilogue: Epilogue) -> Self {
         Matmul { epilogue, ..self }
     }
@@ -186,6 +186,19 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// - those of a launch.
     ///
     /// The first three are returned before anything is written.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::ops::Matmul;
+    /// use tilewright::{Buffer, Runtime};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let a = Buffer::from_slice(&rt, &[1.0f32, 2.0])?;
+    /// let mut c = Buffer::<f32>::zeros(&rt, 4)?;
+    /// Matmul::new(a.view([2, 1])?, a.view([1, 2])?, c.view_mut([2, 2])?).launch(&rt)?;
+    /// assert_eq!(c.to_vec()?, [1.0, 2.0, 2.0, 4.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
     pub fn launch(self, on: &impl Executor) -> Result<()> {
         match self.check()? {
             Checked::Empty => Ok(()),
