@@ -19,6 +19,35 @@ use tilewright_runtime::dlpack::{DLDevice, DLManagedTensorVersioned, DlpackTenso
 use tilewright_runtime::{Error, Result, Runtime, Stream};
 
 /// An array that a function reads, borrowed from Python for a call.
+///
+/// # Examples
+/// ```no_run
+/// use pyo3::prelude::*;
+/// use tilewright::{DType, tile_kernel};
+/// use tilewright_python::{Array, Output, argument_error, dtype_error};
+///
+/// #[tile_kernel(grid = [cdiv(y.len(), 1024)])]
+/// fn copy(x: &[f32], y: &mut [f32]) {
+///     let i = program_id(0) * 1024 + arange(1024);
+///     store(y, i, load(x, i));
+/// }
+///
+/// /// The elements of a matrix of f32, as a vector.
+/// #[pyfunction]
+/// fn flat(py: Python<'_>, x: Array) -> PyResult<Py<PyAny>> {
+///     if x.dims().len() != 2 || x.is_empty() {
+///         return Err(argument_error(py, format!("flat: x is {:?}, and not a matrix with elements", x.dims())));
+///     }
+///     if x.dtype() != DType::F32 {
+///         return Err(dtype_error(py, "flat", x.dtype(), "f32"));
+///     }
+///     let x = x.contiguous(py)?; // copies a transposed matrix
+///     let mut y = Output::empty(py, &x, &[x.len()], x.dtype())?;
+///     x.place().run(py, |on| on.launch(copy(x.slice()?, y.slice_mut()?)))?;
+///     y.into_object(py)
+/// }
+/// # fn main() {}
+/// ```
 #[derive(Debug)]
 pub struct Array {
     object: Py<PyAny>,
@@ -31,6 +60,30 @@ pub struct Array {
 }
 
 /// An array that a function writes: one that the caller has passed, or a new one.
+///
+/// # Examples
+/// ```no_run
+/// use pyo3::prelude::*;
+/// use tilewright::tile_kernel;
+/// use tilewright_python::{Array, Output};
+///
+/// #[tile_kernel(grid = [cdiv(z.len(), 1024)])]
+/// fn add(x: &[f32], y: &[f32], z: &mut [f32]) {
+///     let i = program_id(0) * 1024 + arange(1024);
+///     store(z, i, load(x, i) + load(y, i));
+/// }
+///
+/// /// `x + y`, in `out` where the caller passes it.
+/// #[pyfunction]
+/// #[pyo3(signature = (x, y, *, out = None))]
+/// fn sum(py: Python<'_>, x: Array, y: Array, out: Option<Output>) -> PyResult<Py<PyAny>> {
+///     let place = x.place_with(py, &[&y])?;
+///     let mut z = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
+///     place.run(py, |on| on.launch(add(x.slice()?, y.slice()?, z.slice_mut()?)))?;
+///     z.into_object(py)
+/// }
+/// # fn main() {}
+/// ```
 #[derive(Debug)]
 pub struct Output {
     array: Array,
@@ -135,7 +188,8 @@ impl Array {
         &self.place
     }
 
-    /// The same, where the others are there too. An exception where one is on another device or stream.
+    /// The device and the stream of a call with this array and the others. Errors: an `ArgumentError` of Python where
+    /// one of them is on another device or stream. [`Output`] has an example.
     pub fn place_with(&self, py: Python<'_>, others: &[&Array]) -> PyResult<&Place> {
         match others.iter().find(|other| !other.place.is_same(&self.place)) {
             None => Ok(&self.place),
@@ -151,13 +205,34 @@ impl Array {
         Array::borrow(&self.kind.framework.contiguous(self.object.bind(py))?, true)
     }
 
-    /// All elements of a row-major array. Errors: another element type, or other strides, as
-    /// [`contiguous`](Array::contiguous) mends.
+    /// All elements of a row-major array. Errors: another element type, and other strides, for which
+    /// [`contiguous`](Array::contiguous) makes a copy. [`Array`] has an example.
     pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
         self.tensor().slice()
     }
 
     /// The array with its strides. Errors: another element type or rank.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use pyo3::prelude::*;
+    /// use tilewright::tile_kernel;
+    /// use tilewright_python::{Array, Output};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn row_sums(x: View<f32, 2>, y: &mut [f32]) {
+    ///     store(y, arange(2), sum(x.tile([0, 0], [2, 4]), 1));
+    /// }
+    ///
+    /// /// The sums of the rows of a 2 x 4 matrix, whatever its strides are.
+    /// #[pyfunction]
+    /// fn sums(py: Python<'_>, x: Array) -> PyResult<Py<PyAny>> {
+    ///     let mut y = Output::empty(py, &x, &[2], x.dtype())?;
+    ///     x.place().run(py, |on| on.launch(row_sums(x.view::<f32, 2>()?, y.slice_mut()?)))?;
+    ///     y.into_object(py)
+    /// }
+    /// # fn main() {}
+    /// ```
     pub fn view<T: Element, const R: usize>(&self) -> Result<ViewArg<'_, T, R>> {
         self.tensor().view()
     }
@@ -307,8 +382,28 @@ impl Output {
         self.tensor().slice_mut().map_err(of_out)
     }
 
-    /// The array with its strides, to write. Errors: another element type or rank, a read-only array, elements that are
-    /// one.
+    /// The array with its strides, to write. Errors: another element type or rank, a read-only array, and strides that
+    /// put several elements into one place.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use pyo3::prelude::*;
+    /// use tilewright::tile_kernel;
+    /// use tilewright_python::{Array, Output};
+    ///
+    /// #[tile_kernel(grid = [1])]
+    /// fn first_row(x: &[f32], mut y: ViewMut<f32, 2>) {
+    ///     y.store([0, 0], reshape(load(x, arange(4)), [1, 4]));
+    /// }
+    ///
+    /// /// Writes `x` to the first row of a matrix with four columns, whatever its strides are.
+    /// #[pyfunction]
+    /// fn set_first_row(py: Python<'_>, x: Array, mut y: Output) -> PyResult<Py<PyAny>> {
+    ///     x.place().run(py, |on| on.launch(first_row(x.slice()?, y.view_mut::<f32, 2>()?)))?;
+    ///     y.into_object(py)
+    /// }
+    /// # fn main() {}
+    /// ```
     pub fn view_mut<T: Element, const R: usize>(&mut self) -> Result<ViewMutArg<'_, T, R>> {
         self.tensor().view_mut().map_err(of_out)
     }

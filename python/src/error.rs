@@ -70,6 +70,21 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The exception for an error.
+///
+/// # Examples
+/// ```no_run
+/// use pyo3::prelude::*;
+/// use tilewright::Runtime;
+/// use tilewright_python::raise;
+///
+/// /// The name of the first GPU. Without one, a `DeviceError`.
+/// #[pyfunction]
+/// fn gpu(py: Python<'_>) -> PyResult<String> {
+///     let rt = Runtime::cuda(0).map_err(|e| raise(py, e))?;
+///     Ok(rt.device().name.clone())
+/// }
+/// # fn main() {}
+/// ```
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     of(
         py,
@@ -84,6 +99,21 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
 }
 
 /// The exception of a function that has no kernel for an element type. `known` names those that it has kernels for.
+///
+/// # Examples
+/// ```no_run
+/// use pyo3::prelude::*;
+/// use tilewright::DType;
+/// use tilewright_python::{Array, dtype_error};
+///
+/// fn check(py: Python<'_>, x: &Array) -> PyResult<()> {
+///     match x.dtype() {
+///         DType::F32 | DType::F16 => Ok(()),
+///         other => Err(dtype_error(py, "scale", other, "f32 and f16")),
+///     }
+/// }
+/// # fn main() {}
+/// ```
 pub fn dtype_error(py: Python<'_>, what: &str, found: DType, known: &str) -> PyErr {
     raise_dtype(py, format!("{what} has no kernel for {}: it takes {known}", found.name()))
 }
@@ -93,6 +123,20 @@ pub(crate) fn raise_dtype(py: Python<'_>, message: String) -> PyErr {
 }
 
 /// The exception of an argument that is wrong.
+///
+/// # Examples
+/// ```no_run
+/// use pyo3::prelude::*;
+/// use tilewright_python::{Array, argument_error};
+///
+/// fn check(py: Python<'_>, x: &Array, y: &Array) -> PyResult<()> {
+///     if x.dims() == y.dims() {
+///         return Ok(());
+///     }
+///     Err(argument_error(py, format!("add: x is {:?}, and y is {:?}", x.dims(), y.dims())))
+/// }
+/// # fn main() {}
+/// ```
 pub fn argument_error(py: Python<'_>, message: impl Into<String>) -> PyErr {
     of(py, message.into(), |e| &e.argument)
 }

@@ -4,16 +4,23 @@
 //! without a copy: of NumPy, PyTorch, JAX or CuPy, or any other object with `__dlpack__` or
 //! `__cuda_array_interface__`. A result belongs to the library that the input belongs to.
 //!
-//! ```ignore
+//! ```no_run
 //! use pyo3::prelude::*;
+//! use tilewright::tile_kernel;
 //! use tilewright_python::{Array, Output};
+//!
+//! #[tile_kernel(grid = [cdiv(z.len(), 1024)])]
+//! fn scaled_sum(a: f32, x: &[f32], y: &[f32], z: &mut [f32]) {
+//!     let i = program_id(0) * 1024 + arange(1024);
+//!     store(z, i, a * load(x, i) + load(y, i));
+//! }
 //!
 //! #[pyfunction]
 //! #[pyo3(signature = (a, x, y, *, out = None))]
 //! fn axpy(py: Python<'_>, a: f32, x: Array, y: Array, out: Option<Output>) -> PyResult<Py<PyAny>> {
 //!     let place = x.place_with(py, &[&y])?;
 //!     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-//!     place.run(py, |on| on.launch(kernels::axpy(a, x.slice()?, y.slice()?, out.slice_mut()?)))?;
+//!     place.run(py, |on| on.launch(scaled_sum(a, x.slice()?, y.slice()?, out.slice_mut()?)))?;
 //!     out.into_object(py)
 //! }
 //!
@@ -22,6 +29,7 @@
 //!     tilewright_python::register(m)?;
 //!     m.add_function(wrap_pyfunction!(axpy, m)?)
 //! }
+//! # fn main() {}
 //! ```
 //!
 //! # Devices and streams
@@ -55,6 +63,17 @@ use pyo3::prelude::*;
 
 /// Adds to a module what its functions need: the exceptions `Error`, `ArgumentError`, `DTypeError`, `DeviceError` and
 /// `OutOfMemoryError`, the class `Tensor`, and the function `set_stream`.
+///
+/// # Examples
+/// ```no_run
+/// use pyo3::prelude::*;
+///
+/// #[pymodule]
+/// fn my_kernels(m: &Bound<'_, PyModule>) -> PyResult<()> {
+///     tilewright_python::register(m)
+/// }
+/// # fn main() {}
+/// ```
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     module.add_class::<Tensor>()?;

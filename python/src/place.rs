@@ -12,6 +12,31 @@ use tilewright_runtime::dlpack::DLDevice;
 use tilewright_runtime::{LaunchOptions, Result, Runtime, Stream};
 
 /// A device and a stream of it.
+///
+/// # Examples
+/// ```no_run
+/// use pyo3::prelude::*;
+/// use tilewright::tile_kernel;
+/// use tilewright_python::{Array, Output};
+///
+/// #[tile_kernel(grid = [cdiv(y.len(), 1024)])]
+/// fn copy(x: &[f32], y: &mut [f32]) {
+///     let i = program_id(0) * 1024 + arange(1024);
+///     store(y, i, load(x, i));
+/// }
+///
+/// /// A copy of `x`, and the backend that made it. On a GPU the copy is done on return.
+/// #[pyfunction]
+/// fn copied(py: Python<'_>, x: Array) -> PyResult<(Py<PyAny>, String)> {
+///     let (place, mut y) = (x.place(), Output::empty(py, &x, x.dims(), x.dtype())?);
+///     place.run(py, |on| {
+///         on.launch(copy(x.slice()?, y.slice_mut()?))?;
+///         if on.is_host() { Ok(()) } else { on.stream().synchronize() }
+///     })?;
+///     Ok((y.into_object(py)?, place.runtime().name()))
+/// }
+/// # fn main() {}
+/// ```
 #[derive(Clone, Debug)]
 pub struct Place {
     rt: Runtime,
