@@ -5,11 +5,34 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Opens a regular file to read: not a link, a pipe or a device, for which opening or reading might never end.
+///
+/// # Examples
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// std::fs::write(&path, b"1")?;
+/// assert_eq!(tilewright_cache_dir::open(&path)?.metadata()?.len(), 1);
+/// assert!(tilewright_cache_dir::open(folder.path()).is_err()); // no regular file
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn open(path: &Path) -> io::Result<File> {
     regular(path, OpenOptions::new().read(true))
 }
 
 /// The contents of a regular file of at most `limit` bytes.
+///
+/// # Examples
+/// ```
+/// use std::io::ErrorKind;
+/// use tilewright_cache_dir::read;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// std::fs::write(&path, b"123")?;
+/// assert_eq!(read(&path, 3)?, b"123");
+/// assert_eq!(read(&path, 2).unwrap_err().kind(), ErrorKind::FileTooLarge);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let bytes = file.metadata()?.len();

@@ -21,6 +21,13 @@ pub use trust::{Untrusted, check};
 pub const MAX_BYTES: u64 = 1 << 30;
 
 /// `$TILE_CACHE_DIR`, else `tilewright` in `$XDG_CACHE_HOME` or `~/.cache`; `None` for a user without a home.
+///
+/// # Examples
+/// ```
+/// if let Some(folder) = tilewright_cache_dir::user_dir() {
+///     println!("the cache is {}", folder.display());
+/// }
+/// ```
 pub fn user_dir() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     set("TILE_CACHE_DIR")
@@ -29,6 +36,17 @@ pub fn user_dir() -> Option<PathBuf> {
 }
 
 /// A cache folder. Paths given to its methods are relative to it.
+///
+/// # Examples
+/// ```
+/// use tilewright_cache_dir::CacheDir;
+///
+/// let folder = tempfile::tempdir()?;
+/// let cache = CacheDir::at(folder.path());
+/// cache.write("plans/matmul.json", b"[]")?;
+/// assert_eq!(cache.read("plans/matmul.json")?, b"[]");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CacheDir {
     root: PathBuf,
@@ -36,17 +54,38 @@ pub struct CacheDir {
 
 impl CacheDir {
     /// Names a folder; nothing is created or checked until it is used.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::path::Path;
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// assert_eq!(CacheDir::at("/no/such/folder").root(), Path::new("/no/such/folder"));
+    /// ```
     pub fn at(root: impl Into<PathBuf>) -> CacheDir {
         CacheDir { root: root.into() }
     }
 
-    /// The folder.
+    /// The folder. [`CacheDir::at`] has an example.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Creates the folder and its missing parents, with mode 0700, and checks every level from the root of the cache
     /// on. Errors: [`Untrusted`] as the cause of an [`io::ErrorKind::PermissionDenied`], and the system's.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// assert_eq!(cache.create("a/b")?, folder.path().join("a/b"));
+    /// assert!(folder.path().join("a/b").is_dir());
+    /// assert_eq!(cache.create("../b").unwrap_err().kind(), ErrorKind::InvalidInput);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn create(&self, folder: impl AsRef<Path>) -> io::Result<PathBuf> {
         make_dir(&self.root)?;
         trust::check(&self.root)?;
@@ -61,6 +100,19 @@ impl CacheDir {
 
     /// The path of an existing file or folder, after every level from the root of the cache on has been checked.
     /// Errors: as [`CacheDir::create`], and [`io::ErrorKind::NotFound`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// cache.write("a", b"1")?;
+    /// assert_eq!(cache.trusted("a")?, folder.path().join("a"));
+    /// assert_eq!(cache.trusted("b").unwrap_err().kind(), ErrorKind::NotFound);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn trusted(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         trust::check(&self.root)?;
         let mut whole = self.root.clone();
@@ -72,11 +124,37 @@ impl CacheDir {
     }
 
     /// The contents of a file. Errors: as [`CacheDir::trusted`], and those of [`read`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// assert_eq!(cache.read("a").unwrap_err().kind(), ErrorKind::NotFound);
+    /// cache.write("a", b"1")?;
+    /// assert_eq!(cache.read("a")?, b"1");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         file::read(&self.trusted(path)?, MAX_BYTES)
     }
 
-    /// Writes a file whole: readers see the old contents or the new ones, also after a crash.
+    /// Writes a file whole: readers see the old contents or the new ones, also after a crash. Errors: as
+    /// [`CacheDir::create`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// cache.write("new/a", b"1")?; // makes the folder `new`
+    /// cache.write("new/a", b"2")?;
+    /// assert_eq!(cache.read("new/a")?, b"2");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn write(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         let path = path.as_ref();
         let dir = self.create(parent(path))?;
@@ -88,12 +166,39 @@ impl CacheDir {
     }
 
     /// A new folder with a random name and mode 0700, removed when dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// let made = cache.temp_dir("builds")?;
+    /// assert_eq!(made.path().parent(), Some(&*folder.path().join("builds")));
+    /// let path = made.path().to_owned();
+    /// drop(made);
+    /// assert!(!path.exists());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn temp_dir(&self, folder: impl AsRef<Path>) -> io::Result<TempDir> {
         tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempdir_in(self.create(folder)?)
     }
 
     /// Moves a filled temporary folder to its final name, after its contents have reached the disk. A folder that has
     /// the name already is removed.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// let made = cache.temp_dir("builds")?;
+    /// std::fs::write(made.path().join("kernels"), b"1")?;
+    /// assert_eq!(cache.persist(made, "builds/first")?, folder.path().join("builds/first"));
+    /// assert_eq!(cache.read("builds/first/kernels")?, b"1");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn persist(&self, dir: TempDir, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         let to = self.root.join(path);
         sync_tree(dir.path())?;
@@ -112,6 +217,22 @@ impl CacheDir {
 
     /// Takes the lock of this name, which all processes respect, until the file is dropped. Errors:
     /// [`io::ErrorKind::TimedOut`] where another holder keeps it for longer than `limit`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use std::time::Duration;
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// let held = cache.lock("lock", None)?;
+    /// let e = cache.lock("lock", Some(Duration::ZERO)).unwrap_err();
+    /// assert_eq!(e.kind(), ErrorKind::TimedOut);
+    /// drop(held);
+    /// cache.lock("lock", Some(Duration::ZERO))?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn lock(&self, path: impl AsRef<Path>, limit: Option<Duration>) -> io::Result<File> {
         let path = path.as_ref();
         self.create(parent(path))?;
@@ -135,7 +256,17 @@ impl CacheDir {
         }
     }
 
-    /// Whether the folder can be written to; what is missing of it is created. Errors: as [`CacheDir::create`].
+    /// Checks that the folder can be written to, and creates it where it is missing. Errors: as [`CacheDir::create`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_cache_dir::CacheDir;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let cache = CacheDir::at(folder.path());
+    /// cache.check_writable()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn check_writable(&self) -> io::Result<()> {
         let dir = self.create("")?;
         tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempfile_in(dir).map(drop)
@@ -144,6 +275,15 @@ impl CacheDir {
 
 /// A hash of contents, as 32 hexadecimal digits. It finds damage, not an attacker: against those the folder's owner and
 /// mode are checked.
+///
+/// # Examples
+/// ```
+/// use tilewright_cache_dir::digest;
+///
+/// let one = digest([&b"ab"[..], b"c"]);
+/// assert_eq!(one.len(), 32);
+/// assert_ne!(one, digest([&b"a"[..], b"bc"])); // the parts count, and not their concatenation
+/// ```
 pub fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     use siphasher::sip128::{Hasher128, SipHasher13};
     use std::hash::Hasher;

@@ -5,6 +5,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why a file or a folder of the cache is not used.
+///
+/// # Examples
+/// ```
+/// use tilewright_cache_dir::{Untrusted, check};
+///
+/// let folder = tempfile::tempdir()?;
+/// # #[cfg(unix)] {
+/// let link = folder.path().join("link");
+/// std::os::unix::fs::symlink(folder.path(), &link)?;
+/// let e = check(&link).unwrap_err();
+/// let why = e.get_ref().and_then(|why| why.downcast_ref());
+/// assert!(matches!(why, Some(Untrusted::Link { path }) if *path == link));
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
     /// It belongs to another user.
@@ -37,8 +52,23 @@ impl From<Untrusted> for io::Error {
     }
 }
 
-/// Whether the file or folder belongs to the user or to root, is no symbolic link, and can be written by its owner
-/// only.
+/// Checks that a file or folder belongs to the user or to root, is no symbolic link, and can be written by its owner
+/// only. Errors: [`Untrusted`] as the cause of an [`io::ErrorKind::PermissionDenied`], and the system's.
+///
+/// # Examples
+/// ```
+/// use tilewright_cache_dir::check;
+///
+/// let folder = tempfile::tempdir()?;
+/// check(folder.path())?;
+/// # #[cfg(unix)] {
+/// use std::fs::{Permissions, set_permissions};
+/// use std::os::unix::fs::PermissionsExt;
+/// set_permissions(folder.path(), Permissions::from_mode(0o777))?;
+/// assert!(check(folder.path()).is_err());
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn check(path: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {

@@ -65,6 +65,12 @@ impl Settings {
     /// - `TILE_REMARKS=1`: report the optimizations that the compiler missed, at the kernels' own lines, as warnings
     ///   and in `report.json`
     /// - `TILE_DEVICE_ERRORS=warn`: kernels that cannot be compiled for the device are a warning, and left out
+    ///
+    /// # Examples
+    /// ```no_run
+    /// // The `main` of build.rs:
+    /// tilewright_build::Settings::from_env().compile();
+    /// ```
     pub fn from_env() -> Settings {
         let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
         let not_empty = |p: &PathBuf| !p.as_os_str().is_empty();
@@ -81,6 +87,12 @@ impl Settings {
     }
 
     /// The targets, where `TILE_TARGETS` is not set.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// // The `main` of build.rs: code for Ampere and for Hopper, unless `TILE_TARGETS` says others.
+    /// tilewright_build::Settings::from_env().targets(&["sm_80", "sm_90a"]).compile();
+    /// ```
     pub fn targets(mut self, names: &[&str]) -> Settings {
         if std::env::var_os("TILE_TARGETS").is_none_or(|v| v.is_empty()) {
             self.targets = parse(&names.join(","));
@@ -89,6 +101,12 @@ impl Settings {
     }
 
     /// The folders whose kernels are compiled, below the crate's own; `src` and `examples` unless set.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// // The `main` of build.rs: kernels are in the folder `kernels`, and nowhere else.
+    /// tilewright_build::Settings::from_env().dirs(&["kernels"]).compile();
+    /// ```
     pub fn dirs(mut self, dirs: &[&str]) -> Settings {
         self.dirs = dirs.iter().map(PathBuf::from).collect();
         self
