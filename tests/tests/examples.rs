@@ -1,9 +1,12 @@
 //! Each public item of the published libraries has an example, or links to an item of its crate whose example shows it.
+//! A public method has one too, or an example of its file calls it.
 
 use crate::docs::root;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use syn::{Attribute, Expr, ExprLit, ImplItem, Item, Lit, Meta, UseTree, Visibility};
 
 /// Crates whose items the facade exports, and where their sources are.
@@ -14,7 +17,8 @@ const CRATES: [(&str, &str); 3] = [
 ];
 
 /// Files with `pub use`, and the folder that their paths begin in.
-const EXPORTS: [(&str, &str); 8] = [
+const EXPORTS: [(&str, &str); 10] = [
+    ("cache-dir/src/lib.rs", "cache-dir/src"),
     ("host/src/lib.rs", "host/src"),
     ("host/src/tuning.rs", "host/src"),
     ("ops/src/lib.rs", "ops/src"),
@@ -22,22 +26,36 @@ const EXPORTS: [(&str, &str); 8] = [
     ("kernel-core/src/bundle.rs", "kernel-core/src/bundle"),
     ("kernel-core/src/emulator/mod.rs", "kernel-core/src/emulator"),
     ("kernel-build/src/lib.rs", "kernel-build/src"),
+    ("python/src/lib.rs", "python/src"),
     ("bench/src/lib.rs", "bench/src"),
 ];
 
 /// Modules whose items are public themselves.
-const MODULES: [&str; 6] = [
+const MODULES: [&str; 8] = [
+    "cache-dir/src/lib.rs",
     "host/src/dlpack.rs",
     "kernel-core/src/bundle.rs",
     "kernel-core/src/emulator/mod.rs",
     "kernel-types/src/guard.rs",
+    "python/src/lib.rs",
     "tilewright/src/grid.rs",
     "tilewright/src/random.rs",
 ];
 
-fn parsed(path: &Path) -> syn::File {
-    let text = fs::read_to_string(path).expect("a source");
-    syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+/// The crates whose methods need examples.
+const WITH_METHODS: [&str; 6] =
+    ["cache-dir/src", "host/src", "kernel-build/src", "ops/src", "python/src", "tilewright/src"];
+
+/// The items of a source, which is parsed once.
+fn parsed(path: &Path) -> Rc<syn::File> {
+    thread_local! {
+        static PARSED: RefCell<BTreeMap<PathBuf, Rc<syn::File>>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    let parse = || {
+        let text = fs::read_to_string(path).expect("a source");
+        Rc::new(syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+    };
+    PARSED.with_borrow_mut(|all| all.entry(path.to_path_buf()).or_insert_with(parse).clone())
 }
 
 /// The documentation of an item; `None` where it is hidden.
@@ -75,8 +93,8 @@ fn links_to_one(text: &str, shown: &BTreeSet<String>, module_has_one: impl Fn() 
 fn with_code(sources_of: &Path) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for path in sources(sources_of) {
-        for item in parsed(&path).items {
-            if let Some((name, Visibility::Public(_), attributes)) = described(&item)
+        for item in &parsed(&path).items {
+            if let Some((name, Visibility::Public(_), attributes)) = described(item)
                 && documentation(attributes).is_some_and(|text| has_code(&text))
             {
                 out.insert(name);
@@ -84,7 +102,7 @@ fn with_code(sources_of: &Path) -> BTreeSet<String> {
             let Item::Impl(block) = item else { continue };
             let syn::Type::Path(of) = &*block.self_ty else { continue };
             let Some(of) = of.path.segments.last() else { continue };
-            for member in block.items {
+            for member in &block.items {
                 if let ImplItem::Fn(f) = member
                     && documentation(&f.attrs).is_some_and(|text| has_code(&text))
                 {
@@ -133,30 +151,26 @@ fn described(item: &Item) -> Option<(String, &Visibility, &[Attribute])> {
     })
 }
 
-/// The public items of a source, with their documentation.
+/// The public items of a source, with their documentation. That of a class is a text of Python.
 fn items(path: &Path) -> Vec<(String, String)> {
     let public = |item: &Item| {
         let (name, visibility, attributes) = described(item)?;
-        matches!(visibility, Visibility::Public(_)).then_some((name, documentation(attributes)?))
+        let is_class = attributes.iter().any(|a| a.path().is_ident("pyclass"));
+        (matches!(visibility, Visibility::Public(_)) && !is_class).then_some((name, documentation(attributes)?))
     };
     parsed(path).items.iter().filter_map(public).collect()
 }
 
-#[test]
-fn each_public_item_has_an_example() {
-    let (mut found, mut bare, mut shown) = (0, BTreeSet::new(), BTreeMap::new());
-    let mut look_at = |path: &Path, name: &str, text: &str| {
-        found += 1;
-        let of_crate: PathBuf = path.strip_prefix(root()).unwrap_or(path).components().take(2).collect();
-        let shown = shown.entry(of_crate.clone()).or_insert_with(|| with_code(&root().join(of_crate)));
-        let module_has_one = || documentation(&parsed(path).attrs).is_some_and(|text| has_code(&text));
-        // "[`Buffer`] has an example", "The example of [`Matmul`] has one", "The [module](self) has an example".
-        if !has_code(text) && !links_to_one(text, shown, module_has_one) {
-            bare.insert(format!("{name} of {}", path.strip_prefix(root()).unwrap_or(path).display()));
-        }
-    };
+/// The folder of a source's crate, as in `host/src`.
+fn of_crate(path: &Path) -> PathBuf {
+    path.strip_prefix(root()).unwrap_or(path).components().take(2).collect()
+}
+
+/// The public items: their sources, names and documentation.
+fn public_items() -> Vec<(PathBuf, String, String)> {
+    let mut out = vec![];
     for (file, folder) in EXPORTS {
-        for item in parsed(&root().join(file)).items {
+        for item in &parsed(&root().join(file)).items {
             let Item::Use(u) = item else { continue };
             if !matches!(u.vis, Visibility::Public(_)) || documentation(&u.attrs).is_none() {
                 continue;
@@ -172,18 +186,89 @@ fn each_public_item_has_an_example() {
                     None => [root(), folder.into()].into_iter().chain(path.iter().map(Into::into)).collect(),
                 };
                 for source in sources(&module) {
-                    for (n, text) in items(&source).into_iter().filter(|(n, _)| *n == name) {
-                        look_at(&source, &n, &text);
+                    let named = items(&source).into_iter().filter(|(n, _)| *n == name);
+                    out.extend(named.map(|(name, text)| (source.clone(), name, text)));
+                }
+            }
+        }
+    }
+    for path in MODULES.map(|module| root().join(module)) {
+        out.extend(items(&path).into_iter().map(|(name, text)| (path.clone(), name, text)));
+    }
+    out
+}
+
+/// What an example may be found by: the documented items of each crate.
+#[derive(Default)]
+struct Shown(BTreeMap<PathBuf, BTreeSet<String>>);
+
+impl Shown {
+    /// Whether a text has code, or links to an example: "[`Buffer`] has an example", "The example of [`Matmul`] has
+    /// one", "The [module](self) has an example".
+    fn has_example(&mut self, path: &Path, text: &str) -> bool {
+        let shown = self.0.entry(of_crate(path)).or_insert_with(|| with_code(&root().join(of_crate(path))));
+        let module_has_one = || documentation(&parsed(path).attrs).is_some_and(|text| has_code(&text));
+        has_code(text) || links_to_one(text, shown, module_has_one)
+    }
+}
+
+#[test]
+fn each_public_item_has_an_example() {
+    let (public, mut shown) = (public_items(), Shown::default());
+    let bare: BTreeSet<_> = public.iter().filter(|(path, _, text)| !shown.has_example(path, text)).collect();
+    let bare: Vec<_> = bare.iter().map(|(path, name, _)| format!("{name} of {}", path.display())).collect();
+    assert!(public.len() > 80, "{} items were found", public.len());
+    assert_eq!(bare, [""; 0], "public items without an example");
+}
+
+/// The names behind a dot or a path in the code of a source's documentation: `run` of `launcher.run()`.
+fn called_in_examples(source: &str) -> BTreeSet<String> {
+    let (mut out, mut code) = (BTreeSet::new(), false);
+    for line in source.lines().map(str::trim) {
+        match line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
+            Some(text) if text.trim().starts_with("```") => code = !code,
+            Some(text) if code => {
+                let rest = text.split(['.', ':']).skip(1);
+                let is_name = |c: char| c.is_alphanumeric() || c == '_';
+                out.extend(rest.filter_map(|r| r.split(|c| !is_name(c)).next()).map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+#[test]
+fn each_public_method_has_an_example_or_is_in_one() {
+    let public = public_items();
+    // A private type may have the name of a public one in another file.
+    let is_public = |folder: &str, path: &Path, name: &str| {
+        let is_here = items(path).iter().any(|(n, _)| n == name);
+        public.iter().any(|(p, n, _)| n == name && if is_here { p == path } else { of_crate(p) == Path::new(folder) })
+    };
+    let (mut found, mut bare, mut shown) = (0, BTreeSet::new(), Shown::default());
+    for folder in WITH_METHODS {
+        for path in sources(&root().join(folder)) {
+            let called = called_in_examples(&fs::read_to_string(&path).expect("a source"));
+            for item in &parsed(&path).items {
+                let Item::Impl(block) = item else { continue };
+                let syn::Type::Path(of) = &*block.self_ty else { continue };
+                let Some(of) = of.path.segments.last().map(|s| s.ident.to_string()) else { continue };
+                if block.trait_.is_some() || !is_public(folder, &path, &of) || documentation(&block.attrs).is_none() {
+                    continue;
+                }
+                for member in &block.items {
+                    let ImplItem::Fn(f) = member else { continue };
+                    let (Visibility::Public(_), Some(text)) = (&f.vis, documentation(&f.attrs)) else { continue };
+                    found += 1;
+                    let name = f.sig.ident.to_string();
+                    if !called.contains(&name) && !shown.has_example(&path, &text) {
+                        bare.insert(format!("{of}::{name} of {}", path.display()));
                     }
                 }
             }
         }
     }
-    for module in MODULES {
-        let path = root().join(module);
-        items(&path).iter().for_each(|(name, text)| look_at(&path, name, text));
-    }
-    assert!(found > 80, "{found} items were found");
-    let bare: Vec<_> = bare.iter().collect();
-    assert_eq!(bare, [""; 0], "public items without an example");
+    assert!(found > 150, "{found} methods were found");
+    assert_eq!(bare.into_iter().collect::<Vec<_>>(), [""; 0], "public methods that no example shows");
 }
