@@ -8,7 +8,7 @@ use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Va
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The guards with which accesses have `bytes` bytes. `learn` gives the facts that follow from guards.
-pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
+pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
     let (places, masks): (Vec<Address>, Vec<Option<Value>>) = places(f).into_iter().unzip();
     let elements = |p: &Address| (bytes / f.dtype_at(p).size()).max(1) as u64;
     let aligned = Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 });
