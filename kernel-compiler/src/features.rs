@@ -23,7 +23,7 @@ pub(crate) type Features = BTreeSet<String>;
 pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     let way = match v.mma {
         MmaPath::MmaSync => "warps",
-        MmaPath::WgmmaCpAsync => "groups",
+        MmaPath::WgmmaCpAsync => "wgmma_cp_async",
         MmaPath::WgmmaTma(_) => "tma",
     };
     let mut out: Features = calls(lowered).into_iter().map(|call| format!("{way} {call}")).collect();
@@ -32,8 +32,8 @@ pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     lowered.passes.iter().for_each(|p| pass(p));
     match v.width {
         Width::Vectors => {}
-        Width::DoubleWords => pass("double words"),
-        Width::Words => pass("words"),
+        Width::DoubleWords => pass("aligned_8"),
+        Width::Words => pass("aligned_4"),
         Width::Elements => pass("general"),
     }
     if f.ctas > 1 {

@@ -61,7 +61,7 @@ fn stages_are_those_that_are_asked_for() {
         assert_eq!(rings(&product(&asked, ", arch = [90]")), named(&[("tma", n), ("tma_general", n)]));
         assert_eq!(
             rings(&product(&asked, ", arch = [80]")),
-            named(&["aligned", "double_words", "general", "words"].map(|v| (v, n)))
+            named(&["aligned", "aligned_4", "aligned_8", "general"].map(|v| (v, n)))
         );
         // Over what the configuration says, which holds where the loop says nothing.
         for arch in [80, 90] {
@@ -79,13 +79,16 @@ fn specialized_or_not() {
     let variants = |options: &str, settings: &str| -> Vec<String> {
         rings(&product(options, settings)).into_iter().map(|r| r.0).collect()
     };
-    let all = ["aligned", "double_words", "general", "tma", "tma_general", "words"];
+    let all = ["aligned", "aligned_4", "aligned_8", "general", "tma", "tma_general"];
     assert_eq!(variants("", ""), all);
     assert_eq!(variants(".warp_specialize(true)", ""), all);
     // All warps copy then, also for warpgroups' products, which take whole vectors alone: warps' are for the rest, on
     // sm_90 too, but not of a configuration for warpgroups.
-    assert_eq!(variants(".warp_specialize(false)", ""), ["aligned", "double_words", "general", "groups", "words"]);
-    assert_eq!(variants(".warp_specialize(false)", ", arch = [90]"), ["groups"]);
+    assert_eq!(
+        variants(".warp_specialize(false)", ""),
+        ["aligned", "aligned_4", "aligned_8", "general", "wgmma_cp_async"]
+    );
+    assert_eq!(variants(".warp_specialize(false)", ", arch = [90]"), ["wgmma_cp_async"]);
     let by_wgmma = |options: &str| -> DeviceUnit {
         product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a")
     };

@@ -2,8 +2,8 @@
 //!
 //! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each
 //! of the variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes in an
-//! index are multiples of a 16-byte vector. `words` assumes the same of 4 bytes. The launcher checks both. `general`
-//! assumes nothing.
+//! index are multiples of a 16-byte vector. `aligned_8` and `aligned_4` assume the same of 8 and of 4 bytes. The
+//! launcher checks that. `general` assumes nothing.
 
 use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
 use tilewright_types::{DType, Width};

@@ -1,5 +1,5 @@
-//! The guards of the `aligned` and `words` variants: addresses, sizes, strides, and lengths of slices, are multiples of
-//! 16 bytes, or of 4 bytes. The launcher checks them at every call.
+//! The guards of the `aligned`, `aligned_8` and `aligned_4` variants: addresses, sizes, strides, and lengths of slices,
+//! are multiples of 16, 8 or 4 bytes. The launcher checks them at every call.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;

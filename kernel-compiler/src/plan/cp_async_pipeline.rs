@@ -114,19 +114,19 @@ pub struct CopiedTile {
 
 /// The bytes of shared memory that circular buffers may use beside scratch buffers: by default, and where the kernel
 /// sets `stages`.
-fn circular_buffer_bytes(f: &Func, scratch_bytes: usize, groups: bool) -> (usize, usize) {
+fn circular_buffer_bytes(f: &Func, scratch_bytes: usize, wgmma: bool) -> (usize, usize) {
     let of = |bytes: usize| {
-        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(groups)))
+        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(wgmma)))
     };
-    if groups {
+    if wgmma {
         (of(MAX_SHARED_BYTES_SM90), of(MAX_SHARED_BYTES_SM90))
     } else {
         (of(MIN_SHARED_BYTES), of(SM80_SHARED_BYTES))
     }
 }
 
-fn align(groups: bool) -> usize {
-    if groups { WGMMA_ALIGN } else { ALIGN }
+fn align(wgmma: bool) -> usize {
+    if wgmma { WGMMA_ALIGN } else { ALIGN }
 }
 
 /// With `products` of warpgroups there is a plan only if all their operands are copied in advance. `missed` gets the
@@ -207,10 +207,10 @@ fn buffer_of_loop(
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
-    let (index, groups) = (all.buffers.len(), all.by_wgmma());
+    let (index, wgmma) = (all.buffers.len(), all.by_wgmma());
     let deferred_wait =
         wgmma_cp_async::deferred_wait(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
-    let usual = if groups { DEFAULT_WGMMA_STAGES } else { DEFAULT_STAGES };
+    let usual = if wgmma { DEFAULT_WGMMA_STAGES } else { DEFAULT_STAGES };
     let mut buffer = CpAsyncBuffer {
         index,
         bytes: 0,
@@ -247,8 +247,8 @@ fn buffer_of_loop(
         let (vec, descending) = a.vector_at(f, at, fast);
         let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
         let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
-        let smem_tile = groups.then(placed);
-        if groups && vec * size < 4 {
+        let smem_tile = wgmma.then(placed);
+        if wgmma && vec * size < 4 {
             let why = "its elements are not contiguous and aligned to 4 bytes";
             return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
         }
@@ -266,7 +266,7 @@ fn buffer_of_loop(
             vec: (vec * size >= 4).then_some(vec),
             smem_tile,
         };
-        buffer.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(groups));
+        buffer.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(wgmma));
         buffer.asynchronous |= tile.vec.is_some();
         buffer.needed.extend(needed);
         buffer.vars.extend(vars);
@@ -275,7 +275,7 @@ fn buffer_of_loop(
     if tiles.is_empty() {
         return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
     }
-    if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, groups)) <= buffer.read() {
+    if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, wgmma)) <= buffer.read() {
         let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
@@ -407,10 +407,10 @@ impl CpAsyncPipeline {
 
     /// The offsets of the buffers, and the bytes of all shared memory. Scratch buffers come first.
     pub fn places(&self, f: &Func, scratch_bytes: usize) -> (Vec<BufferPlace>, usize) {
-        let groups = self.by_wgmma();
-        let start = scratch_bytes.next_multiple_of(align(groups));
+        let wgmma = self.by_wgmma();
+        let start = scratch_bytes.next_multiple_of(align(wgmma));
         // Circular buffers of consecutive loops share their bytes.
-        let stages = |r: &CpAsyncBuffer| r.fitting(circular_buffer_bytes(f, scratch_bytes, groups)).max(1 + r.read());
+        let stages = |r: &CpAsyncBuffer| r.fitting(circular_buffer_bytes(f, scratch_bytes, wgmma)).max(1 + r.read());
         let place = |r: &CpAsyncBuffer| BufferPlace { buffer: r.index, start, bytes: r.bytes, stages: stages(r) };
         let mut places: Vec<BufferPlace> = self.buffers.values().map(place).collect();
         places.sort_by_key(|p| p.buffer);

@@ -296,7 +296,7 @@ fn products_of_slices() {
             let run = |rt: &Runtime| {
                 let mut c = vec![0f32; 32 * n];
                 let call = of_slices(&a[..], &b[..], &from[..], &mut c[..], n, k);
-                assert_eq!(taken(&call, config.id), "groups", "{}", config.id);
+                assert_eq!(taken(&call, config.id), "wgmma_cp_async", "{}", config.id);
                 rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c)
             };
             compared(config.id, run, |what, x, y| near(what, x, y));
