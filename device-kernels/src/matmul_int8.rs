@@ -57,7 +57,7 @@ pub mod quantized {
 
     /// The result, of sums that are there already; `depth` is how many products each is of.
     #[tile_kernel(tune(ROWS = [8], COLS = [256], warps = [4]), grid = [cdiv(c.dim(1), COLS), cdiv(c.dim(0), ROWS)])]
-    pub fn quantise<const ROWS: usize, const COLS: usize>(
+    pub fn quantize<const ROWS: usize, const COLS: usize>(
         sums: View<i32, 2>,
         mut c: ViewMut<i8, 2>,
         row_sums: &[i32],

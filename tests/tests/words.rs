@@ -45,8 +45,8 @@ const REPLACED: [(&str, &str); 37] = [
     ("warp_specialise", "warp_specialize"),
 ];
 
-/// British and American spelling. `quantise` stays the name of a kernel: tuning results have it.
-const SPELLING: [(&str, &str); 16] = [
+/// British and American spelling.
+const SPELLING: [(&str, &str); 18] = [
     ("analyse", "analyze"),
     ("behaviour", "behavior"),
     ("centre", "center"),
@@ -58,7 +58,9 @@ const SPELLING: [(&str, &str); 16] = [
     ("normalised", "normalized"),
     ("optimise", "optimize"),
     ("optimised", "optimized"),
+    ("quantise", "quantize"),
     ("quantised", "quantized"),
+    ("quantising", "quantizing"),
     ("serialised", "serialized"),
     ("specialised", "specialized"),
     ("uninitialised", "uninitialized"),
