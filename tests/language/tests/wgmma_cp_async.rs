@@ -114,7 +114,7 @@ fn through_pointers() {
                 let z = Buffer::<f16>::zeros(rt, m * ldc).unwrap();
                 // SAFETY: the matrices are as large as is said.
                 let call = unsafe { pointers(x.raw(), y.raw(), z.raw(), m, n, k, lda, 1, ldb, 1, ldc, 1) };
-                // Rings of copies are of powers of two.
+                // Circular buffers of copies are of powers of two.
                 let variant = if config.consts.contains(&("BN", 96)) && variant == "wgmma_cp_async" {
                     "aligned"
                 } else {
