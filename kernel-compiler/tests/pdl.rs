@@ -73,6 +73,6 @@ fn every_role_waits_as_it_begins() {
     let text = lowered(", pdl = []", body, true);
     let roles: Vec<&str> = text.split("} else {").collect();
     assert!(text.matches(WAIT).count() == 2 && roles[0].contains(WAIT), "{text}");
-    assert!(text.contains("copy_box") && text.find(WAIT) < text.find("copy_box"), "{text}");
+    assert!(text.contains("tma_load") && text.find(WAIT) < text.find("tma_load"), "{text}");
     assert!(text.contains("d::wgmma") && text.rfind(WAIT) < text.find("d::wgmma"), "{text}");
 }

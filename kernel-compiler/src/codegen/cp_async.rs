@@ -97,7 +97,7 @@ impl Codegen<'_> {
             let outer = std::mem::replace(&mut cx.deferred_wait, buffer.deferred_wait);
             cx.stmts(body);
             cx.deferred_wait = outer;
-            if buffer.deferred_wait.is_some() && !planted!("cp-async-late-without-wait") {
+            if buffer.deferred_wait.is_some() && !planted!("cp-async-deferred-wait-left-out") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
             copies.after().into_iter().for_each(|node| cx.node(node));
@@ -111,7 +111,7 @@ impl Codegen<'_> {
         if buffer.asynchronous && !planted!("cp-async-left-in-flight") {
             self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
-        if !planted!("cp-async-ring-left-without-barrier") {
+        if !planted!("cp-async-buffer-left-without-barrier") {
             self.node(Node::Barrier { site });
         }
     }

@@ -160,7 +160,7 @@ impl Codegen<'_> {
     ) {
         let origin = Expr::Array(group.origin(&block_pointer.at, q));
         self.line(call!(
-            Device::StoreBox; [hint as u32, Generic::Inferred];
+            Device::TmaStore; [hint as u32, Generic::Inferred];
             buffer, Name::Map(map), origin, (Name::Tid % 128).equals(0), site
         ));
     }

@@ -88,7 +88,7 @@ impl CpAsyncBuffer {
 
     /// The number of stages that are being read or are read next.
     pub fn read(&self) -> usize {
-        1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-late-stage-overwritten"))
+        1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-deferred-stage-overwritten"))
     }
 
     fn fitting(&self, bytes: (usize, usize)) -> usize {

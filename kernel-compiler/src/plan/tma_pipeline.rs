@@ -422,7 +422,7 @@ fn apart(a: &Lifetime, b: &Lifetime) -> bool {
     let parts = a.iter().zip(b).position(|(x, y)| x != y);
     let Some(at) = parts else { return false };
     let ((block, first, last), (other, from, to)) = (a[at], b[at]);
-    planted!("tma-rings-shared-while-in-use")
+    planted!("tma-buffers-shared-while-in-use")
         || block != other
         || (last < from || to < first) && (at + 1 < a.len() || at + 1 < b.len())
 }

@@ -14,17 +14,17 @@ pub use super::hw::{
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
 #[inline(always)]
-pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
+pub unsafe fn tma_load<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
     // SAFETY: the caller's contract.
     unsafe { hw::tma_load::<RANK, HINT>(dst, map, coordinates(at), bar, site) }
 }
 
-/// As [`copy_box`], to the same place in all thread blocks of the cluster whose bits `ctas` has.
+/// As [`tma_load`], to the same place in all thread blocks of the cluster whose bits `ctas` has.
 ///
 /// # Safety
-/// As of [`copy_box`], and none of the blocks has ended.
+/// As of [`tma_load`], and none of the blocks has ended.
 #[inline(always)]
-pub unsafe fn copy_box_to<const HINT: u32, const RANK: usize>(
+pub unsafe fn tma_load_multicast<const HINT: u32, const RANK: usize>(
     dst: u32,
     map: u64,
     at: [u64; RANK],
@@ -55,12 +55,12 @@ pub fn num_clusters(axis: u32) -> u64 {
 }
 
 /// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own. `HINT` as of
-/// [`copy_box`].
+/// [`tma_load`].
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
-pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
+pub unsafe fn tma_store<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
     // SAFETY: the caller's contract.
     unsafe { hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site) }
 }

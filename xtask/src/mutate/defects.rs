@@ -139,7 +139,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "plan/tma_pipeline.rs",
         &[
             ("tma-producer-reads-what-is-written", "the producer loads scalars that the kernel stores"),
-            ("tma-rings-shared-while-in-use", "operands that are in use together share a circular buffer"),
+            ("tma-buffers-shared-while-in-use", "operands that are in use together share a circular buffer"),
             ("tma-release-while-threads-read", "a buffer that threads read is given back by one that has read"),
             (
                 "wgmma-chain-over-release",
@@ -158,7 +158,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "plan/cp_async_pipeline.rs",
         &[
-            ("cp-async-late-stage-overwritten", "a stage is filled while the product before still reads it"),
+            ("cp-async-deferred-stage-overwritten", "a stage is filled while the product before still reads it"),
             ("cp-async-ignores-other", "masked elements that are copied ahead are 0 instead of `.other(..)`"),
             ("cp-async-of-written-array", "an array that the kernel writes is copied ahead"),
             ("cp-async-of-a-place-moved-now-and-then", "copies ahead leave out what a branch of the loop assigns"),
@@ -285,9 +285,9 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
                 "cp-async-without-barrier",
                 "a stage is read before all threads' copies have arrived, and filled while it is read",
             ),
-            ("cp-async-ring-left-without-barrier", "what follows a loop overwrites stages that are still read"),
+            ("cp-async-buffer-left-without-barrier", "what follows a loop overwrites stages that are still read"),
             ("cp-async-left-in-flight", "copies go on after the loop"),
-            ("cp-async-late-without-wait", "a product's stage is filled while it reads"),
+            ("cp-async-deferred-wait-left-out", "a product's stage is filled while it reads"),
             ("cp-async-by-all-copies", "threads with copies of an element all copy it ahead"),
         ],
     ),
