@@ -455,7 +455,8 @@ impl fmt::Display for CpAsyncPipeline {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for (s, b) in sorted(&self.buffers) {
             let kind = if b.asynchronous { "cp.async" } else { "registers" };
-            let wait = if b.deferred_wait.is_some() { ", its product is waited for one iteration late" } else { "" };
+            let wait =
+                if b.deferred_wait.is_some() { ", the wait for its product is deferred by one iteration" } else { "" };
             let (before, later) = b.beyond;
             writeln!(
                 f,

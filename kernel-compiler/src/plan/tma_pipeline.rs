@@ -90,7 +90,7 @@ fn planned(
     copy_order::plan(&mut p);
     p.fresh = fresh(f, &p.dots);
     p.deferred_waits = deferred_wait::find(f, &p);
-    p.waits = wgmma_waits::plan(f, &p, &p.release);
+    p.wgmma_waits = wgmma_waits::plan(f, &p, &p.release);
     p.registers = Registers::new(f.warps * 32, f.blocks_per_sm.max(1), p.circular_buffers.len());
     Ok(p)
 }

@@ -178,7 +178,10 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("written-operand-after-its-product", "a computed right operand is written behind its product"),
         ],
     ),
-    ("plan/deferred_wait.rs", &[("deferred-wait-with-one-buffer", "the only buffer is given back one iteration late")]),
+    (
+        "plan/deferred_wait.rs",
+        &[("deferred-wait-with-one-buffer", "the only buffer is given back in the next iteration")],
+    ),
     ("plan/pdl.rs", &[("pdl-waits-one-statement-late", "what the launch before has written is read early")]),
     (
         "plan/epilogue.rs",
