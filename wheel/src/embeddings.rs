@@ -19,10 +19,10 @@ fn embedding(py: Python<'_>, table: Array, ids: Array, out: Option<Output>) -> P
     let &[_, columns] = table.dims() else {
         return Err(shape_error(py, what, format!("the table is {:?}: rows x columns are needed", table.dims())));
     };
-    let place = table.place_with(py, &[&ids])?;
+    let context = table.context_with(py, &[&ids])?;
     let dims: Vec<usize> = ids.dims().iter().copied().chain([columns]).collect();
     let mut out = Output::or_empty(py, out, &table, &dims, table.dtype())?;
-    run_by_dtype!(py, what, place, table, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, what, context, table, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (table, ids) = (table.slice::<T>()?, ids.slice::<i32>()?);
         ops::embedding(&options(on), table, ids, out.slice_mut::<T>()?, columns)
     })?;
@@ -36,9 +36,9 @@ fn embedding_backward(py: Python<'_>, ids: Array, dy: Array, mut d_table: Output
     let what = "embedding_backward";
     let (ids, dy) = (ids.contiguous(py)?, dy.contiguous(py)?);
     is_i32(py, what, "ids", &ids)?;
-    let place = dy.place_with(py, &[&ids])?;
+    let context = dy.context_with(py, &[&ids])?;
     let columns = dy.dims().last().copied().unwrap_or(0);
-    run_by_dtype!(py, what, place, dy, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, what, context, dy, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (ids, dy) = (ids.slice::<i32>()?, dy.slice::<T>()?);
         ops::embedding_backward(&options(on), ids, dy, d_table.slice_mut::<f32>()?, columns)
     })?;
@@ -124,9 +124,9 @@ fn turn(
             format!("cos has {rows} rows for {tokens} tokens, and there are no positions"),
         ));
     }
-    let place = x.place_with(py, &read)?;
+    let context = x.context_with(py, &read)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, what, place, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, what, context, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (x, y, on) = (x.slice::<T>()?, out.slice_mut::<T>()?, &options(on));
         let rope = ops::Rope::new(cos.slice::<f32>()?, sin.slice::<f32>()?, half);
         let mut rope = rope.interleaved(interleaved).sequences_of(tokens);
