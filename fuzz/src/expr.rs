@@ -189,7 +189,7 @@ impl Source {
             }
             1 if !scalars.is_empty() => Value { shape: shape.into(), ..self.pick(&scalars).clone() },
             2 if shape.len() > 1 => {
-                // What is spread along an axis.
+                // What is broadcast along an axis.
                 let axis = self.rng.usize(..shape.len());
                 let mut less = shape.to_vec();
                 less.remove(axis);

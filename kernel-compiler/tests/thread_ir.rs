@@ -42,7 +42,7 @@ fn loops_that_wait_late_one_after_another() {
     );
 }
 
-/// Results of atomics are spread to threads with copies, in loops that end in the middle.
+/// Results of atomics are broadcast to threads with copies, in loops that end in the middle.
 #[test]
 fn exchanges_in_loops_with_jumps() {
     verified(

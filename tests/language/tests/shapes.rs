@@ -25,15 +25,15 @@ fn turned<T: Element, const A: usize, const B: usize, const C: usize>(
     acb.store([0, 0, 0], trans(t));
 }
 
-/// Rows of one shape in another, and a row and a column spread over a matrix.
+/// Rows of one shape in another, and a row and a column broadcast to a matrix.
 #[tile_kernel(types(T = [i64, f16, u8]), tune(M = [8], N = [32], warps = [1, 4, 16]), grid = [1], emulate = all)]
 fn reshaped<T: Num, const M: usize, const N: usize>(x: &[T], y: &mut [T], made: &mut [T], n: T) {
     let t = load(x, arange(M).expand(1) * N + arange(N).expand(0));
     store(y, arange(M * N), reshape(trans(t), [M * N]));
     store(y, M * N + arange(M * N), reshape(t, [N / 2, 2, M]).permute([2, 0, 1]).reshape([M * N]));
     let (row, column) = (load(x, arange(N)), load(x, arange(M) * N));
-    let spread = broadcast(row.expand(0), [M, N]) - broadcast(expand(column, 1), [M, N]);
-    store(y, 2 * M * N + arange(M * N), spread.reshape([M * N]));
+    let differences = broadcast(row.expand(0), [M, N]) - broadcast(expand(column, 1), [M, N]);
+    store(y, 2 * M * N + arange(M * N), differences.reshape([M * N]));
     store(
         y,
         3 * M * N + arange(M * N),

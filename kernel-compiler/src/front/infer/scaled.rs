@@ -387,19 +387,19 @@ impl Infer<'_> {
             DType::U8 => self.power_of_two(scale, span)?,
             _ => self.converted(scale, DType::F32, span),
         };
-        let mut spread = wanted;
-        let last = spread.len() - 1;
+        let mut factors_shape = wanted;
+        let last = factors_shape.len() - 1;
         if o.depth != last {
             let mut perm: Vec<usize> = (0..=last).collect();
             perm.swap(last - 1, last);
-            spread.swap(last - 1, last);
-            factors = self.push(Op::Permute(factors, perm), Type::tile(DType::F32, spread.clone()), span);
+            factors_shape.swap(last - 1, last);
+            factors = self.push(Op::Permute(factors, perm), Type::tile(DType::F32, factors_shape.clone()), span);
         }
-        spread.insert(o.depth + 1, 1);
-        factors = self.push(Op::Expand(factors, o.depth + 1), Type::tile(DType::F32, spread.clone()), span);
-        spread[o.depth + 1] = group;
-        self.check_size(&spread, span)?;
-        factors = self.broadcast(factors, &spread, span);
+        factors_shape.insert(o.depth + 1, 1);
+        factors = self.push(Op::Expand(factors, o.depth + 1), Type::tile(DType::F32, factors_shape.clone()), span);
+        factors_shape[o.depth + 1] = group;
+        self.check_size(&factors_shape, span)?;
+        factors = self.broadcast(factors, &factors_shape, span);
         self.merged("dot_scaled", factors, &shape, span)
     }
 }
