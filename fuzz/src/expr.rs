@@ -275,9 +275,9 @@ impl Source {
                 Some(Value::new(format!("({} {op} {})", a.text, b.text), ty, shape, ty.exact()))
             }
             10 if rank >= 2 => {
-                let mut turned = shape.to_vec();
-                turned.swap(rank - 1, rank - 2);
-                let v = self.tile(ty, &turned, depth);
+                let mut transposed = shape.to_vec();
+                transposed.swap(rank - 1, rank - 2);
+                let v = self.tile(ty, &transposed, depth);
                 Some(Value::new(format!("trans({})", v.text), ty, shape, v.top))
             }
             11 if rank == 3 => {

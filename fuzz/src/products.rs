@@ -239,8 +239,8 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
             }
         }
     };
-    let turned = side.along != (name == "a");
-    let (text, shape) = if turned { (format!("trans({text})"), [lies[1], lies[0]]) } else { (text, lies) };
+    let transposed = side.along != (name == "a");
+    let (text, shape) = if transposed { (format!("trans({text})"), [lies[1], lies[0]]) } else { (text, lies) };
     Value::new(text, side.ty, &shape, side.top)
 }
 
@@ -421,11 +421,11 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         v = Value::new(s.convert(&v, to), to, &[m, n], v.top);
     }
     // Now and then across, padded, or through a slice or a pointer.
-    let turned = !in_place && s.once_in(6);
-    let dims = if turned { ["n", "m"] } else { ["m", "n"] };
-    let at = if turned { ["column", "row"] } else { ["row", "column"] };
-    let extents = if turned { [n, m] } else { [m, n] };
-    let text = if turned { format!("trans({})", v.text) } else { v.text };
+    let transposed = !in_place && s.once_in(6);
+    let dims = if transposed { ["n", "m"] } else { ["m", "n"] };
+    let at = if transposed { ["column", "row"] } else { ["row", "column"] };
+    let extents = if transposed { [n, m] } else { [m, n] };
+    let text = if transposed { format!("trans({})", v.text) } else { v.text };
     let addressing = if in_place {
         Addressing::View
     } else {

@@ -92,8 +92,8 @@ fn large_exchanges() {
          pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>, n: usize) {
              let mut t = x.tile([0, 0], [64, 128]);
              for i in 0..n {
-                 let turned = trans(t) * trans(x.tile([i, 0], [64, 128]));
-                 t = trans(turned) - sum(turned, 1).expand(0) + max(turned, 0).expand(1);
+                 let transposed = trans(t) * trans(x.tile([i, 0], [64, 128]));
+                 t = trans(transposed) - sum(transposed, 1).expand(0) + max(transposed, 0).expand(1);
              }
              y.store([0, 0], t);
          }",

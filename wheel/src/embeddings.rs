@@ -45,8 +45,8 @@ fn embedding_backward(py: Python<'_>, ids: Array, dy: Array, mut d_table: Output
     d_table.into_object(py)
 }
 
-/// Rotary position embedding (RoPE) of ``.. x tokens x heads x d``: pairs of the elements of a head turn by the angles
-/// of the token's position. f32, f16 or bf16; ``out`` may be ``x``.
+/// Rotary position embedding (RoPE) of ``.. x tokens x heads x d``: pairs of the elements of a head rotate by the
+/// angles of the token's position. f32, f16 or bf16; ``out`` may be ``x``.
 ///
 /// ``cos`` and ``sin`` are f32 of ``rows x half``, with ``2 * half`` at most ``d``: a row for each position. Without
 /// ``positions`` it is the index along the axis of tokens, else int32 of ``.. x tokens``. A position that is no row
@@ -63,7 +63,7 @@ fn rope(
     interleaved: bool,
     out: Option<Output>,
 ) -> PyResult<Object> {
-    turn(py, "rope", x, cos, sin, positions, interleaved, out, false)
+    rotate(py, "rope", x, cos, sin, positions, interleaved, out, false)
 }
 
 /// The gradient of the input of `rope`. For `tilewright.torch`.
@@ -77,11 +77,11 @@ fn rope_backward(
     positions: Option<Array>,
     interleaved: bool,
 ) -> PyResult<Object> {
-    turn(py, "rope_backward", dy, cos, sin, positions, interleaved, None, true)
+    rotate(py, "rope_backward", dy, cos, sin, positions, interleaved, None, true)
 }
 
 #[expect(clippy::too_many_arguments, reason = "as many as the function of Python has")]
-fn turn(
+fn rotate(
     py: Python<'_>,
     what: &'static str,
     x: Array,

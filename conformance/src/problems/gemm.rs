@@ -217,7 +217,7 @@ struct Repack<T> {
     host: Vec<T>,
     x: Matrix<T>,
     y: Matrix<T>,
-    turned: Matrix<T>,
+    transposed: Matrix<T>,
 }
 
 /// A matrix of bytes, in elements of any type, and its place.
@@ -246,20 +246,20 @@ pub fn align_operand(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
         let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
         let (host, x) = bytes(rt, s)?;
-        let (y, turned) = (Matrix::poisoned(rt, s, [1, rows, cols])?, Matrix::poisoned(rt, s, [1, cols, rows])?);
+        let (y, transposed) = (Matrix::poisoned(rt, s, [1, rows, cols])?, Matrix::poisoned(rt, s, [1, cols, rows])?);
         Ok(Box::new(Prepared {
             work: Work { bytes: (4 * rows * cols * size_of::<T>()) as u64, flops: 0 },
-            state: Repack { host, x, y, turned },
+            state: Repack { host, x, y, transposed },
             launch: |s: &mut Repack<T>, on| {
                 ops::align_operand::<T>(on, s.x.view()?, s.y.view_mut()?, false)?;
-                ops::align_operand::<T>(on, s.x.view()?, s.turned.view_mut()?, true)
+                ops::align_operand::<T>(on, s.x.view()?, s.transposed.view_mut()?, true)
             },
             check: |s| {
                 let [rows, cols] = s.x.view()?.dims();
                 let wanted = [&s.host[..], &reference::transpose(&s.host, rows, cols)].concat();
-                Ok(verdict::exact(&[s.y.read()?, s.turned.read()?].concat(), &wanted))
+                Ok(verdict::exact(&[s.y.read()?, s.transposed.read()?].concat(), &wanted))
             },
-            outputs: |s| Ok(vec![Output::of("y", &s.y.read()?), Output::of("turned", &s.turned.read()?)]),
+            outputs: |s| Ok(vec![Output::of("y", &s.y.read()?), Output::of("transposed", &s.transposed.read()?)]),
         }))
     }
     of_bits!(of, rt, setup)

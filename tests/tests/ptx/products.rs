@@ -9,8 +9,8 @@ fn product(e: &Entry) -> Option<[usize; 3]> {
     // Warpgroups make the transpose of a tile of few rows, of one whose right operand is computed, and of A B in tf32.
     let of_swapped =
         ["matmul_tf32_nn", "matmul_f16_", "matmul_f32_3xtf32_nn", "matmul_f32_3xtf32_nt", "batched_matmul_f32_3xtf32"];
-    let turned = e.specialized && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
-    Some(if turned { [n, m, deep] } else { [m, n, deep] })
+    let swapped = e.specialized && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
+    Some(if swapped { [n, m, deep] } else { [m, n, deep] })
 }
 
 /// Instructions of each thread for a tile of so many rows and columns, and so many bytes deep: by warpgroups, which

@@ -380,7 +380,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "codegen/elementwise.rs",
         &[
             ("padding-is-valid", "padding is stored, and takes part in reductions"),
-            ("asm-operands-turned", "inline assembly takes the second operand for the first one"),
+            ("asm-operands-reversed", "inline assembly takes the second operand for the first one"),
         ],
     ),
     (
@@ -405,16 +405,13 @@ const PLANTED_AT_RUN_TIME: &[(&str, &[(&str, &str)])] = &[
             ("device-load-group-unmasked", "vectors are loaded whether they are allowed or not"),
             ("device-store-group-unmasked", "vectors are stored whether they are allowed or not"),
             ("device-divided-group-as-whole", "a vector that is allowed in part goes by its first element"),
-            ("device-descending-as-ascending", "a descending vector is not turned around"),
+            ("device-descending-as-ascending", "a descending vector is not reversed"),
             ("device-cp-async-unmasked", "a copy of several bytes ignores its mask"),
             ("device-cp-async-mask-of-first", "a copy that is allowed in part goes by its first element"),
-            (
-                "device-descending-other-ascends",
-                "what a descending vector has where it is not loaded is not turned around",
-            ),
+            ("device-descending-other-ascends", "what a descending vector has where it is not loaded is not reversed"),
             (
                 "device-descending-store-ascends",
-                "of descending vectors that a mask leaves out, the others are not turned around",
+                "of descending vectors that a mask leaves out, the others are not reversed",
             ),
             (
                 "device-shared-load-by-first",
