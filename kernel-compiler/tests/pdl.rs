@@ -41,7 +41,7 @@ fn order(text: &str) -> String {
 }
 
 #[test]
-fn early_loads_go_ahead_and_all_else_waits() {
+fn pdl_loads_go_ahead_and_all_else_waits() {
     let x = "let i = arange(B); let v = load(x, i);";
     for (body, expected) in [
         (format!("{x} store(y, i, v + load(w, i));"), "L!LS"),
