@@ -153,7 +153,7 @@ pub mod partials {
     }
 }
 
-/// Tile schedulers: which program computes which output tiles of a product, and which part of their depth.
+/// Tile schedulers: which program computes which output tiles of a product, and which part of their K.
 #[tile_library]
 pub mod tile_scheduler {
     enum Scheduler {
@@ -162,7 +162,7 @@ pub mod tile_scheduler {
         /// Each program computes every `num_programs(0)`-th output tile.
         Persistent,
         /// As many whole waves of output tiles as there are, as under `Persistent`. Programs share each tile of the
-        /// last wave: each sums a part of the depth.
+        /// last wave: each sums a part of K.
         StreamK,
     }
 
@@ -240,13 +240,13 @@ pub mod tile_scheduler {
         sum
     }
 
-    /// The output tile of this program in a grid of rows of tiles, columns of tiles and parts of the depth: split-K.
+    /// The output tile of this program in a grid of rows of tiles, columns of tiles and parts of K: split-K.
     /// The program that stores the last part of a tile sums all parts.
     ///
     /// Parameters are those of [`stream_k`]. `workspace` has room for `BM x BN` sums of each program, and `semaphores`
-    /// has one zero for each tile; both may be empty where the depth has one part.
+    /// has one zero for each tile; both may be empty where K is one part.
     fn split_k<S, const BM: usize, const BN: usize, const BK: usize, const BY_COLUMNS: bool, const UNROLL: usize>(
-        depth: usize,
+        k: usize,
         workspace: &mut [S],
         semaphores: &mut [u64],
         main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
@@ -254,8 +254,8 @@ pub mod tile_scheduler {
     ) {
         let (i, j, part, parts) = (program_id(0), program_id(1), program_id(2), num_programs(2));
         let (r, s) = (i * BM, j * BN);
-        let deep = cdiv(cdiv(depth, BK), parts) * BK;
-        let sums = main_loop(i, j, part * deep, min(part * deep + deep, depth));
+        let deep = cdiv(cdiv(k, BK), parts) * BK;
+        let sums = main_loop(i, j, part * deep, min(part * deep + deep, k));
         if parts == 1 {
             epilogue(sums, r, s);
         } else {
@@ -285,7 +285,7 @@ pub mod tile_scheduler {
         const REDUCE: usize,
         const MIN_K_STEPS: usize,
     >(
-        (m, n, depth): (usize, usize, usize),
+        (m, n, k): (usize, usize, usize),
         workspace: &mut [S],
         semaphores: &mut [u64],
         main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
@@ -293,7 +293,7 @@ pub mod tile_scheduler {
     ) {
         if SCHEDULER == Scheduler::StreamK {
             stream_k::<S, BM, BN, BK, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
-                (m, n, depth),
+                (m, n, k),
                 workspace,
                 semaphores,
                 main_loop,
@@ -301,19 +301,19 @@ pub mod tile_scheduler {
             );
         } else {
             for_each_tile::<SCHEDULER, GROUP>((cdiv(m, BM), cdiv(n, BN)), |i, j| {
-                epilogue(main_loop(i, j, 0usize, depth), i * BM, j * BN);
+                epilogue(main_loop(i, j, 0usize, k), i * BM, j * BN);
             });
         }
     }
 
     /// The output tiles of this program under `StreamK`.
     ///
-    /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over the depth from `from` to `to`.
+    /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over K from `from` to `to`.
     /// `epilogue(sums, r, s)` stores sums at row `r` and column `s` of the result `[m, n]`: a whole tile, or REDUCE
     /// rows of a tile that programs share. With BY_COLUMNS these are columns: partial sums then lie column by column,
     /// as suits sums that are computed with swapped operands.
     ///
-    /// `depth` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the
+    /// `k` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the
     /// tiles and the steps are fewer than 2^32. `workspace` has room for BM x BN sums of each program. `semaphores` has
     /// WORDS zeros for each program and holds zeros again after the launch.
     fn stream_k<
@@ -325,7 +325,7 @@ pub mod tile_scheduler {
         const REDUCE: usize,
         const MIN_K_STEPS: usize,
     >(
-        (m, n, depth): (usize, usize, usize),
+        (m, n, k): (usize, usize, usize),
         workspace: &mut [S],
         semaphores: &mut [u64],
         main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
@@ -333,7 +333,7 @@ pub mod tile_scheduler {
     ) {
         let tiles = (cdiv(m, BM), cdiv(n, BN));
         // Arithmetic of 32 bits takes half the registers of 64.
-        let (all, steps) = ((tiles.0 * tiles.1) as u32, max(cdiv(depth, BK), 1) as u32);
+        let (all, steps) = ((tiles.0 * tiles.1) as u32, max(cdiv(k, BK), 1) as u32);
         let (me, programs) = (program_id(0) as u32, num_programs(0) as u32);
         let waves = all / programs;
         let rest = max(all - waves * programs, 1);
@@ -353,7 +353,7 @@ pub mod tile_scheduler {
             let end = if whole { steps } else { min(part * deep + deep, steps) };
             let (i, j) = swizzle2d(tile as usize, tiles, 8);
             let (r, s) = (i * BM, j * BN);
-            let sums = main_loop(i, j, begin as usize * BK, min(end as usize * BK, depth));
+            let sums = main_loop(i, j, begin as usize * BK, min(end as usize * BK, k));
             if end - begin == steps {
                 epilogue(sums, r, s);
             } else {

@@ -7,7 +7,7 @@ use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value, matrices};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::Missed;
-use crate::mma::depth;
+use crate::mma::instruction_k;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::plan::smem_operand::squeezed;
 use crate::plan::warp_specialized::WrittenOperand;
@@ -103,8 +103,8 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         let found = tiling.registers();
         return Err(missed(format!("its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most")));
     }
-    if !deep.is_multiple_of(depth(dtype)) {
-        return Err(missed(format!("K = {deep} is no multiple of {}, the K of one instruction", depth(dtype))));
+    if !deep.is_multiple_of(instruction_k(dtype)) {
+        return Err(missed(format!("K = {deep} is no multiple of {}, the K of one instruction", instruction_k(dtype))));
     }
     Ok(tiling)
 }

@@ -125,7 +125,7 @@ pub struct Chain {
     pub wait: bool,
 }
 
-/// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)`
+/// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the K of an instruction. `a(m, k)`
 /// and `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of
 /// rows; unless `add`, what is in them does not count. Where N is no power of two there is one block, and the
 /// accumulators behind its own are nobody's.
@@ -228,7 +228,7 @@ fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usiz
 }
 
 /// As [`wgmma`], with A in registers: `a(m, k)` are this thread's words of a block's step, 0 and 1 of rows 8 apart, 2
-/// and 3 of the same rows, 16 bytes further along the depth. f32 is rounded to tf32.
+/// and 3 of the same rows, 16 bytes further along K. f32 is rounded to tf32.
 ///
 /// # Safety
 /// As [`wgmma`].

@@ -213,7 +213,7 @@ impl Quantization {
         [self.scale_a, self.scale_b, 1.0 / self.scale_c]
     }
 
-    /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero
+    /// The greatest K at which no sum leaves 32 bits: that of the largest products of elements less their zero
     /// points.
     fn max_depth(&self) -> usize {
         let reach = |zero: i8| usize::from(i8::MAX.abs_diff(zero).max(i8::MIN.abs_diff(zero)));

@@ -7,7 +7,7 @@ use tilewright_language_tests::matrix::{Matrix, near, values};
 use tilewright_language_tests::run::{seeds, taken, with};
 use tilewright_language_tests::{view, view_mut};
 
-/// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices
+/// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a K of which nothing is left; 3 indices
 /// computed anew for every step.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3], warps = [4]),
@@ -228,7 +228,7 @@ fn through_pointers() {
         let way = config.consts.iter().find(|c| c.0 == "WAY").expect("it has one").1;
         for ([m, n, k], pad, transposed, all_masked, wraps) in cases {
             let what = format!("{} {m}x{n}x{k} {transposed:?}", config.id);
-            // What is read beside the depth belongs to the matrices, and is none of them.
+            // What is read beside K belongs to the matrices, and is none of them.
             let deep: usize = if way == 2 { usize::next_multiple_of(k, 64) } else { k };
             let matrix = |rows: usize, columns: usize, t: bool, pad: usize| {
                 if t { (columns * (rows + pad), 1, rows + pad) } else { (rows * (columns + pad), columns + pad, 1) }

@@ -64,7 +64,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     store(c_ptrs, acc.to::<f16>()).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// Of slices, whose ends need no masks; B lies along the depth, and its numbers are bytes or halves.
+/// Of slices, whose ends need no masks; B lies along K, and its numbers are bytes or halves.
 #[tile_kernel(
     types(T = [f8e4m3, f16]),
     tune(BM = [64], BN = [64], BK = [64], warps = [4]),

@@ -60,7 +60,7 @@ fn flag(g: &Generic) -> Option<bool> {
     }
 }
 
-/// `wgmma` of N columns: the depth and the types, then what follows the operands.
+/// `wgmma` of N columns: K and the types, then what follows the operands.
 fn wgmma(a: DType, n: usize, transposed: &[bool]) -> String {
     let types = match a {
         DType::F16 => "k16.f32.f16.f16",

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rows and columns of one step's product of a thread block, and its depth in bytes.
+/// Rows and columns of one step's product of a thread block, and its K in bytes.
 fn product(e: &Entry) -> Option<[usize; 3]> {
     let number = |name: &str| e.consts.iter().find(|c| c.0 == name).map(|c| c.1 as usize);
     let (m, n, deep) = (number("BM")? / e.ctas, number("BN")?, number("BK")? * e.element_bytes);

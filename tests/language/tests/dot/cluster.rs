@@ -186,7 +186,7 @@ fn returning<const BM: usize, const BN: usize, const BK: usize>(
 fn thread_blocks_return_together_in_the_middle() {
     let [m, n] = [300, 72];
     let whole = |x: f32| f16::from_f32((x * 4.0).round());
-    // With a depth of three tiles the second loop returns as well.
+    // With a K of three tiles the second loop returns as well.
     for (k, from, to) in [(128, 0, 0), (128, 0, 2), (128, 1, 3), (192, 2, 3), (192, 0, 0), (64, 1, 2)] {
         let (a, b) = (Matrix::new([m, k], k, 1, whole), Matrix::new([k, n], n, 2, whole));
         let run = |rt: &Runtime| {

@@ -144,7 +144,7 @@ fn epilogues_and_reductions() {
     }
 }
 
-/// `a w` of bytes in 16-bit floats, exact sums of which are added as integers. Programs share the depth: each leaves
+/// `a w` of bytes in 16-bit floats, exact sums of which are added as integers. Programs share K: each leaves
 /// its sums in a slot, row by row, and the last one to come adds them up.
 #[tile_kernel(
     tune(BM = [16], BN = [64], BK = [64], warps = [4], arch = [90]),
