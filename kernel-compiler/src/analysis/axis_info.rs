@@ -213,12 +213,12 @@ impl AxisAnalysis {
 
     /// The same for an access. The elements of a tile of pointers have unrelated addresses. If the alignment of an
     /// address is not known, the code tests it.
-    pub(crate) fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
-        let size = f.dtype_at(place).size();
+    pub(crate) fn vector_at(&self, f: &Func, ptr: &Address, dim: usize) -> (usize, bool) {
+        let size = f.dtype_at(ptr).size();
         // A shared array begins aligned in every variant.
-        let widest = if let Base::Shared(_) = place.base { VECTOR_BYTES } else { self.widest };
-        let (vec, descending) = self.vector_of(f, place.index, dim, widest / size);
-        match place.base {
+        let widest = if let Base::Shared(_) = ptr.base { VECTOR_BYTES } else { self.widest };
+        let (vec, descending) = self.vector_of(f, ptr.index, dim, widest / size);
+        match ptr.base {
             Base::Pointer { address, .. } if !f.ty(address).is_scalar() => (1, false),
             Base::Pointer { address, .. } => {
                 let most = self.alignment(f, address).map_or(vec, |by| (by / size).max(1));

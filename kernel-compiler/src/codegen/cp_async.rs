@@ -151,13 +151,13 @@ impl Codegen<'_> {
     /// the products.
     fn copy_ahead(&mut self, v: Value, registers: &mut Vec<Stmt>, finish: &mut Vec<Node>) {
         let f = self.f;
-        let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
+        let Op::Load { ptr, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, access, site) =
             (&self.plan.cp_async.tiles[&v], self.plan.accesses.of_value(v), self.site(f.values[v.0 as usize].span));
         let layout = &access.layout;
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
-        let accesses = self.accesses(&place, mask, access);
+        let accesses = self.accesses(&ptr, mask, access);
         let live = |cond: Expr| if are_left_out() { Name::Live & cond } else { cond };
         let (addr, full, ok) = (of_r(accesses.addr), live(accesses.full), of_r(live(accesses.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =

@@ -238,7 +238,7 @@ fn buffer_of_loop(
             continue;
         };
         let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
-        let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
+        let Op::Load { ptr: at, .. } = f.op(v) else { unreachable!("a load") };
         let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
         // The contiguous elements of a fragment are in one matrix, not in several of a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
@@ -293,7 +293,7 @@ fn buffer_of_loop(
 /// Whether `cp.async` can copy the tile of a load: a tile of a matrix or of a batch, which the kernel does not write,
 /// with zeros where it is masked.
 fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
-    let Op::Load { place, other, .. } = f.op(v) else { return Err("it is computed") };
+    let Op::Load { ptr, other, .. } = f.op(v) else { return Err("it is computed") };
     let shape = f.shape(v);
     match () {
         () if squeezed(shape).len() < 2 => Err("its tile is no matrix"),
@@ -302,10 +302,10 @@ fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> R
         () if !other.is_none_or(|v| f.is_zeros(v)) && !planted!("cp-async-ignores-other") => {
             Err("masked elements are not zero (`.other(..)`)")
         }
-        () if place.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
+        () if ptr.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
             Err("nothing tells that its address is aligned: `address / 16 * 16` does")
         }
-        () if written.contains(&place.array()) && !planted!("cp-async-of-written-array") => {
+        () if written.contains(&ptr.array()) && !planted!("cp-async-of-written-array") => {
             Err("the kernel writes the array that it loads from")
         }
         () => Ok(()),
@@ -333,8 +333,8 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
             StmtKind::Assign(_, v) | StmtKind::Assert { cond: v, .. } | StmtKind::Print { value: v, .. } => {
                 carriers.contains(v)
             }
-            StmtKind::Store { place, value, mask, .. } => {
-                place.operands().chain([value]).chain(mask).any(|v| carriers.contains(v))
+            StmtKind::Store { ptr, value, mask, .. } => {
+                ptr.operands().chain([value]).chain(mask).any(|v| carriers.contains(v))
             }
             _ => false,
         };
@@ -375,8 +375,8 @@ impl<'a> Slice<'a> {
     /// The values that a load's addresses and mask are computed from; none where they are not known in advance.
     fn of(&self, load: Value) -> Option<(HashSet<Value>, BTreeSet<Var>)> {
         let (f, mut needed, mut vars) = (self.f, HashSet::new(), BTreeSet::new());
-        let Op::Load { place, mask, .. } = f.op(load) else { unreachable!("a load") };
-        let mut todo: Vec<Value> = place.operands().chain(mask).copied().collect();
+        let Op::Load { ptr, mask, .. } = f.op(load) else { unreachable!("a load") };
+        let mut todo: Vec<Value> = ptr.operands().chain(mask).copied().collect();
         while let Some(v) = todo.pop() {
             if !self.inside.contains(&v) || !needed.insert(v) {
                 continue;

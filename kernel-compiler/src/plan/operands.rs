@@ -190,7 +190,7 @@ fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
 /// Whether TMA can copy the tile of a load.
 fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     let missed = |why: String| Err(Missed::new(TMA, why).at(f.span(load)));
-    let Op::Load { block_pointer, place, .. } = f.op(load) else { return missed("it is computed".into()) };
+    let Op::Load { block_pointer, ptr, .. } = f.op(load) else { return missed("it is computed".into()) };
     if block_pointer.is_none() {
         return missed("its address is no block pointer".into());
     }
@@ -206,7 +206,7 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     if rows.max(batch) > MAX_BOX {
         return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", rows.max(batch)));
     }
-    if written(f).contains(&place.array()) && !planted!("tma-of-written-array") {
+    if written(f).contains(&ptr.array()) && !planted!("tma-of-written-array") {
         return missed("the kernel writes the array that it loads from".into());
     }
     Ok(())

@@ -329,7 +329,7 @@ impl Builder {
     }
 
     fn add(&mut self, f: &Func, operand_group: usize, load: Value) {
-        let Op::Load { place, block_pointer: Some(BlockPointer { dims, .. }), .. } = f.op(load) else {
+        let Op::Load { ptr, block_pointer: Some(BlockPointer { dims, .. }), .. } = f.op(load) else {
             unreachable!("a block pointer")
         };
         let size = f.ty(load).dtype.size();
@@ -338,7 +338,7 @@ impl Builder {
         let parts = if multicast == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
         let [.., rows, _] = *f.shape(load) else { unreachable!("a matrix") };
         let map = TensorMap {
-            param: place.param().expect("a block pointer is in a parameter"),
+            param: ptr.param().expect("a block pointer is in a parameter"),
             dims: dims.clone(),
             extents: of_batch(dims.len(), tile.rows / rows, rows / parts, tile.row_bytes / size),
             swizzle: tile.row_bytes,
@@ -369,8 +369,8 @@ impl Builder {
                 }
                 let op = f.op(v);
                 let is_known = match op {
-                    Op::Load { place, .. } => {
-                        !written.contains(&f.memory(place.array())) || planted!("tma-producer-reads-what-is-written")
+                    Op::Load { ptr, .. } => {
+                        !written.contains(&f.memory(ptr.array())) || planted!("tma-producer-reads-what-is-written")
                     }
                     Op::Atomic { .. } | Op::Dot { .. } => false,
                     _ => !op.crosses_threads(),
