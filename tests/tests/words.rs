@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A replaced word, and the field's.
-const REPLACED: [(&str, &str); 59] = [
+const REPLACED: [(&str, &str); 60] = [
     ("Act", "AccessKind"),
     ("Alike", "SameArch"),
     ("Channel", "OperandGroup"),
@@ -20,6 +20,7 @@ const REPLACED: [(&str, &str); 59] = [
     ("Packed", "AlignedOperand"),
     ("RING", "BUFFER"),
     ("RING0", "BUFFER0"),
+    ("Repack", "AlignOperand"),
     ("Require", "Guard"),
     ("Ring", "CircularBuffer"),
     ("SLOTS_IN_PLACE", "INLINE_ARGUMENT_WORDS"),

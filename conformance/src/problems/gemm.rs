@@ -213,7 +213,7 @@ pub fn dot_product(rt: &Runtime, s: &Setup) -> Boxed {
     }))
 }
 
-struct Repack<T> {
+struct AlignOperand<T> {
     host: Vec<T>,
     x: Matrix<T>,
     y: Matrix<T>,
@@ -249,8 +249,8 @@ pub fn align_operand(rt: &Runtime, setup: &Setup) -> Boxed {
         let (y, transposed) = (Matrix::poisoned(rt, s, [1, rows, cols])?, Matrix::poisoned(rt, s, [1, cols, rows])?);
         Ok(Box::new(Prepared {
             work: Work { bytes: (4 * rows * cols * size_of::<T>()) as u64, flops: 0 },
-            state: Repack { host, x, y, transposed },
-            launch: |s: &mut Repack<T>, on| {
+            state: AlignOperand { host, x, y, transposed },
+            launch: |s: &mut AlignOperand<T>, on| {
                 ops::align_operand::<T>(on, s.x.view()?, s.y.view_mut()?, false)?;
                 ops::align_operand::<T>(on, s.x.view()?, s.transposed.view_mut()?, true)
             },
@@ -265,7 +265,7 @@ pub fn align_operand(rt: &Runtime, setup: &Setup) -> Boxed {
     of_bits!(of, rt, setup)
 }
 
-struct RepackBoth<T> {
+struct AlignOperands<T> {
     host: Vec<T>,
     x: Matrix<T>,
     /// Of each pair of copies both.
@@ -285,8 +285,8 @@ pub fn align_operands(rt: &Runtime, setup: &Setup) -> Boxed {
         let copies = PAIRS.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
         Ok(Box::new(Prepared {
             work: Work { bytes: (16 * rows * cols * size_of::<T>()) as u64, flops: 0 },
-            state: RepackBoth { host, x, copies },
-            launch: |s: &mut RepackBoth<T>, on| {
+            state: AlignOperands { host, x, copies },
+            launch: |s: &mut AlignOperands<T>, on| {
                 let x = s.x.view()?;
                 for ([a, b], [y, v]) in PAIRS.into_iter().zip(&mut s.copies) {
                     ops::align_operands::<T>(on, (x, y.view_mut()?, a), (x, v.view_mut()?, b))?;
