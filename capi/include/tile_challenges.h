@@ -157,8 +157,8 @@ int solve_interleave(const float *A, const float *B, float *output, int N);
 // The pointers address 3 * width * height floats and width * height.
 int solve_rgb_to_grayscale(const float *input, float *output, int width, int height);
 
-// output = Q * cos + turned * sin, all M x D: turned has minus the second half of each row of Q, then its first half.
-// D is even.
+// output = Q * cos + rotated * sin, all M x D: rotated has minus the second half of each row of Q, then its first
+// half. D is even.
 //
 // # Safety
 // The pointers address M * D floats each.

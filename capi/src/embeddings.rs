@@ -165,9 +165,9 @@ unsafe fn embedding_gradient(
     by_float!(dtype, T => unsafe { of_type::<T>(at, ids, dy.cast(), d_table, of) })
 }
 
-/// The extents of heads that turn, and of the tables of angles.
+/// The extents of heads that rotate, and of the tables of angles.
 #[derive(Clone, Copy)]
-struct Turn {
+struct Rotation {
     tokens: usize,
     heads: usize,
     cols: usize,
@@ -177,19 +177,19 @@ struct Turn {
     interleaved: bool,
 }
 
-impl Turn {
-    fn new([tokens, heads, cols, half, rows]: [c_longlong; 5], interleaved: c_int) -> Result<Turn> {
+impl Rotation {
+    fn new([tokens, heads, cols, half, rows]: [c_longlong; 5], interleaved: c_int) -> Result<Rotation> {
         let (tokens, heads, cols) = (long("tokens", tokens)?, long("heads", heads)?, long("cols", cols)?);
         let (half, rows) = (long("half", half)?, long("rows", rows)?);
         let elements = volume(&[tokens, heads, cols])?;
         let table = operand(&[rows, half], elements)?;
-        Ok(Turn { tokens, heads, cols, half, table, elements, interleaved: flag("interleaved", interleaved)? })
+        Ok(Rotation { tokens, heads, cols, half, table, elements, interleaved: flag("interleaved", interleaved)? })
     }
 }
 
-/// Pairs (a, b) of elements of every head of a tokens x heads x cols array turn to (a cos - b sin, b cos + a sin), for
-/// dtype 0 (f32), 1 (f16), 2 (bf16). The pairs are elements i and half + i, or 2 i and 2 i + 1 where interleaved is 1.
-/// Elements from 2 * half on are copied. The angles are a row of cosines and sines, rows x half each: that of the
+/// Pairs (a, b) of elements of every head of a tokens x heads x cols array rotate to (a cos - b sin, b cos + a sin),
+/// for dtype 0 (f32), 1 (f16), 2 (bf16). The pairs are elements i and half + i, or 2 i and 2 i + 1 where interleaved is
+/// 1. Elements from 2 * half on are copied. The angles are a row of cosines and sines, rows x half each: that of the
 /// token's position, or t % rows where positions is null. A position that is no row gives NaN. y may be x.
 ///
 /// # Safety
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn tile_rope(
 ) -> c_int {
     // SAFETY: the caller's contract.
     enter(|| unsafe {
-        turn(
+        rotate(
             At::Thread,
             dtype,
             x,
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn tile_rope(
             sines,
             positions,
             y,
-            Turn::new([tokens, heads, cols, half, rows], interleaved)?,
+            Rotation::new([tokens, heads, cols, half, rows], interleaved)?,
             false,
         )
     })
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn tile_handle_rope(
     // SAFETY: the caller's contract.
     unsafe {
         enter_at(handle, |at| {
-            turn(
+            rotate(
                 at,
                 dtype,
                 x,
@@ -257,14 +257,14 @@ pub unsafe extern "C" fn tile_handle_rope(
                 sines,
                 positions,
                 y,
-                Turn::new([tokens, heads, cols, half, rows], interleaved)?,
+                Rotation::new([tokens, heads, cols, half, rows], interleaved)?,
                 false,
             )
         })
     }
 }
 
-/// The gradient dx of x of tile_rope, where dy is that of y: turns back. dx may be dy.
+/// The gradient dx of x of tile_rope, where dy is that of y: rotates back. dx may be dy.
 ///
 /// # Safety
 /// As of tile_rope.
@@ -285,7 +285,7 @@ pub unsafe extern "C" fn tile_rope_backward(
 ) -> c_int {
     // SAFETY: the caller's contract.
     enter(|| unsafe {
-        turn(
+        rotate(
             At::Thread,
             dtype,
             dy,
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn tile_rope_backward(
             sines,
             positions,
             dx,
-            Turn::new([tokens, heads, cols, half, rows], interleaved)?,
+            Rotation::new([tokens, heads, cols, half, rows], interleaved)?,
             true,
         )
     })
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn tile_handle_rope_backward(
     // SAFETY: the caller's contract.
     unsafe {
         enter_at(handle, |at| {
-            turn(
+            rotate(
                 at,
                 dtype,
                 dy,
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn tile_handle_rope_backward(
                 sines,
                 positions,
                 dx,
-                Turn::new([tokens, heads, cols, half, rows], interleaved)?,
+                Rotation::new([tokens, heads, cols, half, rows], interleaved)?,
                 true,
             )
         })
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn tile_handle_rope_backward(
 
 /// # Safety
 /// As of [`tile_rope`].
-unsafe fn turn(
+unsafe fn rotate(
     at: At<'_>,
     dtype: c_int,
     x: *const c_void,
@@ -347,7 +347,7 @@ unsafe fn turn(
     sines: *const c_float,
     positions: *const c_int,
     y: *mut c_void,
-    of: Turn,
+    of: Rotation,
     back: bool,
 ) -> Result<()> {
     /// # Safety
@@ -358,7 +358,7 @@ unsafe fn turn(
         [cosines, sines]: [*const c_float; 2],
         positions: *const c_int,
         y: *mut T,
-        of: Turn,
+        of: Rotation,
         back: bool,
     ) -> Result<()> {
         let tokens = operand(&[of.tokens], of.elements)?;

@@ -181,7 +181,7 @@ pub fn rgb_to_grayscale<'a>(on: &impl Queue, rgb: impl AsSlice<'a, f32>, gray: i
     on.launch(k::grayscale(rgb, gray))
 }
 
-/// `y = x * cosines + turned * sines`, where `turned` has minus the second half of each row of `x`, then the first
+/// `y = x * cosines + rotated * sines`, where `rotated` has minus the second half of each row of `x`, then the first
 /// half.
 ///
 /// Shapes: all are `[rows, columns]`.

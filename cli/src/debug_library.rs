@@ -62,7 +62,7 @@ pub fn build(code: &str, source: &str, watch: &WatchOptions) -> Result<Built> {
     let WatchOptions { passes, whole, lines, .. } = watch;
     let options = format!("{{ program: [{x}, {y}, {z}], passes: {passes}, whole: {whole}, lines: {lines} }}");
     let text = LIBRARY
-        .replace("LAUNCH", tilewright_core::emulator::debug::LAUNCH)
+        .replace("LAUNCH", tilewright_core::emulator::debug::LAUNCH_SYMBOL)
         .replace("WatchOptions WATCH", &format!("WatchOptions {options}"))
         .replace("SOURCE_TEXT", &format!("{source:?}"))
         .replacen("CODE", code, 1);

@@ -90,7 +90,7 @@ fn disassembler() -> Finding {
             what,
             ok: false,
             found: "none: `tile show --stage sass` needs one".into(),
-            how: disassembler::HOW.into(),
+            how: disassembler::INSTALL_HINT.into(),
         },
     }
 }

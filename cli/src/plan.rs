@@ -23,7 +23,7 @@ pub struct Args {
     /// Columns of the result
     #[arg(long)]
     n: usize,
-    /// The depth: columns of op(A)
+    /// K: columns of op(A)
     #[arg(long)]
     k: usize,
     /// f32, f16, bf16, i8, f8e4m3 or f8e5m2

@@ -26,8 +26,8 @@ pub struct Args {
     /// A configuration; the first by default
     #[arg(long)]
     config: Option<String>,
-    /// A variant by the end of its entry's name, as in tma, tma_nt, groups, aligned, words, general; by default the one
-    /// that asks most of its arguments, and for ptx and sass all
+    /// A variant by the end of its entry's name, as in tma, tma_nt, wgmma_cp_async, aligned, aligned_4, general; by
+    /// default the one that asks most of its arguments, and for ptx and sass all
     #[arg(long, conflicts_with = "general")]
     variant: Option<String>,
     /// The variant that asks least of its arguments

@@ -492,7 +492,7 @@ pub const OPERATIONS: &[Operation] = &[
         "matmul_int8",
         "C = A B of quantized matrices, quantized",
         &[DType::I8],
-        &["matmul_int8", "matmul_f16_i8", "upcast_to_f16", "quantise", "int8_row_sums"],
+        &["matmul_int8", "matmul_f16_i8", "upcast_to_f16", "quantize", "int8_row_sums"],
         gemm::matmul_int8,
     ),
     Operation {

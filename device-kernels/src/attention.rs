@@ -170,29 +170,29 @@ pub mod heads {
         }
     }
 
-    /// Combines the partial results of all parts for REDUCE_ROWS rows from `h` on: the result of [`inner_loop`] over
+    /// Combines the partial results of all programs for REDUCE_ROWS rows from `h` on: the result of [`inner_loop`] over
     /// all keys. Only the first `filled` rows of a part are initialized.
     fn combine<const BM: usize, const D: usize, const REDUCE_ROWS: usize>(
         workspace: &mut [f32],
         base: usize,
         h: usize,
         filled: usize,
-        parts: usize,
+        partials: usize,
         x: f32,
     ) -> (Tile<f32>, Tile<f32>, Tile<f32>) {
         let size = BM * (D + 2);
-        // There are 64 parts at most.
+        // There are 64 partials at most.
         let (row, of) = (h + arange(REDUCE_ROWS), arange(64));
         let offset = base + of.expand(0) * size + BM * D + row.expand(1);
-        let there = (of < parts).expand(0) & (row < filled).expand(1);
+        let there = (of < partials).expand(0) & (row < filled).expand(1);
         let maxima = load(workspace, offset).mask(there).other(MASKED_SCORE).unchecked();
         let m_i = max(maxima, 1);
         let l_i = sum(load(workspace, offset + BM).mask(there).unchecked() * exp2((maxima - m_i.expand(1)) * x), 1);
-        // Several parts at a time, which hides the latency of loads.
+        // Several partials at a time, which hides the latency of loads.
         let mut acc = zeros::<f32>([{ 8 / REDUCE_ROWS }, REDUCE_ROWS, D]);
-        for r in range(0, parts, { 8 / REDUCE_ROWS }).unroll(4) {
+        for r in range(0, partials, { 8 / REDUCE_ROWS }).unroll(4) {
             let of = r + arange({ 8 / REDUCE_ROWS });
-            let there = (of < parts).expand(1) & (row < filled).expand(0);
+            let there = (of < partials).expand(1) & (row < filled).expand(0);
             let offset = base + of.expand(1) * size;
             let maxima = load(workspace, offset + BM * D + row.expand(0)).mask(there).other(MASKED_SCORE).unchecked();
             let sums = load(workspace, (offset + row.expand(0) * D).expand(2) + arange(D).expand(0).expand(0))
@@ -259,12 +259,12 @@ pub mod heads {
         let last = visible_keys(high, (queries, keys), causal);
         let steps = max(cdiv(last, BN), 1) as u32;
         let deep = cdiv(steps, most);
-        let parts = cdiv(steps, deep);
-        if part < parts {
+        let partials = cdiv(steps, deep);
+        if part < partials {
             let word = (head * blocks + block) * WORDS;
             let mut began = 0u64;
-            if parts > 1 {
-                began = begin_part(semaphores, word);
+            if partials > 1 {
+                began = begin_partial(semaphores, word);
             }
             let (begin, end) = ((part * deep) as usize * BN, min((part * deep + deep) as usize * BN, last));
             let whole = min(visible_keys(low, (queries, keys), causal) / BN * BN, end);
@@ -272,7 +272,7 @@ pub mod heads {
             let visible = visible_keys((first + arange(BM)) % queries, (queries, keys), causal);
             let shared = (head / (heads / k.dim(0) as u32)) as usize;
             let (acc, m_i, l_i) = inner_loop::<T, BM, BN, D>(query, visible, k, v, shared, x, (begin, whole, end));
-            if parts == 1 {
+            if partials == 1 {
                 o.store([head as usize, first, 0], reshape(averages::<T>(acc, m_i, l_i), [1, BM, D]));
             } else {
                 // A part is the accumulator of all rows, then `m_i`, then `l_i`.
@@ -287,10 +287,10 @@ pub mod heads {
                     .unchecked();
                 store(workspace, mine + BM * D + row, m_i).mask(row < filled).unchecked();
                 store(workspace, mine + BM * (D + 1) + row, where_(sees, l_i, 0.0)).mask(row < filled).unchecked();
-                end_part(semaphores, word, parts, began, |p| {
-                    for h in range(p as usize * REDUCE_ROWS, filled, parts as usize * REDUCE_ROWS) {
+                end_partial(semaphores, word, partials, began, |p| {
+                    for h in range(p as usize * REDUCE_ROWS, filled, partials as usize * REDUCE_ROWS) {
                         let (acc, m_i, l_i) =
-                            combine::<BM, D, REDUCE_ROWS>(workspace, base, h, filled, parts as usize, x);
+                            combine::<BM, D, REDUCE_ROWS>(workspace, base, h, filled, partials as usize, x);
                         o.store(
                             [head as usize, first + h, 0],
                             reshape(averages::<T>(acc, m_i, l_i), [1, REDUCE_ROWS, D]),

@@ -63,7 +63,7 @@ pub mod tables {
 /// Rotations of pairs of elements by angles that depend on the position of a token.
 #[tile_module]
 pub mod rotary {
-    /// Of each head of each token the first `2 * half` elements in pairs, which turn by the angles of a row of the
+    /// Of each head of each token the first `2 * half` elements in pairs, which rotate by the angles of a row of the
     /// tables, times `direction`; the others as they are. A position that is no row gives NaN. Without positions, token
     /// `t` has row `t % rows`.
     #[tile_kernel(
@@ -115,7 +115,7 @@ pub mod rotary {
         let head = program_id(1) * HEADS + arange(HEADS);
         let first = ((token * heads + head) * columns).expand(1);
         let is_head = (head < heads).expand(1);
-        let turn = |start: usize| {
+        let rotate = |start: usize| {
             let j = start + arange(HALF);
             let is_known = (j < half) & is_row;
             let cosine = load(cosines, row * half + j).mask(is_known).other(f32::NAN).expand(0);
@@ -125,8 +125,8 @@ pub mod rotary {
                 let (at, inside) = (first + c.expand(0), is_head & (c < 2 * half).expand(0));
                 let (a, b) = split(reshape(load(x, at).mask(inside), [HEADS, HALF, 2]));
                 let (a, b) = (a.to::<f32>(), b.to::<f32>());
-                let turned = interleave(fma(a, cosine, -(b * sine)), fma(b, cosine, a * sine));
-                store(y, at, turned.to::<T>()).mask(inside);
+                let pairs = interleave(fma(a, cosine, -(b * sine)), fma(b, cosine, a * sine));
+                store(y, at, pairs.to::<T>()).mask(inside);
             } else {
                 let (at, inside) = (first + j.expand(0), is_head & (j < half).expand(0));
                 let a = load(x, at).mask(inside).to::<f32>();
@@ -137,10 +137,10 @@ pub mod rotary {
         };
         if WIDE {
             for start in (0..half).step_by(HALF) {
-                turn(start);
+                rotate(start);
             }
         } else {
-            turn(0usize);
+            rotate(0usize);
         }
         for start in (2 * half..columns).step_by(HALF) {
             let c = (start + arange(HALF)).expand(0);

@@ -53,7 +53,7 @@ pub mod tiles {
     }
 }
 
-/// Partial sums across programs, in one launch. They are added in the order of the programs or of the parts, so a
+/// Partial sums across programs, in one launch. They are added in the order of the programs or of the partials, so a
 /// result does not depend on the order in which programs end.
 #[tile_library]
 pub mod partials {
@@ -93,10 +93,10 @@ pub mod partials {
         }
     }
 
-    /// Whether this program stores the last of the `parts` parts of a task. The program has stored its part. The
+    /// Whether this program stores the last of the `partials` partials of a task. The program has stored its part. The
     /// semaphore is zero before the launch and after it.
-    fn is_last_part(semaphores: &mut [u64], task: usize, parts: u64) -> bool {
-        let last = atomic_add(semaphores, task, 1) == parts - 1;
+    fn is_last_partial(semaphores: &mut [u64], task: usize, partials: u64) -> bool {
+        let last = atomic_add(semaphores, task, 1) == partials - 1;
         if last {
             atomic_store(semaphores, task, 0).relaxed();
         }
@@ -109,31 +109,31 @@ pub mod partials {
     /// its high half.
     const BEGUN: u64 = 0x100000000;
 
-    /// The first step of a program that computes a part of the task whose semaphores begin at `word`. [`end_part`]
+    /// The first step of a program that computes a part of the task whose semaphores begin at `word`. [`end_partial`]
     /// takes the result.
-    fn begin_part(semaphores: &mut [u64], word: u32) -> u64 {
+    fn begin_partial(semaphores: &mut [u64], word: u32) -> u64 {
         atomic_add(semaphores, word as usize, BEGUN).relaxed()
     }
 
     /// The last step, after the program has stored its part. Calls `reduce(p)` in one program for each `p` below
-    /// `parts`, once all parts are stored: each program reduces a part of the rows.
+    /// `partials`, once all partials are stored: each program reduces a part of the rows.
     ///
     /// A program waits for the others only if all of them had begun when it stored its part. A program that stored its
     /// part earlier leaves its rows to the program that stores the last part, so that nothing depends on how many
     /// programs fit on the device at a time.
-    fn end_part(semaphores: &mut [u64], word: u32, parts: u32, began: u64, reduce: impl Fn(u32)) {
+    fn end_partial(semaphores: &mut [u64], word: u32, partials: u32, began: u64, reduce: impl Fn(u32)) {
         let (counts, early, done) = (word as usize, word as usize + 1, word as usize + 2);
-        let all = parts as u64;
+        let all = partials as u64;
         // The program that begins last knows how many have left early.
         if began >> 32 == all - 1 {
             atomic_store(semaphores, early, began & (BEGUN - 1)).relaxed();
         }
         let end = atomic_add(semaphores, counts, 1);
         let mine = end as u32;
-        let last = mine == parts - 1;
+        let last = mine == partials - 1;
         if last || end >> 32 == all {
             loop {
-                if last || atomic_load(semaphores, counts) as u32 == parts {
+                if last || atomic_load(semaphores, counts) as u32 == partials {
                     break;
                 }
             }
@@ -153,7 +153,7 @@ pub mod partials {
     }
 }
 
-/// Tile schedulers: which program computes which output tiles of a product, and which part of their depth.
+/// Tile schedulers: which program computes which output tiles of a product, and which part of their K.
 #[tile_library]
 pub mod tile_scheduler {
     enum Scheduler {
@@ -162,7 +162,7 @@ pub mod tile_scheduler {
         /// Each program computes every `num_programs(0)`-th output tile.
         Persistent,
         /// As many whole waves of output tiles as there are, as under `Persistent`. Programs share each tile of the
-        /// last wave: each sums a part of the depth.
+        /// last wave: each sums a part of K.
         StreamK,
     }
 
@@ -214,7 +214,7 @@ pub mod tile_scheduler {
 
     /// Stores the partial sums of an output tile from element `at` of the workspace on, column by column with
     /// BY_COLUMNS.
-    fn store_part<S, const BM: usize, const BN: usize, const BY_COLUMNS: bool>(
+    fn store_partial<S, const BM: usize, const BN: usize, const BY_COLUMNS: bool>(
         workspace: &mut [S],
         at: usize,
         sums: Tile<S>,
@@ -226,47 +226,51 @@ pub mod tile_scheduler {
         }
     }
 
-    /// The sum of a tile `[R, C]` of `parts` partial sums, which are SIZE elements apart. The first one begins at
+    /// The sum of a tile `[R, C]` of `partials` partial sums, which are SIZE elements apart. The first one begins at
     /// `first`.
-    fn sum_of_parts<S, const R: usize, const C: usize, const SIZE: usize, const UNROLL: usize>(
+    fn sum_of_partials<S, const R: usize, const C: usize, const SIZE: usize, const UNROLL: usize>(
         workspace: &mut [S],
         first: usize,
-        parts: usize,
+        partials: usize,
     ) -> Tile<S> {
         let mut sum = load(workspace, matrix::<R, C>(first)).unchecked();
-        for q in range(1, parts, 1).unroll(UNROLL) {
+        for q in range(1, partials, 1).unroll(UNROLL) {
             sum += load(workspace, matrix::<R, C>(first + q * SIZE)).unchecked();
         }
         sum
     }
 
-    /// The output tile of this program in a grid of rows of tiles, columns of tiles and parts of the depth: split-K.
-    /// The program that stores the last part of a tile sums all parts.
+    /// The output tile of this program in a grid of rows of tiles, columns of tiles and splits of K: split-K.
+    /// The program that stores the last partial of a tile sums all of them.
     ///
     /// Parameters are those of [`stream_k`]. `workspace` has room for `BM x BN` sums of each program, and `semaphores`
-    /// has one zero for each tile; both may be empty where the depth has one part.
+    /// has one zero for each tile; both may be empty where K is one part.
     fn split_k<S, const BM: usize, const BN: usize, const BK: usize, const BY_COLUMNS: bool, const UNROLL: usize>(
-        depth: usize,
+        k: usize,
         workspace: &mut [S],
         semaphores: &mut [u64],
         main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
         epilogue: impl Fn(Tile<S>, usize, usize),
     ) {
-        let (i, j, part, parts) = (program_id(0), program_id(1), program_id(2), num_programs(2));
+        let (i, j, part, partials) = (program_id(0), program_id(1), program_id(2), num_programs(2));
         let (r, s) = (i * BM, j * BN);
-        let deep = cdiv(cdiv(depth, BK), parts) * BK;
-        let sums = main_loop(i, j, part * deep, min(part * deep + deep, depth));
-        if parts == 1 {
+        let deep = cdiv(cdiv(k, BK), partials) * BK;
+        let sums = main_loop(i, j, part * deep, min(part * deep + deep, k));
+        if partials == 1 {
             epilogue(sums, r, s);
         } else {
             let tile = i * num_programs(1) + j;
-            let slot = tile * parts * (BM * BN);
-            store_part::<S, BM, BN, BY_COLUMNS>(workspace, slot + part * (BM * BN), sums);
-            if is_last_part(semaphores, tile, parts as u64) {
+            let offset = tile * partials * (BM * BN);
+            store_partial::<S, BM, BN, BY_COLUMNS>(workspace, offset + part * (BM * BN), sums);
+            if is_last_partial(semaphores, tile, partials as u64) {
                 if BY_COLUMNS {
-                    epilogue(trans(sum_of_parts::<S, BN, BM, { BM * BN }, UNROLL>(workspace, slot, parts)), r, s);
+                    epilogue(
+                        trans(sum_of_partials::<S, BN, BM, { BM * BN }, UNROLL>(workspace, offset, partials)),
+                        r,
+                        s,
+                    );
                 } else {
-                    epilogue(sum_of_parts::<S, BM, BN, { BM * BN }, UNROLL>(workspace, slot, parts), r, s);
+                    epilogue(sum_of_partials::<S, BM, BN, { BM * BN }, UNROLL>(workspace, offset, partials), r, s);
                 }
             }
         }
@@ -285,7 +289,7 @@ pub mod tile_scheduler {
         const REDUCE: usize,
         const MIN_K_STEPS: usize,
     >(
-        (m, n, depth): (usize, usize, usize),
+        (m, n, k): (usize, usize, usize),
         workspace: &mut [S],
         semaphores: &mut [u64],
         main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
@@ -293,7 +297,7 @@ pub mod tile_scheduler {
     ) {
         if SCHEDULER == Scheduler::StreamK {
             stream_k::<S, BM, BN, BK, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
-                (m, n, depth),
+                (m, n, k),
                 workspace,
                 semaphores,
                 main_loop,
@@ -301,19 +305,19 @@ pub mod tile_scheduler {
             );
         } else {
             for_each_tile::<SCHEDULER, GROUP>((cdiv(m, BM), cdiv(n, BN)), |i, j| {
-                epilogue(main_loop(i, j, 0usize, depth), i * BM, j * BN);
+                epilogue(main_loop(i, j, 0usize, k), i * BM, j * BN);
             });
         }
     }
 
     /// The output tiles of this program under `StreamK`.
     ///
-    /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over the depth from `from` to `to`.
+    /// `main_loop(i, j, from, to)` gives the sums `[BM, BN]` of tile `(i, j)` over K from `from` to `to`.
     /// `epilogue(sums, r, s)` stores sums at row `r` and column `s` of the result `[m, n]`: a whole tile, or REDUCE
     /// rows of a tile that programs share. With BY_COLUMNS these are columns: partial sums then lie column by column,
     /// as suits sums that are computed with swapped operands.
     ///
-    /// `depth` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the
+    /// `k` is summed in steps of BK; a part of it has MIN_K_STEPS steps or more. The caller sees to it that the
     /// tiles and the steps are fewer than 2^32. `workspace` has room for BM x BN sums of each program. `semaphores` has
     /// WORDS zeros for each program and holds zeros again after the launch.
     fn stream_k<
@@ -325,7 +329,7 @@ pub mod tile_scheduler {
         const REDUCE: usize,
         const MIN_K_STEPS: usize,
     >(
-        (m, n, depth): (usize, usize, usize),
+        (m, n, k): (usize, usize, usize),
         workspace: &mut [S],
         semaphores: &mut [u64],
         main_loop: impl Fn(usize, usize, usize, usize) -> Tile<S>,
@@ -333,18 +337,18 @@ pub mod tile_scheduler {
     ) {
         let tiles = (cdiv(m, BM), cdiv(n, BN));
         // Arithmetic of 32 bits takes half the registers of 64.
-        let (all, steps) = ((tiles.0 * tiles.1) as u32, max(cdiv(depth, BK), 1) as u32);
+        let (all, steps) = ((tiles.0 * tiles.1) as u32, max(cdiv(k, BK), 1) as u32);
         let (me, programs) = (program_id(0) as u32, num_programs(0) as u32);
         let waves = all / programs;
         let rest = max(all - waves * programs, 1);
         let deep = cdiv(steps, max(min(programs / rest, steps / MIN_K_STEPS as u32), 1));
-        let parts = cdiv(steps, deep);
+        let partials = cdiv(steps, deep);
         let part = me / rest;
         let word = me % rest * WORDS;
-        let more = if all > waves * programs && part < parts { 1u32 } else { 0u32 };
+        let more = if all > waves * programs && part < partials { 1u32 } else { 0u32 };
         let mut began = 0u64;
-        if more == 1 && parts > 1 {
-            began = begin_part(semaphores, word);
+        if more == 1 && partials > 1 {
+            began = begin_partial(semaphores, word);
         }
         for item in range(0, waves + more, 1) {
             let whole = item < waves;
@@ -353,22 +357,24 @@ pub mod tile_scheduler {
             let end = if whole { steps } else { min(part * deep + deep, steps) };
             let (i, j) = swizzle2d(tile as usize, tiles, 8);
             let (r, s) = (i * BM, j * BN);
-            let sums = main_loop(i, j, begin as usize * BK, min(end as usize * BK, depth));
+            let sums = main_loop(i, j, begin as usize * BK, min(end as usize * BK, k));
             if end - begin == steps {
                 epilogue(sums, r, s);
             } else {
-                let slot = (me % rest * parts) as usize * (BM * BN);
-                store_part::<S, BM, BN, BY_COLUMNS>(workspace, slot + part as usize * (BM * BN), sums);
-                end_part(semaphores, word, parts, began, |p| {
+                let offset = (me % rest * partials) as usize * (BM * BN);
+                store_partial::<S, BM, BN, BY_COLUMNS>(workspace, offset + part as usize * (BM * BN), sums);
+                end_partial(semaphores, word, partials, began, |p| {
                     let count = if BY_COLUMNS { min(BN, n - s) } else { min(BM, m - r) };
-                    for h in range(p as usize * REDUCE, count, parts as usize * REDUCE) {
+                    for h in range(p as usize * REDUCE, count, partials as usize * REDUCE) {
                         if BY_COLUMNS {
-                            let first = slot + h * BM;
-                            let sum = sum_of_parts::<S, REDUCE, BM, { BM * BN }, 4>(workspace, first, parts as usize);
+                            let first = offset + h * BM;
+                            let sum =
+                                sum_of_partials::<S, REDUCE, BM, { BM * BN }, 4>(workspace, first, partials as usize);
                             epilogue(trans(sum), r, s + h);
                         } else {
-                            let first = slot + h * BN;
-                            let sum = sum_of_parts::<S, REDUCE, BN, { BM * BN }, 4>(workspace, first, parts as usize);
+                            let first = offset + h * BN;
+                            let sum =
+                                sum_of_partials::<S, REDUCE, BN, { BM * BN }, 4>(workspace, first, partials as usize);
                             epilogue(sum, r + h, s);
                         }
                     }

@@ -47,8 +47,8 @@ pub mod rows {
                 s = s * exp2((m - higher) * LOG2_E) + sum(exp2((v - higher) * LOG2_E), 0).expand(0);
                 m = higher;
             }
-            let top = max(m);
-            let log_sum = fma(log2(sum(s * exp2((m - top) * LOG2_E))), LN_2, top);
+            let m_i = max(m);
+            let log_sum = fma(log2(sum(s * exp2((m - m_i) * LOG2_E))), LN_2, m_i);
             let target = load(targets, program_id(0));
             let mut loss = 0.0;
             if target >= 0 {

@@ -21,14 +21,14 @@ pub mod products {
         Int8,
         /// Floats of 8 bits by f16. B is converted in registers, and read once.
         HalfByFloat8,
-        /// i8 by f16: sums over a depth of EXACT are exact in f32, and are summed in i32. B is converted in registers.
+        /// i8 by f16: sums over a K of EXACT are exact in f32, and are summed in i32. B is converted in registers.
         HalfByInt8,
     }
 
-    /// The longest depth over which sums of products of bytes are exact in f32: they stay within 2^24.
+    /// The longest K over which sums of products of bytes are exact in f32: they stay within 2^24.
     const EXACT: usize = 1024;
 
-    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over the depth from `from` to `to`.
+    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over K from `from` to `to`.
     fn main_loop<
         T,
         U,
@@ -230,7 +230,7 @@ pub mod products {
         mut c: ViewMut<P, 2>,
         negative_slope: f32,
     ) {
-        let depth = if TA { a.dim(0) } else { a.dim(1) };
+        let k = if TA { a.dim(0) } else { a.dim(1) };
         let sums_of = |i: usize, j: usize, from: usize, to: usize| {
             main_loop::<T, U, S, MATH, TA, TB, BM, BN, BK, EVICT_FIRST_A, EVICT_FIRST_B>(
                 a,
@@ -247,7 +247,7 @@ pub mod products {
             }
         };
         output_tiles::<S, SCHEDULER, BM, BN, BK, GROUP, BY_COLUMNS, REDUCE, MIN_K_STEPS>(
-            (c.dim(0), c.dim(1), depth),
+            (c.dim(0), c.dim(1), k),
             workspace,
             semaphores,
             sums_of,

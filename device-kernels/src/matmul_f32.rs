@@ -6,11 +6,11 @@ use tilewright_macros::tile_module;
 /// Products of f32.
 #[tile_module(use crate::library::tiles, use crate::library::partials, use crate::library::tile_scheduler)]
 pub mod f32_products {
-    /// Sums over PART of the depth are added to the accumulator: one long chain of additions rounds several times
+    /// Sums over PART of K are added to the accumulator: one long chain of additions rounds several times
     /// worse.
     const PART: usize = 64;
 
-    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over the depth from `from` to `to`: by f32
+    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over K from `from` to `to`: by f32
     /// FMAs, or with TF32X3 by 3xTF32, which makes NaN of an infinite operand. Under 3xTF32 each step has its own
     /// accumulator, which is added in f32: tensor cores truncate what they add to a large sum.
     fn sums_in_f32<const TB: bool, const BM: usize, const BN: usize, const BK: usize, const TF32X3: bool>(
@@ -110,7 +110,7 @@ pub mod f32_products {
     }
 
     /// GEMV: f32 fused multiply-adds of each row of A. An element of B is multiplied in the thread that loads it; the
-    /// program sums its products over the depth once, at the end. `splits` programs share the depth of a block of
+    /// program sums its products over K once, at the end. `splits` programs share K of a block of
     /// columns.
     ///
     /// # Safety
@@ -164,12 +164,12 @@ pub mod f32_products {
         );
     }
 
-    /// From this depth on, truncation by tensor cores over CHUNK of the depth is less than the rounding of the whole
+    /// From this K on, truncation by tensor cores over CHUNK of K is less than the rounding of the whole
     /// sum.
     const MIN_CHUNKED_K: usize = 1024;
 
     /// 3xTF32 of operands that [`tf32_decompose`](fn@tf32_decompose) has decomposed: the product of the low parts is
-    /// left out. Tensor cores sum CHUNK of the depth; chunks are added in f32, since tensor cores truncate low bits.
+    /// left out. Tensor cores sum CHUNK of K; chunks are added in f32, since tensor cores truncate low bits.
     #[tile_kernel(
         tune(BM = [128], BN = [128], BK = [32], CHUNK = [64, 128], GROUP = [8], PER_SM = [1], warps = [8], arch = [90]),
         grid = [min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)],
@@ -190,14 +190,14 @@ pub mod f32_products {
         negative_slope: f32,
     ) {
         let tiles = (cdiv(c.dim(0), BM), cdiv(c.dim(1), BN));
-        let depth = a_high.dim(1);
+        let k_size = a_high.dim(1);
         for_each_tile::<{ Scheduler::Persistent }, GROUP>(tiles, |i, j| {
             let (r, s) = (i * BM, j * BN);
-            let chunk = if depth < MIN_CHUNKED_K { BK } else { CHUNK };
+            let chunk = if k_size < MIN_CHUNKED_K { BK } else { CHUNK };
             let mut acc = zeros::<f32>([BM, BN]);
-            for start in range(0, depth, chunk) {
+            for start in range(0, k_size, chunk) {
                 let mut part = zeros::<f32>([BM, BN]);
-                for k in (start..minimum(start + chunk, depth)).step_by(BK) {
+                for k in (start..minimum(start + chunk, k_size)).step_by(BK) {
                     let (xh, xl) = (a_high.tile([r, k], [BM, BK]), a_low.tile([r, k], [BM, BK]));
                     let (yh, yl) = (trans(b_high.tile([s, k], [BN, BK])), trans(b_low.tile([s, k], [BN, BK])));
                     // Small terms first.
@@ -240,7 +240,7 @@ pub mod f32_products {
         }
     }
 
-    /// The product of A's rows from `r` on and `y`, over a step of the depth from `k` on. `y` is decomposed here.
+    /// The product of A's rows from `r` on and `y`, over a step of K from `k` on. `y` is decomposed here.
     fn step<const BM: usize, const BN: usize, const BK: usize>(
         a_high: View<f32, 2>,
         a_low: View<f32, 2>,
@@ -259,8 +259,8 @@ pub mod f32_products {
         part
     }
 
-    /// 3xTF32 of a decomposed A, and of a B that programs decompose in registers. Tensor cores sum a step of the depth;
-    /// steps are added in f32. `splits` programs share the depth of a tile.
+    /// 3xTF32 of a decomposed A, and of a B that programs decompose in registers. Tensor cores sum a step of K;
+    /// steps are added in f32. `splits` programs share K of a tile.
     ///
     /// # Safety
     /// With several `splits`, `workspace` and `semaphores` are as large as [`split_k`](crate::library::tile_scheduler)

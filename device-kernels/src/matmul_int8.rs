@@ -19,7 +19,7 @@ pub mod quantized {
         column_sums: &[i32],
         r: usize,
         s: usize,
-        depth: usize,
+        k: usize,
         scale_a: f32,
         scale_b: f32,
         inverse_c: f32,
@@ -30,7 +30,7 @@ pub mod quantized {
         let (zero_a, zero_b, zero_c) = (zero_a.to::<i32>(), zero_b.to::<i32>(), zero_c.to::<i32>());
         let rows = load(row_sums, r + arange(R)).expand(1);
         let columns = load(column_sums, s + arange(C)).expand(0);
-        let exact = sums - zero_b * rows - zero_a * columns + depth.to::<i32>() * zero_a * zero_b;
+        let exact = sums - zero_b * rows - zero_a * columns + k.to::<i32>() * zero_a * zero_b;
         // In this order, each rounded: one product of all scales rounds ties the other way.
         let scaled = exact.to::<f32>() * scale_a * scale_b * inverse_c;
         // 1.5 * 2^23 (0x4b400000) added to a small number leaves its nearest integer in the lowest bits.
@@ -55,14 +55,14 @@ pub mod quantized {
         store(y, first + arange(ROWS), sum(acc, 1));
     }
 
-    /// The result, of sums that are there already; `depth` is how many products each is of.
+    /// The result, of sums that are there already; `k` is the number of products of each sum.
     #[tile_kernel(tune(ROWS = [8], COLS = [256], warps = [4]), grid = [cdiv(c.dim(1), COLS), cdiv(c.dim(0), ROWS)])]
-    pub fn quantise<const ROWS: usize, const COLS: usize>(
+    pub fn quantize<const ROWS: usize, const COLS: usize>(
         sums: View<i32, 2>,
         mut c: ViewMut<i8, 2>,
         row_sums: &[i32],
         column_sums: &[i32],
-        depth: usize,
+        k: usize,
         scale_a: f32,
         scale_b: f32,
         inverse_c: f32,
@@ -79,7 +79,7 @@ pub mod quantized {
                 column_sums,
                 r,
                 s,
-                depth,
+                k,
                 scale_a,
                 scale_b,
                 inverse_c,

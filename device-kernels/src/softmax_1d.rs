@@ -37,9 +37,9 @@ pub mod whole {
             s = s * exp2((m - higher) * LOG2_E) + sum(exp2((v - higher) * LOG2_E), 0).expand(0);
             m = higher;
         }
-        let top = max(m);
-        store(maxima, program_id(0), top);
-        store(sums, program_id(0), sum(s * exp2((m - top) * LOG2_E)));
+        let m_i = max(m);
+        store(maxima, program_id(0), m_i);
+        store(sums, program_id(0), sum(s * exp2((m - m_i) * LOG2_E)));
     }
 
     // Blocks from the last to the first: the end of the array is what the first launch has left in the L2 cache.

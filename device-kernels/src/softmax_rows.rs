@@ -117,14 +117,14 @@ pub mod rows {
             s = s * exp2((m - higher) * LOG2_E) + sum(exp2((v - higher) * LOG2_E), 0).expand(0);
             m = higher;
         }
-        let top = max(m);
-        let scale = 1.0 / sum(s * exp2((m - top) * LOG2_E));
+        let m_i = max(m);
+        let scale = 1.0 / sum(s * exp2((m - m_i) * LOG2_E));
         let tiles = cdiv(cols, ROWS * LANES);
         for t in 0..tiles {
             let start = (tiles - 1 - t) * (ROWS * LANES);
             let inside = start + c < cols;
             let v = load(x, row + start + c).mask(inside).to::<f32>();
-            store(y, row + start + c, (exp2((v - top) * LOG2_E) * scale).to::<T>()).mask(inside).evict_first();
+            store(y, row + start + c, (exp2((v - m_i) * LOG2_E) * scale).to::<T>()).mask(inside).evict_first();
         }
     }
 }

@@ -97,18 +97,18 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
     s.size("m", &[m, m + 8, odd]);
     s.size("n", &[2 * n, n + 16, odd + 3]);
     s.size("k", &[k, k + 16, odd + 30]);
-    let (across, turned) = (s.once_in(3), s.once_in(2));
+    let (across, transposed) = (s.once_in(3), s.once_in(2));
     view(&mut s, "a", ty, if across { &["batches", "k", "m"] } else { &["batches", "m", "k"] });
-    view(&mut s, "b", ty, if turned { &["batches", "n", "k"] } else { &["batches", "k", "n"] });
+    view(&mut s, "b", ty, if transposed { &["batches", "n", "k"] } else { &["batches", "k", "n"] });
     s.line(format!("let (first, row, column) = (program_id(2) * {b}, program_id(0) * {m}, program_id(1) * {n});"));
-    // As it is multiplied, from what may lie turned.
-    let operand = |name: &str, turned: bool, [at, to]: [&str; 2], [rows, columns]: [usize; 2]| {
-        let (at, to, rows, columns) = if turned { (to, at, columns, rows) } else { (at, to, rows, columns) };
+    // As it is multiplied, from what may be stored transposed.
+    let operand = |name: &str, transposed: bool, [at, to]: [&str; 2], [rows, columns]: [usize; 2]| {
+        let (at, to, rows, columns) = if transposed { (to, at, columns, rows) } else { (at, to, rows, columns) };
         let tile = format!("{name}.tile([first, {at}, {to}], [{b}, {rows}, {columns}])");
         let tile = if whole { format!("reshape({tile}, [{rows}, {columns}])") } else { tile };
-        if turned { format!("trans({tile})") } else { tile }
+        if transposed { format!("trans({tile})") } else { tile }
     };
-    let (left, right) = (operand("a", across, ["row", "d"], [m, k]), operand("b", turned, ["d", "column"], [k, n]));
+    let (left, right) = (operand("a", across, ["row", "d"], [m, k]), operand("b", transposed, ["d", "column"], [k, n]));
     let shape = if whole { vec![m, n] } else { vec![b, m, n] };
     s.line(format!("let mut acc = {};", sums.zeros(&shape)));
     let options = *s.pick(&["", "", ".stages(2)", ".unroll(2)"]);

@@ -189,7 +189,7 @@ impl Source {
             }
             1 if !scalars.is_empty() => Value { shape: shape.into(), ..self.pick(&scalars).clone() },
             2 if shape.len() > 1 => {
-                // What is spread along an axis.
+                // What is broadcast along an axis.
                 let axis = self.rng.usize(..shape.len());
                 let mut less = shape.to_vec();
                 less.remove(axis);
@@ -275,9 +275,9 @@ impl Source {
                 Some(Value::new(format!("({} {op} {})", a.text, b.text), ty, shape, ty.exact()))
             }
             10 if rank >= 2 => {
-                let mut turned = shape.to_vec();
-                turned.swap(rank - 1, rank - 2);
-                let v = self.tile(ty, &turned, depth);
+                let mut transposed = shape.to_vec();
+                transposed.swap(rank - 1, rank - 2);
+                let v = self.tile(ty, &transposed, depth);
                 Some(Value::new(format!("trans({})", v.text), ty, shape, v.top))
             }
             11 if rank == 3 => {

@@ -19,9 +19,9 @@ const TYPES: [(DType, DType, &str); 11] = [
     (DType::F8E5M2, DType::F32, ""),
 ];
 
-/// How a matrix reaches a product.
+/// How a matrix is addressed.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Way {
+enum Addressing {
     View,
     Slice,
     Pointer,
@@ -37,7 +37,7 @@ enum Way {
 struct Side {
     name: &'static str,
     ty: DType,
-    way: Way,
+    addressing: Addressing,
     /// Lies along the depth.
     along: bool,
     outer: &'static str,
@@ -93,31 +93,40 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     s.size("n", &n);
     s.size("k", &k);
 
-    let ways = [Way::View, Way::View, Way::View, Way::Slice, Way::Pointer, Way::Address, Way::Moved, Way::Wrapped];
-    let ways = if ctas > 1 { &ways[..1] } else { &ways[..] };
-    let way = *s.pick(ways);
-    let other = if s.once_in(3) { *s.pick(ways) } else { way };
+    let choices = [
+        Addressing::View,
+        Addressing::View,
+        Addressing::View,
+        Addressing::Slice,
+        Addressing::Pointer,
+        Addressing::Address,
+        Addressing::Moved,
+        Addressing::Wrapped,
+    ];
+    let choices = if ctas > 1 { &choices[..1] } else { &choices[..] };
+    let addressing = *s.pick(choices);
+    let other = if s.once_in(3) { *s.pick(choices) } else { addressing };
     let a = Side {
         name: "a",
         ty: operand_type(&mut s, ty),
-        way,
+        addressing,
         along: !s.once_in(3),
         outer: "m",
         block: shape.m,
         at: "row",
         top: ty.input(),
-        short: !matches!(way, Way::View | Way::Address) && s.once_in(3),
+        short: !matches!(addressing, Addressing::View | Addressing::Address) && s.once_in(3),
     };
     let b = Side {
         name: "b",
         ty: operand_type(&mut s, ty),
-        way: other,
+        addressing: other,
         along: s.once_in(2),
         outer: "n",
         block: shape.n,
         at: "column",
         top: ty.input(),
-        short: !matches!(other, Way::View | Way::Address) && s.once_in(3),
+        short: !matches!(other, Addressing::View | Addressing::Address) && s.once_in(3),
     };
     [&a, &b].into_iter().for_each(|side| declare(&mut s, side));
 
@@ -165,13 +174,13 @@ fn declare(s: &mut Source, side: &Side) {
     let pad = *s.pick(&["", "", " + 16", " + 3"]);
     let stride = format!("{}{pad}", dims[1]);
     let mut array = Array::view(side.name, side.ty, &dims, &stride, side.top);
-    match side.way {
-        Way::View => {}
-        Way::Address => array.kind = Kind::Address,
-        Way::Slice => array.kind = Kind::Slice,
-        Way::Pointer | Way::Moved | Way::Wrapped => array.kind = Kind::Pointer,
+    match side.addressing {
+        Addressing::View => {}
+        Addressing::Address => array.kind = Kind::Address,
+        Addressing::Slice => array.kind = Kind::Slice,
+        Addressing::Pointer | Addressing::Moved | Addressing::Wrapped => array.kind = Kind::Pointer,
     }
-    if side.way != Way::View {
+    if side.addressing != Addressing::View {
         let sized = |s: &Source, name: &str| s.sizes.iter().find(|(n, _)| n == name).expect("it is one").1.clone();
         let padding = pad.trim_start_matches(" + ").parse().unwrap_or(0);
         let strides: Vec<usize> = sized(s, dims[1]).iter().map(|d| d + padding).collect();
@@ -194,12 +203,12 @@ fn declare(s: &mut Source, side: &Side) {
 fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
     let (name, at, block) = (side.name, side.at, side.block);
     let lies = if side.along { [block, depth] } else { [depth, block] };
-    let text = match side.way {
-        Way::View | Way::Address => {
+    let text = match side.addressing {
+        Addressing::View | Addressing::Address => {
             let from = if side.along { format!("[{at}, d]") } else { format!("[d, {at}]") };
             let hint = *s.pick(&["", "", "", ".evict_last()"]);
-            let view = match side.way {
-                Way::View => name.to_string(),
+            let view = match side.addressing {
+                Addressing::View => name.to_string(),
                 _ => {
                     let dims = if side.along { [side.outer, "k"] } else { ["k", side.outer] };
                     let (ty, dims) = (side.ty.name(), dims.join(", "));
@@ -208,9 +217,9 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
             };
             format!("{view}.tile({from}, {lies:?}){hint}")
         }
-        Way::Slice | Way::Pointer | Way::Moved | Way::Wrapped => {
+        Addressing::Slice | Addressing::Pointer | Addressing::Moved | Addressing::Wrapped => {
             let (outer, deep) = (format!("({at} + arange({block}))"), format!("(d + arange({depth}))"));
-            let wraps = side.way == Way::Wrapped;
+            let wraps = side.addressing == Addressing::Wrapped;
             let outer = if wraps { format!("({outer} % {})", side.outer) } else { outer };
             let [across, along] = side.limits();
             let (rows, columns, limits) =
@@ -223,15 +232,15 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
                 true => masks[usize::from(side.along)].clone(),
                 false => masks.join(" & "),
             };
-            match side.way {
-                Way::Slice => format!("load({name}, {index}).mask({mask})"),
-                Way::Pointer | Way::Wrapped => format!("load({name}.add({index})).mask({mask})"),
+            match side.addressing {
+                Addressing::Slice => format!("load({name}, {index}).mask({mask})"),
+                Addressing::Pointer | Addressing::Wrapped => format!("load({name}.add({index})).mask({mask})"),
                 _ => format!("load({name}_at).mask({mask})"),
             }
         }
     };
-    let turned = side.along != (name == "a");
-    let (text, shape) = if turned { (format!("trans({text})"), [lies[1], lies[0]]) } else { (text, lies) };
+    let transposed = side.along != (name == "a");
+    let (text, shape) = if transposed { (format!("trans({text})"), [lies[1], lies[0]]) } else { (text, lies) };
     Value::new(text, side.ty, &shape, side.top)
 }
 
@@ -287,7 +296,7 @@ fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DTyp
     if second {
         s.line(format!("let mut other = {};", sums.zeros(&[m, n])));
     }
-    let moved: Vec<&Side> = [a, b].into_iter().filter(|x| x.way == Way::Moved).collect();
+    let moved: Vec<&Side> = [a, b].into_iter().filter(|x| x.addressing == Addressing::Moved).collect();
     for side in &moved {
         let (name, at, block) = (side.name, side.at, side.block);
         let (rows, columns) = if side.along {
@@ -412,26 +421,33 @@ fn epilogue(s: &mut Source, mut v: Value, shape: &Shape) {
         v = Value::new(s.convert(&v, to), to, &[m, n], v.top);
     }
     // Now and then across, padded, or through a slice or a pointer.
-    let turned = !in_place && s.once_in(6);
-    let dims = if turned { ["n", "m"] } else { ["m", "n"] };
-    let at = if turned { ["column", "row"] } else { ["row", "column"] };
-    let extents = if turned { [n, m] } else { [m, n] };
-    let text = if turned { format!("trans({})", v.text) } else { v.text };
-    let way = if in_place {
-        Way::View
+    let transposed = !in_place && s.once_in(6);
+    let dims = if transposed { ["n", "m"] } else { ["m", "n"] };
+    let at = if transposed { ["column", "row"] } else { ["row", "column"] };
+    let extents = if transposed { [n, m] } else { [m, n] };
+    let text = if transposed { format!("trans({})", v.text) } else { v.text };
+    let addressing = if in_place {
+        Addressing::View
     } else {
-        *s.pick(&[Way::Pointer, Way::Address, Way::Slice, Way::View, Way::View, Way::View])
+        *s.pick(&[
+            Addressing::Pointer,
+            Addressing::Address,
+            Addressing::Slice,
+            Addressing::View,
+            Addressing::View,
+            Addressing::View,
+        ])
     };
-    let row = format!("{}{}", dims[1], if way == Way::Slice { "" } else { pad });
+    let row = format!("{}{}", dims[1], if addressing == Addressing::Slice { "" } else { pad });
     let mut c = Array::view("c", to, &dims, &row, 3);
-    if way == Way::View {
+    if addressing == Addressing::View {
         s.line(format!("c.store([{}, {}], {text});", at[0], at[1]));
     } else {
         let [rows, columns] = [0, 1].map(|i| format!("({} + arange({})).expand({})", at[i], extents[i], 1 - i));
         let index = format!("{rows} * ({row}) + {columns}");
-        let (kind, place) = match way {
-            Way::Slice => (Kind::Slice, format!("c, {index}")),
-            Way::Address => (Kind::Address, format!("(c as *mut {}).add({index})", to.name())),
+        let (kind, place) = match addressing {
+            Addressing::Slice => (Kind::Slice, format!("c, {index}")),
+            Addressing::Address => (Kind::Address, format!("(c as *mut {}).add({index})", to.name())),
             _ => (Kind::Pointer, format!("c.add({index})")),
         };
         c.kind = kind;

@@ -4,7 +4,7 @@
 pub mod hand_made;
 
 use hand_made::boxes::{self, add_boxes};
-use hand_made::{add_early, add_early_but_old, add_one, broken, call, elsewhere, without_bundle};
+use hand_made::{add_one, add_pdl, add_pdl_but_old, broken, call, elsewhere, without_bundle};
 use std::time::Duration;
 use tilewright_runtime::tuning::{Autotune, Outcome, Source};
 use tilewright_runtime::{
@@ -227,9 +227,9 @@ pub fn main() -> tilewright_runtime::Result<()> {
     let pdl = LaunchOptions::new().pdl(unsafe { Pdl::allowed() });
     let mut bz = Buffer::<f32>::zeros(&rt, n)?;
     let kernels = if rt.device().compute_capability >= Some((9, 0)) {
-        vec![add_early(), add_early_but_old()]
+        vec![add_pdl(), add_pdl_but_old()]
     } else {
-        vec![add_early_but_old()]
+        vec![add_pdl_but_old()]
     };
     for k in kernels {
         for _ in 0..EARLY_LAUNCHES {

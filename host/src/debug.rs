@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, RwLock};
 
 use libloading::Library;
-use tilewright_core::emulator::debug::{Answer, LAUNCH, Launch, Request};
+use tilewright_core::emulator::debug::{Answer, LAUNCH_SYMBOL, LaunchFn, Request};
 use tilewright_core::emulator::{Failure, Options, Region, Report};
 
 /// A library with the code of some entries.
@@ -26,7 +26,7 @@ impl DebugLibrary {
         let library = unsafe { Library::new(path) };
         let library = library.map_err(|e| format!("the library {} cannot be loaded: {e}", path.display()))?;
         // SAFETY: the function is only looked for.
-        match unsafe { library.get::<Launch>(LAUNCH.as_bytes()) } {
+        match unsafe { library.get::<LaunchFn>(LAUNCH_SYMBOL.as_bytes()) } {
             Ok(_) => Ok(DebugLibrary { library }),
             Err(_) => Err(format!("{} is no library of `tile debug`", path.display())),
         }
@@ -43,7 +43,7 @@ impl DebugLibrary {
         // read. The context is the vector that `respond` takes it for, and the function is done with it as it returns.
         // What the entry does is the caller's contract.
         unsafe {
-            let launch = self.library.get::<Launch>(LAUNCH.as_bytes()).map_err(|e| e.to_string())?;
+            let launch = self.library.get::<LaunchFn>(LAUNCH_SYMBOL.as_bytes()).map_err(|e| e.to_string())?;
             launch(request.as_ptr(), request.len(), (&raw mut answer).cast::<c_void>(), respond);
         }
         match serde_json::from_slice(&answer) {

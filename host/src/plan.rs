@@ -100,41 +100,41 @@ pub(crate) type ChoiceKey = (&'static str, &'static str, Buckets);
 
 /// Of each process its own: a lock may be held where it is forked.
 #[derive(Default)]
-pub(crate) struct Plans(PerProcess<Known>);
+pub(crate) struct Plans(PerProcess<CachedPlans>);
 
 #[derive(Default)]
-struct Known {
+struct CachedPlans {
     plans: RwLock<HashMap<PlanKey, Arc<Plan>, MixState>>,
     choices: RwLock<HashMap<ChoiceKey, usize, MixState>>,
 }
 
 impl Plans {
     #[inline]
-    fn known(&self) -> &Known {
-        self.0.get_or_init(Known::default)
+    fn cached(&self) -> &CachedPlans {
+        self.0.get_or_init(CachedPlans::default)
     }
 
     #[inline]
     pub(crate) fn get(&self, key: &PlanKey) -> Option<Arc<Plan>> {
-        self.known().plans.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.cached().plans.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// The first plan made for a key stays.
     pub(crate) fn insert(&self, key: PlanKey, plan: Arc<Plan>) -> Arc<Plan> {
-        self.known().plans.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(plan).clone()
+        self.cached().plans.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(plan).clone()
     }
 
     #[inline]
     pub(crate) fn choice(&self, key: &ChoiceKey) -> Option<usize> {
-        self.known().choices.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+        self.cached().choices.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
     pub(crate) fn insert_choice(&self, key: ChoiceKey, choice: usize) {
-        self.known().choices.write().unwrap_or_else(PoisonError::into_inner).insert(key, choice);
+        self.cached().choices.write().unwrap_or_else(PoisonError::into_inner).insert(key, choice);
     }
 
     pub(crate) fn clear(&self) {
-        self.known().plans.write().unwrap_or_else(PoisonError::into_inner).clear();
-        self.known().choices.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.cached().plans.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.cached().choices.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

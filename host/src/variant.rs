@@ -133,7 +133,7 @@ impl Inner {
             return Error::NotEmulated { kernel: desc.name, config: config.id, emulated: None };
         }
         let why = match general.and_then(|v| v.guards.iter().find(|g| !g.satisfied_by(words))) {
-            Some(r) => requirement(desc, *r, words),
+            Some(r) => guard_text(desc, *r, words),
             None if config.variants.iter().any(|v| !v.built) => {
                 "TILE_CONFIGS=few left it out of this build: build without this variable".into()
             }
@@ -148,7 +148,7 @@ impl Inner {
 }
 
 /// ``stride 0 of `a` is 4099 and must be a multiple of 8``.
-fn requirement(desc: &KernelDesc, r: Guard, words: &[u64]) -> String {
+fn guard_text(desc: &KernelDesc, r: Guard, words: &[u64]) -> String {
     let must = match r.test {
         Test::Multiple(by) => format!("be a multiple of {by}"),
         Test::Equal(to) => format!("be {to}"),
@@ -217,7 +217,7 @@ mod tests {
             ]
         );
         let words = [0, 20, 30, 4099, 2, 0, 50, 0];
-        let text = |words_of, test| requirement(&desc, Guard { of: Number::product(words_of), test }, &words);
+        let text = |words_of, test| guard_text(&desc, Guard { of: Number::product(words_of), test }, &words);
         assert_eq!(text(&[3], Test::Multiple(8)), "stride 0 of `a` is 4099 and must be a multiple of 8");
         assert_eq!(text(&[4], Test::Equal(1)), "stride 1 of `a` is 2 and must be 1");
         assert_eq!(text(&[7], Test::Within(1, 9)), "`n` is 0 and must lie between 1 and 9");

@@ -52,7 +52,7 @@ fn of_model<T: Copy>(name: &str) -> T {
 /// Makes the hand-made kernels known to the model.
 fn register() {
     let register = of_model::<unsafe extern "C" fn(&'static KernelDesc)>("model_driver_register");
-    for desc in [gpu_smoke::hand_made::add_early(), gpu_smoke::hand_made::boxes::add_boxes()] {
+    for desc in [gpu_smoke::hand_made::add_pdl(), gpu_smoke::hand_made::boxes::add_boxes()] {
         // SAFETY: the library was built with this test, of the same crates. The kernels do not panic.
         unsafe { register(desc) };
     }

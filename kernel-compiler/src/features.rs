@@ -23,7 +23,7 @@ pub(crate) type Features = BTreeSet<String>;
 pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     let way = match v.mma {
         MmaPath::MmaSync => "warps",
-        MmaPath::WgmmaCpAsync => "groups",
+        MmaPath::WgmmaCpAsync => "wgmma_cp_async",
         MmaPath::WgmmaTma(_) => "tma",
     };
     let mut out: Features = calls(lowered).into_iter().map(|call| format!("{way} {call}")).collect();
@@ -32,8 +32,8 @@ pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     lowered.passes.iter().for_each(|p| pass(p));
     match v.width {
         Width::Vectors => {}
-        Width::DoubleWords => pass("double words"),
-        Width::Words => pass("words"),
+        Width::DoubleWords => pass("aligned_8"),
+        Width::Words => pass("aligned_4"),
         Width::Elements => pass("general"),
     }
     if f.ctas > 1 {
@@ -167,7 +167,7 @@ mod tests {
         let cases = [
             (call!(Device::Load; [DType::F32, 4u32, 4u32, false, true]; 0), "load<f32,false,true,vector>"),
             (call!(Device::SharedLoad; [DType::F16, 2u32, 1u32]; 0), "shared_load<F16,element>"),
-            (call!(Device::StoreBox; [1u32, Generic::Inferred]; 0), "store_box"),
+            (call!(Device::TmaStore; [1u32, Generic::Inferred]; 0), "tma_store"),
             (call!(Device::Fold; [pair, 2u32]; 0), "fold<f32,u32>"),
             (call!(Device::Atomic; [DType::U32, 1u32, 3u32]; 0), "atomic<u32,3>"),
             (call!(Device::Wgmma; [DType::F8E4M3, DType::F32, 64u32, true]; 0), "wgmma<F8E4M3,f32,true>"),

@@ -65,7 +65,7 @@ impl Variant {
     pub fn name(self) -> String {
         let (path, transposed) = match self.mma {
             MmaPath::MmaSync => ("", ""),
-            MmaPath::WgmmaCpAsync => ("groups", ""),
+            MmaPath::WgmmaCpAsync => ("wgmma_cp_async", ""),
             MmaPath::WgmmaTma(Transposed { a: false, b: false }) => ("tma", ""),
             MmaPath::WgmmaTma(Transposed { a: false, b: true }) => ("tma", "_nt"),
             MmaPath::WgmmaTma(Transposed { a: true, b: false }) => ("tma", "_tn"),
@@ -74,8 +74,8 @@ impl Variant {
         let width = match self.width {
             Width::Vectors if path.is_empty() => "aligned",
             Width::Vectors => "",
-            Width::DoubleWords => "double_words",
-            Width::Words => "words",
+            Width::DoubleWords => "aligned_8",
+            Width::Words => "aligned_4",
             Width::Elements => "general",
         };
         let between = if path.is_empty() || width.is_empty() { "" } else { "_" };

@@ -28,7 +28,7 @@ fn tma_stores_end_before_an_atomic_releases_them() {
     let of = |atomic: &str| {
         let text = text(&format!("{STORE} {atomic}"));
         let (copy, atomic) =
-            (text.find("d::store_box::<").expect("it is copied out"), text.find("d::atomic::<").expect("an atomic"));
+            (text.find("d::tma_store::<").expect("it is copied out"), text.find("d::atomic::<").expect("an atomic"));
         text.find("d::tma_store_wait(").map(|wait| copy < wait && wait < atomic)
     };
     assert_eq!(of("atomic_add(count, 0, 1);"), Some(true));
@@ -44,7 +44,7 @@ fn what_is_read_again_goes_by_threads_in_vectors() {
     let text = text(&format!(
         "store(slots, {index}, acc).unchecked(); y.store([0, 0], load(slots, {index}).unchecked().to::<f16>());"
     ));
-    assert!(!text.contains("d::store_box::<"), "{text}");
+    assert!(!text.contains("d::tma_store::<"), "{text}");
     assert!(text.contains("d::store::<f32, 16, 4, false, false>"), "{text}");
     // Two elements on, they begin at no multiple of 16 bytes.
     let off = self::text(&format!(

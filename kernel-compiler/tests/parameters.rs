@@ -281,9 +281,9 @@ fn an_enum_is_a_value_of_helpers() {
         enum Order { Up, Down }
         const FIRST: Order = Order::Down;
         const N: usize = 8;
-        fn turned(order: Order) -> Order { match order { Order::Up => Order::Down, Order::Down => Order::Up } }
+        fn reversed(order: Order) -> Order { match order { Order::Up => Order::Down, Order::Down => Order::Up } }
         fn of(order: Order, n: usize) -> f32 {
-            let order: Order = turned(order);
+            let order: Order = reversed(order);
             if order == Order::Up { 1.0 } else { 2.0 }
         }";
     assert_eq!(program(items, "store(y, 0, of(FIRST, 3));"), program("", "store(y, 0, 1.0);"));

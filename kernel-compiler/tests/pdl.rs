@@ -41,7 +41,7 @@ fn order(text: &str) -> String {
 }
 
 #[test]
-fn early_loads_go_ahead_and_all_else_waits() {
+fn pdl_loads_go_ahead_and_all_else_waits() {
     let x = "let i = arange(B); let v = load(x, i);";
     for (body, expected) in [
         (format!("{x} store(y, i, v + load(w, i));"), "L!LS"),
@@ -73,6 +73,6 @@ fn every_role_waits_as_it_begins() {
     let text = lowered(", pdl = []", body, true);
     let roles: Vec<&str> = text.split("} else {").collect();
     assert!(text.matches(WAIT).count() == 2 && roles[0].contains(WAIT), "{text}");
-    assert!(text.contains("copy_box") && text.find(WAIT) < text.find("copy_box"), "{text}");
+    assert!(text.contains("tma_load") && text.find(WAIT) < text.find("tma_load"), "{text}");
     assert!(text.contains("d::wgmma") && text.rfind(WAIT) < text.find("d::wgmma"), "{text}");
 }

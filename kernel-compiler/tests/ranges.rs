@@ -24,8 +24,8 @@ fn product(options: &str, settings: &str) -> Vec<DeviceUnit> {
     units
 }
 
-/// Entries by the ends of their names, with the number of buffers of their one ring.
-fn rings(units: &[DeviceUnit]) -> Vec<(String, u32)> {
+/// Entries by the ends of their names, with the number of buffers of their one circular buffer.
+fn stages_of(units: &[DeviceUnit]) -> Vec<(String, u32)> {
     let mut out = vec![];
     for unit in units {
         let bodies = unit.source.split("\n#[unsafe(no_mangle)]\n").skip(1);
@@ -42,7 +42,7 @@ fn rings(units: &[DeviceUnit]) -> Vec<(String, u32)> {
                         .expect("a number")
                 })
                 .collect();
-            let [stages] = stages[..] else { panic!("{}: one ring, found {stages:?}", entry.name) };
+            let [stages] = stages[..] else { panic!("{}: one circular buffer, found {stages:?}", entry.name) };
             out.push((entry.name.rsplit("__").next().expect("a variant").to_owned(), stages));
         }
     }
@@ -58,34 +58,37 @@ fn named(list: &[(&str, u32)]) -> Vec<(String, u32)> {
 fn stages_are_those_that_are_asked_for() {
     for n in [2, 3, 5] {
         let asked = format!(".stages({n})");
-        assert_eq!(rings(&product(&asked, ", arch = [90]")), named(&[("tma", n), ("tma_general", n)]));
+        assert_eq!(stages_of(&product(&asked, ", arch = [90]")), named(&[("tma", n), ("tma_general", n)]));
         assert_eq!(
-            rings(&product(&asked, ", arch = [80]")),
-            named(&["aligned", "double_words", "general", "words"].map(|v| (v, n)))
+            stages_of(&product(&asked, ", arch = [80]")),
+            named(&["aligned", "aligned_4", "aligned_8", "general"].map(|v| (v, n)))
         );
         // Over what the configuration says, which holds where the loop says nothing.
         for arch in [80, 90] {
             let settings = format!(", stages = [4], arch = [{arch}]");
-            assert!(rings(&product(&asked, &settings)).iter().all(|r| r.1 == n), "{arch}");
-            assert!(rings(&product("", &settings)).iter().all(|r| r.1 == 4), "{arch}");
+            assert!(stages_of(&product(&asked, &settings)).iter().all(|r| r.1 == n), "{arch}");
+            assert!(stages_of(&product("", &settings)).iter().all(|r| r.1 == 4), "{arch}");
         }
     }
-    // Without being asked a producer's ring takes what room there is.
-    assert!(rings(&product("", ", arch = [90]")).iter().all(|r| r.1 > 5));
+    // Without being asked a circular buffer takes what room there is.
+    assert!(stages_of(&product("", ", arch = [90]")).iter().all(|r| r.1 > 5));
 }
 
 #[test]
 fn specialized_or_not() {
     let variants = |options: &str, settings: &str| -> Vec<String> {
-        rings(&product(options, settings)).into_iter().map(|r| r.0).collect()
+        stages_of(&product(options, settings)).into_iter().map(|r| r.0).collect()
     };
-    let all = ["aligned", "double_words", "general", "tma", "tma_general", "words"];
+    let all = ["aligned", "aligned_4", "aligned_8", "general", "tma", "tma_general"];
     assert_eq!(variants("", ""), all);
     assert_eq!(variants(".warp_specialize(true)", ""), all);
     // All warps copy then, also for warpgroups' products, which take whole vectors alone: warps' are for the rest, on
     // sm_90 too, but not of a configuration for warpgroups.
-    assert_eq!(variants(".warp_specialize(false)", ""), ["aligned", "double_words", "general", "groups", "words"]);
-    assert_eq!(variants(".warp_specialize(false)", ", arch = [90]"), ["groups"]);
+    assert_eq!(
+        variants(".warp_specialize(false)", ""),
+        ["aligned", "aligned_4", "aligned_8", "general", "wgmma_cp_async"]
+    );
+    assert_eq!(variants(".warp_specialize(false)", ", arch = [90]"), ["wgmma_cp_async"]);
     let by_wgmma = |options: &str| -> DeviceUnit {
         product(options, "").into_iter().find(|u| u.only == Some("sm_90a")).expect("code for sm_90a")
     };

@@ -42,7 +42,7 @@ fn loops_that_wait_late_one_after_another() {
     );
 }
 
-/// Results of atomics are spread to threads with copies, in loops that end in the middle.
+/// Results of atomics are broadcast to threads with copies, in loops that end in the middle.
 #[test]
 fn exchanges_in_loops_with_jumps() {
     verified(
@@ -92,8 +92,8 @@ fn large_exchanges() {
          pub fn k(x: View<f32, 2>, mut y: ViewMut<f32, 2>, n: usize) {
              let mut t = x.tile([0, 0], [64, 128]);
              for i in 0..n {
-                 let turned = trans(t) * trans(x.tile([i, 0], [64, 128]));
-                 t = trans(turned) - sum(turned, 1).expand(0) + max(turned, 0).expand(1);
+                 let transposed = trans(t) * trans(x.tile([i, 0], [64, 128]));
+                 t = trans(transposed) - sum(transposed, 1).expand(0) + max(transposed, 0).expand(1);
              }
              y.store([0, 0], t);
          }",

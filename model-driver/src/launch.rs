@@ -62,7 +62,7 @@ impl Kernel {
 
     /// The parameters that the kernel reads before it waits for the launch in front. It is known of kernels that were
     /// built for the emulated SM, too; others are taken to touch nothing before they wait.
-    fn early_params(&self) -> &'static [u8] {
+    fn pdl_params(&self) -> &'static [u8] {
         let mut variants = self.desc.configs.iter().flat_map(|c| c.variants);
         variants.find_map(|v| v.emulated.as_ref()?.pdl).unwrap_or_default()
     }
@@ -159,19 +159,20 @@ impl State {
             }
         }
         let accesses = self.accesses(&kernel, &words);
-        let early = asked.programmatic.then(|| {
-            let reads = kernel
-                .early_params()
-                .iter()
-                .map(|&i| Access { write: false, ..self.access(&kernel, i.into(), &words) });
+        let pdl_accesses = asked.programmatic.then(|| {
+            let reads =
+                kernel.pdl_params().iter().map(|&i| Access { write: false, ..self.access(&kernel, i.into(), &words) });
             reads.collect()
         });
         if asked.programmatic && !signature.waits {
-            self.report(Kind::Call, format!("{name}: launched so that it may begin early, and its code does not wait"));
+            self.report(
+                Kind::Call,
+                format!("{name}: launched with programmatic dependent launch, and its code does not wait"),
+            );
         }
         let grid = [x / kernel.ctas.max(1), y, z].map(u64::from);
         let work = Work::Launch(Run { config: kernel.config, grid, words });
-        self.put(asked.stream, Task { work, accesses, early, what: name.into() })
+        self.put(asked.stream, Task { work, accesses, pdl_accesses, what: name.into() })
     }
 
     /// What a launch reads and writes, by its parameters.

@@ -28,7 +28,7 @@
 //!
 //! A call in a context that was destroyed or reset gives 709; making it current succeeds. What a pool gave stays.
 //!
-//! A programmatic launch may read its kernel's early parameters before the launch in front has ended, and touches
+//! A programmatic launch may read the `pdl` parameters of its kernel before the launch in front has ended, and touches
 //! nothing else before that. Each host thread has a clock of its own: what one has waited for, another knows once it is
 //! told ([`Model::hand_over`]). The rules of tensor maps are those of the driver's reference (`tensor_map.rs`).
 //!

@@ -64,13 +64,13 @@ pub(crate) struct Task {
     pub work: Work,
     pub accesses: Vec<Access>,
     /// Of a programmatic launch: what it touches before it waits for the launch in front.
-    pub early: Option<Vec<Access>>,
+    pub pdl_accesses: Option<Vec<Access>>,
     pub what: String,
 }
 
 impl Task {
     pub fn new(work: Work, accesses: Vec<Access>, what: &str) -> Task {
-        Task { work, accesses, early: None, what: what.into() }
+        Task { work, accesses, pdl_accesses: None, what: what.into() }
     }
 
     /// Whether a programmatic launch behind this may begin before this ends.
@@ -343,9 +343,9 @@ impl State {
     ) -> (OpId, Epoch) {
         let at = Epoch { lane, index: index + 1 };
         let mut clock = clock.clone();
-        if let Some((early, front)) = task.early.as_ref().zip(front) {
+        if let Some((pdl_accesses, front)) = task.pdl_accesses.as_ref().zip(front) {
             let begins = Epoch { lane, index };
-            self.touch(early, begins, front, &format!("{}, before it waits,", task.what));
+            self.touch(pdl_accesses, begins, front, &format!("{}, before it waits,", task.what));
             clock.add(begins);
         }
         self.touch(&task.accesses, at, &clock, &task.what);

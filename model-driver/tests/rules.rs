@@ -66,18 +66,18 @@ fn pdl(kernel: &'static KernelDesc, chained: bool, captured: bool) -> Model {
 #[test]
 fn an_early_launch_reads_before_the_one_in_front_has_ended() {
     for captured in [false, true] {
-        let kernel = hand_made::add_reading_early();
+        let kernel = hand_made::add_pdl_reading();
         assert_eq!(pdl(kernel, false, captured).reports(), [""; 0]);
         let found = pdl(kernel, true, captured).reports_of(Kind::Race);
         assert!(found.len() == 1 && found[0].contains("before it waits"), "{found:?}");
         // What a kernel reads behind its wait is in order.
-        assert_eq!(pdl(hand_made::add_early(), true, captured).reports(), [""; 0]);
+        assert_eq!(pdl(hand_made::add_pdl(), true, captured).reports(), [""; 0]);
     }
 }
 
 #[test]
 fn an_early_launch_of_code_that_does_not_wait_is_found() {
-    let found = pdl(hand_made::add_early_without_waiting(), false, false).reports_of(Kind::Call);
+    let found = pdl(hand_made::add_pdl_without_waiting(), false, false).reports_of(Kind::Call);
     assert!(found.len() == 1 && found[0].contains("does not wait"), "{found:?}");
 }
 

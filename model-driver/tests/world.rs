@@ -110,7 +110,7 @@ pub struct World {
 
 impl World {
     pub fn new(model: &Model, rt: Runtime, kernel: &'static KernelDesc, ordered: bool) -> World {
-        let pdl = hand_made::add_early();
+        let pdl = hand_made::add_pdl();
         model.register(pdl);
         let mut context = core::ptr::null_mut();
         // SAFETY: room for the handle.

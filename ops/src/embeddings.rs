@@ -54,9 +54,9 @@ by_type! {
             cosines: SliceArg<'a, f32>,
             sines: SliceArg<'a, f32>,
             y: SliceMutArg<'a, Self>,
-            of: Turn,
+            of: Rotation,
         ) -> Call<'a> {
-            let Turn { tokens, heads, columns, half, rows, interleaved, direction } = of;
+            let Rotation { tokens, heads, columns, half, rows, interleaved, direction } = of;
             if interleaved {
                 k::rope_interleaved(x, positions, cosines, sines, y, tokens, heads, columns, half, rows, direction)
             } else {
@@ -129,7 +129,7 @@ pub fn embedding_backward<'a, T: Embed>(
 
 /// Rotations as a kernel has them.
 #[derive(Clone, Copy)]
-pub struct Turn {
+pub struct Rotation {
     tokens: usize,
     heads: usize,
     columns: usize,
@@ -139,8 +139,8 @@ pub struct Turn {
     direction: f32,
 }
 
-/// A rotary position embedding (RoPE), and its gradient: pairs of the elements of each head turn by angles that depend
-/// on the position of a token.
+/// A rotary position embedding (RoPE), and its gradient: pairs of the elements of each head rotate by angles that
+/// depend on the position of a token.
 ///
 /// `y_a = x_a * cos - x_b * sin` and `y_b = x_b * cos + x_a * sin` for each pair. The pairs of a head are its elements
 /// `i` and `i + half`, for `i` below `half`, as in Llama and GPT-NeoX; or `2 i` and `2 i + 1`, as in GPT-J, with
@@ -156,7 +156,7 @@ pub struct Turn {
 /// ```
 /// use tilewright::{Runtime, ops};
 ///
-/// // Two tokens of a head of four elements. The second one turns by a right angle.
+/// // Two tokens of a head of four elements. The second one rotates by a right angle.
 /// let x = [1.0f32, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0];
 /// let (cosines, sines) = ([1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]);
 /// let (rt, mut y, mut back) = (Runtime::cpu(), [9.0f32; 8], [9.0f32; 8]);
@@ -249,7 +249,7 @@ impl<'a> Rope<'a> {
         heads: usize,
         columns: usize,
     ) -> Result<()> {
-        self.turn("rope", on, x.as_slice_arg(), y.as_slice_mut_arg(), [heads, columns], 1.0)
+        self.rotate("rope", on, x.as_slice_arg(), y.as_slice_mut_arg(), [heads, columns], 1.0)
     }
 
     /// Enqueues the gradient `dx` of `x` from the gradient `dy` of `y`, which is the rotation back. [`Rope`] has an
@@ -262,10 +262,10 @@ impl<'a> Rope<'a> {
         heads: usize,
         columns: usize,
     ) -> Result<()> {
-        self.turn("rope_backward", on, dy.as_slice_arg(), dx.as_slice_mut_arg(), [heads, columns], -1.0)
+        self.rotate("rope_backward", on, dy.as_slice_arg(), dx.as_slice_mut_arg(), [heads, columns], -1.0)
     }
 
-    fn turn<T: Embed>(
+    fn rotate<T: Embed>(
         self,
         what: &'static str,
         on: &impl Executor,
@@ -295,7 +295,7 @@ impl<'a> Rope<'a> {
             return Err(Error::Shape { what, why });
         }
         // Without pairs no row is looked at.
-        let of = Turn { tokens, heads, columns, half, rows: used.max(1), interleaved, direction };
+        let of = Rotation { tokens, heads, columns, half, rows: used.max(1), interleaved, direction };
         on.launch(T::rope_call(x, positions, cosines, sines, y, of))
     }
 }

@@ -4,9 +4,9 @@ use crate::capsule;
 use crate::cuda_array;
 use crate::error::{argument_error, raise};
 use crate::exchange::Exchange;
+use crate::exec_context::{self, ExecContext, dlpack_device};
 use crate::framework::{Framework, Kind};
 use crate::managed::release;
-use crate::place::{self, Place, dlpack_device};
 use crate::tensor::Tensor;
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -43,7 +43,7 @@ use tilewright_runtime::{Error, Result, Runtime, Stream};
 ///     }
 ///     let x = x.contiguous(py)?; // copies a transposed matrix
 ///     let mut y = Output::empty(py, &x, &[x.len()], x.dtype())?;
-///     x.place().run(py, |on| on.launch(copy(x.slice()?, y.slice_mut()?)))?;
+///     x.context().run(py, |on| on.launch(copy(x.slice()?, y.slice_mut()?)))?;
 ///     y.into_object(py)
 /// }
 /// # fn main() {}
@@ -52,7 +52,7 @@ use tilewright_runtime::{Error, Result, Runtime, Stream};
 pub struct Array {
     object: Py<PyAny>,
     kind: Kind,
-    place: Place,
+    context: ExecContext,
     /// Taken by the drop alone.
     tensor: Option<DlpackTensor>,
     /// The drop waits for work on a GPU.
@@ -77,9 +77,9 @@ pub struct Array {
 /// #[pyfunction]
 /// #[pyo3(signature = (x, y, *, out = None))]
 /// fn sum(py: Python<'_>, x: Array, y: Array, out: Option<Output>) -> PyResult<Py<PyAny>> {
-///     let place = x.place_with(py, &[&y])?;
+///     let context = x.context_with(py, &[&y])?;
 ///     let mut z = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-///     place.run(py, |on| on.launch(add(x.slice()?, y.slice()?, z.slice_mut()?)))?;
+///     context.run(py, |on| on.launch(add(x.slice()?, y.slice()?, z.slice_mut()?)))?;
 ///     z.into_object(py)
 /// }
 /// # fn main() {}
@@ -93,7 +93,7 @@ pub struct Output {
 impl Drop for Array {
     fn drop(&mut self) {
         let tensor = self.tensor.take();
-        if self.waits && !self.place.is_host() {
+        if self.waits && !self.context.is_host() {
             // Work that is waited for may need Python's lock.
             Python::attach(|py| py.detach(|| drop(tensor)));
         }
@@ -125,7 +125,7 @@ impl Array {
         let py = object.py();
         let kind = Kind::of(object)?;
         let readable = &kind.framework.resolved(object, copies)?;
-        let (place, tensor) = match kind.exchange {
+        let (context, tensor) = match kind.exchange {
             Some(exchange) => by_exchange(readable, kind, exchange)?,
             None if readable.hasattr(intern!(py, "__dlpack__"))? => match by_capsule(readable, kind) {
                 Err(_) if copies && descends(object, kind.framework)? => {
@@ -138,7 +138,7 @@ impl Array {
         let in_order = runs_in_order(kind);
         // SAFETY: the library lets work of its current stream use the memory, and the call runs on that stream.
         let tensor = if in_order { unsafe { tensor.in_stream_order() } } else { tensor };
-        Ok(Array { object: object.clone().unbind(), kind, place, tensor: Some(tensor), waits: !in_order })
+        Ok(Array { object: object.clone().unbind(), kind, context, tensor: Some(tensor), waits: !in_order })
     }
 
     fn by_interface(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<Array> {
@@ -151,12 +151,12 @@ impl Array {
             return Err(argument_error(py, "its memory is on no device that is known"));
         };
         let ordinal = device as i32;
-        let place = Place::of(py, DLDevice { device_type: 2, device_id: ordinal }, kind)?;
-        let (tensor, writer) = cuda_array::tensor_of(object, place.runtime(), ordinal)?;
+        let context = ExecContext::of(py, DLDevice { device_type: 2, device_id: ordinal }, kind)?;
+        let (tensor, writer) = cuda_array::tensor_of(object, context.runtime(), ordinal)?;
         if let Some(writer) = writer {
-            cuda_array::order_behind(place.runtime(), place.stream(), writer).map_err(|e| raise(py, e))?;
+            cuda_array::order_behind(context.runtime(), context.stream(), writer).map_err(|e| raise(py, e))?;
         }
-        Ok(Array { object: object.clone().unbind(), kind, place, tensor: Some(tensor), waits: true })
+        Ok(Array { object: object.clone().unbind(), kind, context, tensor: Some(tensor), waits: true })
     }
 
     fn tensor(&self) -> &DlpackTensor {
@@ -184,15 +184,15 @@ impl Array {
     }
 
     /// The device and the stream of a call with this array.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn context(&self) -> &ExecContext {
+        &self.context
     }
 
     /// The device and the stream of a call with this array and the others. Errors: an `ArgumentError` of Python where
     /// one of them is on another device or stream. [`Output`] has an example.
-    pub fn place_with(&self, py: Python<'_>, others: &[&Array]) -> PyResult<&Place> {
-        match others.iter().find(|other| !other.place.is_same(&self.place)) {
-            None => Ok(&self.place),
+    pub fn context_with(&self, py: Python<'_>, others: &[&Array]) -> PyResult<&ExecContext> {
+        match others.iter().find(|other| !other.context.is_same(&self.context)) {
+            None => Ok(&self.context),
             Some(other) => Err(apart(py, self, other)),
         }
     }
@@ -228,7 +228,7 @@ impl Array {
     /// #[pyfunction]
     /// fn sums(py: Python<'_>, x: Array) -> PyResult<Py<PyAny>> {
     ///     let mut y = Output::empty(py, &x, &[2], x.dtype())?;
-    ///     x.place().run(py, |on| on.launch(row_sums(x.view::<f32, 2>()?, y.slice_mut()?)))?;
+    ///     x.context().run(py, |on| on.launch(row_sums(x.view::<f32, 2>()?, y.slice_mut()?)))?;
     ///     y.into_object(py)
     /// }
     /// # fn main() {}
@@ -240,7 +240,7 @@ impl Array {
 
 /// Whether a call runs on the current stream of a library that frees memory in its order.
 fn runs_in_order(kind: Kind) -> bool {
-    kind.frees_in_stream_order() && !place::is_set()
+    kind.frees_in_stream_order() && !exec_context::is_set()
 }
 
 /// A tensor that nobody has taken yet.
@@ -260,26 +260,26 @@ impl Drop for Owned {
 }
 
 /// By the functions of C, which order nothing.
-fn by_exchange(object: &Bound<'_, PyAny>, kind: Kind, exchange: Exchange) -> PyResult<(Place, DlpackTensor)> {
+fn by_exchange(object: &Bound<'_, PyAny>, kind: Kind, exchange: Exchange) -> PyResult<(ExecContext, DlpackTensor)> {
     let py = object.py();
     let owned = Owned(exchange.tensor(object)?);
     // SAFETY: the tensor is alive.
     let (device, element) = unsafe { (owned.0.as_ref().dl_tensor.device, owned.0.as_ref().dl_tensor.dtype) };
     capsule::known(py, element)?;
-    let place = Place::of(py, device, kind)?;
-    if place::is_set() && !place.is_host() {
+    let context = ExecContext::of(py, device, kind)?;
+    if exec_context::is_set() && !context.is_host() {
         let raw = exchange.current_stream(py, device)? as *mut c_void;
         // SAFETY: the current stream of the library, which is alive during the call.
-        let current = unsafe { Stream::from_raw(place.runtime(), raw) };
-        current.and_then(|current| place.stream().wait_for(&current)).map_err(|e| raise(py, e))?;
+        let current = unsafe { Stream::from_raw(context.runtime(), raw) };
+        current.and_then(|current| context.stream().wait_for(&current)).map_err(|e| raise(py, e))?;
     }
     // SAFETY: a new tensor. As for capsules, nobody else writes it during a call.
-    let tensor = unsafe { DlpackTensor::from_versioned(place.runtime(), owned.into_raw()) };
-    Ok((place, tensor.map_err(|e| raise(py, e))?))
+    let tensor = unsafe { DlpackTensor::from_versioned(context.runtime(), owned.into_raw()) };
+    Ok((context, tensor.map_err(|e| raise(py, e))?))
 }
 
 /// By `__dlpack__`.
-fn by_capsule(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<(Place, DlpackTensor)> {
+fn by_capsule(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<(ExecContext, DlpackTensor)> {
     let py = object.py();
     // Arrays of NumPy are on the host.
     let device = if kind.framework == Framework::NumPy {
@@ -290,14 +290,14 @@ fn by_capsule(object: &Bound<'_, PyAny>, kind: Kind) -> PyResult<(Place, DlpackT
         let (device_type, device_id) = method.call0()?.extract()?;
         DLDevice { device_type, device_id }
     };
-    let place = Place::of(py, device, kind)?;
-    let stream = match place.dlpack_stream() {
+    let context = ExecContext::of(py, device, kind)?;
+    let stream = match context.dlpack_stream() {
         // Its current stream, which the call takes, has written the array.
         Some(_) if runs_in_order(kind) => Some(-1),
         stream => stream.map(|s| s as isize),
     };
-    let tensor = capsule::tensor_of(object, stream, place.runtime())?;
-    Ok((place, tensor))
+    let tensor = capsule::tensor_of(object, stream, context.runtime())?;
+    Ok((context, tensor))
 }
 
 /// The exception of an object without memory that can be borrowed.
@@ -323,7 +323,7 @@ fn of_out(error: Error) -> Error {
 
 /// The exception of arrays that are on different devices or streams.
 fn apart(py: Python<'_>, a: &Array, b: &Array) -> PyErr {
-    if a.place.runtime().device().id != b.place.runtime().device().id {
+    if a.context.runtime().device().id != b.context.runtime().device().id {
         return argument_error(py, "the arrays of a call are on different devices: copy them to one");
     }
     argument_error(py, "the arrays of a call are on different streams: set one for all, as with `stream`")
@@ -349,7 +349,7 @@ impl Output {
         dtype: DType,
     ) -> PyResult<Output> {
         let Some(out) = out else { return Output::empty(py, like, dims, dtype) };
-        if !out.array.place.is_same(&like.place) {
+        if !out.array.context.is_same(&like.context) {
             return Err(apart(py, &out.array, like));
         }
         let (found, of) = (out.array.dims(), out.array.dtype());
@@ -360,16 +360,23 @@ impl Output {
         Ok(out)
     }
 
+    /// Extents.
+    pub fn dims(&self) -> &[usize] {
+        self.array.dims()
+    }
+
     /// A new array.
     pub fn empty(py: Python<'_>, like: &Array, dims: &[usize], dtype: DType) -> PyResult<Output> {
-        if let Some(object) = like.kind.empty(like.object.bind(py), dlpack_device(like.place.runtime()), dims, dtype)? {
+        if let Some(object) =
+            like.kind.empty(like.object.bind(py), dlpack_device(like.context.runtime()), dims, dtype)?
+        {
             return Array::borrow(&object, false).map(|array| Output { array, is_new: true });
         }
-        let tensor = Tensor::empty(&like.place, dims, dtype).map_err(|e| raise(py, e))?;
+        let tensor = Tensor::empty(&like.context, dims, dtype).map_err(|e| raise(py, e))?;
         let borrowed = tensor.borrowed().map_err(|e| raise(py, e))?;
         let object = Py::new(py, tensor)?.into_any();
-        let (kind, place, tensor) = (like.kind, like.place.clone(), Some(borrowed));
-        Ok(Output { array: Array { object, kind, place, tensor, waits: false }, is_new: true })
+        let (kind, context, tensor) = (like.kind, like.context.clone(), Some(borrowed));
+        Ok(Output { array: Array { object, kind, context, tensor, waits: false }, is_new: true })
     }
 
     /// All elements of a row-major array, to write. Errors: another element type, other strides, a read-only array.
@@ -399,7 +406,7 @@ impl Output {
     /// /// Writes `x` to the first row of a matrix with four columns, whatever its strides are.
     /// #[pyfunction]
     /// fn set_first_row(py: Python<'_>, x: Array, mut y: Output) -> PyResult<Py<PyAny>> {
-    ///     x.place().run(py, |on| on.launch(first_row(x.slice()?, y.view_mut::<f32, 2>()?)))?;
+    ///     x.context().run(py, |on| on.launch(first_row(x.slice()?, y.view_mut::<f32, 2>()?)))?;
     ///     y.into_object(py)
     /// }
     /// # fn main() {}
@@ -414,11 +421,11 @@ impl Output {
 
     /// The result, as an array of the library that it was made for.
     pub fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let Array { object, kind, place, .. } = &self.array;
+        let Array { object, kind, context, .. } = &self.array;
         if let Ok(tensor) = object.bind(py).cast::<Tensor>()
             && self.is_new
         {
-            tensor.get().is_written(place).map_err(|e| raise(py, e))?;
+            tensor.get().is_written(context).map_err(|e| raise(py, e))?;
             if kind.framework == Framework::Jax {
                 let dlpack = py.import(intern!(py, "jax.dlpack"))?;
                 return Ok(dlpack.call_method1(intern!(py, "from_dlpack"), (tensor,))?.unbind());

@@ -18,9 +18,9 @@
 //! #[pyfunction]
 //! #[pyo3(signature = (a, x, y, *, out = None))]
 //! fn axpy(py: Python<'_>, a: f32, x: Array, y: Array, out: Option<Output>) -> PyResult<Py<PyAny>> {
-//!     let place = x.place_with(py, &[&y])?;
+//!     let context = x.context_with(py, &[&y])?;
 //!     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-//!     place.run(py, |on| on.launch(scaled_sum(a, x.slice()?, y.slice()?, out.slice_mut()?)))?;
+//!     context.run(py, |on| on.launch(scaled_sum(a, x.slice()?, y.slice()?, out.slice_mut()?)))?;
 //!     out.into_object(py)
 //! }
 //!
@@ -49,14 +49,14 @@ mod cuda_array;
 mod element;
 mod error;
 mod exchange;
+mod exec_context;
 mod framework;
 mod managed;
-mod place;
 mod tensor;
 
 pub use array::{Array, Output};
 pub use error::{argument_error, dtype_error, raise};
-pub use place::Place;
+pub use exec_context::ExecContext;
 pub use tensor::Tensor;
 
 use pyo3::prelude::*;
@@ -77,5 +77,5 @@ use pyo3::prelude::*;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     module.add_class::<Tensor>()?;
-    module.add_function(wrap_pyfunction!(place::set_stream, module)?)
+    module.add_function(wrap_pyfunction!(exec_context::set_stream, module)?)
 }

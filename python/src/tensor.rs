@@ -3,8 +3,8 @@
 use crate::capsule;
 use crate::element::name_of;
 use crate::error::raise;
+use crate::exec_context::{ExecContext, dlpack_device};
 use crate::managed::{Managed, VERSION, owning};
-use crate::place::{Place, dlpack_device};
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
 use pyo3::exceptions::PyBufferError;
@@ -36,22 +36,22 @@ struct Memory {
 
 impl Tensor {
     /// Unspecified contents.
-    pub(crate) fn empty(place: &Place, dims: &[usize], dtype: DType) -> tilewright_runtime::Result<Tensor> {
+    pub(crate) fn empty(context: &ExecContext, dims: &[usize], dtype: DType) -> tilewright_runtime::Result<Tensor> {
         let bytes = dims.iter().try_fold(dtype.size(), |n, d| n.checked_mul(*d));
         // More than any allocation.
-        let bytes = Buffer::alloc(place.runtime(), bytes.unwrap_or(usize::MAX))?;
+        let bytes = Buffer::alloc(context.runtime(), bytes.unwrap_or(usize::MAX))?;
         Ok(Tensor {
-            memory: Arc::new(Memory { bytes, rt: place.runtime().clone(), written: OnceLock::new() }),
+            memory: Arc::new(Memory { bytes, rt: context.runtime().clone(), written: OnceLock::new() }),
             dims: dims.to_vec(),
             dtype,
         })
     }
 
     /// Says that the work on a stream so far has written it.
-    pub(crate) fn is_written(&self, place: &Place) -> tilewright_runtime::Result<()> {
-        if !place.is_host() {
-            let event = Event::new(place.runtime())?;
-            event.record(place.stream())?;
+    pub(crate) fn is_written(&self, context: &ExecContext) -> tilewright_runtime::Result<()> {
+        if !context.is_host() {
+            let event = Event::new(context.runtime())?;
+            event.record(context.stream())?;
             let _ = self.memory.written.set(event);
         }
         Ok(())

@@ -310,7 +310,7 @@ assert lib.tile_cross_entropy_backward(0, logits, targets, lse, floats(4, 4, 4),
 assert abs(gradient[0] - 2) < 1e-6 and abs(gradient[1] + 2) < 1e-6 and list(gradient[2:4]) == [0, 0]
 assert lib.tile_cross_entropy(0, logits, targets, logits, None, 3, 2) == 2 and b"overlap" in lib.tile_last_error()
 
-# Softmax, dropout, rows of a table, and heads of four elements that turn by a right angle.
+# Softmax, dropout, rows of a table, and heads of four elements that rotate by a right angle.
 y = floats(9, 9)
 assert lib.tile_softmax(0, floats(0, 0), y, 1, 2) == 0 and list(y) == [0.5, 0.5]
 assert lib.tile_softmax_backward(0, floats(0.25, 0.75), floats(4, 0), y, 1, 2) == 0 and list(y) == [0.75, -0.75]
@@ -322,14 +322,14 @@ table, ids, found = floats(1, 2, 3, 4), (ctypes.c_int * 3)(1, -1, 2), floats(*[9
 assert lib.tile_embedding(0, table, ids, found, 3, 2, 2) == 0
 assert list(found[:4]) == [3, 4, 0, 0] and all(map(math.isnan, found[4:]))
 assert lib.tile_embedding_backward(0, ids, floats(1, 2, 3, 4, 5, 6), table, 3, 2, 2) == 0 and list(table) == [1, 2, 4, 6]
-heads, cosines, sines, turned = floats(1, 2, 3, 4), floats(1, 1, 0, 0), floats(0, 0, 1, 1), floats(*[9] * 4)
+heads, cosines, sines, result = floats(1, 2, 3, 4), floats(1, 1, 0, 0), floats(0, 0, 1, 1), floats(*[9] * 4)
 right = (ctypes.c_int * 1)(1)
-assert lib.tile_rope(0, heads, cosines, sines, right, turned, 1, 1, 4, 2, 2, 0) == 0 and list(turned) == [-3, -4, 1, 2]
-assert lib.tile_rope_backward(0, turned, cosines, sines, right, turned, 1, 1, 4, 2, 2, 0) == 0 and list(turned) == list(heads)
-assert lib.tile_rope(0, heads, cosines, sines, right, turned, 1, 1, 4, 2, 2, 1) == 0 and list(turned) == [-2, 1, -4, 3]
-assert lib.tile_rope(0, heads, cosines, sines, None, turned, 1, 1, 4, 2, 2, 1) == 0 and list(turned) == list(heads)
-assert lib.tile_rope(0, heads, cosines, sines, None, turned, 1, 1, 4, 3, 2, 1) != 0 and b"pairs" in lib.tile_last_error()
-assert lib.tile_rope(0, heads, cosines, sines, None, turned, 1, 1, 4, 2, 2, 2) == 1 and b"interleaved" in lib.tile_last_error()
+assert lib.tile_rope(0, heads, cosines, sines, right, result, 1, 1, 4, 2, 2, 0) == 0 and list(result) == [-3, -4, 1, 2]
+assert lib.tile_rope_backward(0, result, cosines, sines, right, result, 1, 1, 4, 2, 2, 0) == 0 and list(result) == list(heads)
+assert lib.tile_rope(0, heads, cosines, sines, right, result, 1, 1, 4, 2, 2, 1) == 0 and list(result) == [-2, 1, -4, 3]
+assert lib.tile_rope(0, heads, cosines, sines, None, result, 1, 1, 4, 2, 2, 1) == 0 and list(result) == list(heads)
+assert lib.tile_rope(0, heads, cosines, sines, None, result, 1, 1, 4, 3, 2, 1) != 0 and b"pairs" in lib.tile_last_error()
+assert lib.tile_rope(0, heads, cosines, sines, None, result, 1, 1, 4, 2, 2, 2) == 1 and b"interleaved" in lib.tile_last_error()
 gate, up = floats(0, 100), floats(3, 2)
 assert lib.tile_swiglu(0, gate, up, y, 2) == 0 and list(y) == [0, 200]
 assert lib.tile_swiglu_backward(0, gate, up, floats(2, 1), y, total, 2) == 0
@@ -392,10 +392,10 @@ def matrix(dtype, rows):
     t, to, _ = dtype
     flat = [to(v) for row in rows for v in row]
     return (t * len(flat))(*flat)
-def turned(rows): return [list(r) for r in zip(*rows)]
+def transposed(rows): return [list(r) for r in zip(*rows)]
 # All that is multiplied here is exact in every dtype, the greatest sums in bf16 too.
 def small(rows, cols, seed): return [[(seed + 7 * r + 5 * c + r * c) % 7 - 3 for c in range(cols)] for r in range(rows)]
-def product(a, b): return [[sum(x * y for x, y in zip(r, c)) for c in turned(b)] for r in a]
+def product(a, b): return [[sum(x * y for x, y in zip(r, c)) for c in transposed(b)] for r in a]
 def expect(what, found, dtype, wanted):
     read = [dtype[2](v) for v in found]
     assert read == wanted, (what, [(i, f, w) for i, (f, w) in enumerate(zip(read, wanted)) if f != w][:5])
@@ -410,7 +410,7 @@ for m, n, k in ((1, 1, 1), (2, 2, 3), (5, 7, 9), (17, 33, 15), (16, 8, 32)):
         leaky = [result[2](result[1](v)) for v in (ctypes.c_float(v * ctypes.c_float(0.01).value).value if v < 0 else v for v in flat)]
         for ta in (0, 1):
             for tb in (0, 1):
-                a, b = matrix(operand, turned(A) if ta else A), matrix(operand, turned(B) if tb else B)
+                a, b = matrix(operand, transposed(A) if ta else A), matrix(operand, transposed(B) if tb else B)
                 for name, wanted in (("tile_matmul", flat), ("tile_matmul_relu", [max(v, 0) for v in flat]), ("tile_matmul_leaky_relu", leaky)):
                     if code == 3 and name == "tile_matmul_leaky_relu":
                         continue
@@ -425,7 +425,7 @@ for m, n, k in ((1, 1, 1), (2, 2, 3), (5, 7, 9), (17, 33, 15), (16, 8, 32)):
             many = [small(k, n, 2 * i) for i in range(3)]
             ends, last = (ctypes.c_int * 3)(m // 2, m // 2, m - 1), m - 1
             for tb in (0, 1):
-                b = matrix(operand, [r for one in many for r in (turned(one) if tb else one)])
+                b = matrix(operand, [r for one in many for r in (transposed(one) if tb else one)])
                 c = (result[0] * (m * n))(*[POISON] * (m * n))
                 a = matrix(operand, A)
                 assert lib.tile_grouped_matmul(code, tb, a, b, ends, c, 3, m, n, k) == 0, lib.tile_last_error()

@@ -27,8 +27,8 @@ def lookups():
             row("embedding_backward", dtype, name, size, read, {"d_table": d_table}, within=(1e-6, 1e-6))
 
 
-def turned(x, cosines, sines, interleaved):
-    """Pairs of elements of the last axis, which turn."""
+def rotated(x, cosines, sines, interleaved):
+    """Pairs of elements of the last axis, which rotate."""
     half = x.shape[2] // 2
     c, s = (t.view(len(x), 1, half) for t in (cosines, sines))
     rest = x[..., 2 * half :]
@@ -58,9 +58,9 @@ def rotations():
             for interleaved in (False, True):
                 ops = "rope_interleaved" if interleaved else "rope"
                 read = {"cosines": cosines, "sines": sines, "positions": positions}
-                y = turned(x.float(), cosines, sines, interleaved).to(dtype)
+                y = rotated(x.float(), cosines, sines, interleaved).to(dtype)
                 row(ops, dtype, name, x.shape, {"x": x, **read}, {"y": y}, within=within)
-                dx = turned(x.float(), cosines, -sines, interleaved).to(dtype)
+                dx = rotated(x.float(), cosines, -sines, interleaved).to(dtype)
                 row(f"{ops}_backward", dtype, name, x.shape, {"dy": x, **read}, {"dx": dx}, within=within)
 
 

@@ -135,9 +135,9 @@ def moves():
         row("reverse_array", F32, name, [n], {"x": x}, {"x": x.flip(0)}, moves=True)
         for dtype, unsigned in ((F32, "u32"), (F16, "u16"), (E4M3, "u8")):
             x = of_bits(specials(dtype)[1:][:n], dtype).view(PATTERNS[dtype.itemsize])
-            turned = x.view(size).T
-            row("align_operand", unsigned, name, size, {"x": x}, {"y": x, "turned": turned}, moves=True)
-            pairs = ((x, x), (x, turned), (turned, x), (turned, turned))
+            transposed = x.view(size).T
+            row("align_operand", unsigned, name, size, {"x": x}, {"y": x, "transposed": transposed}, moves=True)
+            pairs = ((x, x), (x, transposed), (transposed, x), (transposed, transposed))
             copies = {f"{of}{i}": copy for i, pair in enumerate(pairs) for of, copy in zip("yv", pair)}
             row("align_operands", unsigned, name, size, {"x": x}, copies, moves=True)
     for name, size, pixels in (

@@ -40,7 +40,7 @@ fn check(what: &str, row: usize, run: impl Fn(&ExecOptions, usize) -> Vec<u32>) 
     }
 }
 
-/// Sizes of B: some columns, so few that a product is also one of few rows, and a depth that programs would share.
+/// Sizes of B: some columns, so few that a product is also one of few rows, and a K that programs would share.
 const PRODUCTS: [[usize; 2]; 3] = [[72, 104], [8, 1000], [129, 33]];
 
 #[test]

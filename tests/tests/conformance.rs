@@ -175,11 +175,11 @@ fn covering(subjects: &[Subject], seed: u64) -> BTreeSet<usize> {
 fn steps_of_every_kind_are_features() {
     let known = known_features();
     let wanted = [
-        "tma copy_box",
-        "tma copy_box_to",
         "tma set_registers<true>",
         "tma stmatrix",
-        "tma store_box",
+        "tma tma_load",
+        "tma tma_load_multicast",
+        "tma tma_store",
         "tma wgmma<F16,f32,false,true>",
         "tma wgmma<F16,f32,true,true>",
         "tma wgmma<F8E4M3,f32,false,false>",

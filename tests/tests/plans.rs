@@ -73,7 +73,7 @@ fn matrix_mut<T: Element, const R: usize>(dims: [usize; R]) -> ViewMutArg<'stati
     all.strided(dims, strides).expect("there is room")
 }
 
-/// Squares, few rows and columns, short and long depths, odd extents.
+/// Squares, few rows and columns, short and long K, odd extents.
 const SHAPES: [[usize; 3]; 26] = [
     [64, 64, 64],
     [100, 100, 100],

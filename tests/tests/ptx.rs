@@ -246,7 +246,7 @@ fn nothing_lives_in_local_memory() {
 }
 
 #[test]
-fn early_kernels_wait_for_the_launch_before() {
+fn pdl_kernels_wait_for_the_launch_before() {
     let pdl: BTreeSet<&str> = tilewright_kernels::all().into_iter().filter(|d| d.pdl).map(|d| d.name).collect();
     assert!(!pdl.is_empty());
     // Devices before 9.0 begin no launch early, and their code has nothing to wait with.

@@ -3,16 +3,16 @@
 use pyo3::prelude::*;
 use tilewright_core::DType;
 use tilewright_ops::ExecOptions;
-use tilewright_python::{Array, Place};
+use tilewright_python::{Array, ExecContext};
 use tilewright_runtime::{Error, Result, Runtime, Stream};
 
-/// Runs an operation at `$place` with `$E` as the element type of `$x`; an exception where it is none of these.
+/// Runs an operation at `$context` with `$E` as the element type of `$x`; an exception where it is none of these.
 macro_rules! run_by_dtype {
-    ($py:expr, $what:expr, $place:expr, $x:expr, [$($D:ident: $T:ty),*], $E:ident => |$on:ident| $body:expr) => {
+    ($py:expr, $what:expr, $context:expr, $x:expr, [$($D:ident: $T:ty),*], $E:ident => |$on:ident| $body:expr) => {
         match $x.dtype() {
             $(tilewright_core::DType::$D => {
                 type $E = $T;
-                $crate::arguments::run($py, $what, $place, |$on| $body)
+                $crate::arguments::run($py, $what, $context, |$on| $body)
             })*
             other => {
                 let known = [$(tilewright_core::DType::$D.name()),*].join(", ");
@@ -24,21 +24,21 @@ macro_rules! run_by_dtype {
 pub(crate) use run_by_dtype;
 
 /// Where an operation runs.
-pub fn options(place: &Place) -> ExecOptions<'_> {
-    ExecOptions::new(place.runtime()).stream(place.stream())
+pub fn options(context: &ExecContext) -> ExecOptions<'_> {
+    ExecOptions::new(context.runtime()).stream(context.stream())
 }
 
 /// The same for an operation of the challenges.
-pub fn queue(place: &Place) -> (&Runtime, &Stream) {
-    (place.runtime(), place.stream())
+pub fn queue(context: &ExecContext) -> (&Runtime, &Stream) {
+    (context.runtime(), context.stream())
 }
 
 /// Runs an operation. Where an output overlaps an input, the error says so by the names of the Python function.
 pub fn run<R: Send>(
     py: Python<'_>,
     what: &'static str,
-    place: &Place,
-    body: impl FnOnce(&Place) -> Result<R> + Send,
+    context: &ExecContext,
+    body: impl FnOnce(&ExecContext) -> Result<R> + Send,
 ) -> PyResult<R> {
     let of_python = |error| match error {
         Error::Alias { .. } => {
@@ -46,7 +46,7 @@ pub fn run<R: Send>(
         }
         other => other,
     };
-    place.run(py, |on| body(on).map_err(of_python))
+    context.run(py, |on| body(on).map_err(of_python))
 }
 
 /// The exception of arrays whose element types differ.

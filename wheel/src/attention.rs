@@ -29,8 +29,8 @@ fn attention(
     // With heads alone their strides are kept; batches of heads are one row of heads.
     match dims.len() {
         3 => {
-            let place = q.place_with(py, &[&k, &v])?;
-            run_by_dtype!(py, "attention", place, q, [F16: f16, BF16: bf16], T => |on| {
+            let context = q.context_with(py, &[&k, &v])?;
+            run_by_dtype!(py, "attention", context, q, [F16: f16, BF16: bf16], T => |on| {
                 let attention = Attention::<T>::new(q.view()?, k.view()?, v.view()?, out.view_mut()?);
                 with(attention, scale, causal).launch(&options(on))
             })?;
@@ -42,8 +42,8 @@ fn attention(
                 let why = format!("batches of {}, {} and {}", q.dims()[0], k.dims()[0], v.dims()[0]);
                 return Err(shape_error(py, "attention", why));
             }
-            let place = q.place_with(py, &[&k, &v])?;
-            run_by_dtype!(py, "attention", place, q, [F16: f16, BF16: bf16], T => |on| {
+            let context = q.context_with(py, &[&k, &v])?;
+            run_by_dtype!(py, "attention", context, q, [F16: f16, BF16: bf16], T => |on| {
                 let (q, k, v) = (q.slice()?.view(q_dims)?, k.slice()?.view(k_dims)?, v.slice()?.view(v_dims)?);
                 let attention = Attention::<T>::new(q, k, v, out.slice_mut()?.view(q_dims)?);
                 with(attention, scale, causal).launch(&options(on))

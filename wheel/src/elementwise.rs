@@ -20,7 +20,7 @@ macro_rules! unary { ($(
     fn $name(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
         let x = x.contiguous(py)?;
         let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-        run_by_dtype!(py, stringify!($name), x.place(), x, [$($D: $T),*], $E => |$on| {
+        run_by_dtype!(py, stringify!($name), x.context(), x, [$($D: $T),*], $E => |$on| {
             let ($x, $y) = (x.slice::<$E>()?, out.slice_mut::<$E>()?);
             $body
         })?;
@@ -48,7 +48,7 @@ unary! {
 fn leaky_relu(py: Python<'_>, x: Array, negative_slope: f32, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "leaky_relu", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "leaky_relu", x.context(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::leaky_relu(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, negative_slope)
     })?;
     out.into_object(py)
@@ -62,7 +62,7 @@ fn leaky_relu(py: Python<'_>, x: Array, negative_slope: f32, out: Option<Output>
 fn dropout(py: Python<'_>, x: Array, p: f32, seed: u64, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "dropout", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "dropout", x.context(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::dropout(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, p, seed)
     })?;
     out.into_object(py)
@@ -80,9 +80,9 @@ macro_rules! binary { ($(
         let ($a, $b) = ($a.contiguous(py)?, $b.contiguous(py)?);
         same_dtype(py, stringify!($name), &$a, &[&$b])?;
         same_shape(py, stringify!($name), &$a, &$b)?;
-        let place = $a.place_with(py, &[&$b])?;
+        let context = $a.context_with(py, &[&$b])?;
         let mut out = Output::or_empty(py, out, &$a, $a.dims(), $a.dtype())?;
-        run_by_dtype!(py, stringify!($name), place, $a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+        run_by_dtype!(py, stringify!($name), context, $a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
             $op(&options(on), $a.slice::<T>()?, $b.slice::<T>()?, out.slice_mut::<T>()?)
         })?;
         out.into_object(py)
@@ -103,10 +103,10 @@ binary! {
 fn swiglu_backward(py: Python<'_>, gate: Array, up: Array, dy: Array) -> PyResult<(Object, Object)> {
     let (gate, up, dy) = (gate.contiguous(py)?, up.contiguous(py)?, dy.contiguous(py)?);
     same_dtype(py, "swiglu_backward", &gate, &[&up, &dy])?;
-    let place = gate.place_with(py, &[&up, &dy])?;
+    let context = gate.context_with(py, &[&up, &dy])?;
     let mut d_gate = Output::empty(py, &gate, gate.dims(), gate.dtype())?;
     let mut d_up = Output::empty(py, &up, up.dims(), up.dtype())?;
-    run_by_dtype!(py, "swiglu_backward", place, gate, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "swiglu_backward", context, gate, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (gate, up, dy) = (gate.slice::<T>()?, up.slice::<T>()?, dy.slice::<T>()?);
         ops::swiglu_backward(&options(on), gate, up, dy, d_gate.slice_mut::<T>()?, d_up.slice_mut::<T>()?)
     })?;

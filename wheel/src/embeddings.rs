@@ -19,10 +19,10 @@ fn embedding(py: Python<'_>, table: Array, ids: Array, out: Option<Output>) -> P
     let &[_, columns] = table.dims() else {
         return Err(shape_error(py, what, format!("the table is {:?}: rows x columns are needed", table.dims())));
     };
-    let place = table.place_with(py, &[&ids])?;
+    let context = table.context_with(py, &[&ids])?;
     let dims: Vec<usize> = ids.dims().iter().copied().chain([columns]).collect();
     let mut out = Output::or_empty(py, out, &table, &dims, table.dtype())?;
-    run_by_dtype!(py, what, place, table, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, what, context, table, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (table, ids) = (table.slice::<T>()?, ids.slice::<i32>()?);
         ops::embedding(&options(on), table, ids, out.slice_mut::<T>()?, columns)
     })?;
@@ -36,17 +36,17 @@ fn embedding_backward(py: Python<'_>, ids: Array, dy: Array, mut d_table: Output
     let what = "embedding_backward";
     let (ids, dy) = (ids.contiguous(py)?, dy.contiguous(py)?);
     is_i32(py, what, "ids", &ids)?;
-    let place = dy.place_with(py, &[&ids])?;
+    let context = dy.context_with(py, &[&ids])?;
     let columns = dy.dims().last().copied().unwrap_or(0);
-    run_by_dtype!(py, what, place, dy, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, what, context, dy, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (ids, dy) = (ids.slice::<i32>()?, dy.slice::<T>()?);
         ops::embedding_backward(&options(on), ids, dy, d_table.slice_mut::<f32>()?, columns)
     })?;
     d_table.into_object(py)
 }
 
-/// Rotary position embedding (RoPE) of ``.. x tokens x heads x d``: pairs of the elements of a head turn by the angles
-/// of the token's position. f32, f16 or bf16; ``out`` may be ``x``.
+/// Rotary position embedding (RoPE) of ``.. x tokens x heads x d``: pairs of the elements of a head rotate by the
+/// angles of the token's position. f32, f16 or bf16; ``out`` may be ``x``.
 ///
 /// ``cos`` and ``sin`` are f32 of ``rows x half``, with ``2 * half`` at most ``d``: a row for each position. Without
 /// ``positions`` it is the index along the axis of tokens, else int32 of ``.. x tokens``. A position that is no row
@@ -63,7 +63,7 @@ fn rope(
     interleaved: bool,
     out: Option<Output>,
 ) -> PyResult<Object> {
-    turn(py, "rope", x, cos, sin, positions, interleaved, out, false)
+    rotate(py, "rope", x, cos, sin, positions, interleaved, out, false)
 }
 
 /// The gradient of the input of `rope`. For `tilewright.torch`.
@@ -77,11 +77,11 @@ fn rope_backward(
     positions: Option<Array>,
     interleaved: bool,
 ) -> PyResult<Object> {
-    turn(py, "rope_backward", dy, cos, sin, positions, interleaved, None, true)
+    rotate(py, "rope_backward", dy, cos, sin, positions, interleaved, None, true)
 }
 
 #[expect(clippy::too_many_arguments, reason = "as many as the function of Python has")]
-fn turn(
+fn rotate(
     py: Python<'_>,
     what: &'static str,
     x: Array,
@@ -124,9 +124,9 @@ fn turn(
             format!("cos has {rows} rows for {tokens} tokens, and there are no positions"),
         ));
     }
-    let place = x.place_with(py, &read)?;
+    let context = x.context_with(py, &read)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, what, place, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, what, context, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (x, y, on) = (x.slice::<T>()?, out.slice_mut::<T>()?, &options(on));
         let rope = ops::Rope::new(cos.slice::<f32>()?, sin.slice::<f32>()?, half);
         let mut rope = rope.interleaved(interleaved).sequences_of(tokens);

@@ -27,9 +27,9 @@ fn check(py: Python<'_>, logits: &Array, labels: &Array) -> PyResult<()> {
 fn cross_entropy(py: Python<'_>, logits: Array, labels: Array, out: Option<Output>) -> PyResult<Object> {
     let (logits, labels) = (logits.contiguous(py)?, labels.contiguous(py)?);
     check(py, &logits, &labels)?;
-    let place = logits.place_with(py, &[&labels])?;
+    let context = logits.context_with(py, &[&labels])?;
     let mut out = Output::or_empty(py, out, &logits, &[], DType::F32)?;
-    run_by_dtype!(py, "cross_entropy", place, logits, [F32: f32], T => |on| {
+    run_by_dtype!(py, "cross_entropy", context, logits, [F32: f32], T => |on| {
         challenges::softmax_cross_entropy(
             &queue(on),
             logits.slice::<T>()?,
@@ -46,12 +46,12 @@ fn cross_entropy(py: Python<'_>, logits: Array, labels: Array, out: Option<Outpu
 fn of_rows(py: Python<'_>, logits: Array, labels: Array) -> PyResult<(Object, Object)> {
     let (logits, labels) = (logits.contiguous(py)?, labels.contiguous(py)?);
     check(py, &logits, &labels)?;
-    let place = logits.place_with(py, &[&labels])?;
+    let context = logits.context_with(py, &[&labels])?;
     let [mut losses, mut lse] = [
         Output::empty(py, &logits, labels.dims(), DType::F32)?,
         Output::empty(py, &logits, labels.dims(), DType::F32)?,
     ];
-    run_by_dtype!(py, "cross_entropy", place, logits, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "cross_entropy", context, logits, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (logits, labels) = (logits.slice::<T>()?, labels.slice::<i32>()?);
         ops::cross_entropy(&options(on), logits, labels, losses.slice_mut::<f32>()?, lse.slice_mut::<f32>()?)
     })?;
@@ -65,9 +65,9 @@ fn backward(py: Python<'_>, logits: Array, labels: Array, lse: Array, d_losses: 
     let (logits, labels) = (logits.contiguous(py)?, labels.contiguous(py)?);
     let (lse, d_losses) = (lse.contiguous(py)?, d_losses.contiguous(py)?);
     check(py, &logits, &labels)?;
-    let place = logits.place_with(py, &[&labels, &lse, &d_losses])?;
+    let context = logits.context_with(py, &[&labels, &lse, &d_losses])?;
     let mut d_logits = Output::empty(py, &logits, logits.dims(), logits.dtype())?;
-    run_by_dtype!(py, "cross_entropy", place, logits, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "cross_entropy", context, logits, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (logits, labels, d_logits) = (logits.slice::<T>()?, labels.slice::<i32>()?, d_logits.slice_mut::<T>()?);
         let (lse, d_losses) = (lse.slice::<f32>()?, d_losses.slice::<f32>()?);
         ops::cross_entropy_backward(&options(on), logits, labels, lse, d_losses, d_logits)

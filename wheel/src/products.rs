@@ -44,7 +44,7 @@ fn matmul(
         Some(other) => return Err(invalid(format!("precision is `{other}`: None, `f32` or `tf32`"))),
     };
     same_dtype(py, WHAT, &a, &[&b])?;
-    let place = a.place_with(py, &[&b])?;
+    let context = a.context_with(py, &[&b])?;
     let dims = dims_of_product(py, &a, &b)?;
     let product = match a.dtype() {
         DType::I8 => DType::I32,
@@ -57,12 +57,12 @@ fn matmul(
             let why = "a stack of products has neither an activation nor the precision tf32";
             return Err(invalid(format!("{why}: apply the function to the result")));
         }
-        run_by_dtype!(py, "matmul", place, a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+        run_by_dtype!(py, "matmul", context, a, [F32: f32, F16: f16, BF16: bf16], T => |on| {
             BatchedMatmul::<T>::new(a.view()?, b.view()?, out.view_mut()?).launch(&options(on))
         })?;
     } else {
         run_by_dtype!(
-            py, "matmul", place, a,
+            py, "matmul", context, a,
             [F32: f32, F16: f16, BF16: bf16, I8: i8, F8E4M3: f8e4m3, F8E5M2: f8e5m2], T => |on| {
                 <T as Product>::launch(&options(on), a.view()?, b.view()?, out.view_mut()?, epilogue, precision)
             }
@@ -144,9 +144,9 @@ fn grouped_matmul(py: Python<'_>, a: Array, b: Array, ends: Array, out: Option<O
         let cure = "i32 for ends: convert them, as with ends.astype('int32')";
         return Err(tilewright_python::dtype_error(py, WHAT, ends.dtype(), cure));
     }
-    let place = a.place_with(py, &[&b, &ends])?;
+    let context = a.context_with(py, &[&b, &ends])?;
     let mut out = Output::or_empty(py, out, &a, &dims, a.dtype())?;
-    run_by_dtype!(py, "grouped_matmul", place, a, [F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "grouped_matmul", context, a, [F16: f16, BF16: bf16], T => |on| {
         ops::grouped_matmul::<T>(&options(on), a.view()?, b.view()?, ends.slice::<i32>()?, out.slice_mut::<T>()?)
     })?;
     out.into_object(py)
@@ -158,17 +158,17 @@ fn grouped_matmul(py: Python<'_>, a: Array, b: Array, ends: Array, out: Option<O
 fn dot(py: Python<'_>, a: Array, b: Array, out: Option<Output>) -> PyResult<Object> {
     same_dtype(py, "dot", &a, &[&b])?;
     let (a, b) = (a.contiguous(py)?, b.contiguous(py)?);
-    let place = a.place_with(py, &[&b])?;
+    let context = a.context_with(py, &[&b])?;
     match (a.dims(), b.dims()) {
         ([m], [n]) if m == n => {}
         (x, y) => return Err(shape_error(py, "dot", format!("{x:?} and {y:?}: two vectors of one length are needed"))),
     }
     let mut out = Output::or_empty(py, out, &a, &[], a.dtype())?;
     match a.dtype() {
-        DType::F16 => run(py, "dot", place, |on| {
+        DType::F16 => run(py, "dot", context, |on| {
             ops::dot_product(&options(on), a.slice::<f16>()?, b.slice::<f16>()?, out.slice_mut::<f16>()?)
         })?,
-        DType::F32 => run(py, "dot", place, |on| {
+        DType::F32 => run(py, "dot", context, |on| {
             tilewright_challenges::dot_product(
                 &queue(on),
                 a.slice::<f32>()?,

@@ -16,12 +16,12 @@ fn sort(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
     match x.dtype() {
-        DType::U32 => run(py, "sort", x.place(), |on| {
+        DType::U32 => run(py, "sort", x.context(), |on| {
             challenges::radix_sort(&queue(on), x.slice::<u32>()?, out.slice_mut::<u32>()?)
         })?,
-        DType::F32 => {
-            run(py, "sort", x.place(), |on| challenges::sorted(&queue(on), x.slice::<f32>()?, out.slice_mut::<f32>()?))?
-        }
+        DType::F32 => run(py, "sort", x.context(), |on| {
+            challenges::sorted(&queue(on), x.slice::<f32>()?, out.slice_mut::<f32>()?)
+        })?,
         other => return Err(tilewright_python::dtype_error(py, "sort", other, "f32, u32")),
     }
     out.into_object(py)
@@ -37,7 +37,7 @@ fn topk(py: Python<'_>, x: Array, k: isize, out: Option<Output>) -> PyResult<Obj
     };
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, &[k], x.dtype())?;
-    run_by_dtype!(py, "topk", x.place(), x, [F32: f32], T => |on| {
+    run_by_dtype!(py, "topk", x.context(), x, [F32: f32], T => |on| {
         challenges::top_k_selection(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
     })?;
     out.into_object(py)

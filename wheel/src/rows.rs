@@ -32,7 +32,7 @@ fn softmax(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let (rows, columns) = rows_of(py, "softmax", &x)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "softmax", x.place(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "softmax", x.context(), x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::softmax_rows(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?, rows, columns)
     })?;
     out.into_object(py)
@@ -46,9 +46,9 @@ fn softmax_backward(py: Python<'_>, y: Array, dy: Array) -> PyResult<Object> {
     same_dtype(py, what, &y, &[&dy])?;
     let (y, dy) = (y.contiguous(py)?, dy.contiguous(py)?);
     let (rows, columns) = rows_of(py, what, &y)?;
-    let place = y.place_with(py, &[&dy])?;
+    let context = y.context_with(py, &[&dy])?;
     let mut dx = Output::empty(py, &y, y.dims(), y.dtype())?;
-    run_by_dtype!(py, what, place, y, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, what, context, y, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (y, dy) = (y.slice::<T>()?, dy.slice::<T>()?);
         ops::softmax_rows_backward(&options(on), y, dy, dx.slice_mut::<T>()?, rows, columns)
     })?;
@@ -64,9 +64,9 @@ fn layer_norm(py: Python<'_>, x: Array, weight: Array, bias: Array, eps: f32, ou
     same_dtype(py, what, &x, &[&weight, &bias])?;
     let (x, weight, bias) = (x.contiguous(py)?, weight.contiguous(py)?, bias.contiguous(py)?);
     row_of(py, what, &x, &[("weight", &weight), ("bias", &bias)])?;
-    let place = x.place_with(py, &[&weight, &bias])?;
+    let context = x.context_with(py, &[&weight, &bias])?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "layer_norm", place, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "layer_norm", context, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::layer_norm(
             &options(on),
             x.slice::<T>()?,
@@ -88,9 +88,9 @@ fn rms_norm(py: Python<'_>, x: Array, weight: Array, eps: f32, out: Option<Outpu
     same_dtype(py, what, &x, &[&weight])?;
     let (x, weight) = (x.contiguous(py)?, weight.contiguous(py)?);
     row_of(py, what, &x, &[("weight", &weight)])?;
-    let place = x.place_with(py, &[&weight])?;
+    let context = x.context_with(py, &[&weight])?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "rms_norm", place, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "rms_norm", context, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         ops::rms_norm(&options(on), x.slice::<T>()?, weight.slice::<T>()?, out.slice_mut::<T>()?, eps)
     })?;
     out.into_object(py)
@@ -111,18 +111,18 @@ fn norm_backward(
     same_dtype(py, what, &x, &[&weight, &dy])?;
     let (x, weight, dy) = (x.contiguous(py)?, weight.contiguous(py)?, dy.contiguous(py)?);
     row_of(py, what, &x, &[("weight", &weight)])?;
-    let place = x.place_with(py, &[&weight, &dy])?;
+    let context = x.context_with(py, &[&weight, &dy])?;
     let mut dx = Output::empty(py, &x, x.dims(), x.dtype())?;
     let mut dw = Output::empty(py, &weight, weight.dims(), x.dtype())?;
     if !has_bias {
-        run_by_dtype!(py, "norm_backward", place, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+        run_by_dtype!(py, "norm_backward", context, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
             let (x, weight, dy) = (x.slice::<T>()?, weight.slice::<T>()?, dy.slice::<T>()?);
             ops::rms_norm_backward(&options(on), x, weight, dy, dx.slice_mut::<T>()?, dw.slice_mut::<T>()?, eps)
         })?;
         return Ok((dx.into_object(py)?, dw.into_object(py)?, None));
     }
     let mut db = Output::empty(py, &weight, weight.dims(), x.dtype())?;
-    run_by_dtype!(py, "norm_backward", place, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
+    run_by_dtype!(py, "norm_backward", context, x, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (x, weight, dy) = (x.slice::<T>()?, weight.slice::<T>()?, dy.slice::<T>()?);
         let (dx, dw, db) = (dx.slice_mut::<T>()?, dw.slice_mut::<T>()?, db.slice_mut::<T>()?);
         ops::layer_norm_backward(&options(on), x, weight, dy, dx, dw, db, eps)
@@ -136,7 +136,7 @@ fn norm_backward(
 fn sum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, &[], DType::F32)?;
-    run_by_dtype!(py, "sum", x.place(), x, [F32: f32], T => |on| {
+    run_by_dtype!(py, "sum", x.context(), x, [F32: f32], T => |on| {
         ops::reduction(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
     })?;
     out.into_object(py)

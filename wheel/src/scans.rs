@@ -12,7 +12,7 @@ fn cumsum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Py<PyAny>> 
     vector(py, "cumsum", &x)?;
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    run_by_dtype!(py, "cumsum", x.place(), x, [F32: f32], T => |on| {
+    run_by_dtype!(py, "cumsum", x.context(), x, [F32: f32], T => |on| {
         challenges::prefix_sum(&queue(on), x.slice::<T>()?, out.slice_mut::<T>()?)
     })?;
     out.into_object(py)

@@ -48,7 +48,7 @@ def cases():
     angles, ids = normal(512, 32), torch.randint(0, 512, (300,), device="cuda")
     cos, sin = angles.cos(), angles.sin()
 
-    def turned(x):
+    def rotated(x):
         a, b, c, s = x.view(512, 4, 64)[..., :32], x.view(512, 4, 64)[..., 32:], cos[:, None], sin[:, None]
         return torch.cat([a * c - b * s, b * c + a * s], -1)
 
@@ -80,7 +80,7 @@ def cases():
         # The mask is that of the plain function, which depends on the seed alone.
         "dropout": (lambda x: ops.dropout(x, 0.5, seed=3), lambda x: tw.dropout(x, 0.5, seed=3)),
         "embedding": (lambda x: ops.embedding(x, ids), lambda x: x[ids]),
-        "rope": (lambda x: ops.rope(x.view(512, 4, 64), cos, sin), turned),
+        "rope": (lambda x: ops.rope(x.view(512, 4, 64), cos, sin), rotated),
     }
 
 

@@ -173,7 +173,7 @@ class Values(unittest.TestCase):
         cos, sin = np.cos(angles), np.sin(angles)
         places = RNG.integers(0, 8, (2, 5)).astype(np.int32)
 
-        def turned(rows, interleaved):
+        def rotated(rows, interleaved):
             c, s = (t[rows].astype(np.float64)[..., None, :] for t in (cos, sin))
             y = x.astype(np.float64)
             a, b = (slice(0, 8, 2), slice(1, 8, 2)) if interleaved else (slice(0, 4), slice(4, 8))
@@ -181,10 +181,10 @@ class Values(unittest.TestCase):
             return y
 
         for interleaved in (False, True):
-            wanted = turned(np.arange(5), interleaved)
+            wanted = rotated(np.arange(5), interleaved)
             self.close(tw.rope(x, cos, sin, interleaved=interleaved), wanted, 1e-6)
             self.close(tw.rope(x[0], cos, sin, interleaved=interleaved), wanted[0], 1e-6)
-            wanted = turned(places, interleaved)
+            wanted = rotated(places, interleaved)
             self.close(tw.rope(x, cos, sin, places, interleaved=interleaved), wanted, 1e-6)
             over = x.copy()
             self.close(tw.rope(over, cos, sin, places, interleaved=interleaved, out=over), wanted, 1e-6)

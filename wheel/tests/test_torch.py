@@ -348,7 +348,7 @@ class Operations(unittest.TestCase):
         g = torch.randn(5, 3, 8)
         ops.rope(x, angles.cos(), angles.sin(), interleaved=True).backward(g)
         back = tw.rope(g, angles.cos(), -angles.sin(), interleaved=True)
-        close(x.grad, back, "turned back")
+        close(x.grad, back, "rotated back")
 
     def test_labels(self):
         logits = torch.randn(3, 4, requires_grad=True)

@@ -103,8 +103,8 @@ pub fn setup() -> Result<Ready> {
 }
 
 fn install(cache: &Cache) -> Option<Toolchain> {
-    type Way = (&'static str, fn(&Cache) -> Result<()>);
-    let ways: [Way; 2] = [
+    type Installer = (&'static str, fn(&Cache) -> Result<()>);
+    let installers: [Installer; 2] = [
         ("rustup component add rust-src", rustup),
         ("Debian's rustc-web, unpacked into the cache folder", debian::unpack),
     ];
@@ -112,10 +112,10 @@ fn install(cache: &Cache) -> Option<Toolchain> {
         println!("TILE_DEVICE_RUSTC names no usable toolchain");
         return None;
     }
-    for (name, way) in ways {
+    for (name, install) in installers {
         println!("no device toolchain yet; trying: {name}");
         // The proof is that it is found afterwards.
-        match way(cache).and_then(|()| Ok(toolchain::find()?)) {
+        match install(cache).and_then(|()| Ok(toolchain::find()?)) {
             Ok(t) => {
                 let _ = stamp::installed(cache);
                 return Some(t);

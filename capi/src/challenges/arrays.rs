@@ -10,17 +10,17 @@ use tilewright_core::{Call, DeviceId, Element, SliceArg, SliceMutArg};
 use tilewright_ops::{ExecOptions, Executor};
 use tilewright_runtime::Stream;
 
-/// The place of the call.
-pub(super) struct On<'a>(&'a ExecOptions<'a>);
+/// The device and the stream of a call.
+pub(super) struct CallOptions<'a>(&'a ExecOptions<'a>);
 
-impl<'a> On<'a> {
+impl<'a> CallOptions<'a> {
     /// For an operation of the library.
     pub fn options(&self) -> &'a ExecOptions<'a> {
         self.0
     }
 }
 
-impl Queue for On<'_> {
+impl Queue for CallOptions<'_> {
     fn stream(&self) -> &Stream {
         Executor::stream(self.0)
     }
@@ -39,8 +39,11 @@ pub(super) type Input<'a, T> = (&'a str, *const T, usize);
 pub(super) type Output<'a, T> = (&'a str, *mut T, usize);
 
 /// Runs an operation there. Its outputs have so many elements; without any nothing is done.
-pub(super) fn run(elements: usize, run: impl FnOnce(&On, DeviceId) -> tilewright_runtime::Result<()>) -> Result<()> {
-    At::Thread.run(elements, |on, device| run(&On(on), device))
+pub(super) fn run(
+    elements: usize,
+    run: impl FnOnce(&CallOptions, DeviceId) -> tilewright_runtime::Result<()>,
+) -> Result<()> {
+    At::Thread.run(elements, |on, device| run(&CallOptions(on), device))
 }
 
 /// Runs an operation of inputs of one type and an output that overlaps none of them; with `in_place` it may be one of
@@ -52,7 +55,7 @@ pub(super) unsafe fn operate<T: Element, U: Element, const I: usize>(
     inputs: [Input<T>; I],
     (name, output, len): Output<U>,
     in_place: bool,
-    operation: impl FnOnce(&On, [SliceArg<T>; I], SliceMutArg<U>) -> tilewright_runtime::Result<()>,
+    operation: impl FnOnce(&CallOptions, [SliceArg<T>; I], SliceMutArg<U>) -> tilewright_runtime::Result<()>,
 ) -> Result<()> {
     if len == 0 {
         return Ok(());

@@ -150,8 +150,8 @@ pub unsafe extern "C" fn solve_rgb_to_grayscale(
     })
 }
 
-/// output = Q * cos + turned * sin, all M x D: turned has minus the second half of each row of Q, then its first half.
-/// D is even.
+/// output = Q * cos + rotated * sin, all M x D: rotated has minus the second half of each row of Q, then its first
+/// half. D is even.
 ///
 /// # Safety
 /// The pointers address M * D floats each.

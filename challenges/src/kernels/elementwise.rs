@@ -55,7 +55,7 @@ pub mod permuted {
         store(gray, i, 0.299 * r + 0.587 * g + 0.114 * b);
     }
 
-    /// The halves of each row are the parts of complex numbers, which are turned. `half` is half the columns.
+    /// The halves of each row are the parts of complex numbers, which are rotated. `half` is half the columns.
     #[tile_kernel(
         tune(ROWS = [32], COLS = [64], warps = [4]),
         tune(ROWS = [8], COLS = [256], warps = [4]),

@@ -113,20 +113,20 @@ pub mod means {
         for first in range(program_id(0) * ROWS, rows, num_programs(0) * ROWS) {
             let (r, c) = ((first + arange(ROWS)).expand(1), arange(BLOCK).expand(0));
             // The greatest number and the sum of exponentials so far. f32::MIN is "none yet".
-            let mut top = full([ROWS, 1], f32::MIN);
+            let mut m_i = full([ROWS, 1], f32::MIN);
             let mut whole = zeros::<f32>([ROWS, 1]);
             for start in (0..columns).step_by(BLOCK) {
                 let inside = (r < rows) & (start + c < columns);
                 let v = load(logits, r * columns + start + c).mask(inside).other(f32::NEG_INFINITY);
-                let higher = maximum(top, max(v, 1).expand(1));
-                whole = whole * exp(top - higher) + sum(exp(v - higher), 1).expand(1);
-                top = higher;
+                let higher = maximum(m_i, max(v, 1).expand(1));
+                whole = whole * exp(m_i - higher) + sum(exp(v - higher), 1).expand(1);
+                m_i = higher;
             }
             let label = load(labels, r);
             let at = r * columns + label.to::<usize>();
             let is_column = (r < rows) & (label >= 0) & (label.to::<usize>() < columns);
             let logit = load(logits, at).mask(is_column).other(f32::NAN);
-            losses += where_(r < rows, top - logit + log(whole), 0.0);
+            losses += where_(r < rows, m_i - logit + log(whole), 0.0);
         }
         reduce_programs(words, order, sum(losses), 0.0, |a, b| a + b, |all| store(y, 0, all / rows as f32));
     }

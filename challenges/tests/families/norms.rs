@@ -116,8 +116,8 @@ fn a_mean_that_is_large_beside_the_deviation() {
         let (ones, zeros, mut y) = (vec![1.0; columns], vec![0.0; columns], vec![9.0; x.len()]);
         ops::group_normalization(on, &x, &[1.0], &[0.0], &mut y, [rows, 1, columns], 1, EPS).unwrap();
         close(("group norm", rows, columns), &y, &wanted, 4e-5);
-        let turned: Vec<f32> = (0..x.len()).map(|i| x[i % rows * columns + i / rows]).collect();
-        ops::batch_normalization(on, &turned, &ones[..rows], &zeros[..rows], &mut y, EPS).unwrap();
+        let transposed: Vec<f32> = (0..x.len()).map(|i| x[i % rows * columns + i / rows]).collect();
+        ops::batch_normalization(on, &transposed, &ones[..rows], &zeros[..rows], &mut y, EPS).unwrap();
         let wanted: Vec<f64> = (0..x.len()).map(|i| wanted[i % rows * columns + i / rows]).collect();
         close(("batch norm", columns, rows), &y, &wanted, 4e-5);
     });

@@ -22,9 +22,9 @@ fn axpy(py: Python<'_>, a: f32, x: Array, y: Array, out: Option<Output>) -> PyRe
         return Err(dtype_error(py, "axpy", other, "f32"));
     }
     let (x, y) = (x.contiguous(py)?, y.contiguous(py)?);
-    let place = x.place_with(py, &[&y])?;
+    let context = x.context_with(py, &[&y])?;
     let mut z = Output::or_empty(py, out, &x, x.dims(), x.dtype())?;
-    place.run(py, |on| on.launch(scaled_sum(a, x.slice()?, y.slice()?, z.slice_mut()?)))?;
+    context.run(py, |on| on.launch(scaled_sum(a, x.slice()?, y.slice()?, z.slice_mut()?)))?;
     z.into_object(py)
 }
 

@@ -99,7 +99,7 @@ pub fn embedding_backward(rt: &Runtime, setup: &Setup) -> Boxed {
     by_dtype!(setup, of(rt, setup))
 }
 
-struct Turn<T> {
+struct Rotation<T> {
     heads: usize,
     cols: usize,
     half: usize,
@@ -118,8 +118,8 @@ struct Turn<T> {
     y: Guarded<T>,
 }
 
-impl<T: Number + Embed> Turn<T> {
-    fn new(rt: &Runtime, s: &Setup, interleaved: bool, back: bool) -> Result<(Work, Turn<T>)> {
+impl<T: Number + Embed> Rotation<T> {
+    fn new(rt: &Runtime, s: &Setup, interleaved: bool, back: bool) -> Result<(Work, Rotation<T>)> {
         let [tokens, heads, cols] = [0, 1, 2].map(|i| s.size[i] as usize);
         let n = tokens * heads * cols;
         let given = s.given.is_some();
@@ -149,7 +149,7 @@ impl<T: Number + Embed> Turn<T> {
         };
         let made = || (0..with_positions).map(&mut position).collect();
         let positions_host = s.input("positions", with_positions, made)?;
-        let state = Turn {
+        let state = Rotation {
             heads,
             cols,
             half,
@@ -205,14 +205,14 @@ impl<T: Number + Embed> Turn<T> {
 }
 
 /// A function of the catalog for each variant.
-macro_rules! turns { ($($name:ident: $interleaved:expr, $back:expr;)*) => { $(
+macro_rules! rotations { ($($name:ident: $interleaved:expr, $back:expr;)*) => { $(
     pub fn $name(rt: &Runtime, setup: &Setup) -> Boxed {
         fn of<T: Number + Embed>(rt: &Runtime, s: &Setup) -> Boxed {
-            let (work, state) = Turn::<T>::new(rt, s, $interleaved, $back)?;
+            let (work, state) = Rotation::<T>::new(rt, s, $interleaved, $back)?;
             Ok(Box::new(Prepared {
                 work,
                 state,
-                launch: |s: &mut Turn<T>, on| s.launch(on),
+                launch: |s: &mut Rotation<T>, on| s.launch(on),
                 check: |s| {
                     let wanted = s.wanted().into_iter().map(|(exact, size)| {
                         // What is too large for T is an infinity in T.
@@ -230,7 +230,7 @@ macro_rules! turns { ($($name:ident: $interleaved:expr, $back:expr;)*) => { $(
         by_dtype!(setup, of(rt, setup))
     }
 )* } }
-turns! {
+rotations! {
     rope: false, false;
     rope_interleaved: true, false;
     rope_backward: false, true;

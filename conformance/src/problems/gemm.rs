@@ -213,11 +213,11 @@ pub fn dot_product(rt: &Runtime, s: &Setup) -> Boxed {
     }))
 }
 
-struct Repack<T> {
+struct AlignOperand<T> {
     host: Vec<T>,
     x: Matrix<T>,
     y: Matrix<T>,
-    turned: Matrix<T>,
+    transposed: Matrix<T>,
 }
 
 /// A matrix of bytes, in elements of any type, and its place.
@@ -246,26 +246,26 @@ pub fn align_operand(rt: &Runtime, setup: &Setup) -> Boxed {
     fn of<T: ops::Bits + Entry + Into<f64>>(rt: &Runtime, s: &Setup) -> Boxed {
         let (rows, cols) = (s.size[0] as usize, s.size[1] as usize);
         let (host, x) = bytes(rt, s)?;
-        let (y, turned) = (Matrix::poisoned(rt, s, [1, rows, cols])?, Matrix::poisoned(rt, s, [1, cols, rows])?);
+        let (y, transposed) = (Matrix::poisoned(rt, s, [1, rows, cols])?, Matrix::poisoned(rt, s, [1, cols, rows])?);
         Ok(Box::new(Prepared {
             work: Work { bytes: (4 * rows * cols * size_of::<T>()) as u64, flops: 0 },
-            state: Repack { host, x, y, turned },
-            launch: |s: &mut Repack<T>, on| {
+            state: AlignOperand { host, x, y, transposed },
+            launch: |s: &mut AlignOperand<T>, on| {
                 ops::align_operand::<T>(on, s.x.view()?, s.y.view_mut()?, false)?;
-                ops::align_operand::<T>(on, s.x.view()?, s.turned.view_mut()?, true)
+                ops::align_operand::<T>(on, s.x.view()?, s.transposed.view_mut()?, true)
             },
             check: |s| {
                 let [rows, cols] = s.x.view()?.dims();
                 let wanted = [&s.host[..], &reference::transpose(&s.host, rows, cols)].concat();
-                Ok(verdict::exact(&[s.y.read()?, s.turned.read()?].concat(), &wanted))
+                Ok(verdict::exact(&[s.y.read()?, s.transposed.read()?].concat(), &wanted))
             },
-            outputs: |s| Ok(vec![Output::of("y", &s.y.read()?), Output::of("turned", &s.turned.read()?)]),
+            outputs: |s| Ok(vec![Output::of("y", &s.y.read()?), Output::of("transposed", &s.transposed.read()?)]),
         }))
     }
     of_bits!(of, rt, setup)
 }
 
-struct RepackBoth<T> {
+struct AlignOperands<T> {
     host: Vec<T>,
     x: Matrix<T>,
     /// Of each pair of copies both.
@@ -285,8 +285,8 @@ pub fn align_operands(rt: &Runtime, setup: &Setup) -> Boxed {
         let copies = PAIRS.into_iter().map(pair).collect::<Result<Vec<_>>>()?;
         Ok(Box::new(Prepared {
             work: Work { bytes: (16 * rows * cols * size_of::<T>()) as u64, flops: 0 },
-            state: RepackBoth { host, x, copies },
-            launch: |s: &mut RepackBoth<T>, on| {
+            state: AlignOperands { host, x, copies },
+            launch: |s: &mut AlignOperands<T>, on| {
                 let x = s.x.view()?;
                 for ([a, b], [y, v]) in PAIRS.into_iter().zip(&mut s.copies) {
                     ops::align_operands::<T>(on, (x, y.view_mut()?, a), (x, v.view_mut()?, b))?;

@@ -147,7 +147,7 @@ pub fn add_one() -> &'static KernelDesc {
 
 /// As [`add_one`], for launches that begin while the one before ends, which it waits for; for devices from compute
 /// capability 9.0 on.
-pub fn add_early() -> &'static KernelDesc {
+pub fn add_pdl() -> &'static KernelDesc {
     let waiting = |e: &str, add| {
         ptx(e, add)
             .replace(".version 7.0", ".version 7.8")
@@ -158,22 +158,22 @@ pub fn add_early() -> &'static KernelDesc {
 }
 
 /// The same in code for devices that cannot, which does not wait.
-pub fn add_early_but_old() -> &'static KernelDesc {
+pub fn add_pdl_but_old() -> &'static KernelDesc {
     leak_one(KernelParts { pdl: true, ..desc("add_one", Some(bundle("sm_75", ptx))) })
 }
 
-/// As [`add_early`], and said to read `x` before it waits.
-pub fn add_reading_early() -> &'static KernelDesc {
+/// As [`add_pdl`], and said to read `x` before it waits.
+pub fn add_pdl_reading() -> &'static KernelDesc {
     unsafe fn nothing(_: &[u64]) {}
     let emulated = Emulated { run: nothing, threads: 64, shared_bytes: 0, ctas: 1, registers: 0, pdl: Some(&[0]) };
     let variants = vec![VariantDesc { emulated: Some(emulated), ..variant("add_64") }].leak();
     let configs = vec![config("THREADS=64", 2, grid::<64>, on_cpu::<1>, variants)].leak();
-    leak_one(KernelParts { configs, ..*add_early().parts() })
+    leak_one(KernelParts { configs, ..*add_pdl().parts() })
 }
 
-/// As [`add_early`], but its code does not wait.
-pub fn add_early_without_waiting() -> &'static KernelDesc {
-    leak_one(KernelParts { bundle: Some(bundle("sm_90", ptx)), ..*add_early().parts() })
+/// As [`add_pdl`], but its code does not wait.
+pub fn add_pdl_without_waiting() -> &'static KernelDesc {
+    leak_one(KernelParts { bundle: Some(bundle("sm_90", ptx)), ..*add_pdl().parts() })
 }
 
 /// Its code takes one parameter less.

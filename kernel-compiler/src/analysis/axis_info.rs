@@ -2,8 +2,8 @@
 //!
 //! The width of memory accesses and the order of a layout's dimensions follow from it. The analysis runs once for each
 //! of the variants of an instance. `aligned` assumes that addresses are multiples of 16 bytes, and that the sizes in an
-//! index are multiples of a 16-byte vector. `words` assumes the same of 4 bytes. The launcher checks both. `general`
-//! assumes nothing.
+//! index are multiples of a 16-byte vector. `aligned_8` and `aligned_4` assume the same of 8 and of 4 bytes. The
+//! launcher checks that. `general` assumes nothing.
 
 use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
 use tilewright_types::{DType, Width};
@@ -213,12 +213,12 @@ impl AxisAnalysis {
 
     /// The same for an access. The elements of a tile of pointers have unrelated addresses. If the alignment of an
     /// address is not known, the code tests it.
-    pub(crate) fn vector_at(&self, f: &Func, place: &Address, dim: usize) -> (usize, bool) {
-        let size = f.dtype_at(place).size();
+    pub(crate) fn vector_at(&self, f: &Func, ptr: &Address, dim: usize) -> (usize, bool) {
+        let size = f.dtype_at(ptr).size();
         // A shared array begins aligned in every variant.
-        let widest = if let Base::Shared(_) = place.base { VECTOR_BYTES } else { self.widest };
-        let (vec, descending) = self.vector_of(f, place.index, dim, widest / size);
-        match place.base {
+        let widest = if let Base::Shared(_) = ptr.base { VECTOR_BYTES } else { self.widest };
+        let (vec, descending) = self.vector_of(f, ptr.index, dim, widest / size);
+        match ptr.base {
             Base::Pointer { address, .. } if !f.ty(address).is_scalar() => (1, false),
             Base::Pointer { address, .. } => {
                 let most = self.alignment(f, address).map_or(vec, |by| (by / size).max(1));

@@ -35,8 +35,8 @@ fn atomics(f: &Func) -> Result<(), OrderDependence> {
     let taken: HashSet<Value> = walk(&f.body).flat_map(|s| f.taken_by(s)).collect();
     let mut updated: HashSet<Array> = HashSet::new();
     for v in values(&f.body) {
-        let Op::Atomic { op, place, .. } = f.op(v) else { continue };
-        let (t, span) = (f.dtype_at(place), f.span(v));
+        let Op::Atomic { op, ptr, .. } = f.op(v) else { continue };
+        let (t, span) = (f.dtype_at(ptr), f.span(v));
         match op {
             Atomic::Add if t.is_float() => {
                 let why = "a sum of floats rounds in the order in which programs add to it: store a partial sum of each \
@@ -52,11 +52,11 @@ fn atomics(f: &Func) -> Result<(), OrderDependence> {
             }
             Atomic::Add | Atomic::Max | Atomic::Min | Atomic::And | Atomic::Or | Atomic::Xor => {}
         }
-        updated.insert(place.array());
+        updated.insert(ptr.array());
     }
     // The barriers of a program order what its threads do to shared memory.
     let reads = |v: &Value| match f.op(*v) {
-        Op::Load { place, .. } => updated.contains(&place.array()) && !matches!(place.array(), Array::Shared(_)),
+        Op::Load { ptr, .. } => updated.contains(&ptr.array()) && !matches!(ptr.array(), Array::Shared(_)),
         _ => false,
     };
     let read = values(&f.body).find(reads);

@@ -1,5 +1,5 @@
-//! The guards of the `aligned` and `words` variants: addresses, sizes, strides, and lengths of slices, are multiples of
-//! 16 bytes, or of 4 bytes. The launcher checks them at every call.
+//! The guards of the `aligned`, `aligned_8` and `aligned_4` variants: addresses, sizes, strides, and lengths of slices,
+//! are multiples of 16, 8 or 4 bytes. The launcher checks them at every call.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
@@ -8,12 +8,12 @@ use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Va
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The guards with which accesses have `bytes` bytes. `learn` gives the facts that follow from guards.
-pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
-    let (places, masks): (Vec<Address>, Vec<Option<Value>>) = places(f).into_iter().unzip();
+pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
+    let (ptrs, masks): (Vec<Address>, Vec<Option<Value>>) = ptrs(f).into_iter().unzip();
     let elements = |p: &Address| (bytes / f.dtype_at(p).size()).max(1) as u64;
     let aligned = Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 });
     // A scalar access is never a vector. The code tests an address that the kernel computes.
-    let of_tiles = || places.iter().filter(|p| !f.shape(p.index).is_empty());
+    let of_tiles = || ptrs.iter().filter(|p| !f.shape(p.index).is_empty());
     let addresses = of_tiles().filter_map(|p| Some((f.params[p.param()?].first_word, aligned)));
     let mut sizes = BTreeMap::<usize, u64>::new();
     for p in of_tiles() {
@@ -38,7 +38,7 @@ pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAn
             && a.info(f, p.index).dims.iter().all(|a| a.contiguity.max(a.reverse_contiguity) == 1)
     };
     let mut scale = BTreeMap::<usize, (bool, u64)>::new();
-    for p in &places {
+    for p in &ptrs {
         for (word, alone) in Walk::of(f, p, apart(p)).scale {
             let (all_alone, by) = scale.entry(word).or_insert((true, 1));
             (*all_alone, *by) = (*all_alone && alone, elements(p).max(*by));
@@ -47,7 +47,7 @@ pub fn requirements(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAn
     for (word, _) in scale.into_iter().filter(|&(_, (alone, by))| alone && by > 1) {
         all.insert(word, Test::Equal(1));
     }
-    for (word, by) in ends(f, places.iter().zip(masks), (&learn(vec![]), &learn(list(&all))), elements) {
+    for (word, by) in ends(f, ptrs.iter().zip(masks), (&learn(vec![]), &learn(list(&all))), elements) {
         all.entry(word).or_insert(Test::Multiple(by));
     }
     list(&all)
@@ -162,11 +162,11 @@ fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
 }
 
 /// The accesses to global memory, and their masks.
-fn places(f: &Func) -> Vec<(Address, Option<Value>)> {
+fn ptrs(f: &Func) -> Vec<(Address, Option<Value>)> {
     let of = |s: &Stmt| match &s.kind {
-        StmtKind::Store { place, mask, .. } => Some((place.clone(), *mask)),
+        StmtKind::Store { ptr, mask, .. } => Some((ptr.clone(), *mask)),
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Load { place, mask, .. } => Some((place.clone(), *mask)),
+            Op::Load { ptr, mask, .. } => Some((ptr.clone(), *mask)),
             _ => None,
         },
         _ => None,

@@ -23,7 +23,7 @@ pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
     for s in walk(&f.body) {
         let StmtKind::Let(v) = s.kind else { continue };
         let Op::Binary(Binary::Lt, index, limit) = *f.op(v) else { continue };
-        let Op::Word { word } = *f.op(spread(f, limit)) else { continue };
+        let Op::Word { word } = *f.op(splat_source(f, limit)) else { continue };
         if f.ty(v).is_scalar() {
             continue;
         }
@@ -46,7 +46,7 @@ pub fn single_tiles(f: &Func) -> Vec<SingleTile> {
 }
 
 /// The scalar that is broadcast to a tile.
-fn spread(f: &Func, mut v: Value) -> Value {
+fn splat_source(f: &Func, mut v: Value) -> Value {
     while let Op::Splat(x) | Op::Broadcast(x) | Op::Expand(x, _) | Op::Cast(x) = *f.op(v) {
         v = x;
     }
@@ -55,14 +55,14 @@ fn spread(f: &Func, mut v: Value) -> Value {
 
 /// The length of a tile of indices that counts from 0.
 fn begins_at_zero(f: &Func, v: Value) -> Option<i128> {
-    let v = spread(f, v);
+    let v = splat_source(f, v);
     match *f.op(v) {
         Op::Arange { start } => {
             let extent = f.shape(v).iter().product::<usize>() as i128;
             (start == 0 && extent > 1).then_some(extent)
         }
         Op::Binary(Binary::Add, a, b) => {
-            let is_zero = |v: Value| matches!(f.op(spread(f, v)), Op::Int(0));
+            let is_zero = |v: Value| matches!(f.op(splat_source(f, v)), Op::Int(0));
             match (is_zero(a), is_zero(b)) {
                 (true, _) => begins_at_zero(f, b),
                 (_, true) => begins_at_zero(f, a),

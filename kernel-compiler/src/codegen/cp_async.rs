@@ -97,7 +97,7 @@ impl Codegen<'_> {
             let outer = std::mem::replace(&mut cx.deferred_wait, buffer.deferred_wait);
             cx.stmts(body);
             cx.deferred_wait = outer;
-            if buffer.deferred_wait.is_some() && !planted!("cp-async-late-without-wait") {
+            if buffer.deferred_wait.is_some() && !planted!("cp-async-deferred-wait-left-out") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
             copies.after().into_iter().for_each(|node| cx.node(node));
@@ -111,7 +111,7 @@ impl Codegen<'_> {
         if buffer.asynchronous && !planted!("cp-async-left-in-flight") {
             self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
-        if !planted!("cp-async-ring-left-without-barrier") {
+        if !planted!("cp-async-buffer-left-without-barrier") {
             self.node(Node::Barrier { site });
         }
     }
@@ -151,13 +151,13 @@ impl Codegen<'_> {
     /// the products.
     fn copy_ahead(&mut self, v: Value, registers: &mut Vec<Stmt>, finish: &mut Vec<Node>) {
         let f = self.f;
-        let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
+        let Op::Load { ptr, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (tile, access, site) =
             (&self.plan.cp_async.tiles[&v], self.plan.accesses.of_value(v), self.site(f.values[v.0 as usize].span));
         let layout = &access.layout;
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
-        let accesses = self.accesses(&place, mask, access);
+        let accesses = self.accesses(&ptr, mask, access);
         let live = |cond: Expr| if are_left_out() { Name::Live & cond } else { cond };
         let (addr, full, ok) = (of_r(accesses.addr), live(accesses.full), of_r(live(accesses.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =

@@ -52,7 +52,7 @@ impl Codegen<'_> {
 
     /// Whether its wait comes later.
     pub(super) fn is_deferred(&self, v: Value) -> bool {
-        self.role.pipeline().is_some_and(|p| p.waits.deferred.contains(&v))
+        self.role.pipeline().is_some_and(|p| p.wgmma_waits.deferred.contains(&v))
     }
 
     /// Whether the next product adds to the accumulators of this one without a wait in between.

@@ -10,7 +10,7 @@ use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::mma::fragments::{Side, chunk};
 use crate::mma::mma_sync::Unit;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
-use crate::mma::{depth, mma_sync};
+use crate::mma::{instruction_k, mma_sync};
 use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
 use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
@@ -88,7 +88,7 @@ impl Codegen<'_> {
         let g = p.tiling;
         let layout = g.accumulator(f.shape(v));
         let ([m, n], [_, k]) = (matrices(f.shape(v)).1, matrices(f.shape(a)).1);
-        let steps = k / depth(dtype);
+        let steps = k / instruction_k(dtype);
         // The part of this warpgroup.
         let group = |of: usize, above: usize| match of {
             1 => 0.into(),

@@ -119,7 +119,7 @@ impl Codegen<'_> {
         let Op::Asm { text, results, index, meaning: m, .. } = op else {
             return elementwise(op, f.ty(v).dtype, dtypes().next(), args);
         };
-        if planted!("asm-operands-turned") {
+        if planted!("asm-operands-reversed") {
             args.rotate_left(1);
         }
         let operands = m.params.iter().zip(dtypes()).zip(args).map(|((&p, t), e)| (p.into(), t, e)).collect();

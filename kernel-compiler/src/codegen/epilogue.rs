@@ -57,8 +57,8 @@ impl Codegen<'_> {
             let pair = Expr::from(name).element(Expr::Register / 8).element(Expr::Register / 2 % 4);
             return Regs(call!(Device::OfPair; [t]; pair, Expr::Register));
         }
-        let Op::Load { place, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
-        let accesses = self.accesses(&place, mask, self.plan.accesses.of_value(v));
+        let Op::Load { ptr, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
+        let accesses = self.accesses(&ptr, mask, self.plan.accesses.of_value(v));
         let from_first = |value: Expr| {
             let r = Stmt::bind(Local::R, Local::R + p.first);
             of_r(Body::after(vec![r], value))
@@ -68,7 +68,7 @@ impl Codegen<'_> {
             from_first(accesses.addr), accesses.full, from_first(accesses.ok), any(Expr::zero(t)), hint as u32, site
         );
         let define = Stmt::define(name, Ty::array(t, p.len), loaded);
-        self.access(&place, Some(p.layout), false, site, vec![define]);
+        self.access(&ptr, Some(p.layout), false, site, vec![define]);
         Regs::of(name)
     }
 

@@ -31,12 +31,12 @@ pub(super) struct Accesses {
 impl Codegen<'_> {
     pub(super) fn load(&mut self, v: Value) {
         let f = self.f;
-        let Op::Load { place, mask, other, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
+        let Op::Load { ptr, mask, other, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
         let (t, site, hint) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span), hint as u32);
         if f.ty(v).is_scalar() {
-            let ok = self.scalar_ok(&place, mask);
-            let addr = self.address(&place, self.first(&place), place.index.into());
-            let (mut stmts, loaded) = if let Base::Shared(_) = place.base {
+            let ok = self.scalar_ok(&ptr, mask);
+            let addr = self.address(&ptr, self.first(&ptr), ptr.index.into());
+            let (mut stmts, loaded) = if let Base::Shared(_) = ptr.base {
                 self.shared_load_scalar(t, addr, ok, other.map(Expr::from), site)
             } else {
                 let other = any(other.map_or(Expr::zero(t), Expr::from));
@@ -45,18 +45,18 @@ impl Codegen<'_> {
                 (vec![], load.element(0))
             };
             stmts.push(Stmt::define(v, t.into(), loaded));
-            self.access(&place, None, false, site, stmts);
+            self.access(&ptr, None, false, site, stmts);
             return;
         }
         let access = self.plan.accesses.of_value(v);
-        let (layout, accesses) = (access.layout.clone(), self.accesses(&place, mask, access));
+        let (layout, accesses) = (access.layout.clone(), self.accesses(&ptr, mask, access));
         let other = other.map(|o| self.demand(o, &layout).at(Local::R));
         let n = layout.regs();
-        let (mut stmts, loaded) = if let Base::Shared(_) = place.base {
+        let (mut stmts, loaded) = if let Base::Shared(_) = ptr.base {
             self.shared_load(accesses, t, &layout, other, site)
         } else {
             let other = other.unwrap_or(Expr::zero(t));
-            let load = self.by_vectors(&place, access, accesses, |p| {
+            let load = self.by_vectors(&ptr, access, accesses, |p| {
                 call!(
                     Device::Load; [t, n, p.vec, p.descending, p.undivided];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(other.clone()), hint, site
@@ -65,21 +65,21 @@ impl Codegen<'_> {
             (vec![], load)
         };
         stmts.push(Stmt::define(v, Ty::array(t, n), loaded));
-        self.access(&place, Some(&layout), false, site, stmts);
+        self.access(&ptr, Some(&layout), false, site, stmts);
         self.at_hand(v, layout, Regs::of(v));
     }
 
     pub(super) fn store(&mut self, s: &ir::Stmt) {
-        let StmtKind::Store { place, value, mask, hint, span, .. } = &s.kind else { unreachable!("a store") };
+        let StmtKind::Store { ptr, value, mask, hint, span, .. } = &s.kind else { unreachable!("a store") };
         let (value, mask) = (*value, *mask);
         let f = self.f;
         let (t, site, hint) = (f.ty(value).dtype, self.site(*span), *hint as u32);
         if f.ty(value).is_scalar() {
-            let ok = self.scalar_ok(place, mask);
+            let ok = self.scalar_ok(ptr, mask);
             let of_one = Expr::from(Name::Tid).equals(0);
             let ok = if planted!("scalar-store-by-all-threads") { ok } else { of_one.and_then(ok) };
-            let addr = self.address(place, self.first(place), place.index.into());
-            let store = match place.base {
+            let addr = self.address(ptr, self.first(ptr), ptr.index.into());
+            let store = match ptr.base {
                 Base::Shared(_) => {
                     call!(Device::SharedStore; [t, 1u32, 1u32]; any(offset(addr)), any(ok), any(value), site)
                 }
@@ -87,35 +87,35 @@ impl Codegen<'_> {
                     call!(Device::Store; [t, 1u32, 1u32, false, false]; any(addr), false, any(ok), any(value), hint, site)
                 }
             };
-            self.access(place, None, true, site, vec![store.into()]);
+            self.access(ptr, None, true, site, vec![store.into()]);
             return;
         }
         let access = self.plan.accesses.of_store(s.id);
         let layout = &access.layout;
         let regs = self.demand(value, layout);
-        let accesses = self.accesses(place, mask, access);
-        let store = match place.base {
+        let accesses = self.accesses(ptr, mask, access);
+        let store = match ptr.base {
             Base::Shared(_) => Self::shared_store(accesses, t, layout, &regs, site),
-            _ => self.by_vectors(place, access, accesses, |p| {
+            _ => self.by_vectors(ptr, access, accesses, |p| {
                 call!(
                     Device::Store; [t, layout.regs(), p.vec, p.descending, p.undivided];
                     of_r(p.addr), p.full, of_r(p.ok), of_r(regs.at(Local::R)), hint, site
                 )
             }),
         };
-        self.access(place, Some(layout), true, site, vec![store.into()]);
+        self.access(ptr, Some(layout), true, site, vec![store.into()]);
     }
 
     /// The accesses as planned: where the plan tests the alignment of the address, of vectors or of single elements.
     fn by_vectors(
         &self,
-        place: &Address,
+        ptr: &Address,
         planned: &TileAccess,
         accesses: Accesses,
         access: impl Fn(Accesses) -> Expr,
     ) -> Expr {
-        let bytes = accesses.vec * self.f.dtype_at(place).size();
-        match place.base {
+        let bytes = accesses.vec * self.f.dtype_at(ptr).size();
+        match ptr.base {
             Base::Pointer { address, .. } if planned.tests_alignment && !planted!("pointee-taken-for-aligned") => {
                 let is_aligned = (Expr::from(address) % bytes).equals(0);
                 let one_by_one =
@@ -128,18 +128,18 @@ impl Codegen<'_> {
 
     /// An access by the threads of a layout, or of a scalar. Several threads may have copies of an element: one of them
     /// stores it (`once`), but all load it. Then a load and a store of the element are by different threads.
-    pub(super) fn access(&mut self, place: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
+    pub(super) fn access(&mut self, ptr: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
         let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let element = self.positions.get(&place.index).unwrap_or(&place.index);
-        let key = (element.0, hash_of((layout, place.base.address(), once && copies)));
-        let array = place.array();
+        let element = self.positions.get(&ptr.index).unwrap_or(&ptr.index);
+        let key = (element.0, hash_of((layout, ptr.base.address(), once && copies)));
+        let array = ptr.array();
         self.node(Node::access(stmts, [array, self.f.memory(array)], key, site));
     }
 
     /// The address of the first element, where it is the same for all threads. For a shared array it is the offset.
-    pub(super) fn first(&self, place: &Address) -> Expr {
-        match place.base {
+    pub(super) fn first(&self, ptr: &Address) -> Expr {
+        match ptr.base {
             Base::Slice(param) | Base::Raw(param) => Name::Arg(self.f.params[param].first_word).into(),
             Base::Shared(array) => Expr::typed(self.shared_begin(array) as i128, DType::U64),
             Base::Pointer { address, .. } => address.into(),
@@ -147,8 +147,8 @@ impl Codegen<'_> {
     }
 
     /// The number of elements, if accesses beyond it are dropped.
-    fn end(&self, place: &Address) -> Option<Expr> {
-        match place.base {
+    fn end(&self, ptr: &Address) -> Option<Expr> {
+        match ptr.base {
             Base::Slice(param) => Some(Name::Arg(self.f.params[param].first_word + 1).into()),
             Base::Shared(_) if planted!("shared-array-bound-dropped") => None,
             Base::Shared(array) => Some(Expr::typed(self.f.shared[array].len as i128, DType::U64)),
@@ -157,9 +157,9 @@ impl Codegen<'_> {
     }
 
     /// The address of an element in bytes.
-    fn address(&self, place: &Address, first: Expr, index: Expr) -> Expr {
-        let index = self.as_u64(place.index, index);
-        first.wrapping_add(index.group().wrapping_mul(self.f.dtype_at(place).size()))
+    fn address(&self, ptr: &Address, first: Expr, index: Expr) -> Expr {
+        let index = self.as_u64(ptr.index, index);
+        first.wrapping_add(index.group().wrapping_mul(self.f.dtype_at(ptr).size()))
     }
 
     fn as_u64(&self, v: Value, index: Expr) -> Expr {
@@ -170,16 +170,16 @@ impl Codegen<'_> {
         }
     }
 
-    fn scalar_ok(&self, place: &Address, mask: Option<Value>) -> Expr {
-        let index = self.as_u64(place.index, place.index.into());
-        let inside = self.end(place).map(|end| index.less(end).group());
+    fn scalar_ok(&self, ptr: &Address, mask: Option<Value>) -> Expr {
+        let index = self.as_u64(ptr.index, ptr.index.into());
+        let inside = self.end(ptr).map(|end| index.less(end).group());
         let mask = mask.filter(|_| !planted!("scalar-mask-dropped"));
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
-    pub(super) fn accesses(&mut self, place: &Address, mask: Option<Value>, planned: &TileAccess) -> Accesses {
+    pub(super) fn accesses(&mut self, ptr: &Address, mask: Option<Value>, planned: &TileAccess) -> Accesses {
         let f = self.f;
-        let (index, layout) = (place.index, &planned.layout);
+        let (index, layout) = (ptr.index, &planned.layout);
         let Vector { elements: vec, descending, undivided } = planned.vector;
         let regs = self.demand(index, layout);
         let (once, mask) = (planned.once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
@@ -191,9 +191,9 @@ impl Codegen<'_> {
             None => (None, None),
         };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
-        let (n, bytes) = (layout.regs(), f.dtype_at(place).size());
+        let (n, bytes) = (layout.regs(), f.dtype_at(ptr).size());
         let affine = self.affine(index, layout);
-        let bound = match (self.end(place), &affine) {
+        let bound = match (self.end(ptr), &affine) {
             _ if planted!("slice-bound-dropped") => None,
             (None, _) => None,
             (Some(end), Some(a)) => {
@@ -207,17 +207,17 @@ impl Codegen<'_> {
             affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
         let joined = mask.as_ref().zip(bound.as_ref()).filter(|_| ascends).and_then(|(m, b)| self.both(m, b));
         let (bound, mask, everywhere) = if joined.is_some() { (joined, None, None) } else { (bound, mask, everywhere) };
-        let addr = match (place.base, &affine) {
+        let addr = match (ptr.base, &affine) {
             (Base::Pointer { address, .. }, _) if !f.ty(address).is_scalar() => {
                 let addresses = self.demand(address, layout);
-                self.address(place, addresses.at(Local::R), regs.at(Local::R))
+                self.address(ptr, addresses.at(Local::R), regs.at(Local::R))
             }
             (_, Some(a)) => {
-                let first = self.first(place).wrapping_add(Expr::from(a.base).wrapping_mul(bytes));
+                let first = self.first(ptr).wrapping_add(Expr::from(a.base).wrapping_mul(bytes));
                 let base = self.bind(Ty::U64, first);
                 self.affine_regs(base, a, bytes).at(Local::R)
             }
-            (_, None) => self.address(place, self.first(place), regs.at(Local::R)),
+            (_, None) => self.address(ptr, self.first(ptr), regs.at(Local::R)),
         };
         let inside = |r: Expr| bound.as_ref().map(|b| b.at(r));
         let tests = [bound.as_ref(), mask.as_ref(), act.as_ref()].into_iter().flatten();
@@ -246,9 +246,9 @@ impl Codegen<'_> {
 
     pub(super) fn atomic(&mut self, v: Value) {
         let f = self.f;
-        let Op::Atomic { op, place, values, mask, relaxed } = f.op(v).clone() else { unreachable!("an atomic") };
+        let Op::Atomic { op, ptr, values, mask, relaxed } = f.op(v).clone() else { unreachable!("an atomic") };
         let (t, site) = (f.ty(v).dtype, self.site(f.values[v.0 as usize].span));
-        let is_shared = matches!(place.base, Base::Shared(_));
+        let is_shared = matches!(ptr.base, Base::Shared(_));
         let call = |n: usize, addr: Expr, ok: Expr, args: Vec<Expr>| {
             let function = match (is_shared, op == Atomic::Cas) {
                 (false, false) => Device::Atomic,
@@ -270,17 +270,17 @@ impl Codegen<'_> {
         if f.ty(v).is_scalar() {
             // One thread executes the atomic for the program. Earlier writes of all threads precede it, later reads of
             // all threads follow it.
-            let addr = self.address(&place, self.first(&place), place.index.into());
-            let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(&place, mask));
+            let addr = self.address(&ptr, self.first(&ptr), ptr.index.into());
+            let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(&ptr, mask));
             let act = call(1, addr, ok, values.into_iter().map(Expr::from).collect());
             if before {
                 self.release_stores(site);
             }
             if !used && !after {
-                self.access(&place, None, true, site, vec![act.into()]);
+                self.access(&ptr, None, true, site, vec![act.into()]);
                 return;
             }
-            self.access(&place, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
+            self.access(&ptr, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
             let buffer = || any(Expr::Scratch(Scratch::Unplaced));
             let store = call!(
                 Device::SharedStore; [t, 1u32, 1u32];
@@ -297,14 +297,14 @@ impl Codegen<'_> {
         }
         let access = self.plan.accesses.of_value(v);
         let layout = &access.layout;
-        let accesses = self.accesses(&place, mask, access);
+        let accesses = self.accesses(&ptr, mask, access);
         let args = values.iter().map(|&x| self.demand(x, layout).at(Local::R)).collect();
         if before {
             self.release_stores(site);
         }
         let act = call(layout.regs(), accesses.addr, accesses.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
-        self.access(&place, Some(layout), true, site, vec![define]);
+        self.access(&ptr, Some(layout), true, site, vec![define]);
         let mut regs = Regs::of(v);
         let free = layout.free_mask();
         let copies = if self.in_one_warp { free.threads & LANES } else { free.threads };

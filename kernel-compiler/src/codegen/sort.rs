@@ -53,14 +53,14 @@ impl Codegen<'_> {
         self.define_results(v, &layout.first(*axis, f.shape(v)[*axis]), network.tiles, site);
     }
 
-    /// Sorts runs of `2 << last` elements whose halves have opposite orders. Bit `turns` of the index selects ascending
+    /// Sorts runs of `2 << last` elements whose halves have opposite orders. Bit `direction` of the index selects ascending
     /// or descending order; where there is no such bit, all runs get the order of the result.
-    fn merged(&mut self, network: &mut Network, last: usize, turns: usize) {
-        let turns = network.bits.get(turns).map(|&b| value_of(b));
+    fn merged(&mut self, network: &mut Network, last: usize, direction: usize) {
+        let direction = network.bits.get(direction).map(|&b| value_of(b));
         for step in (0..=last).rev() {
             let bit = network.bits[step];
             let upper = value_of(bit);
-            let either = turns.clone().map_or(upper.clone(), |turns| (upper ^ turns).group());
+            let either = direction.clone().map_or(upper.clone(), |direction| (upper ^ direction).group());
             let takes_greater = either.equals(u32::from(!network.descending));
             let own = self.own(network);
             let others = self.partners(network, &own, bit);

@@ -21,7 +21,7 @@ use crate::thread_ir::{
 impl Codegen<'_> {
     pub(super) fn staged_store(&mut self, s: &ir::Stmt, staged: &StagedStore) {
         let f = self.f;
-        let StmtKind::Store { place, value, block_pointer: Some(block_pointer), hint, span, .. } = &s.kind else {
+        let StmtKind::Store { ptr, value, block_pointer: Some(block_pointer), hint, span, .. } = &s.kind else {
             unreachable!("a store of a tile of a view")
         };
         let value = matrix(f, *value);
@@ -58,7 +58,7 @@ impl Codegen<'_> {
         }
         if by_tma && !planted!("tma-store-without-access") {
             // Earlier loads of all threads from what may be the same memory come first. The key stands for any element.
-            let (array, kind, key) = (place.array(), AccessKind::Write, (u32::MAX, 0));
+            let (array, kind, key) = (ptr.array(), AccessKind::Write, (u32::MAX, 0));
             let access = Access { array, memory: f.memory(array), kind, key, site };
             self.node(Node::Access { stmts: vec![], access });
         }
@@ -110,7 +110,7 @@ impl Codegen<'_> {
             match staged.by {
                 StoredBy::Tma { map } => self.copy_out((block_pointer, *hint, map), &group, (q, &buffer), site),
                 StoredBy::Threads { vec, rounds } => {
-                    self.write_out((place, block_pointer, *hint), &group, (q, &buffer), (lane, vec, rounds), site);
+                    self.write_out((ptr, block_pointer, *hint), &group, (q, &buffer), (lane, vec, rounds), site);
                 }
             }
         }
@@ -160,7 +160,7 @@ impl Codegen<'_> {
     ) {
         let origin = Expr::Array(group.origin(&block_pointer.at, q));
         self.line(call!(
-            Device::StoreBox; [hint as u32, Generic::Inferred];
+            Device::TmaStore; [hint as u32, Generic::Inferred];
             buffer, Name::Map(map), origin, (Name::Tid % 128).equals(0), site
         ));
     }
@@ -169,13 +169,13 @@ impl Codegen<'_> {
     /// where the addresses are multiples of 16 bytes.
     fn write_out(
         &mut self,
-        (place, block_pointer, hint): (&Address, &BlockPointer, Hint),
+        (ptr, block_pointer, hint): (&Address, &BlockPointer, Hint),
         group: &WarpgroupTile,
         (q, buffer): (usize, &Expr),
         (lane, vec, rounds): (Name, usize, usize),
         site: u32,
     ) {
-        let t = self.f.dtype_at(place);
+        let t = self.f.dtype_at(ptr);
         let size = t.size();
         // The rows and columns that the lanes of a warp store at a time, and the position of a lane in them.
         let row_bytes = group.row_bytes;
@@ -223,7 +223,7 @@ impl Codegen<'_> {
         let pitch = stride(rank - 2);
         let first = Expr::from(r0).wrapping_mul(pitch.clone()).wrapping_add(c0);
         let first = outer().fold(first, |at, (d, o)| at.wrapping_add(o.wrapping_mul(stride(d))));
-        self.line(Stmt::define(base, Ty::U64, self.first(place).wrapping_add(first.wrapping_mul(size))));
+        self.line(Stmt::define(base, Ty::U64, self.first(ptr).wrapping_add(first.wrapping_mul(size))));
         let round = (rounds > 1).then(|| self.fresh());
         let from = || round.map_or(0.into(), Expr::from);
         let row = || (in_rows.clone() + from() + rows.clone()).group();
@@ -257,7 +257,7 @@ impl Codegen<'_> {
                 vec![Stmt::variable(from, Some(Ty::U32), Some(0.into())), Stmt::While { cond, body }]
             }
         };
-        self.access(place, None, true, site, stmts);
+        self.access(ptr, None, true, site, stmts);
     }
 }
 

@@ -50,7 +50,7 @@ impl Codegen<'_> {
                     StmtKind::Let(v) if let Some((operand_group, _)) = self.copied(*v) => {
                         self.arrived(*v, operand_group, &p.operand_groups[operand_group])
                     }
-                    _ if p.waits.postponed.contains(&s.id) => {}
+                    _ if p.wgmma_waits.postponed.contains(&s.id) => {}
                     _ => self.plain(s),
                 }
                 self.after(s, p);

@@ -228,9 +228,9 @@ impl Codegen<'_> {
             self.line(match b.multicast {
                 Some(_) => {
                     let all = (1 << ctas) - 1;
-                    call!(Device::CopyBoxTo; [hint, Generic::Inferred]; dst, map, at, full, all, site)
+                    call!(Device::TmaLoadMulticast; [hint, Generic::Inferred]; dst, map, at, full, all, site)
                 }
-                None => call!(Device::CopyBox; [hint, Generic::Inferred]; dst, map, at, full, site),
+                None => call!(Device::TmaLoad; [hint, Generic::Inferred]; dst, map, at, full, site),
             });
         }
         if c.order.last() == Some(&buffer) {

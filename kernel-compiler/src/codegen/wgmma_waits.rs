@@ -9,7 +9,7 @@ use crate::thread_ir::Stmt;
 impl Codegen<'_> {
     /// The steps of a consumer after a statement.
     pub(super) fn after(&mut self, s: &ir::Stmt, p: &Pipeline) {
-        for step in p.waits.after.get(&s.id).into_iter().flatten() {
+        for step in p.wgmma_waits.after.get(&s.id).into_iter().flatten() {
             match *step {
                 Step::Wait { product, later, to } => {
                     let site = self.site(self.f.values[product.0 as usize].span);

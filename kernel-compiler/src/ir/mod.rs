@@ -107,17 +107,15 @@ impl Func {
             | StmtKind::If { cond: v, .. }
             | StmtKind::Assert { cond: v, .. }
             | StmtKind::Print { value: v, .. } => vec![*v],
-            StmtKind::Store { place, value, mask, .. } => {
-                place.operands().copied().chain([*value]).chain(*mask).collect()
-            }
+            StmtKind::Store { ptr, value, mask, .. } => ptr.operands().copied().chain([*value]).chain(*mask).collect(),
             StmtKind::For { lo, hi, step, .. } => vec![*lo, *hi, *step],
             _ => vec![],
         }
     }
 
     /// The element type at a place.
-    pub(crate) fn dtype_at(&self, place: &Address) -> DType {
-        match place.base {
+    pub(crate) fn dtype_at(&self, ptr: &Address) -> DType {
+        match ptr.base {
             Base::Slice(param) | Base::Raw(param) => self.params[param].dtype,
             Base::Shared(array) => self.shared[array].dtype,
             Base::Pointer { dtype, .. } => dtype,

@@ -169,7 +169,7 @@ pub enum Op {
     /// A tile, or a scalar, from memory.
     Load {
         /// The memory of each element. The index has the shape of the result.
-        place: Address,
+        ptr: Address,
         /// The elements that are loaded; all without it. Elements out of bounds are not loaded in either case.
         mask: Option<Value>,
         /// The values of elements that are not loaded; zero without it.
@@ -195,7 +195,7 @@ pub enum Op {
         /// The operation on an element of memory.
         op: Atomic,
         /// The memory of each element.
-        place: Address,
+        ptr: Address,
         /// The operands of the operation, of the shape of the result.
         values: Vec<Value>,
         /// The elements that are changed; all without it.
@@ -328,7 +328,7 @@ impl Atomic {
 
 /// References to the operands of an operation, by the methods that give them.
 macro_rules! operands {
-    ($op:expr, $of_place:ident, $as:ident, $iter:ident) => {
+    ($op:expr, $of_ptr:ident, $as:ident, $iter:ident) => {
         match $op {
             Op::Int(_)
             | Op::Float(_)
@@ -361,16 +361,14 @@ macro_rules! operands {
             }
             Op::Cumcount { value, mask, .. } => [Some(value), mask.$as()].into_iter().flatten().collect(),
             Op::Fma(a, b, c) | Op::Select(a, b, c) => vec![a, b, c],
-            Op::Load { place, mask, other, block_pointer, .. } => place
-                .$of_place()
+            Op::Load { ptr, mask, other, block_pointer, .. } => ptr
+                .$of_ptr()
                 .chain(mask.$as())
                 .chain(other.$as())
                 .chain(block_pointer.$iter().flat_map(|b| b.at.$iter()))
                 .collect(),
             Op::Dot { a, b, acc, .. } => vec![a, b, acc],
-            Op::Atomic { place, values, mask, .. } => {
-                place.$of_place().chain(values.$iter()).chain(mask.$as()).collect()
-            }
+            Op::Atomic { ptr, values, mask, .. } => ptr.$of_ptr().chain(values.$iter()).chain(mask.$as()).collect(),
         }
     };
 }

@@ -139,9 +139,9 @@ impl Printer<'_> {
                 self.line(format!("{v:?}: {} = {}{location}{note}", ty(f.ty(*v)), op(f, f.op(*v))));
             }
             StmtKind::Assign(var, v) => self.line(format!("{var:?} = {v:?}")),
-            StmtKind::Store { place, value, mask, hint, block_pointer, span } => {
+            StmtKind::Store { ptr, value, mask, hint, block_pointer, span } => {
                 let options = options(*mask, None, *hint, block_pointer.as_ref()) + &self.location(*span);
-                self.line(format!("store {}, {value:?}{options}", address(f, place)));
+                self.line(format!("store {}, {value:?}{options}", address(f, ptr)));
             }
             StmtKind::Clear { array, span } => {
                 self.line(format!("clear {}{}", f.shared[*array].name, self.location(*span)))
@@ -216,9 +216,9 @@ fn number(n: &Number) -> String {
     constant.into_iter().chain(n.words.iter().map(|w| format!("w{w}"))).collect::<Vec<_>>().join("*")
 }
 
-fn address(f: &Func, place: &Address) -> String {
-    let (name, index) = (|param: usize| &f.params[param].name, place.index);
-    match place.base {
+fn address(f: &Func, ptr: &Address) -> String {
+    let (name, index) = (|param: usize| &f.params[param].name, ptr.index);
+    match ptr.base {
         Base::Slice(param) => format!("{}[{index:?}]", name(param)),
         Base::Raw(param) => format!("*{}[{index:?}]", name(param)),
         Base::Shared(array) => format!("{}[{index:?}]", f.shared[array].name),
@@ -312,8 +312,8 @@ fn op(f: &Func, op: &Op) -> String {
         Op::ArgReduce { value, axis, largest } => {
             format!("{} {value:?} axis {axis}", if *largest { "argmax" } else { "argmin" })
         }
-        Op::Load { place, mask, other, hint, block_pointer } => {
-            format!("load {}{}", address(f, place), options(*mask, *other, *hint, block_pointer.as_ref()))
+        Op::Load { ptr, mask, other, hint, block_pointer } => {
+            format!("load {}{}", address(f, ptr), options(*mask, *other, *hint, block_pointer.as_ref()))
         }
         Op::Dot { a, b, acc, precision } => {
             let precision = match precision {
@@ -323,11 +323,11 @@ fn op(f: &Func, op: &Op) -> String {
             };
             format!("dot {}{precision}", list(&[*a, *b, *acc]))
         }
-        Op::Atomic { op, place, values, mask, relaxed } => {
+        Op::Atomic { op, ptr, values, mask, relaxed } => {
             let values = if values.is_empty() { String::new() } else { format!(", {}", list(values)) };
             let relaxed = if *relaxed { " relaxed" } else { "" };
             let options = options(*mask, None, Hint::None, None);
-            format!("atomic_{} {}{values}{options}{relaxed}", op.name(), address(f, place))
+            format!("atomic_{} {}{values}{options}{relaxed}", op.name(), address(f, ptr))
         }
     }
 }

@@ -48,7 +48,7 @@ pub enum StmtKind {
     /// A tile, or a scalar, to memory.
     Store {
         /// The memory of each element. The index has the shape of the value.
-        place: Address,
+        ptr: Address,
         /// The new elements, of the element type of the memory.
         value: Value,
         /// The elements that are stored; all without it. Elements out of bounds are not stored in either case.
@@ -163,7 +163,7 @@ impl Stmt {
             | StmtKind::If { cond: v, .. }
             | StmtKind::Assert { cond: v, .. }
             | StmtKind::Print { value: v, .. } => vec![v],
-            StmtKind::Store { place, value, mask, block_pointer, .. } => place
+            StmtKind::Store { ptr, value, mask, block_pointer, .. } => ptr
                 .operands_mut()
                 .chain([value])
                 .chain(mask)

@@ -48,10 +48,10 @@ pub(crate) fn loaded(f: &Func, v: Value) -> Option<Value> {
 /// Arrays that the function writes.
 pub(crate) fn written(f: &Func) -> HashSet<Array> {
     let of = |s: &Stmt| match &s.kind {
-        StmtKind::Store { place, .. } => Some(place.array()),
+        StmtKind::Store { ptr, .. } => Some(ptr.array()),
         StmtKind::Clear { array, .. } => Some(Array::Shared(*array)),
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Atomic { place, .. } => Some(place.array()),
+            Op::Atomic { ptr, .. } => Some(ptr.array()),
             _ => None,
         },
         _ => None,

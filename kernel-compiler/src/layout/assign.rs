@@ -75,10 +75,10 @@ impl LayoutAssignment {
 }
 
 /// The layout that suits an access with this index best.
-pub fn preferred(f: &Func, a: &AxisAnalysis, place: &Address) -> Layout {
-    let order = a.order(f, place.index);
-    let vec = a.vector_at(f, place, order[0]).0;
-    Layout::blocked(&padded(f.shape(place.index)), &order, vec, f.warps as usize)
+pub fn preferred(f: &Func, a: &AxisAnalysis, ptr: &Address) -> Layout {
+    let order = a.order(f, ptr.index);
+    let vec = a.vector_at(f, ptr, order[0]).0;
+    Layout::blocked(&padded(f.shape(ptr.index)), &order, vec, f.warps as usize)
 }
 
 /// The dimension of consecutive registers, or of consecutive lanes.
@@ -209,10 +209,10 @@ impl Assign<'_> {
         }
     }
 
-    fn anchor(&mut self, component: usize, place: &Address, is_load: bool) {
-        let index = place.index;
+    fn anchor(&mut self, component: usize, ptr: &Address, is_load: bool) {
+        let index = ptr.index;
         let order = self.a.order(self.f, index);
-        let vec = self.a.vector_at(self.f, place, order[0]).0;
+        let vec = self.a.vector_at(self.f, ptr, order[0]).0;
         self.anchors.push(Anchor { component, order, vec, is_load });
     }
 
@@ -223,12 +223,12 @@ impl Assign<'_> {
             StmtKind::Assign(var, v) if !f.ty(*v).is_scalar() => {
                 self.join_values(f.values.len() + var.0 as usize, &[Some(*v)])
             }
-            StmtKind::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() => {
-                let index = place.index;
+            StmtKind::Store { ptr, value, mask, .. } if !f.ty(*value).is_scalar() => {
+                let index = ptr.index;
                 if self.has_layout(index) {
                     self.join_values(index.0 as usize, &[Some(*value), *mask]);
                 } else if self.has_layout(*value) {
-                    self.anchor(value.0 as usize, place, false);
+                    self.anchor(value.0 as usize, ptr, false);
                 }
             }
             _ => {}
@@ -255,10 +255,10 @@ impl Assign<'_> {
                 self.dots.push(v);
             }
             Op::ReadVar(var) => self.join(i, f.values.len() + var.0 as usize),
-            Op::Load { place, mask, other, .. } => {
-                self.join_values(i, &[Some(place.index), place.base.address(), *mask, *other]);
-                if !self.has_layout(place.index) {
-                    self.anchor(i, place, true);
+            Op::Load { ptr, mask, other, .. } => {
+                self.join_values(i, &[Some(ptr.index), ptr.base.address(), *mask, *other]);
+                if !self.has_layout(ptr.index) {
+                    self.anchor(i, ptr, true);
                 }
             }
             // The operands have the same layout, and the result has the layout that its uses want.

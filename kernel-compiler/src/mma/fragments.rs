@@ -3,7 +3,7 @@
 use super::mma_sync::{Unit, Warps};
 use crate::layout::linear::Layout;
 
-/// The depth of a chunk of operands of multiply-adds.
+/// The K of a chunk of operands of multiply-adds.
 const CHUNK: usize = 4;
 /// The consecutive elements of a thread along M or N.
 const ACROSS: usize = 4;
@@ -39,7 +39,7 @@ pub enum Side {
     B,
 }
 
-/// The depth of a chunk of multiply-adds.
+/// The K of a chunk of multiply-adds.
 pub fn chunk(w: &Warps) -> usize {
     w.steps.min(CHUNK)
 }
@@ -68,8 +68,8 @@ impl Fetch {
     }
 
     fn matrices(w: &Warps, side: Side, size: usize, k_major: bool) -> Fetch {
-        let (across, depth, mut threads, blocks) = Fetch::sides(w, side);
-        let (wide, deep) = (|i: u32| 1u32 << (across + i), |i: u32| 1u32 << (depth + i));
+        let (across, k_bit, mut threads, blocks) = Fetch::sides(w, side);
+        let (wide, deep) = (|i: u32| 1u32 << (across + i), |i: u32| 1u32 << (k_bit + i));
         // The second half of K, and the other eight rows or columns.
         let half = deep((16 / size).trailing_zeros());
         let other = if side == Side::A || blocks > 1 { wide(3) } else { 0 };
@@ -77,7 +77,7 @@ impl Fetch {
         let halves = if side == Side::A { [other, half] } else { [half, other] };
         threads[..5].copy_from_slice(&[rows[0], rows[1], rows[2], halves[0], halves[1]]);
         let (fragments, step) = (if side == Side::A { blocks } else { blocks.div_ceil(2) }, 32 / size as u32);
-        let place = |f: usize, k: usize| (f as u32 * 16) << across | (k as u32 * step) << depth;
+        let place = |f: usize, k: usize| (f as u32 * 16) << across | (k as u32 * step) << k_bit;
         let slots = (0..fragments).flat_map(|f| (0..w.steps).map(move |k| place(f, k))).collect();
         Fetch { path: FetchPath::Matrix { transposed: !k_major }, threads, slots, per: 1, k_major }
     }

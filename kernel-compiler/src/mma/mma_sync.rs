@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::ir::{Func, Op, Precision, Value, matrices};
 use crate::layout::linear::Layout;
 use crate::layout::padded;
-use crate::mma::{bits, depth, left_operand};
+use crate::mma::{bits, instruction_k, left_operand};
 
 /// The instructions of a product that is not computed by `wgmma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Warps {
     /// The product of `[m, k]` and `[k, n]`, padded, by m16n8 instructions; none where the tile is smaller than one
     /// instruction.
     pub fn mma(m: usize, n: usize, k: usize, dtype: DType, warps: usize) -> Option<Warps> {
-        let (deep, n) = (depth(dtype), n.next_power_of_two());
+        let (deep, n) = (instruction_k(dtype), n.next_power_of_two());
         if !m.is_power_of_two() || !k.is_power_of_two() || m < 16 || n < 8 || k < deep {
             return None;
         }

@@ -9,7 +9,7 @@ use crate::layout::linear::Layout;
 use std::ops::Range;
 
 /// The K extent of one instruction: 32 bytes.
-pub fn depth(dtype: DType) -> usize {
+pub fn instruction_k(dtype: DType) -> usize {
     32 / dtype.size()
 }
 

@@ -30,7 +30,7 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
             StmtKind::Assign(_, v) | StmtKind::Print { value: v, .. } | StmtKind::Assert { cond: v, .. } => {
                 mark(f, *v, live)
             }
-            StmtKind::Store { place, value, mask, block_pointer, .. } => place
+            StmtKind::Store { ptr, value, mask, block_pointer, .. } => ptr
                 .operands()
                 .chain([value])
                 .chain(mask)

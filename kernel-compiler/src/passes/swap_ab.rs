@@ -329,12 +329,12 @@ impl<'a> Swap<'a> {
                 }
                 StmtKind::Assign(var, v) if self.sums.vars.contains(var) => *v = self.transposed[v],
                 // The value is a transposition of sums: two transpositions cancel.
-                StmtKind::Store { place, value, mask, block_pointer: None, .. }
+                StmtKind::Store { ptr, value, mask, block_pointer: None, .. }
                     if self.sums.values.contains(value)
-                        && place.base.address().is_none_or(|a| self.f.ty(a).is_scalar())
-                        && is_transposition(self.f.op(place.index)).is_some() =>
+                        && ptr.base.address().is_none_or(|a| self.f.ty(a).is_scalar())
+                        && is_transposition(self.f.op(ptr.index)).is_some() =>
                 {
-                    place.index = is_transposition(self.f.op(place.index)).expect("it is one");
+                    ptr.index = is_transposition(self.f.op(ptr.index)).expect("it is one");
                     *mask = mask.map(|m| self.permuted(m, &mut out));
                     *value = self.transposed[value];
                 }

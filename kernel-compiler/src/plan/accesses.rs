@@ -122,17 +122,17 @@ pub fn plan(given: &Given, fused: &[FusedStore], staged: &StagedStores, pipeline
     };
     let access = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) if !f.ty(*v).is_scalar() && !pipeline.is_some_and(|p| p.loads.contains_key(v)) => {
-            let (place, mask) = match f.op(*v) {
-                Op::Load { place, mask, .. } | Op::Atomic { place, mask, .. } => (place, *mask),
+            let (ptr, mask) = match f.op(*v) {
+                Op::Load { ptr, mask, .. } | Op::Atomic { ptr, mask, .. } => (ptr, *mask),
                 _ => return None,
             };
             let layout = of_piece(*v).unwrap_or_else(|| given.layouts.of(*v).clone());
             let once = matches!(f.op(*v), Op::Atomic { .. });
-            Some((AccessId::Value(*v), given.access(place, mask, layout, once)))
+            Some((AccessId::Value(*v), given.access(ptr, mask, layout, once)))
         }
-        StmtKind::Store { place, value, mask, .. } if !f.ty(*value).is_scalar() && !staged.0.contains_key(&s.id) => {
-            let layout = given.layout_of_store(place, *value);
-            Some((AccessId::Store(s.id), given.access(place, *mask, layout, true)))
+        StmtKind::Store { ptr, value, mask, .. } if !f.ty(*value).is_scalar() && !staged.0.contains_key(&s.id) => {
+            let layout = given.layout_of_store(ptr, *value);
+            Some((AccessId::Store(s.id), given.access(ptr, *mask, layout, true)))
         }
         _ => None,
     };
@@ -141,31 +141,31 @@ pub fn plan(given: &Given, fused: &[FusedStore], staged: &StagedStores, pipeline
 
 impl Given<'_> {
     /// An access in a layout. With `once`, one thread makes it for all that hold copies of an element.
-    fn access(&self, place: &Address, mask: Option<Value>, layout: Layout, once: bool) -> TileAccess {
-        let (f, shape) = (self.f, self.f.shape(place.index));
-        let vector = vector(f, self.axis_info, place, mask, &layout);
+    fn access(&self, ptr: &Address, mask: Option<Value>, layout: Layout, once: bool) -> TileAccess {
+        let (f, shape) = (self.f, self.f.shape(ptr.index));
+        let vector = vector(f, self.axis_info, ptr, mask, &layout);
         let free = layout.free_mask();
         let is_padded = shape.iter().any(|e| !e.is_power_of_two());
         let is_copied = once && (free.threads != 0 || free.regs != 0);
-        let is_bounded = matches!(place.base, Base::Slice(_) | Base::Shared(_));
+        let is_bounded = matches!(ptr.base, Base::Slice(_) | Base::Shared(_));
         let is_tested = is_bounded || mask.is_some() || is_padded || is_copied;
         let few = vector.undivided && is_tested && layout.regs() / vector.elements <= MAX_PREDICATES;
         let guard = if vector.elements == 1 || few { AccessGuard::Each } else { AccessGuard::AllOrEach };
-        let tests_alignment = match place.base {
+        let tests_alignment = match ptr.base {
             Base::Pointer { address, .. } => vector.elements > 1 && self.axis_info.alignment(f, address).is_none(),
             _ => false,
         };
-        TileAccess { layout, vector, guard, once, is_shared: matches!(place.base, Base::Shared(_)), tests_alignment }
+        TileAccess { layout, vector, guard, once, is_shared: matches!(ptr.base, Base::Shared(_)), tests_alignment }
     }
 
     /// The value's layout if it suits memory as well, else the layout that memory prefers.
-    fn layout_of_store(&self, place: &Address, value: Value) -> Layout {
+    fn layout_of_store(&self, ptr: &Address, value: Value) -> Layout {
         let (f, a, layouts, by_wgmma) = (self.f, self.axis_info, self.layouts, self.by_wgmma);
-        let index = place.index;
+        let index = ptr.index;
         if !layouts.is_cheap(index) {
             return layouts.of(index).clone();
         }
-        let best = preferred(f, a, place);
+        let best = preferred(f, a, ptr);
         if layouts.is_cheap(value) {
             return best;
         }
@@ -173,8 +173,8 @@ impl Given<'_> {
         let layout_of_value = layouts.of(value).clone();
         let order = a.order(f, index);
         let run = |l: &Layout| l.contiguous(order[0]);
-        let size = f.dtype_at(place).size();
-        let wanted = a.vector_at(f, place, order[0]).0;
+        let size = f.dtype_at(ptr).size();
+        let wanted = a.vector_at(f, ptr, order[0]).0;
         if layouts.is_accumulator(value)
             && let vec = wanted.min(1 << layout_of_value.dims()[order[0]])
             && let Some(widened) = layout_of_value.widened(order[0], vec)
@@ -200,20 +200,20 @@ impl Given<'_> {
 }
 
 /// The widest access along the dimension that consecutive registers of a layout follow.
-fn vector(f: &Func, a: &AxisAnalysis, place: &Address, mask: Option<Value>, layout: &Layout) -> Vector {
+fn vector(f: &Func, a: &AxisAnalysis, ptr: &Address, mask: Option<Value>, layout: &Layout) -> Vector {
     let one = Vector { elements: 1, descending: false, undivided: false };
     let Some(&first) = layout.reg_bases().first() else { return one };
     let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) else { return one };
-    let (widest, down) = a.vector_at(f, place, dim);
+    let (widest, down) = a.vector_at(f, ptr, dim);
     let elements = widest.min(layout.contiguous(dim)).min(layout.regs());
-    let undivided = elements > 1 && is_undivided(f, a, place, mask, dim, elements);
+    let undivided = elements > 1 && is_undivided(f, a, ptr, mask, dim, elements);
     Vector { elements, descending: down && elements > 1, undivided }
 }
 
 /// Whether the mask, the padding of the tile and the end of the array divide no access of `n` elements along `dim`.
-fn is_undivided(f: &Func, a: &AxisAnalysis, place: &Address, mask: Option<Value>, dim: usize, n: usize) -> bool {
-    let extent = f.shape(place.index)[dim];
-    let end = match place.base {
+fn is_undivided(f: &Func, a: &AxisAnalysis, ptr: &Address, mask: Option<Value>, dim: usize, n: usize) -> bool {
+    let extent = f.shape(ptr.index)[dim];
+    let end = match ptr.base {
         Base::Slice(_) if planted!("undivided-beyond-the-slice") => n as u64,
         Base::Slice(param) => a.divisor(f.params[param].first_word + 1),
         Base::Raw(_) | Base::Pointer { .. } => n as u64,

@@ -14,10 +14,10 @@ pub fn missed(f: &Func) -> Vec<Missed> {
 /// `outermost` is the body of the outermost loop around.
 fn in_loop<'f>(f: &'f Func, stmts: &'f [Stmt], outermost: Option<&'f [Stmt]>, out: &mut Vec<Missed>) {
     for s in stmts {
-        if let (StmtKind::Store { place, span, .. }, Some(body)) = (&s.kind, outermost) {
-            let (stored, memory) = (place.array(), f.memory(place.array()));
+        if let (StmtKind::Store { ptr, span, .. }, Some(body)) = (&s.kind, outermost) {
+            let (stored, memory) = (ptr.array(), f.memory(ptr.array()));
             let is_alias = |v: Value| match f.op(v) {
-                Op::Load { place, .. } => place.array() != stored && f.memory(place.array()) == memory,
+                Op::Load { ptr, .. } => ptr.array() != stored && f.memory(ptr.array()) == memory,
                 _ => false,
             };
             if values(body).any(is_alias) {

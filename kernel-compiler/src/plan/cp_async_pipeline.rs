@@ -88,7 +88,7 @@ impl CpAsyncBuffer {
 
     /// The number of stages that are being read or are read next.
     pub fn read(&self) -> usize {
-        1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-late-stage-overwritten"))
+        1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-deferred-stage-overwritten"))
     }
 
     fn fitting(&self, bytes: (usize, usize)) -> usize {
@@ -114,19 +114,19 @@ pub struct CopiedTile {
 
 /// The bytes of shared memory that circular buffers may use beside scratch buffers: by default, and where the kernel
 /// sets `stages`.
-fn circular_buffer_bytes(f: &Func, scratch_bytes: usize, groups: bool) -> (usize, usize) {
+fn circular_buffer_bytes(f: &Func, scratch_bytes: usize, wgmma: bool) -> (usize, usize) {
     let of = |bytes: usize| {
-        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(groups)))
+        (bytes / f.blocks_per_sm.max(1) as usize).saturating_sub(scratch_bytes.next_multiple_of(align(wgmma)))
     };
-    if groups {
+    if wgmma {
         (of(MAX_SHARED_BYTES_SM90), of(MAX_SHARED_BYTES_SM90))
     } else {
         (of(MIN_SHARED_BYTES), of(SM80_SHARED_BYTES))
     }
 }
 
-fn align(groups: bool) -> usize {
-    if groups { WGMMA_ALIGN } else { ALIGN }
+fn align(wgmma: bool) -> usize {
+    if wgmma { WGMMA_ALIGN } else { ALIGN }
 }
 
 /// With `products` of warpgroups there is a plan only if all their operands are copied in advance. `missed` gets the
@@ -207,10 +207,10 @@ fn buffer_of_loop(
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
-    let (index, groups) = (all.buffers.len(), all.by_wgmma());
+    let (index, wgmma) = (all.buffers.len(), all.by_wgmma());
     let deferred_wait =
         wgmma_cp_async::deferred_wait(f, &all.products, body, options).filter(|_| asked.is_none_or(|n| n > 2));
-    let usual = if groups { DEFAULT_WGMMA_STAGES } else { DEFAULT_STAGES };
+    let usual = if wgmma { DEFAULT_WGMMA_STAGES } else { DEFAULT_STAGES };
     let mut buffer = CpAsyncBuffer {
         index,
         bytes: 0,
@@ -238,7 +238,7 @@ fn buffer_of_loop(
             continue;
         };
         let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
-        let Op::Load { place: at, .. } = f.op(v) else { unreachable!("a load") };
+        let Op::Load { ptr: at, .. } = f.op(v) else { unreachable!("a load") };
         let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
         // The contiguous elements of a fragment are in one matrix, not in several of a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
@@ -247,8 +247,8 @@ fn buffer_of_loop(
         let (vec, descending) = a.vector_at(f, at, fast);
         let vec = if descending { 1 } else { vec.min(layout.contiguous(fast)).min(layout.regs()) };
         let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
-        let smem_tile = groups.then(placed);
-        if groups && vec * size < 4 {
+        let smem_tile = wgmma.then(placed);
+        if wgmma && vec * size < 4 {
             let why = "its elements are not contiguous and aligned to 4 bytes";
             return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
         }
@@ -266,7 +266,7 @@ fn buffer_of_loop(
             vec: (vec * size >= 4).then_some(vec),
             smem_tile,
         };
-        buffer.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(groups));
+        buffer.bytes += (f.shape(v).iter().product::<usize>() * size).next_multiple_of(align(wgmma));
         buffer.asynchronous |= tile.vec.is_some();
         buffer.needed.extend(needed);
         buffer.vars.extend(vars);
@@ -275,7 +275,7 @@ fn buffer_of_loop(
     if tiles.is_empty() {
         return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
     }
-    if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, groups)) <= buffer.read() {
+    if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, wgmma)) <= buffer.read() {
         let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
@@ -293,7 +293,7 @@ fn buffer_of_loop(
 /// Whether `cp.async` can copy the tile of a load: a tile of a matrix or of a batch, which the kernel does not write,
 /// with zeros where it is masked.
 fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
-    let Op::Load { place, other, .. } = f.op(v) else { return Err("it is computed") };
+    let Op::Load { ptr, other, .. } = f.op(v) else { return Err("it is computed") };
     let shape = f.shape(v);
     match () {
         () if squeezed(shape).len() < 2 => Err("its tile is no matrix"),
@@ -302,10 +302,10 @@ fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> R
         () if !other.is_none_or(|v| f.is_zeros(v)) && !planted!("cp-async-ignores-other") => {
             Err("masked elements are not zero (`.other(..)`)")
         }
-        () if place.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
+        () if ptr.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
             Err("nothing tells that its address is aligned: `address / 16 * 16` does")
         }
-        () if written.contains(&place.array()) && !planted!("cp-async-of-written-array") => {
+        () if written.contains(&ptr.array()) && !planted!("cp-async-of-written-array") => {
             Err("the kernel writes the array that it loads from")
         }
         () => Ok(()),
@@ -333,8 +333,8 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
             StmtKind::Assign(_, v) | StmtKind::Assert { cond: v, .. } | StmtKind::Print { value: v, .. } => {
                 carriers.contains(v)
             }
-            StmtKind::Store { place, value, mask, .. } => {
-                place.operands().chain([value]).chain(mask).any(|v| carriers.contains(v))
+            StmtKind::Store { ptr, value, mask, .. } => {
+                ptr.operands().chain([value]).chain(mask).any(|v| carriers.contains(v))
             }
             _ => false,
         };
@@ -375,8 +375,8 @@ impl<'a> Slice<'a> {
     /// The values that a load's addresses and mask are computed from; none where they are not known in advance.
     fn of(&self, load: Value) -> Option<(HashSet<Value>, BTreeSet<Var>)> {
         let (f, mut needed, mut vars) = (self.f, HashSet::new(), BTreeSet::new());
-        let Op::Load { place, mask, .. } = f.op(load) else { unreachable!("a load") };
-        let mut todo: Vec<Value> = place.operands().chain(mask).copied().collect();
+        let Op::Load { ptr, mask, .. } = f.op(load) else { unreachable!("a load") };
+        let mut todo: Vec<Value> = ptr.operands().chain(mask).copied().collect();
         while let Some(v) = todo.pop() {
             if !self.inside.contains(&v) || !needed.insert(v) {
                 continue;
@@ -407,10 +407,10 @@ impl CpAsyncPipeline {
 
     /// The offsets of the buffers, and the bytes of all shared memory. Scratch buffers come first.
     pub fn places(&self, f: &Func, scratch_bytes: usize) -> (Vec<BufferPlace>, usize) {
-        let groups = self.by_wgmma();
-        let start = scratch_bytes.next_multiple_of(align(groups));
+        let wgmma = self.by_wgmma();
+        let start = scratch_bytes.next_multiple_of(align(wgmma));
         // Circular buffers of consecutive loops share their bytes.
-        let stages = |r: &CpAsyncBuffer| r.fitting(circular_buffer_bytes(f, scratch_bytes, groups)).max(1 + r.read());
+        let stages = |r: &CpAsyncBuffer| r.fitting(circular_buffer_bytes(f, scratch_bytes, wgmma)).max(1 + r.read());
         let place = |r: &CpAsyncBuffer| BufferPlace { buffer: r.index, start, bytes: r.bytes, stages: stages(r) };
         let mut places: Vec<BufferPlace> = self.buffers.values().map(place).collect();
         places.sort_by_key(|p| p.buffer);
@@ -455,7 +455,8 @@ impl fmt::Display for CpAsyncPipeline {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for (s, b) in sorted(&self.buffers) {
             let kind = if b.asynchronous { "cp.async" } else { "registers" };
-            let wait = if b.deferred_wait.is_some() { ", its product is waited for one iteration late" } else { "" };
+            let wait =
+                if b.deferred_wait.is_some() { ", the wait for its product is deferred by one iteration" } else { "" };
             let (before, later) = b.beyond;
             writeln!(
                 f,

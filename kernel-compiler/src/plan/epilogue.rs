@@ -25,7 +25,7 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
         .collect();
     blocks(&f.body, &mut |stmts| {
         for (at, s) in stmts.iter().enumerate() {
-            let StmtKind::Store { place, value, block_pointer: Some(to), .. } = &s.kind else { continue };
+            let StmtKind::Store { ptr, value, block_pointer: Some(to), .. } = &s.kind else { continue };
             let (shape, value) = (f.shape(*value), matrix(f, *value));
             if part(f, value).is_none() {
                 continue;
@@ -37,7 +37,7 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
                 copied: &copied,
                 products: &products,
                 block: &stmts[..at],
-                stored: (f.memory(place.array()), to, shape),
+                stored: (f.memory(ptr.array()), to, shape),
                 values: HashSet::new(),
                 meets_product: false,
             };
@@ -64,12 +64,12 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
 pub fn stored_positions(f: &Func, fused: &[FusedStore]) -> HashMap<Value, Value> {
     let mut out = HashMap::new();
     for s in walk(&f.body) {
-        let StmtKind::Store { place: stored, .. } = &s.kind else { continue };
+        let StmtKind::Store { ptr: stored, .. } = &s.kind else { continue };
         for &load in fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads) {
-            if let Op::Load { place, .. } = f.op(load)
-                && f.memory(place.array()) == f.memory(stored.array())
+            if let Op::Load { ptr, .. } = f.op(load)
+                && f.memory(ptr.array()) == f.memory(stored.array())
             {
-                out.insert(place.index, stored.index);
+                out.insert(ptr.index, stored.index);
             }
         }
     }
@@ -150,13 +150,12 @@ impl Collect<'_> {
         };
         let alone =
             self.uses[v.0 as usize] == 1 && self.block.iter().any(|s| matches!(&s.kind, StmtKind::Let(w) if *w == v));
-        let is_written =
-            |place: &Address| self.written.contains(&place.array()) && !planted!("epilogue-of-written-array");
+        let is_written = |ptr: &Address| self.written.contains(&ptr.array()) && !planted!("epilogue-of-written-array");
         let is_load = f.shape(v).len() == 2
             && matches!(
                 f.op(v),
-                Op::Load { block_pointer: Some(from), place, .. }
-                    if !is_written(place) && self.keeps_order(v, place.array(), from)
+                Op::Load { block_pointer: Some(from), ptr, .. }
+                    if !is_written(ptr) && self.keeps_order(v, ptr.array(), from)
             );
         let takes_copied = f.op(v).operands().into_iter().any(|o| self.copied.contains(&behind(f, o)));
         if f.ty(v).is_scalar()

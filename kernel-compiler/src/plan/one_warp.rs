@@ -39,11 +39,11 @@ fn arrays_of_atomics(f: &Func) -> HashSet<Array> {
     for s in walk(&f.body) {
         match &s.kind {
             StmtKind::Let(v) => match f.op(*v) {
-                Op::Atomic { place, .. } if !matches!(place.base, Base::Shared(_)) => _ = atomics.insert(place.array()),
-                Op::Load { place, .. } => _ = others.insert(place.array()),
+                Op::Atomic { ptr, .. } if !matches!(ptr.base, Base::Shared(_)) => _ = atomics.insert(ptr.array()),
+                Op::Load { ptr, .. } => _ = others.insert(ptr.array()),
                 _ => {}
             },
-            StmtKind::Store { place, .. } => _ = others.insert(place.array()),
+            StmtKind::Store { ptr, .. } => _ = others.insert(ptr.array()),
             _ => {}
         }
     }
@@ -67,8 +67,8 @@ fn work(f: &Func, by_atomics: &HashSet<Array>, uses: &[u32], s: &Stmt) -> Option
         match &inner.kind {
             StmtKind::Let(v) => {
                 match f.op(*v) {
-                    Op::Atomic { place, relaxed: true, .. }
-                        if by_atomics.contains(&place.array()) && !f.ty(*v).is_scalar() =>
+                    Op::Atomic { ptr, relaxed: true, .. }
+                        if by_atomics.contains(&ptr.array()) && !f.ty(*v).is_scalar() =>
                     {
                         asks |= uses[v.0 as usize] > 0
                     }

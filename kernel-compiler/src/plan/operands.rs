@@ -7,7 +7,7 @@ use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value, matrices};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::Missed;
-use crate::mma::depth;
+use crate::mma::instruction_k;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::plan::smem_operand::squeezed;
 use crate::plan::warp_specialized::WrittenOperand;
@@ -103,8 +103,8 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         let found = tiling.registers();
         return Err(missed(format!("its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most")));
     }
-    if !deep.is_multiple_of(depth(dtype)) {
-        return Err(missed(format!("K = {deep} is no multiple of {}, the K of one instruction", depth(dtype))));
+    if !deep.is_multiple_of(instruction_k(dtype)) {
+        return Err(missed(format!("K = {deep} is no multiple of {}, the K of one instruction", instruction_k(dtype))));
     }
     Ok(tiling)
 }
@@ -190,7 +190,7 @@ fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
 /// Whether TMA can copy the tile of a load.
 fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     let missed = |why: String| Err(Missed::new(TMA, why).at(f.span(load)));
-    let Op::Load { block_pointer, place, .. } = f.op(load) else { return missed("it is computed".into()) };
+    let Op::Load { block_pointer, ptr, .. } = f.op(load) else { return missed("it is computed".into()) };
     if block_pointer.is_none() {
         return missed("its address is no block pointer".into());
     }
@@ -206,7 +206,7 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     if rows.max(batch) > MAX_BOX {
         return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", rows.max(batch)));
     }
-    if written(f).contains(&place.array()) && !planted!("tma-of-written-array") {
+    if written(f).contains(&ptr.array()) && !planted!("tma-of-written-array") {
         return missed("the kernel writes the array that it loads from".into());
     }
     Ok(())

@@ -15,7 +15,7 @@ pub fn wait(f: &Func, is_specialized: bool) -> Option<usize> {
 pub fn first_that_waits(f: &Func, pdl: &[usize]) -> usize {
     let goes_ahead = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Load { place, .. } => place.param().is_some_and(|p| pdl.contains(&p)),
+            Op::Load { ptr, .. } => ptr.param().is_some_and(|p| pdl.contains(&p)),
             op => !op.has_effect(),
         },
         StmtKind::Store { .. } | StmtKind::Return | StmtKind::Assert { .. } | StmtKind::Print { .. } => false,

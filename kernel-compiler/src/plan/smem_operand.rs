@@ -20,8 +20,8 @@ pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
 
 /// The contiguous dimension of the tile of a load.
 pub fn fast(f: &Func, a: &AxisAnalysis, load: Value) -> Option<usize> {
-    let Op::Load { place, .. } = f.op(load) else { unreachable!("a load") };
-    a.order(f, place.index).into_iter().find(|&d| f.shape(load)[d] > 1)
+    let Op::Load { ptr, .. } = f.op(load) else { unreachable!("a load") };
+    a.order(f, ptr.index).into_iter().find(|&d| f.shape(load)[d] > 1)
 }
 
 pub(super) fn squeezed(shape: &[usize]) -> Vec<usize> {

@@ -98,7 +98,7 @@ pub fn plan(
     // take the registers of elements that are not stored yet.
     let signals = walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Let(v) if f.op(*v).has_effect()));
     let of = |s: &Stmt| {
-        let StmtKind::Store { place, value, block_pointer: Some(to), .. } = &s.kind else { return None };
+        let StmtKind::Store { ptr, value, block_pointer: Some(to), .. } = &s.kind else { return None };
         let tiling = tiling(f, layouts, *value).ok()?;
         let value = matrix(f, *value);
         let size = f.ty(value).dtype.size();
@@ -106,10 +106,10 @@ pub fn plan(
         let mut loads = fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads);
         let copied = loads.find_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group)));
         // The program waits for stores by TMA only before it signals other programs.
-        let by = match vectors && !is_read_again(f, place.array()) {
+        let by = match vectors && !is_read_again(f, ptr.array()) {
             true => {
                 let map = TensorMap {
-                    param: place.param().expect("a block pointer is in a parameter"),
+                    param: ptr.param().expect("a block pointer is in a parameter"),
                     dims: to.dims.clone(),
                     extents: of_matrix(to.dims.len(), GROUP_ROWS, row_bytes / size),
                     swizzle: row_bytes,
@@ -118,7 +118,7 @@ pub fn plan(
                 StoredBy::Tma { map: map.among(maps) }
             }
             false => {
-                let vec = vector_of_rows(f, a, place);
+                let vec = vector_of_rows(f, a, ptr);
                 StoredBy::Threads { vec, rounds: if signals { rounds(row_bytes, vec) } else { 1 } }
             }
         };
@@ -133,10 +133,10 @@ pub fn plan(
 }
 
 /// The elements that a thread stores at once: 16 bytes where all addresses are multiples of 16 bytes.
-fn vector_of_rows(f: &Func, a: &AxisAnalysis, place: &Address) -> usize {
-    let most = VECTOR_BYTES / f.dtype_at(place).size();
-    let along = f.shape(place.index).len() - 1;
-    if a.vector_at(f, place, along) == (most, false) { most } else { 1 }
+fn vector_of_rows(f: &Func, a: &AxisAnalysis, ptr: &Address) -> usize {
+    let most = VECTOR_BYTES / f.dtype_at(ptr).size();
+    let along = f.shape(ptr.index).len() - 1;
+    if a.vector_at(f, ptr, along) == (most, false) { most } else { 1 }
 }
 
 /// The rows of a chunk that a warp stores.
@@ -204,7 +204,7 @@ fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<WgmmaTil
 fn is_read_again(f: &Func, array: Array) -> bool {
     let reads = |s: &Stmt| match &s.kind {
         StmtKind::Let(v) => {
-            matches!(f.op(*v), Op::Load { place, .. } | Op::Atomic { place, .. } if place.array() == array)
+            matches!(f.op(*v), Op::Load { ptr, .. } | Op::Atomic { ptr, .. } if ptr.array() == array)
         }
         _ => false,
     };
@@ -214,12 +214,12 @@ fn is_read_again(f: &Func, array: Array) -> bool {
 /// The stores of matrices that threads make in a program for TMA.
 pub fn missed(f: &Func, layouts: &LayoutAssignment) -> Vec<Missed> {
     let of = |s: &Stmt| match &s.kind {
-        StmtKind::Store { place, value, block_pointer: Some(_), span, .. }
+        StmtKind::Store { ptr, value, block_pointer: Some(_), span, .. }
             if f.shape(*value).iter().filter(|&&e| e > 1).count() > 1 =>
         {
             let why = match tiling(f, layouts, *value) {
                 Err(why) => why,
-                Ok(_) if is_read_again(f, place.array()) => "the kernel loads from the array that it stores to",
+                Ok(_) if is_read_again(f, ptr.array()) => "the kernel loads from the array that it stores to",
                 Ok(_) => return None,
             };
             Some(Missed::new("stored by TMA", why).at(*span))

@@ -90,7 +90,7 @@ fn planned(
     copy_order::plan(&mut p);
     p.fresh = fresh(f, &p.dots);
     p.deferred_waits = deferred_wait::find(f, &p);
-    p.waits = wgmma_waits::plan(f, &p, &p.release);
+    p.wgmma_waits = wgmma_waits::plan(f, &p, &p.release);
     p.registers = Registers::new(f.warps * 32, f.blocks_per_sm.max(1), p.circular_buffers.len());
     Ok(p)
 }
@@ -329,7 +329,7 @@ impl Builder {
     }
 
     fn add(&mut self, f: &Func, operand_group: usize, load: Value) {
-        let Op::Load { place, block_pointer: Some(BlockPointer { dims, .. }), .. } = f.op(load) else {
+        let Op::Load { ptr, block_pointer: Some(BlockPointer { dims, .. }), .. } = f.op(load) else {
             unreachable!("a block pointer")
         };
         let size = f.ty(load).dtype.size();
@@ -338,7 +338,7 @@ impl Builder {
         let parts = if multicast == Some(Multicast::Rows) { f.ctas as usize } else { 1 };
         let [.., rows, _] = *f.shape(load) else { unreachable!("a matrix") };
         let map = TensorMap {
-            param: place.param().expect("a block pointer is in a parameter"),
+            param: ptr.param().expect("a block pointer is in a parameter"),
             dims: dims.clone(),
             extents: of_batch(dims.len(), tile.rows / rows, rows / parts, tile.row_bytes / size),
             swizzle: tile.row_bytes,
@@ -369,8 +369,8 @@ impl Builder {
                 }
                 let op = f.op(v);
                 let is_known = match op {
-                    Op::Load { place, .. } => {
-                        !written.contains(&f.memory(place.array())) || planted!("tma-producer-reads-what-is-written")
+                    Op::Load { ptr, .. } => {
+                        !written.contains(&f.memory(ptr.array())) || planted!("tma-producer-reads-what-is-written")
                     }
                     Op::Atomic { .. } | Op::Dot { .. } => false,
                     _ => !op.crosses_threads(),
@@ -422,7 +422,7 @@ fn apart(a: &Lifetime, b: &Lifetime) -> bool {
     let parts = a.iter().zip(b).position(|(x, y)| x != y);
     let Some(at) = parts else { return false };
     let ((block, first, last), (other, from, to)) = (a[at], b[at]);
-    planted!("tma-rings-shared-while-in-use")
+    planted!("tma-buffers-shared-while-in-use")
         || block != other
         || (last < from || to < first) && (at + 1 < a.len() || at + 1 < b.len())
 }

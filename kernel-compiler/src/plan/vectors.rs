@@ -12,19 +12,17 @@ const VECTORIZED: &str = "vectorized to 16 bytes";
 /// The tile accesses that threads make element by element, though the tile has enough elements for vectors. `copied`
 /// are loads that TMA or `cp.async` copies.
 pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
-    let of = |place: &Address, span: Span, verb: &str| {
-        let index = place.index;
-        let size = f.dtype_at(place).size();
+    let of = |ptr: &Address, span: Span, verb: &str| {
+        let index = ptr.index;
+        let size = f.dtype_at(ptr).size();
         let widest = VECTOR_BYTES / size;
         let elements: usize = f.shape(index).iter().product();
-        if matches!(place.base, Base::Shared(_))
-            || f.shape(index).is_empty()
-            || elements < f.warps as usize * 32 * widest
+        if matches!(ptr.base, Base::Shared(_)) || f.shape(index).is_empty() || elements < f.warps as usize * 32 * widest
         {
             return None;
         }
         let dim = *a.order(f, index).first()?;
-        let (vec, _) = a.vector_at(f, place, dim);
+        let (vec, _) = a.vector_at(f, ptr, dim);
         if vec == widest {
             return None;
         }
@@ -44,11 +42,9 @@ pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed
         Some(Missed::new(VECTORIZED, why).at(span))
     };
     let of_stmt = |s: &StmtKind| match s {
-        StmtKind::Store { place, span, block_pointer, .. } if block_pointer.is_none() => {
-            of(place, *span, "store writes")
-        }
+        StmtKind::Store { ptr, span, block_pointer, .. } if block_pointer.is_none() => of(ptr, *span, "store writes"),
         StmtKind::Let(v) if !copied.contains(v) => match f.op(*v) {
-            Op::Load { place, .. } => of(place, f.span(*v), "load reads"),
+            Op::Load { ptr, .. } => of(ptr, f.span(*v), "load reads"),
             _ => None,
         },
         _ => None,

@@ -137,7 +137,7 @@ pub enum Step {
 
 /// The places where consumers wait for products and release stages.
 #[derive(Debug, Default)]
-pub struct Waits {
+pub struct WgmmaWaits {
     pub after: HashMap<StmtId, Vec<Step>>,
     /// The products that are in flight when the next statement begins.
     pub deferred: HashSet<Value>,
@@ -205,7 +205,7 @@ pub struct Pipeline {
     pub writes: HashMap<StmtId, Vec<usize>>,
     /// For a statement, the operand groups whose last use it is.
     pub release: HashMap<StmtId, Vec<usize>>,
-    pub waits: Waits,
+    pub wgmma_waits: WgmmaWaits,
     /// The products whose accumulators are those of the next product.
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product overwrites them.
@@ -294,11 +294,11 @@ impl fmt::Display for Pipeline {
         for (s, groups) in sorted(&self.release) {
             writeln!(f, "after {s:?}: last use of operand groups {groups:?}")?;
         }
-        for (s, steps) in sorted(&self.waits.after) {
+        for (s, steps) in sorted(&self.wgmma_waits.after) {
             writeln!(f, "after {s:?}: {steps:?}")?;
         }
         for (s, wait) in sorted(&self.deferred_waits) {
-            writeln!(f, "loop {s:?}: {:?} is waited for one iteration late", wait.of.product)?;
+            writeln!(f, "loop {s:?}: the wait for {:?} is deferred by one iteration", wait.of.product)?;
         }
         let mut fresh: Vec<&Var> = self.fresh.iter().collect();
         fresh.sort();

@@ -4,16 +4,16 @@
 
 use super::operands::Taken;
 use super::product::Operand;
-use super::warp_specialized::{Pipeline, Step, Waits};
+use super::warp_specialized::{Pipeline, Step, WgmmaWaits};
 use crate::dtype::DType;
 use crate::ir::walk::behind;
 use crate::ir::{Func, Op, Stmt, StmtId, StmtKind, Value, Var};
 use std::collections::{HashMap, HashSet};
 
 /// `release` has the statements that use an operand group last.
-pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> Waits {
+pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> WgmmaWaits {
     let products: HashSet<Value> = p.dots.keys().copied().collect();
-    let mut cx = Plan { f, p, release, taken: Taken::new(f, &products), out: Waits::default() };
+    let mut cx = Plan { f, p, release, taken: Taken::new(f, &products), out: WgmmaWaits::default() };
     cx.block(&f.body);
     cx.out
 }
@@ -34,7 +34,7 @@ struct Plan<'a> {
     p: &'a Pipeline,
     release: &'a HashMap<StmtId, Vec<usize>>,
     taken: Taken,
-    out: Waits,
+    out: WgmmaWaits,
 }
 
 impl Plan<'_> {

@@ -117,10 +117,6 @@ device_functions! {
     ClusterSync "cluster_sync" Effect::Barrier(Counted::Cluster);
     /// A copy of elements from global to shared memory by `cp.async`.
     CopyAhead "copy_ahead" Effect::CopyAhead;
-    /// A copy of a box to shared memory by TMA.
-    CopyBox "copy_box" Effect::TmaLoad;
-    /// A copy of a box to shared memory of several CTAs by TMA multicast.
-    CopyBoxTo "copy_box_to" Effect::TmaLoad;
     /// The end of a group of `cp.async` copies.
     CpAsyncCommit "cp_async_commit" Effect::CopyAhead;
     /// A wait until all but some groups of `cp.async` copies are complete.
@@ -211,8 +207,12 @@ device_functions! {
     Stmatrix "stmatrix" Effect::SharedWrite;
     /// Stores of registers to global memory.
     Store "store" Effect::GlobalWrite;
+    /// A copy of a box to shared memory by TMA.
+    TmaLoad "tma_load" Effect::TmaLoad;
+    /// A copy of a box to shared memory of several CTAs by TMA multicast.
+    TmaLoadMulticast "tma_load_multicast" Effect::TmaLoad;
     /// A copy of a box from shared to global memory by TMA.
-    StoreBox "store_box" Effect::TmaStore;
+    TmaStore "tma_store" Effect::TmaStore;
     /// A wait until TMA has written all boxes to global memory.
     TmaStoreWait "tma_store_wait" Effect::TmaWait;
     /// A wait until TMA has read all but some boxes from shared memory.

@@ -444,7 +444,7 @@ impl Display for Name {
 
 fn buffer_part(of: BufferPart) -> &'static str {
     match of {
-        BufferPart::Start => "RING",
+        BufferPart::Start => "BUFFER",
         BufferPart::Bytes => "BYTES",
         BufferPart::Stages => "STAGES",
         BufferPart::Full => "FULL",
@@ -455,7 +455,7 @@ fn buffer_part(of: BufferPart) -> &'static str {
         BufferPart::Write => "write",
         BufferPart::Filled => "filled",
         BufferPart::Used => "used",
-        BufferPart::InFlight => "late",
+        BufferPart::InFlight => "in_flight",
     }
 }
 

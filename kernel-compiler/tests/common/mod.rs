@@ -29,17 +29,17 @@ pub fn kernel(types: &str, body: &str) -> Func {
 
 /// The indices of all loads and stores, in the order of the kernel.
 pub fn indices(f: &Func) -> Vec<Value> {
-    let place = |s: &Stmt| -> Option<Address> {
+    let ptr = |s: &Stmt| -> Option<Address> {
         match &s.kind {
-            StmtKind::Store { place, .. } => Some(place.clone()),
+            StmtKind::Store { ptr, .. } => Some(ptr.clone()),
             StmtKind::Let(v) => match f.op(*v) {
-                Op::Load { place, .. } => Some(place.clone()),
+                Op::Load { ptr, .. } => Some(ptr.clone()),
                 _ => None,
             },
             _ => None,
         }
     };
-    walk(&f.body).filter_map(place).map(|p| p.index).collect()
+    walk(&f.body).filter_map(ptr).map(|p| p.index).collect()
 }
 
 /// The masks of all loads and stores that have one.

@@ -81,23 +81,23 @@ impl<T: Mem> Loads<'_, T> {
     unsafe fn all(self, vectors: bool) {
         let Loads { base, runs, other, out, aside } = self;
         // A loop, and no closure that is called for each run: that would not be compiled for AVX.
-        for (first, place) in runs {
-            match place {
-                Place::Consecutive { index, from, to } if runs.stride == 1 => {
+        for (first, layout) in runs {
+            match layout {
+                RunLayout::Consecutive { index, from, to } if runs.stride == 1 => {
                     let out = &mut out[first..][..runs.count];
                     fill(&mut out[..from], |_| other);
                     // SAFETY: the elements of the run from `from` to `to` are allowed, and follow each other in memory.
                     unsafe { relaxed::load_short_run(&mut out[from..to], address::<T>(base, index), vectors) };
                     fill(&mut out[to..], |_| other);
                 }
-                Place::Consecutive { index, from, to } => {
+                RunLayout::Consecutive { index, from, to } => {
                     fill(&mut aside[..from], |_| other);
                     // SAFETY: as above.
                     unsafe { relaxed::load_short_run(&mut aside[from..to], address::<T>(base, index), vectors) };
                     fill(&mut aside[to..], |_| other);
                     out[first..].iter_mut().step_by(runs.stride).zip(&*aside).for_each(|(o, value)| *o = *value);
                 }
-                Place::Scattered { row } => {
+                RunLayout::Scattered { row } => {
                     for (j, o) in out[first..].iter_mut().step_by(runs.stride).take(runs.count).enumerate() {
                         // SAFETY: an allowed element is readable.
                         let load = |index| unsafe { relaxed::load(address::<T>(base, index)) };
@@ -118,19 +118,19 @@ impl<T: Mem> Loads<'_, T> {
 pub unsafe fn store_axes<T: Mem>(base: u64, len: u64, axes: &[Axis], val: impl Fn(usize) -> T) {
     let runs = Runs::new(len, axes);
     let (mut aside, stride) = (Buffer::new(runs.count), runs.stride);
-    for (first, place) in &runs {
+    for (first, layout) in &runs {
         let values = aside.uninit();
         match stride {
             1 => fill_from(values, first, &val),
             _ => fill(values, |j| val(first + j * stride)),
         }
-        match place {
+        match layout {
             // SAFETY: the elements from `from` to `to` are allowed, and follow each other in memory. They have been
             // written.
-            Place::Consecutive { index, from, to } => unsafe {
+            RunLayout::Consecutive { index, from, to } => unsafe {
                 relaxed::store_run(address::<T>(base, index), &values[from..to]);
             },
-            Place::Scattered { row } => {
+            RunLayout::Scattered { row } => {
                 for (j, value) in values.iter().enumerate() {
                     if let Some(index) = runs.allowed(row, j) {
                         // SAFETY: an allowed element is writable, and its value is written.
@@ -149,7 +149,7 @@ fn address<T: Mem>(base: u64, index: u64) -> u64 {
 }
 
 /// Where the elements of a run are in memory.
-enum Place {
+enum RunLayout {
     /// The elements from `from` to `to` are accessed, and no others. Their indices are `index` and those after it.
     Consecutive { index: u64, from: usize, to: usize },
     /// Each element has an offset and a mask of its own; `row` is what the other axes add.
@@ -219,25 +219,25 @@ impl<'a> Runs<'a> {
 
     /// Run `i` of a group.
     #[inline(always)]
-    fn place(&self, group: &Group, i: usize) -> Place {
+    fn layout(&self, group: &Group, i: usize) -> RunLayout {
         let (offset, mask) = match self.rows {
             None => (0, true),
             Some(d) => (self.axes[d].offsets.as_slice()[i], self.axes[d].mask.as_slice()[i]),
         };
         let row = group.index.wrapping_add(offset);
         if !(group.is_allowed & mask) {
-            return Place::Consecutive { index: 0, from: 0, to: 0 };
+            return RunLayout::Consecutive { index: 0, from: 0, to: 0 };
         }
-        let Some((from, to, offset)) = self.interval else { return Place::Scattered { row } };
+        let Some((from, to, offset)) = self.interval else { return RunLayout::Scattered { row } };
         let index = row.wrapping_add(offset);
         if self.len == UNBOUNDED {
-            return Place::Consecutive { index, from, to };
+            return RunLayout::Consecutive { index, from, to };
         }
         if index.checked_add((to - from) as u64).is_none() {
-            return Place::Scattered { row };
+            return RunLayout::Scattered { row };
         }
         let inside = self.len.saturating_sub(index).min((to - from) as u64);
-        Place::Consecutive { index, from, to: from + inside as usize }
+        RunLayout::Consecutive { index, from, to: from + inside as usize }
     }
 
     /// The axes that are neither along a run nor along successive runs.
@@ -280,7 +280,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Each run: its first element in row-major order, and its place.
+/// Each run: its first element in row-major order, and its layout.
 struct Walk<'r> {
     runs: &'r Runs<'r>,
     group: Group,
@@ -291,7 +291,7 @@ struct Walk<'r> {
 }
 
 impl<'r> IntoIterator for &'r Runs<'r> {
-    type Item = (usize, Place);
+    type Item = (usize, RunLayout);
     type IntoIter = Walk<'r>;
 
     fn into_iter(self) -> Walk<'r> {
@@ -301,13 +301,13 @@ impl<'r> IntoIterator for &'r Runs<'r> {
 }
 
 impl Iterator for Walk<'_> {
-    type Item = (usize, Place);
+    type Item = (usize, RunLayout);
 
     #[inline(always)]
-    fn next(&mut self) -> Option<(usize, Place)> {
+    fn next(&mut self) -> Option<(usize, RunLayout)> {
         loop {
             if let Some(i) = self.left.next() {
-                return Some((self.runs.first_element(&self.group, i), self.runs.place(&self.group, i)));
+                return Some((self.runs.first_element(&self.group, i), self.runs.layout(&self.group, i)));
             }
             let at = self.next?;
             self.group = self.runs.group(&at);

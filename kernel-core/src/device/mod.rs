@@ -35,7 +35,7 @@ pub use fold::{all, fold, limit};
 #[cfg(test)]
 pub(crate) use product::by_lanes;
 pub use product::{batch, fma_tile, mma_tile, words};
-pub use scan::{Exchange, Maybe, scan_lanes, scan_prefixes, scan_then, scan_totals, scan_warps};
+pub use scan::{Maybe, WarpShuffle, scan_lanes, scan_prefixes, scan_then, scan_totals, scan_warps};
 pub use tensor::*;
 
 /// Cache hints of [`load`] and [`store`].

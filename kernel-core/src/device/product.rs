@@ -5,7 +5,7 @@ use super::mem::{Repr, repr};
 use super::{Mem, each};
 use crate::scalar::{Cast, F16, Num};
 
-/// `acc + a·b` of a warp: MB × NB blocks of 16 rows and 8 columns, KB steps of the instruction's depth. `a(m, k)`
+/// `acc + a·b` of a warp: MB × NB blocks of 16 rows and 8 columns, KB steps of the K of an instruction. `a(m, k)`
 /// fetches the words of a block of rows, `b(p, k)` those of the NP pairs of blocks of columns; of a single block the
 /// second half is not used. f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is left
 /// out. Where tensor cores do not take the operands, products are multiply-adds of f32, and X3 needs no splitting;
@@ -58,7 +58,7 @@ pub fn mma_tile<
     acc
 }
 
-/// A step of [`mma_tile`] of 8-bit floats as two of f16: of the first and of the second half of the depth, in which
+/// A step of [`mma_tile`] of 8-bit floats as two of f16: of the first and of the second half of K, in which
 /// both operands have their elements in the same order, whichever that is.
 #[inline(always)]
 fn by_halves<A: Mem, D: Mem, const RD: usize, const MB: usize, const NB: usize, const NP: usize>(
@@ -97,7 +97,7 @@ pub(super) fn widened<A: Mem>(word: u32) -> [u32; 2] {
     })
 }
 
-/// A step of [`mma_tile`] of bf16 or f32 by multiply-adds. Lane `4·g + t` has the words `t` and `t + 4` of the depth of
+/// A step of [`mma_tile`] of bf16 or f32 by multiply-adds. Lane `4·g + t` has the words `t` and `t + 4` of K of
 /// rows `g` and `g + 8` and of column `g` of each block, and accumulators of these rows and columns `2·t` and
 /// `2·t + 1`: it asks the lanes that have the same rows, or those columns, for their words.
 #[inline(always)]
@@ -210,8 +210,8 @@ fn rest(bits: u32) -> u32 {
     if bits & 0x7F80_0000 == 0x7F80_0000 { 0 } else { nearest((x - high).to_bits()) }
 }
 
-/// `acc + a·b` by multiply-adds, without tensor cores: MB rows and NB columns in each thread, CHUNKS times KC of the
-/// depth. `a(c)` and `b(c)` fetch a chunk's elements; with AK and BK those along the depth are together.
+/// `acc + a·b` by multiply-adds, without tensor cores: MB rows and NB columns in each thread, CHUNKS times KC of
+/// K. `a(c)` and `b(c)` fetch a chunk's elements; with AK and BK those along K are together.
 #[inline(always)]
 pub fn fma_tile<
     A: Mem + Cast<D>,

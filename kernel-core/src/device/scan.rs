@@ -7,14 +7,14 @@ use super::{Mem, each, hw, shuffle};
 pub type Maybe<T> = (bool, T);
 
 /// The values that lanes exchange: a tuple with a value for each tile of a scan.
-pub trait Exchange: Copy {
+pub trait WarpShuffle: Copy {
     /// The values of lane `lane % 32`. Every lane of the warp takes part.
     fn of_lane(self, lane: u32, site: u32) -> Self;
 }
 
-macro_rules! exchange {
+macro_rules! warp_shuffle {
     ($($t:ident $i:tt),+) => {
-        impl<$($t: Mem),+> Exchange for ($($t,)+) {
+        impl<$($t: Mem),+> WarpShuffle for ($($t,)+) {
             #[inline(always)]
             fn of_lane(self, lane: u32, site: u32) -> Self {
                 ($(shuffle(self.$i, lane, site),)+)
@@ -23,14 +23,14 @@ macro_rules! exchange {
     };
 }
 
-exchange!(A 0);
-exchange!(A 0, B 1);
-exchange!(A 0, B 1, C 2);
-exchange!(A 0, B 1, C 2, D 3);
-exchange!(A 0, B 1, C 2, D 3, E 4);
-exchange!(A 0, B 1, C 2, D 3, E 4, F 5);
-exchange!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
-exchange!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+warp_shuffle!(A 0);
+warp_shuffle!(A 0, B 1);
+warp_shuffle!(A 0, B 1, C 2);
+warp_shuffle!(A 0, B 1, C 2, D 3);
+warp_shuffle!(A 0, B 1, C 2, D 3, E 4);
+warp_shuffle!(A 0, B 1, C 2, D 3, E 4, F 5);
+warp_shuffle!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+warp_shuffle!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
 
 /// `a` and then `b`.
 #[inline(always)]
@@ -86,7 +86,7 @@ pub fn scan_prefixes<T: Copy, const N: usize, const LEN: usize>(
 /// together. Without `TOTAL` the latter is not asked for. `SOME` says that every item is a value.
 #[inline(always)]
 pub fn scan_lanes<
-    T: Exchange,
+    T: WarpShuffle,
     const N: usize,
     const MASK: u32,
     const REVERSE: bool,

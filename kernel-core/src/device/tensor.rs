@@ -14,17 +14,17 @@ pub use super::hw::{
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read, and the box fits at `dst`.
 #[inline(always)]
-pub unsafe fn copy_box<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
+pub unsafe fn tma_load<const HINT: u32, const RANK: usize>(dst: u32, map: u64, at: [u64; RANK], bar: u32, site: u32) {
     // SAFETY: the caller's contract.
     unsafe { hw::tma_load::<RANK, HINT>(dst, map, coordinates(at), bar, site) }
 }
 
-/// As [`copy_box`], to the same place in all thread blocks of the cluster whose bits `ctas` has.
+/// As [`tma_load`], to the same place in all thread blocks of the cluster whose bits `ctas` has.
 ///
 /// # Safety
-/// As of [`copy_box`], and none of the blocks has ended.
+/// As of [`tma_load`], and none of the blocks has ended.
 #[inline(always)]
-pub unsafe fn copy_box_to<const HINT: u32, const RANK: usize>(
+pub unsafe fn tma_load_multicast<const HINT: u32, const RANK: usize>(
     dst: u32,
     map: u64,
     at: [u64; RANK],
@@ -55,12 +55,12 @@ pub fn num_clusters(axis: u32) -> u64 {
 }
 
 /// Copies a box from shared memory to a view, clipped at its ends, where `ok`; a group of its own. `HINT` as of
-/// [`copy_box`].
+/// [`tma_load`].
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be written.
 #[inline(always)]
-pub unsafe fn store_box<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
+pub unsafe fn tma_store<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
     // SAFETY: the caller's contract.
     unsafe { hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site) }
 }
@@ -125,7 +125,7 @@ pub struct Chain {
     pub wait: bool,
 }
 
-/// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the instruction's depth. `a(m, k)`
+/// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the K of an instruction. `a(m, k)`
 /// and `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of
 /// rows; unless `add`, what is in them does not count. Where N is no power of two there is one block, and the
 /// accumulators behind its own are nobody's.
@@ -228,7 +228,7 @@ fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usiz
 }
 
 /// As [`wgmma`], with A in registers: `a(m, k)` are this thread's words of a block's step, 0 and 1 of rows 8 apart, 2
-/// and 3 of the same rows, 16 bytes further along the depth. f32 is rounded to tf32.
+/// and 3 of the same rows, 16 bytes further along K. f32 is rounded to tf32.
 ///
 /// # Safety
 /// As [`wgmma`].

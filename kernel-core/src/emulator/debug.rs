@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Failure, Options, Program, Region, Report, Shape, WatchOptions, by_line, explain, launch};
 
-/// The name of the library's function, of type [`Launch`].
-pub const LAUNCH: &str = "tilewright_debug_launch";
+/// The name of the library's function, of type [`LaunchFn`].
+pub const LAUNCH_SYMBOL: &str = "tilewright_debug_launch";
 
 /// Runs a request of `bytes` bytes, and calls `respond` once, with `context` and the answer.
-pub type Launch = unsafe extern "C" fn(
+pub type LaunchFn = unsafe extern "C" fn(
     request: *const u8,
     bytes: usize,
     context: *mut core::ffi::c_void,

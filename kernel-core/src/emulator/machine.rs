@@ -240,7 +240,7 @@ impl Machine {
 
     #[cold]
     fn goes_ahead(&mut self, kind: AccessKind, addr: u64, site: u32) -> bool {
-        if kind == AccessKind::Read && self.global.is_early(addr) {
+        if kind == AccessKind::Read && self.global.is_pdl(addr) {
             return true;
         }
         let message = format!(

@@ -1,7 +1,7 @@
 //! Steps of tensor cores that a warp takes: products of fragments, and loads of fragments.
 
 use super::machine::{Machine, State};
-use super::product::{Operand, b_place, d_place, multiply, spread_a};
+use super::product::{Operand, b_place, d_place, multiply, scatter_a};
 use super::shadow::AccessKind;
 
 impl Machine {
@@ -13,7 +13,7 @@ impl Machine {
         let first = lanes.start as usize;
         for lane in 0..32 {
             let from = &self.tensor.operands[first + lane];
-            spread_a(kind, lane, from.a, k, &mut a);
+            scatter_a(kind, lane, from.a, k, &mut a);
             for (r, word) in from.b.into_iter().enumerate() {
                 let (row, column) = b_place(kind, lane, r);
                 for e in 0..kind.per_chunk() / 4 {

@@ -206,7 +206,7 @@ impl Global {
     }
 
     /// Whether memory at this address may be read before the previous launch has ended.
-    pub fn is_early(&self, addr: u64) -> bool {
+    pub fn is_pdl(&self, addr: u64) -> bool {
         let here = |g: &&Region| addr >= g.start && addr - g.start < g.bytes;
         let mut at = self.regions.iter().map(|(g, _)| g).filter(here).peekable();
         at.peek().is_some() && at.all(|g| g.pdl)

@@ -100,7 +100,7 @@ pub fn d_place(lane: usize, i: usize) -> (usize, usize) {
 }
 
 /// Writes the fragments of a warp into 16 rows of a dense left operand.
-pub fn spread_a(kind: Operand, lane: usize, a: [u32; 4], k: usize, rows: &mut [u32]) {
+pub fn scatter_a(kind: Operand, lane: usize, a: [u32; 4], k: usize, rows: &mut [u32]) {
     for (r, word) in a.into_iter().enumerate() {
         let (row, first) = a_place(kind, lane, r);
         for e in 0..kind.per_chunk() / 4 {

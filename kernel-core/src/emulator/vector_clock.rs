@@ -262,21 +262,21 @@ impl Order {
 pub struct Observer {
     first: u32,
     count: u32,
-    ordered: Known,
-    fenced: Known,
+    ordered: KnownWrites,
+    fenced: KnownWrites,
 }
 
 /// The writes that were found to come before what all threads of an observer do: of each writer the last one, which
 /// its earlier ones came before.
-struct Known(Box<[Cell<Epoch>]>);
+struct KnownWrites(Box<[Cell<Epoch>]>);
 
-impl Known {
-    /// Writers share a place by their last bits.
-    const PLACES: usize = 128;
+impl KnownWrites {
+    /// Writers share an entry by their last bits.
+    const ENTRIES: usize = 128;
 
     /// A lone thread is asked itself.
     fn new(observers: u32) -> Self {
-        Known(vec![Epoch::NEVER.into(); if observers > 1 { Self::PLACES } else { 0 }].into())
+        KnownWrites(vec![Epoch::NEVER.into(); if observers > 1 { Self::ENTRIES } else { 0 }].into())
     }
 
     /// Whether `s` is one of them, or comes before what all threads do by `before`.
@@ -285,8 +285,8 @@ impl Known {
         if self.0.is_empty() {
             return before();
         }
-        let place = &self.0[s.thread() as usize % Self::PLACES];
-        let last = place.get();
+        let entry = &self.0[s.thread() as usize % Self::ENTRIES];
+        let last = entry.get();
         // Steps of a thread of this program follow each other. Those of agents and of other programs do not.
         let earlier = || !s.is_async() && order.in_current_program(s) && s.time() <= last.time();
         if last == s || last.thread() == s.thread() && earlier() {
@@ -294,7 +294,7 @@ impl Known {
         }
         let all = before();
         if all {
-            place.set(s);
+            entry.set(s);
         }
         all
     }
@@ -302,7 +302,7 @@ impl Known {
 
 impl Observer {
     pub fn new(first: u32, count: u32) -> Self {
-        Observer { first, count, ordered: Known::new(count), fenced: Known::new(count) }
+        Observer { first, count, ordered: KnownWrites::new(count), fenced: KnownWrites::new(count) }
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use super::access::Asynchronous;
 use super::machine::{Machine, State};
-use super::product::{Operand, multiply, spread_a};
+use super::product::{Operand, multiply, scatter_a};
 use super::report::Kind;
 use super::shadow::AccessKind;
 use super::tensor::{Operands, WARPGROUP};
@@ -136,7 +136,7 @@ impl Machine {
         let (mut a, mut b) = (vec![0; ROWS * k], vec![0; k * n]);
         if registers {
             for (t, operands) in self.tensor.operands[first..first + WARPGROUP as usize].iter().enumerate() {
-                spread_a(kind, t % 32, operands.a, k, &mut a[t / 32 * 16 * k..]);
+                scatter_a(kind, t % 32, operands.a, k, &mut a[t / 32 * 16 * k..]);
             }
         } else if !self
             .read_operand(&step, kind, descriptors[0], (ROWS, k), transposed[0], |m, k_at, x| a[m * k + k_at] = x)

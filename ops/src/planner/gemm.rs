@@ -2,7 +2,7 @@
 //!
 //! Terms, each with a physical meaning:
 //! - a launch,
-//! - steps of the depth on the busiest multiprocessor: each costs its multiply-adds, its loads from the L2 cache, or
+//! - steps of K on the busiest multiprocessor: each costs its multiply-adds, its loads from the L2 cache, or
 //!   the latency of its pipeline stage, whichever takes longest,
 //! - the pipeline's fill and the epilogue, for each tile in turn,
 //! - partial sums of programs that share a tile,
@@ -80,12 +80,12 @@ pub(crate) struct GemmWork {
     pub rows_of_c: bool,
     /// Each program has one tile.
     pub grid: bool,
-    /// Whether the depth is contiguous in A, and in B.
-    pub depth_first: (bool, bool),
+    /// Whether K is contiguous in A, and in B.
+    pub k_major: (bool, bool),
     /// Operands whose elements a kernel of another order reads by their strides.
     pub strided: usize,
     pub stream_k: bool,
-    /// Programs that share the depth of a tile, under split-K.
+    /// Programs that share K of a tile, under split-K.
     pub splits: usize,
 }
 
@@ -108,7 +108,7 @@ impl GemmWork {
             tma_store,
             rows_of_c: true,
             grid: true,
-            depth_first: (true, b_transposed),
+            k_major: (true, b_transposed),
             strided: 0,
             stream_k: false,
             splits,
@@ -126,7 +126,7 @@ pub(crate) struct Tile {
     /// Of a program.
     rows: usize,
     columns: usize,
-    depth: usize,
+    block_k: usize,
     ctas: usize,
     /// Programs that are launched for a multiprocessor.
     per_sm: usize,
@@ -150,7 +150,7 @@ impl Tile {
     pub fn of(config: &ConfigDesc, resources: Option<(&Resources, &Multiprocessor)>) -> Tile {
         let get = |name: &str| config.value_of(name).map(|v| v as usize);
         let size = |name: &str| get(name).unwrap_or(1).max(1);
-        let (rows, columns, depth) = (size("BM"), size("BN"), size("BK"));
+        let (rows, columns, block_k) = (size("BM"), size("BN"), size("BK"));
         let ctas = config.ctas.max(1) as usize;
         let per_sm = get("PER_SM").unwrap_or_else(|| match (config.blocks_per_sm as usize, rows) {
             // GEMV kernels share a multiprocessor by their threads.
@@ -160,10 +160,10 @@ impl Tile {
         Tile {
             bm: rows as f32 / ctas as f32,
             bn: columns as f32,
-            bk: depth as f32,
+            bk: block_k as f32,
             rows,
             columns,
-            depth,
+            block_k,
             ctas,
             per_sm,
             resident: resources.map_or(per_sm, |(r, sm)| r.resident(sm)),
@@ -185,12 +185,12 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     let wgmma = usize::from(loads != Loads::Tma);
     let GemmShape { m, n, k } = work.shape;
     let tiles = m.div_ceil(t.rows).saturating_mul(n.div_ceil(t.columns)).saturating_mul(work.batch).max(1);
-    let steps = k.div_ceil(t.depth).max(1);
-    // A step of the depth: multiply-adds, which short instructions slow down, beside loads.
+    let steps = k.div_ceil(t.block_k).max(1);
+    // A step of K: multiply-adds, which short instructions slow down, beside loads.
     let instruction = if t.by_columns { t.bm.min(t.bn) } else { t.bn };
     let rate = c.rate[wgmma] * instruction / (instruction + c.short);
     let flops = 2.0 * t.bm * t.bn * t.bk / rate * times;
-    let mn_major = !(work.depth_first.0 && work.depth_first.1);
+    let mn_major = !(work.k_major.0 && work.k_major.1);
     let unsectored = loads == Loads::Tma && !work.in_sectors;
     let rate = if unsectored { model.l2_unsectored_per_sm } else { model.l2_per_sm };
     let by_vectors = work.bytes[0] as f32 / rate * if mn_major { c.mn_major } else { 1.0 };
@@ -232,7 +232,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     // The first stages are copied before the first step.
     let fill = c.fill[wgmma] + by_threads;
     let busy = if work.stream_k {
-        let pieces = tiles.saturating_mul(k.div_ceil(t.depth * t.min_k_steps).max(1));
+        let pieces = tiles.saturating_mul(k.div_ceil(t.block_k * t.min_k_steps).max(1));
         let programs = (num_sms * t.per_sm).min(pieces);
         let on_sm = programs.div_ceil(num_sms);
         // Programs for which there is no room yet.
@@ -266,7 +266,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
 const SECTOR: f32 = 32.0;
 
 /// The predicted microseconds of a launch on the CPU: multiply-adds of whole tiles, the elements of operands that a
-/// step of the depth loads, by rows, and its sums. The multiply-adds of a GEMV kernel are slower.
+/// step of K loads, by rows, and its sums. The multiply-adds of a GEMV kernel are slower.
 pub(crate) fn predict_on_cpu(threads: usize, t: &Tile, work: &GemmWork) -> f32 {
     /// Multiply-adds of a thread.
     const PER_MICROSECOND: f32 = 4.0e4;
@@ -277,11 +277,11 @@ pub(crate) fn predict_on_cpu(threads: usize, t: &Tile, work: &GemmWork) -> f32 {
     const SUM: f32 = 0.0008;
     let GemmShape { m, n, k } = work.shape;
     let tiles = m.div_ceil(t.rows).saturating_mul(n.div_ceil(t.columns)).saturating_mul(work.batch);
-    let [rows, columns, depth] = [t.rows, t.columns, t.depth].map(|n| n as f32);
+    let [rows, columns, block_k] = [t.rows, t.columns, t.block_k].map(|n| n as f32);
     // Elements that are apart in memory are loaded one by one.
     let strided = if work.strided > 0 { 2.0 } else { 1.0 };
     let slower = strided * if work.math == Math::Gemv { 4.0 } else { 1.0 };
-    let loaded = (rows + columns) * depth * ELEMENT + (rows + depth) * ROW;
-    let step = rows * columns * depth * slower / PER_MICROSECOND + loaded + rows * columns * SUM;
-    tiles.div_ceil(threads) as f32 * k.div_ceil(t.depth) as f32 * step
+    let loaded = (rows + columns) * block_k * ELEMENT + (rows + block_k) * ROW;
+    let step = rows * columns * block_k * slower / PER_MICROSECOND + loaded + rows * columns * SUM;
+    tiles.div_ceil(threads) as f32 * k.div_ceil(t.block_k) as f32 * step
 }

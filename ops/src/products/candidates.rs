@@ -201,7 +201,7 @@ impl<L: Executor> Target<'_, L> {
                     if copy.0 { Layout::copied(order.a) } else { p.a },
                     if copy.1 { Layout::copied(order.b) } else { p.b },
                 );
-                // TMA takes no depth of 0.
+                // TMA takes no K of 0.
                 let tma = a.tma && b.tma && !strided && k > 0;
                 let may_copy = tma && self.limits.scratch > 0 && (!self.is_cpu() || self.limits.pin.is_some());
                 if (copy.0 || copy.1) && !may_copy {
@@ -285,7 +285,7 @@ impl<L: Executor> Target<'_, L> {
         orientation: Orientation,
         transposed: usize,
     ) {
-        // TMA takes no depth of 0.
+        // TMA takes no K of 0.
         if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() {
             return;
         }
@@ -448,10 +448,10 @@ impl<L: Executor> Target<'_, L> {
     }
 }
 
-/// Programs of a pinned kernel that share a tile: their last part is not as long as the others, for most depths.
+/// Programs of a pinned kernel that share a tile: their last part is not as long as the others, for most K.
 const PINNED_SPLITS: usize = 3;
 
-/// Numbers of programs that share a tile of a product: 1, 2, 4 and so on, as long as each has some of the depth and
+/// Numbers of programs that share a tile of a product: 1, 2, 4 and so on, as long as each has some of K and
 /// partial sums have a bounded size.
 fn split_counts(num_sms: usize, shape: GemmShape) -> Vec<usize> {
     const MIN_DEPTH: usize = 128;

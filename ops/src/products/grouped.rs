@@ -82,9 +82,9 @@ pub fn grouped_matmul<'a, T: GroupMultiply>(
     c: impl AsSliceMut<'a, T>,
 ) -> Result<()> {
     let (a, b, ends, c) = (a.as_view_arg().regular(), b.as_view_arg(), ends.as_slice_arg(), c.as_slice_mut_arg());
-    let ([m, depth], [groups, rows, n]) = (a.dims(), b.dims());
-    if depth != rows {
-        let why = format!("A has {depth} columns and matrices of B have {rows} rows: they must be equal");
+    let ([m, k], [groups, rows, n]) = (a.dims(), b.dims());
+    if k != rows {
+        let why = format!("A has {k} columns and matrices of B have {rows} rows: they must be equal");
         return Err(Error::Shape { what: WHAT, why });
     }
     check::length(WHAT, "ends", ends.len(), groups, &format!("{groups} matrices of B"))?;
@@ -100,12 +100,12 @@ pub fn grouped_matmul<'a, T: GroupMultiply>(
     let [_, of_rows, of_columns] = b.strides();
     let transposed = of_columns != 1 && of_rows == 1;
     let b = if transposed { transposes(b)? } else { b };
-    let of = Groups::of([m, n, depth, groups], transposed, a, b, c.as_view());
+    let of = Groups::of([m, n, k, groups], transposed, a, b, c.as_view());
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
         version: version(),
-        sizes: [decide::batch_size(on, m), n, depth, groups],
+        sizes: [decide::batch_size(on, m), n, k, groups],
         layout: of.tma.bits() << 2 | u64::from(of.in_sectors) << 1 | u64::from(transposed),
     };
     let candidates = |limits: Limits| of.plans::<T>(on, limits);
@@ -171,7 +171,7 @@ impl Groups {
                 tma_store: false,
                 rows_of_c: true,
                 grid: false,
-                depth_first: (true, self.transposed),
+                k_major: (true, self.transposed),
                 strided: 0,
                 stream_k: false,
                 splits: 1,

@@ -15,7 +15,7 @@ pub(crate) const KERNELS: &[&[&KernelDesc]] = {
     use tilewright_kernels::gemm::scaled::{gemm, scaled_product};
     use tilewright_kernels::matmul::products::*;
     use tilewright_kernels::matmul_f32::f32_products::*;
-    use tilewright_kernels::matmul_int8::quantized::{matmul_int8, quantise};
+    use tilewright_kernels::matmul_int8::quantized::{matmul_int8, quantize};
     &[
         matmul_nn::DESCS,
         matmul_nt::DESCS,
@@ -41,6 +41,6 @@ pub(crate) const KERNELS: &[&[&KernelDesc]] = {
         gemm::DESCS,
         scaled_product::DESCS,
         matmul_int8::DESCS,
-        quantise::DESCS,
+        quantize::DESCS,
     ]
 };

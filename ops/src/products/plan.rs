@@ -1,5 +1,5 @@
 //! Plans of products as data: which operands are copied first, which kernel and configuration compute the result, and
-//! how many programs share the depth. `candidates.rs` enumerates them; `matmul.rs` and its neighbors carry one out.
+//! how many programs share K. `candidates.rs` enumerates them; `matmul.rs` and its neighbors carry one out.
 
 use super::product::{GemmShape, Operand};
 use crate::planner::Plan;
@@ -102,7 +102,7 @@ impl Problem {
             tma_store: self.c.tma,
             rows_of_c: !self.c.transposed,
             grid: false,
-            depth_first: (!a.transposed, b.transposed),
+            k_major: (!a.transposed, b.transposed),
             strided: 0,
             stream_k: false,
             splits: 1,
@@ -160,7 +160,7 @@ pub(super) enum Orientation {
 /// How a product is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
-    /// f32 fused multiply-adds of each row. `splits` programs share the depth of a block of columns.
+    /// f32 fused multiply-adds of each row. `splits` programs share K of a block of columns.
     Gemv { splits: usize },
     /// 3xTF32: A is decomposed first, B by the programs, which `splits` of them share a tile. `copy_b`: into rows that
     /// TMA takes.

@@ -33,7 +33,7 @@ pub struct Transpose {
 impl Transpose {
     /// Neither operand.
     pub const NONE: Transpose = Transpose { a: false, b: false };
-    /// Both operands have the depth contiguous, which every type has a kernel for.
+    /// Both operands have K contiguous, which every type has a kernel for.
     pub(super) const OF_B: Transpose = Transpose { a: false, b: true };
 }
 

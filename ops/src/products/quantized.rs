@@ -14,7 +14,7 @@ use crate::planner::device::Math;
 use crate::stream_k::Workspace;
 use crate::{Executor, decide};
 use tilewright_core::{AsSlice, AsView, AsViewMut, KernelDesc, SliceArg, ViewArg, ViewMutArg};
-use tilewright_kernels::matmul_int8::quantized::{int8_row_sums, matmul_int8 as quantized, quantise};
+use tilewright_kernels::matmul_int8::quantized::{int8_row_sums, matmul_int8 as quantized, quantize};
 use tilewright_runtime::{Error, Result, Scratch};
 
 const WHAT: &str = "matmul_int8";
@@ -169,7 +169,7 @@ impl TileKernels for Kernels {
     }
 
     fn after(&self) -> Option<(&'static KernelDesc, usize)> {
-        Some((quantise::DESCS[0], self.area.saturating_mul(size_of::<i32>() + 1)))
+        Some((quantize::DESCS[0], self.area.saturating_mul(size_of::<i32>() + 1)))
     }
 }
 
@@ -213,7 +213,7 @@ impl Quantization {
         [self.scale_a, self.scale_b, 1.0 / self.scale_c]
     }
 
-    /// The greatest depth at which no sum leaves 32 bits: that of the largest products of elements less their zero
+    /// The greatest K at which no sum leaves 32 bits: that of the largest products of elements less their zero
     /// points.
     fn max_depth(&self) -> usize {
         let reach = |zero: i8| usize::from(i8::MAX.abs_diff(zero).max(i8::MIN.abs_diff(zero)));
@@ -246,7 +246,7 @@ fn finish(
 ) -> Result<()> {
     let [za, zb, zc] = q.zeros();
     let [sa, sb, inverse] = q.scales();
-    on.launch(quantise(sums, c, rows, columns, e.k, sa, sb, inverse, za, zb, zc))
+    on.launch(quantize(sums, c, rows, columns, e.k, sa, sb, inverse, za, zb, zc))
 }
 
 #[cfg(test)]

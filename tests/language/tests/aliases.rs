@@ -25,9 +25,9 @@ fn two_passes(x: &[f32], y: &mut [f32]) {
     }
 }
 
-/// The elements are turned round within a program, so that a thread stores what another one has loaded.
+/// The elements are reversed within a program, so that a thread stores what another one has loaded.
 #[tile_kernel(tune(warps = [4]), grid = [2], alias(x, y), emulate = all)]
-fn turned(x: &[f32], y: &mut [f32]) {
+fn reverse_elements(x: &[f32], y: &mut [f32]) {
     let i = program_id(0) * 512 + arange(512);
     store(y, i, flip(load(x, i), 0));
 }
@@ -74,7 +74,7 @@ fn in_place(what: &str, n: usize, call: impl for<'a> Fn(SliceArg<'a, f32>, Slice
 fn a_store_comes_after_the_loads_of_other_threads() {
     in_place("few elements", 64, |x, y| few_elements(x, y));
     in_place("two passes", 1024, |x, y| two_passes(x, y));
-    in_place("turned", 1024, |x, y| turned(x, y));
+    in_place("reverse_elements", 1024, |x, y| reverse_elements(x, y));
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn other_overlaps_are_errors() {
     let (x, y) = both(&mut data[..4]);
     assert!(matches!(rt.launch(without_alias(x, y)), Err(Error::Alias { .. })));
     let x = both(&mut data[..1024]).0;
-    assert!(matches!(rt.launch(turned(x, both(&mut data[1..1025]).1)), Err(Error::Alias { .. })));
-    assert!(matches!(rt.launch(turned(x, both(&mut data[..1020]).1)), Err(Error::Alias { .. })));
+    assert!(matches!(rt.launch(reverse_elements(x, both(&mut data[1..1025]).1)), Err(Error::Alias { .. })));
+    assert!(matches!(rt.launch(reverse_elements(x, both(&mut data[..1020]).1)), Err(Error::Alias { .. })));
     assert_eq!(data, [1.0; 1040]);
 }
 

@@ -4,9 +4,9 @@ use tilewright::{AsSliceMut, tile_kernel, tile_module};
 use tilewright_core::{bf16, f16};
 use tilewright_language_tests::everywhere::{Number, everywhere, same};
 
-/// Operands that are spread over each other, and scalars.
+/// Operands that are broadcast to each other, and scalars.
 #[tile_kernel(tune(N = [8, 12], warps = [1, 4]), grid = [1], emulate = all)]
-unsafe fn spread<const N: usize>(x: &[u32], n: u32, mut y: ViewMut<u32, 2>, one: &mut [u32]) {
+unsafe fn broadcast_operands<const N: usize>(x: &[u32], n: u32, mut y: ViewMut<u32, 2>, one: &mut [u32]) {
     let (rows, columns) = (load(x, arange(16)).expand(1), load(x, 16 + arange(N)).expand(0));
     y.store([0, 0], asm("lop3.b32 {0}, {1}, {2}, {3}, 0x96;", (rows, columns, n), |(a, b, c)| a ^ b ^ c));
     store(one, 0, asm("add.u32 {0}, {1}, {2};", (n, 7u32), |(a, b)| a + b));
@@ -16,16 +16,16 @@ unsafe fn spread<const N: usize>(x: &[u32], n: u32, mut y: ViewMut<u32, 2>, one:
 }
 
 #[test]
-fn operands_are_spread() {
+fn operands_are_broadcast() {
     let x: Vec<u32> = (0..32u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
     everywhere(
-        spread::DESCS[0],
+        broadcast_operands::DESCS[0],
         |rt, options| {
             let n = if options.get_config().is_some_and(|c| c.contains("N=8,")) { 8 } else { 12 };
             let (mut y, mut one) = (vec![0; 16 * n], vec![0; 2 * n]);
             let view = y.as_mut_slice().as_slice_mut_arg().strided([16, n], [n, 1]).expect("fits");
             // SAFETY: the instructions compute what the closures do.
-            let call = unsafe { spread(&x, 0x1234_5678, view, &mut one) };
+            let call = unsafe { broadcast_operands(&x, 0x1234_5678, view, &mut one) };
             rt.launch_with(rt.stream(), call, options).map(|()| (y, one, n))
         },
         |(y, one, n), title| {

@@ -7,20 +7,20 @@ use tilewright_language_tests::everywhere::Number;
 
 /// Tiles that are stored transposed, square and not, and one by rows of which threads have columns.
 #[tile_kernel(types(T = [f32, f16, u8]), tune(warps = [4]), grid = [1])]
-fn turned<T: Element>(x: View<T, 2>, w: View<T, 2>, mut y: ViewMut<T, 2>, mut z: ViewMut<T, 2>) {
+fn store_transposed<T: Element>(x: View<T, 2>, w: View<T, 2>, mut y: ViewMut<T, 2>, mut z: ViewMut<T, 2>) {
     y.store([0, 0], trans(x.tile([0, 0], [64, 64])));
     z.store([0, 0], trans(w.tile([0, 0], [32, 128])));
 }
 
 fn turned_of<T: Number>()
 where
-    (T,): turned::Types,
+    (T,): store_transposed::Types,
 {
     let x: Vec<T> = (0..4096).map(|i| T::of((i * 31 % 101) as f64)).collect();
     for seed in [0, 7] {
         let rt = Runtime::emulator_with(emulator::Options { seed, forbid_bank_conflicts: true, ..Default::default() });
         let (mut y, mut z) = (vec![T::of(0.0); 4096], vec![T::of(0.0); 4096]);
-        let call = turned::<T>(
+        let call = store_transposed::<T>(
             x.as_slice().as_slice_arg().strided([64, 64], [64, 1]).expect("fits"),
             x.as_slice().as_slice_arg().strided([32, 128], [128, 1]).expect("fits"),
             y.as_mut_slice().as_slice_mut_arg().strided([64, 64], [64, 1]).expect("fits"),

@@ -163,7 +163,7 @@ fn chained<T: Float, const B: usize, const M: usize, const N: usize>(
     store(o, (z * M + row) * N + col, out).mask(z < batch);
 }
 
-/// Full tiles and ragged ones, of no depth too: batch, rows, columns, depth.
+/// Full tiles and ragged ones, of K = 0 too: batch, rows, columns, K.
 const SIZES: [[usize; 4]; 5] = [[8, 32, 32, 64], [4, 16, 16, 32], [3, 33, 17, 41], [1, 5, 9, 0], [5, 40, 24, 8]];
 
 fn check(

@@ -7,7 +7,7 @@ use tilewright_language_tests::matrix::{Matrix, near, values};
 use tilewright_language_tests::run::{seeds, taken, with};
 use tilewright_language_tests::{view, view_mut};
 
-/// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a depth that nothing is left of; 3 indices
+/// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a K of which nothing is left; 3 indices
 /// computed anew for every step.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3], warps = [4]),
@@ -219,7 +219,7 @@ fn through_pointers() {
         ([128, 256, 64], [8, 16, 24], [false, true], "tma_nt", "tma_nt"),
         ([256, 128, 96], [8, 16, 24], [true, false], "tma_tn", "tma_tn"),
         ([128, 128, 72], [0, 0, 0], [true, true], "tma_tt", "tma_tt"),
-        ([136, 200, 104], [0, 8, 0], [false, false], "tma", "groups"),
+        ([136, 200, 104], [0, 8, 0], [false, false], "tma", "wgmma_cp_async"),
         ([72, 40, 104], [0, 8, 8], [false, true], "tma_nt", "general"),
         ([128, 128, 128], [0, 0, 1], [false, false], "tma_general", "tma_general"),
         ([70, 50, 33], [0, 0, 0], [false, false], "general", "general"),
@@ -228,7 +228,7 @@ fn through_pointers() {
         let way = config.consts.iter().find(|c| c.0 == "WAY").expect("it has one").1;
         for ([m, n, k], pad, transposed, all_masked, wraps) in cases {
             let what = format!("{} {m}x{n}x{k} {transposed:?}", config.id);
-            // What is read beside the depth belongs to the matrices, and is none of them.
+            // What is read beside K belongs to the matrices, and is none of them.
             let deep: usize = if way == 2 { usize::next_multiple_of(k, 64) } else { k };
             let matrix = |rows: usize, columns: usize, t: bool, pad: usize| {
                 if t { (columns * (rows + pad), 1, rows + pad) } else { (rows * (columns + pad), columns + pad, 1) }
@@ -264,8 +264,8 @@ where
         for ([m, n, k], missing, variant) in [
             ([128, 128, 128], 0, "tma"),
             ([72, 40, 208], 0, "tma"),
-            ([33, 17, 40], 0, "groups"),
-            ([128, 128, 64], 8, "groups"),
+            ([33, 17, 40], 0, "wgmma_cp_async"),
+            ([128, 128, 64], 8, "wgmma_cp_async"),
         ] {
             let what = format!("{} {m}x{n}x{k}", config.id);
             let (a, b) = (values(m * k - missing, 1, of), values(n * k, 2, of));
@@ -295,7 +295,7 @@ fn in_batches() {
             let what = format!("{} {batch}x{m}x{n}x{k}", config.id);
             let (stride_a, stride_c) = (m * k + 16, m * n + 8);
             let (a, b) = (values(batch * stride_a, 1, f16::from_f32), values(k * n, 2, f16::from_f32));
-            same(&what, Some(if block_pointer { "tma" } else { "groups" }), config.id, |rt, check| {
+            same(&what, Some(if block_pointer { "tma" } else { "wgmma_cp_async" }), config.id, |rt, check| {
                 let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
                 let z = Buffer::<f32>::zeros(rt, batch * stride_c).unwrap();
                 // SAFETY: the matrices are as large as is said.

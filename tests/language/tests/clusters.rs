@@ -125,9 +125,9 @@ fn centered<const ROWS: usize, const BLOCK: usize>(
     let inside = (r < rows).expand(1) & (c < columns);
     let v = load(x, r.expand(1) * columns + c).mask(inside);
     let d = where_(inside, v - sum(v, 1).expand(1) / columns as f32, 0.0);
-    let (_, spread) = reduce((d, d * d), 1, |(a, b), (c, d)| (a + c, b + d));
+    let (_, squares) = reduce((d, d * d), 1, |(a, b), (c, d)| (a + c, b + d));
     store(places, r, argmax(where_(inside, v, f32::NEG_INFINITY), 1)).mask(r < rows);
-    store(y, r.expand(1) * columns + c, d * rsqrt(spread / columns as f32).expand(1)).mask(inside);
+    store(y, r.expand(1) * columns + c, d * rsqrt(squares / columns as f32).expand(1)).mask(inside);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tilewright_language_tests::matrix::{Matrix, near, values};
 use tilewright_language_tests::run::{backends, seeds, with};
 use tilewright_language_tests::{view, view_mut};
 
-/// `max(x·a, 0) b` in `BK` of depth at a time, `a` or `b` lying across.
+/// `max(x·a, 0) b` in `BK` of K at a time, `a` or `b` lying across.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], TA = [0, 1], TB = [0, 1], warps = [4], arch = [90]),
     tune(BM = [128], BN = [32], BK = [32], TA = [0], TB = [1], warps = [8], arch = [90]),
@@ -73,7 +73,7 @@ fn right<const BM: usize, const BN: usize, const BK: usize, const TB: usize, con
     c.store([i, j], acc.to::<f16>());
 }
 
-/// `a w`, of weights of 4 bits. A byte has two neighbors along the depth, the first one in its low half.
+/// `a w`, of weights of 4 bits. A byte has two neighbors along K, the first one in its low half.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], warps = [4], arch = [90]),
     tune(BM = [128], BN = [32], BK = [32], TB = [0, 1], warps = [8], arch = [90]),

@@ -142,7 +142,7 @@ fn single<const P: usize, const BM: usize, const BN: usize, const BK: usize>(
     c.store([i, j], acc);
 }
 
-/// A kernel of these operands and of the depth.
+/// A kernel of these operands and of K.
 trait Product<T>: for<'a> Fn(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>, ViewMutArg<'a, T, 2>, usize) -> Call<'a> {}
 impl<T, F> Product<T> for F where
     F: for<'a> Fn(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>, ViewMutArg<'a, T, 2>, usize) -> Call<'a>

@@ -77,9 +77,9 @@ where
 {
     let x = scattered::<i32>(96);
     let w: Vec<W> = (0..96).map(|i| W::of(f64::from(i % 5 + 1))).collect();
-    let turned: Vec<i32> = x.iter().map(|v| v % 20).collect();
+    let remainders: Vec<i32> = x.iter().map(|v| v % 20).collect();
     let mut wanted = sums(&x, 20, |i| w[i].number());
-    wanted.extend(sums(&turned, 20, |i| if x[i] > 7 { 2.0 * w[i].number() } else { 0.0 }));
+    wanted.extend(sums(&remainders, 20, |i| if x[i] > 7 { 2.0 * w[i].number() } else { 0.0 }));
     wanted.extend(sums(&x, 4, |_| w[3].number()));
     let wanted: Vec<W> = wanted.into_iter().map(W::of).collect();
     everywhere(

@@ -51,7 +51,7 @@ use kernels::linear;
 
 /// Through a pointer that may be missing.
 #[tile_kernel(grid = [1])]
-unsafe fn copied(p: Option<*const f32>, y: &mut [f32]) {
+unsafe fn load_optional_pointer(p: Option<*const f32>, y: &mut [f32]) {
     let i = arange(32);
     let v = if let Some(p) = p { load(p.add(i)).mask(i < y.len()) } else { full([32], -1.0) };
     store(y, i, v);
@@ -105,9 +105,9 @@ fn nothing_is_passed_for_what_is_not_there() {
         rt.launch(none).expect("it runs");
         assert_eq!(z, ones);
         // SAFETY: the pointer is valid for all elements that the mask leaves.
-        rt.launch(unsafe { copied(Some(x.as_ptr()), &mut y[..4]) }).expect("it runs");
+        rt.launch(unsafe { load_optional_pointer(Some(x.as_ptr()), &mut y[..4]) }).expect("it runs");
         // SAFETY: there is no pointer.
-        rt.launch(unsafe { copied(None::<*const f32>, &mut y[4..]) }).expect("it runs");
+        rt.launch(unsafe { load_optional_pointer(None::<*const f32>, &mut y[4..]) }).expect("it runs");
         assert_eq!(y, [1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]);
     }
 }

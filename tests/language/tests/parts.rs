@@ -95,8 +95,8 @@ fn tiles_are_joined_and_parted() {
 fn ranks(x: &[f32], y: &mut [f32], z: &mut [f32]) {
     let i = arange(256);
     let t = reshape(load(x, i), [2, 4, 2, 4, 4]);
-    let turned = permute(t, [4, 2, 0, 3, 1]);
-    store(y, i, reshape(turned, [256]));
+    let permuted = permute(t, [4, 2, 0, 3, 1]);
+    store(y, i, reshape(permuted, [256]));
     let partner = flip(t, 2);
     let lower = arange(2).expand(0).expand(0).expand(3).expand(4) == 0;
     let merged = where_(lower.broadcast([2, 4, 2, 4, 4]), minimum(t, partner), maximum(t, partner));
@@ -108,9 +108,9 @@ fn ranks(x: &[f32], y: &mut [f32], z: &mut [f32]) {
 fn tiles_of_rank_five() {
     let x: Vec<f32> = (0..256).map(|i| (i * 167 % 256) as f32).collect();
     let at = |[a, b, c, d, e]: [usize; 5]| (((a * 4 + b) * 2 + c) * 4 + d) * 4 + e;
-    let mut turned = vec![];
+    let mut permuted = vec![];
     for (e, c, a) in (0..4).flat_map(|e| (0..2).flat_map(move |c| (0..2).map(move |a| (e, c, a)))) {
-        turned.extend((0..4).flat_map(|d| (0..4).map(move |b| [a, b, c, d, e])).map(|i| x[at(i)]));
+        permuted.extend((0..4).flat_map(|d| (0..4).map(move |b| [a, b, c, d, e])).map(|i| x[at(i)]));
     }
     let merged: Vec<f32> =
         (0..256).map(|i| if i & 16 == 0 { x[i].min(x[i | 16]) } else { x[i].max(x[i & !16]) }).collect();
@@ -122,7 +122,7 @@ fn tiles_of_rank_five() {
             rt.launch_with(rt.stream(), ranks(&x, &mut y, &mut z), options).map(|()| (y, z))
         },
         |(y, z), title| {
-            same(&y, &turned, title);
+            same(&y, &permuted, title);
             same(&z, &[merged.clone(), sums.clone()].concat(), title);
         },
     );

@@ -122,7 +122,7 @@ fn numbers<T: Number>(n: usize, seed: usize) -> Vec<T> {
 
 #[test]
 fn aligned_products_of_a_table() {
-    // Multiples of 8, and a depth that is no multiple of the block's.
+    // Multiples of 8, and a K that is no multiple of the block's.
     let sizes = [(70, 72, 40), (128, 8, 104), (1, 64, 32)];
     let run = |rt: &Runtime, options: &LaunchOptions| {
         let of = |n: usize, seed: usize| Buffer::from_slice(rt, &numbers::<f16>(n, seed));

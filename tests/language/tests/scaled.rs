@@ -110,7 +110,7 @@ mod products {
         }
     }
 
-    /// Batches, and an accumulator that is spread.
+    /// Batches, and an accumulator that is broadcast.
     #[tile_kernel(tune(warps = [4]), grid = [1], emulate = all)]
     pub fn batch(a: View<u8, 3>, a_scale: View<u8, 3>, b: View<f8e4m3, 3>, b_scale: View<u8, 3>, c: &mut [f32]) {
         let x = a.tile([0, 0, 0], [2, 16, 32]);

@@ -105,7 +105,7 @@ fn recurrences<const M: usize, const N: usize, const LINE: usize>(
     b: View<u32, 2>,
     mut down: ViewMut<u32, 2>,
     mut across: ViewMut<u32, 2>,
-    mut turned: ViewMut<u32, 2>,
+    mut transposed: ViewMut<u32, 2>,
     line_a: &[u32],
     line_b: &[u32],
     line: &mut [u32],
@@ -116,7 +116,7 @@ fn recurrences<const M: usize, const N: usize, const LINE: usize>(
     let (_, s) = scan((x, y), 1, |(a, b), (c, d)| (a * c, b * c + d)).reverse();
     across.store([0, 0], s);
     let (_, s) = scan((trans(x), trans(y)), 1, |(a, b), (c, d)| (a * c, b * c + d)).exclusive((1, 0));
-    turned.store([0, 0], s);
+    transposed.store([0, 0], s);
     let i = arange(LINE);
     let (p, s) = scan((load(line_a, i), load(line_b, i)), 0, |(a, b), (c, d)| (a * c, b * c + d)).exclusive((1, 7));
     store(line, i, p + s);
@@ -136,8 +136,8 @@ fn recurrences_keep_their_order() {
     let x = pair(&a, &b);
     let down = second(scanned(&x, [m, n], 0, false, None, step));
     let across = second(scanned(&x, [m, n], 1, true, None, step));
-    let turned = second(scanned(&x, [m, n], 0, false, Some((1, 0)), step));
-    let turned: Vec<u32> = (0..m * n).map(|i| turned[i % m * n + i / m]).collect();
+    let transposed = second(scanned(&x, [m, n], 0, false, Some((1, 0)), step));
+    let transposed: Vec<u32> = (0..m * n).map(|i| transposed[i % m * n + i / m]).collect();
     everywhere(
         recurrences::DESCS[0],
         |rt, options| {
@@ -157,7 +157,7 @@ fn recurrences_keep_their_order() {
         |(d, c, t, l), title| {
             assert_eq!(d, down, "{title}: down");
             assert_eq!(c, across, "{title}: across");
-            assert_eq!(t, turned, "{title}: turned");
+            assert_eq!(t, transposed, "{title}: transposed");
             let len = if title.contains("LINE=32") { 32 } else { len };
             let line = scanned(&pair(&la, &lb)[..len], [1, len], 1, false, Some((1, 7)), step);
             let line: Vec<u32> = line.into_iter().map(|(p, s)| p.wrapping_add(s)).collect();

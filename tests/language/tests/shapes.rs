@@ -13,7 +13,7 @@ use tilewright_language_tests::everywhere::everywhere;
     grid = [1],
     emulate = all,
 )]
-fn turned<T: Element, const A: usize, const B: usize, const C: usize>(
+fn permuted_tiles<T: Element, const A: usize, const B: usize, const C: usize>(
     x: View<T, 3>,
     mut cba: ViewMut<T, 3>,
     mut bca: ViewMut<T, 3>,
@@ -25,15 +25,15 @@ fn turned<T: Element, const A: usize, const B: usize, const C: usize>(
     acb.store([0, 0, 0], trans(t));
 }
 
-/// Rows of one shape in another, and a row and a column spread over a matrix.
+/// Rows of one shape in another, and a row and a column broadcast to a matrix.
 #[tile_kernel(types(T = [i64, f16, u8]), tune(M = [8], N = [32], warps = [1, 4, 16]), grid = [1], emulate = all)]
 fn reshaped<T: Num, const M: usize, const N: usize>(x: &[T], y: &mut [T], made: &mut [T], n: T) {
     let t = load(x, arange(M).expand(1) * N + arange(N).expand(0));
     store(y, arange(M * N), reshape(trans(t), [M * N]));
     store(y, M * N + arange(M * N), reshape(t, [N / 2, 2, M]).permute([2, 0, 1]).reshape([M * N]));
     let (row, column) = (load(x, arange(N)), load(x, arange(M) * N));
-    let spread = broadcast(row.expand(0), [M, N]) - broadcast(expand(column, 1), [M, N]);
-    store(y, 2 * M * N + arange(M * N), spread.reshape([M * N]));
+    let differences = broadcast(row.expand(0), [M, N]) - broadcast(expand(column, 1), [M, N]);
+    store(y, 2 * M * N + arange(M * N), differences.reshape([M * N]));
     store(
         y,
         3 * M * N + arange(M * N),
@@ -62,7 +62,7 @@ fn numbers<T>(n: usize, of: impl Fn(usize) -> T) -> Vec<T> {
 }
 
 macro_rules! turned_of { ($($t:ident $of:expr;)+) => { $(
-    let desc = <($t,) as turned::Types>::DESC;
+    let desc = <($t,) as permuted_tiles::Types>::DESC;
     for config in 0..desc.configs.len() {
         let one = tilewright_core::KernelParts { configs: &desc.configs[config..config + 1], ..**desc };
         let [a, b, c] = ["A", "B", "C"].map(|name| one.configs[0].consts.iter().find(|c| c.0 == name).expect("an extent").1 as usize);
@@ -80,7 +80,7 @@ macro_rules! turned_of { ($($t:ident $of:expr;)+) => { $(
                 let [y0, y1, y2] = &mut y;
                 macro_rules! out { ($y:ident $i:literal) => {{ let (d, s) = view(orders[$i]); $y.as_mut_slice().as_slice_mut_arg().strided(d, s).expect("fits") }} }
                 let from = x.as_slice().as_slice_arg().strided([a, b, c], [b * c, c, 1]).expect("fits");
-                rt.launch_with(rt.stream(), turned::<$t>(from, out!(y0 0), out!(y1 1), out!(y2 2)), options).map(|()| y)
+                rt.launch_with(rt.stream(), permuted_tiles::<$t>(from, out!(y0 0), out!(y1 1), out!(y2 2)), options).map(|()| y)
             },
             |y, title| {
                 for (y, order) in y.iter().zip(orders) {

@@ -51,7 +51,7 @@ scattered! {
     floats: f32, |i| i as f32;
     halves: tilewright::f16, |i| tilewright::f16::from_f32(i as f32);
     bytes: u8, |i: i32| i as u8;
-    double_words: i64, |i| i as i64 * 0x1_0000_0001;
+    longs: i64, |i| i as i64 * 0x1_0000_0001;
 }
 
 #[tile_module]

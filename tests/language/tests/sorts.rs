@@ -33,12 +33,12 @@ where
 {
     let [m, n] = [8, 32];
     let rows: Vec<Vec<T>> = x.chunks(n).map(|row| ordered(row.to_vec())).collect();
-    let turned: Vec<Vec<T>> = rows.iter().map(|r| r.iter().rev().copied().collect()).collect();
+    let reversed: Vec<Vec<T>> = rows.iter().map(|r| r.iter().rev().copied().collect()).collect();
     let columns: Vec<Vec<T>> = (0..n).map(|j| ordered((0..m).map(|i| x[i * n + j]).collect())).collect();
     let down: Vec<T> = (0..m * n).map(|i| columns[i % n][i / n]).collect();
-    let wanted = [rows.concat(), turned.concat(), down].concat();
-    let greatest = turned.iter().flat_map(|r| [r[0]; 4]);
-    let top: Vec<T> = turned.iter().flat_map(|r| r[..4].to_vec()).chain(greatest).collect();
+    let wanted = [rows.concat(), reversed.concat(), down].concat();
+    let greatest = reversed.iter().flat_map(|r| [r[0]; 4]);
+    let top: Vec<T> = reversed.iter().flat_map(|r| r[..4].to_vec()).chain(greatest).collect();
     everywhere(
         <(T,) as sorted::Types>::DESC,
         |rt, options| {

@@ -57,7 +57,7 @@ fn upcast_of<
     c.store([i, j], acc);
 }
 
-/// A kernel of the operands of 8 bits, those of 16 bits, and the depth.
+/// A kernel of the operands of 8 bits, those of 16 bits, and K.
 trait Upcast<S, T>:
     for<'a> Fn(
     ViewArg<'a, S, 2>,

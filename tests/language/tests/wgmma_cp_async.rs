@@ -64,7 +64,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     store(c_ptrs, acc.to::<f16>()).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// Of slices, whose ends need no masks; B lies along the depth, and its numbers are bytes or halves.
+/// Of slices, whose ends need no masks; B lies along K, and its numbers are bytes or halves.
 #[tile_kernel(
     types(T = [f8e4m3, f16]),
     tune(BM = [64], BN = [64], BK = [64], warps = [4]),
@@ -95,10 +95,10 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
 fn through_pointers() {
     // Extents, the length of a row of A and of B, and which variant that is for.
     let cases = [
-        ([128, 128, 128], [128, 128], "groups"),
-        ([136, 200, 104], [104, 200], "groups"),
-        ([72, 40, 100], [104, 48], "groups"),
-        ([8, 8, 3], [8, 8], "groups"),
+        ([128, 128, 128], [128, 128], "wgmma_cp_async"),
+        ([136, 200, 104], [104, 200], "wgmma_cp_async"),
+        ([72, 40, 100], [104, 48], "wgmma_cp_async"),
+        ([8, 8, 3], [8, 8], "wgmma_cp_async"),
         ([70, 50, 33], [33, 50], "general"),
     ];
     for config in pointers::DESCS[0].configs {
@@ -114,9 +114,12 @@ fn through_pointers() {
                 let z = Buffer::<f16>::zeros(rt, m * ldc).unwrap();
                 // SAFETY: the matrices are as large as is said.
                 let call = unsafe { pointers(x.raw(), y.raw(), z.raw(), m, n, k, lda, 1, ldb, 1, ldc, 1) };
-                // Rings of copies are of powers of two.
-                let variant =
-                    if config.consts.contains(&("BN", 96)) && variant == "groups" { "aligned" } else { variant };
+                // Circular buffers of copies are of powers of two.
+                let variant = if config.consts.contains(&("BN", 96)) && variant == "wgmma_cp_async" {
+                    "aligned"
+                } else {
+                    variant
+                };
                 assert_eq!(taken(&call, config.id), variant, "{what}");
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
                 z.to_vec().unwrap().into_iter().map(f16::to_f32).collect()
@@ -133,14 +136,16 @@ where
     (T,): slices::Types,
 {
     for config in <(T,) as slices::Types>::DESC.configs {
-        for ([m, n, k], variant) in [([128, 64, 128], "groups"), ([80, 48, 208], "groups"), ([33, 17, 40], "general")] {
+        for ([m, n, k], variant) in
+            [([128, 64, 128], "wgmma_cp_async"), ([80, 48, 208], "wgmma_cp_async"), ([33, 17, 40], "general")]
+        {
             let what = format!("{} {m}x{n}x{k}", config.id);
             let (a, b) = (values(m * k, 1, of), values(n * k, 2, of));
             let run = |rt: &Runtime| {
                 let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
                 let mut z = Buffer::<f32>::zeros(rt, m * n).unwrap();
                 let call = slices::<T>(&x, &y, &mut z, m as u64, n as u64, k as u64);
-                if variant == "groups" {
+                if variant == "wgmma_cp_async" {
                     assert_eq!(taken(&call, config.id), variant, "{what}");
                 }
                 rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));

@@ -60,7 +60,7 @@ fn flag(g: &Generic) -> Option<bool> {
     }
 }
 
-/// `wgmma` of N columns: the depth and the types, then what follows the operands.
+/// `wgmma` of N columns: K and the types, then what follows the operands.
 fn wgmma(a: DType, n: usize, transposed: &[bool]) -> String {
     let types = match a {
         DType::F16 => "k16.f32.f16.f16",
@@ -164,9 +164,9 @@ fn expected(program: &Lowered) -> Facts {
             Device::TmaStoreWait => add("cp.async.bulk.wait_group 0".into()),
             Device::ProxyFence => add("fence.proxy.async.shared::cta".into()),
             Device::MbarriersReady => add("fence.mbarrier_init.release.cluster".into()),
-            Device::CopyBox => add("tensor load".into()),
-            Device::CopyBoxTo => add("tensor load, multicast".into()),
-            Device::StoreBox => add("tensor store".into()),
+            Device::TmaLoad => add("tensor load".into()),
+            Device::TmaLoadMulticast => add("tensor load, multicast".into()),
+            Device::TmaStore => add("tensor store".into()),
             Device::MbarrierExpect => add("mbarrier.arrive.expect_tx".into()),
             Device::MbarrierArrive => add("mbarrier.arrive of a predicate".into()),
             Device::MbarrierArriveAt => add("mbarrier.arrive of a predicate, in the cluster".into()),

@@ -2,15 +2,15 @@
 
 use super::*;
 
-/// Rows and columns of one step's product of a thread block, and its depth in bytes.
+/// Rows and columns of one step's product of a thread block, and its K in bytes.
 fn product(e: &Entry) -> Option<[usize; 3]> {
     let number = |name: &str| e.consts.iter().find(|c| c.0 == name).map(|c| c.1 as usize);
     let (m, n, deep) = (number("BM")? / e.ctas, number("BN")?, number("BK")? * e.element_bytes);
     // Warpgroups make the transpose of a tile of few rows, of one whose right operand is computed, and of A B in tf32.
     let of_swapped =
         ["matmul_tf32_nn", "matmul_f16_", "matmul_f32_3xtf32_nn", "matmul_f32_3xtf32_nt", "batched_matmul_f32_3xtf32"];
-    let turned = e.specialized && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
-    Some(if turned { [n, m, deep] } else { [m, n, deep] })
+    let swapped = e.specialized && (m < 64 || of_swapped.iter().any(|p| e.name.starts_with(p)));
+    Some(if swapped { [n, m, deep] } else { [m, n, deep] })
 }
 
 /// Instructions of each thread for a tile of so many rows and columns, and so many bytes deep: by warpgroups, which
@@ -162,7 +162,10 @@ fn clusters_share_operands() {
             1 => shared == 0 && told == 0 && !e.ptx.contains(".reqnctapercluster"),
             // As many as in the code, or copies of them.
             _ => {
-                declared && told > 0 && shared > 0 && shared % lowered[e.name].matches("d::copy_box_to::<").count() == 0
+                declared
+                    && told > 0
+                    && shared > 0
+                    && shared % lowered[e.name].matches("d::tma_load_multicast::<").count() == 0
             }
         };
         if !ok {

@@ -147,7 +147,7 @@ def rope(
     interleaved: bool = False,
     out: Optional[T] = None,
 ) -> T:
-    """Rotary position embedding (RoPE) of ``.. x tokens x heads x d``: pairs of the elements of a head turn by the
+    """Rotary position embedding (RoPE) of ``.. x tokens x heads x d``: pairs of the elements of a head rotate by the
     angles of the token's position. f32, f16 or bf16; ``out`` may be ``x``.
 
     ``cos`` and ``sin`` are f32 of ``rows x half``, with ``2 * half`` at most ``d``: a row for each position. Without

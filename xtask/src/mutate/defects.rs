@@ -139,7 +139,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "plan/tma_pipeline.rs",
         &[
             ("tma-producer-reads-what-is-written", "the producer loads scalars that the kernel stores"),
-            ("tma-rings-shared-while-in-use", "operands that are in use together share a circular buffer"),
+            ("tma-buffers-shared-while-in-use", "operands that are in use together share a circular buffer"),
             ("tma-release-while-threads-read", "a buffer that threads read is given back by one that has read"),
             (
                 "wgmma-chain-over-release",
@@ -158,7 +158,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "plan/cp_async_pipeline.rs",
         &[
-            ("cp-async-late-stage-overwritten", "a stage is filled while the product before still reads it"),
+            ("cp-async-deferred-stage-overwritten", "a stage is filled while the product before still reads it"),
             ("cp-async-ignores-other", "masked elements that are copied ahead are 0 instead of `.other(..)`"),
             ("cp-async-of-written-array", "an array that the kernel writes is copied ahead"),
             ("cp-async-of-a-place-moved-now-and-then", "copies ahead leave out what a branch of the loop assigns"),
@@ -178,7 +178,10 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("written-operand-after-its-product", "a computed right operand is written behind its product"),
         ],
     ),
-    ("plan/deferred_wait.rs", &[("deferred-wait-with-one-buffer", "the only buffer is given back one iteration late")]),
+    (
+        "plan/deferred_wait.rs",
+        &[("deferred-wait-with-one-buffer", "the only buffer is given back in the next iteration")],
+    ),
     ("plan/pdl.rs", &[("pdl-waits-one-statement-late", "what the launch before has written is read early")]),
     (
         "plan/epilogue.rs",
@@ -285,9 +288,9 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
                 "cp-async-without-barrier",
                 "a stage is read before all threads' copies have arrived, and filled while it is read",
             ),
-            ("cp-async-ring-left-without-barrier", "what follows a loop overwrites stages that are still read"),
+            ("cp-async-buffer-left-without-barrier", "what follows a loop overwrites stages that are still read"),
             ("cp-async-left-in-flight", "copies go on after the loop"),
-            ("cp-async-late-without-wait", "a product's stage is filled while it reads"),
+            ("cp-async-deferred-wait-left-out", "a product's stage is filled while it reads"),
             ("cp-async-by-all-copies", "threads with copies of an element all copy it ahead"),
         ],
     ),
@@ -377,7 +380,7 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "codegen/elementwise.rs",
         &[
             ("padding-is-valid", "padding is stored, and takes part in reductions"),
-            ("asm-operands-turned", "inline assembly takes the second operand for the first one"),
+            ("asm-operands-reversed", "inline assembly takes the second operand for the first one"),
         ],
     ),
     (
@@ -402,16 +405,13 @@ const PLANTED_AT_RUN_TIME: &[(&str, &[(&str, &str)])] = &[
             ("device-load-group-unmasked", "vectors are loaded whether they are allowed or not"),
             ("device-store-group-unmasked", "vectors are stored whether they are allowed or not"),
             ("device-divided-group-as-whole", "a vector that is allowed in part goes by its first element"),
-            ("device-descending-as-ascending", "a descending vector is not turned around"),
+            ("device-descending-as-ascending", "a descending vector is not reversed"),
             ("device-cp-async-unmasked", "a copy of several bytes ignores its mask"),
             ("device-cp-async-mask-of-first", "a copy that is allowed in part goes by its first element"),
-            (
-                "device-descending-other-ascends",
-                "what a descending vector has where it is not loaded is not turned around",
-            ),
+            ("device-descending-other-ascends", "what a descending vector has where it is not loaded is not reversed"),
             (
                 "device-descending-store-ascends",
-                "of descending vectors that a mask leaves out, the others are not turned around",
+                "of descending vectors that a mask leaves out, the others are not reversed",
             ),
             (
                 "device-shared-load-by-first",

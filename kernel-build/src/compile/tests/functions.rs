@@ -97,7 +97,7 @@ fn conversions() -> String {
         }
     }
     out + "#[tile_kernel(tune(warps = [1]), grid = [1], pdl = [a])]
-           fn f_early(a: &[f32], y: &mut [f32]) { store(y, arange(32), load(a, arange(32))); }
+           fn f_pdl(a: &[f32], y: &mut [f32]) { store(y, arange(32), load(a, arange(32))); }
            #[tile_kernel(tune(warps = [1]), grid = [1])]
            fn f_shared_add_bf16(a: &[bf16], y: &mut [bf16]) {
                let mut s = shared_array::<bf16>(32);
@@ -118,8 +118,8 @@ const INSTRUCTIONS: [(&str, &str, &str, bool); 25] = [
     ("f_shared_add_bf16", "sm_90a", "cas", false),
     ("f_f16_to_f8e4m3", "sm_80", "cvt.rn.satfinite.e4m3x2", false),
     ("f_f16_to_f8e4m3", "sm_90a", "cvt.rn.satfinite.e4m3x2", true),
-    ("f_early", "sm_80", "griddepcontrol", false),
-    ("f_early", "sm_90a", "griddepcontrol.wait", true),
+    ("f_pdl", "sm_80", "griddepcontrol", false),
+    ("f_pdl", "sm_90a", "griddepcontrol.wait", true),
     ("f_atomic_load_f16", "sm_75", "ld.acquire.gpu.global.b16", true),
     ("f_histogram_u8", "sm_75", "red.relaxed.cta.shared.add.u32", true),
     ("f_weights_f64", "sm_75", "red.relaxed.cta.shared.add.f64", true),
@@ -152,7 +152,7 @@ fn functions_for_devices() {
     // instructions of their own on later devices show whether it does.
     let of_short_floats = move |source: Source, libraries: &Libraries| {
         let all = lowered(source, libraries).into_iter();
-        let varies = |name: &str| name.ends_with("f16") || name.contains("_f8") || name == "f_early";
+        let varies = |name: &str| name.ends_with("f16") || name.contains("_f8") || name == "f_pdl";
         all.filter(|u| varies(&u.kernel)).collect()
     };
     let (_, alone) = p.built_over_library("sm_90a", &of_short_floats);

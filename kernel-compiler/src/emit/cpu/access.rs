@@ -9,14 +9,14 @@ use crate::thread_ir::{BinaryOp, Cpu, Expr, Function, Local, Name, call};
 
 impl Writer<'_> {
     /// Elements that follow each other in memory.
-    pub(super) fn run(&self, place: &Address) -> usize {
-        self.a.run(self.f, place.index)
+    pub(super) fn run(&self, ptr: &Address) -> usize {
+        self.a.run(self.f, ptr.index)
     }
 
     /// What an access by axes takes: the address and the length of the array, `u64::MAX` where bounds are not checked,
     /// and the axes of the elements of a tile.
-    pub(super) fn by_axes(&self, place: &Address, of: Value, axes: &[Axis]) -> [Expr; 3] {
-        let (base, len) = self.array(place);
+    pub(super) fn by_axes(&self, ptr: &Address, of: Value, axes: &[Axis]) -> [Expr; 3] {
+        let (base, len) = self.array(ptr);
         [base, len.unwrap_or(Expr::typed(u64::MAX, DType::U64)), self.axes(of, axes)]
     }
 
@@ -34,9 +34,9 @@ impl Writer<'_> {
     }
 
     /// The address of the array of an access, and its length where bounds are checked.
-    fn array(&self, place: &Address) -> (Expr, Option<Expr>) {
+    fn array(&self, ptr: &Address) -> (Expr, Option<Expr>) {
         let word = |param: usize, i: usize| Expr::from(Name::Words).element(self.f.params[param].first_word + i);
-        match place.base {
+        match ptr.base {
             Base::Slice(param) => (word(param, 0), Some(word(param, 1))),
             Base::Raw(param) => (word(param, 0), None),
             Base::Shared(array) => {
@@ -47,8 +47,8 @@ impl Writer<'_> {
         }
     }
 
-    fn index(&self, place: &Address) -> Expr {
-        let v = place.index;
+    fn index(&self, ptr: &Address) -> Expr {
+        let v = ptr.index;
         let index = self.at(v, Local::I);
         match self.f.ty(v).dtype {
             DType::U64 => index,
@@ -56,13 +56,13 @@ impl Writer<'_> {
         }
     }
 
-    pub(super) fn address(&self, place: &Address) -> Expr {
-        let bytes = self.index(place).group().wrapping_mul(self.f.dtype_at(place).size());
-        self.array(place).0.wrapping_add(bytes)
+    pub(super) fn address(&self, ptr: &Address) -> Expr {
+        let bytes = self.index(ptr).group().wrapping_mul(self.f.dtype_at(ptr).size());
+        self.array(ptr).0.wrapping_add(bytes)
     }
 
-    pub(super) fn ok(&self, place: &Address, mask: Option<Value>) -> Expr {
-        let inside = self.array(place).1.map(|len| self.index(place).less(len).group());
+    pub(super) fn ok(&self, ptr: &Address, mask: Option<Value>) -> Expr {
+        let inside = self.array(ptr).1.map(|len| self.index(ptr).less(len).group());
         all_of(inside.into_iter().chain(mask.map(|m| self.at(m, Local::I))), BinaryOp::And)
     }
 }

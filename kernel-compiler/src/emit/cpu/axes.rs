@@ -18,11 +18,11 @@ pub struct Axis {
 /// The axes of a load or a store, if it is such an access, of a tile with more than one axis.
 pub fn of(f: &Func, s: &Stmt) -> Option<Vec<Axis>> {
     match &s.kind {
-        StmtKind::Store { place, value, mask, .. } => axes(f, place, *mask, f.shape(*value)),
+        StmtKind::Store { ptr, value, mask, .. } => axes(f, ptr, *mask, f.shape(*value)),
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Load { place, mask, other, .. } => {
+            Op::Load { ptr, mask, other, .. } => {
                 let is_uniform = other.is_none_or(|o| f.ty(of_all_elements(f, o)).is_scalar());
-                if is_uniform { axes(f, place, *mask, f.shape(*v)) } else { None }
+                if is_uniform { axes(f, ptr, *mask, f.shape(*v)) } else { None }
             }
             _ => None,
         },
@@ -30,17 +30,17 @@ pub fn of(f: &Func, s: &Stmt) -> Option<Vec<Axis>> {
     }
 }
 
-fn axes(f: &Func, place: &Address, mask: Option<Value>, shape: &[usize]) -> Option<Vec<Axis>> {
-    let has_one_base = match place.base {
+fn axes(f: &Func, ptr: &Address, mask: Option<Value>, shape: &[usize]) -> Option<Vec<Axis>> {
+    let has_one_base = match ptr.base {
         Base::Slice(_) | Base::Raw(_) | Base::Shared(_) => true,
         Base::Pointer { address, .. } => f.ty(address).is_scalar(),
     };
     let is_block = shape.iter().filter(|&&n| n != 1).count() > 1;
-    if !has_one_base || !is_block || f.ty(place.index).dtype != DType::U64 {
+    if !has_one_base || !is_block || f.ty(ptr.index).dtype != DType::U64 {
         return None;
     }
     let (mut axes, dims) = (vec![Axis::default(); shape.len()], (0..shape.len()).collect::<Vec<_>>());
-    terms(f, place.index, Binary::Add, &dims, &mut |axis, v| axes[axis].offsets.push(v))?;
+    terms(f, ptr.index, Binary::Add, &dims, &mut |axis, v| axes[axis].offsets.push(v))?;
     if let Some(mask) = mask {
         terms(f, mask, Binary::And, &dims, &mut |axis, v| axes[axis].conditions.push(v))?;
     }
@@ -78,15 +78,15 @@ fn terms(f: &Func, v: Value, combine: Binary, dims: &[usize], term: &mut impl Fn
 pub fn taken_by(f: &Func, s: &Stmt) -> Vec<Value> {
     let Some(axes) = of(f, s) else { return f.taken_by(s) };
     let terms = axes.into_iter().flat_map(|a| a.offsets.into_iter().chain(a.conditions));
-    let (place, rest) = match &s.kind {
-        StmtKind::Store { place, value, .. } => (place, Some(*value)),
+    let (ptr, rest) = match &s.kind {
+        StmtKind::Store { ptr, value, .. } => (ptr, Some(*value)),
         StmtKind::Let(v) => match f.op(*v) {
-            Op::Load { place, other, .. } => (place, other.map(|o| of_all_elements(f, o))),
+            Op::Load { ptr, other, .. } => (ptr, other.map(|o| of_all_elements(f, o))),
             op => unreachable!("an access: {op:?}"),
         },
         kind => unreachable!("an access: {kind:?}"),
     };
-    let base = match place.base {
+    let base = match ptr.base {
         Base::Pointer { address, .. } => Some(address),
         _ => None,
     };

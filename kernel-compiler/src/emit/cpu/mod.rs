@@ -140,17 +140,17 @@ impl Writer<'_> {
                 };
                 self.line(Stmt::assign(Name::Var(*var), value));
             }
-            StmtKind::Store { place, value, mask, .. } => {
+            StmtKind::Store { ptr, value, mask, .. } => {
                 let (t, val) = (f.ty(*value).dtype, of_i(self.at(*value, Local::I)));
                 self.line(match axes::of(f, s) {
                     Some(axes) => {
-                        let [base, len, axes] = self.by_axes(place, *value, &axes);
+                        let [base, len, axes] = self.by_axes(ptr, *value, &axes);
                         call!(Cpu::StoreAxes; [t]; base, len, axes, val)
                     }
                     None => {
-                        let run = self.run(place);
+                        let run = self.run(ptr);
                         let function = if mask.is_some() || run <= 1 { Cpu::Store } else { Cpu::StoreClipped };
-                        let (addr, ok) = (of_i(self.address(place)), of_i(self.ok(place, *mask)));
+                        let (addr, ok) = (of_i(self.address(ptr)), of_i(self.ok(ptr, *mask)));
                         call!(function; [t]; self.shape(*value), number(run, None), addr, ok, val)
                     }
                 });
@@ -227,20 +227,20 @@ impl Writer<'_> {
         let f = self.f;
         let t = f.ty(v).dtype;
         match f.op(v).clone() {
-            Op::Load { place, mask, other, .. } => {
+            Op::Load { ptr, mask, other, .. } => {
                 if let Some(axes) = axes::of(f, s) {
                     let other = other.map_or(Expr::zero(t), |o| axes::of_all_elements(f, o).into());
-                    let [base, len, axes] = self.by_axes(&place, v, &axes);
+                    let [base, len, axes] = self.by_axes(&ptr, v, &axes);
                     return self.define_tile(v, call!(Cpu::LoadAxes; [t]; base, len, axes, other));
                 }
-                let run = self.run(&place);
+                let run = self.run(&ptr);
                 let function = if mask.is_some() || run <= 1 { Cpu::Load } else { Cpu::LoadClipped };
                 let other = other.map_or(Expr::zero(t), |o| self.at(o, Local::I));
-                let (addr, ok) = (of_i(self.address(&place)), of_i(self.ok(&place, mask)));
+                let (addr, ok) = (of_i(self.address(&ptr)), of_i(self.ok(&ptr, mask)));
                 self.memory(v, call!(function; [t]; self.shape(v), number(run, None), addr, ok, of_i(other)));
             }
-            Op::Atomic { op, place, values, mask, .. } => {
-                let (addr, ok) = (of_i(self.address(&place)), of_i(self.ok(&place, mask)));
+            Op::Atomic { op, ptr, values, mask, .. } => {
+                let (addr, ok) = (of_i(self.address(&ptr)), of_i(self.ok(&ptr, mask)));
                 let values: Vec<Expr> = values.into_iter().map(|x| self.at(x, Local::I)).collect();
                 let function = if op == Atomic::Cas { Cpu::AtomicCas } else { Cpu::Atomic };
                 let (code, values) = atomic(op, t, values, Local::I);

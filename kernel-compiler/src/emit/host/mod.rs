@@ -192,7 +192,7 @@ pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<Stri
 /// What instances do with memory behind addresses that they compute, as `Pointees` names it.
 fn pointees(funcs: &[&Func]) -> Ident {
     let reads =
-        |f: &Func| values(&f.body).any(|v| matches!(f.op(v), Op::Load { place, .. } if place.base.address().is_some()));
+        |f: &Func| values(&f.body).any(|v| matches!(f.op(v), Op::Load { ptr, .. } if ptr.base.address().is_some()));
     match () {
         () if funcs.iter().any(|f| written(f).contains(&Array::Pointees { mutable: true })) => format_ident!("Written"),
         () if funcs.iter().copied().any(reads) => format_ident!("Read"),

@@ -90,9 +90,9 @@ impl Infer<'_> {
             };
             return self.error(Code::NotWritable, first.span, why);
         }
-        let place = Address { base, index };
+        let ptr = Address { base, index };
         let dtype = self.elem(base);
-        let shape = self.ty(place.index).shape.clone();
+        let shape = self.ty(ptr.index).shape.clone();
         let mask = self.mask(&c.options, &shape)?;
         if let (Some((_, at)), true) = (&c.options.other, writes) {
             return self.error(Code::UnknownOption, *at, "only a load has `.other(v)`");
@@ -115,7 +115,7 @@ impl Infer<'_> {
                     None => None,
                 };
                 Ok(Val::Run(self.push(
-                    Op::Load { place, mask, other, hint: c.options.hint, block_pointer: None },
+                    Op::Load { ptr, mask, other, hint: c.options.hint, block_pointer: None },
                     Type { dtype, shape },
                     c.span,
                 )))
@@ -123,7 +123,7 @@ impl Infer<'_> {
             ("store", [v]) => {
                 let value = value(self, v, "a value to store")?;
                 self.emit(StmtKind::Store {
-                    place,
+                    ptr,
                     value,
                     mask,
                     hint: c.options.hint,
@@ -138,7 +138,7 @@ impl Infer<'_> {
                 let values =
                     given.iter().zip(op.values()).map(|(v, what)| value(self, v, what)).collect::<Result<_>>()?;
                 let old = self.push(
-                    Op::Atomic { op, place, values, mask, relaxed: c.options.relaxed },
+                    Op::Atomic { op, ptr, values, mask, relaxed: c.options.relaxed },
                     Type { dtype, shape },
                     c.span,
                 );
@@ -146,7 +146,7 @@ impl Infer<'_> {
             }
             _ => {
                 let usage = usage(name);
-                let pointer = match place.base {
+                let pointer = match ptr.base {
                     Base::Raw(param) if !c.options.unchecked => format!(
                         "`{}` is a pointer, the index is added to it: `{name}({}.add(i), ..)`; ",
                         self.params[param].name, self.params[param].name

@@ -16,7 +16,7 @@ struct Operand<'a> {
     at: Span,
     scale: Option<(Value, Span)>,
     /// The dimension that the product sums over.
-    depth: usize,
+    k_dim: usize,
     /// The extents of the scale, but for the last.
     rows: &'a [usize],
 }
@@ -298,7 +298,7 @@ impl Infer<'_> {
                 value: a,
                 at: at_a,
                 scale: a_scale.map(|s| (s, of_a)),
-                depth: rank_a - 1,
+                k_dim: rank_a - 1,
                 rows: &ta.shape[..rank_a - 1],
             },
             Operand {
@@ -306,7 +306,7 @@ impl Infer<'_> {
                 value: b,
                 at: at_b,
                 scale: b_scale.map(|s| (s, of_b)),
-                depth: rank_b - 2,
+                k_dim: rank_b - 2,
                 rows: &rows_b,
             },
         ];
@@ -332,7 +332,7 @@ impl Infer<'_> {
         }
         let wide = match from {
             DType::U8 => {
-                let halves = self.halves("dot_scaled", o.value, o.depth, o.at)?;
+                let halves = self.halves("dot_scaled", o.value, o.k_dim, o.at)?;
                 self.of_e2m1(halves, span)?
             }
             _ => self.converted(o.value, DType::F32, span),
@@ -347,7 +347,7 @@ impl Infer<'_> {
         Ok(self.converted(wide, to, span))
     }
 
-    /// The scale of each element: one for 32 along the depth as e8m0, or for 16 as e4m3.
+    /// The scale of each element: one for 32 along K as e8m0, or for 16 as e4m3.
     fn factors(&mut self, o: &Operand, wide: Value, scale: Value, at: Span, span: Span) -> Result<Value> {
         let (shape, ty) = (self.ty(wide).shape.clone(), self.ty(scale).clone());
         let (group, format) = match ty.dtype {
@@ -362,22 +362,22 @@ impl Infer<'_> {
                 );
             }
         };
-        let depth = shape[o.depth];
-        if !depth.is_multiple_of(group) {
+        let k = shape[o.k_dim];
+        if !k.is_multiple_of(group) {
             return self.error(
                 Code::Scale,
                 o.at,
-                format!("a scale of {format} is for {group} along K, of which `{}` has {depth}", o.name),
+                format!("a scale of {format} is for {group} along K, of which `{}` has {k}", o.name),
             );
         }
-        let wanted = [o.rows, &[depth / group]].concat();
+        let wanted = [o.rows, &[k / group]].concat();
         if ty.shape != wanted {
             let letter = if o.name == "a" { "M" } else { "N" };
             return self.error(
                 Code::Scale,
                 at,
                 format!(
-                    "the scale of `{}`, which has K = {depth}, is of shape [.., {letter}, K / {group}] = {wanted:?}, \
+                    "the scale of `{}`, which has K = {k}, is of shape [.., {letter}, K / {group}] = {wanted:?}, \
                      found {ty}",
                     o.name
                 ),
@@ -387,19 +387,19 @@ impl Infer<'_> {
             DType::U8 => self.power_of_two(scale, span)?,
             _ => self.converted(scale, DType::F32, span),
         };
-        let mut spread = wanted;
-        let last = spread.len() - 1;
-        if o.depth != last {
+        let mut factors_shape = wanted;
+        let last = factors_shape.len() - 1;
+        if o.k_dim != last {
             let mut perm: Vec<usize> = (0..=last).collect();
             perm.swap(last - 1, last);
-            spread.swap(last - 1, last);
-            factors = self.push(Op::Permute(factors, perm), Type::tile(DType::F32, spread.clone()), span);
+            factors_shape.swap(last - 1, last);
+            factors = self.push(Op::Permute(factors, perm), Type::tile(DType::F32, factors_shape.clone()), span);
         }
-        spread.insert(o.depth + 1, 1);
-        factors = self.push(Op::Expand(factors, o.depth + 1), Type::tile(DType::F32, spread.clone()), span);
-        spread[o.depth + 1] = group;
-        self.check_size(&spread, span)?;
-        factors = self.broadcast(factors, &spread, span);
+        factors_shape.insert(o.k_dim + 1, 1);
+        factors = self.push(Op::Expand(factors, o.k_dim + 1), Type::tile(DType::F32, factors_shape.clone()), span);
+        factors_shape[o.k_dim + 1] = group;
+        self.check_size(&factors_shape, span)?;
+        factors = self.broadcast(factors, &factors_shape, span);
         self.merged("dot_scaled", factors, &shape, span)
     }
 }

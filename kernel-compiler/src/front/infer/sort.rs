@@ -67,18 +67,18 @@ impl Infer<'_> {
         let is_number = self.binary(Binary::Eq, v, v, span)?;
         let v = self.push(Op::Select(is_number, v, nan), float, span);
         let v = self.push(Op::Bitcast(v), int, span);
-        self.turned(v, bits, span)
+        self.inverted(v, bits, span)
     }
 
     fn of_key(&mut self, v: Value, dtype: DType, span: Span) -> Result<Value> {
         let Some(bits) = integer(dtype) else { return Ok(v) };
-        let v = self.turned(v, bits, span)?;
+        let v = self.inverted(v, bits, span)?;
         let shape = self.ty(v).shape.clone();
         Ok(self.push(Op::Bitcast(v), Type { dtype, shape }, span))
     }
 
-    /// Of negative numbers all bits but the sign are turned: the order of floats is that of integers then, and back.
-    fn turned(&mut self, v: Value, bits: DType, span: Span) -> Result<Value> {
+    /// Of negative numbers all bits but the sign are inverted: the order of floats is that of integers then, and back.
+    fn inverted(&mut self, v: Value, bits: DType, span: Span) -> Result<Value> {
         let width = 8 * bits.size() as i128;
         let last = self.number(width - 1, bits, span)?;
         let but_sign = self.number((1 << (width - 1)) - 1, bits, span)?;

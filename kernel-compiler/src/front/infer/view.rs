@@ -206,7 +206,7 @@ impl Infer<'_> {
             mask = self.binary(Binary::And, mask, m, span)?;
         }
         let (index, mask) = (self.broadcast(index, &shape, span), self.broadcast(mask, &shape, span));
-        let place = Address { base: to, index };
+        let ptr = Address { base: to, index };
         let whole = match view.extents {
             Extents::Words { first, .. } => {
                 let number = |k: usize| Number::word(first + k);
@@ -219,7 +219,7 @@ impl Infer<'_> {
             Some(value) => {
                 let block_pointer = whole.filter(|_| c.options.mask.is_none());
                 self.emit(StmtKind::Store {
-                    place,
+                    ptr,
                     value,
                     mask: Some(mask),
                     hint: c.options.hint,
@@ -239,7 +239,7 @@ impl Infer<'_> {
                 let masked = c.options.mask.is_some() && !planted!("view-tile-ignores-its-mask");
                 let block_pointer = whole.filter(|_| !masked && other.is_none());
                 Ok(Val::Run(self.push(
-                    Op::Load { place, mask: Some(mask), other, hint: c.options.hint, block_pointer },
+                    Op::Load { ptr, mask: Some(mask), other, hint: c.options.hint, block_pointer },
                     Type { dtype, shape },
                     span,
                 )))

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::front::ast::{Arch, Config, Const, ConstParam, Expr, TypeName, TypeParam};
 use crate::front::map::MAP;
 use crate::front::parse::constants::Value;
-use crate::front::parse::tune::{DEFAULT, Tune, Tuned, bracketed_list, product, tune};
+use crate::front::parse::tune::{DEFAULT, Tune, TuneConfigs, bracketed_list, product, tune};
 use crate::front::parse::types::unknown_type;
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt;
@@ -20,7 +20,7 @@ pub struct Attr {
     pub kernels: Vec<Named>,
     /// Of the parameters that no kernel(..) gives.
     pub types: Vec<TypeParam>,
-    pub tunes: Vec<Tuned>,
+    pub tunes: Vec<TuneConfigs>,
     pub grid: Vec<Expr>,
     /// Every configuration is emulated.
     pub emulate_all: bool,

@@ -9,7 +9,7 @@ use syn::punctuated::Punctuated;
 use syn::{Token, bracketed};
 
 /// The configurations of a `tune(..)`.
-pub struct Tuned {
+pub struct TuneConfigs {
     pub(super) span: Span,
     pub(super) configs: Vec<Config>,
     /// The kernels that they are for; none: all.
@@ -57,7 +57,11 @@ pub(super) fn bracketed_list<T: Parse>(input: ParseStream) -> syn::Result<Vec<T>
 }
 
 /// The product of the lists.
-pub(super) fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam], d: &Diagnostics) -> Result<Tuned> {
+pub(super) fn product(
+    Tune { span, lists, kernels }: Tune,
+    consts: &[ConstParam],
+    d: &Diagnostics,
+) -> Result<TuneConfigs> {
     let mut product = vec![DEFAULT];
     for (name, values) in &lists {
         let param = consts.iter().find(|c| c.name == *name);
@@ -110,7 +114,7 @@ pub(super) fn product(Tune { span, lists, kernels }: Tune, consts: &[ConstParam]
             |(n, v): &&(String, Const)| consts.iter().any(|p| p.name == n && p.default.as_ref() == Some(v));
         c.defaults = c.consts.iter().filter(is_default).map(|(n, _)| n.clone()).collect();
     }
-    Ok(Tuned { span, configs: product, kernels })
+    Ok(TuneConfigs { span, configs: product, kernels })
 }
 
 /// Gives a setting its value.

@@ -446,13 +446,13 @@ impl Parser {
         self.advance();
         Ok(match word.as_str() {
             "store" => {
-                let place = self.address()?;
+                let ptr = self.address()?;
                 self.mark(",")?;
                 let value = self.value()?;
                 let AccessOptions { mask, other: None, hint, block_pointer } = self.access_options()? else {
                     return self.error(at, "a store has no `other`");
                 };
-                StmtKind::Store { place, value, mask, hint, block_pointer, span: self.location()? }
+                StmtKind::Store { ptr, value, mask, hint, block_pointer, span: self.location()? }
             }
             "if" => {
                 let cond = self.value()?;

@@ -195,9 +195,9 @@ impl Parser {
                 Op::ArgReduce { value, axis, largest: name == "argmax" }
             }
             "load" => {
-                let place = self.address()?;
+                let ptr = self.address()?;
                 let AccessOptions { mask, other, hint, block_pointer } = self.access_options()?;
-                Op::Load { place, mask, other, hint, block_pointer }
+                Op::Load { ptr, mask, other, hint, block_pointer }
             }
             "dot" => {
                 let (a, b, acc) = self.triple()?;
@@ -230,7 +230,7 @@ impl Parser {
 
     fn atomic(&mut self, op: Atomic) -> Result<Op> {
         let at = self.at();
-        let place = self.address()?;
+        let ptr = self.address()?;
         let mut values = vec![];
         while self.takes(",") {
             values.push(self.value()?);
@@ -238,7 +238,7 @@ impl Parser {
         let AccessOptions { mask, other: None, hint: Hint::None, block_pointer: None } = self.access_options()? else {
             return self.error(at, "an atomic has a `mask` and nothing else that loads and stores have");
         };
-        Ok(Op::Atomic { op, place, values, mask, relaxed: self.takes_word("relaxed") })
+        Ok(Op::Atomic { op, ptr, values, mask, relaxed: self.takes_word("relaxed") })
     }
 
     fn values(&mut self) -> Result<Vec<Value>> {

@@ -264,11 +264,11 @@ impl Verifier<'_> {
                 }
                 Ok(())
             }
-            StmtKind::Store { place, value, mask, block_pointer, .. } => {
-                self.uses(place.operands().chain([value]).chain(mask).copied())?;
+            StmtKind::Store { ptr, value, mask, block_pointer, .. } => {
+                self.uses(ptr.operands().chain([value]).chain(mask).copied())?;
                 let ty = self.ty(*value).clone();
-                self.access(place, &ty, *mask, block_pointer.as_ref())?;
-                self.writes(place)
+                self.access(ptr, &ty, *mask, block_pointer.as_ref())?;
+                self.writes(ptr)
             }
             StmtKind::If { cond, .. } => {
                 self.uses([*cond])?;
@@ -310,8 +310,8 @@ impl Verifier<'_> {
         self.f.vars.get(var.0 as usize).map(|v| &v.ty).ok_or_else(|| format!("{var:?} is no variable"))
     }
 
-    fn writes(&self, place: &Address) -> Result<(), String> {
-        let param = match place.base {
+    fn writes(&self, ptr: &Address) -> Result<(), String> {
+        let param = match ptr.base {
             Base::Slice(param) | Base::Raw(param) => param,
             Base::Shared(_) => return Ok(()),
             Base::Pointer { mutable, .. } => return check(mutable, || "a `*const` may only be read".into()),
@@ -323,19 +323,19 @@ impl Verifier<'_> {
     /// Elements of a type at a place.
     fn access(
         &self,
-        place: &Address,
+        ptr: &Address,
         ty: &Type,
         mask: Option<Value>,
         block_pointer: Option<&BlockPointer>,
     ) -> Result<(), String> {
         let f = self.f;
-        match place.base {
+        match ptr.base {
             Base::Slice(param) | Base::Raw(param) => {
                 let Some(p) = f.params.get(param) else { return Err("no such parameter".into()) };
                 check(p.kind != ParamKind::Scalar, || format!("`{}` is no array", p.name))?;
                 check(ty.dtype == p.dtype, || format!("{ty} is no element of `{}`, which has {}", p.name, p.dtype))?;
                 let sliced = matches!(p.kind, ParamKind::Slice { .. });
-                let bounded = matches!(place.base, Base::Slice(_));
+                let bounded = matches!(ptr.base, Base::Slice(_));
                 check(sliced || !bounded, || format!("`{}` is no slice, of which bounds would be checked", p.name))?;
             }
             Base::Shared(array) => {
@@ -351,8 +351,8 @@ impl Verifier<'_> {
                 check(block_pointer.is_none(), || "a block pointer is in a parameter".into())?;
             }
         }
-        self.shape(place.index, &ty.shape)?;
-        check(self.ty(place.index).dtype.is_int(), || format!("{:?} is no index", place.index))?;
+        self.shape(ptr.index, &ty.shape)?;
+        check(self.ty(ptr.index).dtype.is_int(), || format!("{:?} is no index", ptr.index))?;
         if let Some(m) = mask {
             self.shape(m, &ty.shape)?;
             check(self.ty(m).dtype == DType::Bool, || format!("{m:?} is no mask"))?;

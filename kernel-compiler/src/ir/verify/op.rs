@@ -238,17 +238,17 @@ impl Verifier<'_> {
                 self.computes("an index of the first", dtype, dtype != DType::Bool)?;
                 check(ty.dtype == DType::I32, || format!("an index of type {ty}"))
             }
-            Op::Load { place, mask, other, block_pointer, .. } => {
-                self.access(place, &ty, *mask, block_pointer.as_ref())?;
+            Op::Load { ptr, mask, other, block_pointer, .. } => {
+                self.access(ptr, &ty, *mask, block_pointer.as_ref())?;
                 other.iter().try_for_each(|&o| self.same(o, &ty))?;
                 check(block_pointer.is_none() || other.is_none_or(|o| f.is_zeros(o)), || {
                     "a block pointer has zeros outside of its array, not `other`".into()
                 })
             }
             Op::Dot { a, b, acc, precision } => self.dot([*a, *b, *acc], *precision, &ty),
-            Op::Atomic { op, place, values, mask, .. } => {
-                self.access(place, &ty, *mask, None)?;
-                self.writes(place)?;
+            Op::Atomic { op, ptr, values, mask, .. } => {
+                self.access(ptr, &ty, *mask, None)?;
+                self.writes(ptr)?;
                 self.computes(&format!("atomic_{}", op.name()), ty.dtype, takes_atomic(*op, ty.dtype))?;
                 check(values.len() == op.values().len(), || {
                     format!("atomic_{} of {} values", op.name(), values.len())

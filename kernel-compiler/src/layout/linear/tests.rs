@@ -459,7 +459,7 @@ fn replicated_lanes_select() {
     check(&Conversion::Shuffle(s), &src, &dst, 4);
 }
 
-/// The shape of a reduction's result, spread again over the layout that it came from: nothing to do.
+/// The shape of a reduction's result, broadcast again to the layout that it came from: nothing to do.
 #[test]
 fn softmax_rows_need_no_conversion() {
     let tile = Layout::blocked(&[16, 256], &[1, 0], 4, 4);

@@ -33,15 +33,15 @@ pub struct Found {
 impl Found {
     /// Whether a tensor map can store to the array. The hardware clips rows at multiples of 16 bytes, and the launcher
     /// does not check constants.
-    pub fn can_be_stored(&self, f: &Func, place: &Address) -> bool {
+    pub fn can_be_stored(&self, f: &Func, ptr: &Address) -> bool {
         let last = &self.dims[self.dims.len() - 1].extent;
-        !last.words.is_empty() || (last.times * f.dtype_at(place).size() as u64).is_multiple_of(16)
+        !last.words.is_empty() || (last.times * f.dtype_at(ptr).size() as u64).is_multiple_of(16)
     }
 }
 
 /// Whether a loop in front of an access has moved its pointers. How far is known in the loop alone.
-fn is_behind_loop(f: &Func, place: &Address) -> bool {
-    let read: Vec<(Value, Var)> = made_of(f, place.index, |_| true)
+fn is_behind_loop(f: &Func, ptr: &Address) -> bool {
+    let read: Vec<(Value, Var)> = made_of(f, ptr.index, |_| true)
         .into_iter()
         .filter_map(|v| if let Op::ReadVar(var) = *f.op(v) { Some((v, var)) } else { None })
         .collect();
@@ -71,14 +71,14 @@ struct Limit {
 pub fn find(
     f: &Func,
     sums: &Polynomials,
-    place: &Address,
+    ptr: &Address,
     mask: Option<Value>,
     flipped: bool,
 ) -> Result<Found, &'static str> {
-    if place.param().is_none() {
+    if ptr.param().is_none() {
         return Err("a tensor map is for an array that is a parameter");
     }
-    let (index, size) = (place.index, f.dtype_at(place).size() as u64);
+    let (index, size) = (ptr.index, f.dtype_at(ptr).size() as u64);
     let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| "its tile has not two dimensions")?;
     let mut begins = Origins::new(f, sums);
     let index = sums.of(index).ok_or(INDEX)?;
@@ -105,7 +105,7 @@ pub fn find(
     let mut extents = [None, None];
     for l in &limits {
         let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)
-            .ok_or_else(|| if is_behind_loop(f, place) { BEHIND_LOOP } else { OTHER_INDEX })?;
+            .ok_or_else(|| if is_behind_loop(f, ptr) { BEHIND_LOOP } else { OTHER_INDEX })?;
         if extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent) {
             return Err("its mask gives one dimension two extents");
         }
@@ -135,7 +135,7 @@ pub fn find(
     let [columns, rows] = order.map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
     let mut guards: Vec<Guard> =
         word.map(|w| Guard::word(w, Test::Equal(1))).into_iter().chain(begins.guards).collect();
-    if let Base::Slice(param) = place.base {
+    if let Base::Slice(param) = ptr.base {
         if !limited || !at.before.is_empty() {
             return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
         }

@@ -33,10 +33,10 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     for s in walk(&f.body) {
         match &s.kind {
             StmtKind::Let(v) => {
-                if let Op::Load { place, mask, other, block_pointer: None, .. } = f.op(*v)
+                if let Op::Load { ptr, mask, other, block_pointer: None, .. } = f.op(*v)
                     && other.is_none_or(|o| f.is_zeros(o))
                 {
-                    match find::find(f, &sums, place, *mask, flipped(*v)) {
+                    match find::find(f, &sums, ptr, *mask, flipped(*v)) {
                         Ok(found) => drop(loads.insert(*v, found)),
                         Err(why) if sides.iter().any(|side| side.contains(v)) => {
                             missed.push(Missed::new(BLOCK_POINTER, why).at(f.values[v.0 as usize].span));
@@ -45,14 +45,14 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
                     }
                 }
             }
-            StmtKind::Store { place, mask, block_pointer: None, span, .. } => {
-                let found = find::find(f, &sums, place, *mask, false).and_then(|found| match found {
+            StmtKind::Store { ptr, mask, block_pointer: None, span, .. } => {
+                let found = find::find(f, &sums, ptr, *mask, false).and_then(|found| match found {
                     _ if found.across => Err("its columns are not contiguous: the output's last stride is not 1"),
-                    _ if !found.can_be_stored(f, place) => Err("its rows are no multiple of 16 bytes"),
+                    _ if !found.can_be_stored(f, ptr) => Err("its rows are no multiple of 16 bytes"),
                     _ => Ok(found),
                 });
                 if let Err(why) = found
-                    && f.shape(place.index).len() == 2
+                    && f.shape(ptr.index).len() == 2
                 {
                     missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
                 }
@@ -145,11 +145,11 @@ impl Rewrite {
     /// Of an MN-major matrix the transposed tile is loaded.
     fn load(&mut self, v: Value, found: Found, out: &mut Vec<Stmt>) {
         let ValueInfo { ty, op, span } = self.f.values[v.0 as usize].clone();
-        let Op::Load { place, mask, other, hint, .. } = op else { unreachable!("a load") };
+        let Op::Load { ptr, mask, other, hint, .. } = op else { unreachable!("a load") };
         let across = found.across;
         let block_pointer = Some(self.block_pointer(found, span, out));
         if !across {
-            self.f.values[v.0 as usize].op = Op::Load { place, mask, other, hint, block_pointer };
+            self.f.values[v.0 as usize].op = Op::Load { ptr, mask, other, hint, block_pointer };
             return;
         }
         let mut transposed_tile = |v: Value| {
@@ -157,13 +157,13 @@ impl Rewrite {
             let ty = Type::tile(ty.dtype, [ty.shape[1], ty.shape[0]]);
             self.f.push(Op::Permute(v, vec![1, 0]), ty, span, out)
         };
-        let index = transposed_tile(place.index);
+        let index = transposed_tile(ptr.index);
         let mask = mask.map(&mut transposed_tile);
-        let place = Address { base: place.base, index };
+        let ptr = Address { base: ptr.base, index };
         let shape = [ty.shape[1], ty.shape[0]];
         // A block pointer loads zeros outside of the array in any case.
         let load = self.f.push(
-            Op::Load { place, mask, other: None, hint, block_pointer },
+            Op::Load { ptr, mask, other: None, hint, block_pointer },
             Type::tile(ty.dtype, shape),
             span,
             out,

@@ -34,7 +34,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
                 // Of an array that may be one of those written, a thread block may load its part: it stores that alone.
                 let is_part = count(f, dims, parted, *v) == 1;
                 let may_race = |array| written.contains(&array) || memories.contains(&f.memory(array)) && !is_part;
-                if matches!(f.op(*v), Op::Load { place, .. } if may_race(place.array())) {
+                if matches!(f.op(*v), Op::Load { ptr, .. } if may_race(ptr.array())) {
                     return Err((
                         Code::ClusterMemory,
                         "a thread block may read elements that another one stores",
@@ -102,14 +102,14 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                     ));
                 }
                 match f.op(*v) {
-                    Op::Load { place, .. } => _ = note(place.array(), Kind::Read, *v, here),
-                    Op::Atomic { op, place, relaxed, .. } => {
+                    Op::Load { ptr, .. } => _ = note(ptr.array(), Kind::Read, *v, here),
+                    Op::Atomic { op, ptr, relaxed, .. } => {
                         let kind = match op {
                             Atomic::Load => Kind::Read,
                             Atomic::Store => Kind::Write,
                             _ => Kind::Update,
                         };
-                        if !note(place.array(), kind, *v, here) {
+                        if !note(ptr.array(), kind, *v, here) {
                             if uses[v.0 as usize] > 0 {
                                 return Err((
                                     Code::ClusterAtomic,
@@ -127,7 +127,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                     _ => {}
                 }
             }
-            StmtKind::Store { place, value, span, .. } => _ = note(place.array(), Kind::Write, *value, *span),
+            StmtKind::Store { ptr, value, span, .. } => _ = note(ptr.array(), Kind::Write, *value, *span),
             _ => {}
         }
     }

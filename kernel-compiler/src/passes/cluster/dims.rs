@@ -37,8 +37,8 @@ impl Dims {
                     let to = dims.first[dims.vars + var.0 as usize] + d;
                     dims.join(to, dims.first[v.0 as usize] + d);
                 }),
-                StmtKind::Store { place, value, mask, .. } => {
-                    place.operands().chain(mask).for_each(|&x| dims.same(f, x, *value));
+                StmtKind::Store { ptr, value, mask, .. } => {
+                    ptr.operands().chain(mask).for_each(|&x| dims.same(f, x, *value));
                 }
                 _ => {}
             }
@@ -100,8 +100,8 @@ impl Dims {
                 values.iter().for_each(|&x| self.same(f, x, v));
                 self.whole.push((self.dim(v, *axis), v));
             }
-            Op::Load { place, mask, other, .. } => {
-                place.operands().chain(mask).chain(other).for_each(|&x| self.same(f, x, v))
+            Op::Load { ptr, mask, other, .. } => {
+                ptr.operands().chain(mask).chain(other).for_each(|&x| self.same(f, x, v))
             }
             Op::Dot { a, b, acc, .. } => {
                 if f.shape(v).len() != 2 {

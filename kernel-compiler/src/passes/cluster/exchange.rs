@@ -44,7 +44,7 @@ impl CtaPartition {
         let best = self.define(best, Type { dtype, shape: ty.shape.clone() }, v, out);
         let index = self.define(Op::ArgReduce { value, axis, largest }, ty.clone(), v, out);
         let start = self.start(extent, ty.dtype, v);
-        let start = self.spread(start, &ty, v, out);
+        let start = self.splat(start, &ty, v, out);
         let of_all = Op::Binary(Binary::Add, index, start);
         let index = if planted!("cluster-index-in-its-part") { index } else { self.define(of_all, ty.clone(), v, out) };
 
@@ -53,7 +53,7 @@ impl CtaPartition {
         let rank = self.define(Op::ArgReduce { value: best, axis: 0, largest }, ty.clone(), v, out);
         // All other indices become zero, so that the sum is that index.
         let rank = if ty.is_scalar() {
-            self.spread(rank, &gathered, v, out)
+            self.splat(rank, &gathered, v, out)
         } else {
             let one = Type { dtype: ty.dtype, shape: [&[1], &ty.shape[..]].concat() };
             let rank = self.define(Op::Expand(rank, 0), one, v, out);
@@ -89,7 +89,7 @@ impl CtaPartition {
     }
 
     /// A tile whose elements are all a scalar, or the scalar itself.
-    fn spread(&mut self, x: Value, ty: &Type, like: Value, out: &mut Vec<Stmt>) -> Value {
+    fn splat(&mut self, x: Value, ty: &Type, like: Value, out: &mut Vec<Stmt>) -> Value {
         if ty.is_scalar() { x } else { self.define(Op::Splat(x), ty.clone(), like, out) }
     }
 

@@ -163,10 +163,10 @@ impl CtaPartition {
                     let v = *v;
                     match self.f.op(v).clone() {
                         Op::Arange { .. } => self.arange(v, &mut out),
-                        Op::Load { block_pointer: Some(mut block_pointer), place, mask, other, hint } => {
+                        Op::Load { block_pointer: Some(mut block_pointer), ptr, mask, other, hint } => {
                             self.offset(v, &mut block_pointer.at, &mut out);
                             self.f.values[v.0 as usize].op =
-                                Op::Load { block_pointer: Some(block_pointer), place, mask, other, hint };
+                                Op::Load { block_pointer: Some(block_pointer), ptr, mask, other, hint };
                         }
                         _ => {
                             if let Some(axis) = self.reduced(v).filter(|_| !planted!("cluster-reduces-alone")) {

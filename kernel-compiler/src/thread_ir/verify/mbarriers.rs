@@ -378,7 +378,7 @@ impl Protocol<'_> {
         let map = self.lowered.maps.get(map)?;
         let rows: usize = map.extents.split_last()?.1.iter().product();
         let ctas = match c.function {
-            Function::Device(Device::CopyBoxTo) => literal(&c.args[4])?.count_ones(),
+            Function::Device(Device::TmaLoadMulticast) => literal(&c.args[4])?.count_ones(),
             _ => 1,
         };
         Some((rows * map.swizzle) as i128 * i128::from(ctas))

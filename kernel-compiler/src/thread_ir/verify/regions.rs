@@ -89,7 +89,7 @@ fn place<'c>(lowered: &Lowered, c: &'c Call) -> Option<(&'c Expr, u64)> {
     let bytes = match (&c.function, c.generics.first(), c.args.get(1)) {
         // Eight elements of two bytes.
         (Function::Device(Device::Ldmatrix | Device::Stmatrix), ..) => 16,
-        (Function::Device(Device::StoreBox), _, Some(Expr::Name(Name::Map(map)))) => {
+        (Function::Device(Device::TmaStore), _, Some(Expr::Name(Name::Map(map)))) => {
             let map = lowered.maps.get(*map)?;
             map.extents.iter().rev().skip(1).product::<usize>() * map.swizzle
         }

@@ -394,8 +394,8 @@ fn what_constants_name_lies_apart_within_the_programs_bytes() {
     accepts(&with(vec![word(Name::Staging, 128), circular_buffer(0, 384, 64), circular_buffer(1, 512, 256)]));
     // One after another, loops use the same bytes.
     accepts(&with(vec![circular_buffer(0, 384, 64), circular_buffer(1, 384, 256)]));
-    refuses(&with(vec![circular_buffer(0, 384, 64), circular_buffer(1, 448, 256)]), "`RING1` and `RING0` overlap");
-    refuses(&with(vec![circular_buffer(0, 384, 512)]), "`RING0` ends at 1408, beyond 1024 shared bytes");
+    refuses(&with(vec![circular_buffer(0, 384, 64), circular_buffer(1, 448, 256)]), "`BUFFER1` and `BUFFER0` overlap");
+    refuses(&with(vec![circular_buffer(0, 384, 512)]), "`BUFFER0` ends at 1408, beyond 1024 shared bytes");
     refuses(&with(vec![word(Name::Staging, 64)]), "`STAGING` and the scratch memory overlap");
     refuses(&with(vec![word(Name::Matrix(0), 300)]), "`MATRIX0` has no size");
     let with_matrix = |at: usize, bytes: usize| Lowered {
@@ -482,7 +482,7 @@ fn a_chunk_is_stored_fenced_awaited_and_copied() {
     let chunk = |n: u32| Name::Staging + (Name::Tid >> 7).group() * 32 + n;
     let of_warpgroup = || named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
     let store = |n: u32| Node::from(call!(Device::Stmatrix; chunk(n), 0, 0));
-    let copy = |n: u32| Node::from(call!(Device::StoreBox; [0u32, Generic::Inferred]; chunk(n), 0, 0, true, 0));
+    let copy = |n: u32| Node::from(call!(Device::TmaStore; [0u32, Generic::Inferred]; chunk(n), 0, 0, true, 0));
     let read = |later: u32| Node::from(call!(Device::TmaStoreWaitRead; [later]; 0));
     let put = |n: u32, later: u32| vec![read(later), of_warpgroup(), store(n), fence(), of_warpgroup(), copy(n)];
     let two = |later: u32| [put(0, later), put(16, later), put(0, later), put(16, later)].concat();

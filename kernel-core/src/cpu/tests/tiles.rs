@@ -93,8 +93,8 @@ proptest! {
     }
 
     #[test]
-    fn broadcasts(shape in shapes(), spread in any::<[bool; 3]>(), seed in any::<u64>()) {
-        let from: Vec<usize> = shape.iter().zip(spread).map(|(&n, s)| if s { 1 } else { n }).collect();
+    fn broadcasts(shape in shapes(), broadcast_axes in any::<[bool; 3]>(), seed in any::<u64>()) {
+        let from: Vec<usize> = shape.iter().zip(broadcast_axes).map(|(&n, s)| if s { 1 } else { n }).collect();
         let t = tile(seed, &from);
         let b = broadcast(&t, &shape);
         prop_assert_eq!(b.shape(), &shape[..]);

@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use super::ptx_tensor::{load_box, policy, shared};
+use super::ptx_tensor::{policy, shared, tma_load_asm};
 use crate::scalar::Scalar as Mem;
 
 /// As [`mbarrier_arrive`], at the barrier of another block of the cluster, or of this one.
@@ -40,7 +40,7 @@ pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
     let (dst, bar) = (shared(dst), shared(bar));
     // SAFETY: the caller's contract.
     unsafe {
-        load_box!(HINT, at, ".multicast::cluster", ", {ctas}", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas,)
+        tma_load_asm!(HINT, at, ".multicast::cluster", ", {ctas}", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar, ctas = in(reg16) ctas,)
     }
 }
 

@@ -141,20 +141,20 @@ pub(super) const fn policy(hint: u32) -> u64 {
 }
 
 /// A load of a box of any rank: `$kind` and `$mask`, with its operand, say to which thread blocks.
-macro_rules! load_box {
+macro_rules! tma_load_asm {
     ($hint:expr, $at:ident, $kind:literal, $mask:literal, $($operands:tt)*) => {
         match RANK {
-            1 => load_box!(of 1, "{0}", [0], $hint, $at, $kind, $mask, $($operands)*),
-            2 => load_box!(of 2, "{0}, {1}", [0 1], $hint, $at, $kind, $mask, $($operands)*),
-            3 => load_box!(of 3, "{0}, {1}, {2}", [0 1 2], $hint, $at, $kind, $mask, $($operands)*),
-            4 => load_box!(of 4, "{0}, {1}, {2}, {3}", [0 1 2 3], $hint, $at, $kind, $mask, $($operands)*),
-            _ => load_box!(of 5, "{0}, {1}, {2}, {3}, {4}", [0 1 2 3 4], $hint, $at, $kind, $mask, $($operands)*),
+            1 => tma_load_asm!(of 1, "{0}", [0], $hint, $at, $kind, $mask, $($operands)*),
+            2 => tma_load_asm!(of 2, "{0}, {1}", [0 1], $hint, $at, $kind, $mask, $($operands)*),
+            3 => tma_load_asm!(of 3, "{0}, {1}, {2}", [0 1 2], $hint, $at, $kind, $mask, $($operands)*),
+            4 => tma_load_asm!(of 4, "{0}, {1}, {2}, {3}", [0 1 2 3], $hint, $at, $kind, $mask, $($operands)*),
+            _ => tma_load_asm!(of 5, "{0}, {1}, {2}, {3}, {4}", [0 1 2 3 4], $hint, $at, $kind, $mask, $($operands)*),
         }
     };
     (of $rank:literal, $list:literal, $i:tt, $hint:expr, $at:ident, $kind:literal, $mask:literal, $($operands:tt)*) => {
         match const { policy($hint) } {
-            0 => load_box!(step $rank, $list, $i, $at, $kind, "", $mask, $($operands)*),
-            policy => load_box!(step $rank, $list, $i, $at, $kind, ".L2::cache_hint", concat!($mask, ", {policy}"), policy = in(reg64) policy, $($operands)*),
+            0 => tma_load_asm!(step $rank, $list, $i, $at, $kind, "", $mask, $($operands)*),
+            policy => tma_load_asm!(step $rank, $list, $i, $at, $kind, ".L2::cache_hint", concat!($mask, ", {policy}"), policy = in(reg64) policy, $($operands)*),
         }
     };
     (step $rank:literal, $list:literal, [$($i:literal)*], $at:ident, $kind:literal, $cached:literal, $last:expr, $($operands:tt)*) => {
@@ -164,7 +164,7 @@ macro_rules! load_box {
         )
     };
 }
-pub(super) use load_box;
+pub(super) use tma_load_asm;
 
 /// Copies a box in; `HINT` says what the L2 cache does with the lines.
 ///
@@ -174,7 +174,7 @@ pub(super) use load_box;
 pub unsafe fn tma_load<const RANK: usize, const HINT: u32>(dst: u32, map: u64, at: [i32; RANK], bar: u32, _site: u32) {
     let (dst, bar) = (shared(dst), shared(bar));
     // SAFETY: the caller's contract.
-    unsafe { load_box!(HINT, at, "", "", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar,) }
+    unsafe { tma_load_asm!(HINT, at, "", "", dst = in(reg32) dst, map = in(reg64) map, bar = in(reg32) bar,) }
 }
 
 /// Copies a box out where `ok`, without a branch, and commits it as a group; `HINT` as of [`tma_load`].

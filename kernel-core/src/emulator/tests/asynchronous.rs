@@ -214,7 +214,7 @@ fn copies_in_groups() {
     }
 }
 
-unsafe fn unfinished<const HOW: u32>(s: &[u64]) {
+unsafe fn unfinished<const CASE: u32>(s: &[u64]) {
     let [source, map] = *s else { unreachable!() };
     if d::thread() == 0 {
         h::mbarrier_init(2048, 1, 90);
@@ -222,7 +222,7 @@ unsafe fn unfinished<const HOW: u32>(s: &[u64]) {
     }
     d::barrier(92);
     if d::thread() == 0 {
-        match HOW {
+        match CASE {
             0 => h::cp_async::<16>(0, source, true, 93),
             1 => h::tma_load::<_, 0>(0, map, [0, 0], 2048, 94),
             2 => h::mbarrier_expect(2048, 1024, 95),
@@ -274,17 +274,18 @@ fn steps_that_go_wrong_alone() {
     no_map.fails(unfinished::<1>, Kind::Protocol, 94);
 }
 
-/// Threads of the first two of three warps exchange words; `HOW` they meet before they read.
-unsafe fn some_warps<const HOW: u32>(_: &[u64]) {
+/// Threads of the first two of three warps exchange words. `CASE` is the barrier before they read; that of 0 is
+/// correct.
+unsafe fn some_warps<const CASE: u32>(_: &[u64]) {
     let t = d::thread();
     if t >= 64 {
-        if HOW == 2 && t < 80 {
+        if CASE == 2 && t < 80 {
             h::group_barrier(1, 64, 110);
         }
         return;
     }
     d::shared_store::<u32, 1, 1>(|_| t * 4, |_| true, |_| t, 111);
-    match HOW {
+    match CASE {
         0 => h::group_barrier(1, 64, 112),
         1 => d::warp_barrier(112),
         2 => h::group_barrier(1, 64, 112),
@@ -294,7 +295,7 @@ unsafe fn some_warps<const HOW: u32>(_: &[u64]) {
         _ => h::group_barrier(16, 64, 112),
     }
     let x = d::shared_load::<u32, 1, 1>(|_| (t ^ 33) * 4, |_| true, 113);
-    assert!(HOW != 0 || x[0] == t ^ 33);
+    assert!(CASE != 0 || x[0] == t ^ 33);
 }
 
 #[test]
@@ -388,7 +389,7 @@ fn order_passes_from_warps_through_atomics() {
 }
 
 /// Every program loads the same tile from global memory; a later one, or another thread, stores there.
-unsafe fn loaded_and_stored<const HOW: u32>(s: &[u64]) {
+unsafe fn loaded_and_stored<const CASE: u32>(s: &[u64]) {
     let [x, map] = *s else { unreachable!() };
     let t = d::thread();
     if t == 0 {
@@ -396,13 +397,13 @@ unsafe fn loaded_and_stored<const HOW: u32>(s: &[u64]) {
         h::mbarriers_ready(141);
         h::mbarrier_expect(1024, 1024, 142);
         h::tma_load::<_, 0>(0, map, [0, 0], 1024, 143);
-        if HOW == 1 {
+        if CASE == 1 {
             d::store::<u32, 1, 1, false, false>(|_| x, true, |_| true, |_| 1, 0, 144);
         }
         h::mbarrier_wait(1024, 0, 145);
     }
     d::barrier(146);
-    let stores = d::program_id(0) == if HOW == 2 { 2 } else { 0 };
+    let stores = d::program_id(0) == if CASE == 2 { 2 } else { 0 };
     d::store::<u32, 1, 1, false, false>(|_| x, false, |_| t == 5 && stores, |_| 1, 0, 147);
 }
 

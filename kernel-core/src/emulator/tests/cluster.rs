@@ -53,21 +53,21 @@ const ENDED: u32 = 2;
 const BLOCK_THEN_ENDED: u32 = 3;
 
 /// Thread 40 of each CTA stores what a thread of the next reads.
-unsafe fn handed_over<const HOW: u32>(s: &[u64]) {
+unsafe fn handed_over<const BARRIER: u32>(s: &[u64]) {
     let (t, rank) = (d::thread(), h::cluster_rank());
     store(s[0] + rank as u64 * 4, t == 40, 7 + rank, 20);
-    if HOW == BLOCK || HOW == BLOCK_THEN_ENDED {
+    if BARRIER == BLOCK || BARRIER == BLOCK_THEN_ENDED {
         d::barrier(21);
     }
-    if HOW >= ENDED && t >= 32 {
+    if BARRIER >= ENDED && t >= 32 {
         return;
     }
-    if HOW != BLOCK {
+    if BARRIER != BLOCK {
         h::cluster_sync(22);
     }
     let next = (rank + 1) % 4;
     let x = load(s[0] + next as u64 * 4, t == 5, 23);
-    d::assert(x == if t == 5 { 7 + next } else { 0 } || HOW == BLOCK || HOW == ENDED, c"what it stored", 24);
+    d::assert(x == if t == 5 { 7 + next } else { 0 } || BARRIER == BLOCK || BARRIER == ENDED, c"what it stored", 24);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn take<T: Mem>(word: u32, lane: u32, e: u32) -> T {
     T::from_bits64((h::shuffle(word, lane, 3) >> (e * 8 * T::BYTES as u32)) as u64)
 }
 
-/// Row `g` of A and column `c` of B, over as much of the depth as four lanes' words hold.
+/// Row `g` of A and column `c` of B, over as much of K as four lanes' words hold.
 fn sum<T: Mem, S: Copy>(start: S, a: u32, b: u32, c: u32, step: impl Fn(S, T, T) -> S) -> S {
     let (g, per) = (d::thread() % 32 / 4, 4 / T::BYTES as u32);
     let term = |s, k: u32| step(s, take(a, g * 4 + k / per, k % per), take(b, c * 4 + k / per, k % per));

@@ -28,7 +28,7 @@ const ADDS_IN_PART: u32 = 14;
 const ATOMIC: u32 = 15;
 const NOT_COMMITTED: u32 = 16;
 
-/// Operands of ones: rows along the depth, as `tile` says.
+/// Operands of ones: rows along K, as `tile` says.
 pub unsafe fn ones<A: Mem>() {
     let one = if A::BYTES == 2 { 0x3c00_3c00 } else { 0x0101_0101 };
     d::shared_store::<u32, 32, 4>(|r| d::thread() * 128 + r as u32 * 4, |_| true, |_| one, 1);

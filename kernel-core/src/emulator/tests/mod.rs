@@ -11,8 +11,9 @@
 
 mod asynchronous;
 mod banks;
+mod circular_buffer;
 mod cluster;
-mod cluster_ring;
+mod cluster_circular_buffer;
 mod composed;
 mod divergence;
 mod in_flight;
@@ -20,7 +21,6 @@ mod memory;
 mod orders;
 mod races;
 mod results;
-mod ring;
 mod schedule;
 mod tensor;
 mod watch;

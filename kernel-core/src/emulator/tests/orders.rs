@@ -104,7 +104,7 @@ const STORES: u32 = 3;
 const NOT_DECLARED: u32 = 4;
 
 /// Reads `x`, waits for the launch in front, then reads `y` and writes `z`.
-unsafe fn begins_early<const DEFECT: u32>(s: &[u64]) {
+unsafe fn pdl<const DEFECT: u32>(s: &[u64]) {
     let [x, y, z] = *s else { unreachable!() };
     let at = d::thread() as u64 * 4;
     let load = |p: u64, site| d::load::<f32, 1, 1, false, false>(|_| p + at, true, |_| true, |_| 0.0, 0, site)[0];
@@ -126,19 +126,19 @@ unsafe fn begins_early<const DEFECT: u32>(s: &[u64]) {
 #[test]
 fn what_begins_early_waits_before_it_touches_what_others_may() {
     let (x, y, mut z) = (vec![1f32; 32], vec![2f32; 32], vec![0f32; 32]);
-    program(32, 0).pdl(&[0]).read(&x).read(&y).write(&mut z).passes(begins_early::<NONE>);
+    program(32, 0).pdl(&[0]).read(&x).read(&y).write(&mut z).passes(pdl::<NONE>);
     assert_eq!(z, [3.0; 32]);
     for (defect, site, says) in [
-        (begins_early::<LATE> as Run, 51, "thread 3: reads `p1[3]`"),
-        (begins_early::<STORES>, 53, "writes `p2[0]`"),
-        (begins_early::<NOT_DECLARED>, 50, "reads `p1[0]`"),
-        (begins_early::<NEVER>, 0, "no thread has waited"),
+        (pdl::<LATE> as Run, 51, "thread 3: reads `p1[3]`"),
+        (pdl::<STORES>, 53, "writes `p2[0]`"),
+        (pdl::<NOT_DECLARED>, 50, "reads `p1[0]`"),
+        (pdl::<NEVER>, 0, "no thread has waited"),
     ] {
         let f = program(32, 0).pdl(&[0]).read(&x).read(&y).write(&mut z).fails(defect, Kind::TooEarly, site);
         assert!(f.message.contains(says), "{f}");
     }
     // A launch that begins when the one in front has ended waits for nothing.
-    program(32, 0).read(&x).read(&y).write(&mut z).passes(begins_early::<NEVER>);
+    program(32, 0).read(&x).read(&y).write(&mut z).passes(pdl::<NEVER>);
 }
 
 /// A thread with a frame of a megabyte, as lowered code has it where nothing is optimized.

@@ -178,18 +178,18 @@ const RELAXED: u32 = 1;
 const FENCED: u32 = 2;
 
 /// Each program leaves a partial result; the last to arrive adds them up.
-unsafe fn last_arriver<const HOW: u32, const BARRIERS: bool>(s: &[u64]) {
+unsafe fn last_arriver<const ORDERING: u32, const BARRIERS: bool>(s: &[u64]) {
     let [parts, count, out] = *s else { unreachable!() };
     let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
     d::store::<u64, 1, 1, false, false>(|_| parts + p * 8, false, |_| t == 33, |_| p, 0, 80);
     if BARRIERS {
         d::barrier(81);
     }
-    if HOW == FENCED && t == 0 {
+    if ORDERING == FENCED && t == 0 {
         d::fence();
     }
-    let old = d::atomic::<u32, 1, { d::atomic::ADD }>(|_| count, |_| t == 0, |_| 1, HOW != RELEASE, 82);
-    if HOW == FENCED && t == 0 {
+    let old = d::atomic::<u32, 1, { d::atomic::ADD }>(|_| count, |_| t == 0, |_| 1, ORDERING != RELEASE, 82);
+    if ORDERING == FENCED && t == 0 {
         d::fence();
     }
     d::shared_store::<u32, 1, 1>(|_| 0, |_| t == 0, |_| old[0], 83);
@@ -259,8 +259,8 @@ fn order_passes_through_third_programs() {
     assert!(!kinds.is_empty() && kinds.iter().all(|&k| k == Kind::GlobalRace));
 }
 
-/// Program 0 stores and says so by an atomic store; the one that begins last looks, by an atomic load, and reads.
-unsafe fn told<const RELAXED_STORE: bool, const RELAXED_LOAD: bool, const AGAIN: bool>(s: &[u64]) {
+/// Program 0 stores and sets a flag by an atomic store; the one that begins last looks, by an atomic load, and reads.
+unsafe fn store_and_flag<const RELAXED_STORE: bool, const RELAXED_LOAD: bool, const AGAIN: bool>(s: &[u64]) {
     let [ticket, data, flag, out] = *s else { unreachable!() };
     let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
     let one = |_: usize| t == 0;
@@ -292,11 +292,11 @@ fn atomic_stores_release_and_loads_acquire() {
     let race = Err((Kind::GlobalRace, 115));
     // In ascending order the last to begin is not the one that tells.
     for seed in [0, 1, 2] {
-        assert_eq!(run(told::<false, false, false>, seed), Ok(7));
+        assert_eq!(run(store_and_flag::<false, false, false>, seed), Ok(7));
     }
-    assert_eq!(run(told::<true, false, false>, 0), race);
-    assert_eq!(run(told::<false, true, false>, 0), race);
-    assert_eq!(run(told::<false, false, true>, 0), race);
+    assert_eq!(run(store_and_flag::<true, false, false>, 0), race);
+    assert_eq!(run(store_and_flag::<false, true, false>, 0), race);
+    assert_eq!(run(store_and_flag::<false, false, true>, 0), race);
 }
 
 /// An atomic store or load, and a plain access of the same word by another thread.

@@ -243,12 +243,12 @@ fn lanczos(x: f64) -> f64 {
         39_916_800.0,
         0.0,
     ];
-    let turned = |c: [f64; 13]| core::array::from_fn::<f64, 13, _>(|i| c[12 - i]);
+    let reversed = |c: [f64; 13]| core::array::from_fn::<f64, 13, _>(|i| c[12 - i]);
     if x < 8.0 {
         poly(x, NUMERATOR) / poly(x, DENOMINATOR)
     } else {
         let z = 1.0 / x;
-        poly(z, turned(NUMERATOR)) / poly(z, turned(DENOMINATOR))
+        poly(z, reversed(NUMERATOR)) / poly(z, reversed(DENOMINATOR))
     }
 }
 

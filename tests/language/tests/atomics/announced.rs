@@ -79,7 +79,7 @@ fn only_what_is_not_relaxed_tells_what_was_stored() {
 /// nothing.
 /// The other lanes change words of their own.
 #[tile_kernel(tune(warps = [1]), grid = [4])]
-fn told_by_a_lane(data: &mut [u32], flags: &mut [u32], sums: &mut [u32]) {
+fn acquired_by_a_lane(data: &mut [u32], flags: &mut [u32], sums: &mut [u32]) {
     let (p, i) = (program_id(0), arange(32));
     store(data, p * 32 + i, load(data, p * 32 + i) + 1);
     let old = atomic_add(flags, where_(i == 0, 0, 1 + p * 32 + i), 1);
@@ -93,7 +93,7 @@ fn all_lanes_see_what_one_has_acquired() {
     for rt in seeds().into_iter().chain([Runtime::cpu()]) {
         let data: Vec<u32> = (0..128).map(|i| i * i).collect();
         let (mut changed, mut flags, mut sums) = (data.clone(), vec![0u32; 129], vec![0u32; 32]);
-        let call = told_by_a_lane(&mut changed, &mut flags, &mut sums);
+        let call = acquired_by_a_lane(&mut changed, &mut flags, &mut sums);
         rt.launch(call).unwrap_or_else(|e| panic!("{}: {e}", rt.name()));
         let of = |i: usize| (0..4).map(|p| data[p * 32 + i] + 1).sum::<u32>();
         assert_eq!(sums, (0..32).map(of).collect::<Vec<_>>(), "{}", rt.name());

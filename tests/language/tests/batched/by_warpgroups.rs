@@ -133,7 +133,7 @@ fn in_a_row<const B: usize, const M: usize, const N: usize, const D: usize>(
     c.store([z, 0, 0], acc);
 }
 
-/// Full tiles and ragged ones: batch, rows, columns, depth. Rows are multiples of 16 bytes.
+/// Full tiles and ragged ones: batch, rows, columns, K. Rows are multiples of 16 bytes.
 const SIZES: [[usize; 4]; 4] = [[4, 64, 32, 64], [3, 72, 48, 112], [1, 16, 16, 16], [5, 136, 24, 48]];
 
 macro_rules! by_views {

@@ -73,7 +73,7 @@ fn an_assertion_on_the_cpu_prints_no_backtrace() {
 }
 
 #[tile_kernel(types(T = [f32, i8, u64, bool]), tune(warps = [1]), grid = [2])]
-fn told<T: Element>(x: &[T], y: &mut [T]) {
+fn printed<T: Element>(x: &[T], y: &mut [T]) {
     let first = load(x, program_id(0));
     device_print!("first", first);
     let v = load(x, arange(4));
@@ -86,10 +86,10 @@ const PRINT: u32 = line!() - 7;
 
 fn print<T: tilewright_core::Element>(rt: &Runtime, x: &[T; 4])
 where
-    (T,): told::Types,
+    (T,): printed::Types,
 {
     let mut y = [x[3]; 2];
-    rt.launch(told::<T>(&x[..], &mut y[..])).expect("it runs");
+    rt.launch(printed::<T>(&x[..], &mut y[..])).expect("it runs");
 }
 
 /// Run by the test below, which reads what is printed.

@@ -7,7 +7,7 @@ use tilewright_core::f16;
 use tilewright_language_tests::matrix::Matrix;
 use tilewright_language_tests::{view, view_mut};
 
-/// Of every `EVERY`-th step of the depth; then of the first `rounds` columns of tiles of `x` for each row of tiles of
+/// Of every `EVERY`-th step of K; then of the first `rounds` columns of tiles of `x` for each row of tiles of
 /// `a`.
 #[tile_kernel(tune(B = [64], K = [16, 64], warps = [4, 8], stages = [1, 2], arch = [90]), grid = [1], emulate = all)]
 fn left_out<const B: usize, const K: usize>(

@@ -1,4 +1,4 @@
-//! Programs spread over the thread blocks of a cluster: each has its rows, and copies its part of what all multiply by.
+//! Programs of several thread blocks, a cluster: each block has its rows, and copies its part of what all multiply by.
 
 use tilewright::tile_kernel;
 use tilewright::{Error, LaunchOptions, Runtime};
@@ -49,7 +49,7 @@ fn check<T: Element>(of: impl Fn(f32) -> T + Copy, to: impl Fn(T) -> f32)
 where
     (T,): joined::Types,
 {
-    let mut spread = 0;
+    let mut of_clusters = 0;
     for config in <(T,) as joined::Types>::DESC.configs {
         let is = |name: &'static str| config.consts.contains(&(name, 1));
         for [m, n, k] in [[256, 128, 128], [200, 136, 72], [40, 72, 64]] {
@@ -80,7 +80,7 @@ where
                     Err(Error::CannotLaunch { .. }) if is("TA") && m % 8 != 0 => continue,
                     r => r.unwrap_or_else(|e| panic!("{} {m} {n} {k}: {e}", config.id)),
                 };
-                spread += usize::from(config.id.contains("ctas"));
+                of_clusters += usize::from(config.id.contains("ctas"));
                 for (i, (&x, &y)) in found.iter().zip(&wanted).enumerate() {
                     let (x, y) = (to(x), to(y));
                     assert!(
@@ -99,7 +99,7 @@ where
             }
         }
     }
-    assert!(spread > 30);
+    assert!(of_clusters > 30);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn returning<const BM: usize, const BN: usize, const BK: usize>(
 fn thread_blocks_return_together_in_the_middle() {
     let [m, n] = [300, 72];
     let whole = |x: f32| f16::from_f32((x * 4.0).round());
-    // With a depth of three tiles the second loop returns as well.
+    // With a K of three tiles the second loop returns as well.
     for (k, from, to) in [(128, 0, 0), (128, 0, 2), (128, 1, 3), (192, 2, 3), (192, 0, 0), (64, 1, 2)] {
         let (a, b) = (Matrix::new([m, k], k, 1, whole), Matrix::new([k, n], n, 2, whole));
         let run = |rt: &Runtime| {

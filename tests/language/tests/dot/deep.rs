@@ -1,4 +1,4 @@
-//! Products along a depth of many more tiles than a circular buffer has stages: every stage is filled and given back
+//! Products along a K of many more tiles than a circular buffer has stages: every stage is filled and given back
 //! several times, and numbers are whole, so that a tile that is late, or early, shows.
 
 use tilewright::Runtime;

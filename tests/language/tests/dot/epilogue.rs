@@ -200,7 +200,11 @@ fn narrow_tiles_joined_with_products() {
     grid = [cdiv(c.dim(1), BN)],
     emulate = all,
 )]
-fn turned<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
+fn store_transposed_product<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+) {
     let j = program_id(0) * BN;
     let mut acc = zeros::<f32>([BN, BM]);
     for k in (0..a.dim(1)).step_by(BK) {
@@ -211,14 +215,14 @@ fn turned<const BM: usize, const BN: usize, const BK: usize>(a: View<f16, 2>, b:
 
 #[test]
 fn transposed_products() {
-    for config in turned::DESCS[0].configs {
+    for config in store_transposed_product::DESCS[0].configs {
         for [m, n, k] in [[16, 64, 64], [5, 200, 136], [1, 8, 8]] {
             let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
             let run = |rt: &Runtime| {
                 let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
                 rt.launch_with(
                     rt.stream(),
-                    turned(view!(a), view!(b), view_mut!(c)),
+                    store_transposed_product(view!(a), view!(b), view_mut!(c)),
                     &LaunchOptions::new().config(config.id),
                 )
                 .unwrap_or_else(|e| panic!("{}: {e}", config.id));

@@ -38,7 +38,7 @@ fn masked_elements_of_an_operand_are_what_other_says() {
         rt.launch(ones_beyond_the_depth(&a[..], &b[..], &mut c[..], 24)).expect("it runs");
         c
     });
-    // 24 products of 1 and, beyond the depth, eight more.
+    // 24 products of 1 and, beyond K, eight more.
     assert_eq!(found, [32.0; 256]);
 }
 
@@ -173,7 +173,7 @@ fn an_operand_that_the_loop_stores_to_a_view_is_not_copied_by_tma() {
     });
 }
 
-/// A loop that does not begin at 0 moves pointers along the depth.
+/// A loop that does not begin at 0 moves pointers along K.
 #[tile_kernel(tune(warps = [4], arch = [90]), grid = [cdiv(m, 64)])]
 unsafe fn without_the_first_step(
     a: *const f16,
@@ -302,7 +302,7 @@ fn nothing_is_copied_for_iterations_that_there_are_not() {
         alike("whole tiles", |rt| {
             let (a, b) = (rt.from_slice(&a).expect("room"), rt.from_slice(&b).expect("room"));
             let c = rt.from_slice(&[f16::ZERO; 256]).expect("room");
-            // SAFETY: `k` is a multiple of a tile's depth, and the buffers have all tiles.
+            // SAFETY: `k` is a multiple of the BK of a tile, and the buffers have all tiles.
             rt.launch(unsafe { whole_tiles(a.raw(), b.raw(), c.raw(), k) }).expect("it runs");
             c.to_vec().expect("it ends")
         });

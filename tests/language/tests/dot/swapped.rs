@@ -144,7 +144,7 @@ fn epilogues_and_reductions() {
     }
 }
 
-/// `a w` of bytes in 16-bit floats, exact sums of which are added as integers. Programs share the depth: each leaves
+/// `a w` of bytes in 16-bit floats, exact sums of which are added as integers. Programs share K: each leaves
 /// its sums in a slot, row by row, and the last one to come adds them up.
 #[tile_kernel(
     tune(BM = [16], BN = [64], BK = [64], warps = [4], arch = [90]),
@@ -296,7 +296,7 @@ fn products_of_slices() {
             let run = |rt: &Runtime| {
                 let mut c = vec![0f32; 32 * n];
                 let call = of_slices(&a[..], &b[..], &from[..], &mut c[..], n, k);
-                assert_eq!(taken(&call, config.id), "groups", "{}", config.id);
+                assert_eq!(taken(&call, config.id), "wgmma_cp_async", "{}", config.id);
                 rt.launch_with(rt.stream(), call, &with(config.id)).map(|()| c)
             };
             compared(config.id, run, |what, x, y| near(what, x, y));

@@ -88,7 +88,7 @@ mod kernels {
         }
     }
 
-    /// Rotary positions: pairs of numbers are turned, side by side or a half of the row apart.
+    /// Rotary positions: pairs of numbers are rotated, side by side or a half of the row apart.
     #[tile_kernel(tune(D = [16], INTERLEAVED = [false, true], warps = [1, 2]), grid = [x.dim(0)], emulate = all)]
     pub fn rotary<const D: usize, const INTERLEAVED: bool>(
         x: View<f32, 2>,

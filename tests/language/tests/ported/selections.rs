@@ -101,15 +101,19 @@ mod kernels {
 
     /// Quantiles of rows, NaN of rows with a NaN.
     #[tile_kernel(
-        kernel(quantile_linear, HOW = Linear),
-        kernel(quantile_lower, HOW = Lower),
-        kernel(quantile_higher, HOW = Higher),
+        kernel(quantile_linear, INTERPOLATION = Linear),
+        kernel(quantile_lower, INTERPOLATION = Lower),
+        kernel(quantile_higher, INTERPOLATION = Higher),
         tune(COLUMNS = [64], warps = [2]),
         requires = [x.dim(1) <= COLUMNS],
         grid = [x.dim(0)],
         emulate = all,
     )]
-    pub fn quantile<const COLUMNS: usize, const HOW: Between>(x: View<f32, 2>, qs: &[f32], mut y: ViewMut<f32, 2>) {
+    pub fn quantile<const COLUMNS: usize, const INTERPOLATION: Between>(
+        x: View<f32, 2>,
+        qs: &[f32],
+        mut y: ViewMut<f32, 2>,
+    ) {
         let row = program_id(0);
         let t = reshape(x.tile([row, 0], [1, COLUMNS]).other(f32::NAN), [COLUMNS]);
         // NaN comes last, also of the places behind the row.
@@ -119,7 +123,7 @@ mod kernels {
             let place = load(qs, k) * (x.dim(1) - 1) as f32;
             let (below, above) = (floor(place), ceil(place));
             let at = |p: f32| sum(where_(arange(COLUMNS) == p as usize, t, 0.0));
-            let v = match HOW {
+            let v = match INTERPOLATION {
                 Between::Linear => at(below) + (place - below) * (at(above) - at(below)),
                 Between::Lower => at(below),
                 Between::Higher => at(above),

@@ -36,7 +36,7 @@ fn expect(bytes: usize) -> Node {
 fn copy() -> Node {
     let to = of(BufferPart::Start) + of(BufferPart::Stage) * of(BufferPart::Bytes);
     let full = mbarrier(BufferPart::Full, of(BufferPart::Stage));
-    call!(Device::CopyBox; [0u32, Generic::Inferred]; to, Name::Map(0), Expr::Array(vec![]), full, 0).into()
+    call!(Device::TmaLoad; [0u32, Generic::Inferred]; to, Name::Map(0), Expr::Array(vec![]), full, 0).into()
 }
 
 fn wait_full() -> Node {

@@ -1,6 +1,6 @@
-//! A ring in each of two CTAs, which multiply the same right operand: each brings its half to both.
+//! A circular buffer in each of two CTAs, which multiply the same right operand: each brings its half to both.
 
-use super::ring::{EMPTY, FULL, RING, STAGE, STAGES};
+use super::circular_buffer::{EMPTY, FULL, SHARED_BYTES, STAGE, STAGES};
 use super::*;
 use crate::device as d;
 use crate::device::hw as h;
@@ -21,13 +21,13 @@ const OWN_HALF: u32 = 6;
 
 /// 64 rows of the left operand in each CTA, 64 columns, over `tiles` tiles of 64: a warpgroup, and one thread of a
 /// warp beside it.
-unsafe fn ring<const HOW: u32>(s: &[u64]) {
+unsafe fn pipeline<const DEFECT: u32>(s: &[u64]) {
     let [_, _, out, map_a, map_b, tiles] = *s else { unreachable!() };
     let (t, rank, tiles) = (d::thread(), h::cluster_rank(), tiles as u32);
     if t == 0 {
         for stage in 0..STAGES {
             h::mbarrier_init(FULL + 8 * stage, 1, 10);
-            h::mbarrier_init(EMPTY + 8 * stage, if HOW == OWN_RELEASE { 1 } else { 2 }, 11);
+            h::mbarrier_init(EMPTY + 8 * stage, if DEFECT == OWN_RELEASE { 1 } else { 2 }, 11);
         }
         h::mbarriers_ready(12);
     }
@@ -42,7 +42,7 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
             empty(i);
             h::mbarrier_expect(full, 16384, 15);
             h::tma_load::<_, 0>(stage, map_a, [i as i32 * 64, rank as i32 * 64], full, 16);
-            let both = if HOW == OWN_HALF { 1 << rank } else { 0b11 };
+            let both = if DEFECT == OWN_HALF { 1 << rank } else { 0b11 };
             h::tma_load_multicast::<_, 0>(
                 stage + 8192 + rank * 4096,
                 map_b,
@@ -52,19 +52,24 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
                 17,
             );
         }
-        if HOW == TAIL {
+        if DEFECT == TAIL {
             (tiles..tiles + STAGES).for_each(empty);
         }
     } else {
         let free = |i: u32| {
             for cta in 0..2 {
-                h::mbarrier_arrive_at(EMPTY + 8 * (i % STAGES), cta, t == 0 && (HOW != OWN_RELEASE || cta == rank), 20);
+                h::mbarrier_arrive_at(
+                    EMPTY + 8 * (i % STAGES),
+                    cta,
+                    t == 0 && (DEFECT != OWN_RELEASE || cta == rank),
+                    20,
+                );
             }
         };
         let mut acc = [0f32; 32];
         for i in 0..tiles {
             let stage = i % STAGES * STAGE;
-            if HOW != NO_FULL_WAIT || rank == 0 {
+            if DEFECT != NO_FULL_WAIT || rank == 0 {
                 h::mbarrier_wait(FULL + 8 * (i % STAGES), (i / STAGES) & 1, 21);
             }
             h::wgmma_fence(22);
@@ -73,11 +78,11 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
                 h::wgmma::<F16, f32, 64, false, false>(acc.as_mut_ptr(), a, b, true, 23);
             }
             h::wgmma_commit(24);
-            if HOW == EARLY_FREE {
+            if DEFECT == EARLY_FREE {
                 free(i);
             }
             h::wgmma_wait::<f32, 0, 32, 64>(&mut acc, 25);
-            if HOW != EARLY_FREE {
+            if DEFECT != EARLY_FREE {
                 free(i);
             }
         }
@@ -87,12 +92,12 @@ unsafe fn ring<const HOW: u32>(s: &[u64]) {
             d::store::<f32, 1, 1, false, false>(|_| at, true, |_| true, |_| acc[i as usize], 0, 26);
         }
     }
-    if HOW != TAIL && HOW != NO_END {
+    if DEFECT != TAIL && DEFECT != NO_END {
         h::cluster_sync(27);
     }
 }
 
-fn run_ring(run: Run, seed: u64) -> Result<(), Failure> {
+fn run_pipeline(run: Run, seed: u64) -> Result<(), Failure> {
     let tiles = 8;
     let k = tiles * 64;
     let data = |rows: usize, salt: usize| -> Vec<F16> {
@@ -104,7 +109,7 @@ fn run_ring(run: Run, seed: u64) -> Result<(), Failure> {
         TensorMap::new(p.as_ptr() as u64, 2, &[k as u64, (p.len() / k) as u64], &[2 * k as u64], &[64, rows], 128)
     };
     let maps = [map(&a, 64), map(&b, 32)];
-    let launch = program(160, RING).ctas(2).seed(seed).read(&a).read(&b).write(&mut out);
+    let launch = program(160, SHARED_BYTES).ctas(2).seed(seed).read(&a).read(&b).write(&mut out);
     launch.scalar(&raw const maps[0] as u64).scalar(&raw const maps[1] as u64).scalar(tiles as u64).run(run)?;
     for (i, &got) in out.iter().enumerate() {
         let want: f32 = (0..k).map(|j| a[i / 64 * k + j].to_f32() * b[i % 64 * k + j].to_f32()).sum();
@@ -114,9 +119,9 @@ fn run_ring(run: Run, seed: u64) -> Result<(), Failure> {
 }
 
 #[track_caller]
-fn ring_fails(run: Run, kinds: &[Kind], sites: &[u32], says: &str) {
+fn pipeline_fails(run: Run, kinds: &[Kind], sites: &[u32], says: &str) {
     for seed in 0..6 {
-        let f = run_ring(run, seed).expect_err("the kernel has a defect");
+        let f = run_pipeline(run, seed).expect_err("the kernel has a defect");
         assert!(kinds.contains(&f.kind) && sites.contains(&f.site) && f.message.contains(says), "{f}");
     }
 }
@@ -124,29 +129,29 @@ fn ring_fails(run: Run, kinds: &[Kind], sites: &[u32], says: &str) {
 #[test]
 fn two_ctas_share_an_operand() {
     for seed in 0..6 {
-        run_ring(ring::<NONE>, seed).unwrap_or_else(|f| panic!("{f}"));
-        run_ring(ring::<TAIL>, seed).unwrap_or_else(|f| panic!("{f}"));
+        run_pipeline(pipeline::<NONE>, seed).unwrap_or_else(|f| panic!("{f}"));
+        run_pipeline(pipeline::<TAIL>, seed).unwrap_or_else(|f| panic!("{f}"));
     }
 }
 
 #[test]
 fn stages_are_free_in_both() {
-    ring_fails(ring::<OWN_RELEASE>, &[Kind::AsyncRace], &[17], "tma load of 16 bytes at CTA ");
-    ring_fails(ring::<EARLY_FREE>, &[Kind::AsyncRace], &[16, 17], "wgmma of line 23 may still read there");
+    pipeline_fails(pipeline::<OWN_RELEASE>, &[Kind::AsyncRace], &[17], "tma load of 16 bytes at CTA ");
+    pipeline_fails(pipeline::<EARLY_FREE>, &[Kind::AsyncRace], &[16, 17], "wgmma of line 23 may still read there");
 }
 
 #[test]
 fn both_wait_for_full_stages() {
-    ring_fails(
-        ring::<NO_FULL_WAIT>,
+    pipeline_fails(
+        pipeline::<NO_FULL_WAIT>,
         &[Kind::AsyncRace, Kind::SharedUninitialized],
         &[23],
         " of CTA 1: wgmma of 16 bytes at CTA 1's",
     );
-    ring_fails(ring::<OWN_HALF>, &[Kind::Divergence], &[21], "4096 bytes are missing");
+    pipeline_fails(pipeline::<OWN_HALF>, &[Kind::Divergence], &[21], "4096 bytes are missing");
 }
 
 #[test]
 fn both_stay_until_the_other_has_freed() {
-    ring_fails(ring::<NO_END>, &[Kind::EndedCta], &[20], "nothing orders this before the end of CTA ");
+    pipeline_fails(pipeline::<NO_END>, &[Kind::EndedCta], &[20], "nothing orders this before the end of CTA ");
 }

@@ -1,5 +1,5 @@
-//! A ring of three stages: one thread brings tiles by tensor loads, a warpgroup multiplies them; and what can be wrong
-//! with it.
+//! A circular buffer of three stages: one thread brings tiles by tensor loads, a warpgroup multiplies them; and what
+//! can be wrong with it.
 
 use super::*;
 use crate::device as d;
@@ -11,7 +11,7 @@ pub const STAGES: u32 = 3;
 pub const STAGE: u32 = 16384;
 pub const FULL: u32 = STAGES * STAGE;
 pub const EMPTY: u32 = FULL + 8 * STAGES;
-pub const RING: u32 = EMPTY + 8 * STAGES;
+pub const SHARED_BYTES: u32 = EMPTY + 8 * STAGES;
 
 const NONE: u32 = 0;
 /// The producer does not wait for empty stages.
@@ -33,7 +33,7 @@ const DIFFERENT_DESCRIPTORS: u32 = 10;
 const FORGOTTEN: u32 = 11;
 
 /// A warpgroup multiplies what one thread of the other brings: 64 x 64 over `s[4]` tiles of 64.
-unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
+unsafe fn pipeline<const DEFECT: u32>(s: &[u64]) {
     let [_, _, out, map_a, map_b, tiles] = *s else { unreachable!() };
     let t = d::thread();
     if t == 0 {
@@ -106,7 +106,7 @@ unsafe fn ring<const DEFECT: u32>(s: &[u64]) {
     }
 }
 
-fn run_ring(run: Run, seed: u64) -> Result<Vec<f32>, Failure> {
+fn run_pipeline(run: Run, seed: u64) -> Result<Vec<f32>, Failure> {
     let tiles = 8;
     let k = tiles * 64;
     let data =
@@ -115,7 +115,7 @@ fn run_ring(run: Run, seed: u64) -> Result<Vec<f32>, Failure> {
     let mut out = vec![0f32; 64 * 64];
     let map = |p: &[F16]| TensorMap::new(p.as_ptr() as u64, 2, &[k as u64, 64], &[2 * k as u64], &[64, 64], 128);
     let maps = [map(&a), map(&b)];
-    let launch = program(256, RING).seed(seed).read(&a).read(&b).write(&mut out);
+    let launch = program(256, SHARED_BYTES).seed(seed).read(&a).read(&b).write(&mut out);
     launch.scalar(&raw const maps[0] as u64).scalar(&raw const maps[1] as u64).scalar(tiles as u64).run(run)?;
     for (i, &got) in out.iter().enumerate() {
         let want: f32 = (0..k).map(|j| a[i / 64 * k + j].to_f32() * b[i % 64 * k + j].to_f32()).sum();
@@ -126,54 +126,59 @@ fn run_ring(run: Run, seed: u64) -> Result<Vec<f32>, Failure> {
 
 /// The failure, which is the same kind in every order.
 #[track_caller]
-fn ring_fails(run: Run, kind: Kind, sites: &[u32], says: &str) {
+fn pipeline_fails(run: Run, kind: Kind, sites: &[u32], says: &str) {
     for seed in 0..6 {
-        let f = run_ring(run, seed).expect_err("the kernel has a defect");
+        let f = run_pipeline(run, seed).expect_err("the kernel has a defect");
         assert!(f.kind == kind && sites.contains(&f.site) && f.message.contains(says), "{f}");
     }
 }
 
 #[test]
-fn a_ring_of_three_stages() {
+fn three_stages_on_one_multiprocessor_are_ordered() {
     for seed in 0..6 {
-        run_ring(ring::<NONE>, seed).unwrap_or_else(|f| panic!("{f}"));
+        run_pipeline(pipeline::<NONE>, seed).unwrap_or_else(|f| panic!("{f}"));
     }
 }
 
 #[test]
 fn loads_wait_for_free_stages() {
     // Whether the consumers have read by then or not.
-    ring_fails(ring::<NO_EMPTY_WAIT>, Kind::AsyncRace, &[17, 18], "tma load of 16 bytes");
-    ring_fails(ring::<EARLY_FREE>, Kind::AsyncRace, &[17, 18], "wgmma of line 23 may still read there");
+    pipeline_fails(pipeline::<NO_EMPTY_WAIT>, Kind::AsyncRace, &[17, 18], "tma load of 16 bytes");
+    pipeline_fails(pipeline::<EARLY_FREE>, Kind::AsyncRace, &[17, 18], "wgmma of line 23 may still read there");
 }
 
 #[test]
 fn products_wait_for_loads() {
     // Nothing is there yet, or nothing says that it is.
     for seed in 0..6 {
-        let f = run_ring(ring::<NO_FULL_WAIT>, seed).expect_err("the kernel has a defect");
+        let f = run_pipeline(pipeline::<NO_FULL_WAIT>, seed).expect_err("the kernel has a defect");
         assert!(matches!((f.kind, f.site), (Kind::SharedUninitialized | Kind::AsyncRace, 23)), "{f}");
     }
 }
 
 #[test]
 fn products_are_fenced_and_waited_for() {
-    ring_fails(ring::<NO_WGMMA_FENCE>, Kind::Protocol, &[23], "no wgmma_fence");
-    ring_fails(ring::<NO_LAST_WAIT>, Kind::RegistersInFlight, &[28], "accumulator 0 of the wgmma of line 23 was read");
-    ring_fails(ring::<FORGOTTEN>, Kind::AsyncPending, &[23], "has not waited for its wgmma");
-    ring_fails(ring::<DIFFERENT_DESCRIPTORS>, Kind::Divergence, &[23], "different descriptors");
+    pipeline_fails(pipeline::<NO_WGMMA_FENCE>, Kind::Protocol, &[23], "no wgmma_fence");
+    pipeline_fails(
+        pipeline::<NO_LAST_WAIT>,
+        Kind::RegistersInFlight,
+        &[28],
+        "accumulator 0 of the wgmma of line 23 was read",
+    );
+    pipeline_fails(pipeline::<FORGOTTEN>, Kind::AsyncPending, &[23], "has not waited for its wgmma");
+    pipeline_fails(pipeline::<DIFFERENT_DESCRIPTORS>, Kind::Divergence, &[23], "different descriptors");
 }
 
 #[test]
 fn mbarriers_that_nobody_completes() {
-    ring_fails(ring::<BYTES>, Kind::Divergence, &[15, 21], "mbarrier at shared byte");
-    let f = run_ring(ring::<BYTES>, 0).expect_err("the kernel has a defect");
+    pipeline_fails(pipeline::<BYTES>, Kind::Divergence, &[15, 21], "mbarrier at shared byte");
+    let f = run_pipeline(pipeline::<BYTES>, 0).expect_err("the kernel has a defect");
     assert!(f.message.contains("16 bytes are missing"), "{f}");
 }
 
 #[test]
 fn mbarriers_are_shown_before_use() {
-    ring_fails(ring::<NO_READY>, Kind::Mbarrier, &[17], "no mbarriers_ready");
-    ring_fails(ring::<NO_BARRIER_AFTER_INIT>, Kind::Mbarrier, &[15, 21], "initialized");
-    ring_fails(ring::<MANY_ARRIVALS>, Kind::AsyncRace, &[17, 18], "");
+    pipeline_fails(pipeline::<NO_READY>, Kind::Mbarrier, &[17], "no mbarriers_ready");
+    pipeline_fails(pipeline::<NO_BARRIER_AFTER_INIT>, Kind::Mbarrier, &[15, 21], "initialized");
+    pipeline_fails(pipeline::<MANY_ARRIVALS>, Kind::AsyncRace, &[17, 18], "");
 }

@@ -38,7 +38,7 @@ use tilewright_runtime::{LaunchOptions, Result, Runtime, Stream};
 /// # fn main() {}
 /// ```
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ExecContext {
     rt: Runtime,
     stream: Stream,
 }
@@ -47,7 +47,7 @@ pub struct Place {
 struct Made {
     raw: usize,
     ordinal: u32,
-    place: Place,
+    context: ExecContext,
     /// The other library's object.
     _keeps: Option<Py<PyAny>>,
 }
@@ -95,9 +95,9 @@ pub(crate) fn dlpack_device(rt: &Runtime) -> DLDevice {
     }
 }
 
-impl Place {
-    /// The place of an array on a device.
-    pub(crate) fn of(py: Python<'_>, device: DLDevice, kind: Kind) -> PyResult<Place> {
+impl ExecContext {
+    /// The context of an array on a device.
+    pub(crate) fn of(py: Python<'_>, device: DLDevice, kind: Kind) -> PyResult<ExecContext> {
         const CPU: i32 = 1;
         const CUDA: i32 = 2;
         const PINNED: i32 = 3;
@@ -106,9 +106,9 @@ impl Place {
             CPU | PINNED => {
                 let rt = host().map_err(|e| raise(py, e))?;
                 let stream = rt.stream().clone();
-                Ok(Place { rt, stream })
+                Ok(ExecContext { rt, stream })
             }
-            CUDA | MANAGED => Place::on_gpu(py, device, kind),
+            CUDA | MANAGED => ExecContext::on_gpu(py, device, kind),
             other => {
                 let why = format!("the array is on a device of DLPack's type {other}");
                 Err(argument_error(py, why + ": 1, the CPU, and 2, CUDA, are known"))
@@ -117,11 +117,11 @@ impl Place {
     }
 
     /// Whether work of both is in one order.
-    pub(crate) fn is_same(&self, other: &Place) -> bool {
+    pub(crate) fn is_same(&self, other: &ExecContext) -> bool {
         self.rt.device().id == other.rt.device().id && self.stream.as_raw() == other.stream.as_raw()
     }
 
-    fn on_gpu(py: Python<'_>, device: DLDevice, kind: Kind) -> PyResult<Place> {
+    fn on_gpu(py: Python<'_>, device: DLDevice, kind: Kind) -> PyResult<ExecContext> {
         let ordinal = u32::try_from(device.device_id);
         let ordinal = ordinal.map_err(|_| argument_error(py, "its device number is negative"))?;
         let (raw, keeps) = match STREAM.get() {
@@ -132,15 +132,15 @@ impl Place {
             if let Some(made) = made
                 && (made.raw, made.ordinal) == (raw, ordinal)
             {
-                return Ok(made.place.clone());
+                return Ok(made.context.clone());
             }
             let rt = Runtime::cuda(ordinal).map_err(|e| raise(py, e))?;
             // SAFETY: the caller of `set_stream` keeps the stream until it sets another one; the stream of a library
             // lives as long as its object, which is kept beside it.
             let stream = unsafe { Stream::from_raw(&rt, raw as *mut c_void) }.map_err(|e| raise(py, e))?;
-            let place = Place { rt, stream };
-            *made = Some(Made { raw, ordinal, place: place.clone(), _keeps: keeps });
-            Ok(place)
+            let context = ExecContext { rt, stream };
+            *made = Some(Made { raw, ordinal, context: context.clone(), _keeps: keeps });
+            Ok(context)
         })
     }
 
@@ -165,7 +165,7 @@ impl Place {
     }
 
     /// Runs `body` without Python's lock. Its error becomes an exception.
-    pub fn run<R: Send>(&self, py: Python<'_>, body: impl FnOnce(&Place) -> Result<R> + Send) -> PyResult<R> {
+    pub fn run<R: Send>(&self, py: Python<'_>, body: impl FnOnce(&ExecContext) -> Result<R> + Send) -> PyResult<R> {
         py.detach(|| body(self)).map_err(|e| raise(py, e))
     }
 
