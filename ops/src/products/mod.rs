@@ -15,6 +15,8 @@ mod prediction;
 mod product;
 mod quantized;
 mod scratch_matrix;
+#[cfg(test)]
+mod shipped;
 
 pub use align_operand::{Bits, align_operand, align_operands};
 pub use batched::{BatchMultiply, BatchedMatmul, batched_matmul};

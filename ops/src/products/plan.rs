@@ -57,6 +57,20 @@ impl Layout {
         let [transposed, tma, in_sectors] = [self.transposed, self.tma, self.in_sectors].map(u64::from);
         transposed | tma << 1 | in_sectors << 2 | (self.width as u64) << 3
     }
+
+    /// The layout of these bits.
+    #[cfg(test)]
+    pub fn of_bits(bits: u64) -> Option<Layout> {
+        let all = [Width::Elements, Width::Words, Width::DoubleWords, Width::Vectors];
+        let width = all.into_iter().find(|w| *w as u64 == bits >> 3)?;
+        Some(Layout { transposed: bits & 1 != 0, tma: bits & 2 != 0, in_sectors: bits & 4 != 0, width })
+    }
+
+    /// Whether a matrix may be so: rows that TMA takes are rows of vectors.
+    #[cfg(test)]
+    pub fn is_possible(self) -> bool {
+        !self.tma || self.width == Width::Vectors
+    }
 }
 
 impl Problem {
