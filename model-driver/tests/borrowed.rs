@@ -157,3 +157,54 @@ fn scratch_of_a_foreign_stream_is_freed_after_a_capture() {
         assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
     }
 }
+
+/// One thread is held after it has taken what such a stream has left, before it enqueues the wait for it.
+#[test]
+fn two_threads_wait_for_a_foreign_stream_that_is_gone() {
+    let (model, rt, k, _here) = over(11);
+    let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+    let (other, mut read) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+    let (mut theirs, mut blocking, mut graph) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
+    // SAFETY: calls as cuda.h has them; the streams are destroyed after all who name them.
+    unsafe {
+        assert_eq!((driver::create_stream(&mut theirs, 1), driver::create_stream(&mut blocking, 0)), (0, 0));
+        let s = Stream::from_raw(&rt, theirs).unwrap();
+        s.wait_for(rt.stream()).unwrap();
+        rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+        assert_eq!(driver::begin_capture(blocking, 2), 0);
+        drop((x, y));
+        drop(s);
+        assert_eq!(driver::end_capture(blocking, &mut graph), 0);
+    }
+    let ((reached, held), (go_on, gone)) = (channel(), channel::<()>());
+    let (first, gone) = (Mutex::new(Some(reached)), Mutex::new(gone));
+    model.before_calls(move |name| {
+        if name == "cuStreamWaitEvent"
+            && let Some(reached) = first.lock().unwrap().take()
+        {
+            reached.send(()).unwrap();
+            // Where the other thread waits for this one, it cannot say when it is done.
+            let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(300));
+        }
+    });
+    let calls = super::driver_of_thread();
+    std::thread::scope(|scope| {
+        let (there, read) = (model.clone(), &mut read);
+        scope.spawn(move || {
+            let _here = super::enter(&there, calls);
+            read.copy_from(&[1.0; 9]).unwrap();
+        });
+        held.recv().unwrap();
+        drop(other);
+        let _ = go_on.send(());
+    });
+    assert_eq!(model.reports(), [""; 0]);
+    drop(read);
+    // SAFETY: as above.
+    unsafe {
+        assert_eq!((driver::destroy_stream(theirs), driver::destroy_stream(blocking)), (0, 0));
+        assert_eq!(driver::destroy_graph(graph), 0);
+    }
+    drop(rt);
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}

@@ -67,6 +67,8 @@ pub(crate) struct Cuda {
     pub streams: Mutex<Vec<Arc<Queue>>>,
     /// Streams, and memory of streams, that nobody names any more. The default stream could not wait for them yet.
     pub left: Mutex<Vec<Left>>,
+    /// Held from taking what is left until the default stream waits for it.
+    joining: Mutex<()>,
     /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them
     /// yet.
     pub allocations: AtomicU64,
@@ -275,6 +277,7 @@ impl Cuda {
                     pool,
                     streams: Mutex::default(),
                     left: Mutex::default(),
+                    joining: Mutex::default(),
                     allocations: AtomicU64::new(0),
                     leases: Leases::default(),
                     waiting: Mutex::default(),
@@ -372,6 +375,9 @@ impl Cuda {
         if self.api.forked() {
             return Err(Error::Forked);
         }
+        // Who finds nothing left here relies on the waits of the thread that took it. They are enqueued under this
+        // lock.
+        let joining = self.joining.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken first: each stream of them is among the streams that are waited for.
         let mut left = core::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
         let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
@@ -382,10 +388,12 @@ impl Cuda {
             left.iter().try_for_each(|left| left.join(self))?;
             all.iter().try_for_each(|queue| queue.join(self))
         });
-        match joined {
-            Ok(()) => left.into_iter().for_each(|left| left.end(self)),
-            Err(_) => self.left.lock().unwrap_or_else(PoisonError::into_inner).append(&mut left),
+        if joined.is_err() {
+            self.left.lock().unwrap_or_else(PoisonError::into_inner).append(&mut left);
         }
+        // Owners of streams run code of other libraries, which may call this one.
+        drop(joining);
+        left.into_iter().for_each(|left| left.end(self));
         joined
     }
 
