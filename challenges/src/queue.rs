@@ -89,6 +89,7 @@ impl Workspace {
     /// For programs that look back.
     pub fn of_words(on: &impl Queue, words: usize) -> Result<Workspace> {
         let stream = on.stream();
-        Ok(Workspace { words: stream.zeroed_scratch(words)?, counter: stream.zeroed_scratch(1)? })
+        // SAFETY: the programs of our kernels that take these put them back, the last one to arrive or to look back.
+        Ok(unsafe { Workspace { words: stream.zeroed_scratch(words)?, counter: stream.zeroed_scratch(1)? } })
     }
 }

@@ -101,7 +101,8 @@ impl Sort {
         let mut s = Sort {
             counts: stream.scratch(1024)?,
             words: stream.scratch(256 * n.div_ceil(Self::BLOCK))?,
-            counter: stream.zeroed_scratch(1)?,
+            // SAFETY: the last program of each step of the sort puts it back.
+            counter: unsafe { stream.zeroed_scratch(1) }?,
             keys: stream.scratch(n)?,
             others: stream.scratch(n)?,
         };

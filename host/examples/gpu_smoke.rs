@@ -136,7 +136,8 @@ pub fn main() -> tilewright_runtime::Result<()> {
     step("scratch is reused without the driver");
     let first = s.scratch::<f32>(1000)?.raw().addr();
     assert_eq!(s.scratch::<f32>(1000)?.raw().addr(), first);
-    let ticket = s.zeroed_scratch::<f32>(100)?;
+    // SAFETY: it is only read.
+    let ticket = unsafe { s.zeroed_scratch::<f32>(100) }?;
     let mut one = rt.zeros::<f32>(100)?;
     rt.launch_on(&s, call(k, &ticket, &mut one))?;
     assert_eq!(one.to_vec_on(&s)?, [1.0; 100]);

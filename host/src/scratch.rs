@@ -77,6 +77,10 @@ impl Stream {
     /// Scratch that is zero now and that the operation **leaves zero**: semaphores and counters which the last program
     /// puts back. It is zeroed when it is first allocated, not on each use. Errors: as [`Stream::scratch`].
     ///
+    /// # Safety
+    /// All elements are zero again after the launches that this value is given to, unless one of them fails. Operations
+    /// of libraries are given the same memory later, and their kernels rely on zeros for their own safety.
+    ///
     /// # Examples
     /// ```
     /// use tilewright::{Buffer, Runtime, tile_kernel};
@@ -92,13 +96,14 @@ impl Stream {
     /// }
     ///
     /// let rt = Runtime::cpu();
-    /// let mut counter = rt.stream().zeroed_scratch::<u32>(1)?;
+    /// // SAFETY: the kernel puts the counter back.
+    /// let mut counter = unsafe { rt.stream().zeroed_scratch::<u32>(1) }?;
     /// let mut y = Buffer::<u32>::zeros(&rt, 1)?;
     /// rt.launch(arrive(&mut counter, &mut y))?;
     /// assert_eq!(y.to_vec()?, [4]);
     /// # Ok::<(), tilewright::Error>(())
     /// ```
-    pub fn zeroed_scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
+    pub unsafe fn zeroed_scratch<T: Element>(&self, len: usize) -> Result<Scratch<T>> {
         self.lease(len, true)
     }
 

@@ -298,7 +298,8 @@ fn scratch_is_in_order_on_another_stream() {
         assert_eq!(model.reports(), [""; 0], "{fails}");
     }
     // A launcher that was prepared before, too.
-    let scratch = a.zeroed_scratch::<f32>(64).unwrap();
+    // SAFETY: it is only read.
+    let scratch = unsafe { a.zeroed_scratch::<f32>(64) }.unwrap();
     let mut launcher = rt.prepare_with(&b, hand_made::call(k, &scratch, &mut y), &Default::default()).unwrap();
     launcher.run().and_then(|()| launcher.run()).unwrap();
     drop(launcher);
@@ -403,7 +404,9 @@ fn everything(rt: &Runtime, k: &'static tilewright_runtime::KernelDesc) -> tilew
     let (x, mut y, mut z) = (Buffer::from_slice(rt, &[1.0f32; 70])?, rt.zeros::<f32>(70)?, rt.zeros::<f32>(70)?);
     s.wait_for(rt.stream())?;
     rt.launch_on(&s, call(k, &x, &mut y))?;
-    let mut scratch = s.zeroed_scratch::<f32>(70)?;
+    // SAFETY: it is not used.
+    drop(unsafe { s.zeroed_scratch::<f32>(70) }?);
+    let mut scratch = s.scratch::<f32>(70)?;
     rt.launch_on(&s, hand_made::call(k, &y, &mut scratch))?;
     rt.launch_on(&s, hand_made::call(k, &scratch, &mut z))?;
     drop(scratch);

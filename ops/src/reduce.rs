@@ -11,7 +11,9 @@ const PARTIALS_PER_SM: usize = 16;
 /// A word for the partial result of each program, and a semaphore.
 fn workspace_of(on: &impl Executor) -> Result<(Scratch<u64>, Scratch<u32>)> {
     let programs = PARTIALS_PER_SM * on.num_sms();
-    Ok((on.stream().zeroed_scratch(programs)?, on.stream().zeroed_scratch(1)?))
+    // SAFETY: the kernels below reduce over the programs of a grid by the library `grid`, whose last program puts the
+    // words and the semaphore back.
+    Ok(unsafe { (on.stream().zeroed_scratch(programs)?, on.stream().zeroed_scratch(1)?) })
 }
 
 /// `y[0] = sum of x`. The same array on the same device gives the same bits every time.

@@ -38,7 +38,8 @@ impl<S: Element> Workspace<S> {
     pub fn new(on: &impl Executor) -> Result<Self> {
         let num_sms = on.num_sms();
         let sums = on.stream().scratch(num_sms * TILE[0] * TILE[1])?;
-        Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch(num_sms * PER_SM * WORDS)? })
+        // SAFETY: as in `Workspace::of`.
+        Ok(Workspace { sums, semaphores: unsafe { on.stream().zeroed_scratch(num_sms * PER_SM * WORDS) }? })
     }
 
     /// An empty workspace, for a data-parallel launch.
@@ -57,7 +58,9 @@ impl<S: Element> Workspace<S> {
         let too_large = || Error::TooLarge { len: usize::MAX, size: size_of::<S>() };
         let len = |n: Option<usize>| n.ok_or_else(too_large);
         let sums = on.stream().scratch(len(sums)?)?;
-        Ok(Workspace { sums, semaphores: on.stream().zeroed_scratch(len(semaphores)?)? })
+        // SAFETY: the workspace is of this crate, which gives it to kernels that use the library `partials` of our
+        // kernels. There the last program of a task to arrive puts its semaphores back.
+        Ok(Workspace { sums, semaphores: unsafe { on.stream().zeroed_scratch(len(semaphores)?) }? })
     }
 
     /// Whether it is enough for PER_SM programs on a multiprocessor, each with so many sums.

@@ -43,7 +43,9 @@ impl<T: Multiply> MixedInput<T> {
     ) -> Result<()> {
         let call = self.kernel.call;
         let b = b.as_transposed(false).view;
-        on.launch_as(call(self.rows.view()?, b, self.workspace.parts(), c, negative_slope), options)
+        // SAFETY: the workspace was made for this launch.
+        let call = unsafe { call(self.rows.view()?, b, self.workspace.parts(), c, negative_slope) };
+        on.launch_as(call, options)
     }
 }
 

@@ -44,7 +44,10 @@ pub trait Kernels: Element {
     fn desc(variant: MatmulVariant) -> &'static KernelDesc;
 
     /// A call of that kernel. Configurations with stream-K alone use the workspace.
-    fn call<'a>(
+    ///
+    /// # Safety
+    /// The semaphores are zero. The launcher takes no configuration that needs more partial sums.
+    unsafe fn call<'a>(
         variant: MatmulVariant,
         a: ViewArg<'a, Self, 2>,
         b: ViewArg<'a, Self, 2>,
@@ -90,7 +93,9 @@ pub enum Typed<'a, T: Kernels, const R: usize> {
     Other(Views<'a, T, R>),
 }
 
-type MixedInputCall<T> = for<'a> fn(
+/// # Safety
+/// As [`Kernels::call`].
+type MixedInputCall<T> = for<'a> unsafe fn(
     ViewArg<'a, f16, 2>,
     ViewArg<'a, T, 2>,
     WorkspaceArgs<'a, <T as Kernels>::Sum>,
@@ -107,7 +112,9 @@ pub struct MixedInputKernel<T: Kernels> {
     pub upcast: for<'a> fn(ViewArg<'a, T, 2>, ViewMutArg<'a, f16, 2>) -> Call<'a>,
 }
 
-type GemvCall<T> = for<'a> fn(
+/// # Safety
+/// The workspace is as large as `f32_3xtf32::gemv_workspace` says for so many splits, and its semaphores are zero.
+type GemvCall<T> = for<'a> unsafe fn(
     ViewArg<'a, T, 2>,
     ViewArg<'a, T, 2>,
     bool,
@@ -135,7 +142,9 @@ macro_rules! gemv {
                     false => <($t,) as matmul_row_nn::Types>::DESC,
                 }
             }
-            fn call<'a>(
+            /// # Safety
+            /// As [`GemvCall`].
+            unsafe fn call<'a>(
                 a: ViewArg<'a, $t, 2>,
                 b: ViewArg<'a, $t, 2>,
                 b_transposed: bool,
@@ -144,7 +153,7 @@ macro_rules! gemv {
                 negative_slope: f32,
                 splits: usize,
             ) -> Call<'a> {
-                // SAFETY: the workspace is as large as every configuration asks, by `f32_3xtf32::gemv_workspace`.
+                // SAFETY: the caller's contract.
                 unsafe {
                     match b_transposed {
                         true => matmul_row_nt(a, b, workspace, semaphores, c, negative_slope, splits),
@@ -173,7 +182,7 @@ macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t 
             (true, true) => <($t,) as matmul_tt::Types>::DESC,
         }
     }
-    fn call<'a>(
+    unsafe fn call<'a>(
         variant: MatmulVariant,
         a: ViewArg<'a, $t, 2>,
         b: ViewArg<'a, $t, 2>,
@@ -182,7 +191,7 @@ macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t 
         negative_slope: f32,
     ) -> Call<'a> {
         use k::matmul::products::*;
-        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        // SAFETY: the caller's contract.
         unsafe {
             match (variant.transpose.a, variant.transpose.b) {
                 (false, false) => matmul_nn(a, b, workspace, semaphores, c, negative_slope),
@@ -207,7 +216,7 @@ macro_rules! bytes { ($($t:ty, $output:ty, $sum:ty, $kernel:ident, $desc:expr, $
         use k::matmul::products::*;
         $desc
     }
-    fn call<'a>(
+    unsafe fn call<'a>(
         _: MatmulVariant,
         a: ViewArg<'a, $t, 2>,
         b: ViewArg<'a, $t, 2>,
@@ -215,19 +224,21 @@ macro_rules! bytes { ($($t:ty, $output:ty, $sum:ty, $kernel:ident, $desc:expr, $
         c: ViewMutArg<'a, $output, 2>,
         negative_slope: f32,
     ) -> Call<'a> {
-        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        // SAFETY: the caller's contract.
         unsafe { k::matmul::products::$kernel(a, b, workspace, semaphores, c, negative_slope) }
     }
     fn mixed_input() -> Option<MixedInputKernel<Self>> {
         use k::matmul::products::*;
-        fn call<'a>(
+        /// # Safety
+        /// As [`Kernels::call`].
+        unsafe fn call<'a>(
             a: ViewArg<'a, f16, 2>,
             b: ViewArg<'a, $t, 2>,
             (workspace, semaphores): WorkspaceArgs<'a, $sum>,
             c: ViewMutArg<'a, $output, 2>,
             negative_slope: f32,
         ) -> Call<'a> {
-            // SAFETY: as above.
+            // SAFETY: the caller's contract.
             unsafe { $mixed(a, b, workspace, semaphores, c, negative_slope) }
         }
         fn upcast<'a>(x: ViewArg<'a, $t, 2>, y: ViewMutArg<'a, f16, 2>) -> Call<'a> {
@@ -260,7 +271,7 @@ impl Kernels for f32 {
             (false, ..) => matmul_f32::DESCS[0],
         }
     }
-    fn call<'a>(
+    unsafe fn call<'a>(
         variant: MatmulVariant,
         a: ViewArg<'a, f32, 2>,
         b: ViewArg<'a, f32, 2>,
@@ -270,7 +281,7 @@ impl Kernels for f32 {
     ) -> Call<'a> {
         use k::matmul::products::*;
         use k::matmul_f32::f32_products::*;
-        // SAFETY: the launcher takes no configuration that needs a larger workspace.
+        // SAFETY: the caller's contract.
         unsafe {
             match (variant.tf32, variant.transpose.a, variant.transpose.b) {
                 (true, true, true) => matmul_tf32_tt(a, b, workspace, semaphores, c, negative_slope),
