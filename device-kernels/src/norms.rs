@@ -155,6 +155,9 @@ pub mod rows {
         /// Each row over the root of its mean square.
         kernel(rms_norm, CENTERED = false),
         types(T = [f32, f16, bf16]),
+        tune(ROWS = [32], BLOCK = [64], warps = [4]),
+        tune(ROWS = [16], BLOCK = [128], warps = [4]),
+        tune(ROWS = [8], BLOCK = [256], warps = [4]),
         tune(ROWS = [4], BLOCK = [512], warps = [4]),
         tune(BLOCK = [768, 1024], warps = [1]),
         tune(BLOCK = [1536, 2048, 3072, 4096], warps = [2]),
@@ -226,6 +229,9 @@ pub mod rows {
     /// `sum` gets `x + residual`, rounded, unless it has no elements; `y` gets the norm of that.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
+        tune(ROWS = [32], BLOCK = [64], warps = [4]),
+        tune(ROWS = [16], BLOCK = [128], warps = [4]),
+        tune(ROWS = [8], BLOCK = [256], warps = [4]),
         tune(ROWS = [4], BLOCK = [512], warps = [4]),
         tune(BLOCK = [768, 1024], warps = [1]),
         tune(BLOCK = [1536, 2048, 3072, 4096], warps = [2]),
@@ -297,6 +303,9 @@ pub mod gradients {
         /// Of `rms_norm`.
         kernel(rms_norm_gradient, CENTERED = false),
         types(T = [f32, f16, bf16]),
+        tune(ROWS = [16], BLOCK = [64], warps = [4]),
+        tune(ROWS = [8], BLOCK = [128], warps = [4]),
+        tune(ROWS = [4], BLOCK = [256], warps = [4]),
         tune(BLOCK = [512], warps = [2]),
         tune(BLOCK = [1024], warps = [2, 4]),
         tune(BLOCK = [2048, 4096], warps = [4]),
@@ -306,7 +315,13 @@ pub mod gradients {
         requires = [LONG || columns <= BLOCK],
         grid = [programs],
     )]
-    pub fn of_rows<T: Float, const CENTERED: bool, const BLOCK: usize, const LONG: bool = false>(
+    pub fn of_rows<
+        T: Float,
+        const CENTERED: bool,
+        const BLOCK: usize,
+        const ROWS: usize = 1,
+        const LONG: bool = false,
+    >(
         x: &[T],
         weight: &[T],
         dy: &[T],
@@ -321,36 +336,45 @@ pub mod gradients {
         let c = arange(BLOCK);
         let (of_weight, of_bias) = (program_id(0) * columns, (programs + program_id(0)) * columns);
         if !LONG {
-            let inside = c < columns;
-            let mut w = load(weight, c).mask(inside);
-            let (mut dw, mut db) = (zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]));
-            // The next row of the program is loaded before it computes with the one before.
-            let first = program_id(0) * columns + c;
-            let (mut x_ahead, mut dy_ahead) = (load(x, first).mask(inside), load(dy, first).mask(inside));
-            for r in range(program_id(0), rows, programs) {
+            // ROWS rows at a time.
+            let (first, step, column) = (program_id(0) * ROWS, programs * ROWS, c.expand(0));
+            let mut w = load(weight, column).mask(column < columns);
+            let (mut dw, mut db) = (zeros::<f32>([ROWS, BLOCK]), zeros::<f32>([ROWS, BLOCK]));
+            // The next rows of the program are loaded before it computes with those before.
+            let r = (first + arange(ROWS)).expand(1);
+            let exists = (r < rows) & (column < columns);
+            let mut x_ahead = load(x, r * columns + column).mask(exists);
+            let mut dy_ahead = load(dy, r * columns + column).mask(exists);
+            for at in range(first, rows, step) {
+                let r = (at + arange(ROWS)).expand(1);
+                let inside = (r < rows) & (column < columns);
                 let (v, g) = (x_ahead.to::<f32>(), dy_ahead.to::<f32>());
                 // The weights of wide rows have no registers beside the sums.
                 if BLOCK > 2048 {
-                    w = load(weight, c).mask(inside);
+                    w = load(weight, column).mask(column < columns);
                 }
-                let (next, exists) = ((r + programs) * columns + c, inside & (r + programs < rows));
+                let (next, exists) = ((r + step) * columns + column, (r + step < rows) & (column < columns));
                 x_ahead = load(x, next).mask(exists);
                 dy_ahead = load(dy, next).mask(exists);
-                let mean = if CENTERED { sum(v) / number } else { 0.0 };
-                let d = where_(inside, v - mean, 0.0);
-                let scale = rsqrt(sum(d * d) * share + eps);
+                let mut d = v;
+                if CENTERED {
+                    d = where_(inside, v - sum(v, 1).expand(1) / number, 0.0);
+                }
+                let scale = rsqrt(sum(d * d, 1).expand(1) * share + eps);
                 let (normal, scaled) = (d * scale, g * w.to::<f32>());
-                let along = sum(normal * scaled) * share;
-                let across = if CENTERED { sum(scaled) * share } else { 0.0 };
-                store(dx, r * columns + c, ((scaled - across - normal * along) * scale).to::<T>()).mask(inside);
+                let mut gradient = scaled - normal * (sum(normal * scaled, 1).expand(1) * share);
+                if CENTERED {
+                    gradient = gradient - sum(scaled, 1).expand(1) * share;
+                }
+                store(dx, r * columns + column, (gradient * scale).to::<T>()).mask(inside);
                 dw += g * normal;
                 if CENTERED {
                     db += g;
                 }
             }
-            store(sums, of_weight + c, dw).mask(inside);
+            store(sums, of_weight + c, sum(dw, 0)).mask(c < columns);
             if CENTERED {
-                store(sums, of_bias + c, db).mask(inside);
+                store(sums, of_bias + c, sum(db, 0)).mask(c < columns);
             }
         } else {
             for r in range(program_id(0), rows, programs) {
