@@ -449,39 +449,39 @@ impl<T> From<*mut T> for RawArg<T> {
 
 /// The types of arguments for `usize`: `usize`, `u64`, `u32`, and `i32` for literals.
 ///
-/// # Panics
-/// A negative number is no size.
-///
 /// # Examples
 /// ```
 /// use tilewright_core::AsSize;
 ///
-/// assert_eq!((7.as_size(), 7usize.as_size()), (7, 7));
+/// assert_eq!((7.as_size(), 7usize.as_size(), (-7).as_size()), (Ok(7), Ok(7), Err(-7)));
 /// ```
 pub trait AsSize {
-    /// The number as a kernel takes it.
-    fn as_size(self) -> u64;
+    /// The number as a kernel takes it. Errors: a negative number.
+    fn as_size(self) -> Result<u64, i32>;
 }
 
 impl AsSize for u64 {
-    fn as_size(self) -> u64 {
-        self
+    #[inline]
+    fn as_size(self) -> Result<u64, i32> {
+        Ok(self)
     }
 }
 impl AsSize for usize {
-    fn as_size(self) -> u64 {
-        self as u64
+    #[inline]
+    fn as_size(self) -> Result<u64, i32> {
+        Ok(self as u64)
     }
 }
 impl AsSize for u32 {
-    fn as_size(self) -> u64 {
-        self.into()
+    #[inline]
+    fn as_size(self) -> Result<u64, i32> {
+        Ok(self.into())
     }
 }
 impl AsSize for i32 {
-    #[track_caller]
-    fn as_size(self) -> u64 {
-        u64::try_from(self).unwrap_or_else(|_| panic!("{self} is passed for a usize"))
+    #[inline]
+    fn as_size(self) -> Result<u64, i32> {
+        u64::try_from(self).map_err(|_| self)
     }
 }
 

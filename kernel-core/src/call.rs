@@ -9,7 +9,7 @@
 
 use core::marker::PhantomData;
 
-use crate::args::{DeviceId, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+use crate::args::{AsSize, DeviceId, RawArg, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use crate::desc::{Element, KernelDesc, ParamKind, ParamType};
 use smallvec::SmallVec;
 use tilewright_types::limits::INLINE_ARGUMENT_WORDS;
@@ -82,6 +82,17 @@ pub enum BindError {
         param: &'static str,
         /// The type of the parameter.
         expected: ParamType,
+    },
+
+    /// A negative number is bound to a `usize`.
+    #[error("{kernel}: {value} is passed for `{param}: usize`: a size is not negative")]
+    Negative {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its parameter.
+        param: &'static str,
+        /// The number.
+        value: i32,
     },
 
     /// The kernel is an `unsafe fn`, and the call was made by [`Call::new`].
@@ -296,8 +307,27 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Binds a number to the next parameter, a scalar. A `usize` is bound as
-    /// [`AsSize::as_size`](crate::AsSize::as_size) has it.
+    /// Binds a number to the next parameter, a `usize`.
+    #[inline]
+    pub fn size(mut self, n: impl AsSize) -> Self {
+        match n.as_size() {
+            Ok(n) => self.scalar(n),
+            Err(value) => {
+                if self.takes::<u64>(ParamKind::Scalar) {
+                    self.refuse_negative(value);
+                }
+                self
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse_negative(&mut self, value: i32) {
+        let param = self.desc.params.get(self.params_bound).map_or("", |p| p.name);
+        self.mistake.get_or_insert(BindError::Negative { kernel: self.desc.name, param, value });
+    }
+
+    /// Binds a number to the next parameter, a scalar. A `usize` is bound by [`Call::size`], or as a u64.
     #[inline]
     pub fn scalar<T: Element>(mut self, v: T) -> Self {
         const { assert!(size_of::<T>() <= size_of::<u64>(), "a scalar fits a word") };

@@ -91,7 +91,7 @@ fn what_is_read_is_not_bound_where_the_kernel_writes() {
 
 #[test]
 fn every_parameter_is_bound_once() {
-    let (x, mut y, v) = ([1.0f32; 4], [1.0f32; 8], [f16::ONE; 6]);
+    let (x, mut y, v, mut z) = ([1.0f32; 4], [1.0f32; 8], [f16::ONE; 6], [1.0f32; 8]);
     let missing = |call: &Call, of: &str| {
         let error = call.check().unwrap_err();
         assert!(matches!(error, BindError::Missing { param, .. } if param == of), "{error}");
@@ -112,6 +112,17 @@ fn every_parameter_is_bound_once() {
     assert_eq!(uses, [(0, 16, false), (1, 32, true), (2, 12, false)]);
     let again = call.reborrow();
     assert_eq!((again.words(), again.check()), (&bound[..], Ok(())));
+    // A size is as good as its 64 bits.
+    let mut sized = |n: i32| {
+        let call = Call::new(&SAFE).slice(x.as_slice_arg()).slice_mut(z.as_slice_mut_arg());
+        let call = call.view(v.as_slice_arg().view([2, 3]).unwrap()).size(n);
+        (call.check(), call.words().to_vec())
+    };
+    let (checked, words) = sized(9);
+    assert_eq!((checked, words.last()), (Ok(()), Some(&9)));
+    let (checked, words) = sized(-9);
+    assert_eq!((checked, words.len()), (Err(BindError::Negative { kernel: "k", param: "n", value: -9 }), 9));
+    not_x(Call::new(&SAFE).size(-9), "u64");
     // As many more as no argument words are left for.
     for i in 0..100u64 {
         call = call.scalar(i);

@@ -58,8 +58,8 @@ fn sizes_are_passed_as_what_counts() {
         number(&mut y, 4).words()[2],
     ];
     assert_eq!(sizes, [4; 4]);
-    let wrong = std::panic::catch_unwind(|| number(&mut [0.0f32; 4], -1).words()[2]).expect_err("no size");
-    assert_eq!(wrong.downcast_ref::<String>().expect("a message"), "-1 is passed for a usize");
+    let wrong = Runtime::cpu().launch(number(&mut y, -1)).expect_err("no size").to_string();
+    assert_eq!(wrong, "number: -1 is passed for `n: usize`: a size is not negative");
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(super) fn call(k: &Kernel) -> TokenStream {
             ParamKind::View { mutable: false, .. } => quote! { .view(#n.as_view_arg()) },
             ParamKind::View { mutable: true, .. } => quote! { .view_mut(#n.as_view_mut_arg()) },
             ParamKind::Ptr { mutable } => quote! { .raw(#n.into(), #mutable) },
-            ParamKind::Scalar if is_size(p) && !p.is_optional => quote! { .scalar(#n.as_size()) },
+            ParamKind::Scalar if is_size(p) && !p.is_optional => quote! { .size(#n) },
             ParamKind::Scalar => quote! { .scalar(#n) },
         }
     };
