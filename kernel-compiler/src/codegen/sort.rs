@@ -53,8 +53,8 @@ impl Codegen<'_> {
         self.define_results(v, &layout.first(*axis, f.shape(v)[*axis]), network.tiles, site);
     }
 
-    /// Sorts runs of `2 << last` elements whose halves have opposite orders. Bit `direction` of the index selects ascending
-    /// or descending order; where there is no such bit, all runs get the order of the result.
+    /// Sorts runs of `2 << last` elements whose halves have opposite orders. Bit `direction` of the index selects
+    /// ascending or descending order; where there is no such bit, all runs get the order of the result.
     fn merged(&mut self, network: &mut Network, last: usize, direction: usize) {
         let direction = network.bits.get(direction).map(|&b| value_of(b));
         for step in (0..=last).rev() {

@@ -3,7 +3,7 @@ pub unsafe fn k<const B: usize>(a: *const f16, b: *const f16, c: *mut f32, n: us
     let (i, j) = (arange(B), arange(B));
     let mut acc = zeros::<f32>([B, B]);
     for k in 0..n / B {
-        let x = load(a.add(i.expand(1) * n + (j + k * B).expand(0) * 2));  //~ not accessed by a block pointer: neither dimension has a stride of 1, and the inner stride is no argument that could be 1  //~ not copied by TMA: its address is no block pointer  //~ not multiplied by wgmma: an operand of it is not copied ahead by cp.async
+        let x = load(a.add(i.expand(1) * n + (j + k * B).expand(0) * 2));  //~ not accessed by a block pointer: neither dimension has a stride of 1, and the inner stride is no argument that could be 1  //~ not copied by TMA: its address is no block pointer  //~ not copied ahead by cp.async: its elements are not contiguous and aligned to 4 bytes  //~ not multiplied by wgmma: an operand of it is not copied ahead by cp.async
         let y = load(b.add((i + k * B).expand(1) * n + j.expand(0)));
         acc = dot(x, y, acc);
     }
