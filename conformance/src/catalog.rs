@@ -5,7 +5,6 @@ use super::problems::{
     attention, convolution, elementwise, embeddings, gemm, grouped, losses, matmul, norms, reduce, reorder, softmax,
 };
 use tilewright_core::DType;
-use tilewright_runtime::{Error, Result};
 
 /// A product of two matrices.
 const fn product(
@@ -543,13 +542,27 @@ pub const OPERATIONS: &[Operation] = &[
     },
 ];
 
+/// There is no operation of a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no operation `{name}`{}: `tile list` shows all", self.question())]
+pub struct UnknownOperation {
+    /// The name as it was given.
+    pub name: String,
+    /// Operations with a similar name.
+    pub meant: Vec<&'static str>,
+}
+
+impl UnknownOperation {
+    fn question(&self) -> String {
+        if self.meant.is_empty() { String::new() } else { format!(" (did you mean {}?)", self.meant.join(" or ")) }
+    }
+}
+
 impl Operation {
-    /// Errors: [`Error::UnknownOperation`].
-    pub fn find(name: &str) -> Result<&'static Operation> {
-        OPERATIONS.iter().find(|o| o.name == name).ok_or_else(|| {
-            let meant = super::nearest::nearest(name, OPERATIONS.iter().map(|o| o.name));
-            Error::UnknownOperation { name: name.into(), meant: meant.join(" or ") }
-        })
+    /// The operation of a name.
+    pub fn find(name: &str) -> Result<&'static Operation, UnknownOperation> {
+        let meant = || super::nearest::nearest(name, OPERATIONS.iter().map(|o| o.name));
+        OPERATIONS.iter().find(|o| o.name == name).ok_or_else(|| UnknownOperation { name: name.into(), meant: meant() })
     }
 }
 

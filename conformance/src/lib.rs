@@ -16,7 +16,7 @@ pub mod reference;
 mod sizes;
 pub mod verdict;
 
-pub use catalog::OPERATIONS;
+pub use catalog::{OPERATIONS, UnknownOperation};
 pub use guarded::Guarded;
 pub use operation::Operation;
 pub use pattern::{Output, Pattern};
@@ -108,7 +108,7 @@ impl Subject {
 }
 
 /// The rows that there are on a runtime. Errors: an operation that does not exist.
-pub fn subjects(rt: &Runtime, operation: Option<&str>) -> Result<Vec<Subject>> {
+pub fn subjects(rt: &Runtime, operation: Option<&str>) -> Result<Vec<Subject>, UnknownOperation> {
     let chosen: Vec<&'static Operation> = match operation {
         Some(name) => vec![Operation::find(name)?],
         None => OPERATIONS.iter().collect(),
@@ -127,7 +127,7 @@ pub fn subjects(rt: &Runtime, operation: Option<&str>) -> Result<Vec<Subject>> {
 
 /// Runs the suite; `seen` gets every row as it is made. Errors: an operation that does not exist. A case that fails,
 /// by a wrong result or by an error, is a row.
-pub fn run(rt: &Runtime, options: &Options, mut seen: impl FnMut(&Row)) -> Result<Vec<Row>> {
+pub fn run(rt: &Runtime, options: &Options, mut seen: impl FnMut(&Row)) -> Result<Vec<Row>, UnknownOperation> {
     let mut rows = Vec::new();
     for subject in subjects(rt, options.operation.as_deref())? {
         if let Some(row) = check(rt, &subject, options.seed, options.scope) {

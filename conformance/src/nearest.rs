@@ -1,8 +1,8 @@
 //! Which name was meant.
 
 /// The known names that a mistaken one is nearest to, or is nearest to the beginning of; none where all are far.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let all: Vec<(usize, &str)> = known.map(|k| (distance(name, k), k)).collect();
+pub(super) fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let all: Vec<(usize, &'static str)> = known.map(|k| (distance(name, k), k)).collect();
     let least = all.iter().map(|a| a.0).min().unwrap_or(0);
     if 3 * least > name.len() {
         return Vec::new();

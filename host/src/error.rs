@@ -79,15 +79,6 @@ pub enum Error {
         kernel: &'static str,
     },
 
-    /// There is no operation of this name.
-    #[error("there is no operation `{name}`{}: `tile list` shows all", meant_text(meant))]
-    UnknownOperation {
-        /// The name as it was given.
-        name: String,
-        /// Operations with a similar name; empty where there is none.
-        meant: String,
-    },
-
     /// An argument is in the memory of another device than the one that launches.
     #[error(
         "{kernel}: `{param}` lives {} but the call runs {}: copy it there with Buffer::from_slice or to_vec",
@@ -456,8 +447,7 @@ impl Error {
             | Error::StreamMismatch { .. }
             | Error::DeviceMismatch { .. }
             | Error::ExternalMemory { .. }
-            | Error::UnknownBackend { .. }
-            | Error::UnknownOperation { .. } => ErrorKind::Argument,
+            | Error::UnknownBackend { .. } => ErrorKind::Argument,
             Error::Alias { .. } => ErrorKind::Overlap,
             Error::NoCuda { .. }
             | Error::NoDevice { .. }
@@ -494,10 +484,6 @@ fn free_text(free: Option<u64>) -> String {
 
 fn choose_text(config: Option<&str>) -> String {
     config.map_or(String::new(), |c| format!("choose configuration {c}, which has, or "))
-}
-
-fn meant_text(meant: &str) -> String {
-    if meant.is_empty() { String::new() } else { format!(" (did you mean {meant}?)") }
 }
 
 #[cfg(test)]
