@@ -7,6 +7,7 @@
 use crate::*;
 use core::ffi::c_void;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Elements of an array, of 8 bytes each, and of the guards on both sides.
 const LEN: usize = 4096;
@@ -48,67 +49,211 @@ fn fits(extents: &[i64]) -> bool {
     refused || product.is_none_or(|n| n <= LEN as i64)
 }
 
+/// The handle that calls by a handle name, or null.
+fn handle(which: i64) -> tile_handle_t {
+    static HANDLE: OnceLock<usize> = OnceLock::new();
+    let made = || {
+        let mut handle = core::ptr::null_mut();
+        // SAFETY: room for the handle.
+        assert_eq!(unsafe { tile_create(&mut handle) }, TILE_OK);
+        handle as usize
+    };
+    if which % 8 == 7 { core::ptr::null_mut() } else { *HANDLE.get_or_init(made) as tile_handle_t }
+}
+
+/// A function, or its twin that takes a handle first, where the arrays of all extents fit.
+macro_rules! either {
+    ($word:ident, [$([$($extent:expr),*]),*], $f:ident, $of_handle:ident, ($($argument:expr),*)) => {
+        match [$(fits(&[$($extent.into()),*])),*].contains(&false) {
+            true => TILE_OK,
+            false if $word(0) < 0 => $of_handle(handle($word(0)), $($argument),*),
+            false => $f($($argument),*),
+        }
+    };
+}
+
+/// The functions that [`call`] tells apart by the first byte.
+const FUNCTIONS: u8 = 29;
+
 fn call(bytes: &[u8]) {
     let word = |i: usize| i64::from_le_bytes(std::array::from_fn(|b| bytes.get(1 + 8 * i + b).copied().unwrap_or(0)));
     let (mut arrays, small) = (Arrays::new(), |i: usize| word(i) as i32);
     let mut p = |i: usize| arrays.at(word(i));
+    let float = |i: usize| f32::from_bits(small(i) as u32);
+    let [n, m, k] = [word(7), word(8), word(9)];
     // SAFETY: every pointer is null, refused for its alignment, or of an array that has the elements: `fits` says so.
     let code = unsafe {
-        match bytes.first().copied().unwrap_or(0) % 9 {
+        match bytes.first().copied().unwrap_or(0) % FUNCTIONS {
             0 if fits(&[word(4)]) => tile_vector_add(small(0), p(1), p(2), p(3), word(4)),
             1 if fits(&[word(3)]) => tile_relu(small(0), p(1), p(2), word(3)),
-            2 if fits(&[word(7), word(8)]) && fits(&[word(8), word(9)]) && fits(&[word(7), word(9)]) => {
-                tile_matmul(small(0), small(1), small(2), small(3), p(4), p(5), p(6), word(7), word(8), word(9))
+            2 if fits(&[n, m]) && fits(&[m, k]) && fits(&[n, k]) => {
+                tile_matmul(small(0), small(1), small(2), small(3), p(4), p(5), p(6), n, m, k)
             }
-            3 if fits(&[word(5), word(7), word(9)]) && fits(&[word(6), word(8), word(9)]) => tile_attention(
-                small(0),
-                p(1),
-                p(2),
-                p(3),
-                p(4),
-                word(5),
-                word(6),
-                word(7),
-                word(8),
-                word(9),
-                f32::from_bits(small(10) as u32),
-                small(11),
-            ),
+            3 if fits(&[word(5), n, k]) && fits(&[word(6), m, k]) => {
+                tile_attention(small(0), p(1), p(2), p(3), p(4), word(5), word(6), n, m, k, float(10), small(11))
+            }
             4 if fits(&[small(2).into()]) => solve_reduction(p(0).cast(), p(1).cast(), small(2)),
             5 if fits(&[small(3).into()]) && fits(&[small(4).into()]) => {
                 solve_1d_convolution(p(0).cast(), p(1).cast(), p(2).cast(), small(3), small(4))
             }
             6 if fits(&[word(2), word(3)]) => tile_softmax_rows(p(0).cast(), p(1).cast(), word(2), word(3)),
-            7 if fits(&[word(4), word(5), word(7)])
-                && fits(&[word(4), word(7), word(6)])
-                && fits(&[word(4), word(5), word(6)]) =>
-            {
-                tile_batched_matmul(small(0), p(1), p(2), p(3), word(4), word(5), word(6), word(7))
+            7 if fits(&[word(4), word(5), n]) && fits(&[word(4), n, word(6)]) && fits(&[word(4), word(5), word(6)]) => {
+                tile_batched_matmul(small(0), p(1), p(2), p(3), word(4), word(5), word(6), n)
             }
-            8 if fits(&[word(7), word(9)])
-                && fits(&[word(6), word(9), word(8)])
-                && fits(&[word(7), word(8)])
-                && fits(&[word(6)]) =>
-            {
-                tile_grouped_matmul(
-                    small(0),
-                    small(1),
-                    p(2),
-                    p(3),
-                    p(4).cast(),
-                    p(5),
-                    word(6),
-                    word(7),
-                    word(8),
-                    word(9),
+            8 if fits(&[n, k]) && fits(&[word(6), k, m]) && fits(&[n, m]) && fits(&[word(6)]) => {
+                tile_grouped_matmul(small(0), small(1), p(2), p(3), p(4).cast(), p(5), word(6), n, m, k)
+            }
+            // What follows is also called by a handle.
+            9 => either!(word, [[n]], tile_vector_add, tile_handle_vector_add, (small(1), p(2), p(3), p(4), n)),
+            10 => either!(word, [[n]], tile_relu, tile_handle_relu, (small(1), p(2), p(3), n)),
+            11 => either!(word, [[n]], tile_leaky_relu, tile_handle_leaky_relu, (small(1), p(2), p(3), n)),
+            12 => either!(word, [[n]], tile_gelu, tile_handle_gelu, (small(1), p(2), p(3), n)),
+            13 => either!(word, [[n]], tile_swiglu, tile_handle_swiglu, (small(1), p(2), p(3), p(4), n)),
+            14 => either!(
+                word,
+                [[n]],
+                tile_swiglu_backward,
+                tile_handle_swiglu_backward,
+                (small(1), p(2), p(3), p(4), p(5), p(6), n)
+            ),
+            15 => either!(
+                word,
+                [[n]],
+                tile_dropout,
+                tile_handle_dropout,
+                (small(1), p(2), p(3), n, float(4), word(5) as u64)
+            ),
+            16 => {
+                let functions = [tile_matmul_relu, tile_matmul_leaky_relu];
+                let f = functions[word(1).rem_euclid(2) as usize];
+                let of_handle =
+                    [tile_handle_matmul_relu, tile_handle_matmul_leaky_relu][word(1).rem_euclid(2) as usize];
+                let order = word(2);
+                either!(
+                    word,
+                    [[n, m], [m, k], [n, k]],
+                    f,
+                    of_handle,
+                    (
+                        small(1),
+                        (order >> 2) as i32,
+                        (order & 1) as i32,
+                        (order >> 1 & 1) as i32,
+                        p(3),
+                        p(4),
+                        p(5),
+                        n,
+                        m,
+                        k
+                    )
+                )
+            }
+            17 => either!(
+                word,
+                [[n, m], [m, k], [n, k]],
+                tile_matmul,
+                tile_handle_matmul,
+                (small(1), small(2), small(3), small(4), p(5), p(6), p(10), n, m, k)
+            ),
+            18 => either!(
+                word,
+                [[n, m], [m]],
+                tile_layer_norm,
+                tile_handle_layer_norm,
+                (small(1), p(2), p(3), p(4), p(5), n, m, float(6))
+            ),
+            19 => either!(
+                word,
+                [[n, m], [m]],
+                tile_rms_norm,
+                tile_handle_rms_norm,
+                (small(1), p(2), p(3), p(4), n, m, float(6))
+            ),
+            20 => either!(
+                word,
+                [[n, m], [m]],
+                tile_add_rms_norm,
+                tile_handle_add_rms_norm,
+                (small(1), p(2), p(3), p(4), p(5), p(10), n, m, float(6))
+            ),
+            21 => either!(
+                word,
+                [[n, m], [m]],
+                tile_layer_norm_backward,
+                tile_handle_layer_norm_backward,
+                (small(1), p(2), p(3), p(4), p(5), p(10), p(11), n, m, float(6))
+            ),
+            22 => either!(
+                word,
+                [[n, m], [m]],
+                tile_rms_norm_backward,
+                tile_handle_rms_norm_backward,
+                (small(1), p(2), p(3), p(4), p(5), p(10), n, m, float(6))
+            ),
+            23 => either!(
+                word,
+                [[n, m], [n]],
+                tile_cross_entropy,
+                tile_handle_cross_entropy,
+                (small(1), p(2), p(3).cast(), p(4).cast(), p(5).cast(), n, m)
+            ),
+            24 => either!(
+                word,
+                [[n, m], [n]],
+                tile_cross_entropy_backward,
+                tile_handle_cross_entropy_backward,
+                (small(1), p(2), p(3).cast(), p(4).cast(), p(5).cast(), p(6), n, m)
+            ),
+            25 => either!(word, [[n, m]], tile_softmax, tile_handle_softmax, (small(1), p(2), p(3), n, m)),
+            26 => either!(
+                word,
+                [[n, m]],
+                tile_softmax_backward,
+                tile_handle_softmax_backward,
+                (small(1), p(2), p(3), p(4), n, m)
+            ),
+            27 => match word(1) % 2 {
+                0 => either!(
+                    word,
+                    [[n, k], [m, k], [n]],
+                    tile_embedding,
+                    tile_handle_embedding,
+                    (small(2), p(3), p(4).cast(), p(5), n, m, k)
+                ),
+                _ => either!(
+                    word,
+                    [[n, k], [m, k], [n]],
+                    tile_embedding_backward,
+                    tile_handle_embedding_backward,
+                    (small(2), p(3).cast(), p(4), p(5).cast(), n, m, k)
+                ),
+            },
+            28 => {
+                let backward = word(1).rem_euclid(2) as usize;
+                let f = [tile_rope, tile_rope_backward][backward];
+                let of_handle = [tile_handle_rope, tile_handle_rope_backward][backward];
+                let (half, rows) = (word(10), word(11));
+                either!(
+                    word,
+                    [[n, m, k], [rows, half], [n]],
+                    f,
+                    of_handle,
+                    (small(2), p(3), p(4).cast(), p(5).cast(), p(6).cast(), p(12), n, m, k, half, rows, small(13))
                 )
             }
             _ => TILE_OK,
         }
     };
     assert_ne!(code, TILE_ERROR_INTERNAL, "a panic came to the boundary");
-    // SAFETY: the message lives until this thread's next failing call.
-    let message = unsafe { core::ffi::CStr::from_ptr(tile_last_error()) };
+    let by_handle = bytes.first().copied().unwrap_or(0) % FUNCTIONS >= 9 && word(0) < 0;
+    let of_handle = if by_handle { handle(word(0)) } else { core::ptr::null_mut() };
+    // SAFETY: the message lives until the next failing call of this thread, or by this handle.
+    let message = unsafe {
+        core::ffi::CStr::from_ptr(match of_handle.is_null() {
+            true => tile_last_error(),
+            false => tile_handle_last_error(of_handle),
+        })
+    };
     assert!(code == TILE_OK || !message.is_empty(), "code {code} without a message");
     assert!(arrays.intact(), "a call has written outside of its arrays");
 }

@@ -49,16 +49,17 @@ fn has_gcc() -> bool {
     has("gcc", "apt-get install gcc libc6-dev")
 }
 
-fn abi_program(name: &str) -> PathBuf {
+/// A program that tests the functions of the C library, from this file of `tests/capi`.
+fn c_program(source: &str, name: &str) -> PathBuf {
     let (dir, program) = (library_dir(), PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name));
     // `address` for AddressSanitizer: its runtime then comes first, for the library's allocations too.
     let sanitizer = std::env::var("TILE_C_SANITIZER").ok().map(|s| format!("-fsanitize={s}"));
     let out = Command::new("gcc")
-        .args(["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1"])
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1"])
         .args(sanitizer)
         .arg("-I")
         .arg(root().join("capi/include"))
-        .arg(root().join("tests/capi/abi.c"))
+        .arg(root().join("tests/capi").join(source))
         .arg("-o")
         .arg(&program)
         .arg("-L")
@@ -70,6 +71,10 @@ fn abi_program(name: &str) -> PathBuf {
         .expect("gcc is installed");
     succeeds("gcc", out);
     program
+}
+
+fn abi_program(name: &str) -> PathBuf {
+    c_program("abi.c", name)
 }
 
 #[test]
@@ -144,6 +149,20 @@ fn c_calls_abort_without_memory_for_tiles() {
     }
     if let Some(out) = c_on_the_cpu("no-memory") {
         succeeds("abi no-memory", out);
+    }
+}
+
+/// On one thread they fail in one order; on several also those of other threads fail.
+#[test]
+fn c_calls_abort_where_an_allocation_fails() {
+    // A sanitizer has an allocator of its own.
+    if std::env::var_os("TILE_C_SANITIZER").is_some() || !has_gcc() {
+        return;
+    }
+    let program = c_program("allocations.c", "abi-allocations");
+    for threads in ["1", "3"] {
+        let out = run(&program).env("TILE_BACKEND", "cpu").env("RAYON_NUM_THREADS", threads).output();
+        succeeds("allocations that fail", out.expect("runs"));
     }
 }
 
