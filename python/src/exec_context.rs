@@ -28,12 +28,12 @@ use tilewright_runtime::{LaunchOptions, Result, Runtime, Stream};
 /// /// A copy of `x`, and the backend that made it. On a GPU the copy is done on return.
 /// #[pyfunction]
 /// fn copied(py: Python<'_>, x: Array) -> PyResult<(Py<PyAny>, String)> {
-///     let (place, mut y) = (x.place(), Output::empty(py, &x, x.dims(), x.dtype())?);
-///     place.run(py, |on| {
+///     let (context, mut y) = (x.context(), Output::empty(py, &x, x.dims(), x.dtype())?);
+///     context.run(py, |on| {
 ///         on.launch(copy(x.slice()?, y.slice_mut()?))?;
 ///         if on.is_host() { Ok(()) } else { on.stream().synchronize() }
 ///     })?;
-///     Ok((y.into_object(py)?, place.runtime().name()))
+///     Ok((y.into_object(py)?, context.runtime().name()))
 /// }
 /// # fn main() {}
 /// ```
@@ -128,20 +128,22 @@ impl ExecContext {
             Some(raw) => (raw, None),
             None => kind.current_stream(py, device)?.unwrap_or_default(),
         };
-        MADE.with_borrow_mut(|made| {
-            if let Some(made) = made
-                && (made.raw, made.ordinal) == (raw, ordinal)
-            {
-                return Ok(made.context.clone());
-            }
-            let rt = Runtime::cuda(ordinal).map_err(|e| raise(py, e))?;
-            // SAFETY: the caller of `set_stream` keeps the stream until it sets another one; the stream of a library
-            // lives as long as its object, which is kept beside it.
-            let stream = unsafe { Stream::from_raw(&rt, raw as *mut c_void) }.map_err(|e| raise(py, e))?;
-            let context = ExecContext { rt, stream };
-            *made = Some(Made { raw, ordinal, context: context.clone(), _keeps: keeps });
-            Ok(context)
-        })
+        let known = |made: &Option<Made>| {
+            made.as_ref().filter(|m| (m.raw, m.ordinal) == (raw, ordinal)).map(|m| m.context.clone())
+        };
+        if let Some(context) = MADE.with_borrow(known) {
+            return Ok(context);
+        }
+        let rt = Runtime::cuda(ordinal).map_err(|e| raise(py, e))?;
+        // SAFETY: the caller of `set_stream` keeps the stream until it sets another one. A stream that a library owns
+        // lives as long as its object, which is kept beside it, or as the library, as PyTorch's do. The caller keeps
+        // one that a library wraps and does not own (SECURITY.md).
+        let stream = unsafe { Stream::from_raw(&rt, raw as *mut c_void) }.map_err(|e| raise(py, e))?;
+        let context = ExecContext { rt, stream };
+        let before = MADE.replace(Some(Made { raw, ordinal, context: context.clone(), _keeps: keeps }));
+        // Its drop may run code of Python, which may come back here.
+        drop(before);
+        Ok(context)
     }
 
     /// The runtime of the device.

@@ -32,12 +32,14 @@ fn embedding(py: Python<'_>, table: Array, ids: Array, out: Option<Output>) -> P
 /// Adds the gradient of `embedding` to that of its table, which is f32. For `tilewright.torch`.
 #[pyfunction]
 #[pyo3(name = "_embedding_backward")]
-fn embedding_backward(py: Python<'_>, ids: Array, dy: Array, mut d_table: Output) -> PyResult<Object> {
+fn embedding_backward(py: Python<'_>, ids: Array, dy: Array, d_table: Output) -> PyResult<Object> {
     let what = "embedding_backward";
     let (ids, dy) = (ids.contiguous(py)?, dy.contiguous(py)?);
     is_i32(py, what, "ids", &ids)?;
     let context = dy.context_with(py, &[&ids])?;
     let columns = dy.dims().last().copied().unwrap_or(0);
+    let rows = d_table.dims().first().copied().unwrap_or(0);
+    let mut d_table = Output::or_empty(py, Some(d_table), &dy, &[rows, columns], DType::F32)?;
     run_by_dtype!(py, what, context, dy, [F32: f32, F16: f16, BF16: bf16], T => |on| {
         let (ids, dy) = (ids.slice::<i32>()?, dy.slice::<T>()?);
         ops::embedding_backward(&options(on), ids, dy, d_table.slice_mut::<f32>()?, columns)

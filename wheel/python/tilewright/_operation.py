@@ -127,3 +127,12 @@ def is_native(*tensors):
     """Whether a native function, which has no derivative, may compute a gradient."""
     plain = all(_is_plain(t) and t.dtype == tensors[0].dtype for t in tensors)
     return plain and not torch.compiler.is_compiling() and not _is_traced() and not torch.is_grad_enabled()
+
+
+def indices_of(x, name, rows):
+    """Indices of 32 bits into so many rows. A negative one becomes -1, and one of more bits the greatest one."""
+    if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
+        raise TypeError(f"{name} are integers, not {x.dtype}")
+    if rows >= 2**31:
+        raise ValueError(f"{name} are of {rows} rows: there are at most {2**31 - 1}")
+    return x.long().clamp(-1, 2**31 - 1).to(torch.int32)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from . import _native
 from ._operation import Operation as _Operation
+from ._operation import indices_of as _indices_of
 from ._operation import is_native as _is_native
 from ._operation import library as _lib
 from ._operation import lower as _lower
@@ -83,13 +84,6 @@ def _silu_backward(ctx, g):
 
 def _add_backward(ctx, g):
     return g, g
-
-
-def _indices_of(x, name):
-    """Integers of 32 bits. A negative one becomes -1, and one of more bits the greatest one."""
-    if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
-        raise TypeError(f"{name} are integers, not {x.dtype}")
-    return x.long().clamp(-1, 2**31 - 1).to(torch.int32)
 
 
 def _keep_inputs(ctx, inputs, output):
@@ -356,14 +350,14 @@ _sort = _Operation("sort(Tensor x) -> Tensor", _same, _sort_backward, _keep_inpu
 _topk = _Operation("topk(Tensor x, int k) -> Tensor", _topk_fake, _topk_backward, _topk_save)
 
 
-def _labels_of(labels):
+def _labels_of(labels, classes):
     """Labels of 32 bits. One that is no class stays none."""
-    labels = _indices_of(labels, "labels")
+    labels = _indices_of(labels, "labels", classes)
     return torch.where(labels < 0, 2**31 - 1, labels)
 
 
 def _run_cross_entropy(logits, labels):
-    return _native._cross_entropy(logits, _labels_of(labels))
+    return _native._cross_entropy(logits, _labels_of(labels, logits.shape[-1]))
 
 
 def _cross_entropy_fake(logits, labels):
@@ -382,7 +376,7 @@ def _cross_entropy_backward(ctx, g, of_lse):
     if g is None:
         g = torch.zeros_like(lse)
     if of_lse is None and _is_native(logits) and _is_native(lse, g):
-        return _native._cross_entropy_backward(logits, _labels_of(labels), lse, g), None
+        return _native._cross_entropy_backward(logits, _labels_of(labels, logits.shape[-1]), lse, g), None
     labels = labels.long()[:, None]
     weights = torch.exp(logits.float() - lse[:, None])
     of_rows = weights - torch.zeros_like(weights).scatter(1, labels.clamp(0, logits.shape[-1] - 1), 1.0)
@@ -412,7 +406,7 @@ _lib.impl("cross_entropy", _cross_entropy, "CompositeImplicitAutograd")
 
 
 def _run_rope(x, cos, sin, positions=None, interleaved=False):
-    positions = None if positions is None else _indices_of(positions, "positions")
+    positions = None if positions is None else _indices_of(positions, "positions", cos.shape[0])
     return _native.rope(x, cos, sin, positions, interleaved=interleaved)
 
 
@@ -431,7 +425,7 @@ def _rope_backward(ctx, g):
     if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
         raise RuntimeError("the tables of angles have no gradient: detach them")
     if _is_native(g):
-        positions = None if positions is None else _indices_of(positions, "positions")
+        positions = None if positions is None else _indices_of(positions, "positions", cos.shape[0])
         return _native._rope_backward(g, cos.detach(), sin.detach(), positions, ctx.interleaved), None, None, None, None
     return _ops.rope(g, cos, -sin, positions, ctx.interleaved), None, None, None, None
 
@@ -446,7 +440,7 @@ _rope = _Operation(
 
 
 def _run_embedding(table, ids):
-    return _native.embedding(table, _indices_of(ids, "ids"))
+    return _native.embedding(table, _indices_of(ids, "ids", table.shape[0]))
 
 
 def _embedding_fake(table, ids):
@@ -464,7 +458,7 @@ def _embedding_backward(ctx, g):
     (ids,) = ctx.saved_tensors
     of_table = torch.zeros(ctx.shape, dtype=torch.float32, device=g.device)
     if _is_native(g):
-        _native._embedding_backward(_indices_of(ids, "ids"), g, of_table)
+        _native._embedding_backward(_indices_of(ids, "ids", of_table.shape[0]), g, of_table)
         return of_table.to(ctx.dtype), None
     is_row = ((ids >= 0) & (ids < ctx.shape[0])).flatten()
     rows = torch.where(is_row[:, None], g.reshape(ids.numel(), ctx.shape[1]).float(), 0)
