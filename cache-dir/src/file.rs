@@ -50,6 +50,26 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     if contents.len() as u64 > limit { Err(too_large()) } else { Ok(contents) }
 }
 
+/// Opens a regular file to append to it; makes it with mode 0600 where there is none.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// tilewright_cache_dir::append(&path)?.write_all(b"1")?;
+/// tilewright_cache_dir::append(&path)?.write_all(b"2")?;
+/// assert_eq!(tilewright_cache_dir::read(&path, 10)?, b"12");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    regular(path, options.append(true).create(true))
+}
+
 /// Opens a regular file to write without changing it; makes it with mode 0600 where there is none.
 pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

@@ -11,6 +11,7 @@ is a regular expression for names, as in `tf32 N[NT]`; all without.
 import ctypes, itertools, math, re, statistics, sys, time
 import torch
 from common import TYPES, eight_bits, once, random
+from workload import SHAPES
 
 LIBS = [ctypes.CDLL(path) for path in sys.argv[1:3]]
 LIMIT = float(sys.argv[3]) if len(sys.argv) > 3 else 420
@@ -93,9 +94,6 @@ def count(n):
     return y, (x == 3).sum().double().reshape(1), 0.0, calls("solve_count_array_element", [x, y, i32(n), i32(3)])
 
 
-SHAPES = [(n, n, n) for n in (256, 512, 1024, 1536, 2048, 4096, 8192)]
-SHAPES += [(m, n, k) for m in (1, 8, 16, 32, 64, 128, 256) for n, k in ((4096, 4096), (14336, 4096), (8192, 8192))]
-SHAPES += [(8192, 8192, 64), (64, 64, 65536), (256, 256, 16384), (1000, 1003, 999), (4104, 4104, 4104), (65536, 64, 64), (512, 2048, 4096), (333, 555, 777)]
 LARGE = [(4096, 4096, 4096), (8192, 8192, 8192), (16, 8192, 8192), (64, 4096, 4096), (2048, 2048, 2048), (1024, 1024, 1024)]
 
 

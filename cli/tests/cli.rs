@@ -345,3 +345,52 @@ fn tune_prints_rows() {
     }
     std::fs::remove_dir_all(dir).expect("the folder");
 }
+
+#[test]
+fn a_workload_is_recorded_and_tuned() {
+    let dir = std::env::temp_dir().join(format!("tile-cli-workload-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let file = dir.join("calls.jsonl");
+    let run = |args: &[&str]| {
+        let mut command = command(args);
+        command.env("TILE_CACHE_DIR", &dir).env("TILE_BACKEND", "cpu");
+        command
+    };
+    let recorded = |args: &[&str]| {
+        let out = run(args).env("TILE_RECORD", &file).output().expect("tile runs");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    };
+    recorded(&["run", "relu", "--size", "1000"]);
+    recorded(&["run", "softmax_rows", "--size", "7x300"]);
+    for size in ["5x4x9", "5x4x9", "1x4x9"] {
+        recorded(&["run", "matmul_nt", "--dtype", "f16", "--size", size]);
+    }
+    let text = std::fs::read_to_string(&file).expect("calls");
+    let count = |name: &str| text.lines().filter(|l| l.contains(&format!("\"{name}\""))).count();
+    assert_eq!((count("relu"), count("softmax_rows"), count("matmul")), (1, 1, 3), "{text}");
+
+    let out = run(&["tune", "--workload"]).arg(&file).output().expect("tile runs");
+    let rows = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{rows}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(rows.lines().any(|l| l.starts_with("relu<f32>") && l.contains("1000") && l.ends_with("chosen")), "{rows}");
+    for kernel in ["relu-f32", "softmax_rows-f32", "matmul-f16"] {
+        assert!(dir.join(format!("tune/cpu/{kernel}.json")).is_file(), "{kernel}");
+    }
+
+    // A call of a program's own kernel is told, and the others are tuned.
+    let own = "{\"kernel\":\"axpy\",\"types\":\"\",\"arguments\":[]}\n";
+    std::fs::write(&file, format!("{own}{text}")).expect("a file");
+    let out = run(&["tune", "--workload"]).arg(&file).output().expect("tile runs");
+    let rows = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{rows}");
+    assert!(
+        rows.contains("1 of ") && rows.contains("there is no kernel `axpy`") && rows.contains("relu<f32>"),
+        "{rows}"
+    );
+    std::fs::write(&file, "[]").expect("a file");
+    let out = run(&["tune", "--workload"]).arg(&file).output().expect("tile runs");
+    assert!(String::from_utf8_lossy(&out.stderr).contains("calls.jsonl:1"));
+    std::fs::remove_dir_all(dir).expect("the folder");
+    fails(&["tune", "relu", "--workload", "x"], 2, "cannot be used with");
+    fails(&["tune"], 2, "OP");
+}

@@ -59,6 +59,7 @@ pub mod tuning;
 mod variant;
 #[cfg(feature = "warnings")]
 mod warnings;
+pub mod workload;
 
 pub use buffer::Buffer;
 #[doc(hidden)]

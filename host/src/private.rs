@@ -6,8 +6,8 @@ use crate::runtime::{BackendKind, Runtime};
 use crate::stream::Stream;
 use crate::tuner::measure::Output;
 use crate::tuner::{Report, Source};
+use crate::workload::{self, RecordedCall};
 use std::path::PathBuf;
-use std::time::Duration;
 use tilewright_core::{Call, VariantDesc};
 
 /// The libraries of `tile debug`.
@@ -59,6 +59,11 @@ pub fn guess(rt: &Runtime, file: &File) -> Option<(String, Source)> {
     rt.0.tuner.guess(file)
 }
 
+/// Appends a call of an operation to the file of `TILE_RECORD`, if there is one: the planner decides on it now.
+pub fn record(call: impl FnOnce() -> RecordedCall) {
+    workload::record(|| Some(call()));
+}
+
 /// Measures candidates, whose runs `run` enqueues on `stream`, and keeps the result. It is the tuner's search, among
 /// plans, whose number is not known beforehand; [`Runtime::select_among`] is the public form. Once the budget is spent,
 /// later candidates are left out.
@@ -71,10 +76,9 @@ pub fn measure(
     file: &File,
     candidates: Vec<&str>,
     outputs: &[Output<'_>],
-    budget: Option<Duration>,
     run: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<Report> {
-    let report = rt.search_among(stream, candidates, outputs, budget, run)?;
+    let report = rt.search_among(stream, candidates, outputs, run)?;
     rt.keep(file, &report);
     Ok(report)
 }

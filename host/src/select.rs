@@ -10,6 +10,7 @@ use crate::tuner::key::{self, Buckets};
 use crate::tuner::measure::{Measure, Output};
 use crate::tuner::{Autotune, Report, Source, search};
 use crate::variant::Kind;
+use crate::workload::{self, RecordedCall};
 use core::marker::PhantomData;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
@@ -63,6 +64,9 @@ impl Runtime {
             return Ok((chosen.unwrap_or(0), true));
         }
         let file = file_of(call, &key.buckets, key.kind);
+        if self.0.choices(desc) > 1 {
+            workload::record(|| RecordedCall::of_launch(call));
+        }
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
@@ -265,9 +269,15 @@ impl Runtime {
         let mut bench = unsafe { Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run) }?;
         let shipped =
             self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
-        let report = search(&mut bench, shipped, None)?;
+        let report = search(&mut bench, shipped, if again { None } else { self.budget() })?;
         self.keep(file, &report);
         Ok(Err(report))
+    }
+
+    /// What a call may take longer to measure what nothing is known of: on a GPU 0.2 s, unless measuring is forced.
+    pub(crate) fn budget(&self) -> Option<Duration> {
+        const FIRST_CALL: Duration = Duration::from_millis(200);
+        (self.autotune() == Autotune::On && self.kind() == BackendKind::Cuda).then_some(FIRST_CALL)
     }
 
     pub(crate) fn keep(&self, file: &File, report: &Report) {
@@ -291,7 +301,6 @@ impl Runtime {
         stream: &Stream,
         ids: Vec<&str>,
         outputs: &[Output<'_>],
-        budget: Option<Duration>,
         run: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Report> {
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
@@ -299,7 +308,7 @@ impl Runtime {
         let mut prepare = |_| Ok(());
         // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
         let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, run) }?;
-        search(&mut bench, None, budget)
+        search(&mut bench, None, self.budget())
     }
 
     /// One search at a time; a search within a search (a multi-launch operation's kernels) is part of it.
@@ -417,7 +426,8 @@ impl Runtime {
                 let ids = op.candidates.to_vec();
                 // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
                 let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, &mut run) }?;
-                let report = search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)), None)?;
+                let report =
+                    search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)), self.budget())?;
                 self.keep(&file, &report);
                 Ok(report.winner)
             };

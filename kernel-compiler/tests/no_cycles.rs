@@ -92,6 +92,7 @@ const CIRCLES: &[Circle] = &[
             "cuda/memory.rs",
             "cuda/module.rs",
             "event.rs",
+            "memory.rs",
             "plan.rs",
             "runtime.rs",
             "scratch.rs",

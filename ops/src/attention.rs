@@ -37,8 +37,11 @@ pub trait AttentionKernels: Element {
         causal: bool,
     ) -> Call<'a>;
 
-    /// Split-KV, with a [`Workspace`] for partial results.
-    fn split_kv_call<'a>(
+    /// Split-KV, with a workspace for partial results.
+    ///
+    /// # Safety
+    /// The parts are those of a [`Workspace`] that was made for the launch, by [`Workspace::new`].
+    unsafe fn split_kv_call<'a>(
         large_heads: bool,
         inputs: Inputs<'a, Self>,
         workspace: (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
@@ -59,7 +62,7 @@ impl AttentionKernels for $t {
         if large_heads { attention_128::<$t>(q, k, v, o, scale, causal) } else { attention_64::<$t>(q, k, v, o, scale, causal) }
     }
 
-    fn split_kv_call<'a>(
+    unsafe fn split_kv_call<'a>(
         large_heads: bool,
         [q, k, v]: Inputs<'a, $t>,
         (workspace, semaphores): (SliceMutArg<'a, f32>, SliceMutArg<'a, u64>),
@@ -68,7 +71,8 @@ impl AttentionKernels for $t {
         scale: f32,
         causal: bool,
     ) -> Call<'a> {
-        // SAFETY: a `Workspace` is as large as every configuration of these kernels asks, which a test below checks.
+        // SAFETY: by the caller's contract it is a `Workspace`, which is as large as every configuration of these
+        // kernels asks (a test below checks it), and whose semaphores are zero.
         unsafe {
             match large_heads {
                 true => attention_split_kv_128::<$t>(q, k, v, workspace, semaphores, o, queries, scale, causal),
@@ -229,6 +233,7 @@ impl<'a, T: Attend> Attention<'a, T> {
             version: version(),
             sizes: [shape.heads, shape.queries, keys, shape.shared],
             layout: u64::from(causal) | u64::from(stacks) << 1 | bits << 2 | (d as u64) << 12,
+            recorded: &|| vec![(&q).into(), (&k).into(), (&v).into(), (&o).into(), causal.into()],
         };
         let [_, split_kv] = T::descs(shape.has_large_heads());
         let candidates = |limits| plans::<T>(on, limits, shape, stacked, tma);
@@ -242,15 +247,10 @@ impl<'a, T: Attend> Attention<'a, T> {
             let q = q.stacked(stacked).expect("it was asked for above");
             let o = o.stacked(stacked).expect("it was asked for above");
             // One query sees all keys.
-            let call = T::split_kv_call(
-                shape.has_large_heads(),
-                [q, k, v],
-                workspace.parts(),
-                o,
-                queries,
-                scale,
-                causal && queries > 1,
-            );
+            let causal = causal && queries > 1;
+            let (large, inputs) = (shape.has_large_heads(), [q, k, v]);
+            // SAFETY: the workspace was made for this launch.
+            let call = unsafe { T::split_kv_call(large, inputs, workspace.parts(), o, queries, scale, causal) };
             on.launch_as(call, plan.options())
         })
     }

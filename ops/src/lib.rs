@@ -41,6 +41,7 @@ mod resources;
 mod samples;
 mod stream_k;
 mod tma;
+mod workload;
 
 #[cfg(feature = "attention")]
 mod attention;
@@ -98,3 +99,4 @@ pub use reduce::{count_2d_array_element, count_array_element, dot_product, reduc
 pub use reorder::{color_inversion, reverse_array};
 #[cfg(feature = "softmax")]
 pub use softmax::{Softmax, softmax_1d, softmax_rows, softmax_rows_backward};
+pub use workload::tune_recorded;

@@ -150,6 +150,7 @@ pub fn softmax_rows<'a, T: Softmax>(
         version: version(),
         sizes: [planned_rows, cols, 0, 0],
         layout: u64::from(vectors),
+        recorded: &|| vec![rows.into(), cols.into(), vectors.into()],
     };
     let y = y.view([rows, cols])?;
     let (num_sms, kernels) = (on.num_sms(), T::descs());

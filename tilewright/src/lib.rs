@@ -186,6 +186,7 @@ pub use tilewright_runtime::{
     AsSlice, AsSliceMut, AsView, AsViewMut, BackendKind, BindError, Buffer, Call, DType, Device, DeviceId, DriverError,
     Element, Error, ErrorKind, Event, Extension, ExternalSlice, ExternalSliceMut, Graph, LaunchOptions, Launcher,
     Limits, Multiprocessor, Pdl, RawArg, Result, Runtime, Scratch, Stream, ViewError, cuda_status, dlpack, tuning,
+    workload,
 };
 
 /// The functions of build scripts.

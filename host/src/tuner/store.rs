@@ -26,6 +26,22 @@ pub(crate) struct Provenance {
     pub version: String,
 }
 
+impl Provenance {
+    /// Why results of this build and machine are not those of another one.
+    fn differs_from(&self, other: &Provenance) -> Option<String> {
+        if self.device != other.device {
+            return Some(format!("it is of the device {}, and this one is {}", self.device, other.device));
+        }
+        if self.driver != other.driver {
+            return Some(format!("it is of the driver {}, and this one is {}", self.driver, other.driver));
+        }
+        if self.version != other.version {
+            return Some(format!("it is of version {} of the library, and this is {}", self.version, other.version));
+        }
+        (self != other).then(|| "it is of another version of the kernels".into())
+    }
+}
+
 /// One result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -80,8 +96,7 @@ fn read(dir: &CacheDir, path: &Path, label: &str, provenance: &Provenance) -> Re
         Err(e) => Err(format!("it is damaged: {e}")),
         Ok(f) if f.format != FORMAT => Err(format!("its format is {}, not {FORMAT}", f.format)),
         Ok(f) if f.kernel != label => Err(format!("it is of kernel {}", f.kernel)),
-        Ok(f) if f.provenance != *provenance => Err(format!("it is of {:?}, not of {provenance:?}", f.provenance)),
-        Ok(f) => Ok(f.results),
+        Ok(f) => f.provenance.differs_from(provenance).map_or(Ok(f.results), Err),
     }
 }
 
@@ -143,8 +158,11 @@ mod tests {
             Provenance { driver: "12.4".into(), ..provenance() },
             Provenance { version: "0.2.0".into(), ..provenance() },
         ];
-        for other in others {
+        let whys = ["another version of the kernels", "the device NVIDIA H200", "the driver 13.0", "version 0.1.0 of"];
+        for (other, why) in others.into_iter().zip(whys) {
             assert!(load(&dir, &p, "k", &other).is_empty());
+            let said = provenance().differs_from(&other).expect("a difference");
+            assert!(said.contains(why), "{said}");
         }
         assert!(load(&dir, &p, "another", &provenance()).is_empty());
         let good = std::fs::read_to_string(dir.join(&p)).unwrap();

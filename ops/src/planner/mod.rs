@@ -25,10 +25,10 @@ use decided::{Key, MAX_SIZES};
 use device::DeviceModel;
 use state::State;
 use std::cmp::Ordering;
-use std::time::Duration;
 use tilewright_core::ConfigDesc;
 use tilewright_runtime::private::{self, File};
 use tilewright_runtime::tuning::{Autotune, Output, Report, Source, Version};
+use tilewright_runtime::workload::{Argument, RecordedCall};
 use tilewright_runtime::{BackendKind, Error, Result, Runtime, Stream};
 
 /// A plan and its predicted time.
@@ -60,7 +60,7 @@ impl<P: Plan> Candidate<P> {
 }
 
 /// What a plan is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     /// Files the results; unlike any kernel's name.
     pub op: &'static str,
@@ -72,14 +72,14 @@ pub(crate) struct Question<'a> {
     pub sizes: [usize; MAX_SIZES],
     /// Everything else that decides: strides, alignment, precision.
     pub layout: u64,
+    /// The call, as a workload has it: [`tune_recorded`](crate::workload::tune_recorded) makes it again.
+    pub recorded: &'a dyn Fn() -> Vec<Argument>,
 }
 
 /// Plans that the first call measures, at most, and how many times the shortest predicted time one may take. On an H200
 /// the best of three plans took 1.010 times as long as the fastest one, in the geometric mean over 3131 products, and
 /// the best of eight 1.002.
 const MEASURED: (usize, f32) = (8, 1.6);
-/// What the first call may take longer on a GPU, to measure plans.
-const BUDGET: Duration = Duration::from_millis(200);
 /// The same where measuring is forced, as `tile tune` does.
 const FORCED: (usize, f32) = (24, 2.5);
 
@@ -100,6 +100,9 @@ pub(crate) fn decide<P: Plan>(
     let key = question.key();
     if let Some(plan) = State::of(rt).decided.get::<P>(&key) {
         return Ok((plan, None));
+    }
+    if rt.kind() != BackendKind::Emulator {
+        private::record(|| RecordedCall::of_operation(question.op, question.types, (question.recorded)()));
     }
     let candidates = candidates();
     let predicted = candidates.iter().copied().min_by(Candidate::by_time).ok_or_else(|| unsupported(rt, question))?;
@@ -129,8 +132,7 @@ pub(crate) fn decide<P: Plan>(
         order.sort_by(|a, b| a.by_time(b));
         let mut best: Vec<P> = order.iter().take(most).map(|c| c.plan).collect();
         best.extend(alike().map(|(plan, _)| plan).filter(|plan| !best.contains(plan)));
-        let budget = (!forced && rt.kind() == BackendKind::Cuda).then_some(BUDGET);
-        match measure_plans(rt, stream, &file, &best, outputs, budget, &mut run) {
+        match measure_plans(rt, stream, &file, &best, outputs, &mut run) {
             Ok(found) => {
                 let winner = best[found.winner];
                 report = Some(found);
@@ -184,12 +186,11 @@ fn measure_plans<P: Plan>(
     file: &File,
     plans: &[P],
     outputs: &[Output<'_>],
-    budget: Option<Duration>,
     run: &mut impl FnMut(&P) -> Result<()>,
 ) -> Result<Report> {
     let ids: Vec<String> = plans.iter().map(P::to_string).collect();
     let mut run_one = |i: usize| run(&plans[i]);
-    private::measure(rt, stream, file, ids.iter().map(String::as_str).collect(), outputs, budget, &mut run_one)
+    private::measure(rt, stream, file, ids.iter().map(String::as_str).collect(), outputs, &mut run_one)
 }
 
 impl Question<'_> {

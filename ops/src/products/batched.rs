@@ -263,6 +263,7 @@ fn planned<L: Executor, T: BatchMultiply>(
         version: super::kernels::version(),
         sizes: [batch.count, batch.problem.shape.m, e.n, e.k],
         layout: batch.problem.layout() | flags << 20 | shared << 24,
+        recorded: &|| vec![(&v.a).into(), (&v.b).into(), (&v.c).into()],
     };
     decide::run(
         on,

@@ -37,6 +37,7 @@ pub(super) fn scaled(
         version: super::kernels::version(),
         sizes: [problem.shape.m, e.n, e.k, 0],
         layout: problem.layout(),
+        recorded: &|| vec![(&a.view).into(), (&b.view).into(), (&c).into()],
     };
     let candidates = |limits| {
         let mut out = vec![];

@@ -99,6 +99,7 @@ pub fn grouped_matmul<'a, T: GroupMultiply>(
     }
     let [_, of_rows, of_columns] = b.strides();
     let transposed = of_columns != 1 && of_rows == 1;
+    let as_given = b;
     let b = if transposed { transposes(b)? } else { b };
     let of = Groups::of([m, n, k, groups], transposed, a, b, c.as_view());
     let question = Question {
@@ -107,6 +108,7 @@ pub fn grouped_matmul<'a, T: GroupMultiply>(
         version: version(),
         sizes: [decide::batch_size(on, m), n, k, groups],
         layout: of.tma.bits() << 2 | u64::from(of.in_sectors) << 1 | u64::from(transposed),
+        recorded: &|| vec![(&a).into(), (&as_given).into()],
     };
     let candidates = |limits: Limits| of.plans::<T>(on, limits);
     decide::run(on, &question, &c, candidates, |plan: &KernelPlan| {

@@ -401,6 +401,11 @@ fn planned<L: Executor, T: Multiply>(
         version: super::kernels::version(),
         sizes: [problem.shape.m, problem.shape.n, problem.shape.k, 0],
         layout: problem.layout(),
+        recorded: &|| {
+            let operand = |o: &Operand<T>| [(&o.view).into(), o.transposed.into()];
+            let of_result = [(&p.c).into(), p.arithmetic.tf32.into()];
+            [operand(&p.a), operand(&p.b), of_result].concat()
+        },
     };
     decide::run(
         on,
@@ -490,13 +495,17 @@ fn run<T: Multiply>(on: &impl Executor, plan: &MatmulPlan, p: Product<T>) -> Res
             let (a, b) = if strided { (a.as_transposed(false), b.as_transposed(true)) } else { (a, b) };
             let variant = MatmulVariant { transpose: a.order(&b), tf32 };
             let mut workspace = Workspace::of_scheduler(on, stream_k)?;
-            on.launch_as(T::call(variant, a.view, b.view, workspace.parts(), c, negative_slope), options)
+            // SAFETY: the workspace was made for this launch.
+            let call = unsafe { T::call(variant, a.view, b.view, workspace.parts(), c, negative_slope) };
+            on.launch_as(call, options)
         }),
         Variant::Gemv { splits } => {
             let Some(kernel) = T::gemv() else { return Err(no_kernel::<T>(on)) };
             let mut workspace = f32_3xtf32::gemv_workspace(on, e, splits)?;
             let a = a.as_transposed(false).view;
-            on.launch_as((kernel.call)(a, b.view, b.transposed, workspace.parts(), c, negative_slope, splits), options)
+            // SAFETY: the workspace was made for this launch, of so many splits.
+            let call = unsafe { (kernel.call)(a, b.view, b.transposed, workspace.parts(), c, negative_slope, splits) };
+            on.launch_as(call, options)
         }
         Variant::MixedInput => {
             let Some(kernel) = T::mixed_input() else { return Err(no_kernel::<T>(on)) };

@@ -99,6 +99,9 @@ pub fn matmul_int8<'a>(
         version: super::kernels::version(),
         sizes: [e.m, e.n, e.k, 0],
         layout: problem.layout() | (ones as u64) << 20,
+        recorded: &|| {
+            vec![(&a.view).into(), (&b.view).into(), b.transposed.into(), (&c).into(), (q.zero_a != 0).into()]
+        },
     };
     let candidates = |limits: Limits| {
         let (target, mut out) = (Target::new(on, limits), vec![]);
@@ -149,8 +152,9 @@ fn run(
         }
         let mut workspace = Workspace::new(on)?;
         let mut product = ScratchMatrix::new(on, [e.m, e.n], 1)?;
-        let call =
-            <i8 as multiply::Kernels>::call(VARIANT, a.view, b.view, workspace.parts(), product.view_mut()?, 1.0);
+        let sums = product.view_mut()?;
+        // SAFETY: the workspace was made for this launch.
+        let call = unsafe { <i8 as multiply::Kernels>::call(VARIANT, a.view, b.view, workspace.parts(), sums, 1.0) };
         on.launch_as(call, plan.options())?;
         finish(on, e, q, product.view()?, c, (&rows).as_slice_arg(), (&columns).as_slice_arg())
     })
