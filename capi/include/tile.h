@@ -776,8 +776,8 @@ int tile_handle_embedding_backward(tile_handle_t handle,
                                    long long cols);
 
 // Pairs (a, b) of elements of every head of a tokens x heads x cols array rotate to (a cos - b sin, b cos + a sin),
-// for dtype 0 (f32), 1 (f16), 2 (bf16). The pairs are elements i and half + i, or 2 i and 2 i + 1 where interleaved is
-// 1. Elements from 2 * half on are copied. The angles are a row of cosines and sines, rows x half each: that of the
+// for dtype 0 (f32), 1 (f16), 2 (bf16). The pairs are elements i and half + i, or 2 i and 2 i + 1 where interleaved
+// is 1. Elements from 2 * half on are copied. The angles are a row of cosines and sines, rows x half each: that of the
 // token's position, or t % rows where positions is null. A position that is no row gives NaN. y may be x.
 //
 // # Safety
