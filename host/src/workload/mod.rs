@@ -26,8 +26,9 @@ impl Runtime {
     /// Makes a recorded launch again with tensors of its layout, measures every configuration, and keeps the result.
     /// `kernels` are those among which it is looked up.
     ///
-    /// Errors: [`Error::InvalidArgument`] for a call of an operation, of no kernel among these, or with arguments that
-    /// are not those of the kernel; [`Error::OutOfMemory`]; those of [`Runtime::tune`].
+    /// Errors: [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a call of an operation, of no kernel among
+    /// these, or with arguments that are not those of the kernel; [`Error::OutOfMemory`](crate::Error::OutOfMemory);
+    /// those of [`Runtime::tune`].
     ///
     /// # Examples
     /// ```
