@@ -2,11 +2,8 @@
 
 use crate::choose::{self, Backend, Size};
 use crate::out::outln;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
-use serde_json::ser::PrettyFormatter;
-use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -100,7 +97,7 @@ pub fn main(args: Args) -> Result<bool> {
     }
     bar.finish_and_clear();
     if let Some(path) = args.export {
-        export(&path, &rt.export_defaults())?;
+        export(&rt, &path)?;
     }
     slow.iter().for_each(|s| outln!("{s}"));
     if !failed.is_empty() {
@@ -110,27 +107,14 @@ pub fn main(args: Args) -> Result<bool> {
     Ok(failed.is_empty() && (!args.check || slow.is_empty()))
 }
 
-/// Writes results to a file, beside those that it has of the same device.
-fn export(path: &Path, results: &str) -> Result<()> {
-    let mut new: Value = serde_json::from_str(results)?;
-    if path.exists() {
-        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-        let old: Value = serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
-        ensure!(old["device"] == new["device"], "{} is of {}, not of {}", path.display(), old["device"], new["device"]);
-        let empty = Map::new();
-        for (kernel, results) in old["kernels"].as_object().unwrap_or(&empty) {
-            for (key, result) in results.as_object().unwrap_or(&empty) {
-                let known = &mut new["kernels"][kernel.as_str()][key.as_str()];
-                if known.is_null() {
-                    *known = result.clone();
-                }
-            }
-        }
-    }
-    let mut text = Vec::new();
-    let one_space = PrettyFormatter::with_indent(b" ");
-    new.serialize(&mut serde_json::Serializer::with_formatter(&mut text, one_space))?;
-    text.push(b'\n');
+/// Writes what is known to a file, beside the results that it has of the same device.
+fn export(rt: &Runtime, path: &Path) -> Result<()> {
+    let text = if path.exists() {
+        let before = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        rt.export_defaults_beside(&before).with_context(|| format!("reading {}", path.display()))?
+    } else {
+        rt.export_defaults()
+    };
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 

@@ -459,7 +459,23 @@ impl Runtime {
     /// assert!(text.starts_with('{') && text.contains("\"kernels\""));
     /// ```
     pub fn export_defaults(&self) -> String {
-        self.0.tuner.export()
+        self.0.tuner.export().text()
+    }
+
+    /// The same, beside the results of a file that it has written on this device before; where both have one, it is
+    /// this runtime's. Errors: [`Error::InvalidArgument`] for another file.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::cpu();
+    /// let before = rt.export_defaults();
+    /// assert_eq!(rt.export_defaults_beside(&before)?, before);
+    /// assert!(rt.export_defaults_beside("{}").is_err());
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn export_defaults_beside(&self, file: &str) -> Result<String> {
+        let all = self.0.tuner.export_beside(file);
+        all.map(|d| d.text()).map_err(|why| Error::InvalidArgument { what: "shipped results", why })
     }
 
     /// The default folder of tuning results and other caches: `$TILE_CACHE_DIR`, else `tilewright` in

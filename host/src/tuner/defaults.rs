@@ -11,6 +11,8 @@
 use super::key;
 use super::store::FORMAT;
 use serde::{Deserialize, Serialize};
+use serde_json::Serializer;
+use serde_json::ser::PrettyFormatter;
 use std::collections::BTreeMap;
 use tilewright_core::cpu::fork::PerProcess;
 
@@ -54,6 +56,24 @@ pub(crate) fn alike(device: &str, capability: &str) -> impl Iterator<Item = &'st
 }
 
 impl Defaults {
+    /// The file, as those in `defaults`.
+    pub(crate) fn text(&self) -> String {
+        let mut text = Vec::new();
+        let mut writer = Serializer::with_formatter(&mut text, PrettyFormatter::with_indent(b" "));
+        // Strings and numbers, to memory.
+        let _ = self.serialize(&mut writer);
+        text.push(b'\n');
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Adds the results of another file that have no result here.
+    pub(crate) fn add(&mut self, other: Defaults) {
+        for (kernel, results) in other.kernels {
+            let known = self.kernels.entry(kernel).or_default();
+            results.into_iter().for_each(|(key, result)| _ = known.entry(key).or_insert(result));
+        }
+    }
+
     pub(crate) fn exact(&self, label: &str, signature: &str) -> Option<&str> {
         Some(self.kernels.get(label)?.get(signature)?)
     }

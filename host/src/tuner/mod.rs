@@ -237,7 +237,7 @@ impl Tuner {
 
     /// What is known of all that this process has asked for, kernels and ways of operations, as a file for
     /// `host/defaults`.
-    pub(crate) fn export(&self) -> String {
+    pub(crate) fn export(&self) -> defaults::Defaults {
         let of = |k: &Kernel| k.records.iter().map(|(signature, r)| (signature.clone(), r.config.clone())).collect();
         let known = self
             .lock()
@@ -246,15 +246,24 @@ impl Tuner {
             .filter(|(_, k)| !k.records.is_empty())
             .map(|(label, k)| (label.clone(), of(k)))
             .collect();
-        let all = defaults::Defaults {
+        defaults::Defaults {
             format: store::FORMAT,
             device: self.device.clone(),
             compute_capability: self.capability.clone(),
             driver: self.driver.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             kernels: known,
-        };
-        serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+        }
+    }
+
+    /// The same beside the results of such a file. Errors: what is wrong with the file.
+    pub(crate) fn export_beside(&self, file: &str) -> Result<defaults::Defaults, String> {
+        let (mut all, before) = (self.export(), defaults::parse(file)?);
+        if before.device != all.device {
+            return Err(format!("its results are of {}, not of {}", before.device, all.device));
+        }
+        all.add(before);
+        Ok(all)
     }
 
     fn kernel<'s>(&self, state: &'s mut State, label: &str, version: &Version) -> &'s mut Kernel {
@@ -395,9 +404,20 @@ mod tests {
         let t = tuner(&dir);
         t.record(&file("h", "x:1 v0"), &report());
         assert_eq!(t.known(&labeled("none", "h", "x:1 v0")), None);
-        let d = defaults::parse(&t.export()).unwrap();
+        let d = defaults::parse(&t.export().text()).unwrap();
         assert_eq!(d.exact("k", "x:1 v0"), Some("B"));
         assert_eq!((d.device.as_str(), d.kernels.len()), ("test device", 1));
+        // Beside a file that has one of these keys, and others.
+        let one = |key: &str, id: &str| (key.to_string(), id.to_string());
+        let of_k = [one("x:1 v0", "A"), one("x:2 v0", "C")].into();
+        let kernels = [("k".to_string(), of_k), ("j".to_string(), [one("x:1 v0", "D")].into())].into();
+        let before = defaults::Defaults { kernels, ..d };
+        let all = t.export_beside(&before.text()).unwrap();
+        let found = [("k", "x:1 v0"), ("k", "x:2 v0"), ("j", "x:1 v0")].map(|(k, key)| all.exact(k, key));
+        assert_eq!(found, [Some("B"), Some("C"), Some("D")]);
+        let others = defaults::Defaults { device: "another".into(), ..before };
+        assert!(t.export_beside(&others.text()).unwrap_err().contains("of another, not of test device"));
+        assert!(t.export_beside("{}").is_err());
         std::fs::remove_dir_all(dir).unwrap();
     }
 
