@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use tilewright_runtime::{Buffer, Runtime, Stream};
+use tilewright_runtime::{Buffer, KernelDesc, Runtime, Stream};
 
 type Deleter = Box<dyn FnOnce() + Send>;
 
@@ -91,29 +91,50 @@ fn a_deleter_calls_the_library_while_a_runtime_is_forgotten() {
     assert_eq!(deleted.load(Acquire), 1);
 }
 
-/// Their work was not ordered before the default stream, which could not wait.
-#[test]
-fn an_array_outlives_a_foreign_stream_that_uses_it() {
-    for seed in 0..8 {
-        let (model, rt, k, _here) = over(seed);
-        let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
-        let other = rt.zeros::<f32>(9).unwrap();
+/// A stream of another library, and one that blocks the default stream while it is captured.
+struct Foreign {
+    theirs: *mut core::ffi::c_void,
+    blocking: *mut core::ffi::c_void,
+    graph: usize,
+}
+
+impl Foreign {
+    /// Uses two arrays on the stream, and drops them and its name here while the default stream cannot wait for it.
+    fn use_and_drop(rt: &Runtime, k: &'static KernelDesc, x: Buffer<f32>, mut y: Buffer<f32>) -> Foreign {
         let (mut theirs, mut blocking, mut graph) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
-        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        // SAFETY: calls as cuda.h has them; the streams are destroyed after all who name them.
         unsafe {
             assert_eq!((driver::create_stream(&mut theirs, 1), driver::create_stream(&mut blocking, 0)), (0, 0));
-            let s = Stream::from_raw(&rt, theirs).unwrap();
+            let s = Stream::from_raw(rt, theirs).unwrap();
             s.wait_for(rt.stream()).unwrap();
             rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
             assert_eq!(driver::begin_capture(blocking, 2), 0);
             drop((x, y));
             drop(s);
             assert_eq!(driver::end_capture(blocking, &mut graph), 0);
-            drop(other);
-            assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
-            assert_eq!((driver::destroy_stream(theirs), driver::destroy_stream(blocking)), (0, 0));
-            assert_eq!(driver::destroy_graph(graph), 0);
         }
+        Foreign { theirs, blocking, graph }
+    }
+
+    fn destroy(self) {
+        // SAFETY: nobody names them any more.
+        unsafe {
+            let streams = (driver::destroy_stream(self.theirs), driver::destroy_stream(self.blocking));
+            assert_eq!((streams, driver::destroy_graph(self.graph)), ((0, 0), 0));
+        }
+    }
+}
+
+/// Their work was not ordered before the default stream, which could not wait.
+#[test]
+fn an_array_outlives_a_foreign_stream_that_uses_it() {
+    for seed in 0..8 {
+        let (model, rt, k, _here) = over(seed);
+        let [x, y, other] = [(); 3].map(|()| rt.zeros::<f32>(9).unwrap());
+        let foreign = Foreign::use_and_drop(&rt, k, x, y);
+        drop(other);
+        assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+        foreign.destroy();
         drop(rt);
         assert_eq!((model.reports(), model.counts().events), (vec![], 0));
     }
@@ -162,31 +183,9 @@ fn scratch_of_a_foreign_stream_is_freed_after_a_capture() {
 #[test]
 fn two_threads_wait_for_a_foreign_stream_that_is_gone() {
     let (model, rt, k, _here) = over(11);
-    let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
-    let (other, mut read) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
-    let (mut theirs, mut blocking, mut graph) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
-    // SAFETY: calls as cuda.h has them; the streams are destroyed after all who name them.
-    unsafe {
-        assert_eq!((driver::create_stream(&mut theirs, 1), driver::create_stream(&mut blocking, 0)), (0, 0));
-        let s = Stream::from_raw(&rt, theirs).unwrap();
-        s.wait_for(rt.stream()).unwrap();
-        rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
-        assert_eq!(driver::begin_capture(blocking, 2), 0);
-        drop((x, y));
-        drop(s);
-        assert_eq!(driver::end_capture(blocking, &mut graph), 0);
-    }
-    let ((reached, held), (go_on, gone)) = (channel(), channel::<()>());
-    let (first, gone) = (Mutex::new(Some(reached)), Mutex::new(gone));
-    model.before_calls(move |name| {
-        if name == "cuStreamWaitEvent"
-            && let Some(reached) = first.lock().unwrap().take()
-        {
-            reached.send(()).unwrap();
-            // Where the other thread waits for this one, it cannot say when it is done.
-            let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(300));
-        }
-    });
+    let [x, y, other, mut read] = [(); 4].map(|()| rt.zeros::<f32>(9).unwrap());
+    let foreign = Foreign::use_and_drop(&rt, k, x, y);
+    let (held, go_on) = super::hold_at(&model, "cuStreamWaitEvent");
     let calls = super::driver_of_thread();
     std::thread::scope(|scope| {
         let (there, read) = (model.clone(), &mut read);
@@ -200,11 +199,7 @@ fn two_threads_wait_for_a_foreign_stream_that_is_gone() {
     });
     assert_eq!(model.reports(), [""; 0]);
     drop(read);
-    // SAFETY: as above.
-    unsafe {
-        assert_eq!((driver::destroy_stream(theirs), driver::destroy_stream(blocking)), (0, 0));
-        assert_eq!(driver::destroy_graph(graph), 0);
-    }
+    foreign.destroy();
     drop(rt);
     assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
 }

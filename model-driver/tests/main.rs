@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Mutex;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tilewright_model_driver::{Kind, Model};
 use tilewright_runtime::tuning::Autotune;
@@ -207,6 +207,22 @@ fn memory_is_not_freed_under_the_tuner_that_fails() {
     }
 }
 
+/// Holds the thread that makes the next call of this name until it may go on. The first end hears that it is held.
+fn hold_at(model: &Model, call: &'static str) -> (Receiver<()>, Sender<()>) {
+    let ((reached, held), (go_on, gone)) = (channel(), channel());
+    let (first, gone) = (Mutex::new(Some(reached)), Mutex::new(gone));
+    model.before_calls(move |name| {
+        if name == call
+            && let Some(reached) = first.lock().unwrap().take()
+        {
+            reached.send(()).unwrap();
+            // Where the other thread waits for this one, it cannot say when it is done.
+            let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(300));
+        }
+    });
+    (held, go_on)
+}
+
 /// One thread is held between the mark that it takes and the wait that it enqueues, while another one frees.
 #[test]
 fn two_threads_free_what_a_stream_uses() {
@@ -215,17 +231,7 @@ fn two_threads_free_what_a_stream_uses() {
     let (x, mut y, other) = (rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(99).unwrap(), rt.zeros::<f32>(9).unwrap());
     s.wait_for(rt.stream()).unwrap();
     rt.launch_on(&s, call(k, &x, &mut y)).unwrap();
-    let ((reached, held), (go_on, gone)) = (channel(), channel::<()>());
-    let (first, gone) = (Mutex::new(Some(reached)), Mutex::new(gone));
-    model.before_calls(move |name| {
-        if name == "cuEventRecord"
-            && let Some(reached) = first.lock().unwrap().take()
-        {
-            reached.send(()).unwrap();
-            // Where the other thread waits for this one, it cannot say when it is done.
-            let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(300));
-        }
-    });
+    let (held, go_on) = hold_at(&model, "cuEventRecord");
     std::thread::scope(|scope| {
         let there = model.clone();
         scope.spawn(move || {
