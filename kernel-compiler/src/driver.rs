@@ -320,14 +320,9 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
             missed.extend(staged_store::missed(f, &layouts));
             CpAsyncPipeline::default()
         }
-        None => match cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed) {
-            Ok(pipeline) => pipeline,
-            Err(why) => {
-                // What was found on the way says more.
-                missed.into_iter().for_each(|m| observer.missed(m));
-                return Err(why);
-            }
-        },
+        None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)
+            // What was found on the way says more.
+            .inspect_err(|_| missed.drain(..).for_each(|m| observer.missed(m)))?,
     };
     if vectors {
         let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
