@@ -65,7 +65,7 @@ pub fn main(args: Args) -> Result<bool> {
     if args.measure && rt.kind() == BackendKind::Emulator {
         bail!("the time of the emulated SM says nothing about a GPU's: use --backend cuda or cpu");
     }
-    let dtype = DType::ALL.into_iter().find(|d| d.name() == args.dtype);
+    let dtype = DType::parse(&args.dtype);
     match dtype {
         Some(DType::F32) if is_batch => of_batch::<f32>(&rt, &args),
         Some(DType::F16) if is_batch => of_batch::<f16>(&rt, &args),

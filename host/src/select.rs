@@ -275,7 +275,7 @@ impl Runtime {
     }
 
     /// What a call may take longer to measure what nothing is known of: on a GPU 0.2 s, unless measuring is forced.
-    pub(crate) fn budget(&self) -> Option<Duration> {
+    fn budget(&self) -> Option<Duration> {
         const FIRST_CALL: Duration = Duration::from_millis(200);
         (self.autotune() == Autotune::On && self.kind() == BackendKind::Cuda).then_some(FIRST_CALL)
     }

@@ -142,6 +142,7 @@ pub fn softmax_rows<'a, T: Softmax>(
     if area == 0 {
         return Ok(());
     }
+    let (of_x, y) = (x.view([rows, cols])?, y.view([rows, cols])?);
     let planned_rows = decide::batch_size(on, rows);
     let vectors = aligned(&x, cols);
     let question = Question {
@@ -150,9 +151,8 @@ pub fn softmax_rows<'a, T: Softmax>(
         version: version(),
         sizes: [planned_rows, cols, 0, 0],
         layout: u64::from(vectors),
-        recorded: &|| vec![rows.into(), cols.into(), vectors.into()],
+        recorded: &|| vec![(&of_x).into(), (&y).into()],
     };
-    let y = y.view([rows, cols])?;
     let (num_sms, kernels) = (on.num_sms(), T::descs());
     let candidates = |limits: Limits| {
         kernel_plan::plans(on, limits, &kernels, |kernel, config, fits| {

@@ -24,8 +24,9 @@ use tilewright_runtime::{Buffer, Error, Result, Runtime};
 /// let rt = Runtime::cpu();
 /// rt.set_cache_dir(None);
 /// rt.set_autotune(Autotune::Force);
-/// let call = RecordedCall::parse(r#"{"operation":"softmax_rows","types":"f32","arguments":[7,300,1]}"#)?;
-/// ops::tune_recorded(&rt, &call)?;
+/// let x = r#"{"dims":[7,300],"strides":[300,1]}"#;
+/// let line = format!(r#"{{"operation":"softmax_rows","types":"f32","arguments":[{x},{x}]}}"#);
+/// ops::tune_recorded(&rt, &RecordedCall::parse(&line)?)?;
 /// assert!(rt.export_defaults().contains("softmax_rows[f32]"));
 /// # Ok::<(), tilewright::Error>(())
 /// ```
@@ -109,13 +110,8 @@ impl Again<'_> {
     }
 
     fn softmax_rows_of<T: super::Softmax>(&self) -> Result<()> {
-        use tilewright_runtime::workload::Layout;
-        let [rows, cols] = [self.call.number(0)? as usize, self.call.number(1)? as usize];
-        let area = super::check::area("softmax_rows", rows, cols)?;
-        // Rows that start at no multiple of 16 bytes, or all that do.
-        let offset = if self.flag(2)? { 0 } else { size_of::<T>() };
-        let layout = Layout { dims: vec![area], strides: vec![1], offset };
-        let (x, mut y) = (Tensor::new(self.rt, T::DTYPE, &layout)?, Tensor::new(self.rt, T::DTYPE, &layout)?);
+        let (x, mut y) = (self.tensor(T::DTYPE, 0)?, self.tensor(T::DTYPE, 1)?);
+        let [rows, cols] = x.view::<T, 2>()?.dims();
         super::softmax_rows(&self.on, x.slice::<T>()?, y.slice_mut::<T>()?, rows, cols)
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Calls are recorded where a choice is made: a product, say, the first time that a runtime has one of its shape, and
 //! a launch of a kernel with several configurations. Nothing is recorded on the emulated SM. An `unsafe fn` kernel is
-//! not recorded when it is launched by itself: nobody could say that other tensors keep its contract.
+//! not recorded when it is launched alone: nobody could say that other tensors keep its contract.
 
 mod recorded;
 mod recorder;
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::runtime::Runtime;
 use crate::tuner::Report;
 use recorded::invalid;
-use tilewright_core::{Call, KernelDesc, ParamDesc, ParamKind};
+use tilewright_core::{BindError, Call, KernelDesc, ParamDesc, ParamKind};
 
 pub use recorded::{Argument, Callee, Layout, RecordedCall, dtype};
 pub(crate) use recorder::record;
@@ -62,20 +62,20 @@ impl Runtime {
             let why = format!("{name} has {} parameters, and {} arguments", desc.params.len(), call.arguments.len());
             return Err(invalid(why));
         }
-        let is_tensor = |p: &ParamDesc| !matches!(p.kind, ParamKind::Scalar | ParamKind::Ptr | ParamKind::PtrMut);
+        if desc.is_unsafe {
+            return Err(BindError::Unsafe { kernel: desc.name }.into());
+        }
+        // Others than `unsafe fn` have no pointers.
+        let is_scalar = |p: &ParamDesc| matches!(p.kind, ParamKind::Scalar);
         let mut tensors = Vec::new();
-        for (i, p) in desc.params.iter().enumerate().filter(|(_, p)| is_tensor(p)) {
+        for (i, p) in desc.params.iter().enumerate().filter(|(_, p)| !is_scalar(p)) {
             tensors.push(Tensor::new(self, p.dtype, call.layout(i)?)?);
         }
-        let (mut bound, mut rest) = (Call::new(desc), tensors.iter_mut());
+        let (mut bound, mut tensors) = (Call::new(desc), tensors.iter_mut());
         for (i, p) in desc.params.iter().enumerate() {
             bound = match p.kind {
                 ParamKind::Scalar => tensor::bind_scalar(bound, p.dtype, call.number(i)?)?,
-                kind => match rest.next() {
-                    Some(tensor) if is_tensor(p) => tensor.bind(bound, kind)?,
-                    // The launch says that it is an `unsafe fn`.
-                    _ => break,
-                },
+                kind => tensors.next().expect("one for each of these parameters").bind(bound, kind)?,
             };
         }
         Ok((desc, self.tune(self.stream(), bound)?))

@@ -170,6 +170,5 @@ pub(super) fn invalid(why: String) -> Error {
 /// # Ok::<(), tilewright::Error>(())
 /// ```
 pub fn dtype(name: &str) -> Result<DType> {
-    let found = DType::ALL.into_iter().find(|d| d.name() == name);
-    found.ok_or_else(|| invalid(format!("`{name}` is no element type: {}", DType::NAMES)))
+    DType::parse(name).ok_or_else(|| invalid(format!("`{name}` is no element type: {}", DType::NAMES)))
 }

@@ -2,10 +2,10 @@
 
 use super::recorded::{ALIGNMENT, Layout, invalid};
 use crate::buffer::Buffer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use tilewright_core::{
-    Call, DType, Element, ParamKind, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16,
+    Call, DType, DeviceId, Element, ParamKind, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16,
 };
 
 /// Memory on a runtime's device, and the layout of a tensor in it. Floats are random from 0.5 to 1, and bytes random;
@@ -35,74 +35,22 @@ pub struct Tensor {
 /// Evaluates an expression with the Rust type of a dtype.
 macro_rules! with_type {
     ($dtype:expr, $T:ident => $e:expr) => {
+        with_type!($dtype, $T => $e, F32 f32, F64 f64, F16 f16, BF16 bf16, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8,
+            U16 u16, U32 u32, U64 u64, Bool bool, F8E4M3 f8e4m3, F8E5M2 f8e5m2)
+    };
+    ($dtype:expr, $T:ident => $e:expr, $($d:ident $t:ty),*) => {
         match $dtype {
-            DType::F32 => {
-                type $T = f32;
+            $(DType::$d => {
+                type $T = $t;
                 $e
-            }
-            DType::F64 => {
-                type $T = f64;
-                $e
-            }
-            DType::F16 => {
-                type $T = f16;
-                $e
-            }
-            DType::BF16 => {
-                type $T = bf16;
-                $e
-            }
-            DType::I8 => {
-                type $T = i8;
-                $e
-            }
-            DType::I16 => {
-                type $T = i16;
-                $e
-            }
-            DType::I32 => {
-                type $T = i32;
-                $e
-            }
-            DType::I64 => {
-                type $T = i64;
-                $e
-            }
-            DType::U8 => {
-                type $T = u8;
-                $e
-            }
-            DType::U16 => {
-                type $T = u16;
-                $e
-            }
-            DType::U32 => {
-                type $T = u32;
-                $e
-            }
-            DType::U64 => {
-                type $T = u64;
-                $e
-            }
-            DType::Bool => {
-                type $T = bool;
-                $e
-            }
-            DType::F8E4M3 => {
-                type $T = f8e4m3;
-                $e
-            }
-            DType::F8E5M2 => {
-                type $T = f8e5m2;
-                $e
-            }
+            })*
         }
     };
 }
 
 impl Tensor {
-    /// Errors: [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a layout beyond the address space, or with
-    /// another number of strides than extents; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// Errors: [`Error::InvalidArgument`] for a layout beyond the address space, or with
+    /// another number of strides than extents; [`Error::OutOfMemory`].
     pub fn new(rt: &Runtime, dtype: DType, layout: &Layout) -> Result<Tensor> {
         let why = || invalid(format!("{layout:?} of {} is no layout", dtype.name()));
         let last = |sum: usize, (d, s): (&usize, &usize)| (d - 1).checked_mul(*s)?.checked_add(sum);
@@ -114,16 +62,10 @@ impl Tensor {
         let bytes = span.and_then(|n| n.checked_mul(dtype.size())?.checked_add(2 * ALIGNMENT as usize));
         let is_layout = aligned && layout.dims.len() == layout.strides.len();
         let (span, bytes) = span.zip(bytes).filter(|_| is_layout).ok_or_else(why)?;
-        let mut memory = Buffer::<u8>::zeros(rt, bytes)?;
-        if let Some(pattern) = Pattern::of(dtype) {
-            let some = pattern.bytes(bytes.min(1 << 20));
-            let mut all = Vec::new();
-            all.try_reserve_exact(bytes).map_err(|_| why())?;
-            while all.len() < bytes {
-                all.extend_from_slice(&some[..some.len().min(bytes - all.len())]);
-            }
-            memory.copy_from(&all)?;
-        }
+        let memory = match Pattern::of(dtype) {
+            Some(pattern) => Buffer::from_slice(rt, &pattern.repeated(bytes)?)?,
+            None => Buffer::zeros(rt, bytes)?,
+        };
         Ok(Tensor { memory, dtype, layout: layout.clone(), span })
     }
 
@@ -146,7 +88,7 @@ impl Tensor {
         }
     }
 
-    /// All elements from the first to the last. Errors: [`Error::InvalidArgument`](crate::Error::InvalidArgument) for
+    /// All elements from the first to the last. Errors: [`Error::InvalidArgument`] for
     /// another type.
     pub fn slice<T: Element>(&self) -> Result<SliceArg<'_, T>> {
         self.check::<T>()?;
@@ -162,7 +104,7 @@ impl Tensor {
         Ok(unsafe { SliceMutArg::from_raw(self.start(), self.span, self.memory.device()) })
     }
 
-    /// The tensor. Errors: [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another type or rank.
+    /// The tensor. Errors: [`Error::InvalidArgument`] for another type or rank.
     pub fn view<T: Element, const R: usize>(&self) -> Result<ViewArg<'_, T, R>> {
         let [dims, strides] = self.sizes()?;
         Ok(self.slice()?.strided(dims, strides)?)
@@ -241,6 +183,18 @@ impl Pattern {
             _ => return None,
         };
         Some(Pattern { random, fixed, bytes: dtype.size() })
+    }
+
+    /// So many bytes, which repeat after 1 MiB.
+    fn repeated(&self, count: usize) -> Result<Vec<u8>> {
+        let some = self.bytes(count.min(1 << 20));
+        let mut all = Vec::new();
+        let bytes = count as u64;
+        all.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { device: DeviceId::Host, bytes, free: None })?;
+        while all.len() < count {
+            all.extend_from_slice(&some[..some.len().min(count - all.len())]);
+        }
+        Ok(all)
     }
 
     fn bytes(&self, count: usize) -> Vec<u8> {
