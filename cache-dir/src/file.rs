@@ -64,18 +64,21 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn append(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    regular(path, options.append(true).create(true))
+    regular(path, created().append(true))
 }
 
 /// Opens a regular file to write without changing it; makes it with mode 0600 where there is none.
 pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    regular(path, created().read(true).write(true).truncate(false))
+}
+
+/// Of a file that is made with mode 0600 where there is none.
+fn created() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    regular(path, options.read(true).write(true).create(true).truncate(false))
+    options.create(true);
+    options
 }
 
 fn regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
