@@ -22,7 +22,7 @@ use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::{
     Plan, accesses, alias, collectives, elementwise, epilogue, guards, one_warp, one_warp::OneWarpLoops, pdl,
-    tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
+    shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
 };
 use crate::planted;
 use crate::thread_ir::{self, Lowered};
@@ -60,6 +60,8 @@ pub enum Stage {
     Layout,
     /// The decisions about copies, waits and stores.
     Plan,
+    /// The shared memory of a thread block, and the stages of its circular buffers.
+    SharedMemory,
     /// The thread-level nodes, with their effects and the resources that they use.
     ThreadIr,
     /// The thread-level Rust that is compiled for the device.
@@ -70,7 +72,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of the driver.
-    pub const ALL: [Stage; 17] = [
+    pub const ALL: [Stage; 18] = [
         Stage::Ast,
         Stage::Ir,
         Stage::WideSums,
@@ -85,6 +87,7 @@ impl Stage {
         Stage::AxisInfo,
         Stage::Layout,
         Stage::Plan,
+        Stage::SharedMemory,
         Stage::ThreadIr,
         Stage::Rust,
         Stage::Cpu,
@@ -107,6 +110,7 @@ impl Stage {
             Stage::AxisInfo => "axis_info",
             Stage::Layout => "layout",
             Stage::Plan => "plan",
+            Stage::SharedMemory => "shared_memory",
             Stage::ThreadIr => "thread-ir",
             Stage::Rust => "rust",
             Stage::Cpu => "cpu",
@@ -468,7 +472,11 @@ fn generate(
     observer: &mut dyn Observer,
 ) -> std::result::Result<Lowered, Missed> {
     let plan = plan(f, variant, observer)?;
-    let lowered = codegen::generate(f, &plan, sites)?;
+    let mut program = codegen::generate(f, &plan, sites);
+    let scratch_bytes = codegen::place_scratch(f, &mut program);
+    let memory = shared_memory::allocate(f, &plan, scratch_bytes)?;
+    observer.stage(Stage::SharedMemory, &|| memory.to_string());
+    let lowered = codegen::assemble(f, &plan, program, &memory);
     if planted::is_verified()
         && let Err(e) = thread_ir::verify::verify(&lowered)
     {

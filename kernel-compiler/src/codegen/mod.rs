@@ -41,17 +41,31 @@ use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::buffer_consts;
 use crate::ir::walk::uses;
 use crate::ir::{Func, SharedArray};
-use crate::missed::Missed;
+use crate::plan::Plan;
 use crate::plan::epilogue::stored_positions;
+use crate::plan::shared_memory::SharedMemory;
 use crate::plan::warp_specialized::PRODUCERS;
-use crate::plan::{Plan, shared_memory};
-use crate::thread_ir::{Lowered, Name, Node, Stmt, Ty};
+use crate::thread_ir::{Const, Lowered, Name, Node, Stmt, Ty};
 use std::collections::{BTreeSet, HashMap};
-use tilewright_types::limits::MAX_SHARED_BYTES_SM90;
+
+/// A program whose shared memory has no places yet.
+pub(crate) enum Program {
+    Whole(Code),
+    WarpSpecialized { producer: Code, consumer: Code },
+}
+
+/// The code of a role.
+pub(crate) struct Code {
+    /// The tables of constants, by line of the text.
+    consts: Vec<Vec<Const>>,
+    /// The statements before the body.
+    prologue: Vec<Stmt>,
+    body: Vec<Node>,
+}
 
 /// The code of a function with its plan. With `sites`, steps have the kernel's source line for the emulator.
-pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Missed> {
-    let lower = |role: Role| {
+pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
+    let code = |role: Role| {
         let mut cx = Codegen {
             f,
             plan,
@@ -82,54 +96,62 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Result<Lowered, Mi
             .enumerate()
             .map(|(i, l)| Stmt::define(Name::ThreadPart(i), Ty::U32, thread_part(&l.thread_bases())))
             .collect();
-        let array_bytes = SharedArray::places(&f.shared).1;
-        let (body, scratch_bytes) = barriers::schedule(body, array_bytes, f.ctas > 1 && plan.pipeline.is_none());
-        let (buffers, shared_bytes) = plan.cp_async.places(f, scratch_bytes);
-        let buffers = buffers.into_iter().map(|r| buffer_consts(r.buffer, r.start, r.bytes, r.stages)).collect();
-        Lowered {
-            consts: [buffers, cx.consts()].concat(),
-            prologue: [layouts, vars].concat(),
-            body,
-            shared_bytes,
-            scratch_bytes,
-            array_bytes,
-            matrices: vec![],
-            threads: f.warps * 32,
-            guards: plan.guards.clone(),
-            maps: plan.maps.clone(),
-            vectors: plan.accesses.has_vectors(),
-            staging: plan.staged_stores.staging(),
-            passes: if cx.fused().is_empty() { vec![] } else { vec!["fused epilogue"] },
+        Code { consts: cx.consts(), prologue: [layouts, vars].concat(), body }
+    };
+    match &plan.pipeline {
+        None => Program::Whole(code(Role::Whole)),
+        Some(p) => Program::WarpSpecialized { producer: code(Role::Producer(p)), consumer: code(Role::Consumer(p)) },
+    }
+}
+
+/// Places the scratch buffers behind the shared arrays, and the barriers. Returns the end of the scratch buffers.
+pub(crate) fn place_scratch(f: &Func, program: &mut Program) -> usize {
+    let arrays = SharedArray::places(&f.shared).1;
+    let place = |code: &mut Code, cluster: bool| {
+        let (body, end) = barriers::schedule(std::mem::take(&mut code.body), arrays, cluster);
+        code.body = body;
+        end
+    };
+    match program {
+        Program::Whole(code) => place(code, f.ctas > 1),
+        // The producer exchanges nothing between threads.
+        Program::WarpSpecialized { producer, consumer } => {
+            place(producer, false);
+            place(consumer, false)
         }
-    };
-    let Some(p) = &plan.pipeline else {
-        let whole = lower(Role::Whole);
-        // Code for warps alone needs less.
-        if plan.cp_async.by_wgmma() && whole.shared_bytes > MAX_SHARED_BYTES_SM90 {
-            return Err(Missed::new(
-                "multiplied by wgmma",
-                "its stages and scratch buffers take more shared memory than there is",
-            ));
+    }
+}
+
+/// The program with its shared memory.
+pub(crate) fn assemble(f: &Func, plan: &Plan, program: Program, memory: &SharedMemory) -> Lowered {
+    let of_buffer = |(i, at): (usize, &_)| buffer_consts(i, at);
+    let buffers = memory.circular_buffers.iter().enumerate().map(of_buffer).collect();
+    let threads = f.warps * 32;
+    let (threads, consts, prologue, body) = match (program, &plan.pipeline) {
+        (Program::WarpSpecialized { producer, consumer }, Some(p)) => {
+            let nodes = |code: Code| code.prologue.into_iter().map(Node::from).chain(code.body).collect();
+            let tables = consumer.consts;
+            let consumer = Code { consts: vec![], ..consumer };
+            let body = warp_specialize::specialize(f, p, nodes(producer), nodes(consumer), &plan.maps);
+            (threads + PRODUCERS, [warp_specialize::consts(memory, buffers), tables].concat(), vec![], body)
         }
-        return Ok(whole);
+        (Program::Whole(code), _) => (threads, [buffers, code.consts].concat(), code.prologue, code.body),
+        (Program::WarpSpecialized { .. }, None) => unreachable!("a role has a pipeline"),
     };
-    let lines = |l: &mut Lowered| {
-        std::mem::take(&mut l.prologue)
-            .into_iter()
-            .map(Node::from)
-            .chain(std::mem::take(&mut l.body))
-            .collect::<Vec<_>>()
-    };
-    let (mut producer, mut out) = (lower(Role::Producer(p)), lower(Role::Consumer(p)));
-    let (produce, consume) = (lines(&mut producer), lines(&mut out));
-    let memory = shared_memory::places(f, p, out.shared_bytes, out.staging)?;
-    let (consts, body) = warp_specialize::specialize(f, p, produce, consume, &out.maps, &memory);
-    Ok(Lowered {
-        consts: [consts, out.consts].concat(),
+    let computed = plan.pipeline.iter().flat_map(|p| &p.written);
+    Lowered {
+        consts,
+        prologue,
         body,
         shared_bytes: memory.bytes,
-        matrices: p.written.iter().map(|w| w.tile.bytes()).collect(),
-        threads: f.warps * 32 + PRODUCERS,
-        ..out
-    })
+        scratch_bytes: memory.scratch_bytes,
+        array_bytes: memory.array_bytes,
+        matrices: computed.map(|w| w.tile.bytes()).collect(),
+        threads,
+        guards: plan.guards.clone(),
+        maps: plan.maps.clone(),
+        vectors: plan.accesses.has_vectors(),
+        staging: plan.staged_stores.staging(),
+        passes: if plan.pipeline.is_none() || plan.fused.is_empty() { vec![] } else { vec!["fused epilogue"] },
+    }
 }

@@ -5,12 +5,25 @@ use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::ir::{self, Binary, BlockPointer, Func, Op, StmtKind, Value};
 use crate::plan::product::InFlight;
-use crate::plan::shared_memory::{MBARRIER_BYTES, SharedMemory};
+use crate::plan::shared_memory::{MBARRIER_BYTES, Mbarriers, Placed, SharedMemory};
 use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, TensorMap, WARPGROUP};
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
 };
+
+/// The constants with the places of a warp-specialized program; `buffers` are those of its circular buffers.
+pub(super) fn consts(memory: &SharedMemory, buffers: Vec<Vec<Const>>) -> Vec<Vec<Const>> {
+    let mut consts: Vec<Vec<Const>> = memory.staging.iter().map(|&at| vec![word(Name::Staging, at)]).collect();
+    consts.extend(memory.matrices.iter().enumerate().map(|(i, &at)| vec![word(Name::Matrix(i), at)]));
+    consts.extend(buffers);
+    consts.extend(memory.circular_buffers.iter().enumerate().filter_map(|(i, at)| {
+        let Mbarriers { full, empty } = at.mbarriers?;
+        let words = [(BufferPart::Full, full), (BufferPart::Empty, empty)];
+        Some(words.map(|(of, place)| word(Name::CircularBuffer(of, i), place)).to_vec())
+    }));
+    consts
+}
 
 /// Combines the roles of a warp-specialized program.
 pub(super) fn specialize(
@@ -19,18 +32,8 @@ pub(super) fn specialize(
     producer: Vec<Node>,
     consumer: Vec<Node>,
     maps: &[TensorMap],
-    memory: &SharedMemory,
-) -> (Vec<Vec<Const>>, Vec<Node>) {
+) -> Vec<Node> {
     let consumers = f.warps * 32;
-    let mut consts = vec![vec![word(Name::Staging, memory.staging)]];
-    consts.extend(memory.matrices.iter().enumerate().map(|(i, &at)| vec![word(Name::Matrix(i), at)]));
-    let placed = || memory.circular_buffers.iter().enumerate();
-    consts.extend(placed().map(|(i, at)| buffer_consts(i, at.start, p.circular_buffers[i].bytes, at.stages)));
-    consts.extend(placed().map(|(i, at)| {
-        [(BufferPart::Full, at.full), (BufferPart::Empty, at.empty)]
-            .map(|(of, place)| word(Name::CircularBuffer(of, i), place))
-            .to_vec()
-    }));
     let groups = consumers / WARPGROUP;
     let of_one = planted!("mbarrier-arrivals-of-one-block");
     let init = p
@@ -81,17 +84,17 @@ pub(super) fn specialize(
     let cond = Expr::from(Name::Tid).not_less(consumers);
     body.push(Node::If { cond, then: produce, other: consume });
     body.push(Node::Line(together));
-    (consts, body)
+    body
 }
 
 /// A constant: a number of bytes or of stages.
-pub(super) fn word(name: Name, value: usize) -> Const {
+fn word(name: Name, value: usize) -> Const {
     Const { name, value: ConstValue::Word(value) }
 }
 
-/// The names of the constants of a circular buffer.
-pub(super) fn buffer_consts(circular_buffer: usize, start: usize, bytes: usize, stages: usize) -> Vec<Const> {
-    [(BufferPart::Start, start), (BufferPart::Bytes, bytes), (BufferPart::Stages, stages)]
+/// The constants of a circular buffer.
+pub(super) fn buffer_consts(circular_buffer: usize, at: &Placed) -> Vec<Const> {
+    [(BufferPart::Start, at.start), (BufferPart::Bytes, at.bytes), (BufferPart::Stages, at.stages)]
         .map(|(of, value)| word(Name::CircularBuffer(of, circular_buffer), value))
         .to_vec()
 }

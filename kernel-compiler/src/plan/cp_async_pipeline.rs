@@ -405,28 +405,15 @@ impl CpAsyncPipeline {
         !self.products.is_empty()
     }
 
-    /// The offsets of the buffers, and the bytes of all shared memory. Scratch buffers come first.
-    pub fn places(&self, f: &Func, scratch_bytes: usize) -> (Vec<BufferPlace>, usize) {
-        let wgmma = self.by_wgmma();
-        let start = scratch_bytes.next_multiple_of(align(wgmma));
-        // Circular buffers of consecutive loops share their bytes.
-        let stages = |r: &CpAsyncBuffer| r.fitting(circular_buffer_bytes(f, scratch_bytes, wgmma)).max(1 + r.read());
-        let place = |r: &CpAsyncBuffer| BufferPlace { buffer: r.index, start, bytes: r.bytes, stages: stages(r) };
-        let mut places: Vec<BufferPlace> = self.buffers.values().map(place).collect();
-        places.sort_by_key(|p| p.buffer);
-        let most = places.iter().map(|p| p.bytes * p.stages).max();
-        (places, most.map_or(scratch_bytes, |bytes| start + bytes))
+    /// The first byte of the stages behind scratch buffers.
+    pub fn start(&self, scratch_bytes: usize) -> usize {
+        scratch_bytes.next_multiple_of(align(self.by_wgmma()))
     }
-}
 
-/// The place of a buffer in shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct BufferPlace {
-    pub buffer: usize,
-    pub start: usize,
-    /// The bytes of a stage.
-    pub bytes: usize,
-    pub stages: usize,
+    /// The stages of a buffer that fit beside scratch buffers: at least as many as its loop needs.
+    pub fn stages(&self, f: &Func, buffer: &CpAsyncBuffer, scratch_bytes: usize) -> usize {
+        buffer.fitting(circular_buffer_bytes(f, scratch_bytes, self.by_wgmma())).max(1 + buffer.read())
+    }
 }
 
 impl fmt::Display for Beyond {
