@@ -21,7 +21,7 @@ use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::{
-    Plan, accesses, alias, collectives, elementwise, epilogue, guards, one_warp, one_warp::OneWarpLoops, pdl,
+    Plan, accesses, alias, collectives, elementwise, epilogue, guards, mma_sync, one_warp, one_warp::OneWarpLoops, pdl,
     shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
 };
 use crate::planted;
@@ -341,7 +341,9 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     };
     let by_wgmma = pipeline.is_some() || cp_async.by_wgmma();
     let given = accesses::Given { f, axis_info: &axis_info, layouts: &layouts, by_wgmma };
+    let wgmma = pipeline.as_ref().map_or(&cp_async.products, |p| &p.dots);
     let plan = Plan {
+        warp_products: mma_sync::plan(f, wgmma, &cp_async),
         accesses: accesses::plan(&given, &fused, &staged_stores, pipeline.as_ref()),
         elementwise: elementwise::plan(f, &layouts),
         loops: unroll::plan(f),

@@ -4,5 +4,6 @@ pub mod assume;
 pub mod axis_info;
 pub(crate) mod determinism;
 pub(crate) mod launch_guards;
+pub(crate) mod no_wrap;
 pub(crate) mod polynomial;
 pub(crate) mod single_tile;

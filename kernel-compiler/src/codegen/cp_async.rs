@@ -8,7 +8,8 @@ use crate::layout::linear::matrix::combine;
 use crate::mma::fragments::{FetchPath, Side, chunk};
 use crate::mma::mma_sync::{Unit, Warps};
 use crate::plan::cp_async_pipeline::{Beyond, CopiedTile, CpAsyncBuffer};
-use crate::plan::smem_operand::{fetch, flat, source};
+use crate::plan::mma_sync::{WarpOperand, WarpProduct};
+use crate::plan::smem_operand::flat;
 use crate::thread_ir::{
     BinaryOp, Body, BufferPart, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure, next_number,
 };
@@ -225,18 +226,20 @@ impl Codegen<'_> {
 
     /// A closure that loads the fragments of an operand, of product `p` of a batch, and whether the fragments are
     /// K-major.
-    pub(super) fn fragments(&mut self, d: Value, side: Side, unit: Unit, w: &Warps) -> (Expr, bool) {
-        let (f, cp_async, site) = (self.f, &self.plan.cp_async, self.site(self.f.values[d.0 as usize].span));
+    pub(super) fn fragments(&mut self, d: Value, side: Side, product: &WarpProduct) -> (Expr, bool) {
+        let (f, site) = (self.f, self.site(self.f.values[d.0 as usize].span));
+        let (unit, w) = (product.unit, &product.warps);
         let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
         let operand = if side == Side::A { a } else { b };
         let t = f.ty(operand).dtype;
-        let Some((fetch, flipped)) = fetch(f, d, side, |l| cp_async.tiles.get(&l).map(|t| t.fast)) else {
+        let WarpOperand::Stage { load, fetch, flipped } = product.operand(side) else {
             return self.from_registers(operand, side, unit, w);
         };
-        let tile = &cp_async.tiles[&source(f, operand).expect("a load").0];
-        let at = self
-            .stage_offset(BufferPart::Read, tile, &fetch.threads, &fetch.slots, |p| flat(p, f.shape(operand), flipped));
-        let (per, first) = (fetch.per, product(w, fetch.slots.len()));
+        let tile = &self.plan.cp_async.tiles[load];
+        let at = self.stage_offset(BufferPart::Read, tile, &fetch.threads, &fetch.slots, |p| {
+            flat(p, f.shape(operand), *flipped)
+        });
+        let (per, first) = (fetch.per, of_product(w, fetch.slots.len()));
         let load = |slot: Expr, vec: usize| {
             let place = of_r(at.at(from(&first, slot * per) + Local::R));
             call!(Device::SharedLoad; [t, per, vec]; place, any(true), site)
@@ -263,7 +266,7 @@ impl Codegen<'_> {
         let t = self.f.ty(operand).dtype;
         let layout = if side == Side::A { &w.a } else { &w.b };
         let of = Expr::from(self.array(operand, layout));
-        let (steps, deep, across, first) = (w.steps, chunk(w), w.col_blocks, product(w, layout.regs()));
+        let (steps, deep, across, first) = (w.steps, chunk(w), w.col_blocks, of_product(w, layout.regs()));
         let word = 4 / t.size().min(4);
         let words = |element: Expr| {
             let words = call!(Device::Words; [t, 4u32]; closure([Local::E], of.clone().element(element)));
@@ -296,7 +299,7 @@ impl Codegen<'_> {
 }
 
 /// The first register or place of product `p` of a batch, if all products have `of`; none where there is one product.
-fn product(w: &Warps, of: usize) -> Option<Expr> {
+fn of_product(w: &Warps, of: usize) -> Option<Expr> {
     (w.products > 1).then(|| Local::P * (of / w.products))
 }
 

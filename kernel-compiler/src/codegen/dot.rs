@@ -8,9 +8,9 @@ use crate::ir::{Op, Precision, Value, Var, matrices};
 use crate::layout::linear::Layout;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::mma::fragments::{Side, chunk};
+use crate::mma::instruction_k;
 use crate::mma::mma_sync::Unit;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
-use crate::mma::{instruction_k, mma_sync};
 use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
 use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
@@ -272,11 +272,12 @@ impl Codegen<'_> {
     fn by_warps(&mut self, v: Value) {
         let f = self.f;
         let Op::Dot { a, precision, .. } = *f.op(v) else { unreachable!("a dot") };
-        let (unit, w) = mma_sync::warps(f, v);
+        let product = &self.plan.warp_products[&v];
+        let (unit, w) = (product.unit, product.warps.clone());
         let site = self.site(f.values[v.0 as usize].span);
         let (from, to, n) = (f.ty(a).dtype, f.ty(v).dtype, w.acc.regs() / w.products);
         let acc = Expr::from(self.accumulator(v, &w.acc));
-        let ((a, a_deep), (b, b_deep)) = (self.fragments(v, Side::A, unit, &w), self.fragments(v, Side::B, unit, &w));
+        let ((a, a_deep), (b, b_deep)) = (self.fragments(v, Side::A, product), self.fragments(v, Side::B, product));
         let (rows, cols, steps) = (w.row_blocks, w.col_blocks, w.steps);
         // Each product of a batch has its own registers of the accumulator.
         let (all, acc) = if w.products == 1 { (None, acc) } else { (Some(acc), Local::Acc.into()) };

@@ -1,15 +1,15 @@
 //! Masks: comparisons of index tiles. A scalar, computed once, is the number of indices below the limit, counted from
 //! the first index. Each register then compares its constant with that scalar in 32 bits.
 
+use crate::analysis::no_wrap::counts_up;
 use crate::codegen::affine::Affine;
 use crate::codegen::comparison::{Comparison, Limit};
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::each;
 use crate::dtype::DType;
-use crate::ir::{Binary, Op, StmtKind, Value};
+use crate::ir::{Binary, Op, Value};
 use crate::layout::linear::Layout;
 use crate::thread_ir::{Device, Expr, Function, Literal, Local, Method, Ty, call, closure};
-use std::collections::HashSet;
 
 /// A mask: the condition that it allows all elements of a thread, one comparison for each in the source, and the
 /// condition for each element.
@@ -26,7 +26,7 @@ fn is_near(a: &Affine) -> bool {
 impl Codegen<'_> {
     /// `index < end` for any register, as a comparison with a constant. The index must not wrap around.
     pub(super) fn below(&mut self, index: Value, a: &Affine, end: Expr) -> Option<Regs> {
-        if !is_near(a) || !self.counts_up(index) {
+        if !is_near(a) || !counts_up(self.f, index) {
             return None;
         }
         Some(self.less(a, end))
@@ -97,14 +97,14 @@ impl Codegen<'_> {
             _ => return None,
         };
         let or_equal = if planted!("mask-less-or-equal-is-less") { 0 } else { or_equal };
-        if self.f.ty(index).dtype != DType::U64 || !self.counts_up(index) {
+        if self.f.ty(index).dtype != DType::U64 || !counts_up(self.f, index) {
             return None;
         }
         let mut a = self.affine(index, l)?;
         if !is_near(&a) {
             return None;
         }
-        let Some(b) = self.affine(end, l).filter(|b| is_near(b) && (b.is_uniform() || self.counts_up(end))) else {
+        let Some(b) = self.affine(end, l).filter(|b| is_near(b) && (b.is_uniform() || counts_up(self.f, end))) else {
             return self.of_few(&a, end, or_equal, l);
         };
         // The constants of both sides are combined on one side, where they do not become negative.
@@ -173,63 +173,5 @@ impl Codegen<'_> {
         };
         let limit = call!(Function::Select; all, Expr::Literal(Literal::MaxU32), x.limit);
         Some(self.with_limit(x, limit))
-    }
-
-    /// Whether an index is computed without signed numbers, and only subtracts numbers that are not larger. Then it
-    /// wraps around only if a sum exceeds 2^63.
-    fn counts_up(&self, v: Value) -> bool {
-        let f = self.f;
-        let (mut todo, mut seen) = (vec![v], HashSet::new());
-        while let Some(v) = todo.pop() {
-            if !seen.insert(v) {
-                continue;
-            }
-            match *f.op(v) {
-                Op::Int(n) if n >= 0 => {}
-                Op::Word { .. } if !f.ty(v).dtype.is_signed() => {}
-                Op::ProgramId(_) | Op::NumPrograms(_) | Op::ClusterCtaRank | Op::Arange { .. } => {}
-                Op::Cast(x) if matches!(f.ty(x).dtype, DType::U8 | DType::U16 | DType::U32 | DType::Bool) => {}
-                Op::Cast(x) if f.ty(x).dtype == DType::I32 && planted!("mask-of-signed-number") => {}
-                Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => todo.push(x),
-                Op::Binary(
-                    Binary::Add
-                    | Binary::Mul
-                    | Binary::Div
-                    | Binary::Rem
-                    | Binary::Min
-                    | Binary::Max
-                    | Binary::And
-                    | Binary::Shr,
-                    a,
-                    b,
-                )
-                | Op::Select(_, a, b) => todo.extend([a, b]),
-                Op::Binary(Binary::Sub, a, b) => match *f.op(a) {
-                    // `max(x, b) - b`
-                    Op::Binary(Binary::Max, x, y) if self.equal(x, b) || self.equal(y, b) => todo.extend([x, y]),
-                    _ => return planted!("mask-of-wrapped-index"),
-                },
-                Op::LoopVar => match crate::ir::walk::walk(&f.body).find_map(|s| {
-                    if let StmtKind::For { iv, lo, step, .. } = &s.kind {
-                        (*iv == v).then_some([*lo, *step])
-                    } else {
-                        None
-                    }
-                }) {
-                    Some(from) => todo.extend(from),
-                    None => return false,
-                },
-                Op::ReadVar(x) => todo.extend(crate::ir::walk::walk(&f.body).filter_map(|s| {
-                    if let StmtKind::Assign(to, v) = &s.kind { (*to == x).then_some(*v) } else { None }
-                })),
-                _ => return false,
-            }
-        }
-        true
-    }
-
-    /// Whether two scalars are equal: the same value or the same argument word.
-    fn equal(&self, a: Value, b: Value) -> bool {
-        a == b || matches!((self.f.op(a), self.f.op(b)), (Op::Word { word: a }, Op::Word { word: b }) if a == b)
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod deferred_wait;
 pub(crate) mod elementwise;
 pub(crate) mod epilogue;
 pub(crate) mod guards;
+pub(crate) mod mma_sync;
 pub(crate) mod one_warp;
 pub(crate) mod operands;
 pub mod pdl;
@@ -32,6 +33,7 @@ use accesses::TileAccesses;
 use collectives::Collective;
 use cp_async_pipeline::CpAsyncPipeline;
 use elementwise::Elementwise;
+use mma_sync::WarpProduct;
 use one_warp::OneWarpLoops;
 use staged_store::StagedStores;
 use std::collections::HashMap;
@@ -51,6 +53,8 @@ pub struct Plan {
     pub(crate) pipeline: Option<Pipeline>,
     /// The plan of any other program.
     pub(crate) cp_async: CpAsyncPipeline,
+    /// The products that warps compute on their own.
+    pub(crate) warp_products: HashMap<Value, WarpProduct>,
     /// The loops that one warp runs.
     pub(crate) one_warp: OneWarpLoops,
     /// The tensor maps, of loads and of stores.
@@ -88,6 +92,9 @@ impl fmt::Display for Plan {
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
         }?;
+        for (d, product) in sorted(&self.warp_products) {
+            writeln!(f, "{d:?}: {product}")?;
+        }
         for (v, collective) in sorted(&self.collectives) {
             writeln!(f, "{v:?}: {collective}")?;
         }

@@ -261,12 +261,17 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "analysis/no_wrap.rs",
+        &[
+            ("mask-of-wrapped-index", "an index below 0 is compared as if it counted up"),
+            ("mask-of-signed-number", "an index that begins below 0 is compared as if it counted up"),
+        ],
+    ),
+    (
         "codegen/predicates.rs",
         &[
             ("mask-less-or-equal-is-less", "`<=` is `<`"),
-            ("mask-of-wrapped-index", "an index below 0 is compared as if it counted up"),
             ("mask-joined-by-larger-limit", "of mask and bound the larger limit counts"),
-            ("mask-of-signed-number", "an index that begins below 0 is compared as if it counted up"),
             ("mask-of-rows-by-the-first-limit", "vectors of all rows go by the limit of the thread's first row"),
         ],
     ),
