@@ -73,11 +73,11 @@ impl Settings {
                     println!("cargo::error=no list of kernels in {}: {}", out.display(), one_line(&e.to_string()));
                 }
                 let outcome = self.build(&sources, &crate_dir, &out, &cache, &pool);
-                (outcome, self.remarks(&sources, &crate_dir))
+                (outcome, self.remarks(&sources))
             }
             Err(e) => (Err(e.into()), vec![]),
         };
-        self.tell(outcome, remarks, &out);
+        self.tell(outcome, remarks, &crate_dir, &out);
     }
 
     /// The files that kernels are looked for in, and the libraries of dependencies.
@@ -135,17 +135,9 @@ impl Settings {
         })
     }
 
-    /// What the compiler could not do well, if `TILE_REMARKS` asks for it: said as warnings, and returned.
-    fn remarks(&self, sources: &Sources, crate_dir: &Path) -> Vec<(PathBuf, Remark)> {
-        if !self.remarks {
-            return vec![];
-        }
-        let in_crate = |(file, r): (PathBuf, Remark)| (file.strip_prefix(crate_dir).unwrap_or(&file).to_path_buf(), r);
-        let remarks: Vec<_> = units::remarks(sources).into_iter().map(in_crate).collect();
-        for (file, r) in &remarks {
-            println!("cargo::warning={}", one_line(&r.in_file(&file.display().to_string())));
-        }
-        remarks
+    /// The optimizations that the compiler missed, if `TILE_REMARKS` asks for them.
+    fn remarks(&self, sources: &Sources) -> Vec<(PathBuf, Remark)> {
+        if self.remarks { units::remarks(sources) } else { vec![] }
     }
 
     /// When cargo has to run the script again. Cargo itself follows the tile compiler, a dependency of the script, but
@@ -169,11 +161,19 @@ impl Settings {
         }
     }
 
-    fn tell(&self, outcome: Result<Outcome, BuildError>, remarks: Vec<(PathBuf, Remark)>, out: &Path) {
+    fn tell(
+        &self,
+        outcome: Result<Outcome, BuildError>,
+        remarks: Vec<(PathBuf, Remark)>,
+        crate_dir: &Path,
+        out: &Path,
+    ) {
         let mut outcome = match outcome {
             Ok(o) => o,
             Err(e @ BuildError::Toolchain { .. }) => {
                 println!("cargo::warning={}", one_line(&e.to_string()));
+                let mut remarks = remarks;
+                tell_remarks(&mut remarks, crate_dir);
                 write_report(out, &Report { remarks, ..Report::default() });
                 return;
             }
@@ -183,7 +183,8 @@ impl Settings {
             }
         };
         println!("cargo::rustc-env=TILE_BUNDLE_DIR={}", out.display());
-        outcome.report.remarks = remarks;
+        outcome.report.remarks.splice(0..0, remarks);
+        tell_remarks(&mut outcome.report.remarks, crate_dir);
         write_report(out, &outcome.report);
         for (step, time) in &outcome.times {
             println!("{step}: {:.2} s", time.as_secs_f64());
@@ -226,6 +227,16 @@ fn cache_for(out: &Path) -> Cache {
             }
             own()
         }
+    }
+}
+
+/// Tells remarks as warnings, with their files as paths in the package.
+fn tell_remarks(remarks: &mut [(PathBuf, Remark)], crate_dir: &Path) {
+    for (file, r) in remarks {
+        if let Ok(inner) = file.strip_prefix(crate_dir) {
+            *file = inner.to_path_buf();
+        }
+        println!("cargo::warning={}", one_line(&r.in_file(&file.display().to_string())));
     }
 }
 

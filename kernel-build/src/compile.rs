@@ -183,7 +183,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     }
     outcome.report.entries = compiled.iter().map(|c| entry_report(c, b.targets)).collect();
     outcome.report.entries.sort_by(|x, y| (&x.kernel, &x.entry, &x.target).cmp(&(&y.kernel, &y.entry, &y.target)));
-    outcome.warnings.extend(outcome.report.slow());
+    outcome.report.remarks = outcome.report.slow();
     outcome.failures.sort_by(|x, y| (&x.kernel, &x.target).cmp(&(&y.kernel, &y.target)));
     outcome.warnings.extend(b.cache.take_warnings());
     b.cache.prune();
@@ -423,6 +423,8 @@ fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
     EntryReport {
         kernel: c.unit.kernel.clone(),
         fingerprint: c.unit.fingerprint.clone(),
+        file: c.unit.file.clone(),
+        place: c.unit.place,
         entry: c.entry.name.clone(),
         target: targets[c.target].name(),
         threads: c.entry.threads,

@@ -25,7 +25,8 @@ pub struct Report {
     pub targets: Vec<String>,
     /// The compiled entries, each for each target.
     pub entries: Vec<EntryReport>,
-    /// The optimizations that the compiler missed, by file, where `TILE_REMARKS` is set.
+    /// The entries that compiled to slow code, by file; with `TILE_REMARKS` also the optimizations that the compiler
+    /// missed.
     pub remarks: Vec<(PathBuf, Remark)>,
 }
 
@@ -36,6 +37,10 @@ pub struct EntryReport {
     pub kernel: String,
     /// The fingerprint of the kernel's tokens.
     pub fingerprint: String,
+    /// The file of the kernel, and the line and the column of its name in it, from 1.
+    pub file: PathBuf,
+    /// See `file`.
+    pub place: (usize, usize),
     /// The name of the entry in the PTX.
     pub entry: String,
     /// The target, as in `sm_90a`.
@@ -78,34 +83,50 @@ impl Report {
         format!("{all:#}\n")
     }
 
-    /// The kernels that compiled to slow code: one line for each kernel and cause.
-    pub fn slow(&self) -> Vec<String> {
-        let local = self.by_kernel(|e| e.local_bytes > 0 || e.usage.spill_bytes > 0);
-        let local = local.into_iter().map(|(kernel, names, e)| {
-            let spills = e.usage.spill_bytes;
-            format!("kernel `{kernel}` uses local memory, which is slow: {names} ({} bytes of arrays, {spills} bytes of spills)", e.local_bytes)
+    /// The kernels that compiled to slow code, by file: one remark for each kernel and cause.
+    pub fn slow(&self) -> Vec<(PathBuf, Remark)> {
+        let spills = |e: &EntryReport| e.local_bytes > 0 || e.usage.spill_bytes > 0;
+        let local = self.by_kernel("kept in registers", spills, |e| {
+            let spilled = e.usage.spill_bytes;
+            format!(
+                "ptxas spills {spilled} bytes, and arrays take {} bytes of local memory, which is slow. A smaller tile, \
+                 or more warps, take fewer registers of a thread",
+                e.local_bytes
+            )
         });
-        let serialized = self.by_kernel(|e| e.serialized);
-        let serialized = serialized.into_iter().map(|(kernel, names, _)| {
-            format!("kernel `{kernel}` waits for each of its products, which is slow: ptxas serializes the wgmma instructions of {names}")
+        let serialized = self.by_kernel("multiplied without waits", |e| e.serialized, |_| {
+            "ptxas serializes the wgmma instructions, so that each product is waited for. Accumulators that only products \
+             write in a loop stay in flight"
+                .into()
         });
-        local.chain(serialized).collect()
+        local.into_iter().chain(serialized).collect()
     }
 
-    /// Every kernel with such entries: its name, those of the entries, and the first of them.
-    fn by_kernel(&self, such: impl Fn(&EntryReport) -> bool) -> Vec<(&str, String, &EntryReport)> {
-        let mut lines: Vec<(&str, usize, &EntryReport)> = Vec::new();
+    /// A remark on every kernel with such entries; the first of them says why.
+    fn by_kernel(
+        &self,
+        what: &str,
+        such: impl Fn(&EntryReport) -> bool,
+        why: impl Fn(&EntryReport) -> String,
+    ) -> Vec<(PathBuf, Remark)> {
+        let mut all: Vec<(PathBuf, Remark)> = Vec::new();
         for e in self.entries.iter().filter(|e| such(e)) {
-            match lines.iter_mut().find(|l| l.0 == e.kernel) {
-                Some(l) => l.1 += 1,
-                None => lines.push((&e.kernel, 1, e)),
+            let instance = format!("`{}` for {}", e.entry, e.target);
+            match all.iter_mut().find(|(file, r)| r.kernel == e.kernel && *file == e.file) {
+                Some((_, r)) => r.instances.push(instance),
+                None => all.push((
+                    e.file.clone(),
+                    Remark {
+                        kernel: e.kernel.clone(),
+                        what: what.into(),
+                        why: why(e),
+                        place: Some(e.place),
+                        instances: vec![instance],
+                    },
+                )),
             }
         }
-        let names = |(_, n, e): (&str, usize, &EntryReport)| {
-            let more = if n > 1 { format!(" and {} more", n - 1) } else { String::new() };
-            format!("`{}` for {}{more}", e.entry, e.target)
-        };
-        lines.into_iter().map(|l| (l.0, names(l), l.2)).collect()
+        all
     }
 }
 
@@ -114,6 +135,9 @@ impl EntryReport {
         json!({
             "kernel": self.kernel,
             "fingerprint": self.fingerprint,
+            "file": self.file,
+            "line": self.place.0,
+            "column": self.place.1,
             "entry": self.entry,
             "target": self.target,
             "threads": self.threads,
@@ -140,6 +164,8 @@ mod tests {
         let entry = |kernel: &str, entry: &str, spill_bytes, serialized| EntryReport {
             kernel: kernel.into(),
             fingerprint: String::new(),
+            file: "src/lib.rs".into(),
+            place: (7, 4),
             entry: entry.into(),
             target: "sm_90a".into(),
             threads: 384,
@@ -159,12 +185,17 @@ mod tests {
             entry("b", "b_1", 0, true),
         ];
         let r = Report { entries, ..Report::default() };
+        let slow: Vec<String> = r.slow().iter().map(|(file, r)| r.in_file(&file.display().to_string())).collect();
+        let spills = "not kept in registers: ptxas spills 8 bytes, and arrays take 0 bytes of local memory, which is \
+                      slow. A smaller tile, or more warps, take fewer registers of a thread";
+        let waits = "not multiplied without waits: ptxas serializes the wgmma instructions, so that each product is \
+                     waited for. Accumulators that only products write in a loop stay in flight";
         assert_eq!(
-            r.slow(),
+            slow,
             [
-                "kernel `a` uses local memory, which is slow: `a_3` for sm_90a (0 bytes of arrays, 8 bytes of spills)",
-                "kernel `a` waits for each of its products, which is slow: ptxas serializes the wgmma instructions of `a_2` for sm_90a and 1 more",
-                "kernel `b` waits for each of its products, which is slow: ptxas serializes the wgmma instructions of `b_1` for sm_90a",
+                format!("src/lib.rs:7:4: kernel `a`, {spills} (in `a_3` for sm_90a)"),
+                format!("src/lib.rs:7:4: kernel `a`, {waits} (in `a_2` for sm_90a and 1 more)"),
+                format!("src/lib.rs:7:4: kernel `b`, {waits} (in `b_1` for sm_90a)"),
             ]
         );
         assert_eq!(r.to_json().matches("\"serialized\": true").count(), 3);

@@ -56,12 +56,14 @@ pub use variant::{MmaPath, Variant, Width};
 /// The lowered code of these configurations of every kernel in a file. Functions with mistakes are left out: the macro
 /// reports them at the user's own tokens.
 pub fn device_units<'a>(source: impl Into<Source<'a>>, libraries: &Libraries, configs: Configs) -> Vec<DeviceUnit> {
+    let source = source.into();
     let of = |found: module::Found| {
         let d = Diagnostics::default();
         let units = units_of(found, configs, &d).ok();
         units.filter(|_| d.is_empty())
     };
-    module::file(source, libraries).into_iter().filter_map(of).flatten().collect()
+    let in_file = |unit: DeviceUnit| DeviceUnit { file: source.file.to_path_buf(), ..unit };
+    module::file(source, libraries).into_iter().filter_map(of).flatten().map(in_file).collect()
 }
 
 /// The entries of every kernel in a file, as thread-level programs. Functions with mistakes are left out.

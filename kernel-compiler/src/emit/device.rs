@@ -7,6 +7,7 @@ use crate::driver;
 use crate::front::instance::Kernel;
 use crate::thread_ir::Lowered;
 use crate::variant::{MmaPath, TMA_TARGET, Variant};
+use std::path::PathBuf;
 
 /// A crate to compile to PTX.
 #[derive(Clone, Debug)]
@@ -15,6 +16,10 @@ pub struct DeviceUnit {
     pub kernel: String,
     /// The hash of the tokens of the kernel, which the macro computes as well.
     pub fingerprint: String,
+    /// The path of the kernel's file, as its [`Source`](crate::Source) has it; empty where there are tokens alone.
+    pub file: PathBuf,
+    /// The line and the column of the kernel's name in its file, from 1.
+    pub place: (usize, usize),
     /// The only target it is for; otherwise all.
     pub only: Option<&'static str>,
     /// Whether it calls functions that the device library has in several forms, each for some targets.
@@ -89,9 +94,12 @@ pub(crate) fn entries(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<V
 
 /// The lowered code of the instances of these configurations: that for every target, and that for one.
 pub fn units(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
+    let name = k.ast.name.span().start();
     let unit = |only: Option<&'static str>| DeviceUnit {
         kernel: k.name.clone(),
         fingerprint: k.fingerprint.clone(),
+        file: PathBuf::new(),
+        place: (name.line, name.column + 1),
         only,
         by_target: false,
         source: PROLOGUE.to_string(),
