@@ -10,6 +10,7 @@ use tilewright_kernels::SOURCES;
 mod facts;
 mod hashes;
 mod products;
+mod registers;
 
 const READ_ONCE: &str = "rows that are read twice take longer";
 const ANY_STRIDES: &str = "elements that are loaded one by one cost more than the registers";
