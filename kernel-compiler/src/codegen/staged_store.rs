@@ -9,10 +9,9 @@ use crate::codegen::pieces::{all_of, any, each, number, of_r};
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::warpgroup_barrier;
 use crate::dtype::DType;
-use crate::ir::{self, Address, Binary, BlockPointer, Hint, Number, StmtKind, Value};
+use crate::ir::{self, Address, Binary, BlockPointer, Hint, StmtKind, Value};
 use crate::layout::swizzled_smem::ROW_BYTES;
 use crate::mma::wgmma::GROUP_ROWS;
-use crate::passes::block_pointers::UNLIMITED;
 use crate::plan::staged_store::{CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once};
 use crate::thread_ir::{
     Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
@@ -206,8 +205,7 @@ impl Codegen<'_> {
         let (below, left) = (self.fresh(), self.fresh());
         let (extent, stride) =
             (|d: usize| number(&block_pointer.dims[d].extent), |d: usize| number(&block_pointer.dims[d].stride));
-        let limited = |d: usize| block_pointer.dims[d].extent != Number::constant(UNLIMITED);
-        let limited = |d: usize| limited(d) && !planted!("tile-store-beyond-extent");
+        let limited = |d: usize| block_pointer.dims[d].is_limited() && !planted!("tile-store-beyond-extent");
         let outer = || origin.iter().cloned().enumerate();
         let inside: Vec<Expr> = outer().filter(|&(d, _)| limited(d)).map(|(d, o)| o.less(extent(d))).collect();
         let left_of = |d: usize, from: Name| match limited(d) {

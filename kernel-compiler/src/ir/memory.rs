@@ -144,6 +144,21 @@ pub struct Dim {
     pub stride: Number,
 }
 
+impl Dim {
+    /// The extent of a dimension that nothing limits. Tensor maps hold it, and no tile of it ends beyond 2^31.
+    const UNLIMITED: u64 = (1 << 31) - 128;
+
+    /// The extent where a mask limits the dimension, if any does.
+    pub fn extent_of(limit: Option<Number>) -> Number {
+        limit.unwrap_or(Number::constant(Dim::UNLIMITED))
+    }
+
+    /// Whether elements beyond the extent are left out.
+    pub fn is_limited(&self) -> bool {
+        self.extent != Number::constant(Dim::UNLIMITED)
+    }
+}
+
 impl fmt::Debug for Dim {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{:?}/{:?}", self.extent, self.stride)

@@ -7,9 +7,6 @@ use crate::passes::block_pointers::origins::Origins;
 use std::collections::HashSet;
 use tilewright_types::limits::MAX_TENSOR_MAP_RANK;
 
-/// The extent of a dimension that no mask limits.
-pub const UNLIMITED: u64 = (1 << 31) - 128;
-
 const INDEX: &str =
     "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
 const MASK: &str = "its mask is not made of `index < extent` for its rows and columns, joined by `&`";
@@ -132,7 +129,7 @@ pub fn find(
     }
     let limited = extents.iter().all(Option::is_some);
     let order = if planted!("block-pointer-extents-swapped") { [rows, unit] } else { [unit, rows] };
-    let [columns, rows] = order.map(|d| extents[d].clone().unwrap_or(Number::constant(UNLIMITED)));
+    let [columns, rows] = order.map(|d| Dim::extent_of(extents[d].clone()));
     let mut guards: Vec<Guard> =
         word.map(|w| Guard::word(w, Test::Equal(1))).into_iter().chain(begins.guards).collect();
     if let Base::Slice(param) = ptr.base {
@@ -143,11 +140,8 @@ pub fn find(
         let asked = asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?;
         guards.extend(asked.into_iter().filter(|_| !planted!("block-pointer-slice-length-not-asked")));
     }
-    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Polynomial>) = at
-        .before
-        .into_iter()
-        .map(|(stride, begin)| (Dim { extent: Number::constant(UNLIMITED), stride }, begin))
-        .unzip();
+    let (mut dims, mut at_dims): (Vec<Dim>, Vec<Polynomial>) =
+        at.before.into_iter().map(|(stride, begin)| (Dim { extent: Dim::extent_of(None), stride }, begin)).unzip();
     dims.extend([
         Dim { extent: rows, stride },
         Dim { extent: columns, stride: word.map_or(Number::constant(1), Number::word) },

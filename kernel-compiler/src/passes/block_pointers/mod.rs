@@ -15,7 +15,6 @@ use crate::ir::{Address, Binary, BlockPointer, Func, Guard, Op, Stmt, StmtKind, 
 use crate::missed::{Changed, Missed};
 use crate::passes::block_pointers::find::Found;
 use crate::variant::Transposed;
-pub use find::UNLIMITED;
 use proc_macro2::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
