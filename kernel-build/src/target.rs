@@ -63,7 +63,7 @@ impl Target {
         match (self.arch.major, self.arch.minor) {
             (7, _) | (8, ..=8) => "ptx74",
             (8, _) => "ptx78",
-            (9, _) => "ptx80",
+            (9, _) => "ptx81",
             (10, ..=1) => "ptx86",
             (12, 0) => "ptx87",
             (10, _) | (12, _) => "ptx88",
@@ -86,7 +86,7 @@ mod tests {
     fn names() {
         assert_eq!(Target::parse(" sm_90a ").unwrap().name(), "sm_90a");
         assert_eq!(Target::parse("sm_75").unwrap().isa(), "ptx74");
-        assert_eq!(Target::parse("sm_90a").unwrap().directives(), [".version 8.0", ".target sm_90a"]);
+        assert_eq!(Target::parse("sm_90a").unwrap().directives(), [".version 8.1", ".target sm_90a"]);
         let of = |name| Target::parse(name).unwrap().generation();
         assert!(of("sm_80") == of("sm_90a") && of("sm_75") != of("sm_80") && of("sm_90a") != of("sm_100a"));
         for bad in ["", "sm_70", "sm_90x", "hopper"] {

@@ -298,9 +298,18 @@ impl Codegen<'_> {
         let access = self.plan.accesses.of_value(v);
         let layout = &access.layout;
         let accesses = self.accesses(&ptr, mask, access);
-        let args = values.iter().map(|&x| self.demand(x, layout).at(Local::R)).collect();
+        let args: Vec<Expr> = values.iter().map(|&x| self.demand(x, layout).at(Local::R)).collect();
         if before {
             self.release_stores(site);
+        }
+        if access.vector.elements > 1 {
+            let Vector { elements, undivided, .. } = access.vector;
+            let [values] = args.try_into().expect("a sum has one operand");
+            let add = call!(
+                Device::AtomicAddVectors; [t, layout.regs(), elements, undivided];
+                of_r(accesses.addr), of_r(accesses.ok), of_r(values), site
+            );
+            return self.access(&ptr, Some(layout), true, site, vec![add.into()]);
         }
         let act = call(layout.regs(), accesses.addr, accesses.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);

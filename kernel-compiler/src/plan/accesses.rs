@@ -1,8 +1,9 @@
 //! Accesses of threads to tiles in memory: the layout of each tile, the elements of one access, and their guards.
 
 use crate::analysis::axis_info::{AxisAnalysis, WORD_BYTES};
-use crate::ir::walk::walk;
-use crate::ir::{Address, Base, Func, Op, Stmt, StmtId, StmtKind, Value};
+use crate::dtype::DType;
+use crate::ir::walk::{uses, walk};
+use crate::ir::{Address, Atomic, Base, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::{LayoutAssignment, fastest, preferred};
 use crate::layout::linear::Layout;
 use crate::plan::staged_store::{StagedStores, matrix};
@@ -45,6 +46,11 @@ pub struct Vector {
     pub descending: bool,
     /// Whether each access is known to be allowed as a whole or not at all.
     pub undivided: bool,
+}
+
+impl Vector {
+    /// Element by element.
+    const ONE: Vector = Vector { elements: 1, descending: false, undivided: false };
 }
 
 /// How the code keeps threads from elements that they must not access.
@@ -114,7 +120,7 @@ pub struct Given<'a> {
 
 /// Plans the accesses of threads to tiles: all but loads by TMA and staged stores.
 pub fn plan(given: &Given, fused: &[FusedStore], staged: &StagedStores, pipeline: Option<&Pipeline>) -> TileAccesses {
-    let f = given.f;
+    let (f, uses) = (given.f, uses(given.f));
     // The layout of a tile whose elements are loaded as a store takes them.
     let of_piece = |v: Value| {
         let store = fused.iter().find(|x| x.loads.contains(&v))?;
@@ -127,12 +133,16 @@ pub fn plan(given: &Given, fused: &[FusedStore], staged: &StagedStores, pipeline
                 _ => return None,
             };
             let layout = of_piece(*v).unwrap_or_else(|| given.layouts.of(*v).clone());
-            let once = matches!(f.op(*v), Op::Atomic { .. });
-            Some((AccessId::Value(*v), given.access(ptr, mask, layout, once)))
+            let vector = vector(f, given.axis_info, ptr, mask, &layout);
+            let is_atomic = matches!(f.op(*v), Op::Atomic { .. });
+            let is_wide = !is_atomic || uses[v.0 as usize] == 0 && adds_vectors(f, *v, vector);
+            let vector = if is_wide { vector } else { Vector::ONE };
+            Some((AccessId::Value(*v), given.access(ptr, mask, layout, vector, is_atomic)))
         }
         StmtKind::Store { ptr, value, mask, .. } if !f.ty(*value).is_scalar() && !staged.0.contains_key(&s.id) => {
             let layout = given.layout_of_store(ptr, *value);
-            Some((AccessId::Store(s.id), given.access(ptr, *mask, layout, true)))
+            let vector = vector(f, given.axis_info, ptr, *mask, &layout);
+            Some((AccessId::Store(s.id), given.access(ptr, *mask, layout, vector, true)))
         }
         _ => None,
     };
@@ -141,9 +151,8 @@ pub fn plan(given: &Given, fused: &[FusedStore], staged: &StagedStores, pipeline
 
 impl Given<'_> {
     /// An access in a layout. With `once`, one thread makes it for all that hold copies of an element.
-    fn access(&self, ptr: &Address, mask: Option<Value>, layout: Layout, once: bool) -> TileAccess {
+    fn access(&self, ptr: &Address, mask: Option<Value>, layout: Layout, vector: Vector, once: bool) -> TileAccess {
         let (f, shape) = (self.f, self.f.shape(ptr.index));
-        let vector = vector(f, self.axis_info, ptr, mask, &layout);
         let free = layout.free_mask();
         let is_padded = shape.iter().any(|e| !e.is_power_of_two());
         let is_copied = once && (free.threads != 0 || free.regs != 0);
@@ -199,11 +208,18 @@ impl Given<'_> {
     }
 }
 
+/// Whether an atomic whose old values nobody asks for may add several elements at once.
+fn adds_vectors(f: &Func, v: Value, vector: Vector) -> bool {
+    let descends = vector.descending && !planted!("atomic-add-of-descending-vectors");
+    let is_float = matches!(f.ty(v).dtype, DType::F32 | DType::F16 | DType::BF16);
+    let Op::Atomic { op: Atomic::Add, ptr, relaxed: true, .. } = f.op(v) else { return false };
+    is_float && ptr.param().is_some() && !descends
+}
+
 /// The widest access along the dimension that consecutive registers of a layout follow.
 fn vector(f: &Func, a: &AxisAnalysis, ptr: &Address, mask: Option<Value>, layout: &Layout) -> Vector {
-    let one = Vector { elements: 1, descending: false, undivided: false };
-    let Some(&first) = layout.reg_bases().first() else { return one };
-    let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) else { return one };
+    let Some(&first) = layout.reg_bases().first() else { return Vector::ONE };
+    let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) else { return Vector::ONE };
     let (widest, down) = a.vector_at(f, ptr, dim);
     let elements = widest.min(layout.contiguous(dim)).min(layout.regs());
     let undivided = elements > 1 && is_undivided(f, a, ptr, mask, dim, elements);

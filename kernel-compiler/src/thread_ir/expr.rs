@@ -229,6 +229,8 @@ impl Call {
     pub fn effect(&self) -> Effect {
         let Function::Device(device) = self.function else { return Effect::None };
         match (device.effect(), self.generics.get(2)) {
+            // Its generic arguments name no operation.
+            (effect, _) if device == Device::AtomicAddVectors => effect,
             (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::GlobalRead,
             (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::GlobalWrite,
             (Effect::SharedUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::SharedRead,
@@ -238,13 +240,13 @@ impl Call {
     }
 
     /// Whether the device library has several forms of the function, each for some of the targets from sm_80 on:
-    /// 8-bit floats have instructions of their own from sm_90 on, as atomic sums of bf16 have.
+    /// 8-bit floats have instructions of their own from sm_90 on, as atomic sums of bf16 and of neighbors have.
     pub fn is_by_target(&self) -> bool {
         let names = |wanted: &dyn Fn(DType) -> bool| {
             self.generics.iter().any(|g| matches!(g, Generic::Type(ty) if ty.elements(wanted)))
         };
         match self.function {
-            Function::Device(Device::GridDependencyWait) => true,
+            Function::Device(Device::GridDependencyWait | Device::AtomicAddVectors) => true,
             Function::Device(Device::Atomic | Device::SharedAtomic) => names(&|t| t == DType::BF16),
             _ => names(&|t| t.is_float8()),
         }

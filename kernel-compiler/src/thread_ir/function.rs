@@ -101,6 +101,8 @@ device_functions! {
     Atomic "atomic" Effect::GlobalUpdate;
     /// Compare-and-swap on elements of global memory.
     AtomicCas "atomic_cas" Effect::GlobalUpdate;
+    /// Atomic additions to neighbors in global memory, without results.
+    AtomicAddVectors "atomic_add_vectors" Effect::GlobalUpdate;
     /// The barrier of the thread block.
     Barrier "barrier" Effect::Barrier(Counted::Block);
     /// The products of a batch, one after another.

@@ -26,6 +26,44 @@ pub unsafe fn atomic<T: Mem, const R: usize, const OP: u32>(
     each(|r| if ok(r) { unsafe { hw::atomic::<T, OP>(addr(r), val(r), relaxed, site) } } else { T::ZERO })
 }
 
+/// Adds to memory, without results and relaxed: VEC neighbors at once where the target has such an instruction, which
+/// is compute capability 9.0 and later. With `WHOLE`, the elements of an access are allowed as a whole or not at all.
+///
+/// # Safety
+/// Allowed addresses are valid, writable and aligned to the type; where all of an access are, the first of them is
+/// aligned to all its bytes.
+#[inline(always)]
+pub unsafe fn atomic_add_vectors<T: Mem, const R: usize, const VEC: usize, const WHOLE: bool>(
+    addr: impl Fn(usize) -> u64,
+    ok: impl Fn(usize) -> bool,
+    val: impl Fn(usize) -> T,
+    site: u32,
+) {
+    const { assert!(R.is_multiple_of(VEC), "whole vectors") };
+    let mut first = 0;
+    while first < R {
+        let is_whole = if WHOLE || planted!("device-add-vector-by-its-first") {
+            ok(first)
+        } else {
+            super::all::<VEC>(|i| ok(first + i))
+        };
+        if is_whole {
+            // SAFETY: all elements of the access are allowed, by this function's contract.
+            unsafe { hw::add_vector::<T, VEC>(addr(first), |i| val(first + i), site) };
+        } else if !WHOLE && !planted!("device-add-vector-drops-the-rest") {
+            let mut i = first;
+            while i < first + VEC {
+                if ok(i) {
+                    // SAFETY: the element is allowed.
+                    unsafe { hw::atomic::<T, { super::atomic::ADD }>(addr(i), val(i), true, site) };
+                }
+                i += 1;
+            }
+        }
+        first += VEC;
+    }
+}
+
 /// Where memory holds the bits of `expected`, replaces them by `new`; returns the old values, zero where not allowed.
 ///
 /// # Safety

@@ -28,7 +28,7 @@ pub use crate::scalar::Scalar as Mem;
 /// The operations of [`atomic()`].
 pub use crate::scalar::atomic_op as atomic;
 pub use access::{cluster_store, copy_ahead, load, shared_load, shared_store, store};
-pub use atomics::{atomic, atomic_cas, shared_atomic, shared_atomic_add, shared_atomic_cas};
+pub use atomics::{atomic, atomic_add_vectors, atomic_cas, shared_atomic, shared_atomic_add, shared_atomic_cas};
 pub use cumcount::{cumcount_in_warp, cumcount_of_warps};
 pub use debug::{assert, print};
 pub use fold::{all, fold, limit};

@@ -137,6 +137,19 @@ pub unsafe fn global_store(addr: u64, bytes: usize, value: u128, call: GlobalCal
     unsafe { write(addr as *mut u8, bytes, value) };
 }
 
+/// An instruction takes an address of global memory that is a multiple of `bytes` alone.
+pub fn aligned(addr: u64, bytes: usize, site: u32) {
+    if addr.is_multiple_of(bytes as u64) {
+        return;
+    }
+    with(|m| {
+        let message =
+            format!("an atomic of {bytes} bytes at {}, which is no multiple of them", m.global.describe(addr));
+        m.fail(Kind::Misaligned, site, message);
+    });
+    stop();
+}
+
 /// # Safety
 /// As [`global_load`] and [`global_store`].
 pub unsafe fn atomic(

@@ -31,6 +31,18 @@ fn numbers<T: Num>(
     store(olds, 192 + i, held);
 }
 
+/// Of neighbors, without old values: rows are added to the rows of a table, and backwards to those of another one.
+#[tile_kernel(types(T = [f32, f16, bf16]), tune(warps = [2]), grid = [2])]
+fn neighbors<T: Float>(x: &[T], rows: &[i32], y: &mut [T], back: &mut [T], columns: usize, end: usize) {
+    let (r, c) = (program_id(0) * 8 + arange(8), arange(64).expand(0));
+    let to = load(rows, r).expand(1);
+    let inside = (to >= 0) & (c < end);
+    let v = load(x, r.expand(1) * columns + c).mask(inside);
+    let first = to.to::<usize>() * columns;
+    atomic_add(y, first + c, v).mask(inside).relaxed();
+    atomic_add(back, first + (63 - c), v).mask(inside).relaxed();
+}
+
 /// Of bits.
 #[tile_kernel(types(T = [i32, u32, i64, u64]), tune(warps = [4]), grid = [3])]
 fn bits<T: Int>(x: &[T], both: &mut [T], either: &mut [T], odd: &mut [T], olds: &mut [T]) {
@@ -133,6 +145,44 @@ fn numbers_of_several_programs() {
     numbers_of::<f64>();
     numbers_of::<f16>();
     numbers_of::<bf16>();
+}
+
+/// `end` may divide the vectors of a row, and a row may begin at no multiple of a vector.
+fn neighbors_of<T: Number>()
+where
+    (T,): neighbors::Types,
+{
+    let rows = [0, 2, 2, -1, 1, 0, 2, 1, 1, 1, -1, 2, 0, 2, 2, 0];
+    for (columns, end) in [(64, 64), (64, 40), (64, 43), (71, 64), (68, 30)] {
+        let x: Vec<T> = (0..16 * columns).map(|i| T::of((i * 7 % 13) as f64 - 4.0)).collect();
+        let mut wanted = [vec![1.0; 3 * columns], vec![1.0; 3 * columns]];
+        for (r, to) in rows.into_iter().enumerate() {
+            let Ok(to) = usize::try_from(to) else { continue };
+            for c in 0..end {
+                wanted[0][to * columns + c] += x[r * columns + c].number();
+                wanted[1][to * columns + 63 - c] += x[r * columns + c].number();
+            }
+        }
+        everywhere(
+            <(T,) as neighbors::Types>::DESC,
+            |rt, options| {
+                let (mut y, mut back) = (vec![T::of(1.0); 3 * columns], vec![T::of(1.0); 3 * columns]);
+                let call = neighbors::<T>(&x, &rows, &mut y, &mut back, columns, end);
+                rt.launch_with(rt.stream(), call, options).map(|()| [y, back])
+            },
+            |found, title| {
+                let found = found.map(|y| y.into_iter().map(T::number).collect::<Vec<_>>());
+                assert_eq!(found, wanted, "{title}: {columns} columns up to {end}");
+            },
+        );
+    }
+}
+
+#[test]
+fn neighbors_are_added() {
+    neighbors_of::<f32>();
+    neighbors_of::<f16>();
+    neighbors_of::<bf16>();
 }
 
 macro_rules! bits_of { ($($t:ident)+) => { $({

@@ -143,8 +143,8 @@ fn atomic(c: &Call) -> &'static str {
     }
 }
 
-/// What the PTX of a program for compute capability 8.0 and later has to have, and no more of these kinds.
-fn expected(program: &Lowered) -> Facts {
+/// What the PTX of a program for a target since sm_80 has to have, and no more of these kinds.
+fn expected(program: &Lowered, target: &str) -> Facts {
     let mut out = Facts::new();
     let mut add = |fact: String| {
         out.insert(fact);
@@ -212,6 +212,16 @@ fn expected(program: &Lowered) -> Facts {
             Device::SetRegisters => {
                 let way = if flag(&g[0]).expect("a flag") { "inc" } else { "dec" };
                 add(format!("setmaxnreg.{way} {}", number(program, &g[1]).expect("registers")));
+            }
+            // Targets before sm_90 add one by one, as all do where an access is not allowed as a whole.
+            Device::AtomicAddVectors => {
+                let has_vectors = target.starts_with("sm_9");
+                if has_vectors {
+                    add("red.relaxed".into());
+                }
+                if !has_vectors || flag(&g[3]) == Some(false) {
+                    add("atom.relaxed".into());
+                }
             }
             Device::Atomic | Device::AtomicCas => {
                 // Bytes, and what the hardware lacks, are exchanged: by words that are read first.
@@ -345,7 +355,7 @@ fn order(ptx: &str) -> Vec<String> {
 
 /// Facts that only the PTX or only the program has.
 fn differences(e: &Entry, program: &Lowered) -> Vec<String> {
-    let (mut wanted, mut found) = (expected(program), found(&e.ptx));
+    let (mut wanted, mut found) = (expected(program, &e.target), found(&e.ptx));
     // A loop that exchanges reads its word first: that load is none of the program's.
     if wanted.iter().any(|f| f.starts_with("atom")) {
         wanted.remove("ld.relaxed");

@@ -127,7 +127,13 @@ const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("analysis/launch_guards.rs", &[("launch-guards-any-address", "vectors are loaded from unaligned arrays")]),
-    ("plan/accesses.rs", &[("undivided-beyond-the-slice", "the end of a slice divides no vector")]),
+    (
+        "plan/accesses.rs",
+        &[
+            ("undivided-beyond-the-slice", "the end of a slice divides no vector"),
+            ("atomic-add-of-descending-vectors", "additions to neighbors whose addresses descend are one vector"),
+        ],
+    ),
     (
         "analysis/polynomial.rs",
         &[
@@ -460,6 +466,8 @@ const PLANTED_AT_RUN_TIME: &[(&str, &[(&str, &str)])] = &[
             ("device-atomic-unmasked", "atomics ignore their mask"),
             ("device-atomic-is-relaxed", "atomics neither acquire nor release"),
             ("device-shared-atomic-unmasked", "additions to shared memory ignore their mask"),
+            ("device-add-vector-by-its-first", "a vector is added as a whole if its first element is allowed"),
+            ("device-add-vector-drops-the-rest", "a vector that is not allowed as a whole is not added"),
             ("device-shared-array-atomic-unmasked", "atomics on shared arrays ignore their mask"),
             ("device-atomic-cas-unmasked", "a compare-and-swap ignores its mask"),
             ("device-shared-atomic-cas-unmasked", "a compare-and-swap on a shared array ignores its mask"),

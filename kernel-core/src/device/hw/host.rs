@@ -45,6 +45,16 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site
 }
 
 /// # Safety
+/// As [`step::atomic`], of VEC elements.
+pub unsafe fn add_vector<T: Mem, const VEC: usize>(addr: u64, v: impl Fn(usize) -> T, site: u32) {
+    step::aligned(addr, VEC * T::BYTES, site);
+    for i in 0..VEC {
+        // SAFETY: the caller's contract.
+        unsafe { atomic::<T, { atomic_op::ADD }>(addr + (i * T::BYTES) as u64, v(i), true, site) };
+    }
+}
+
+/// # Safety
 /// As [`step::atomic`].
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, site: u32) -> T {
     let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };

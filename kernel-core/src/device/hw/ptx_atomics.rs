@@ -85,6 +85,44 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
     unsafe { atomic_at::<T, OP>(To::Global { relaxed }, addr, v) }
 }
 
+/// Adds VEC neighbors. Targets that lack vectors add them one by one.
+///
+/// # Safety
+/// VEC elements may be read and written at the address, which is aligned to all of them.
+#[inline(always)]
+pub unsafe fn add_vector<T: Mem, const VEC: usize>(addr: u64, v: impl Fn(usize) -> T, site: u32) {
+    #[cfg(target_feature = "sm_90")]
+    {
+        /// Registers of 32 bits are added at an address.
+        macro_rules! red {
+            ($op:literal, $($i:literal)+) => {
+                // SAFETY: the caller's contract.
+                unsafe { asm!(concat!("red.relaxed.gpu.global.add.", $op, ";"), in(reg64) addr, $(in(reg32) word($i)),+, options(nostack)) }
+            };
+        }
+        let bits = |i: usize| v(i).to_bits64() as u32;
+        // One element, or two of 16 bits.
+        let word = |i: usize| if T::BYTES == 4 { bits(i) } else { bits(2 * i) | bits(2 * i + 1) << 16 };
+        match (VEC, const { repr::<T>() }) {
+            (2, Repr::F32) => return red!("v2.f32 [{}], {{{}, {}}}", 0 1),
+            (4, Repr::F32) => return red!("v4.f32 [{}], {{{}, {}, {}, {}}}", 0 1 2 3),
+            (2, Repr::F16) => return red!("noftz.f16x2 [{}], {}", 0),
+            (4, Repr::F16) => return red!("noftz.v2.f16x2 [{}], {{{}, {}}}", 0 1),
+            (8, Repr::F16) => return red!("noftz.v4.f16x2 [{}], {{{}, {}, {}, {}}}", 0 1 2 3),
+            (2, Repr::BF16) => return red!("noftz.bf16x2 [{}], {}", 0),
+            (4, Repr::BF16) => return red!("noftz.v2.bf16x2 [{}], {{{}, {}}}", 0 1),
+            (8, Repr::BF16) => return red!("noftz.v4.bf16x2 [{}], {{{}, {}, {}, {}}}", 0 1 2 3),
+            _ => {}
+        }
+    }
+    let mut i = 0;
+    while i < VEC {
+        // SAFETY: the caller's contract.
+        unsafe { atomic::<T, { atomic_op::ADD }>(addr + (i * T::BYTES) as u64, v(i), true, site) };
+        i += 1;
+    }
+}
+
 /// # Safety
 /// An element of the type lies at the offset into shared memory, aligned to it.
 #[inline(always)]
