@@ -286,7 +286,7 @@ fn longest_run(dtype: DType) -> u64 {
 
 /// What is known of numbers as those of a narrower type.
 fn narrowed(mut of: AxisInfo, to: DType) -> AxisInfo {
-    let within = longest_run(to);
+    let within = if planted!("axis-info-narrow-runs-never-wrap") { u64::MAX } else { longest_run(to) };
     for a in of.dims.iter_mut().filter(|a| a.contiguity.max(a.reverse_contiguity) > within) {
         let run = within.min(a.divisibility.divisor());
         a.divisibility = a.divisibility_of(run);
@@ -433,7 +433,8 @@ impl Context<'_> {
         let dims = low.dims.iter().zip(&high.dims).map(|(low, high)| {
             let multiple = if planted!("axis-info-mask-of-any-limit") { MAX_MODULUS } else { high.element().divisor() };
             let run = low.contiguity.max(low.reverse_contiguity);
-            let whole = run.min(within).min(low.divisibility.divisor()).min(high.constancy).min(multiple);
+            let same = if planted!("axis-info-limit-of-each-element") { MAX_MODULUS } else { high.constancy };
+            let whole = run.min(within).min(low.divisibility.divisor()).min(same).min(multiple);
             DimInfo { constancy: low.constancy.min(high.constancy).max(whole), ..DimInfo::unknown() }
         });
         AxisInfo { dims: dims.collect(), element: Congruence::UNKNOWN }

@@ -200,7 +200,7 @@ impl<'a> Polynomials<'a> {
             match &s.kind {
                 StmtKind::For { iv, lo, hi, step, body, .. } => {
                     self.loops.insert(*iv, Loop { lo: *lo, hi: *hi, step: *step });
-                    if !body.iter().any(continues) {
+                    if !body.iter().any(continues) || planted!("polynomial-counts-past-a-continue") {
                         self.counters(&stmts[..i], *iv, body);
                     }
                     self.block(body);
@@ -230,7 +230,9 @@ impl<'a> Polynomials<'a> {
                 .iter()
                 .rev()
                 .find_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (to == var).then_some(*v) } else { None });
-            let (Some(before), 2) = (first, assigned(&f.body, *var).len()) else { continue };
+            let times = assigned(&f.body, *var).len();
+            let times = if planted!("polynomial-counter-of-two-loops") { times.min(2) } else { times };
+            let (Some(before), 2) = (first, times) else { continue };
             let reads = values(&body[..j]).filter(|&v| is_read(v)).collect();
             self.counters.insert(*var, Counter { before, step, iv, reads, inside: values(body).collect() });
         }
@@ -311,7 +313,8 @@ impl<'a> Polynomials<'a> {
     fn wrapped(&self, v: Value, index: Value, extent: Value) -> Option<Polynomial> {
         let (d, begin) = self.of(index)?.lane()?;
         let (extent, length) = (self.of(extent)?.number()?.as_word()?, self.f.shape(index)[d]);
-        if !length.is_power_of_two() || begin.0.values().any(|n| n % length as i128 != 0) {
+        let from = planted!("polynomial-wraps-from-anywhere") || begin.0.values().all(|n| n % length as i128 == 0);
+        if !length.is_power_of_two() || !from {
             return None;
         }
         self.wraps.borrow_mut().insert(v, Wrap { begin, extent, length });

@@ -180,7 +180,11 @@ impl Scheduler {
             }
             Node::Break => {
                 let exits = self.exits.last_mut().expect("in a loop");
-                exits.0.join(state);
+                if planted!("barriers-keep-the-last-break-alone") {
+                    exits.0 = state.clone();
+                } else {
+                    exits.0.join(state);
+                }
                 *state = DEAD();
                 out.push(Node::Break);
             }
@@ -213,7 +217,9 @@ impl Scheduler {
             let mut at = entry.clone();
             let out = self.block(body.clone(), &mut at);
             let (breaks, continues) = self.exits.pop().expect("pushed");
-            at.join(&continues);
+            if !planted!("barriers-forget-a-continue") {
+                at.join(&continues);
+            }
             let mut again = entry.clone();
             if !planted!("barriers-forget-the-last-round") {
                 again.join(&at.from_earlier_iteration());

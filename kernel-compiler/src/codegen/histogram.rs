@@ -25,7 +25,8 @@ impl Codegen<'_> {
         // One copy of each element is counted, and padding is not.
         let once = if planted!("histogram-counts-copies") { None } else { self.once(layout, f.shape(value)) };
         let from = f.ty(value).dtype;
-        let inside = call!(Function::Cast; [from, DType::U64]; index.clone()).less(bins).group();
+        let wide = if planted!("histogram-index-in-32-bits") { DType::U32 } else { DType::U64 };
+        let inside = call!(Function::Cast; [from, wide]; index.clone()).less(bins).group();
         let inside = if planted!("histogram-counts-what-is-outside") { true.into() } else { inside };
         let conditions = [once, Some(Regs(inside)), mask].into_iter().flatten().map(|r| r.at(Local::R));
         let counts = all_of(conditions, BinaryOp::And);

@@ -20,7 +20,7 @@ impl Codegen<'_> {
         self.in_one_warp = false;
         let Some(accesses) = accesses(&nodes) else { return self.loops(s) };
         // Earlier accesses of other threads to these arrays precede the loop.
-        for access in accesses {
+        for access in accesses.into_iter().filter(|_| !planted!("one-warp-loop-begins-early")) {
             self.node(Node::Access { stmts: vec![], access });
         }
         let is_other = call!(Device::Opaque; Expr::from(Name::Tid).not_less(32));

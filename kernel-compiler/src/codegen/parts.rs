@@ -61,7 +61,8 @@ impl Codegen<'_> {
         let limit = extent.next_power_of_two() - 1;
         let place = call!(Function::Cast; [index_type, DType::U32]; index.at(Local::R));
         let along = |unit: usize| ((place & limit).group() * unit).group();
-        let inside = call!(Function::Cast; [index_type, DType::U64]; index.at(Local::R)).less(extent);
+        let wide = if planted!("gather-index-in-32-bits") { DType::U32 } else { DType::U64 };
+        let inside = call!(Function::Cast; [index_type, wide]; index.at(Local::R)).less(extent);
         let inside = if planted!("gather-wraps-around") { true.into() } else { inside };
         let gathered = match holders {
             Some(holders) => {

@@ -112,7 +112,11 @@ impl Codegen<'_> {
         a.consts = a.consts.iter().zip(&b.consts).map(|(a, b)| a - b + more).collect();
         let end = match more + or_equal {
             0 => b.base,
-            n => self.bind(Ty::U64, Expr::from(b.base).method(Method::SaturatingAdd, n)),
+            n => {
+                let sum =
+                    if planted!("mask-less-or-equal-wraps") { Method::WrappingAdd } else { Method::SaturatingAdd };
+                self.bind(Ty::U64, Expr::from(b.base).method(sum, n))
+            }
         };
         Some(self.less(&a, end.into()))
     }

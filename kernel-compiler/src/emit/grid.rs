@@ -96,6 +96,7 @@ impl<'a> Grid<'a> {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
                 match op {
                     BinaryOp::Add => format!("u64::saturating_add({a}, {b})"),
+                    BinaryOp::Sub if planted!("grid-difference-wraps") => format!("u64::wrapping_sub({a}, {b})"),
                     BinaryOp::Sub => format!("u64::saturating_sub({a}, {b})"),
                     BinaryOp::Mul => format!("u64::saturating_mul({a}, {b})"),
                     BinaryOp::Div => format!("u64::checked_div({a}, {b}).unwrap_or(0)"),

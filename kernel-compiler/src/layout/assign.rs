@@ -66,7 +66,8 @@ impl LayoutAssignment {
             _ => true,
         };
         for s in walk(&f.body) {
-            if loops.results.contains_key(&s.id) && !walk(std::slice::from_ref(s)).all(all_have) {
+            let is_held = walk(std::slice::from_ref(s)).all(all_have) || planted!("one-warp-loop-of-all-warps");
+            if loops.results.contains_key(&s.id) && !is_held {
                 loops.results.remove(&s.id);
             }
         }

@@ -85,6 +85,7 @@ impl PipelineDots<'_> {
         let span = self.f.values[plan.second.0 as usize].span;
         // An iteration passes to the next one: its number, the left operand, and the scalars that it has read.
         let read: Vec<Value> = plan.right.iter().copied().filter(|v| matches!(self.f.op(*v), Op::ReadVar(_))).collect();
+        let read = if planted!("pipeline-dots-forgets-a-counter") { vec![] } else { read };
         let left: Vec<(Value, Var)> = [iv, plan.left].into_iter().chain(read).map(|v| (v, self.variable(v))).collect();
         let (sums, scaled) = plan.sums;
         let one: Vec<Stmt> = body

@@ -233,7 +233,7 @@ impl<'a> Runs<'a> {
         if self.len == UNBOUNDED {
             return RunLayout::Consecutive { index, from, to };
         }
-        if index.checked_add((to - from) as u64).is_none() {
+        if index.checked_add((to - from) as u64).is_none() && !planted!("cpu-rows-before-the-array") {
             return RunLayout::Scattered { row };
         }
         let inside = self.len.saturating_sub(index).min((to - from) as u64);

@@ -192,5 +192,5 @@ small_floats! {
 fn odd53(x: u64) -> u64 {
     let dropped = x & 0x7ff;
     let odd = (x & !0x7ff) | if dropped != 0 { 0x800 } else { 0 };
-    if x >> 53 == 0 { x } else { odd }
+    if x >> 53 == 0 || planted!("longs-to-halves-rounded-twice") { x } else { odd }
 }

@@ -104,7 +104,10 @@ impl F8E5M2 {
         #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
         return F8E5M2(super::ptx::e5m2_pair(x, 0.0) as u8);
         #[cfg(not(all(target_arch = "nvptx64", target_feature = "sm_90")))]
-        F8E5M2(E5M2.of(x))
+        {
+            let more = u32::from(planted!("e5m2-ties-away-from-zero") && x.is_finite());
+            F8E5M2(E5M2.of(f32::from_bits(x.to_bits() + more)))
+        }
     }
 
     /// The value as an `f32`. Exact.

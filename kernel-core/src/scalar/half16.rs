@@ -93,7 +93,7 @@ impl BF16 {
             let bits = x.to_bits();
             let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
             let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
-            BF16(if is_nan { 0x7fff } else { rounded as u16 })
+            BF16(if is_nan && !planted!("bf16-of-a-nan-by-its-bits") { 0x7fff } else { rounded as u16 })
         }
     }
 
@@ -200,5 +200,5 @@ pub(super) fn round_to_odd(x: f64) -> f32 {
     // Towards zero, then the last bit set. NaN compares unequal but must keep its bits.
     let away = back.abs() > x.abs();
     let odd = bits.wrapping_sub(away as u32) | 1;
-    if back == x || x.is_nan() { nearest } else { f32::from_bits(odd) }
+    if back == x || x.is_nan() || planted!("halves-of-f64-rounded-twice") { nearest } else { f32::from_bits(odd) }
 }

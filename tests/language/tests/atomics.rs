@@ -364,3 +364,66 @@ fn nothing_is_swapped_that_a_mask_leaves_out() {
     swapped_of::<i64>();
     swapped_of::<f32>();
 }
+
+/// What all warps have stored, and a loop that one of them may run counts.
+#[tile_kernel(tune(warps = [2, 4]), grid = [1], emulate = all)]
+fn stored_and_counted(flags: &mut [u32], y: &mut [u32], n: usize) {
+    let i = arange(128);
+    atomic_store(flags, i, full([128], 1u32)).relaxed();
+    let mut seen = 0u32;
+    for _ in 0..n {
+        seen += sum(atomic_load(flags, 127 - i).relaxed());
+    }
+    store(y, 0, seen);
+}
+
+#[test]
+fn a_loop_of_one_warp_sees_what_all_have_stored() {
+    for config in stored_and_counted::DESCS[0].configs {
+        let options = tilewright_language_tests::run::with(config.id);
+        let emulated = (1..9).map(tilewright::Runtime::emulator);
+        for rt in emulated.chain([tilewright::Runtime::cpu()]) {
+            for n in [0u32, 1, 3] {
+                let (mut flags, mut y) = (vec![0u32; 128], [99u32]);
+                let call = stored_and_counted(&mut flags, &mut y, u64::from(n));
+                rt.launch_with(rt.stream(), call, &options).expect("it runs");
+                assert_eq!(y[0], 128 * n, "{} on {}", config.id, rt.name());
+            }
+        }
+    }
+}
+
+/// As above, but in the loop no warp waits for another one.
+#[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn added_without_a_sum(x: &[u32], out: &mut [u32], most: &mut [u32], n: usize) {
+    let s = cumsum(load(x, arange(256)), 0);
+    for _ in range(0, n, 1) {
+        let before = atomic_add(out, arange(256), s).relaxed();
+        atomic_max(most, arange(256), before).relaxed();
+    }
+}
+
+#[test]
+fn every_warp_adds_its_elements_and_waits_for_none() {
+    let x: Vec<u32> = (0..256).map(|i| i % 7 + 1).collect();
+    let mut sum = 0;
+    let prefix: Vec<u32> = x
+        .iter()
+        .map(|v| {
+            sum += v;
+            sum
+        })
+        .collect();
+    everywhere(
+        added_without_a_sum::DESCS[0],
+        |rt, options| {
+            let (mut out, mut most) = (vec![0u32; 256], vec![0u32; 256]);
+            rt.launch_with(rt.stream(), added_without_a_sum(&x, &mut out, &mut most, 3u64), options)?;
+            Ok((out, most))
+        },
+        |(out, most), title| {
+            same(&out, &prefix.iter().map(|p| 3 * p).collect::<Vec<_>>(), title);
+            same(&most, &prefix.iter().map(|p| 2 * p).collect::<Vec<_>>(), title);
+        },
+    );
+}

@@ -7,6 +7,8 @@ use tilewright_language_tests::matrix::{Matrix, near, values};
 use tilewright_language_tests::run::{seeds, taken, with};
 use tilewright_language_tests::{view, view_mut};
 
+mod advanced;
+
 /// WAY: 0 masks on every side; 1 rows and columns that wrap around; 2 a K of which nothing is left; 3 indices
 /// computed anew for every step.
 #[tile_kernel(

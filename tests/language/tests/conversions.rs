@@ -316,3 +316,79 @@ fn bits_of_one_size() {
     bitcasts! { short_words 2: f16 => i16 u16; bf16 => i16 u16; }
     bitcasts! { bytes 1: f8e4m3 => f8e5m2 u8; i8 => f8e5m2 u8; }
 }
+
+/// The bits of f16, bf16, f8e4m3 and f8e5m2 that numbers become; the references are numbers, and no conversions.
+fn small_floats_of<A: Source>(x: &[A], wanted: &[[u64; 4]])
+where
+    (A,): converted::Types,
+{
+    let n = x.len();
+    assert_eq!(n, wanted.len());
+    everywhere(
+        <(A,) as converted::Types>::DESC,
+        |rt, options| {
+            let (e4, e5) = (f8e4m3::from_bits(0), f8e5m2::from_bits(0));
+            let mut y = (
+                vec![0f32; n],
+                vec![0f64; n],
+                vec![f16::ZERO; n],
+                vec![bf16::ZERO; n],
+                vec![e4; n],
+                vec![e5; n],
+                vec![false; n],
+            );
+            let call = converted::<A>(x, &mut y.0, &mut y.1, &mut y.2, &mut y.3, &mut y.4, &mut y.5, &mut y.6);
+            rt.launch_with(rt.stream(), call, options).map(|()| y)
+        },
+        |y, title| {
+            for (i, wanted) in wanted.iter().enumerate() {
+                let halves = [y.2[i].to_bits() as u64, y.3[i].to_bits() as u64];
+                let found = [halves[0], halves[1], y.4[i].to_bits() as u64, y.5[i].to_bits() as u64];
+                for (d, (&f, &w)) in found.iter().zip(wanted).enumerate() {
+                    let nan = is_nan(d + 2, f) && is_nan(d + 2, w);
+                    assert!(f == w || nan, "{title}: result {d} of {:?} is {f:#x}, not {w:#x}", x[i]);
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn ties_go_to_even() {
+    let ties: [f32; 6] = [1.0625, 1.1875, 1.125, 1.375, -1.125, -1.1875];
+    small_floats_of(
+        &ties,
+        &[
+            [0x3c40, 0x3f88, 0x38, 0x3c],
+            [0x3cc0, 0x3f98, 0x3a, 0x3d],
+            [0x3c80, 0x3f90, 0x39, 0x3c],
+            [0x3d80, 0x3fb0, 0x3b, 0x3e],
+            [0xbc80, 0xbf90, 0xb9, 0xbc],
+            [0xbcc0, 0xbf98, 0xba, 0xbd],
+        ],
+    );
+}
+
+#[test]
+fn every_nan_stays_one() {
+    let nans = [0x7fff_ffff, 0xffff_ffff, 0x7f80_0001, 0xff80_0001].map(f32::from_bits);
+    small_floats_of(&nans, &[[0x7e00, 0x7fc0, 0x7f, 0x7f]; 4]);
+}
+
+/// What lies so close to the middle of two numbers that a rounding to f32 or f64 before leads into it.
+#[test]
+fn numbers_are_rounded_once() {
+    let bit = |n: i32| 2f64.powi(n);
+    small_floats_of(
+        &[2049.0 + bit(-30), 257.0 + bit(-30), 17.0 + bit(-40), 18.0 + bit(-40), -(18.0 + bit(-40))],
+        &[
+            [0x6801, 0x4500, 0x7e, 0x68],
+            [0x5c04, 0x4381, 0x78, 0x5c],
+            [0x4c40, 0x4188, 0x59, 0x4c],
+            [0x4c80, 0x4190, 0x59, 0x4d],
+            [0xcc80, 0xc190, 0xd9, 0xcd],
+        ],
+    );
+    small_floats_of(&[(1u64 << 63) + (1 << 55) + 1], &[[0x7c00, 0x5f01, 0x7e, 0x7b]]);
+    small_floats_of(&[-((1i64 << 62) + (1 << 54) + 1)], &[[0xfc00, 0xde81, 0xfe, 0xfb]]);
+}

@@ -159,3 +159,28 @@ fn histograms_of_a_loop() {
         },
     );
 }
+
+/// Elements of 64 bits, of which the lower 32 are a bin and the others are not.
+#[tile_kernel(types(I = [i64, u64]), tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn counted_longs<I: Int>(x: &[I], y: &mut [i32]) {
+    store(y, arange(10), histogram(load(x, arange(64)), 10));
+}
+
+#[test]
+fn every_bit_of_an_element_counts() {
+    macro_rules! check { ($($t:ident $far:expr;)+) => { $(
+        let far: [$t; 3] = $far;
+        let x: Vec<$t> = (0..64usize).map(|i| (i % 10) as $t + if i % 2 == 0 { 0 } else { far[i % 3] }).collect();
+        let mut wanted = vec![0i32; 10];
+        x.iter().filter(|v| (0..10).contains(*v)).for_each(|&v| wanted[v as usize] += 1);
+        everywhere(
+            <($t,) as counted_longs::Types>::DESC,
+            |rt, options| {
+                let mut y = vec![-1; 10];
+                rt.launch_with(rt.stream(), counted_longs::<$t>(&x, &mut y), options).map(|()| y)
+            },
+            |y, title| same(&y, &wanted, title),
+        );
+    )+ } }
+    check! { i64 [1 << 32, -(1 << 32), i64::MIN]; u64 [1 << 32, 1 << 40, 1 << 63]; }
+}

@@ -436,3 +436,155 @@ fn indices_of_few_bits_wrap_around() {
     )+ } }
     check!(u8 u16);
 }
+
+/// Up to a number and with it, which may be the greatest one.
+#[tile_kernel(tune(warps = [1, 2]), grid = [1], emulate = all)]
+fn up_to_and_with(x: &[f32], y: &mut [f32], n: usize) {
+    let i = arange(128);
+    store(y, i, load(x, i)).mask(i <= n);
+    store(y, 128 + i, load(x, i).mask(i <= n).other(-1.0));
+}
+
+#[test]
+fn the_greatest_number_limits_nothing() {
+    let x: Vec<f32> = (0..128).map(|i| i as f32 + 1.0).collect();
+    for config in up_to_and_with::DESCS[0].configs {
+        for rt in backends() {
+            for n in [0, 5, 126, 127, 200, u64::MAX - 1, u64::MAX] {
+                let mut y = vec![0.0f32; 256];
+                let options = tilewright_language_tests::run::with(config.id);
+                rt.launch_with(rt.stream(), up_to_and_with(&x, &mut y, n), &options)
+                    .unwrap_or_else(|e| panic!("{} {n}: {e}", config.id));
+                for i in 0..128 {
+                    let there = i as u64 <= n;
+                    assert_eq!(y[i], if there { x[i] } else { 0.0 }, "{}: {i} to {n} on {}", config.id, rt.name());
+                    assert_eq!(
+                        y[128 + i],
+                        if there { x[i] } else { -1.0 },
+                        "{}: {i} to {n} on {}",
+                        config.id,
+                        rt.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Jumps past a barrier. WAY: 0 the next iteration loads what this one has stored before a `continue`; 1 what is behind
+/// the loop loads what its last iteration has stored, and there is another way out, which has a barrier.
+#[tile_kernel(tune(WAY = [0, 1], warps = [4]), grid = [1], emulate = all)]
+fn jumped_over<const WAY: usize>(x: &[i32], y: &mut [i32], z: &mut [i32], n: usize) {
+    let lane = arange(256);
+    if WAY == 0 {
+        let mut total = 0;
+        for k in 0..n {
+            let v = load(y, (lane + 33) % 256);
+            store(y, lane, v * 3 + 1);
+            if k % 2 == 0 {
+                continue;
+            }
+            total += sum(load(x, lane));
+        }
+        store(z, 0, total);
+    } else {
+        for k in 0..n {
+            if sum(load(x, lane)) > 1000 {
+                break;
+            }
+            store(y, lane, load(x, lane) + k.to::<i32>());
+        }
+        store(z, lane, load(y, 255 - lane));
+    }
+}
+
+#[test]
+fn what_is_stored_before_a_jump_is_seen_behind_it() {
+    let x: Vec<i32> = (0..256).map(|i| i % 3).collect();
+    for config in jumped_over::DESCS[0].configs {
+        for n in [0usize, 1, 2, 3, 7] {
+            let run = |rt: &Runtime| {
+                let (mut y, mut z) = ((0..256).collect::<Vec<i32>>(), vec![-1i32; 256]);
+                let options = tilewright_language_tests::run::with(config.id);
+                rt.launch_with(rt.stream(), jumped_over(&x, &mut y, &mut z, n), &options)
+                    .unwrap_or_else(|e| panic!("{} {n}: {e}", config.id));
+                (y, z)
+            };
+            let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| assert_eq!(run(rt), wanted, "{} {n}", config.id));
+        }
+    }
+}
+
+/// Numbers of 8 bits that begin one before they wrap around: what is one more begins at a multiple of 256, but does not
+/// go on from there.
+#[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn wrapping_inside(x: &[f32], y: &mut [f32]) {
+    let i = arange(512);
+    store(y, i, load(x, (i + 255).to::<u8>().to::<usize>() + 1));
+}
+
+#[test]
+fn a_run_of_few_bits_ends_where_it_wraps() {
+    let x: Vec<f32> = (0..1024).map(|i| i as f32).collect();
+    let wanted: Vec<f32> = (0..512).map(|i| x[(i + 255) % 256 + 1]).collect();
+    for config in wrapping_inside::DESCS[0].configs {
+        for rt in backends() {
+            let mut y = vec![-1.0f32; 512];
+            let options = tilewright_language_tests::run::with(config.id);
+            rt.launch_with(rt.stream(), wrapping_inside(&x, &mut y), &options)
+                .unwrap_or_else(|e| panic!("{}: {e}", config.id));
+            assert_eq!(y, wanted, "{} on {}", config.id, rt.name());
+        }
+    }
+}
+
+/// Each element has a limit of its own, which is a multiple of 16.
+#[tile_kernel(tune(warps = [1]), grid = [1], emulate = all)]
+unsafe fn limits_of_elements(x: *const f32, y: *mut f32, z: *mut f32) {
+    let i = arange(128);
+    store(y.add(i), load(x.add(i)).mask(i < i / 5 * 16).other(-1.0));
+    store(z.add(i), load(x.add(i))).mask(i < i / 5 * 16);
+}
+
+#[test]
+fn limits_of_elements_divide_vectors() {
+    let x: Vec<f32> = (0..128).map(|i| i as f32 + 1.0).collect();
+    for rt in backends() {
+        let (mut y, mut z) = (vec![0.0f32; 128], vec![-1.0f32; 128]);
+        // SAFETY: all have 128 elements.
+        let call = unsafe { limits_of_elements(x.as_ptr(), y.as_mut_ptr(), z.as_mut_ptr()) };
+        rt.launch(call).expect("it runs");
+        let wanted: Vec<f32> = (0..128).map(|i| if i < i / 5 * 16 { x[i] } else { -1.0 }).collect();
+        assert_eq!((&y, &z), (&wanted, &wanted), "on {}", rt.name());
+    }
+}
+
+/// Rows, of which the first one may begin before the first element.
+#[tile_kernel(tune(warps = [1, 2]), grid = [1], emulate = all)]
+fn rows_from_a_signed_number(x: &[f32], y: &mut [f32], z: &mut [f32], from: i32) {
+    let at = arange(4).expand(1) * 16 + arange(16).expand(0);
+    store(y, at, load(x, from as usize + at).other(-1.0));
+    store(z, from as usize + at, load(x, at));
+}
+
+#[test]
+fn rows_may_begin_below_zero() {
+    let x: Vec<f32> = (0..64).map(|i| i as f32 + 1.0).collect();
+    for config in rows_from_a_signed_number::DESCS[0].configs {
+        for rt in backends() {
+            for from in [-40i32, -16, -3, 0, 5, 60] {
+                let (mut y, mut z) = (vec![0.0f32; 64], vec![-1.0f32; 64]);
+                let options = tilewright_language_tests::run::with(config.id);
+                rt.launch_with(rt.stream(), rows_from_a_signed_number(&x, &mut y, &mut z, from), &options)
+                    .unwrap_or_else(|e| panic!("{} {from}: {e}", config.id));
+                for k in 0..64i32 {
+                    let of = |i: i32| if (0..64).contains(&i) { x[i as usize] } else { -1.0 };
+                    let what = format!("{}: element {k} from {from} on {}", config.id, rt.name());
+                    assert_eq!(y[k as usize], of(k + from), "{what}");
+                    assert_eq!(z[k as usize], of(k - from), "{what}, stored");
+                }
+            }
+        }
+    }
+}

@@ -561,3 +561,27 @@ fn methods_are_operations() {
         }
     }
 }
+
+/// As many programs as there are elements behind the first four, or as a number with a sign says.
+#[tile_kernel(tune(WAY = [0, 1], warps = [1]), grid = [if WAY == 0 { y.len() - 4 } else { n }], emulate = all)]
+fn as_many_as_are_left<const WAY: usize>(y: &mut [u32], n: i32) {
+    store(y, program_id(0), program_id(0).to::<u32>() + 1);
+}
+
+#[test]
+fn no_program_runs_below_zero() {
+    for config in as_many_as_are_left::DESCS[0].configs {
+        for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+            for (len, n) in [(1usize, -1i32), (3, i32::MIN), (4, 0), (6, 2), (9, 7)] {
+                let mut y = vec![0u32; len];
+                let options = LaunchOptions::new().config(config.id);
+                rt.launch_with(rt.stream(), as_many_as_are_left(&mut y, n), &options)
+                    .unwrap_or_else(|e| panic!("{} {len} {n}: {e}", config.id));
+                let programs =
+                    if config.consts.contains(&("WAY", 0)) { len.saturating_sub(4) } else { n.max(0) as usize };
+                let wanted: Vec<u32> = (0..len).map(|i| if i < programs { i as u32 + 1 } else { 0 }).collect();
+                assert_eq!(y, wanted, "{}: {len} elements, {n}, on {}", config.id, rt.name());
+            }
+        }
+    }
+}

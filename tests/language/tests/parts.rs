@@ -204,3 +204,32 @@ fn elements_by_their_places() {
     looked_up_of::<u16>();
     looked_up_of::<i64>();
 }
+
+/// Indices of 64 bits, of which the lower 32 have an element and the others do not: by shuffles and by shared memory.
+#[tile_kernel(types(I = [i64, u64]), tune(N = [32, 512], warps = [1, 4]), grid = [1], emulate = all)]
+fn gathered_by_longs<I: Int, const N: usize>(x: &[f32], at: &[I], y: &mut [f32]) {
+    let i = arange(N);
+    store(y, i, gather(load(x, i), load(at, i), 0));
+}
+
+#[test]
+fn every_bit_of_an_index_counts() {
+    let x: Vec<f32> = (0..512).map(|i| i as f32 + 1.0).collect();
+    macro_rules! check { ($($t:ident $far:expr;)+) => { $(
+        let far: [$t; 3] = $far;
+        let at: Vec<$t> = (0..512usize).map(|i| (i * 7 % 32) as $t + if i % 2 == 0 { 0 } else { far[i % 3] }).collect();
+        everywhere(
+            <($t,) as gathered_by_longs::Types>::DESC,
+            |rt, options| {
+                let mut y = vec![-1.0f32; 512];
+                rt.launch_with(rt.stream(), gathered_by_longs::<$t>(&x, &at, &mut y), options).map(|()| y)
+            },
+            |y, title| {
+                let n = if title.contains("N=32,") { 32 } else { 512 };
+                let wanted: Vec<f32> = (0..n).map(|i| if i % 2 == 0 { x[i * 7 % 32] } else { 0.0 }).collect();
+                same(&y[..n], &wanted, title);
+            },
+        );
+    )+ } }
+    check! { i64 [1 << 32, -(1 << 32), i64::MIN]; u64 [1 << 32, 1 << 40, 1 << 63]; }
+}

@@ -143,3 +143,41 @@ fn products_of_products() {
         }
     }
 }
+
+/// As `in_blocks`, but a variable says which block it is.
+#[tile_kernel(tune(B = [64], warps = [4]), grid = [cdiv(y.dim(0), 64)], emulate = all)]
+fn by_a_counter<const B: usize>(x: View<f16, 2>, a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f32, 2>) {
+    let row = program_id(0) * 64;
+    let left = x.tile([row, 0], [64, 64]);
+    let mut acc = zeros::<f32>([64, 64]);
+    let mut at = 0usize;
+    for _ in range(0, a.dim(0), B) {
+        let h = maximum(dot(left, trans(a.tile([at, 0], [B, 64])), zeros::<f32>([64, B])), 0.0).to::<f16>();
+        acc = dot(h, b.tile([at, 0], [B, 64]), acc);
+        at += B;
+    }
+    y.store([row, 0], acc);
+}
+
+#[test]
+fn products_by_a_counter() {
+    for config in by_a_counter::DESCS[0].configs {
+        for middle in [64, 100, 256] {
+            let (x, a, b) = (
+                Matrix::new([100, 64], 64, 1, f16::from_f32),
+                Matrix::new([middle, 64], 72, 2, f16::from_f32),
+                Matrix::new([middle, 64], 64, 3, f16::from_f32),
+            );
+            let what = format!("{} {middle}", config.id);
+            let run = |rt: &Runtime| {
+                let mut y = Matrix::new([100, 64], 64, 0, |_| f32::NAN);
+                let call = by_a_counter(view!(x), view!(a), view!(b), view_mut!(y));
+                // Add `assert_eq!(taken(&call, config.id), "tma", "{what}");` here if it holds.
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                y.data
+            };
+            let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
+        }
+    }
+}

@@ -180,3 +180,48 @@ fn quotients_are_rounded_up_below_zero() {
         });
     }
 }
+
+/// Quotients of constants, rounded up.
+#[tile_kernel(tune(warps = [1]), grid = [1], emulate = all)]
+fn constants_rounded_up(y: &mut [i32]) {
+    store(y, 0, cdiv(-7, 3));
+    store(y, 1, cdiv(-6, 3));
+    store(y, 2, cdiv(-1, 5));
+    store(y, 3, cdiv(0, 5));
+    store(y, 4, cdiv(7, 3));
+}
+
+#[test]
+fn quotients_of_constants_are_rounded_up() {
+    let run = |rt: &Runtime, options: &LaunchOptions| {
+        let mut y = [9; 5];
+        rt.launch_with(rt.stream(), constants_rounded_up(&mut y), options)?;
+        Ok(y)
+    };
+    everywhere(constants_rounded_up::DESCS[0], run, |y, what| assert_eq!(y, [-2, -2, 0, 0, 3], "{what}"));
+}
+
+/// A step of at most 4, which may be 0: then there is no iteration.
+#[tile_kernel(tune(warps = [1]), grid = [1], emulate = all)]
+fn steps_of_at_most_four(y: &mut [u32], n: usize, step: usize) {
+    let mut count = 0u32;
+    for _ in range(0, n, min(step, 4)) {
+        count += 1;
+        if count > 50 {
+            break;
+        }
+    }
+    store(y, 0, count);
+}
+
+#[test]
+fn the_lesser_step_may_be_zero() {
+    for (step, wanted) in [(0u64, 0u32), (1, 20), (3, 7), (4, 5), (9, 5)] {
+        let run = |rt: &Runtime, options: &LaunchOptions| {
+            let mut y = [99u32];
+            rt.launch_with(rt.stream(), steps_of_at_most_four(&mut y, 20u64, step), options)?;
+            Ok(y)
+        };
+        everywhere(steps_of_at_most_four::DESCS[0], run, |y, what| assert_eq!(y, [wanted], "{what}: by {step}"));
+    }
+}

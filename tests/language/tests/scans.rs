@@ -365,3 +365,34 @@ fn sums_of_halves_are_rounded_once() {
     halves_of::<f16>();
     halves_of::<bf16>();
 }
+
+/// A scan of a transposed matrix, column by column in one line: its order is not that of the lanes.
+#[tile_kernel(tune(M = [4, 8], warps = [1, 2]), grid = [1], emulate = all)]
+fn column_by_column<const M: usize>(x: View<u32, 2>, y: &mut [u32]) {
+    let t = reshape(trans(x.tile([0, 0], [M, 8])), [8 * M]);
+    store(y, arange(8 * M), cumsum(t, 0));
+}
+
+#[test]
+fn lanes_need_not_follow_the_axis() {
+    let x: Vec<u32> = (0..64u32).map(|i| i.wrapping_mul(2_654_435_761) >> 20).collect();
+    everywhere(
+        column_by_column::DESCS[0],
+        |rt, options| {
+            let mut y = vec![0u32; 64];
+            let view = x.as_slice().as_slice_arg().strided([8, 8], [8, 1]).expect("fits");
+            rt.launch_with(rt.stream(), column_by_column(view, &mut y), options).map(|()| y)
+        },
+        |y, title| {
+            let m = if title.contains("M=4,") { 4 } else { 8 };
+            let mut sum = 0u32;
+            let wanted: Vec<u32> = (0..8 * m)
+                .map(|i| {
+                    sum += x[i % m * 8 + i / m];
+                    sum
+                })
+                .collect();
+            same(&y[..8 * m], &wanted, title);
+        },
+    );
+}

@@ -199,7 +199,10 @@ impl Infer<'_> {
             let (eps, tiny) = match d {
                 DType::F64 => (f64::EPSILON, f64::MIN_POSITIVE),
                 DType::F16 => (2f64.powi(-10), 2f64.powi(-14)),
-                DType::BF16 => (2f64.powi(-7), f32::MIN_POSITIVE as f64),
+                DType::BF16 => {
+                    let exponent = if planted!("bf16-epsilon-is-half-of-it") { -8 } else { -7 };
+                    (2f64.powi(exponent), f32::MIN_POSITIVE as f64)
+                }
                 DType::F8E4M3 => (2f64.powi(-3), 2f64.powi(-6)),
                 DType::F8E5M2 => (2f64.powi(-2), 2f64.powi(-14)),
                 _ => (f32::EPSILON as f64, f32::MIN_POSITIVE as f64),

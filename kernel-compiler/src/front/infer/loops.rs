@@ -100,6 +100,7 @@ impl Infer<'_> {
             Op::Select(_, a, b) => least(a).min(least(b)),
             Op::ReadVar(var) => self.choices.get(&var).map_or(0, |[a, b]| least(*a).min(least(*b))),
             Op::Binary(Binary::Max, a, b) => least(a).max(least(b)),
+            Op::Binary(Binary::Min, a, b) if planted!("step-of-zero-by-the-greater") => least(a).max(least(b)),
             Op::Binary(Binary::Min, a, b) => least(a).min(least(b)),
             Op::Binary(Binary::Mul, a, b) => least(a).saturating_mul(least(b)),
             Op::Binary(Binary::Sub, a, b) if matches!(op(b), Op::Int(_)) => (least(a) - least(b)).max(0),

@@ -322,7 +322,9 @@ impl Infer<'_> {
                     format!("the divisor of `cdiv` is 1 or more, found {y}"),
                 );
             }
-            return Ok(Val::Int((x + y - 1).div_euclid(*y), tx.or(*ty)));
+            let n = x + y - 1;
+            let quotient = if planted!("cdiv-of-a-negative-constant") { n / *y } else { n.div_euclid(*y) };
+            return Ok(Val::Int(quotient, tx.or(*ty)));
         }
         let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), "`cdiv`")?;
         let dtype = self.ty(a).dtype;

@@ -102,6 +102,7 @@ impl Layout {
             // Lanes and warps count upwards.
             let follows = |pair: &[Bit]| {
                 let upwards = matches!(pair[0], Bit::Register(_)) || pair[0].place() < pair[1].place();
+                let upwards = upwards || planted!("scan-lanes-in-any-order") && matches!(pair[0], Bit::Lane(_));
                 pair[0].is_alike(pair[1]) && upwards
             };
             let run = 1 + bits[done..].windows(2).take_while(|pair| follows(pair)).count();

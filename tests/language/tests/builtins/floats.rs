@@ -285,3 +285,36 @@ fn multiply_adds_are_fused() {
     contracted_of::<f32>();
     contracted_of::<f64>();
 }
+
+/// What types say of themselves.
+#[tile_kernel(types(T = [f32, f64, f16, bf16]), tune(warps = [1]), grid = [1], emulate = all)]
+fn limits_of_types<T: Float>(y: &mut [T]) {
+    store(y, 0, T::EPSILON);
+    store(y, 1, T::MIN_POSITIVE);
+    store(y, 2, T::MAX);
+    store(y, 3, T::MIN);
+}
+
+fn limits_of<T: Number>(wanted: [f64; 4])
+where
+    (T,): limits_of_types::Types,
+{
+    let wanted = wanted.map(T::of);
+    everywhere(
+        <(T,) as limits_of_types::Types>::DESC,
+        |rt, options| {
+            let mut y = vec![T::default(); 4];
+            rt.launch_with(rt.stream(), limits_of_types::<T>(&mut y), options).map(|()| y)
+        },
+        |y, title| same(&y, &wanted, title),
+    );
+}
+
+#[test]
+fn types_know_their_limits() {
+    limits_of::<f32>([f32::EPSILON, f32::MIN_POSITIVE, f32::MAX, f32::MIN].map(f64::from));
+    limits_of::<f64>([f64::EPSILON, f64::MIN_POSITIVE, f64::MAX, f64::MIN]);
+    limits_of::<f16>([2f64.powi(-10), 2f64.powi(-14), 65504.0, -65504.0]);
+    let greatest = (2.0 - 2f64.powi(-7)) * 2f64.powi(127);
+    limits_of::<bf16>([2f64.powi(-7), 2f64.powi(-126), greatest, -greatest]);
+}
