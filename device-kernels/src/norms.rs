@@ -310,6 +310,10 @@ pub mod gradients {
         tune(BLOCK = [1024], warps = [2, 4]),
         tune(BLOCK = [2048, 4096], warps = [4]),
         tune(BLOCK = [6144, 8192], warps = [8]),
+        // The thread blocks of a cluster partition the columns, and the sums of its rows with them.
+        tune(BLOCK = [16384], warps = [8], ctas = [2], arch = [90]),
+        tune(BLOCK = [32768], warps = [8], ctas = [4], arch = [90]),
+        tune(BLOCK = [65536], warps = [8], ctas = [8], arch = [90]),
         tune(LONG = [true], BLOCK = [4096], warps = [8]),
         tune(LONG = [false, true], BLOCK = [1024], arch = [cpu]),
         requires = [LONG || columns <= BLOCK],
