@@ -84,6 +84,16 @@ def layer_norm_backward(r, dtype, code):
     return f"{rows} x {columns}", [dx], mine, peer, [dy, x, mean, scale, w]
 
 
+def rms_norm_backward(r, dtype, code):
+    rows, columns = matrix_of(r)
+    x, w, dy = random(dtype, rows, columns), random(dtype, columns), random(dtype, rows, columns)
+    dx, dw = torch.empty_like(x), torch.empty_like(w)
+    scale = torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-5)
+    peer = lambda dy, x, scale, w: torch.ops.aten._fused_rms_norm_backward(dy, x, [columns], scale, w, [True] * 2)
+    mine = library("tile_rms_norm_backward", i(code), x, w, dy, dx, dw, ll(rows), ll(columns), f(1e-5))
+    return f"{rows} x {columns}", [dx], mine, peer, [dy, x, scale, w]
+
+
 def cross_entropy(r, dtype, code):
     rows, columns = matrix_of(r)
     x, labels = random(dtype, rows, columns), torch.randint(0, columns, (rows,), device="cuda")
@@ -94,11 +104,39 @@ def cross_entropy(r, dtype, code):
     return f"{rows} x {columns}", [losses], mine, peer, [x, labels]
 
 
+def cross_entropy_backward(r, dtype, code):
+    rows, columns = matrix_of(r)
+    x, labels = random(dtype, rows, columns), torch.randint(0, columns, (rows,), device="cuda")
+    narrow, d = labels.int(), torch.randn(rows, device="cuda")
+    lse, dx = torch.logsumexp(x.float(), 1), torch.empty_like(x)
+
+    def peer(x, labels, lse, d):
+        shares = torch.exp(x.float() - lse[:, None])
+        shares.scatter_add_(1, labels[:, None], torch.full_like(labels[:, None], -1, dtype=torch.float32))
+        return (d[:, None] * shares).to(x.dtype)
+
+    mine = library("tile_cross_entropy_backward", i(code), x, narrow, lse, d, dx, ll(rows), ll(columns))
+    return f"{rows} x {columns}", [dx], mine, peer, [x, labels, lse, d]
+
+
 def swiglu(r, dtype, code):
     n = drawn(r, 1 << 27)
     gate, up = random(dtype, n), random(dtype, n)
     y = torch.empty_like(gate)
     return f"{n}", [y], library("tile_swiglu", i(code), gate, up, y, ll(n)), lambda gate, up: functional.silu(gate) * up, [gate, up]
+
+
+def swiglu_backward(r, dtype, code):
+    n = drawn(r, 1 << 27)
+    gate, up, dy = random(dtype, n), random(dtype, n), random(dtype, n)
+    d_gate, d_up = torch.empty_like(gate), torch.empty_like(up)
+
+    def peer(gate, up, dy):
+        g, u, d = gate.float(), up.float(), dy.float()
+        s = torch.sigmoid(g)
+        return (d * u * s * (1 + g * (1 - s))).to(gate.dtype), (d * g * s).to(gate.dtype)
+
+    return f"{n}", [d_gate, d_up], library("tile_swiglu_backward", i(code), gate, up, dy, d_gate, d_up, ll(n)), peer, [gate, up, dy]
 
 
 def dropout(r, dtype, code):
@@ -118,6 +156,21 @@ def embedding(r, dtype, code):
     return f"{tokens} of {rows} x {columns}", [y], mine, lambda table, ids: functional.embedding(ids, table), [table, ids]
 
 
+def embedding_backward(r, dtype, code):
+    rows, columns = matrix_of(r)
+    tokens = max(1, min(drawn(r, 1 << 18), (1 << 27) // columns))
+    dy, ids = random(dtype, tokens, columns), torch.randint(0, rows, (tokens,), device="cuda")
+    narrow, d = ids.int(), torch.zeros(rows, columns, device="cuda")
+    add = library("tile_embedding_backward", i(code), narrow, dy, d, ll(tokens), ll(rows), ll(columns))
+
+    def mine():
+        d.zero_()
+        add()
+
+    peer = lambda dy, ids: torch.ops.aten.embedding_dense_backward(dy, ids, rows, -1, False)
+    return f"{tokens} of {rows} x {columns}", [d], mine, peer, [dy, ids]
+
+
 def rope(r, dtype, code):
     heads, d = int(2 ** r.uniform(0, 6.5)), r.choice((32, 64, 80, 96, 128, 128, 128, 256))
     tokens = max(1, min(drawn(r, 1 << 17), (1 << 27) // (heads * d)))
@@ -134,8 +187,9 @@ def rope(r, dtype, code):
     return f"{tokens} x {heads} x {d}", [y], mine, peer, [x, cosines, sines]
 
 
-ROWS = {g.__name__: g for g in (softmax, softmax_backward, layer_norm, rms_norm, layer_norm_backward, cross_entropy, swiglu, dropout,
-                                embedding, rope)}
+ROWS = {g.__name__: g for g in (softmax, softmax_backward, layer_norm, rms_norm, layer_norm_backward, rms_norm_backward,
+                                cross_entropy, cross_entropy_backward, swiglu, swiglu_backward, dropout, embedding,
+                                embedding_backward, rope)}
 wanted = sys.argv[4:] or list(ROWS)
 compiles = os.environ.get("ROWS_COMPILE") == "1"
 found, limit = {}, time.time() + float(os.environ.get("SECONDS_MOST", "3600"))

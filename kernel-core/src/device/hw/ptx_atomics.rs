@@ -93,16 +93,16 @@ pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, _sit
 pub unsafe fn add_vector<T: Mem, const VEC: usize>(addr: u64, v: impl Fn(usize) -> T, site: u32) {
     #[cfg(target_feature = "sm_90")]
     {
-        /// Registers of 32 bits are added at an address.
+        let bits = |i: usize| v(i).to_bits64() as u32;
+        // One element, or two of 16 bits.
+        let word = |i: usize| if T::BYTES == 4 { bits(i) } else { bits(2 * i) | bits(2 * i + 1) << 16 };
+        /// Adds registers of 32 bits at an address.
         macro_rules! red {
             ($op:literal, $($i:literal)+) => {
                 // SAFETY: the caller's contract.
                 unsafe { asm!(concat!("red.relaxed.gpu.global.add.", $op, ";"), in(reg64) addr, $(in(reg32) word($i)),+, options(nostack)) }
             };
         }
-        let bits = |i: usize| v(i).to_bits64() as u32;
-        // One element, or two of 16 bits.
-        let word = |i: usize| if T::BYTES == 4 { bits(i) } else { bits(2 * i) | bits(2 * i + 1) << 16 };
         match (VEC, const { repr::<T>() }) {
             (2, Repr::F32) => return red!("v2.f32 [{}], {{{}, {}}}", 0 1),
             (4, Repr::F32) => return red!("v4.f32 [{}], {{{}, {}, {}, {}}}", 0 1 2 3),
