@@ -27,6 +27,7 @@ use crate::plan::{
 use crate::planted;
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
+use proc_macro2::Span;
 use std::collections::HashMap;
 
 /// A stage after which the compiler can stop and show its work.
@@ -184,7 +185,7 @@ fn can_be_partitioned(f: &Func) -> std::result::Result<(), (Code, Missed)> {
     let f = with_block_pointers(f, as_written, &mut ()).map_err(of_product)?;
     let transformed = transform(&f, variant, &mut ())?;
     let swapped = transformed.swapped.map_err(of_product)?;
-    let of_each = |m: Missed| of_product(Missed { why: format!("in each of them, {}", m.why).into(), ..m });
+    let of_each = |m: Missed| of_product(Missed { why: why!("in each of them, {}", m.why), ..m });
     tma_pipeline::plan(swapped.as_ref().unwrap_or(&transformed.as_written), &[]).map(drop).map_err(of_each)
 }
 
@@ -251,7 +252,7 @@ fn transform(
     let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
     let mut f = f.clone();
     if f.ctas > 1 && !tma && dots(&f, &f.body).next().is_some() {
-        let why = "clusters support products only when TMA loads the operands";
+        let why = why!("clusters support products only when TMA loads the operands");
         return Err((Code::ClusterProduct, Missed::new("partitioned over a cluster", why)));
     }
     if f.ctas > 1 || tma {
@@ -293,7 +294,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     if !vectors && epilogue::crowded(f, &fused) {
         return Err(Missed::new(
             "copied by TMA",
-            "without vectors, addresses of the epilogue's tiles take too many registers",
+            why!("without vectors, addresses of the epilogue's tiles take too many registers"),
         ));
     }
     let axis_info = assume::analyze(f, variant.assume());
@@ -420,7 +421,7 @@ fn attempt(
 
 /// An attempt that fails, as what it would have been.
 fn abandoned(what: &'static str, m: Missed) -> Missed {
-    Missed { what, why: format!("it would not be {}: {}", m.what, m.why).into(), span: m.span }
+    Missed { what, why: why!("it would not be {}: {}", m.what, m.why), span: m.span }
 }
 
 /// Keeps what an attempt misses until it is known whether the attempt is taken.
@@ -547,8 +548,11 @@ pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let has_dots = dots(func, &func.body).next().is_some();
     let wgmma = config.arch.has_wgmma() && has_dots;
     let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
-    let why = "the ends of a view's tiles are always checked, also of those that say `.unchecked()`";
-    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why).at(at)).collect();
+    let unchecked = |at: &Span| {
+        let why = why!("the ends of a view's tiles are always checked, also of those that say `.unchecked()`");
+        Missed::new("unchecked", why).at(*at)
+    };
+    let mut found: Vec<Missed> = func.checked_views.iter().map(unchecked).collect();
     for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
         let mut seen = Remarks(vec![]);
         let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
@@ -588,11 +592,11 @@ mod tests {
     /// Of an attempt that is abandoned only the reason counts.
     #[test]
     fn an_abandoned_attempt_leaves_its_reason() {
-        let said = || Missed::new("stored by TMA", "it is transposed");
+        let said = || Missed::new("stored by TMA", why!("it is transposed"));
         let mut seen = Remarks(vec![]);
         let failed = attempt(&mut seen, |o| {
             o.missed(said());
-            Err(Missed::new("copied by TMA", "its buffers take too much"))
+            Err(Missed::new("copied by TMA", why!("its buffers take too much")))
         });
         let why = abandoned("pipelined", failed.map(drop).expect_err("it fails"));
         assert_eq!(why.to_string(), "not pipelined: it would not be copied by TMA: its buffers take too much");

@@ -7,6 +7,8 @@
 #![warn(missing_docs)]
 
 #[macro_use]
+pub mod missed;
+#[macro_use]
 pub mod planted;
 
 pub mod analysis;
@@ -23,7 +25,6 @@ pub mod features;
 pub mod front;
 pub mod ir;
 mod layout;
-pub mod missed;
 mod mma;
 pub mod passes;
 pub mod pictures;

@@ -11,7 +11,7 @@ use crate::layout::assign::LayoutAssignment;
 use crate::layout::is_padded;
 use crate::layout::linear::placed::{Use, place};
 use crate::layout::swizzled_smem::SwizzledSmemTile;
-use crate::missed::Missed;
+use crate::missed::{Missed, Why};
 use crate::mma::fragments::Side;
 use crate::plan::operands::WGMMA;
 use crate::plan::product::{InFlight, Operand, Product};
@@ -159,7 +159,7 @@ pub fn plan(
             && options.flatten
             && walk(body).any(|s| out.buffers.contains_key(&s.id))
         {
-            let why = "copies by cp.async begin anew in each inner loop; a producer of TMA copies goes on";
+            let why = why!("copies by cp.async begin anew in each inner loop; a producer of TMA copies goes on");
             missed.push(Missed::new("flattened", why).at(f.span(*iv)));
         }
     }
@@ -170,7 +170,7 @@ pub fn plan(
         .filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
     match loads.into_iter().find(|l| !out.tiles.contains_key(l)) {
         Some(left) => {
-            let why = "an operand of it is not copied ahead by cp.async";
+            let why = why!("an operand of it is not copied ahead by cp.async");
             Err(Missed::new(WGMMA, why).at(f.span(left)))
         }
         None => Ok(out),
@@ -203,7 +203,7 @@ fn buffer_of_loop(
     let asked = [options.stages, f.stages].into_iter().find(|&n| n > 0);
     let at = dots(f, body).next().map_or(f.span(iv), |d| f.span(d));
     if !walk(body).all(plain) {
-        let why = "the loop around the product has an inner loop, a jump or an atomic";
+        let why = why!("the loop around the product has an inner loop, a jump or an atomic");
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
@@ -232,14 +232,16 @@ fn buffer_of_loop(
             continue;
         }
         let Some((needed, vars)) = slice.of(v) else {
-            let why =
-                "its address depends on data of the same iteration, or on a variable that some iterations leave alone";
+            let why = why!(
+                "its address depends on data of the same iteration, or on a variable that some iterations leave alone"
+            );
             missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
         };
         let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
         let Op::Load { ptr: at, .. } = f.op(v) else { unreachable!("a load") };
-        let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
+        let fast =
+            fast(f, a, v).ok_or_else(|| Missed::new(CP_ASYNC, why!("its tile has one element")).at(f.span(v)))?;
         // The contiguous elements of a fragment are in one matrix, not in several of a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
             continue;
@@ -249,7 +251,7 @@ fn buffer_of_loop(
         let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
         let smem_tile = wgmma.then(placed);
         if wgmma && vec * size < 4 {
-            let why = "its elements are not contiguous and aligned to 4 bytes";
+            let why = why!("its elements are not contiguous and aligned to 4 bytes");
             return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
         }
         let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() })
@@ -273,10 +275,10 @@ fn buffer_of_loop(
         tiles.insert(v, tile);
     }
     if tiles.is_empty() {
-        return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
+        return Err(Missed::new(CP_ASYNC, why!("no operand of the product is a load of this loop")).at(at));
     }
     if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, wgmma)) <= buffer.read() {
-        let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
+        let why = why!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let widths: Option<Vec<usize>> = tiles.iter().map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
@@ -292,21 +294,21 @@ fn buffer_of_loop(
 
 /// Whether `cp.async` can copy the tile of a load: a tile of a matrix or of a batch, which the kernel does not write,
 /// with zeros where it is masked.
-fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
-    let Op::Load { ptr, other, .. } = f.op(v) else { return Err("it is computed") };
+fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), Why> {
+    let Op::Load { ptr, other, .. } = f.op(v) else { return Err(why!("it is computed")) };
     let shape = f.shape(v);
     match () {
-        () if squeezed(shape).len() < 2 => Err("its tile is no matrix"),
-        () if !is_padded(shape) => Err("its extents are no powers of two"),
-        () if f.ty(v).dtype.size() > 4 => Err("its elements have more than 4 bytes"),
+        () if squeezed(shape).len() < 2 => Err(why!("its tile is no matrix")),
+        () if !is_padded(shape) => Err(why!("its extents are no powers of two")),
+        () if f.ty(v).dtype.size() > 4 => Err(why!("its elements have more than 4 bytes")),
         () if !other.is_none_or(|v| f.is_zeros(v)) && !planted!("cp-async-ignores-other") => {
-            Err("masked elements are not zero (`.other(..)`)")
+            Err(why!("masked elements are not zero (`.other(..)`)"))
         }
         () if ptr.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
-            Err("nothing tells that its address is aligned: `address / 16 * 16` does")
+            Err(why!("nothing tells that its address is aligned: `address / 16 * 16` does"))
         }
         () if written.contains(&ptr.array()) && !planted!("cp-async-of-written-array") => {
-            Err("the kernel writes the array that it loads from")
+            Err(why!("the kernel writes the array that it loads from"))
         }
         () => Ok(()),
     }

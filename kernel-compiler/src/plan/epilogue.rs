@@ -91,9 +91,11 @@ pub fn missed(f: &Func, fused: &[FusedStore], p: &Pipeline) -> Vec<Missed> {
         let is_copied = |v: &&Value| p.loads.contains_key(v);
         let other = x.loads.iter().any(|v| is_copied(&v));
         let why = move |v: Value| match f.ty(v).dtype.size() {
-            _ if other => "another tile of the same store is copied: an epilogue has one buffer",
-            2 => "it has another shape than the stored tile, or its address depends on data that the kernel writes",
-            _ => "its elements have not 2 bytes, as a tile of an epilogue must",
+            _ if other => why!("another tile of the same store is copied: an epilogue has one buffer"),
+            2 => {
+                why!("it has another shape than the stored tile, or its address depends on data that the kernel writes")
+            }
+            _ => why!("its elements have not 2 bytes, as a tile of an epilogue must"),
         };
         let left = x.loads.iter().filter(|v| !is_copied(v)).copied();
         left.map(|v| Missed::new(operands::TMA, why(v)).at(f.span(v))).collect::<Vec<_>>()

@@ -61,13 +61,13 @@ pub fn allocate(f: &Func, plan: &Plan, scratch_bytes: usize) -> Result<SharedMem
         return Ok(memory);
     }
     if plan.pipeline.is_some() {
-        let why =
-            format!("its buffers take {} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most", memory.bytes);
+        let why = why!("its buffers take {} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most", memory.bytes);
         return Err(Missed::new(TMA, why));
     }
     if plan.cp_async.by_wgmma() {
         // Code for warps alone needs less.
-        return Err(Missed::new(WGMMA, "its stages and scratch buffers take more shared memory than there is"));
+        let why = why!("its stages and scratch buffers take more shared memory than there is");
+        return Err(Missed::new(WGMMA, why));
     }
     Ok(memory)
 }

@@ -3,18 +3,22 @@
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::walk::{assigned, made_of, values, walk};
 use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, StmtKind, Test, Value, Var};
+use crate::missed::Why;
 use crate::passes::block_pointers::origins::Origins;
 use std::collections::HashSet;
 use tilewright_types::limits::MAX_TENSOR_MAP_RANK;
 
-const INDEX: &str =
-    "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
-const MASK: &str = "its mask is not made of `index < extent` for its rows and columns, joined by `&`";
-const OTHER_INDEX: &str =
-    "its mask compares an index that differs from the access's own by more than a loop has counted";
-const BEHIND_LOOP: &str =
-    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind the loop";
-const NEGATIVE: &str = "an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it";
+fn not_affine() -> Why {
+    why!("its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits")
+}
+
+fn not_a_limit() -> Why {
+    why!("its mask is not made of `index < extent` for its rows and columns, joined by `&`")
+}
+
+fn may_be_negative() -> Why {
+    why!("an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it")
+}
 
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -65,47 +69,53 @@ struct Limit {
 
 /// The block pointer of an access to a matrix. `flipped`: the first dimension is contiguous, where the strides leave
 /// that open.
-pub fn find(
-    f: &Func,
-    sums: &Polynomials,
-    ptr: &Address,
-    mask: Option<Value>,
-    flipped: bool,
-) -> Result<Found, &'static str> {
+pub fn find(f: &Func, sums: &Polynomials, ptr: &Address, mask: Option<Value>, flipped: bool) -> Result<Found, Why> {
     if ptr.param().is_none() {
-        return Err("a tensor map is for an array that is a parameter");
+        return Err(why!("a tensor map is for an array that is a parameter"));
     }
     let (index, size) = (ptr.index, f.dtype_at(ptr).size() as u64);
-    let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| "its tile has not two dimensions")?;
+    let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| why!("its tile has not two dimensions"))?;
     let mut begins = Origins::new(f, sums);
-    let index = sums.of(index).ok_or(INDEX)?;
-    let strides = strides(&index).ok_or(INDEX)?;
-    let (unit, word) = neighbors(&strides, flipped)
-        .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
+    let index = sums.of(index).ok_or_else(not_affine)?;
+    let strides = strides(&index).ok_or_else(not_affine)?;
+    let (unit, word) = neighbors(&strides, flipped).ok_or_else(|| {
+        why!("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")
+    })?;
     // From here on the stride of the contiguous dimension is 1.
     let known = |s: &Polynomial| if let Some(word) = word { s.with_one(word) } else { s.clone() };
     let rows = 1 - unit;
     let stride = known(&Polynomial::of(&strides[rows]))
         .number()
         .filter(|s| *s != Number::constant(1) && is_stride(s, size))
-        .ok_or("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")?;
+        .ok_or_else(|| {
+            why!("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")
+        })?;
     let mut limits = vec![];
-    for (a, b) in compared(f, sums, mask).ok_or(MASK)? {
+    for (a, b) in compared(f, sums, mask).ok_or_else(not_a_limit)? {
         begins.signs(&[&a, &b]);
-        let (dim, begin) = known(&a).lane().ok_or(MASK)?;
+        let (dim, begin) = known(&a).lane().ok_or_else(not_a_limit)?;
         limits.push(Limit { dim, begin, end: known(&b) });
     }
     begins.signs(&[&index]);
     let of = |dim: usize| limits.iter().find(|l| l.dim == dim).map(|l| &l.begin);
     let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size)
-        .ok_or("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes")?;
+        .ok_or_else(|| why!("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes"))?;
     let mut extents = [None, None];
     for l in &limits {
-        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)
-            .ok_or_else(|| if is_behind_loop(f, ptr) { BEHIND_LOOP } else { OTHER_INDEX })?;
+        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins).ok_or_else(
+            || match is_behind_loop(f, ptr) {
+                true => why!(
+                    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind \
+                     the loop"
+                ),
+                false => why!(
+                    "its mask compares an index that differs from the access's own by more than a loop has counted"
+                ),
+            },
+        )?;
         let differs = extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent);
         if differs && !planted!("block-pointer-last-of-two-extents") {
-            return Err("its mask gives one dimension two extents");
+            return Err(why!("its mask gives one dimension two extents"));
         }
     }
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
@@ -114,19 +124,19 @@ pub fn find(
             Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
                 extents[d] = Some(Number::word(w.extent))
             }
-            Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
+            Some(_) => return Err(why!("its index wraps around (`%`) at no multiple of the tile, or under a mask")),
             // Without a limit an index below the first row or column is an element too.
             None if extents[d].is_none()
                 && !begins.counts_up(begin)
                 && !planted!("block-pointer-begins-below-zero") =>
             {
-                return Err(NEGATIVE);
+                return Err(may_be_negative());
             }
             None => {}
         }
     }
     if !at.before.iter().all(|(_, begin)| begins.counts_up(begin)) {
-        return Err(NEGATIVE);
+        return Err(may_be_negative());
     }
     let limited = extents.iter().all(Option::is_some);
     let order = if planted!("block-pointer-extents-swapped") { [rows, unit] } else { [unit, rows] };
@@ -135,10 +145,11 @@ pub fn find(
         word.map(|w| Guard::word(w, Test::Equal(1))).into_iter().chain(begins.guards).collect();
     if let Base::Slice(param) = ptr.base {
         if !limited || !at.before.is_empty() {
-            return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
+            return Err(why!("a slice's rows and columns are not both limited by its mask: use a view, or mask both"));
         }
         let asked = inside(&rows, &columns, &stride, f.params[param].first_word + 1);
-        let asked = asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?;
+        let asked =
+            asked.ok_or_else(|| why!("nothing tells that the masked matrix lies inside of the slice: use a view"))?;
         guards.extend(asked.into_iter().filter(|_| !planted!("block-pointer-slice-length-not-asked")));
     }
     let (mut dims, mut at_dims): (Vec<Dim>, Vec<Polynomial>) =
@@ -149,7 +160,7 @@ pub fn find(
     ]);
     at_dims.extend([at.row, at.column]);
     if dims.len() > MAX_TENSOR_MAP_RANK {
-        return Err("its array has more than five dimensions");
+        return Err(why!("its array has more than five dimensions"));
     }
     Ok(Found { dims, at: at_dims, across: unit == 0, chosen: word.is_some(), guards })
 }

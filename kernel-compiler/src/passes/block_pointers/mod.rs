@@ -46,16 +46,19 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
             }
             StmtKind::Store { ptr, mask, block_pointer: None, span, .. } => {
                 let found = find::find(f, &sums, ptr, *mask, false).and_then(|found| match found {
-                    _ if found.across => Err("its columns are not contiguous: the output's last stride is not 1"),
-                    _ if !found.can_be_stored(f, ptr) => Err("its rows are no multiple of 16 bytes"),
+                    _ if found.across => Err(why!("its columns are not contiguous: the output's last stride is not 1")),
+                    _ if !found.can_be_stored(f, ptr) => Err(why!("its rows are no multiple of 16 bytes")),
                     _ => Ok(found),
                 });
-                if let Err(why) = found
-                    && f.shape(ptr.index).len() == 2
-                {
-                    missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
-                }
-                stores.push(found.ok());
+                stores.push(match found {
+                    Ok(found) => Some(found),
+                    Err(why) => {
+                        if f.shape(ptr.index).len() == 2 {
+                            missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
+                        }
+                        None
+                    }
+                });
             }
             StmtKind::Store { .. } => stores.push(None),
             _ => {}
@@ -65,7 +68,7 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     if (0..2).any(|i| asked[i] && !open(&sides[i])) {
         return Err(Missed::new(
             "of transposed operands",
-            "strides of no such operand leave open which dimension is contiguous",
+            why!("strides of no such operand leave open which dimension is contiguous"),
         ));
     }
     if loads.is_empty() && stores.iter().all(Option::is_none) {
