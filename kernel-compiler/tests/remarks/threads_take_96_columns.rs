@@ -1,0 +1,10 @@
+#[tile_kernel(tune(B = [64], warps = [4]), grid = [1])]  //~ not copied by TMA: threads take elements of an operand's tile whose extents are no powers of two
+pub fn k<const B: usize>(a: View<f16, 2>, b: View<f16, 2>, y: &mut [f32], mut c: ViewMut<f32, 2>) {
+    let mut acc = zeros::<f32>([B, 96]);
+    for k in 0..a.dim(1) / 64 {
+        let right = b.tile([k * 64, 0], [64, 96]);  //~ not multiplied by wgmma: an operand's tile has rows of less than 32 bytes, or extents that are no powers of two
+        acc = dot(a.tile([0, k * 64], [B, 64]), right, acc);
+        store(y, k * 64 + arange(64), sum(right.to::<f32>(), 1));
+    }
+    c.store([0, 0], acc);
+}
