@@ -240,8 +240,7 @@ fn buffer_of_loop(
         };
         let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
         let Op::Load { ptr: at, .. } = f.op(v) else { unreachable!("a load") };
-        let fast =
-            fast(f, a, v).ok_or_else(|| Missed::new(CP_ASYNC, why!("its tile has one element")).at(f.span(v)))?;
+        let fast = fast(f, a, v).expect("a tile that can be copied has several rows and columns");
         // The contiguous elements of a fragment are in one matrix, not in several of a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
             continue;
@@ -295,7 +294,7 @@ fn buffer_of_loop(
 /// Whether `cp.async` can copy the tile of a load: a tile of a matrix or of a batch, which the kernel does not write,
 /// with zeros where it is masked.
 fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), Why> {
-    let Op::Load { ptr, other, .. } = f.op(v) else { return Err(why!("it is computed")) };
+    let Op::Load { ptr, other, .. } = f.op(v) else { unreachable!("a load") };
     let shape = f.shape(v);
     match () {
         () if squeezed(shape).len() < 2 => Err(why!("its tile is no matrix")),

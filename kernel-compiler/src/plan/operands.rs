@@ -92,7 +92,7 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         }
         _ => return Err(missed(why!("no tensor core multiplies {}", dtype.name()))),
     }
-    let (shape, deep) = (f.shape(dot), f.shape(a)[f.shape(a).len() - 1]);
+    let shape = f.shape(dot);
     let tiling = WgmmaTiling::new(shape, f.warps as usize).ok_or_else(|| {
         missed(why!(
             "{} warps cannot share {shape:?}: wgmma wants a multiple of 4 warps, 64 rows or more (a power of two) for each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
@@ -103,9 +103,8 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         let found = tiling.registers();
         return Err(missed(why!("its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most")));
     }
-    if !deep.is_multiple_of(instruction_k(dtype)) {
-        return Err(missed(why!("K = {deep} is no multiple of {}, the K of one instruction", instruction_k(dtype))));
-    }
+    let k = *f.shape(a).last().expect("a matrix");
+    assert!(k.is_multiple_of(instruction_k(dtype)), "K is a power of two, and that of an instruction at least");
     Ok(tiling)
 }
 
@@ -190,7 +189,7 @@ fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
 /// Whether TMA can copy the tile of a load.
 fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     let missed = |why: Why| Err(Missed::new(TMA, why).at(f.span(load)));
-    let Op::Load { block_pointer, ptr, .. } = f.op(load) else { return missed(why!("it is computed")) };
+    let Op::Load { block_pointer, ptr, .. } = f.op(load) else { unreachable!("a load") };
     if block_pointer.is_none() {
         return missed(why!("its address is no block pointer"));
     }
@@ -235,8 +234,8 @@ fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Valu
         return;
     }
     let op = f.op(v);
-    if copyable(f, v).is_ok() {
-        out.insert(v);
+    if matches!(op, Op::Load { .. }) {
+        out.extend(copyable(f, v).is_ok().then_some(v));
     } else if op.is_elementwise() || op.is_view() {
         op.operands().into_iter().for_each(|o| feeding(f, o, out, seen));
     }

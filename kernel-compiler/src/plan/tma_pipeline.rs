@@ -201,7 +201,7 @@ impl Builder {
             let mine: Vec<Value> = self.p.operand_groups[operand_group].buffers.iter().map(|b| b.load).collect();
             let last = (from..stmts.len()).rev().find(|&i| taken.by(f, &stmts[i]).any(|l| mine.contains(&l)));
             let missed = |why: Why| Missed::new(TMA, why).at(f.span(mine[0]));
-            let last = last.ok_or_else(|| missed(why!("its tile is used in another block than it is loaded in")))?;
+            let last = last.expect("products take the tiles, in the block of the loads or within it");
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
                 return Err(missed(why!("`break`, `continue` or `return` may come between the load and its last use")));
             }
