@@ -226,7 +226,13 @@ fn buffer_of_loop(
         if !matches!(f.op(v), Op::Load { .. }) {
             continue;
         }
-        let Some(dots) = products(f, v) else { continue };
+        let Some(dots) = products(f, v) else {
+            if is_operand(f, body, v) {
+                let why = why!("threads take elements of its tile too: load the tile once more for them");
+                missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
+            }
+            continue;
+        };
         if let Err(why) = copyable(f, a, v, written) {
             missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
@@ -243,6 +249,8 @@ fn buffer_of_loop(
         let fast = fast(f, a, v).expect("a tile that can be copied has several rows and columns");
         // The contiguous elements of a fragment are in one matrix, not in several of a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
+            let why = why!("its contiguous elements are in several matrices of the batch: store each matrix by itself");
+            missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
         }
         let (vec, descending) = a.vector_at(f, at, fast);
@@ -274,10 +282,13 @@ fn buffer_of_loop(
         tiles.insert(v, tile);
     }
     if tiles.is_empty() {
-        return Err(Missed::new(CP_ASYNC, why!("no operand of the product is a load of this loop")).at(at));
+        // What was found of an operand says more.
+        let why = why!("no operand of the product is a tile that its loop loads: load one there");
+        return Err(missed.pop().unwrap_or_else(|| Missed::new(CP_ASYNC, why).at(at)));
     }
     if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, wgmma)) <= buffer.read() {
-        let why = why!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
+        let (bytes, stages) = (buffer.bytes, 1 + buffer.read());
+        let why = why!("{bytes} bytes a stage leave no room for {stages} stages: take smaller tiles");
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let widths: Option<Vec<usize>> = tiles.iter().map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
@@ -344,6 +355,12 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
         }
     }
     (!dots.is_empty()).then_some(dots)
+}
+
+/// Whether a product within statements has a load as an operand.
+fn is_operand(f: &Func, body: &[Stmt], load: Value) -> bool {
+    let takes = |v: Value| source(f, v).is_some_and(|(l, _)| l == load);
+    dots(f, body).any(|d| matches!(*f.op(d), Op::Dot { a, b, .. } if takes(a) || takes(b)))
 }
 
 /// How a product's threads take the operand from the load's tile.

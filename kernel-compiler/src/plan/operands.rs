@@ -90,7 +90,12 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         (DType::F32, Precision::Ieee) => {
             return Err(missed(why!("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it")));
         }
-        _ => return Err(missed(why!("no tensor core multiplies {}", dtype.name()))),
+        _ => {
+            return Err(missed(why!(
+                "wgmma has no instruction for {}: multiply f32 with `.tf32()`, or smaller types",
+                dtype.name()
+            )));
+        }
     }
     let shape = f.shape(dot);
     let tiling = WgmmaTiling::new(shape, f.warps as usize).ok_or_else(|| {
@@ -121,11 +126,7 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
         if k_major || mn_major(side_a) && tile(f, load).is_whole(part * dtype.size()) {
             return Ok(Source::Copied { load, k_major });
         }
-        let side = if side_a { "A" } else { "B" };
-        if mn_major(side_a) {
-            return missed(why!("{side} is MN-major, and its tile is no whole number of instructions wide"));
-        }
-        missed(why!("{side} is MN-major, which wgmma takes only with 2-byte elements: store it K-major"))
+        missed(not_mn_major(if side_a { "A" } else { "B" }, dtype.size()))
     };
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
@@ -138,6 +139,17 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     };
     let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, tiling.n)?);
     Ok(Sources { a, b, tiling })
+}
+
+/// Why `wgmma` does not take an MN-major tile with elements of `size` bytes.
+pub fn not_mn_major(side: &str, size: usize) -> Why {
+    match size {
+        2 => why!(
+            "{side} is MN-major, and an instruction would take a part of the swizzled rows of its tile: take fewer \
+             warps, or store it K-major"
+        ),
+        _ => why!("{side} is MN-major, which wgmma takes only with 2-byte elements: store it K-major"),
+    }
 }
 
 /// How a computed right operand `[K, N]` is written to shared memory. The matrices of a batch are below each other.
@@ -198,7 +210,7 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
         return missed(why!("a tile {shape:?} is no matrix of the array's last two dimensions, nor a batch of them"));
     };
     if !tile(f, load).is_regular() {
-        return missed(why!("a tile {shape:?} has rows of less than 32 bytes, or no multiple of 8 rows"));
+        return missed(why!("a tile {shape:?} has rows of no multiple of 32 bytes, or no multiple of 8 rows"));
     }
     if rows.max(batch) > MAX_BOX {
         return missed(why!("a tile of {} rows is larger than a box of {MAX_BOX}", rows.max(batch)));

@@ -185,7 +185,7 @@ fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<WgmmaTil
     let value = matrix(f, value);
     let shape = f.shape(value);
     if matches!(f.op(value), Op::Permute(..)) {
-        return Err(why!("it is transposed: the operands of its product are swapped"));
+        return Err(why!("it is transposed, by `trans` or since the operands of its product are swapped"));
     }
     let tiling = part(f, value).ok_or_else(|| match shape.len() {
         2 => why!(

@@ -33,17 +33,16 @@ pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed
         let (load, flipped) =
             source(f, operand).ok_or_else(|| missed(why!("an operand is computed, where all threads copy")))?;
         let (tile, fast) = smem_tile(f, a, load).ok_or_else(|| {
-            missed(why!("an operand's tile has rows of less than 32 bytes, or extents that are no powers of two"))
+            missed(why!(
+                "an operand's tile is no matrix with extents that are powers of two and rows of 32 bytes or more"
+            ))
         })?;
         let k_major = (side == Side::A) == ((fast == 1) != flipped);
         let size = f.ty(load).dtype.size();
         if k_major || size == 2 && tile.is_whole(part * size) {
             return Ok(Operand::Copied { load, k_major });
         }
-        Err(missed(match side {
-            Side::A => why!("A is MN-major, which wgmma takes only with 2-byte elements: store it K-major"),
-            Side::B => why!("B is MN-major, which wgmma takes only with 2-byte elements: store it K-major"),
-        }))
+        Err(missed(operands::not_mn_major(if side == Side::A { "A" } else { "B" }, size)))
     };
     Ok(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })
 }

@@ -32,10 +32,15 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     for s in walk(&f.body) {
         match &s.kind {
             StmtKind::Let(v) => {
-                if let Op::Load { ptr, mask, other, block_pointer: None, .. } = f.op(*v)
-                    && other.is_none_or(|o| f.is_zeros(o))
-                {
-                    match find::find(f, &sums, ptr, *mask, flipped(*v)) {
+                if let Op::Load { ptr, mask, other, block_pointer: None, .. } = f.op(*v) {
+                    let found = match other.is_none_or(|o| f.is_zeros(o)) {
+                        true => find::find(f, &sums, ptr, *mask, flipped(*v)),
+                        false => Err(why!(
+                            "its masked elements are no zeros, and TMA fills what lies beyond an array with zeros: leave \
+                             `.other(..)` out"
+                        )),
+                    };
+                    match found {
                         Ok(found) => drop(loads.insert(*v, found)),
                         Err(why) if sides.iter().any(|side| side.contains(v)) => {
                             missed.push(Missed::new(BLOCK_POINTER, why).at(f.values[v.0 as usize].span));
