@@ -251,9 +251,9 @@ fn transform(
 ) -> std::result::Result<Transformed, (Code, Missed)> {
     let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
     let mut f = f.clone();
-    if f.ctas > 1 && !tma && dots(&f, &f.body).next().is_some() {
+    if let Some(dot) = dots(&f, &f.body).next().filter(|_| f.ctas > 1 && !tma) {
         let why = why!("clusters support products only when TMA loads the operands");
-        return Err((Code::ClusterProduct, Missed::new("partitioned over a cluster", why)));
+        return Err((Code::ClusterProduct, Missed::new("partitioned over a cluster", why).at(f.span(dot))));
     }
     if f.ctas > 1 || tma {
         cluster::checked(&mut f)?;
@@ -291,11 +291,9 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let vectors = variant.width == Width::Vectors;
     let copied_ahead: &[_] = if vectors { &fused } else { &[] };
     let pipeline = if tma { Some(tma_pipeline::plan(f, copied_ahead)?) } else { None };
-    if !vectors && epilogue::crowded(f, &fused) {
-        return Err(Missed::new(
-            "copied by TMA",
-            why!("without vectors, addresses of the epilogue's tiles take too many registers"),
-        ));
+    if let Some(tile) = epilogue::crowded(f, &fused).filter(|_| !vectors) {
+        let why = why!("without vectors, addresses of the epilogue's tiles take too many registers");
+        return Err(Missed::new("copied by TMA", why).at(f.span(tile)));
     }
     let axis_info = assume::analyze(f, variant.assume());
     observer.stage(Stage::AxisInfo, &|| print::annotated(f, |v| axis_info.note(f, v)));

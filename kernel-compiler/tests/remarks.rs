@@ -22,7 +22,8 @@ fn remarks(text: &str) -> BTreeMap<usize, Vec<String>> {
     let mut out: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let all = tilewright_compiler::remarks::of_file(text, &Default::default());
     for r in all.into_iter().filter(|r| !(is_of_single_tile(r) && text.contains("dot("))) {
-        out.entry(r.place.map_or(1, |(line, _)| line)).or_default().push(format!("not {}: {}", r.what, r.why));
+        let (line, _) = r.place.expect("a line of the kernel");
+        out.entry(line).or_default().push(format!("not {}: {}", r.what, r.why));
     }
     out
 }

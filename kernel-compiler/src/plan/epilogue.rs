@@ -76,13 +76,11 @@ pub fn stored_positions(f: &Func, fused: &[FusedStore]) -> HashMap<Value, Value>
     out
 }
 
-/// Whether the addresses of a fused tile take too many registers where threads load it.
-pub fn crowded(f: &Func, fused: &[FusedStore]) -> bool {
+/// A fused tile whose addresses take too many registers where threads load it.
+pub fn crowded(f: &Func, fused: &[FusedStore]) -> Option<Value> {
     const ACCUMULATORS: usize = 128;
-    let many = |x: &FusedStore| {
-        x.loads.iter().any(|&v| f.shape(v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize)
-    };
-    fused.iter().any(many)
+    let many = |v: &Value| f.shape(*v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize;
+    fused.iter().flat_map(|x| x.loads.iter().copied()).find(many)
 }
 
 /// The tiles of epilogues that threads load.

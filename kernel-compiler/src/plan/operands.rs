@@ -58,6 +58,11 @@ pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<Ha
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
 
+/// What all of a function misses, at its first product.
+pub fn missed_by_all(f: &Func, what: &'static str, why: Why) -> Missed {
+    Missed { what, why, span: dots(f, &f.body).next().map(|d| f.span(d)) }
+}
+
 /// The tiles of views that products take from shared memory; with `all` also the tiles that their computed operands
 /// are computed from.
 pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<Value> {

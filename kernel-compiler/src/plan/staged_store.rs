@@ -7,7 +7,7 @@ use crate::layout::assign::LayoutAssignment;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::{Missed, Why};
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
-use crate::plan::operands::TMA;
+use crate::plan::operands::{self, TMA};
 use crate::plan::warp_specialized::{FusedStore, Pipeline, TensorMap, of_matrix};
 use std::collections::HashMap;
 use std::fmt;
@@ -127,7 +127,7 @@ pub fn plan(
     let of = walk(&f.body).filter_map(of).collect();
     if maps.len() > MAX_TENSOR_MAPS {
         let why = why!("it takes {} tensor maps, of {MAX_TENSOR_MAPS} at most", maps.len());
-        return Err(Missed::new(TMA, why));
+        return Err(operands::missed_by_all(f, TMA, why));
     }
     Ok(StagedStores(of))
 }

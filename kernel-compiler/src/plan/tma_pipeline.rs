@@ -4,7 +4,7 @@
 //! The plan does not depend on the kernel's algorithm. The producer is ahead of the consumers by up to all stages of a
 //! circular buffer, also across the ends of loops.
 
-use crate::ir::walk::{dots, uses, walk, written};
+use crate::ir::walk::{uses, walk, written};
 use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
@@ -30,7 +30,7 @@ pub const ALIGN: usize = 1024;
 pub fn plan(f: &Func, fused: &[FusedStore]) -> Result<Pipeline, Missed> {
     if !f.shared.is_empty() {
         let why = why!("all warps reach the shared arrays of the kernel, so none of them copies alone");
-        return Err(Missed::new(TMA, why));
+        return Err(operands::missed_by_all(f, TMA, why));
     }
     let sources = operands::sources(f)?;
     let ways = [(fused, true), (&[], true), (fused, false), (&[], false)];
@@ -52,17 +52,16 @@ fn planned(
 ) -> Result<Pipeline, Missed> {
     if loads.is_empty() {
         let why = why!("no product has an operand that is a tile of a view, or that is computed of one");
-        let dot = dots(f, &f.body).next();
-        return Err(dot.into_iter().fold(Missed::new(TMA, why), |m, d| m.at(f.span(d))));
+        return Err(operands::missed_by_all(f, TMA, why));
     }
     let mut b = Builder { p: Pipeline::default(), around: vec![], blocks: 0 };
     let taken = Taken::new(f, &loads);
     b.block(f, &f.body, &loads, &taken, None)?;
     let by_threads = taken.by_threads(f, sources);
-    if by_threads.iter().any(|&l| !is_padded(f.shape(l))) {
+    if let Some(&load) = by_threads.iter().filter(|l| !is_padded(f.shape(**l))).min() {
         // They would use the padding of the tile.
         let why = why!("threads take elements of an operand's tile whose extents are no powers of two");
-        return Err(Missed::new(TMA, why));
+        return Err(Missed::new(TMA, why).at(f.span(load)));
     }
     b.p.operand_groups.iter_mut().for_each(|c| {
         c.by_threads =
