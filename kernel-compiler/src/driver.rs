@@ -27,7 +27,6 @@ use crate::plan::{
 use crate::planted;
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
-use proc_macro2::Span;
 use std::collections::HashMap;
 
 /// A stage after which the compiler can stop and show its work.
@@ -292,7 +291,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let copied_ahead: &[_] = if vectors { &fused } else { &[] };
     let pipeline = if tma { Some(tma_pipeline::plan(f, copied_ahead)?) } else { None };
     if let Some(tile) = epilogue::crowded(f, &fused).filter(|_| !vectors) {
-        let why = why!("without vectors, addresses of the epilogue's tiles take too many registers");
+        let why = why!("without vectors its addresses take too many registers: take smaller tiles, or more warps");
         return Err(Missed::new("copied by TMA", why).at(f.span(tile)));
     }
     let axis_info = assume::analyze(f, variant.assume());
@@ -546,11 +545,8 @@ pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let has_dots = dots(func, &func.body).next().is_some();
     let wgmma = config.arch.has_wgmma() && has_dots;
     let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
-    let unchecked = |at: &Span| {
-        let why = why!("the ends of a view's tiles are always checked, also of those that say `.unchecked()`");
-        Missed::new("unchecked", why).at(*at)
-    };
-    let mut found: Vec<Missed> = func.checked_views.iter().map(unchecked).collect();
+    let why = || why!("the ends of a view's tiles are always checked: access a slice or a pointer instead");
+    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why()).at(at)).collect();
     for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
         let mut seen = Remarks(vec![]);
         let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);

@@ -234,11 +234,16 @@ impl<'a> Body<'a> {
         let f = self.f;
         let products = dots(f, self.stmts).count();
         if products != 2 {
-            return Err(why!("its loop has {products} products, not two"));
+            return Err(why!(
+                "its loop has {products} products, and two are pipelined: give the others a loop of their own"
+            ));
         }
         let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
         if !self.made_of(a).contains(&first) {
-            return Err(why!("its right operand is computed from the product before it, not its left one"));
+            return Err(why!(
+                "its right operand is computed from the product before it, not its left one: swap the operands, and \
+                 transpose both"
+            ));
         }
         let registers = self.registers([first, a, second]);
         if registers > MAX_REGISTERS {
@@ -249,13 +254,16 @@ impl<'a> Body<'a> {
         }
         let sums = self.sums(first, second, acc).ok_or_else(|| {
             why!(
-                "its sums have another use in the loop than to be scaled after the first product: each product has \
+                "its sums have another use in the loop than to be scaled after the first product: give each product \
                  sums of its own"
             )
         })?;
-        let (right, alone) = self
-            .right(second, b)
-            .ok_or_else(|| why!("its right operand is no tile that is loaded in the loop for it alone"))?;
+        let (right, alone) = self.right(second, b).ok_or_else(|| {
+            why!(
+                "its right operand is no tile that is loaded in the loop for it alone: load it there, once more where \
+                 the first product takes it too"
+            )
+        })?;
         Ok(Plan { first, second, left: a, sums: (sums, acc), alone, right })
     }
 

@@ -159,7 +159,10 @@ pub fn plan(
             && options.flatten
             && walk(body).any(|s| out.buffers.contains_key(&s.id))
         {
-            let why = why!("copies by cp.async begin anew in each inner loop; a producer of TMA copies goes on");
+            let why = why!(
+                "copies by cp.async begin anew in each inner loop, and a producer of TMA copies goes on: write one \
+                 loop, or take operands that TMA copies"
+            );
             missed.push(Missed::new("flattened", why).at(f.span(*iv)));
         }
     }
@@ -170,7 +173,10 @@ pub fn plan(
         .filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
     match loads.into_iter().find(|l| !out.tiles.contains_key(l)) {
         Some(left) => {
-            let why = why!("an operand of it is not copied ahead by cp.async");
+            let why = why!(
+                "this operand is not copied ahead by cp.async: wgmma takes tiles that a `for` loop loads for its \
+                 products"
+            );
             Err(Missed::new(WGMMA, why).at(f.span(left)))
         }
         None => Ok(out),
@@ -203,7 +209,7 @@ fn buffer_of_loop(
     let asked = [options.stages, f.stages].into_iter().find(|&n| n > 0);
     let at = dots(f, body).next().map_or(f.span(iv), |d| f.span(d));
     if !walk(body).all(plain) {
-        let why = why!("the loop around the product has an inner loop, a jump or an atomic");
+        let why = why!("the loop around the product has an inner loop, a jump or an atomic: move that out of it");
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
@@ -239,7 +245,8 @@ fn buffer_of_loop(
         }
         let Some((needed, vars)) = slice.of(v) else {
             let why = why!(
-                "its address depends on data of the same iteration, or on a variable that some iterations leave alone"
+                "its address depends on data of the same iteration, or on a variable that some iterations leave \
+                 alone: compute it from the number of the iteration"
             );
             missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
@@ -258,7 +265,10 @@ fn buffer_of_loop(
         let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
         let smem_tile = wgmma.then(placed);
         if wgmma && vec * size < 4 {
-            let why = why!("its elements are not contiguous and aligned to 4 bytes");
+            let why = why!(
+                "its elements are not contiguous and aligned to 4 bytes: load along rows that begin at multiples of 4 \
+                 bytes"
+            );
             return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
         }
         let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() })
@@ -308,17 +318,19 @@ fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> R
     let Op::Load { ptr, other, .. } = f.op(v) else { unreachable!("a load") };
     let shape = f.shape(v);
     match () {
-        () if squeezed(shape).len() < 2 => Err(why!("its tile is no matrix")),
-        () if !is_padded(shape) => Err(why!("its extents are no powers of two")),
-        () if f.ty(v).dtype.size() > 4 => Err(why!("its elements have more than 4 bytes")),
+        () if squeezed(shape).len() < 2 => {
+            Err(why!("its tile is a single row or column: take several rows and columns"))
+        }
+        () if !is_padded(shape) => Err(why!("its extents {shape:?} are no powers of two: take some that are")),
+        () if f.ty(v).dtype.size() > 4 => Err(why!("its elements have more than 4 bytes: multiply smaller ones")),
         () if !other.is_none_or(|v| f.is_zeros(v)) && !planted!("cp-async-ignores-other") => {
-            Err(why!("masked elements are not zero (`.other(..)`)"))
+            Err(why!("its masked elements are no zeros, which cp.async writes for them: leave `.other(..)` out"))
         }
         () if ptr.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
             Err(why!("nothing tells that its address is aligned: `address / 16 * 16` does"))
         }
         () if written.contains(&ptr.array()) && !planted!("cp-async-of-written-array") => {
-            Err(why!("the kernel writes the array that it loads from"))
+            Err(why!("the kernel writes the array that it loads from: write to another one"))
         }
         () => Ok(()),
     }

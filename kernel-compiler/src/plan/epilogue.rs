@@ -92,11 +92,14 @@ pub fn missed(f: &Func, fused: &[FusedStore], p: &Pipeline) -> Vec<Missed> {
         let why = move |v: Value| match f.ty(v).dtype.size() {
             _ if other => why!("another tile of the same store is copied: an epilogue has one buffer"),
             size if (size, stored) != (2, 2) => why!(
-                "its elements have {size} bytes, and the stored ones {stored}: the buffer of a store holds both where both \
-                 have 2"
+                "its elements have {size} bytes, and the stored ones {stored}: the buffer of a store holds both where \
+                 both have 2"
             ),
-            _ if rows > MAX_BOX => why!("a tile of {rows} rows is larger than a box of {MAX_BOX}"),
-            _ => why!("the address of a tile of the epilogue depends on data that the kernel writes"),
+            _ if rows > MAX_BOX => why!("a tile of {rows} rows is larger than a box of {MAX_BOX}: take smaller tiles"),
+            _ => why!(
+                "the address of a tile of the epilogue depends on data that the kernel writes: load it from an array \
+                 that the kernel only reads"
+            ),
         };
         let left = x.loads.iter().filter(|v| !is_copied(v)).copied();
         left.map(|v| Missed::new(operands::TMA, why(v)).at(f.span(v))).collect::<Vec<_>>()

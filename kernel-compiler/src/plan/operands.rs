@@ -51,7 +51,7 @@ pub fn sources(f: &Func) -> Result<HashMap<Value, Sources>, Missed> {
 /// The result of `of` for each product of a function that has any.
 pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<HashMap<Value, T>, Missed> {
     let all: HashMap<Value, T> = dots(f, &f.body).map(|d| Ok((d, of(d)?))).collect::<Result<_, Missed>>()?;
-    if all.is_empty() { Err(Missed::new(WGMMA, why!("there is no `dot`"))) } else { Ok(all) }
+    if all.is_empty() { Err(Missed::new(WGMMA, why!("the kernel has no `dot`"))) } else { Ok(all) }
 }
 
 /// The optimizations that a product or an operand can miss.
@@ -90,7 +90,7 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
         (DType::F32, Precision::Tf32) => {}
         // In the variants for TMA the pass `tf32x3` has decomposed them.
         (DType::F32, Precision::Tf32x3) => {
-            return Err(missed(why!("`.tf32x3()` uses `wgmma` only where TMA copies the operands")));
+            return Err(missed(why!("`.tf32x3()` uses wgmma only where TMA copies the operands: take tiles of views")));
         }
         (DType::F32, Precision::Ieee) => {
             return Err(missed(why!("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it")));
@@ -105,13 +105,17 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     let shape = f.shape(dot);
     let tiling = WgmmaTiling::new(shape, f.warps as usize).ok_or_else(|| {
         missed(why!(
-            "{} warps cannot share {shape:?}: wgmma wants a multiple of 4 warps, 64 rows or more (a power of two) for each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
+            "{} warps cannot share {shape:?}: wgmma takes a multiple of 4 warps, 64 rows or more (a power of two) for \
+             each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
             f.warps
         ))
     })?;
     if tiling.registers() > MAX_ACCUMULATORS {
         let found = tiling.registers();
-        return Err(missed(why!("its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most")));
+        return Err(missed(why!(
+            "its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most: take a smaller tile, or more \
+             warps"
+        )));
     }
     let k = *f.shape(a).last().expect("a matrix");
     assert!(k.is_multiple_of(instruction_k(dtype)), "K is a power of two, and that of an instruction at least");
@@ -138,7 +142,8 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
         // Threads would write the padding of the tile.
         false if is_padded(f.shape(v)) => Ok(Source::Computed),
         false => {
-            let why = why!("a computed operand {:?} has extents that are no powers of two", f.shape(v));
+            let why =
+                why!("a computed operand {:?} has extents that are no powers of two: take some that are", f.shape(v));
             Err(Missed::new(WGMMA, why).at(f.span(v)))
         }
     };
@@ -199,7 +204,11 @@ fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
         Op::Load { .. } => copyable(f, v).map(|()| (v, false)),
         Op::Permute(x, perm) if matches!(perm[..], [1, 0] | [0, 2, 1]) => source(f, *x).map(|(l, t)| (l, !t)),
         Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x),
-        _ => Err(Missed::new(TMA, why!("an operand is a loaded tile that is reshaped")).at(f.span(v))),
+        _ => Err(Missed::new(
+            TMA,
+            why!("an operand is a loaded tile that is reshaped: load it in the shape of the operand"),
+        )
+        .at(f.span(v))),
     }
 }
 
@@ -208,20 +217,30 @@ fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
     let missed = |why: Why| Err(Missed::new(TMA, why).at(f.span(load)));
     let Op::Load { block_pointer, ptr, .. } = f.op(load) else { unreachable!("a load") };
     if block_pointer.is_none() {
-        return missed(why!("its address is no block pointer"));
+        return missed(why!(
+            "its address is no block pointer: take a tile of a view, or write its index as `row * stride + column`"
+        ));
     }
     let shape = f.shape(load);
     let Some([batch, rows, _]) = matrices_of(shape) else {
-        return missed(why!("a tile {shape:?} is no matrix of the array's last two dimensions, nor a batch of them"));
+        return missed(why!(
+            "a tile {shape:?} is no matrix of the array's last two dimensions, nor a batch of them: take rows and \
+             columns from these"
+        ));
     };
     if !tile(f, load).is_regular() {
-        return missed(why!("a tile {shape:?} has rows of no multiple of 32 bytes, or no multiple of 8 rows"));
+        return missed(why!(
+            "a tile {shape:?} has rows of no multiple of 32 bytes, or no multiple of 8 rows: take a larger tile"
+        ));
     }
     if rows.max(batch) > MAX_BOX {
-        return missed(why!("a tile of {} rows is larger than a box of {MAX_BOX}", rows.max(batch)));
+        return missed(why!(
+            "a tile of {} rows is larger than a box of {MAX_BOX}: take smaller tiles",
+            rows.max(batch)
+        ));
     }
     if written(f).contains(&ptr.array()) && !planted!("tma-of-written-array") {
-        return missed(why!("the kernel writes the array that it loads from"));
+        return missed(why!("the kernel writes the array that it loads from: write to another one"));
     }
     Ok(())
 }

@@ -60,13 +60,20 @@ pub fn allocate(f: &Func, plan: &Plan, scratch_bytes: usize) -> Result<SharedMem
     if memory.bytes <= MAX_SHARED_BYTES_SM90 {
         return Ok(memory);
     }
+    let bytes = memory.bytes;
     if plan.pipeline.is_some() {
-        let why = why!("its buffers take {} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most", memory.bytes);
+        let why = why!(
+            "its buffers take {bytes} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most: take smaller tiles, \
+             or fewer stages"
+        );
         return Err(operands::missed_by_all(f, TMA, why));
     }
     if plan.cp_async.by_wgmma() {
         // Code for warps alone needs less.
-        let why = why!("its stages and scratch buffers take more shared memory than there is");
+        let why = why!(
+            "its stages and scratch buffers take {bytes} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most: \
+             take smaller tiles, or fewer stages"
+        );
         return Err(operands::missed_by_all(f, WGMMA, why));
     }
     Ok(memory)

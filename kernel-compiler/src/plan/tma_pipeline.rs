@@ -29,7 +29,9 @@ pub const ALIGN: usize = 1024;
 /// tiles of computed operands, themselves where the producer cannot compute their addresses.
 pub fn plan(f: &Func, fused: &[FusedStore]) -> Result<Pipeline, Missed> {
     if !f.shared.is_empty() {
-        let why = why!("all warps reach the shared arrays of the kernel, so none of them copies alone");
+        let why = why!(
+            "all warps reach the shared arrays of the kernel, so that none copies alone: leave `shared_array` out"
+        );
         return Err(operands::missed_by_all(f, TMA, why));
     }
     let sources = operands::sources(f)?;
@@ -51,7 +53,9 @@ fn planned(
     loads: HashSet<Value>,
 ) -> Result<Pipeline, Missed> {
     if loads.is_empty() {
-        let why = why!("no product has an operand that is a tile of a view, or that is computed of one");
+        let why = why!(
+            "no product has an operand that is a tile of a view, or that is computed from one: take tiles of views"
+        );
         return Err(operands::missed_by_all(f, TMA, why));
     }
     let mut b = Builder { p: Pipeline::default(), around: vec![], blocks: 0 };
@@ -60,7 +64,10 @@ fn planned(
     let by_threads = taken.by_threads(f, sources);
     if let Some(&load) = by_threads.iter().filter(|l| !is_padded(f.shape(**l))).min() {
         // They would use the padding of the tile.
-        let why = why!("threads take elements of an operand's tile whose extents are no powers of two");
+        let why = why!(
+            "threads take elements of an operand's tile whose extents are no powers of two: load the tile once more \
+             for them"
+        );
         return Err(Missed::new(TMA, why).at(f.span(load)));
     }
     b.p.operand_groups.iter_mut().for_each(|c| {
@@ -177,7 +184,8 @@ impl Builder {
                     self.around.pop();
                     if options.warp_specialize == Some(false) && self.p.operand_groups.len() > first {
                         let load = self.p.operand_groups[first].buffers[0].load;
-                        return Err(Missed::new(TMA, why!("its loop says `.warp_specialize(false)`")).at(f.span(load)));
+                        return Err(Missed::new(TMA, why!("its loop says `.warp_specialize(false)`: leave that out"))
+                            .at(f.span(load)));
                     }
                 }
                 StmtKind::Loop { body } => {
@@ -202,7 +210,9 @@ impl Builder {
             let missed = |why: Why| Missed::new(TMA, why).at(f.span(mine[0]));
             let last = last.expect("products take the tiles, in the block of the loads or within it");
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
-                return Err(missed(why!("`break`, `continue` or `return` may come between the load and its last use")));
+                return Err(missed(why!(
+                    "`break`, `continue` or `return` may come between the load and its last use: load behind it"
+                )));
             }
             let product = |s: &Stmt| {
                 matches!(&s.kind, StmtKind::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
@@ -377,7 +387,8 @@ impl Builder {
                 };
                 if !f.ty(v).is_scalar() || !is_known {
                     let why = why!(
-                        "where or whether a tile is loaded depends on this value, which the producer cannot compute"
+                        "where or whether a tile is loaded depends on this value, which the producer cannot compute: \
+                         it computes scalars of arguments, and of arrays that the kernel only reads"
                     );
                     return Err(Missed::new(TMA, why).at(f.span(v)));
                 }

@@ -30,11 +30,13 @@ pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed
         let run = dim_info.contiguity.max(dim_info.reverse_contiguity);
         let why = if run == 1 {
             why!(
-                "this {verb} {vec} element of {size} bytes at a time: no dimension of its index is known to count up by 1"
+                "this {verb} {vec} element of {size} bytes at a time: no dimension of its index is known to count up \
+                 by 1, as `start + arange(BLOCK)` does"
             )
         } else {
             why!(
-                "this {verb} {} bytes at a time: its index counts up over {run} elements from multiples of {}; offsets and strides that are multiples of {widest} make it wider",
+                "this {verb} {} bytes at a time: its index counts up over {run} elements from multiples of {}; \
+                 offsets and strides that are multiples of {widest} make it wider",
                 vec * size,
                 dim_info.divisibility.divisor().min(run)
             )

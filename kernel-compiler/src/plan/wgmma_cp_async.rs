@@ -23,18 +23,23 @@ pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, M
 pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
     let tiling = operands::tiling(f, dot)?;
     if f.shape(dot).len() == 3 {
-        let why = why!("products of a batch (rank 3) are of tiles that TMA copies");
+        let why = why!("a batch of products takes operands that TMA copies: take tiles of views");
         return Err(Missed::new(WGMMA, why).at(f.span(dot)));
     }
     let of = |side: Side, part: usize| {
         let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };
         let operand = if side == Side::A { left } else { right };
         let missed = |why: Why| Missed::new(WGMMA, why).at(f.span(operand));
-        let (load, flipped) =
-            source(f, operand).ok_or_else(|| missed(why!("an operand is computed, where all threads copy")))?;
+        let (load, flipped) = source(f, operand).ok_or_else(|| {
+            missed(why!(
+                "an operand is computed, which wgmma takes only where TMA copies: load it as it is multiplied, or \
+                 take tiles of views"
+            ))
+        })?;
         let (tile, fast) = smem_tile(f, a, load).ok_or_else(|| {
             missed(why!(
-                "an operand's tile is no matrix with extents that are powers of two and rows of 32 bytes or more"
+                "an operand's tile is no matrix with extents that are powers of two and rows of 32 bytes or more: \
+                 take a larger tile"
             ))
         })?;
         let k_major = (side == Side::A) == ((fast == 1) != flipped);

@@ -52,17 +52,20 @@ fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
 pub fn missed(f: &Func, p: &Pipeline) -> Vec<Missed> {
     let of = |operand: Value| {
         let size = f.ty(operand).dtype.size();
-        let mut why = why!("it is a computed right operand: threads write it to shared memory, between two barriers");
+        let mut why = why!(
+            "it is a computed right operand: threads write it to shared memory, between two barriers. A computed left \
+             operand stays in registers"
+        );
         if !operands::is_written_by_vectors(f, operand) {
             why = why!(
-                "{why}. They write one element of {size} bytes at a time, since it is MN-major: a K-major array is \
+                "{why}. Threads write one element of {size} bytes at a time, since it is MN-major: a K-major array is \
                  written by vectors"
             );
         }
         if f.shape(operand).len() == 3 && is_one_matrix(f, operand) {
             why = why!(
-                "{why}. It is one matrix for the whole batch, and is written once for each product: one product of all \
-                 rows (`reshape`) writes it once"
+                "{why}. It is one matrix for the whole batch, and is written once for each product: one product of \
+                 all rows (`reshape`) writes it once"
             );
         }
         Missed::new("multiplied from registers", why).at(f.span(operand))

@@ -10,6 +10,6 @@ pub fn k<const B: usize>(
     for k in 0..a.dim(1) / B {
         acc = dot(a.tile([0, k * B], [B, B]), b.tile([k * B, 0], [B, B]), acc);
     }
-    y.store([0, 0], x.tile([0, 0], [B, B]));  //~ not stored by TMA: its layout is not that of accumulators
+    y.store([0, 0], x.tile([0, 0], [B, B]));  //~ not stored by TMA: its layout is not that of accumulators: TMA stores what is computed elementwise from a product
     c.store([0, 0], acc);
 }

@@ -12,7 +12,7 @@ pub fn k<const B: usize>(
 ) {
     let mut acc = zeros::<f32>([B, B]);
     for k in 0..a.dim(1) / B {
-        acc = dot(a.tile([0, k * B], [B, B]), b.tile([k * B, 0], [B, B]), acc);  //~ not copied by TMA: it takes 9 tensor maps, of 8 at most
+        acc = dot(a.tile([0, k * B], [B, B]), b.tile([k * B, 0], [B, B]), acc);  //~ not copied by TMA: the loads and stores take 9 tensor maps, of 8 at most: pass several matrices as one view
         acc = dot(c.tile([0, k * B], [B, B]), d.tile([k * B, 0], [B, B]), acc);
         acc = dot(e.tile([0, k * B], [B, B]), f.tile([k * B, 0], [B, B]), acc);
         acc = dot(g.tile([0, k * B], [B, B]), h.tile([k * B, 0], [B, B]), acc);

@@ -5,7 +5,7 @@ pub fn k<const B: usize>(x: View<f16, 2>, a: View<f16, 2>, b: View<f16, 2>, mut 
     for i in range(0, a.dim(0), 64) {
         let tile = a.tile([i, 0], [64, 64]);
         let s = dot(left, trans(tile), zeros::<f32>([B, 64]));
-        acc = dot(s.to::<f16>(), tile, acc);  //~ not pipelined: its right operand is no tile that is loaded in the loop for it alone
+        acc = dot(s.to::<f16>(), tile, acc);  //~ not pipelined: its right operand is no tile that is loaded in the loop for it alone: load it there, once more where the first product takes it too
     }
     y.store([0, 0], acc);
 }

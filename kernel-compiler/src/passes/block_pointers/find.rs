@@ -9,11 +9,17 @@ use std::collections::HashSet;
 use tilewright_types::limits::MAX_TENSOR_MAP_RANK;
 
 fn not_affine() -> Why {
-    why!("its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits")
+    why!(
+        "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits: write \
+         it so, or take a tile of a view"
+    )
 }
 
 fn not_a_limit() -> Why {
-    why!("its mask is not made of `index < extent` for its rows and columns, joined by `&`")
+    why!(
+        "its mask is not made of `index < extent` for its rows and columns, joined by `&`: write it so, or take a \
+         tile of a view"
+    )
 }
 
 fn may_be_negative() -> Why {
@@ -71,15 +77,22 @@ struct Limit {
 /// that open.
 pub fn find(f: &Func, sums: &Polynomials, ptr: &Address, mask: Option<Value>, flipped: bool) -> Result<Found, Why> {
     if ptr.param().is_none() {
-        return Err(why!("a tensor map is for an array that is a parameter"));
+        return Err(why!("its array is no parameter, and a tensor map describes one: pass the array to the kernel"));
     }
     let (index, size) = (ptr.index, f.dtype_at(ptr).size() as u64);
-    let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| why!("its tile has not two dimensions"))?;
+    let shape = f.shape(index);
+    let shape: &[usize; 2] = shape.try_into().map_err(|_| {
+        let rank = shape.len();
+        why!("its tile has {rank} dimensions, and index arithmetic makes block pointers of two: take a tile of a view")
+    })?;
     let mut begins = Origins::new(f, sums);
     let index = sums.of(index).ok_or_else(not_affine)?;
     let strides = strides(&index).ok_or_else(not_affine)?;
     let (unit, word) = neighbors(&strides, flipped).ok_or_else(|| {
-        why!("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")
+        why!(
+            "neither dimension has a stride of 1, and the inner stride is no argument that could be 1: make rows or \
+             columns contiguous, or pass the stride"
+        )
     })?;
     // From here on the stride of the contiguous dimension is 1.
     let known = |s: &Polynomial| if let Some(word) = word { s.with_one(word) } else { s.clone() };
@@ -88,7 +101,10 @@ pub fn find(f: &Func, sums: &Polynomials, ptr: &Address, mask: Option<Value>, fl
         .number()
         .filter(|s| *s != Number::constant(1) && is_stride(s, size))
         .ok_or_else(|| {
-            why!("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")
+            why!(
+                "the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants: pad \
+                 the rows, or pass their stride"
+            )
         })?;
     let mut limits = vec![];
     for (a, b) in compared(f, sums, mask).ok_or_else(not_a_limit)? {
@@ -98,24 +114,29 @@ pub fn find(f: &Func, sums: &Polynomials, ptr: &Address, mask: Option<Value>, fl
     }
     begins.signs(&[&index]);
     let of = |dim: usize| limits.iter().find(|l| l.dim == dim).map(|l| &l.begin);
-    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size)
-        .ok_or_else(|| why!("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes"))?;
+    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size).ok_or_else(|| {
+        why!(
+            "a term of its index belongs to neither its rows nor its columns, and its stride is no multiple of 16 \
+             bytes: pad that stride, or mask the dimension with the term"
+        )
+    })?;
     let mut extents = [None, None];
     for l in &limits {
         let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins).ok_or_else(
             || match is_behind_loop(f, ptr) {
                 true => why!(
-                    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind \
-                     the loop"
+                    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew \
+                     behind the loop"
                 ),
                 false => why!(
-                    "its mask compares an index that differs from the access's own by more than a loop has counted"
+                    "its mask compares an index that differs from the access's own by more than a loop has counted: \
+                     compare the access's own"
                 ),
             },
         )?;
         let differs = extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent);
         if differs && !planted!("block-pointer-last-of-two-extents") {
-            return Err(why!("its mask gives one dimension two extents"));
+            return Err(why!("its mask gives one dimension two extents: compare rows once, and columns once"));
         }
     }
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
@@ -124,7 +145,12 @@ pub fn find(f: &Func, sums: &Polynomials, ptr: &Address, mask: Option<Value>, fl
             Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
                 extents[d] = Some(Number::word(w.extent))
             }
-            Some(_) => return Err(why!("its index wraps around (`%`) at no multiple of the tile, or under a mask")),
+            Some(_) => {
+                return Err(why!(
+                    "its index wraps around (`%`) in a part of the tile, beside another term, or under a mask: take \
+                     `%` of all of `start + arange(BLOCK)`, without a mask of that dimension"
+                ));
+            }
             // Without a limit an index below the first row or column is an element too.
             None if extents[d].is_none()
                 && !begins.counts_up(begin)
@@ -160,7 +186,11 @@ pub fn find(f: &Func, sums: &Polynomials, ptr: &Address, mask: Option<Value>, fl
     ]);
     at_dims.extend([at.row, at.column]);
     if dims.len() > MAX_TENSOR_MAP_RANK {
-        return Err(why!("its array has more than five dimensions"));
+        return Err(why!(
+            "its index has {} dimensions with strides of their own, and a tensor map {MAX_TENSOR_MAP_RANK} at most: \
+             merge dimensions that are contiguous",
+            dims.len()
+        ));
     }
     Ok(Found { dims, at: at_dims, across: unit == 0, chosen: word.is_some(), guards })
 }

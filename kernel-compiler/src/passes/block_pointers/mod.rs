@@ -36,8 +36,8 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
                     let found = match other.is_none_or(|o| f.is_zeros(o)) {
                         true => find::find(f, &sums, ptr, *mask, flipped(*v)),
                         false => Err(why!(
-                            "its masked elements are no zeros, and TMA fills what lies beyond an array with zeros: leave \
-                             `.other(..)` out"
+                            "its masked elements are no zeros, and TMA fills what lies beyond an array with zeros: \
+                             leave `.other(..)` out"
                         )),
                     };
                     match found {
@@ -51,8 +51,14 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
             }
             StmtKind::Store { ptr, mask, block_pointer: None, span, .. } => {
                 let found = find::find(f, &sums, ptr, *mask, false).and_then(|found| match found {
-                    _ if found.across => Err(why!("its columns are not contiguous: the output's last stride is not 1")),
-                    _ if !found.can_be_stored(f, ptr) => Err(why!("its rows are no multiple of 16 bytes")),
+                    _ if found.across => Err(why!(
+                        "the stride of its columns is not 1, and a tensor map stores contiguous rows: store to a \
+                         row-major array"
+                    )),
+                    _ if !found.can_be_stored(f, ptr) => Err(why!(
+                        "its mask ends rows at a constant that is no multiple of 16 bytes, where a tensor map does \
+                         not clip them: pad the rows, or pass their extent"
+                    )),
                     _ => Ok(found),
                 });
                 stores.push(match found {

@@ -52,7 +52,11 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
                 if (0..f.shape(*v).len())
                     .any(|d| of(d) > 1 && of(d) % f.ctas as usize != 0 && parted.contains(&dims.class(*v, d)))
                 {
-                    return Err((Code::ClusterProduct, why!("a product has too few rows"), here));
+                    return Err((
+                        Code::ClusterProduct,
+                        why!("the rows of a product are no multiple of the number of thread blocks"),
+                        here,
+                    ));
                 }
             }
             StmtKind::Store { value, span, .. } if count(f, dims, parted, *value) != 1 => {
