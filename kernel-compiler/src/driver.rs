@@ -327,8 +327,8 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
             .inspect_err(|_| missed.drain(..).for_each(|m| observer.missed(m)))?,
     };
     if vectors {
-        let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
-        missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
+        let tma = pipeline.iter().flat_map(|p| p.loads.keys()).copied().collect();
+        missed.extend(vectors::missed(f, &axis_info, &tma, &cp_async.tiles));
     }
     missed.extend(alias::missed(f));
     missed.into_iter().for_each(|m| observer.missed(m));
