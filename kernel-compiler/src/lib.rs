@@ -32,12 +32,12 @@ pub mod plan;
 pub mod remarks;
 mod select;
 mod show;
+mod stage;
 pub mod thread_ir;
 mod unparsed;
 pub mod variant;
 
 use diag::Diagnostics;
-pub use driver::Stage;
 pub use emit::built::Configs;
 pub use emit::device::{DeviceUnit, EntryCode, EntryMeta};
 use emit::host::ModuleCode;
@@ -51,6 +51,7 @@ pub use front::source::Source;
 pub use front::{library, module};
 pub use select::names;
 pub use show::{InstanceNames, instance, show};
+pub use stage::Stage;
 pub use unparsed::{Misspelling, misspelling};
 pub use variant::{MmaPath, Variant, Width};
 
