@@ -25,98 +25,10 @@ use crate::plan::{
     shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
 };
 use crate::planted;
+use crate::stage::Stage;
 use crate::thread_ir::{self, Lowered};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
-
-/// A stage after which the compiler can stop and show its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// The attribute and the body as they are parsed.
-    Ast,
-    /// The typed IR of one instance, as it is inferred.
-    Ir,
-    /// The IR with sums of f16 products in f32.
-    WideSums,
-    /// The IR with index tiles of loops replaced by index arithmetic.
-    Induction,
-    /// The IR after copy propagation.
-    CopyProp,
-    /// The IR after dead code elimination.
-    Dce,
-    /// The IR with block pointers found in index arithmetic, for variants with TMA.
-    BlockPointers,
-    /// The IR of one CTA of the cluster.
-    Cluster,
-    /// The IR with each product in 3xTF32 as three products in TF32.
-    Tf32x3,
-    /// The IR with the operands of products swapped that `wgmma` cannot take as they are.
-    SwapAb,
-    /// The IR with second products of a loop moved to the next iteration.
-    PipelineDots,
-    /// The IR with the facts about its indices.
-    AxisInfo,
-    /// The IR with the layouts of its tiles.
-    Layout,
-    /// The decisions about copies, waits and stores.
-    Plan,
-    /// The shared memory of a thread block, and the stages of its circular buffers.
-    SharedMemory,
-    /// The thread-level nodes, with their effects and the resources that they use.
-    ThreadIr,
-    /// The thread-level Rust that is compiled for the device.
-    Rust,
-    /// The Rust of the CPU backend.
-    Cpu,
-}
-
-impl Stage {
-    /// Every stage, in the order of the driver.
-    pub const ALL: [Stage; 18] = [
-        Stage::Ast,
-        Stage::Ir,
-        Stage::WideSums,
-        Stage::Induction,
-        Stage::CopyProp,
-        Stage::Dce,
-        Stage::BlockPointers,
-        Stage::Cluster,
-        Stage::Tf32x3,
-        Stage::SwapAb,
-        Stage::PipelineDots,
-        Stage::AxisInfo,
-        Stage::Layout,
-        Stage::Plan,
-        Stage::SharedMemory,
-        Stage::ThreadIr,
-        Stage::Rust,
-        Stage::Cpu,
-    ];
-
-    /// The name for `tile show --stage`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Ast => "ast",
-            Stage::Ir => "ir",
-            Stage::WideSums => "wide_sums",
-            Stage::Induction => "induction",
-            Stage::CopyProp => "copy_prop",
-            Stage::Dce => "dce",
-            Stage::BlockPointers => "block_pointers",
-            Stage::Cluster => "cluster",
-            Stage::SwapAb => "swap_ab",
-            Stage::PipelineDots => "pipeline_dots",
-            Stage::Tf32x3 => "tf32x3",
-            Stage::AxisInfo => "axis_info",
-            Stage::Layout => "layout",
-            Stage::Plan => "plan",
-            Stage::SharedMemory => "shared_memory",
-            Stage::ThreadIr => "thread-ir",
-            Stage::Rust => "rust",
-            Stage::Cpu => "cpu",
-        }
-    }
-}
 
 /// Sees the compiler's work after each stage.
 pub trait Observer {
@@ -184,7 +96,7 @@ fn can_be_partitioned(f: &Func) -> std::result::Result<(), (Code, Missed)> {
     let f = with_block_pointers(f, as_written, &mut ()).map_err(of_product)?;
     let transformed = transform(&f, variant, &mut ())?;
     let swapped = transformed.swapped.map_err(of_product)?;
-    let of_each = |m: Missed| of_product(Missed { why: format!("in each of them, {}", m.why).into(), ..m });
+    let of_each = |m: Missed| of_product(Missed { why: why!("in each of them, {}", m.why), ..m });
     tma_pipeline::plan(swapped.as_ref().unwrap_or(&transformed.as_written), &[]).map(drop).map_err(of_each)
 }
 
@@ -250,9 +162,9 @@ fn transform(
 ) -> std::result::Result<Transformed, (Code, Missed)> {
     let tma = matches!(variant.mma, MmaPath::WgmmaTma(_));
     let mut f = f.clone();
-    if f.ctas > 1 && !tma && dots(&f, &f.body).next().is_some() {
-        let why = "clusters support products only when TMA loads the operands";
-        return Err((Code::ClusterProduct, Missed::new("partitioned over a cluster", why)));
+    if let Some(dot) = dots(&f, &f.body).next().filter(|_| f.ctas > 1 && !tma) {
+        let why = why!("clusters support products only when TMA loads the operands");
+        return Err((Code::ClusterProduct, Missed::new("partitioned over a cluster", why).at(f.span(dot))));
     }
     if f.ctas > 1 || tma {
         cluster::checked(&mut f)?;
@@ -290,11 +202,9 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let vectors = variant.width == Width::Vectors;
     let copied_ahead: &[_] = if vectors { &fused } else { &[] };
     let pipeline = if tma { Some(tma_pipeline::plan(f, copied_ahead)?) } else { None };
-    if !vectors && epilogue::crowded(f, &fused) {
-        return Err(Missed::new(
-            "copied by TMA",
-            "without vectors, addresses of the epilogue's tiles take too many registers",
-        ));
+    if let Some(tile) = epilogue::crowded(f, &fused).filter(|_| !vectors) {
+        let why = why!("without vectors its addresses take too many registers: take smaller tiles, or more warps");
+        return Err(Missed::new("copied by TMA", why).at(f.span(tile)));
     }
     let axis_info = assume::analyze(f, variant.assume());
     observer.stage(Stage::AxisInfo, &|| print::annotated(f, |v| axis_info.note(f, v)));
@@ -329,8 +239,8 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
             .inspect_err(|_| missed.drain(..).for_each(|m| observer.missed(m)))?,
     };
     if vectors {
-        let copied = pipeline.iter().flat_map(|p| p.loads.keys()).chain(cp_async.tiles.keys());
-        missed.extend(vectors::missed(f, &axis_info, &copied.copied().collect()));
+        let tma = pipeline.iter().flat_map(|p| p.loads.keys()).copied().collect();
+        missed.extend(vectors::missed(f, &axis_info, &tma, &cp_async.tiles));
     }
     missed.extend(alias::missed(f));
     missed.into_iter().for_each(|m| observer.missed(m));
@@ -420,7 +330,7 @@ fn attempt(
 
 /// An attempt that fails, as what it would have been.
 fn abandoned(what: &'static str, m: Missed) -> Missed {
-    Missed { what, why: format!("it would not be {}: {}", m.what, m.why).into(), span: m.span }
+    Missed { what, why: why!("it would not be {}: {}", m.what, m.why), span: m.span }
 }
 
 /// Keeps what an attempt misses until it is known whether the attempt is taken.
@@ -547,8 +457,8 @@ pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
     let has_dots = dots(func, &func.body).next().is_some();
     let wgmma = config.arch.has_wgmma() && has_dots;
     let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
-    let why = "the ends of a view's tiles are always checked, also of those that say `.unchecked()`";
-    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why).at(at)).collect();
+    let why = || why!("the ends of a view's tiles are always checked: access a slice or a pointer instead");
+    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why()).at(at)).collect();
     for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
         let mut seen = Remarks(vec![]);
         let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
@@ -588,11 +498,11 @@ mod tests {
     /// Of an attempt that is abandoned only the reason counts.
     #[test]
     fn an_abandoned_attempt_leaves_its_reason() {
-        let said = || Missed::new("stored by TMA", "it is transposed");
+        let said = || Missed::new("stored by TMA", why!("it is transposed"));
         let mut seen = Remarks(vec![]);
         let failed = attempt(&mut seen, |o| {
             o.missed(said());
-            Err(Missed::new("copied by TMA", "its buffers take too much"))
+            Err(Missed::new("copied by TMA", why!("its buffers take too much")))
         });
         let why = abandoned("pipelined", failed.map(drop).expect_err("it fails"));
         assert_eq!(why.to_string(), "not pipelined: it would not be copied by TMA: its buffers take too much");

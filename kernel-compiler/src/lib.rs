@@ -7,6 +7,8 @@
 #![warn(missing_docs)]
 
 #[macro_use]
+pub mod missed;
+#[macro_use]
 pub mod planted;
 
 pub mod analysis;
@@ -23,7 +25,6 @@ pub mod features;
 pub mod front;
 pub mod ir;
 mod layout;
-pub mod missed;
 mod mma;
 pub mod passes;
 pub mod pictures;
@@ -31,12 +32,12 @@ pub mod plan;
 pub mod remarks;
 mod select;
 mod show;
+mod stage;
 pub mod thread_ir;
 mod unparsed;
 pub mod variant;
 
 use diag::Diagnostics;
-pub use driver::Stage;
 pub use emit::built::Configs;
 pub use emit::device::{DeviceUnit, EntryCode, EntryMeta};
 use emit::host::ModuleCode;
@@ -50,6 +51,7 @@ pub use front::source::Source;
 pub use front::{library, module};
 pub use select::names;
 pub use show::{InstanceNames, instance, show};
+pub use stage::Stage;
 pub use unparsed::{Misspelling, misspelling};
 pub use variant::{MmaPath, Variant, Width};
 

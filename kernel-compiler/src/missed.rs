@@ -4,20 +4,43 @@ use proc_macro2::Span;
 use std::borrow::Cow;
 use std::fmt;
 
+/// Why something is missed. The macro `why!` alone makes one, so that a test finds all texts in the sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why(Cow<'static, str>);
+
+/// The reason with this text, which is written as for `format!`.
+macro_rules! why {
+    ($($text:tt)*) => {
+        $crate::missed::Why::written(format_args!($($text)*))
+    };
+}
+
+impl Why {
+    pub(crate) fn written(text: fmt::Arguments) -> Why {
+        Why(text.as_str().map_or_else(|| text.to_string().into(), Cow::Borrowed))
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Something that a pass or a plan did not do.
 #[derive(Clone, Debug)]
 pub struct Missed {
     /// As in "multiplied by wgmma".
     pub what: &'static str,
     /// The cause, and the change of the source that removes it where there is one.
-    pub why: Cow<'static, str>,
+    pub why: Why,
     /// The place in the kernel that keeps it from being done, if there is one.
     pub span: Option<Span>,
 }
 
 impl Missed {
-    pub(crate) fn new(what: &'static str, why: impl Into<Cow<'static, str>>) -> Missed {
-        Missed { what, why: why.into(), span: None }
+    pub(crate) fn new(what: &'static str, why: Why) -> Missed {
+        Missed { what, why, span: None }
     }
 
     /// Whether both say the same of the same place.

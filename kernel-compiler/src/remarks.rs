@@ -91,7 +91,7 @@ fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics)
 fn unbounded(f: &Func) -> Vec<Missed> {
     let of = |t: SingleTile| {
         let (extent, holds) = (t.extent, t.holds);
-        let why = format!(
+        let why = why!(
             "one tile of {holds} is all that is taken of `{extent}`: of a larger one the rest is left out without a word. \
              `requires = [{extent} <= {holds}]`, with the constant's name, refuses such a call, or takes another \
              configuration"
@@ -105,15 +105,10 @@ fn add(all: &mut Vec<Remark>, kernel: &str, i: &Instance, m: Missed) {
     let place = m.span.map(|s| (s.start().line, s.start().column + 1));
     let instance = [choice_id(&i.choice), config_id(i.config)].into_iter().filter(|t| !t.is_empty());
     let instance = instance.collect::<Vec<_>>().join(" ");
-    let same = |r: &&mut Remark| r.kernel == kernel && r.what == m.what && r.why == m.why && r.place == place;
+    let why = m.why.to_string();
+    let same = |r: &&mut Remark| r.kernel == kernel && r.what == m.what && r.why == why && r.place == place;
     match all.iter_mut().find(same) {
         Some(r) => r.instances.push(instance),
-        None => all.push(Remark {
-            kernel: kernel.into(),
-            what: m.what.into(),
-            why: m.why.into_owned(),
-            place,
-            instances: vec![instance],
-        }),
+        None => all.push(Remark { kernel: kernel.into(), what: m.what.into(), why, place, instances: vec![instance] }),
     }
 }

@@ -1,11 +1,12 @@
 //! The driver stopped after a stage, as text.
 
 use crate::diag::Diagnostics;
-use crate::driver::{self, Observer, Stage, lower, observed_instance};
+use crate::driver::{self, Observer, lower, observed_instance};
 use crate::emit::{choice_id, config_id, cpu, entry_name};
 use crate::front::library::Libraries;
 use crate::front::source::Source;
 use crate::select;
+use crate::stage::Stage;
 use crate::thread_ir::print;
 use crate::variant::Variant;
 

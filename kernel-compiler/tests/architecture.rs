@@ -1,7 +1,7 @@
 //! The dumps of ARCHITECTURE.md, "The trip of a matmul", are the compiler's own.
 
 use tilewright_compiler::Libraries;
-use tilewright_compiler::driver::Stage;
+use tilewright_compiler::Stage;
 use tilewright_compiler::show;
 use tilewright_compiler::variant::Variant;
 

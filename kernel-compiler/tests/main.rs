@@ -21,6 +21,7 @@ mod pdl;
 mod pipeline_dots;
 mod predicates;
 mod ranges;
+mod reasons;
 mod remarks;
 mod show;
 mod snapshots;

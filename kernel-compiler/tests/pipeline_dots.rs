@@ -13,7 +13,7 @@ struct Why(Option<String>);
 impl Observer for Why {
     fn missed(&mut self, m: Missed) {
         if m.what == "pipelined" {
-            self.0 = Some(m.why.into_owned());
+            self.0 = Some(m.why.to_string());
         }
     }
 }

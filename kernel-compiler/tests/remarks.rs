@@ -6,23 +6,30 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use tilewright_compiler::diag::Diagnostics;
+use tilewright_compiler::remarks::Remark;
 use tilewright_compiler::{driver, module};
 
 const MARK: &str = "  //~ ";
 
-/// The remarks of the first configuration of a text's kernel, by line.
+/// The remarks on a text's kernel, by line. Kernels of products are of one tile, and what is said of that is left out.
 fn remarks(text: &str) -> BTreeMap<usize, Vec<String>> {
     let d = Diagnostics::default();
     let found = module::file(text, &Default::default()).into_iter().next().expect("a kernel");
     let kernel = found.parse(&d).map_err(|_| d.take()).expect("the kernel parses").swap_remove(0);
-    let instance = &kernel.instances()[0];
-    let f = driver::instance(&kernel, &instance.choice, instance.config, &d).map_err(|_| d.take()).expect("it infers");
+    for i in kernel.instances() {
+        driver::instance(&kernel, &i.choice, i.config, &d).map_err(|_| d.take()).expect("it infers");
+    }
     let mut out: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    for m in driver::remarks(&f, instance.config) {
-        let line = m.span.map_or(1, |s| s.start().line);
-        out.entry(line).or_default().push(format!("not {}: {}", m.what, m.why));
+    let all = tilewright_compiler::remarks::of_file(text, &Default::default());
+    for r in all.into_iter().filter(|r| !(is_of_single_tile(r) && text.contains("dot("))) {
+        let (line, _) = r.place.expect("a line of the kernel");
+        out.entry(line).or_default().push(format!("not {}: {}", r.what, r.why));
     }
     out
+}
+
+fn is_of_single_tile(r: &Remark) -> bool {
+    r.what.starts_with("refused")
 }
 
 /// The text without its remarks, and these by line.
@@ -77,8 +84,10 @@ fn single(requires: &str, params: &str, body: &str) -> Vec<String> {
          fn k<const BLOCK: usize>({params}, y: &mut [f32]) {{ {body} }}"
     );
     let all = tilewright_compiler::remarks::of_file(&text, &Default::default());
-    let of_tiles = all.iter().filter(|r| r.what.starts_with("refused"));
-    of_tiles.map(|r| r.why.split(':').next().expect("the first half").to_string()).collect()
+    all.iter()
+        .filter(|r| is_of_single_tile(r))
+        .map(|r| r.why.split(':').next().expect("the first half").to_string())
+        .collect()
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use crate::common::for_each_source;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tilewright_compiler::Stage;
 use tilewright_compiler::diag::Diagnostics;
-use tilewright_compiler::driver::{Observer, Stage, instance, lower, variants};
+use tilewright_compiler::driver::{Observer, instance, lower, variants};
 use tilewright_compiler::ir::parse::{ParseError, parse};
 use tilewright_compiler::ir::{Func, print};
 use tilewright_compiler::{Libraries, Source, Variant, module};

@@ -8,13 +8,14 @@
 use crate::diag::Code;
 use crate::ir::walk::{assigned, values, walk};
 use crate::ir::{Array, Atomic, Binary, Func, Op, Stmt, StmtKind, Value, Var};
+use crate::missed::Why;
 use proc_macro2::Span;
 use std::collections::HashSet;
 
 /// Why results depend on the order, and the place in the kernel.
 pub struct OrderDependence {
     pub code: Code,
-    pub why: String,
+    pub why: Why,
     pub span: Span,
 }
 
@@ -26,8 +27,8 @@ pub fn order_dependence(f: &Func) -> Result<(), OrderDependence> {
     NumPrograms::new(f).stores(&f.body, None)
 }
 
-fn found<T>(why: impl Into<String>, span: Span) -> Result<T, OrderDependence> {
-    Err(OrderDependence { code: Code::OrderOfPrograms, why: why.into(), span })
+fn found<T>(why: Why, span: Span) -> Result<T, OrderDependence> {
+    Err(OrderDependence { code: Code::OrderOfPrograms, why, span })
 }
 
 /// Atomics that commute, whose old values nobody asks for, on arrays that are not read otherwise.
@@ -39,16 +40,18 @@ fn atomics(f: &Func) -> Result<(), OrderDependence> {
         let (t, span) = (f.dtype_at(ptr), f.span(v));
         match op {
             Atomic::Add if t.is_float() => {
-                let why = "a sum of floats rounds in the order in which programs add to it: store a partial sum of each \
-                           program and add them up in a second launch, or add integers";
+                let why = why!(
+                    "a sum of floats rounds in the order in which programs add to it: store a partial sum of each \
+                     program and add them up in a second launch, or add integers"
+                );
                 return found(why, span);
             }
             Atomic::Xchg | Atomic::Store | Atomic::Cas => {
-                return found(format!("the last program to arrive decides what atomic_{} leaves", op.name()), span);
+                return found(why!("the last program to arrive decides what atomic_{} leaves", op.name()), span);
             }
-            Atomic::Load => return found("an atomic load sees what other programs have done by then", span),
+            Atomic::Load => return found(why!("an atomic load sees what other programs have done by then"), span),
             _ if taken.contains(&v) => {
-                return found("the old value tells which programs came before: use none of it", span);
+                return found(why!("the old value tells which programs came before: use none of it"), span);
             }
             Atomic::Add | Atomic::Max | Atomic::Min | Atomic::And | Atomic::Or | Atomic::Xor => {}
         }
@@ -61,7 +64,7 @@ fn atomics(f: &Func) -> Result<(), OrderDependence> {
     };
     let read = values(&f.body).find(reads);
     match read {
-        Some(v) => found("other programs change this array by atomics: load it in a second launch", f.span(v)),
+        Some(v) => found(why!("other programs change this array by atomics: load it in a second launch"), f.span(v)),
         None => Ok(()),
     }
 }
@@ -73,7 +76,9 @@ fn histograms(f: &Func) -> Result<(), OrderDependence> {
         _ => false,
     };
     match values(&f.body).find(rounds) {
-        Some(v) => found("weights that are floats are summed in the order in which warps run: use integers", f.span(v)),
+        Some(v) => {
+            found(why!("weights that are floats are summed in the order in which warps run: use integers"), f.span(v))
+        }
         None => Ok(()),
     }
 }
@@ -82,7 +87,9 @@ fn histograms(f: &Func) -> Result<(), OrderDependence> {
 fn assembly(f: &Func) -> Result<(), OrderDependence> {
     let reads_register = |v: &Value| matches!(f.op(*v), Op::Asm { text, .. } if text.contains('%'));
     match values(&f.body).find(reads_register) {
-        Some(v) => found("this assembly reads a special register, which differs from launch to launch", f.span(v)),
+        Some(v) => {
+            found(why!("this assembly reads a special register, which differs from launch to launch"), f.span(v))
+        }
         None => Ok(()),
     }
 }
@@ -175,10 +182,13 @@ impl<'a> NumPrograms<'a> {
     /// What is stored, and whether it is. `under`: a value that decides whether the statements run, and that depends on
     /// the number of programs.
     fn stores(&self, body: &[Stmt], under: Option<Value>) -> Result<(), OrderDependence> {
-        const WHY: &str = "results depend on the number of programs: only the loop `range(program_id(d) * n, end, \
-                           num_programs(d) * n)` may ask for it, and nothing is carried from one of its iterations to \
-                           the next";
-        let found = |span| Err(OrderDependence { code: Code::NumberOfPrograms, why: WHY.into(), span });
+        let found = |span| {
+            let why = why!(
+                "results depend on the number of programs: only the loop `range(program_id(d) * n, end, \
+                 num_programs(d) * n)` may ask for it, and nothing is carried from one of its iterations to the next"
+            );
+            Err(OrderDependence { code: Code::NumberOfPrograms, why, span })
+        };
         let decides = |v: &Value| self.values.contains(v).then_some(*v);
         for s in body {
             match &s.kind {

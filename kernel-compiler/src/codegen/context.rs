@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::plan::product::InFlight;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// Whether a variable has two elements in each 32-bit register: LLVM does not pack values that live across branches.
 pub(super) fn paired(t: crate::dtype::DType, layout_of_value: &Layout) -> bool {
@@ -59,8 +59,9 @@ pub(super) struct Codegen<'a> {
     pub(super) pending: Vec<(Value, Node)>,
     /// The deferred wait of the current loop.
     pub(super) deferred_wait: Option<InFlight>,
-    /// The variables that stand for their copies, which are some iterations ahead.
-    pub(super) advanced: BTreeSet<Var>,
+    /// The variables that stand for their copies, which are some iterations ahead, with the number of their circular
+    /// buffer.
+    pub(super) advanced: BTreeMap<Var, usize>,
 }
 
 impl<'a> Codegen<'a> {
@@ -152,7 +153,7 @@ impl<'a> Codegen<'a> {
     }
 
     pub(super) fn var(&self, var: Var) -> Name {
-        if self.advanced.contains(&var) { Name::Advanced(var) } else { Name::Var(var) }
+        self.advanced.get(&var).map_or(Name::Var(var), |&buffer| Name::Advanced(var, buffer))
     }
 
     pub(super) fn at_hand(&mut self, v: Value, l: Layout, regs: Regs) {

@@ -70,7 +70,7 @@ impl Codegen<'_> {
             |at: BufferPart| Stmt::variable(of_buffer(at), Some(Ty::U32), Some(of_buffer(BufferPart::Start).into()));
         self.lines(vec![at_start(BufferPart::Read), at_start(BufferPart::Write)]);
         for &v in &buffer.vars {
-            self.line(Stmt::variable(Name::Advanced(v), None, Some(Name::Var(v).into())));
+            self.line(Stmt::variable(Name::Advanced(v, n), None, Some(Name::Var(v).into())));
         }
         let copies = self.copies(buffer, body, (*iv, *hi, *step));
         let filled = of_buffer(BufferPart::Filled);
@@ -119,7 +119,7 @@ impl Codegen<'_> {
 
     fn copies(&mut self, buffer: &CpAsyncBuffer, body: &[ir::Stmt], (iv, hi, step): (Value, Value, Value)) -> Copies {
         let (mut registers, mut finish) = (vec![], vec![]);
-        self.advanced = buffer.vars.clone();
+        self.advanced = buffer.vars.iter().map(|&v| (v, buffer.index)).collect();
         let j = Name::Ahead(iv);
         let start = self.nested(|cx| {
             cx.lines(vec![

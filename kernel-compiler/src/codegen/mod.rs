@@ -46,7 +46,7 @@ use crate::plan::epilogue::stored_positions;
 use crate::plan::shared_memory::SharedMemory;
 use crate::plan::warp_specialized::PRODUCERS;
 use crate::thread_ir::{Const, Lowered, Name, Node, Stmt, Ty};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// A program whose shared memory has no places yet.
 pub(crate) enum Program {
@@ -84,7 +84,7 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
             uses: uses(f),
             pending: vec![],
             deferred_wait: None,
-            advanced: BTreeSet::new(),
+            advanced: BTreeMap::new(),
         };
         cx.begin_cluster();
         cx.body();

@@ -12,7 +12,7 @@
 use crate::dtype::DType;
 use crate::ir::walk::{assigned, dots, made_of, values};
 use crate::ir::{Binary, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var, VarInfo};
-use crate::missed::{Changed, Missed};
+use crate::missed::{Changed, Missed, Why};
 use std::collections::{HashMap, HashSet};
 
 /// The most 32-bit registers of a thread for the results of both products and the tiles that are live between them.
@@ -210,7 +210,7 @@ struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// An error where a statement has a side effect or is conditional.
-    fn new(f: &'a Func, stmts: &'a [Stmt]) -> Result<Body<'a>, String> {
+    fn new(f: &'a Func, stmts: &'a [Stmt]) -> Result<Body<'a>, Why> {
         let simple = |s: &Stmt| match &s.kind {
             StmtKind::Let(v) => {
                 let op = f.op(*v);
@@ -222,37 +222,48 @@ impl<'a> Body<'a> {
         let values: Vec<Value> = values(stmts).collect();
         let inside = values.iter().copied().collect();
         if !stmts.iter().all(simple) {
-            return Err(
-                "its loop has a branch, an inner loop or a statement with an effect: move that out of it".into()
-            );
+            return Err(why!(
+                "its loop has a branch, an inner loop or a statement with an effect: move that out of it"
+            ));
         }
         Ok(Body { f, stmts, values, inside })
     }
 
     /// How a loop is pipelined whose second product takes the result of the first one, or why it is not.
-    fn plan(&self, first: Value, second: Value) -> Result<Plan, String> {
+    fn plan(&self, first: Value, second: Value) -> Result<Plan, Why> {
         let f = self.f;
         let products = dots(f, self.stmts).count();
         if products != 2 {
-            return Err(format!("its loop has {products} products, not two"));
+            return Err(why!(
+                "its loop has {products} products, and two are pipelined: give the others a loop of their own"
+            ));
         }
         let Op::Dot { a, b, acc, .. } = *f.op(second) else { unreachable!("a dot") };
         if !self.made_of(a).contains(&first) {
-            return Err("its right operand is computed from the product before it, not its left one".into());
+            return Err(why!(
+                "its right operand is computed from the product before it, not its left one: swap the operands, and \
+                 transpose both"
+            ));
         }
         let registers = self.registers([first, a, second]);
         if registers > MAX_REGISTERS {
-            return Err(format!(
+            return Err(why!(
                 "both products and the tile between them would take {registers} registers of a thread, of \
                  {MAX_REGISTERS} at most: take smaller tiles or more warps"
             ));
         }
-        let sums = self.sums(first, second, acc).ok_or(
-            "its sums have another use in the loop than to be scaled after the first product: each product has sums of \
-             its own",
-        )?;
-        let (right, alone) =
-            self.right(second, b).ok_or("its right operand is no tile that is loaded in the loop for it alone")?;
+        let sums = self.sums(first, second, acc).ok_or_else(|| {
+            why!(
+                "its sums have another use in the loop than to be scaled after the first product: give each product \
+                 sums of its own"
+            )
+        })?;
+        let (right, alone) = self.right(second, b).ok_or_else(|| {
+            why!(
+                "its right operand is no tile that is loaded in the loop for it alone: load it there, once more where \
+                 the first product takes it too"
+            )
+        })?;
         Ok(Plan { first, second, left: a, sums: (sums, acc), alone, right })
     }
 

@@ -72,7 +72,10 @@ fn swapped(
         (Err(_), Ok(_)) => matches!(*f.op(old), Op::Dot { b, .. } if loaded(f, b).is_some()),
     };
     if let Some(d) = new.iter().filter(|(old, new)| loses(**old, **new)).map(|(_, new)| *new).min() {
-        let why = "its left operand is computed: as the right one it would go through shared memory";
+        let why = why!(
+            "its left operand is computed, and as the right one it would go through shared memory: load it as it is \
+             multiplied"
+        );
         return Err(Missed::new("multiplied with its operands swapped", why).at(out.span(d)));
     }
     Ok(Some((out, judged)))

@@ -21,8 +21,10 @@ fn in_loop<'f>(f: &'f Func, stmts: &'f [Stmt], outermost: Option<&'f [Stmt]>, ou
                 _ => false,
             };
             if values(body).any(is_alias) {
-                let why = "its loop also loads from an `alias` of the array, so that all threads meet in each \
-                           iteration, also where a thread loads and stores the same element";
+                let why = why!(
+                    "its loop also loads from an `alias` of the array, so that all threads meet in each iteration, \
+                     also where a thread loads and stores the same element: load before the loop, where the tiles fit"
+                );
                 out.push(Missed::new("stored without a barrier", why).at(*span));
             }
         }

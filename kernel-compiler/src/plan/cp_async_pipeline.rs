@@ -11,7 +11,7 @@ use crate::layout::assign::LayoutAssignment;
 use crate::layout::is_padded;
 use crate::layout::linear::placed::{Use, place};
 use crate::layout::swizzled_smem::SwizzledSmemTile;
-use crate::missed::Missed;
+use crate::missed::{Missed, Why};
 use crate::mma::fragments::Side;
 use crate::plan::operands::WGMMA;
 use crate::plan::product::{InFlight, Operand, Product};
@@ -159,7 +159,10 @@ pub fn plan(
             && options.flatten
             && walk(body).any(|s| out.buffers.contains_key(&s.id))
         {
-            let why = "copies by cp.async begin anew in each inner loop; a producer of TMA copies goes on";
+            let why = why!(
+                "copies by cp.async begin anew in each inner loop, and a producer of TMA copies goes on: write one \
+                 loop, or take operands that TMA copies"
+            );
             missed.push(Missed::new("flattened", why).at(f.span(*iv)));
         }
     }
@@ -170,7 +173,10 @@ pub fn plan(
         .filter_map(|o| if let Operand::Copied { load, .. } = o { Some(load) } else { None });
     match loads.into_iter().find(|l| !out.tiles.contains_key(l)) {
         Some(left) => {
-            let why = "an operand of it is not copied ahead by cp.async";
+            let why = why!(
+                "this operand is not copied ahead by cp.async: wgmma takes tiles that a `for` loop loads for its \
+                 products"
+            );
             Err(Missed::new(WGMMA, why).at(f.span(left)))
         }
         None => Ok(out),
@@ -203,7 +209,7 @@ fn buffer_of_loop(
     let asked = [options.stages, f.stages].into_iter().find(|&n| n > 0);
     let at = dots(f, body).next().map_or(f.span(iv), |d| f.span(d));
     if !walk(body).all(plain) {
-        let why = "the loop around the product has an inner loop, a jump or an atomic";
+        let why = why!("the loop around the product has an inner loop, a jump or an atomic: move that out of it");
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let slice = Slice::new(f, iv, body);
@@ -226,22 +232,32 @@ fn buffer_of_loop(
         if !matches!(f.op(v), Op::Load { .. }) {
             continue;
         }
-        let Some(dots) = products(f, v) else { continue };
+        let Some(dots) = products(f, v) else {
+            if is_operand(f, body, v) {
+                let why = why!("threads take elements of its tile too: load the tile once more for them");
+                missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
+            }
+            continue;
+        };
         if let Err(why) = copyable(f, a, v, written) {
             missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
         }
         let Some((needed, vars)) = slice.of(v) else {
-            let why =
-                "its address depends on data of the same iteration, or on a variable that some iterations leave alone";
+            let why = why!(
+                "its address depends on data of the same iteration, or on a variable that some iterations leave \
+                 alone: compute it from the number of the iteration"
+            );
             missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
         };
         let (size, layout) = (f.ty(v).dtype.size(), layouts.of(v));
         let Op::Load { ptr: at, .. } = f.op(v) else { unreachable!("a load") };
-        let fast = fast(f, a, v).ok_or(Missed::new(CP_ASYNC, "its tile has one element").at(f.span(v)))?;
+        let fast = fast(f, a, v).expect("a tile that can be copied has several rows and columns");
         // The contiguous elements of a fragment are in one matrix, not in several of a batch.
         if fast == 0 && dots.iter().any(|d| f.shape(d.0).len() == 3) {
+            let why = why!("its contiguous elements are in several matrices of the batch: store each matrix by itself");
+            missed.push(Missed::new(CP_ASYNC, why).at(f.span(v)));
             continue;
         }
         let (vec, descending) = a.vector_at(f, at, fast);
@@ -249,7 +265,10 @@ fn buffer_of_loop(
         let placed = || wgmma_cp_async::placed(f, a, v).expect("an operand of wgmma");
         let smem_tile = wgmma.then(placed);
         if wgmma && vec * size < 4 {
-            let why = "its elements are not contiguous and aligned to 4 bytes";
+            let why = why!(
+                "its elements are not contiguous and aligned to 4 bytes: load along rows that begin at multiples of 4 \
+                 bytes"
+            );
             return Err(Missed::new(CP_ASYNC, why).at(f.span(v)));
         }
         let uses = std::iter::once(Use { bytes: vec * size, lanes: *layout.lane_bases() })
@@ -273,10 +292,13 @@ fn buffer_of_loop(
         tiles.insert(v, tile);
     }
     if tiles.is_empty() {
-        return Err(Missed::new(CP_ASYNC, "no operand of the product is a load of this loop").at(at));
+        // What was found of an operand says more.
+        let why = why!("no operand of the product is a tile that its loop loads: load one there");
+        return Err(missed.pop().unwrap_or_else(|| Missed::new(CP_ASYNC, why).at(at)));
     }
     if buffer.fitting(circular_buffer_bytes(f, SharedArray::places(&f.shared).1, wgmma)) <= buffer.read() {
-        let why = format!("{} bytes a stage leave no room for two stages: use smaller tiles", buffer.bytes);
+        let (bytes, stages) = (buffer.bytes, 1 + buffer.read());
+        let why = why!("{bytes} bytes a stage leave no room for {stages} stages: take smaller tiles");
         return Err(Missed::new(CP_ASYNC, why).at(at));
     }
     let widths: Option<Vec<usize>> = tiles.iter().map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
@@ -292,21 +314,23 @@ fn buffer_of_loop(
 
 /// Whether `cp.async` can copy the tile of a load: a tile of a matrix or of a batch, which the kernel does not write,
 /// with zeros where it is masked.
-fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), &'static str> {
-    let Op::Load { ptr, other, .. } = f.op(v) else { return Err("it is computed") };
+fn copyable(f: &Func, a: &AxisAnalysis, v: Value, written: &HashSet<Array>) -> Result<(), Why> {
+    let Op::Load { ptr, other, .. } = f.op(v) else { unreachable!("a load") };
     let shape = f.shape(v);
     match () {
-        () if squeezed(shape).len() < 2 => Err("its tile is no matrix"),
-        () if !is_padded(shape) => Err("its extents are no powers of two"),
-        () if f.ty(v).dtype.size() > 4 => Err("its elements have more than 4 bytes"),
+        () if squeezed(shape).len() < 2 => {
+            Err(why!("its tile is a single row or column: take several rows and columns"))
+        }
+        () if !is_padded(shape) => Err(why!("its extents {shape:?} are no powers of two: take some that are")),
+        () if f.ty(v).dtype.size() > 4 => Err(why!("its elements have more than 4 bytes: multiply smaller ones")),
         () if !other.is_none_or(|v| f.is_zeros(v)) && !planted!("cp-async-ignores-other") => {
-            Err("masked elements are not zero (`.other(..)`)")
+            Err(why!("its masked elements are no zeros, which cp.async writes for them: leave `.other(..)` out"))
         }
         () if ptr.base.address().is_some_and(|address| a.alignment(f, address).is_none()) => {
-            Err("nothing tells that its address is aligned: `address / 16 * 16` does")
+            Err(why!("nothing tells that its address is aligned: `address / 16 * 16` does"))
         }
         () if written.contains(&ptr.array()) && !planted!("cp-async-of-written-array") => {
-            Err("the kernel writes the array that it loads from")
+            Err(why!("the kernel writes the array that it loads from: write to another one"))
         }
         () => Ok(()),
     }
@@ -343,6 +367,12 @@ fn products(f: &Func, load: Value) -> Option<Vec<(Value, Side)>> {
         }
     }
     (!dots.is_empty()).then_some(dots)
+}
+
+/// Whether a product within statements has a load as an operand.
+fn is_operand(f: &Func, body: &[Stmt], load: Value) -> bool {
+    let takes = |v: Value| source(f, v).is_some_and(|(l, _)| l == load);
+    dots(f, body).any(|d| matches!(*f.op(d), Op::Dot { a, b, .. } if takes(a) || takes(b)))
 }
 
 /// How a product's threads take the operand from the load's tile.

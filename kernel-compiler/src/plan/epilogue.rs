@@ -2,7 +2,7 @@
 //! piece, as the store goes on: registers for the whole tile beside the accumulators are not needed. TMA copies the
 //! first such tile to the store's staging buffer where its view allows it.
 
-use super::operands;
+use super::operands::{self, MAX_BOX};
 use super::staged_store::{matrix, part};
 use super::warp_specialized::{FusedStore, Pipeline};
 use crate::ir::walk::{behind, uses, walk, written};
@@ -76,13 +76,11 @@ pub fn stored_positions(f: &Func, fused: &[FusedStore]) -> HashMap<Value, Value>
     out
 }
 
-/// Whether the addresses of a fused tile take too many registers where threads load it.
-pub fn crowded(f: &Func, fused: &[FusedStore]) -> bool {
+/// A fused tile whose addresses take too many registers where threads load it.
+pub fn crowded(f: &Func, fused: &[FusedStore]) -> Option<Value> {
     const ACCUMULATORS: usize = 128;
-    let many = |x: &FusedStore| {
-        x.loads.iter().any(|&v| f.shape(v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize)
-    };
-    fused.iter().any(many)
+    let many = |v: &Value| f.shape(*v).iter().product::<usize>() >= ACCUMULATORS * 32 * f.warps as usize;
+    fused.iter().flat_map(|x| x.loads.iter().copied()).find(many)
 }
 
 /// The tiles of epilogues that threads load.
@@ -90,10 +88,18 @@ pub fn missed(f: &Func, fused: &[FusedStore], p: &Pipeline) -> Vec<Missed> {
     let of_store = |x: &FusedStore| {
         let is_copied = |v: &&Value| p.loads.contains_key(v);
         let other = x.loads.iter().any(|v| is_copied(&v));
+        let (rows, stored) = (f.shape(x.value)[0], f.ty(x.value).dtype.size());
         let why = move |v: Value| match f.ty(v).dtype.size() {
-            _ if other => "another tile of the same store is copied: an epilogue has one buffer",
-            2 => "it has another shape than the stored tile, or its address depends on data that the kernel writes",
-            _ => "its elements have not 2 bytes, as a tile of an epilogue must",
+            _ if other => why!("another tile of the same store is copied: an epilogue has one buffer"),
+            size if (size, stored) != (2, 2) => why!(
+                "its elements have {size} bytes, and the stored ones {stored}: the buffer of a store holds both where \
+                 both have 2"
+            ),
+            _ if rows > MAX_BOX => why!("a tile of {rows} rows is larger than a box of {MAX_BOX}: take smaller tiles"),
+            _ => why!(
+                "the address of a tile of the epilogue depends on data that the kernel writes: load it from an array \
+                 that the kernel only reads"
+            ),
         };
         let left = x.loads.iter().filter(|v| !is_copied(v)).copied();
         left.map(|v| Missed::new(operands::TMA, why(v)).at(f.span(v))).collect::<Vec<_>>()

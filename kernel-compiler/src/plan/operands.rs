@@ -6,7 +6,7 @@ use crate::ir::walk::{dots, loaded, walk, written};
 use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value, matrices};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
-use crate::missed::Missed;
+use crate::missed::{Missed, Why};
 use crate::mma::instruction_k;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::plan::smem_operand::squeezed;
@@ -51,12 +51,17 @@ pub fn sources(f: &Func) -> Result<HashMap<Value, Sources>, Missed> {
 /// The result of `of` for each product of a function that has any.
 pub fn of_all<T>(f: &Func, of: impl Fn(Value) -> Result<T, Missed>) -> Result<HashMap<Value, T>, Missed> {
     let all: HashMap<Value, T> = dots(f, &f.body).map(|d| Ok((d, of(d)?))).collect::<Result<_, Missed>>()?;
-    if all.is_empty() { Err(Missed::new(WGMMA, "there is no `dot`")) } else { Ok(all) }
+    if all.is_empty() { Err(Missed::new(WGMMA, why!("the kernel has no `dot`"))) } else { Ok(all) }
 }
 
 /// The optimizations that a product or an operand can miss.
 pub const WGMMA: &str = "multiplied by wgmma";
 pub const TMA: &str = "copied by TMA";
+
+/// What all of a function misses, at its first product.
+pub fn missed_by_all(f: &Func, what: &'static str, why: Why) -> Missed {
+    Missed { what, why, span: dots(f, &f.body).next().map(|d| f.span(d)) }
+}
 
 /// The tiles of views that products take from shared memory; with `all` also the tiles that their computed operands
 /// are computed from.
@@ -78,34 +83,42 @@ pub fn loads(f: &Func, sources: &HashMap<Value, Sources>, all: bool) -> HashSet<
 /// How warpgroups partition a product, if `wgmma` takes its type and its extents.
 pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
     let Op::Dot { a, precision, .. } = *f.op(dot) else { unreachable!("a dot") };
-    let missed = |why: String| Missed::new(WGMMA, why).at(f.span(dot));
+    let missed = |why: Why| Missed::new(WGMMA, why).at(f.span(dot));
     let dtype = f.ty(a).dtype;
     match (dtype, precision) {
         (DType::F16 | DType::BF16 | DType::I8 | DType::F8E4M3 | DType::F8E5M2, _) => {}
         (DType::F32, Precision::Tf32) => {}
         // In the variants for TMA the pass `tf32x3` has decomposed them.
         (DType::F32, Precision::Tf32x3) => {
-            return Err(missed("`.tf32x3()` uses `wgmma` only where TMA copies the operands".into()));
+            return Err(missed(why!("`.tf32x3()` uses wgmma only where TMA copies the operands: take tiles of views")));
         }
         (DType::F32, Precision::Ieee) => {
-            return Err(missed("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it".into()));
+            return Err(missed(why!("f32 is multiplied by FMAs; `.tf32()` lets tensor cores round it")));
         }
-        _ => return Err(missed(format!("no tensor core multiplies {}", dtype.name()))),
+        _ => {
+            return Err(missed(why!(
+                "wgmma has no instruction for {}: multiply f32 with `.tf32()`, or smaller types",
+                dtype.name()
+            )));
+        }
     }
-    let (shape, deep) = (f.shape(dot), f.shape(a)[f.shape(a).len() - 1]);
+    let shape = f.shape(dot);
     let tiling = WgmmaTiling::new(shape, f.warps as usize).ok_or_else(|| {
-        missed(format!(
-            "{} warps cannot share {shape:?}: wgmma wants a multiple of 4 warps, 64 rows or more (a power of two) for each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
+        missed(why!(
+            "{} warps cannot share {shape:?}: wgmma takes a multiple of 4 warps, 64 rows or more (a power of two) for \
+             each four, and 8 columns or more (a power of two, or a multiple of 8 for four warps and 64 rows)",
             f.warps
         ))
     })?;
     if tiling.registers() > MAX_ACCUMULATORS {
         let found = tiling.registers();
-        return Err(missed(format!("its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most")));
+        return Err(missed(why!(
+            "its sums take {found} registers of a thread, of {MAX_ACCUMULATORS} at most: take a smaller tile, or more \
+             warps"
+        )));
     }
-    if !deep.is_multiple_of(instruction_k(dtype)) {
-        return Err(missed(format!("K = {deep} is no multiple of {}, the K of one instruction", instruction_k(dtype))));
-    }
+    let k = *f.shape(a).last().expect("a matrix");
+    assert!(k.is_multiple_of(instruction_k(dtype)), "K is a power of two, and that of an instruction at least");
     Ok(tiling)
 }
 
@@ -118,27 +131,35 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     let copied = |v: Value, side_a: bool, part: usize| {
         let (load, flipped) = source(f, v)?;
         let k_major = flipped != side_a;
-        let missed = |why: String| Err(Missed::new(WGMMA, why).at(f.span(load)));
+        let missed = |why: Why| Err(Missed::new(WGMMA, why).at(f.span(load)));
         if k_major || mn_major(side_a) && tile(f, load).is_whole(part * dtype.size()) {
             return Ok(Source::Copied { load, k_major });
         }
-        let side = if side_a { "A" } else { "B" };
-        if mn_major(side_a) {
-            return missed(format!("{side} is MN-major, and its tile is no whole number of instructions wide"));
-        }
-        missed(format!("{side} is MN-major, which wgmma takes only with 2-byte elements: store it K-major"))
+        missed(not_mn_major(if side_a { "A" } else { "B" }, dtype.size()))
     };
     let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
         true => copied(v, side_a, part),
         // Threads would write the padding of the tile.
         false if is_padded(f.shape(v)) => Ok(Source::Computed),
         false => {
-            let why = format!("a computed operand {:?} has extents that are no powers of two", f.shape(v));
+            let why =
+                why!("a computed operand {:?} has extents that are no powers of two: take some that are", f.shape(v));
             Err(Missed::new(WGMMA, why).at(f.span(v)))
         }
     };
     let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, tiling.n)?);
     Ok(Sources { a, b, tiling })
+}
+
+/// Why `wgmma` does not take an MN-major tile with elements of `size` bytes.
+pub fn not_mn_major(side: &str, size: usize) -> Why {
+    match size {
+        2 => why!(
+            "{side} is MN-major, and an instruction would take a part of the swizzled rows of its tile: take fewer \
+             warps, or store it K-major"
+        ),
+        _ => why!("{side} is MN-major, which wgmma takes only with 2-byte elements: store it K-major"),
+    }
 }
 
 /// How a computed right operand `[K, N]` is written to shared memory. The matrices of a batch are below each other.
@@ -183,31 +204,43 @@ fn source(f: &Func, v: Value) -> Result<(Value, bool), Missed> {
         Op::Load { .. } => copyable(f, v).map(|()| (v, false)),
         Op::Permute(x, perm) if matches!(perm[..], [1, 0] | [0, 2, 1]) => source(f, *x).map(|(l, t)| (l, !t)),
         Op::Reshape(x) if squeezed(f.shape(*x)) == squeezed(f.shape(v)) => source(f, *x),
-        _ => Err(Missed::new(TMA, "an operand is a loaded tile that is reshaped").at(f.span(v))),
+        _ => Err(Missed::new(
+            TMA,
+            why!("an operand is a loaded tile that is reshaped: load it in the shape of the operand"),
+        )
+        .at(f.span(v))),
     }
 }
 
 /// Whether TMA can copy the tile of a load.
 fn copyable(f: &Func, load: Value) -> Result<(), Missed> {
-    let missed = |why: String| Err(Missed::new(TMA, why).at(f.span(load)));
-    let Op::Load { block_pointer, ptr, .. } = f.op(load) else { return missed("it is computed".into()) };
+    let missed = |why: Why| Err(Missed::new(TMA, why).at(f.span(load)));
+    let Op::Load { block_pointer, ptr, .. } = f.op(load) else { unreachable!("a load") };
     if block_pointer.is_none() {
-        return missed("its address is no block pointer".into());
+        return missed(why!(
+            "its address is no block pointer: take a tile of a view, or write its index as `row * stride + column`"
+        ));
     }
     let shape = f.shape(load);
     let Some([batch, rows, _]) = matrices_of(shape) else {
-        return missed(format!(
-            "a tile {shape:?} is no matrix of the array's last two dimensions, nor a batch of them"
+        return missed(why!(
+            "a tile {shape:?} is no matrix of the array's last two dimensions, nor a batch of them: take rows and \
+             columns from these"
         ));
     };
     if !tile(f, load).is_regular() {
-        return missed(format!("a tile {shape:?} has rows of less than 32 bytes, or no multiple of 8 rows"));
+        return missed(why!(
+            "a tile {shape:?} has rows of no multiple of 32 bytes, or no multiple of 8 rows: take a larger tile"
+        ));
     }
     if rows.max(batch) > MAX_BOX {
-        return missed(format!("a tile of {} rows is larger than a box of {MAX_BOX}", rows.max(batch)));
+        return missed(why!(
+            "a tile of {} rows is larger than a box of {MAX_BOX}: take smaller tiles",
+            rows.max(batch)
+        ));
     }
     if written(f).contains(&ptr.array()) && !planted!("tma-of-written-array") {
-        return missed("the kernel writes the array that it loads from".into());
+        return missed(why!("the kernel writes the array that it loads from: write to another one"));
     }
     Ok(())
 }
@@ -237,8 +270,8 @@ fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Valu
         return;
     }
     let op = f.op(v);
-    if copyable(f, v).is_ok() {
-        out.insert(v);
+    if matches!(op, Op::Load { .. }) {
+        out.extend(copyable(f, v).is_ok().then_some(v));
     } else if op.is_elementwise() || op.is_view() {
         op.operands().into_iter().for_each(|o| feeding(f, o, out, seen));
     }

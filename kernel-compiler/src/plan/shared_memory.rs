@@ -5,7 +5,7 @@ use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;
 use crate::plan::Plan;
 use crate::plan::cp_async_pipeline::CpAsyncBuffer;
-use crate::plan::operands::{TMA, WGMMA};
+use crate::plan::operands::{self, TMA, WGMMA};
 use crate::plan::tma_pipeline::ALIGN;
 use crate::plan::warp_specialized::{CircularBuffer, Pipeline};
 use std::fmt;
@@ -60,14 +60,21 @@ pub fn allocate(f: &Func, plan: &Plan, scratch_bytes: usize) -> Result<SharedMem
     if memory.bytes <= MAX_SHARED_BYTES_SM90 {
         return Ok(memory);
     }
+    let bytes = memory.bytes;
     if plan.pipeline.is_some() {
-        let why =
-            format!("its buffers take {} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most", memory.bytes);
-        return Err(Missed::new(TMA, why));
+        let why = why!(
+            "its buffers take {bytes} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most: take smaller tiles, \
+             or fewer stages"
+        );
+        return Err(operands::missed_by_all(f, TMA, why));
     }
     if plan.cp_async.by_wgmma() {
         // Code for warps alone needs less.
-        return Err(Missed::new(WGMMA, "its stages and scratch buffers take more shared memory than there is"));
+        let why = why!(
+            "its stages and scratch buffers take {bytes} bytes of shared memory, of {MAX_SHARED_BYTES_SM90} at most: \
+             take smaller tiles, or fewer stages"
+        );
+        return Err(operands::missed_by_all(f, WGMMA, why));
     }
     Ok(memory)
 }

@@ -5,9 +5,9 @@ use crate::ir::walk::walk;
 use crate::ir::{Address, Array, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
-use crate::missed::Missed;
+use crate::missed::{Missed, Why};
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
-use crate::plan::operands::TMA;
+use crate::plan::operands::{self, TMA};
 use crate::plan::warp_specialized::{FusedStore, Pipeline, TensorMap, of_matrix};
 use std::collections::HashMap;
 use std::fmt;
@@ -126,8 +126,11 @@ pub fn plan(
     };
     let of = walk(&f.body).filter_map(of).collect();
     if maps.len() > MAX_TENSOR_MAPS {
-        let why = format!("it takes {} tensor maps, of {MAX_TENSOR_MAPS} at most", maps.len());
-        return Err(Missed::new(TMA, why));
+        let why = why!(
+            "the loads and stores take {} tensor maps, of {MAX_TENSOR_MAPS} at most: pass several matrices as one view",
+            maps.len()
+        );
+        return Err(operands::missed_by_all(f, TMA, why));
     }
     Ok(StagedStores(of))
 }
@@ -181,22 +184,27 @@ fn row_bytes(cols: usize, size: usize) -> Option<usize> {
 }
 
 /// The partition of a matrix that is stored through shared memory, or why threads store their registers.
-fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<WgmmaTiling, &'static str> {
+fn tiling(f: &Func, layouts: &LayoutAssignment, value: Value) -> Result<WgmmaTiling, Why> {
     let value = matrix(f, value);
     let shape = f.shape(value);
     if matches!(f.op(value), Op::Permute(..)) {
-        return Err("it is transposed: the operands of its product are swapped");
+        return Err(why!(
+            "it is transposed, by `trans` or since the operands of its product are swapped: TMA stores what wgmma \
+             computes"
+        ));
     }
-    let tiling = part(f, value).ok_or(match shape.len() {
-        2 => {
-            "warpgroups have no rows of whole 64 bytes of it (128 of elements of 4 bytes), or its elements have neither \
-             2 nor 4 bytes"
-        }
-        _ => "it is a batch of matrices",
+    let tiling = part(f, value).ok_or_else(|| match shape.len() {
+        2 => why!(
+            "warpgroups have no rows of whole 64 bytes of it (128 of elements of 4 bytes), or its elements have \
+             neither 2 nor 4 bytes: take more columns, or fewer warps"
+        ),
+        _ => why!("it is a batch of matrices, and TMA stores one: multiply one matrix in each program"),
     })?;
     match layouts.is_accumulator(value) && *layouts.of(value) == tiling.accumulator(shape) {
         true => Ok(tiling),
-        false => Err("its layout is not that of accumulators"),
+        false => {
+            Err(why!("its layout is not that of accumulators: TMA stores what is computed elementwise from a product"))
+        }
     }
 }
 
@@ -219,7 +227,9 @@ pub fn missed(f: &Func, layouts: &LayoutAssignment) -> Vec<Missed> {
         {
             let why = match tiling(f, layouts, *value) {
                 Err(why) => why,
-                Ok(_) if is_read_again(f, ptr.array()) => "the kernel loads from the array that it stores to",
+                Ok(_) if is_read_again(f, ptr.array()) => {
+                    why!("the kernel loads from the array that it stores to: store to another one")
+                }
                 Ok(_) => return None,
             };
             Some(Missed::new("stored by TMA", why).at(*span))

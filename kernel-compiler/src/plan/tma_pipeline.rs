@@ -4,11 +4,11 @@
 //! The plan does not depend on the kernel's algorithm. The producer is ahead of the consumers by up to all stages of a
 //! circular buffer, also across the ends of loops.
 
-use crate::ir::walk::{dots, uses, walk, written};
+use crate::ir::walk::{uses, walk, written};
 use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
-use crate::missed::Missed;
+use crate::missed::{Missed, Why};
 use crate::passes::cluster::depends_on_rank;
 use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
 use crate::plan::product::{Operand, Product};
@@ -29,7 +29,10 @@ pub const ALIGN: usize = 1024;
 /// tiles of computed operands, themselves where the producer cannot compute their addresses.
 pub fn plan(f: &Func, fused: &[FusedStore]) -> Result<Pipeline, Missed> {
     if !f.shared.is_empty() {
-        return Err(Missed::new(TMA, "all warps reach the shared arrays of the kernel, so none of them copies alone"));
+        let why = why!(
+            "all warps reach the shared arrays of the kernel, so that none copies alone: leave `shared_array` out"
+        );
+        return Err(operands::missed_by_all(f, TMA, why));
     }
     let sources = operands::sources(f)?;
     let ways = [(fused, true), (&[], true), (fused, false), (&[], false)];
@@ -50,18 +53,22 @@ fn planned(
     loads: HashSet<Value>,
 ) -> Result<Pipeline, Missed> {
     if loads.is_empty() {
-        let why = "no product has an operand that is a tile of a view, or that is computed of one";
-        let dot = dots(f, &f.body).next();
-        return Err(dot.into_iter().fold(Missed::new(TMA, why), |m, d| m.at(f.span(d))));
+        let why = why!(
+            "no product has an operand that is a tile of a view, or that is computed from one: take tiles of views"
+        );
+        return Err(operands::missed_by_all(f, TMA, why));
     }
     let mut b = Builder { p: Pipeline::default(), around: vec![], blocks: 0 };
     let taken = Taken::new(f, &loads);
     b.block(f, &f.body, &loads, &taken, None)?;
     let by_threads = taken.by_threads(f, sources);
-    if by_threads.iter().any(|&l| !is_padded(f.shape(l))) {
+    if let Some(&load) = by_threads.iter().filter(|l| !is_padded(f.shape(**l))).min() {
         // They would use the padding of the tile.
-        let why = "threads take elements of an operand's tile whose extents are no powers of two";
-        return Err(Missed::new(TMA, why));
+        let why = why!(
+            "threads take elements of an operand's tile whose extents are no powers of two: load the tile once more \
+             for them"
+        );
+        return Err(Missed::new(TMA, why).at(f.span(load)));
     }
     b.p.operand_groups.iter_mut().for_each(|c| {
         c.by_threads =
@@ -177,7 +184,8 @@ impl Builder {
                     self.around.pop();
                     if options.warp_specialize == Some(false) && self.p.operand_groups.len() > first {
                         let load = self.p.operand_groups[first].buffers[0].load;
-                        return Err(Missed::new(TMA, "its loop says `.warp_specialize(false)`").at(f.span(load)));
+                        return Err(Missed::new(TMA, why!("its loop says `.warp_specialize(false)`: leave that out"))
+                            .at(f.span(load)));
                     }
                 }
                 StmtKind::Loop { body } => {
@@ -199,10 +207,12 @@ impl Builder {
         for (operand_group, from) in operand_groups {
             let mine: Vec<Value> = self.p.operand_groups[operand_group].buffers.iter().map(|b| b.load).collect();
             let last = (from..stmts.len()).rev().find(|&i| taken.by(f, &stmts[i]).any(|l| mine.contains(&l)));
-            let missed = |why: &'static str| Missed::new(TMA, why).at(f.span(mine[0]));
-            let last = last.ok_or(missed("its tile is used in another block than it is loaded in"))?;
+            let missed = |why: Why| Missed::new(TMA, why).at(f.span(mine[0]));
+            let last = last.expect("products take the tiles, in the block of the loads or within it");
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
-                return Err(missed("`break`, `continue` or `return` may come between the load and its last use"));
+                return Err(missed(why!(
+                    "`break`, `continue` or `return` may come between the load and its last use: load behind it"
+                )));
             }
             let product = |s: &Stmt| {
                 matches!(&s.kind, StmtKind::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
@@ -376,8 +386,10 @@ impl Builder {
                     _ => !op.crosses_threads(),
                 };
                 if !f.ty(v).is_scalar() || !is_known {
-                    let why =
-                        "where or whether a tile is loaded depends on this value, which the producer cannot compute";
+                    let why = why!(
+                        "where or whether a tile is loaded depends on this value, which the producer cannot compute: \
+                         it computes scalars of arguments, and of arrays that the kernel only reads"
+                    );
                     return Err(Missed::new(TMA, why).at(f.span(v)));
                 }
                 if let Op::ReadVar(var) = op

@@ -4,14 +4,15 @@ use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::ir::walk::walk;
 use crate::ir::{Address, Base, Func, Op, StmtKind, Value};
 use crate::missed::Missed;
+use crate::plan::cp_async_pipeline::CopiedTile;
 use proc_macro2::Span;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 const VECTORIZED: &str = "vectorized to 16 bytes";
 
-/// The tile accesses that threads make element by element, though the tile has enough elements for vectors. `copied`
-/// are loads that TMA or `cp.async` copies.
-pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed> {
+/// The tile accesses of threads that are narrower than 16 bytes, though the tile has enough elements for vectors. `tma`
+/// are the loads that TMA copies, `tiles` those that all threads copy ahead.
+pub fn missed(f: &Func, a: &AxisAnalysis, tma: &HashSet<Value>, tiles: &HashMap<Value, CopiedTile>) -> Vec<Missed> {
     let of = |ptr: &Address, span: Span, verb: &str| {
         let index = ptr.index;
         let size = f.dtype_at(ptr).size();
@@ -29,12 +30,14 @@ pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed
         let dim_info = a.info(f, index).dims[dim];
         let run = dim_info.contiguity.max(dim_info.reverse_contiguity);
         let why = if run == 1 {
-            format!(
-                "this {verb} {vec} element of {size} bytes at a time: no dimension of its index is known to count up by 1"
+            why!(
+                "this {verb} {vec} element of {size} bytes at a time: no dimension of its index is known to count up \
+                 by 1, as `start + arange(BLOCK)` does"
             )
         } else {
-            format!(
-                "this {verb} {} bytes at a time: its index counts up over {run} elements from multiples of {}; offsets and strides that are multiples of {widest} make it wider",
+            why!(
+                "this {verb} {} bytes at a time: its index counts up over {run} elements from multiples of {}; \
+                 offsets and strides that are multiples of {widest} make it wider",
                 vec * size,
                 dim_info.divisibility.divisor().min(run)
             )
@@ -43,8 +46,15 @@ pub fn missed(f: &Func, a: &AxisAnalysis, copied: &HashSet<Value>) -> Vec<Missed
     };
     let of_stmt = |s: &StmtKind| match s {
         StmtKind::Store { ptr, span, block_pointer, .. } if block_pointer.is_none() => of(ptr, *span, "store writes"),
-        StmtKind::Let(v) if !copied.contains(v) => match f.op(*v) {
-            Op::Load { ptr, .. } => of(ptr, f.span(*v), "load reads"),
+        StmtKind::Let(v) if !tma.contains(v) => match f.op(*v) {
+            Op::Load { ptr, .. } => {
+                let verb = match tiles.get(v).map(|t| t.vec) {
+                    None => "load reads",
+                    Some(Some(_)) => "copy by cp.async moves",
+                    Some(None) => "copy through registers moves",
+                };
+                of(ptr, f.span(*v), verb)
+            }
             _ => None,
         },
         _ => None,

@@ -5,7 +5,7 @@ use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Func, LoopOptions, Op, Stmt, StmtKind, Value};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
-use crate::missed::Missed;
+use crate::missed::{Missed, Why};
 use crate::mma::fragments::Side;
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::plan::deferred_wait::in_flight;
@@ -23,25 +23,31 @@ pub fn products(f: &Func, a: &AxisAnalysis) -> Result<HashMap<Value, Product>, M
 pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed> {
     let tiling = operands::tiling(f, dot)?;
     if f.shape(dot).len() == 3 {
-        let why = "products of a batch (rank 3) are of tiles that TMA copies";
+        let why = why!("a batch of products takes operands that TMA copies: take tiles of views");
         return Err(Missed::new(WGMMA, why).at(f.span(dot)));
     }
     let of = |side: Side, part: usize| {
         let Op::Dot { a: left, b: right, .. } = *f.op(dot) else { unreachable!("a dot") };
         let operand = if side == Side::A { left } else { right };
-        let missed = |why: &'static str| Missed::new(WGMMA, why).at(f.span(operand));
-        let (load, flipped) = source(f, operand).ok_or(missed("an operand is computed, where all threads copy"))?;
-        let (tile, fast) = smem_tile(f, a, load)
-            .ok_or(missed("an operand's tile has rows of less than 32 bytes, or extents that are no powers of two"))?;
+        let missed = |why: Why| Missed::new(WGMMA, why).at(f.span(operand));
+        let (load, flipped) = source(f, operand).ok_or_else(|| {
+            missed(why!(
+                "an operand is computed, which wgmma takes only where TMA copies: load it as it is multiplied, or \
+                 take tiles of views"
+            ))
+        })?;
+        let (tile, fast) = smem_tile(f, a, load).ok_or_else(|| {
+            missed(why!(
+                "an operand's tile is no matrix with extents that are powers of two and rows of 32 bytes or more: \
+                 take a larger tile"
+            ))
+        })?;
         let k_major = (side == Side::A) == ((fast == 1) != flipped);
         let size = f.ty(load).dtype.size();
         if k_major || size == 2 && tile.is_whole(part * size) {
             return Ok(Operand::Copied { load, k_major });
         }
-        Err(missed(match side {
-            Side::A => "A is MN-major, which wgmma takes only with 2-byte elements: store it K-major",
-            Side::B => "B is MN-major, which wgmma takes only with 2-byte elements: store it K-major",
-        }))
+        Err(missed(operands::not_mn_major(if side == Side::A { "A" } else { "B" }, size)))
     };
     Ok(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })
 }

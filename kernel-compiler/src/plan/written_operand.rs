@@ -52,17 +52,21 @@ fn chain_start(f: &Func, p: &Pipeline, stmts: &[Stmt], at: usize) -> usize {
 pub fn missed(f: &Func, p: &Pipeline) -> Vec<Missed> {
     let of = |operand: Value| {
         let size = f.ty(operand).dtype.size();
-        let mut why =
-            "it is a computed right operand: threads write it to shared memory, between two barriers".to_string();
+        let mut why = why!(
+            "it is a computed right operand: threads write it to shared memory, between two barriers. A computed left \
+             operand stays in registers"
+        );
         if !operands::is_written_by_vectors(f, operand) {
-            why += &format!(
-                ". They write one element of {size} bytes at a time, since it is MN-major: a K-major array is \
+            why = why!(
+                "{why}. Threads write one element of {size} bytes at a time, since it is MN-major: a K-major array is \
                  written by vectors"
             );
         }
         if f.shape(operand).len() == 3 && is_one_matrix(f, operand) {
-            why += ". It is one matrix for the whole batch, and is written once for each product: one product of all rows \
-                    (`reshape`) writes it once";
+            why = why!(
+                "{why}. It is one matrix for the whole batch, and is written once for each product: one product of \
+                 all rows (`reshape`) writes it once"
+            );
         }
         Missed::new("multiplied from registers", why).at(f.span(operand))
     };

@@ -11,8 +11,8 @@ pub enum Name {
     Value(Value),
     /// A variable of the kernel.
     Var(Var),
-    /// The copy of a variable that is some iterations ahead.
-    Advanced(Var),
+    /// The copy of a variable that is some iterations ahead, for the circular buffer of this number.
+    Advanced(Var, usize),
     /// Whether an accumulator holds zeros that were never written.
     FreshVar(Var),
     /// Whether a product adds to the accumulator that it reads.

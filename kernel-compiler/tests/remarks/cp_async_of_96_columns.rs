@@ -2,7 +2,7 @@
 pub fn k<const B: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>) {
     let mut acc = zeros::<f32>([B, 96]);
     for k in 0..a.dim(1) / 64 {
-        acc = dot(a.tile([0, k * 64], [B, 64]), b.tile([k * 64, 0], [64, 96]), acc);  //~ not copied ahead by cp.async: its extents are no powers of two
+        acc = dot(a.tile([0, k * 64], [B, 64]), b.tile([k * 64, 0], [64, 96]), acc);  //~ not copied ahead by cp.async: its extents [64, 96] are no powers of two: take some that are
     }
     c.store([0, 0], acc);
 }

@@ -9,7 +9,7 @@ pub unsafe fn k<const B: usize>(a: *const f16, b: *const f16, c: *mut f32, k: us
         a_ptrs += 64;
     }
     let at = k / 64 * 64 + cols;
-    let left = load(a_ptrs).mask(at.expand(0) < k).other(0.0);  //~ not accessed by a block pointer: a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind the loop  //~ not copied by TMA: its address is no block pointer  //~ not multiplied by wgmma: an operand of it is not copied ahead by cp.async
+    let left = load(a_ptrs).mask(at.expand(0) < k).other(0.0);  //~ not accessed by a block pointer: a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind the loop  //~ not copied by TMA: its address is no block pointer: take a tile of a view, or write its index as `row * stride + column`  //~ not multiplied by wgmma: this operand is not copied ahead by cp.async: wgmma takes tiles that a `for` loop loads for its products
     acc = dot(left, load(b.add(at.expand(1) * n + rows.expand(0))).mask(at.expand(1) < k).other(0.0), acc);
     store(c.add(rows.expand(1) * n + rows.expand(0)), acc);
 }

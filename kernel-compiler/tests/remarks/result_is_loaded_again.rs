@@ -4,5 +4,5 @@ pub fn k<const B: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2
     for k in 0..a.dim(1) / 64 {
         acc = dot(a.tile([0, k * 64], [B, 64]), b.tile([k * 64, 0], [64, B]), acc);
     }
-    c.store([0, 0], acc + c.tile([0, 0], [B, B]));  //~ not stored by TMA: the kernel loads from the array that it stores to
+    c.store([0, 0], acc + c.tile([0, 0], [B, B]));  //~ not stored by TMA: the kernel loads from the array that it stores to: store to another one
 }

@@ -3,7 +3,7 @@ pub unsafe fn k<const B: usize>(a: *const f16, b: *const f16, c: *mut f32, n: us
     let (i, j) = (arange(B), arange(B));
     let mut acc = zeros::<f32>([B, B]);
     for k in 0..n / B {
-        let x = load(a.add(i.expand(1) * n + (j + k * B).expand(0) * 2));  //~ not accessed by a block pointer: neither dimension has a stride of 1, and the inner stride is no argument that could be 1  //~ not copied by TMA: its address is no block pointer  //~ not copied ahead by cp.async: its elements are not contiguous and aligned to 4 bytes  //~ not multiplied by wgmma: an operand of it is not copied ahead by cp.async
+        let x = load(a.add(i.expand(1) * n + (j + k * B).expand(0) * 2));  //~ not accessed by a block pointer: neither dimension has a stride of 1, and the inner stride is no argument that could be 1: make rows or columns contiguous, or pass the stride  //~ not copied by TMA: its address is no block pointer: take a tile of a view, or write its index as `row * stride + column`  //~ not copied ahead by cp.async: its elements are not contiguous and aligned to 4 bytes: load along rows that begin at multiples of 4 bytes  //~ not multiplied by wgmma: this operand is not copied ahead by cp.async: wgmma takes tiles that a `for` loop loads for its products  //~ not vectorized to 16 bytes: this copy through registers moves 1 element of 2 bytes at a time: no dimension of its index is known to count up by 1, as `start + arange(BLOCK)` does
         let y = load(b.add((i + k * B).expand(1) * n + j.expand(0)));
         acc = dot(x, y, acc);
     }

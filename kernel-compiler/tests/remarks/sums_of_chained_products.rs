@@ -5,7 +5,7 @@ pub fn k<const B: usize>(x: View<f16, 2>, a: View<f16, 2>, b: View<f16, 2>, mut 
     let mut top = full([B], -1e30);
     for i in range(0, a.dim(0), 64) {
         let s = dot(left, trans(a.tile([i, 0], [64, 64])), zeros::<f32>([B, 64]));
-        acc = dot(s.to::<f16>(), b.tile([i, 0], [64, 64]), acc);  //~ not pipelined: its sums have another use in the loop than to be scaled after the first product: each product has sums of its own
+        acc = dot(s.to::<f16>(), b.tile([i, 0], [64, 64]), acc);  //~ not pipelined: its sums have another use in the loop than to be scaled after the first product: give each product sums of its own
         top = maximum(top, max(acc, 1));
     }
     y.store([0, 0], acc + top.expand(1));

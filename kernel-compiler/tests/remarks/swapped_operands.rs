@@ -4,5 +4,5 @@ pub fn k<const B: usize>(a: View<f32, 2>, b: View<f32, 2>, mut c: ViewMut<f32, 2
     for k in 0..a.dim(1) / 64 {
         acc = dot(a.tile([0, k * 64], [B, 64]), b.tile([k * 64, 0], [64, 64]), acc).tf32();
     }
-    c.store([0, 0], acc);  //~ not stored by TMA: it is transposed: the operands of its product are swapped
+    c.store([0, 0], acc);  //~ not stored by TMA: it is transposed, by `trans` or since the operands of its product are swapped: TMA stores what wgmma computes
 }

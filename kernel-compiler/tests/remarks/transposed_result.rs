@@ -7,5 +7,5 @@ pub unsafe fn k<const B: usize>(a: *const f16, b: *const f16, c: *mut f32, n: us
         let y = load(b.add((i + k * B).expand(1) * n + j.expand(0)));
         acc = dot(x, y, acc);
     }
-    store(c.add(i.expand(1) + j.expand(0) * n), acc);  //~ not accessed by a block pointer: its columns are not contiguous: the output's last stride is not 1
+    store(c.add(i.expand(1) + j.expand(0) * n), acc);  //~ not accessed by a block pointer: the stride of its columns is not 1, and a tensor map stores contiguous rows: store to a row-major array
 }

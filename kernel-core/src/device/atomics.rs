@@ -45,7 +45,12 @@ pub unsafe fn atomic_add_vectors<T: Mem, const R: usize, const VEC: usize, const
         let is_whole = if WHOLE || planted!("device-add-vector-by-its-first") {
             ok(first)
         } else {
-            super::all::<VEC>(|i| ok(first + i))
+            let (mut all, mut i) = (true, 0);
+            while i < VEC {
+                all &= ok(first + i);
+                i += 1;
+            }
+            all
         };
         if is_whole {
             // SAFETY: all elements of the access are allowed, by this function's contract.

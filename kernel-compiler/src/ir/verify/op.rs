@@ -376,6 +376,10 @@ impl Verifier<'_> {
         check(precision == Precision::Ieee || of_a.dtype == DType::F32, || {
             format!("operands of {} are rounded to tf32", of_a.dtype)
         })?;
+        let by_tensor_cores = !matches!((of_a.dtype, precision), (DType::F32 | DType::F64, Precision::Ieee));
+        check(!by_tensor_cores || k * of_a.dtype.size() >= 32, || {
+            format!("{of_a} times {of_b}: tensor cores multiply rows of 32 bytes or more")
+        })?;
         let powers = ba.iter().chain([&k]).all(|e| e.is_power_of_two());
         let one = (m.is_power_of_two() || n.is_power_of_two()) && is_product_extent(m) && is_product_extent(n);
         check(powers && one, || {

@@ -3,18 +3,28 @@
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials};
 use crate::ir::walk::{assigned, made_of, values, walk};
 use crate::ir::{Address, Base, Binary, Dim, Func, Guard, Number, Op, StmtKind, Test, Value, Var};
+use crate::missed::Why;
 use crate::passes::block_pointers::origins::Origins;
 use std::collections::HashSet;
 use tilewright_types::limits::MAX_TENSOR_MAP_RANK;
 
-const INDEX: &str =
-    "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits";
-const MASK: &str = "its mask is not made of `index < extent` for its rows and columns, joined by `&`";
-const OTHER_INDEX: &str =
-    "its mask compares an index that differs from the access's own by more than a loop has counted";
-const BEHIND_LOOP: &str =
-    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew behind the loop";
-const NEGATIVE: &str = "an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it";
+fn not_affine() -> Why {
+    why!(
+        "its index is not `row * stride + column` of two ranges (`arange`), scalars and arguments in 64 bits: write \
+         it so, or take a tile of a view"
+    )
+}
+
+fn not_a_limit() -> Why {
+    why!(
+        "its mask is not made of `index < extent` for its rows and columns, joined by `&`: write it so, or take a \
+         tile of a view"
+    )
+}
+
+fn may_be_negative() -> Why {
+    why!("an index that no mask limits may be negative: cast signed numbers to `usize` once, or mask it")
+}
 
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -65,47 +75,68 @@ struct Limit {
 
 /// The block pointer of an access to a matrix. `flipped`: the first dimension is contiguous, where the strides leave
 /// that open.
-pub fn find(
-    f: &Func,
-    sums: &Polynomials,
-    ptr: &Address,
-    mask: Option<Value>,
-    flipped: bool,
-) -> Result<Found, &'static str> {
+pub fn find(f: &Func, sums: &Polynomials, ptr: &Address, mask: Option<Value>, flipped: bool) -> Result<Found, Why> {
     if ptr.param().is_none() {
-        return Err("a tensor map is for an array that is a parameter");
+        return Err(why!("its array is no parameter, and a tensor map describes one: pass the array to the kernel"));
     }
     let (index, size) = (ptr.index, f.dtype_at(ptr).size() as u64);
-    let shape: &[usize; 2] = f.shape(index).try_into().map_err(|_| "its tile has not two dimensions")?;
+    let shape = f.shape(index);
+    let shape: &[usize; 2] = shape.try_into().map_err(|_| {
+        let rank = shape.len();
+        why!("its tile has {rank} dimensions, and index arithmetic makes block pointers of two: take a tile of a view")
+    })?;
     let mut begins = Origins::new(f, sums);
-    let index = sums.of(index).ok_or(INDEX)?;
-    let strides = strides(&index).ok_or(INDEX)?;
-    let (unit, word) = neighbors(&strides, flipped)
-        .ok_or("neither dimension has a stride of 1, and the inner stride is no argument that could be 1")?;
+    let index = sums.of(index).ok_or_else(not_affine)?;
+    let strides = strides(&index).ok_or_else(not_affine)?;
+    let (unit, word) = neighbors(&strides, flipped).ok_or_else(|| {
+        why!(
+            "neither dimension has a stride of 1, and the inner stride is no argument that could be 1: make rows or \
+             columns contiguous, or pass the stride"
+        )
+    })?;
     // From here on the stride of the contiguous dimension is 1.
     let known = |s: &Polynomial| if let Some(word) = word { s.with_one(word) } else { s.clone() };
     let rows = 1 - unit;
     let stride = known(&Polynomial::of(&strides[rows]))
         .number()
         .filter(|s| *s != Number::constant(1) && is_stride(s, size))
-        .ok_or("the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants")?;
+        .ok_or_else(|| {
+            why!(
+                "the stride from row to row is no multiple of 16 bytes, or no product of arguments and constants: pad \
+                 the rows, or pass their stride"
+            )
+        })?;
     let mut limits = vec![];
-    for (a, b) in compared(f, sums, mask).ok_or(MASK)? {
+    for (a, b) in compared(f, sums, mask).ok_or_else(not_a_limit)? {
         begins.signs(&[&a, &b]);
-        let (dim, begin) = known(&a).lane().ok_or(MASK)?;
+        let (dim, begin) = known(&a).lane().ok_or_else(not_a_limit)?;
         limits.push(Limit { dim, begin, end: known(&b) });
     }
     begins.signs(&[&index]);
     let of = |dim: usize| limits.iter().find(|l| l.dim == dim).map(|l| &l.begin);
-    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size)
-        .ok_or("a term of its index belongs to no dimension whose stride is a multiple of 16 bytes")?;
+    let at = Origin::of(sums, &known(&index), &stride, [of(rows), of(unit)], shape[unit], size).ok_or_else(|| {
+        why!(
+            "a term of its index belongs to neither its rows nor its columns, and its stride is no multiple of 16 \
+             bytes: pad that stride, or mask the dimension with the term"
+        )
+    })?;
     let mut extents = [None, None];
     for l in &limits {
-        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins)
-            .ok_or_else(|| if is_behind_loop(f, ptr) { BEHIND_LOOP } else { OTHER_INDEX })?;
+        let extent = extent(f, sums, l, if l.dim == unit { &at.column } else { &at.row }, &mut begins).ok_or_else(
+            || match is_behind_loop(f, ptr) {
+                true => why!(
+                    "a loop has moved its pointers, and its mask is of other indices: compute the pointers anew \
+                     behind the loop"
+                ),
+                false => why!(
+                    "its mask compares an index that differs from the access's own by more than a loop has counted: \
+                     compare the access's own"
+                ),
+            },
+        )?;
         let differs = extents[l.dim].replace(extent.clone()).is_some_and(|other| other != extent);
         if differs && !planted!("block-pointer-last-of-two-extents") {
-            return Err("its mask gives one dimension two extents");
+            return Err(why!("its mask gives one dimension two extents: compare rows once, and columns once"));
         }
     }
     for (d, begin) in [(unit, &at.column), (rows, &at.row)] {
@@ -114,19 +145,24 @@ pub fn find(
             Some((w, true)) if w.length == shape[d] && extents[d].is_none() => {
                 extents[d] = Some(Number::word(w.extent))
             }
-            Some(_) => return Err("its index wraps around (`%`) at no multiple of the tile, or under a mask"),
+            Some(_) => {
+                return Err(why!(
+                    "its index wraps around (`%`) in a part of the tile, beside another term, or under a mask: take \
+                     `%` of all of `start + arange(BLOCK)`, without a mask of that dimension"
+                ));
+            }
             // Without a limit an index below the first row or column is an element too.
             None if extents[d].is_none()
                 && !begins.counts_up(begin)
                 && !planted!("block-pointer-begins-below-zero") =>
             {
-                return Err(NEGATIVE);
+                return Err(may_be_negative());
             }
             None => {}
         }
     }
     if !at.before.iter().all(|(_, begin)| begins.counts_up(begin)) {
-        return Err(NEGATIVE);
+        return Err(may_be_negative());
     }
     let limited = extents.iter().all(Option::is_some);
     let order = if planted!("block-pointer-extents-swapped") { [rows, unit] } else { [unit, rows] };
@@ -135,10 +171,11 @@ pub fn find(
         word.map(|w| Guard::word(w, Test::Equal(1))).into_iter().chain(begins.guards).collect();
     if let Base::Slice(param) = ptr.base {
         if !limited || !at.before.is_empty() {
-            return Err("a slice's rows and columns are not both limited by its mask: use a view, or mask both");
+            return Err(why!("a slice's rows and columns are not both limited by its mask: use a view, or mask both"));
         }
         let asked = inside(&rows, &columns, &stride, f.params[param].first_word + 1);
-        let asked = asked.ok_or("nothing tells that the masked matrix lies inside of the slice: use a view")?;
+        let asked =
+            asked.ok_or_else(|| why!("nothing tells that the masked matrix lies inside of the slice: use a view"))?;
         guards.extend(asked.into_iter().filter(|_| !planted!("block-pointer-slice-length-not-asked")));
     }
     let (mut dims, mut at_dims): (Vec<Dim>, Vec<Polynomial>) =
@@ -149,7 +186,11 @@ pub fn find(
     ]);
     at_dims.extend([at.row, at.column]);
     if dims.len() > MAX_TENSOR_MAP_RANK {
-        return Err("its array has more than five dimensions");
+        return Err(why!(
+            "its index has {} dimensions with strides of their own, and a tensor map {MAX_TENSOR_MAP_RANK} at most: \
+             merge dimensions that are contiguous",
+            dims.len()
+        ));
     }
     Ok(Found { dims, at: at_dims, across: unit == 0, chosen: word.is_some(), guards })
 }

@@ -32,10 +32,15 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     for s in walk(&f.body) {
         match &s.kind {
             StmtKind::Let(v) => {
-                if let Op::Load { ptr, mask, other, block_pointer: None, .. } = f.op(*v)
-                    && other.is_none_or(|o| f.is_zeros(o))
-                {
-                    match find::find(f, &sums, ptr, *mask, flipped(*v)) {
+                if let Op::Load { ptr, mask, other, block_pointer: None, .. } = f.op(*v) {
+                    let found = match other.is_none_or(|o| f.is_zeros(o)) {
+                        true => find::find(f, &sums, ptr, *mask, flipped(*v)),
+                        false => Err(why!(
+                            "its masked elements are no zeros, and TMA fills what lies beyond an array with zeros: \
+                             leave `.other(..)` out"
+                        )),
+                    };
+                    match found {
                         Ok(found) => drop(loads.insert(*v, found)),
                         Err(why) if sides.iter().any(|side| side.contains(v)) => {
                             missed.push(Missed::new(BLOCK_POINTER, why).at(f.values[v.0 as usize].span));
@@ -46,16 +51,25 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
             }
             StmtKind::Store { ptr, mask, block_pointer: None, span, .. } => {
                 let found = find::find(f, &sums, ptr, *mask, false).and_then(|found| match found {
-                    _ if found.across => Err("its columns are not contiguous: the output's last stride is not 1"),
-                    _ if !found.can_be_stored(f, ptr) => Err("its rows are no multiple of 16 bytes"),
+                    _ if found.across => Err(why!(
+                        "the stride of its columns is not 1, and a tensor map stores contiguous rows: store to a \
+                         row-major array"
+                    )),
+                    _ if !found.can_be_stored(f, ptr) => Err(why!(
+                        "its mask ends rows at a constant that is no multiple of 16 bytes, where a tensor map does \
+                         not clip them: pad the rows, or pass their extent"
+                    )),
                     _ => Ok(found),
                 });
-                if let Err(why) = found
-                    && f.shape(ptr.index).len() == 2
-                {
-                    missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
-                }
-                stores.push(found.ok());
+                stores.push(match found {
+                    Ok(found) => Some(found),
+                    Err(why) => {
+                        if f.shape(ptr.index).len() == 2 {
+                            missed.push(Missed::new(BLOCK_POINTER, why).at(*span));
+                        }
+                        None
+                    }
+                });
             }
             StmtKind::Store { .. } => stores.push(None),
             _ => {}
@@ -65,7 +79,7 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     if (0..2).any(|i| asked[i] && !open(&sides[i])) {
         return Err(Missed::new(
             "of transposed operands",
-            "strides of no such operand leave open which dimension is contiguous",
+            why!("strides of no such operand leave open which dimension is contiguous"),
         ));
     }
     if loads.is_empty() && stores.iter().all(Option::is_none) {

@@ -18,7 +18,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
     if let Some((_, by)) = kept {
         return Err((
             Code::ClusterWhole,
-            "here the rows of a product are reduced, reshaped, multiplied over or used as columns",
+            why!("here the rows of a product are reduced, reshaped, multiplied over or used as columns"),
             Some(f.span(*by)),
         ));
     }
@@ -29,7 +29,7 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
             StmtKind::Let(v) => {
                 let here = Some(f.span(*v));
                 if matches!(f.op(*v), Op::Atomic { .. }) {
-                    return Err((Code::ClusterAtomic, "an atomic would be made by every thread block", here));
+                    return Err((Code::ClusterAtomic, why!("an atomic would be made by every thread block"), here));
                 }
                 // Of an array that may be one of those written, a thread block may load its part: it stores that alone.
                 let is_part = count(f, dims, parted, *v) == 1;
@@ -37,22 +37,30 @@ pub(super) fn with_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -> R
                 if matches!(f.op(*v), Op::Load { ptr, .. } if may_race(ptr.array())) {
                     return Err((
                         Code::ClusterMemory,
-                        "a thread block may read elements that another one stores",
+                        why!("a thread block may read elements that another one stores"),
                         here,
                     ));
                 }
                 if count(f, dims, parted, *v) > 1 {
-                    return Err((Code::ClusterSharing, "rows and columns of a tile would both be partitioned", here));
+                    return Err((
+                        Code::ClusterSharing,
+                        why!("rows and columns of a tile would both be partitioned"),
+                        here,
+                    ));
                 }
                 let of = |d: usize| f.shape(*v)[d];
                 if (0..f.shape(*v).len())
                     .any(|d| of(d) > 1 && of(d) % f.ctas as usize != 0 && parted.contains(&dims.class(*v, d)))
                 {
-                    return Err((Code::ClusterProduct, "a product has too few rows", here));
+                    return Err((
+                        Code::ClusterProduct,
+                        why!("the rows of a product are no multiple of the number of thread blocks"),
+                        here,
+                    ));
                 }
             }
             StmtKind::Store { value, span, .. } if count(f, dims, parted, *value) != 1 => {
-                return Err((Code::ClusterMemory, "every thread block would store the same", Some(*span)));
+                return Err((Code::ClusterMemory, why!("every thread block would store the same"), Some(*span)));
             }
             _ => {}
         }
@@ -66,7 +74,7 @@ pub(super) fn sizes(f: &Func) -> Result<(), Refused> {
     match values(&f.body).find(|&v| padded_elements(f.shape(v)) > MAX_REGISTERS * threads) {
         Some(v) => Err((
             Code::ClusterSharing,
-            "this tile is not partitioned: it takes too many registers of each thread",
+            why!("this tile is not partitioned: it takes too many registers of each thread"),
             Some(f.span(v)),
         )),
         None => Ok(()),
@@ -97,7 +105,7 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                 if count(f, dims, parted, *v) > 1 {
                     return Err((
                         Code::ClusterSharing,
-                        "two dimensions of a tile would both be partitioned",
+                        why!("two dimensions of a tile would both be partitioned"),
                         Some(here),
                     ));
                 }
@@ -113,13 +121,15 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
                             if uses[v.0 as usize] > 0 {
                                 return Err((
                                     Code::ClusterAtomic,
-                                    "only one thread block would have the result of the atomic",
+                                    why!("only one thread block would have the result of the atomic"),
                                     Some(here),
                                 ));
                             }
                             if !relaxed {
-                                let why = "one thread block executes this atomic, which would have to order the accesses \
-                                    of the others: add `.relaxed()` if it need not";
+                                let why = why!(
+                                    "one thread block executes this atomic, which would have to order the accesses of \
+                                     the others: add `.relaxed()` if it need not"
+                                );
                                 return Err((Code::ClusterAtomic, why, Some(here)));
                             }
                         }
@@ -134,7 +144,11 @@ pub(super) fn without_products(f: &Func, dims: &Dims, parted: &HashSet<usize>) -
     for accesses in arrays.values() {
         let mixed = accesses.iter().any(|a| a.0 != accesses[0].0);
         if let Some((.., span)) = accesses.iter().find(|(_, is_parted, _)| mixed && !is_parted) {
-            return Err((Code::ClusterMemory, "a thread block may read elements that another one stores", Some(*span)));
+            return Err((
+                Code::ClusterMemory,
+                why!("a thread block may read elements that another one stores"),
+                Some(*span),
+            ));
         }
     }
     Ok(())

@@ -3,11 +3,12 @@
 use crate::diag::Code;
 use crate::ir::walk::walk;
 use crate::ir::{Func, Op, StmtKind, Value};
+use crate::missed::Why;
 use proc_macro2::Span;
 
 /// The rule that a program breaks, why it cannot be partitioned, and the place of the obstacle; none if the program
 /// lacks something.
-pub(super) type Refused = (Code, &'static str, Option<Span>);
+pub(super) type Refused = (Code, Why, Option<Span>);
 
 /// The dimensions of tiles. Dimensions with the same rows or columns are in one class.
 pub(super) struct Dims {
@@ -105,7 +106,7 @@ impl Dims {
             }
             Op::Dot { a, b, acc, .. } => {
                 if f.shape(v).len() != 2 {
-                    return Err((Code::ClusterProduct, "products of batches are not partitioned", here));
+                    return Err((Code::ClusterProduct, why!("products of batches are not partitioned"), here));
                 }
                 self.same(f, *acc, v);
                 self.join(self.dim(*a, 0), self.dim(v, 0));

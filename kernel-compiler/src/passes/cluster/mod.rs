@@ -16,7 +16,6 @@ use crate::ir::walk::{dots, made_of, values};
 use crate::ir::{Binary, Func, Op, Stmt, StmtKind, Type, Value};
 use crate::missed::{Changed, Missed};
 use dims::{Dims, Refused};
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -31,8 +30,7 @@ pub(crate) fn checked(f: &mut Func) -> Result<Changed, (Code, Missed)> {
     if f.ctas == 1 {
         return Ok(Changed::No);
     }
-    let missed =
-        |(code, why, span)| (code, Missed { what: "partitioned over a cluster", why: Cow::Borrowed(why), span });
+    let missed = |(code, why, span)| (code, Missed { what: "partitioned over a cluster", why, span });
     *f = partition(f).map_err(missed)?;
     Ok(Changed::Yes)
 }
@@ -72,15 +70,17 @@ fn widest(f: &Func, dims: &Dims) -> Result<usize, Refused> {
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|&(_, size)| Reverse(size));
     let Some(&(first, _)) = classes.first() else {
-        return Err((Code::ClusterSharing, "it has no tile that could be partitioned", None));
+        return Err((Code::ClusterSharing, why!("it has no tile that could be partitioned"), None));
     };
     let whole = |class: usize| dims.whole.iter().find(|(d, _)| dims.find(*d) == class);
     let enough = |extent: usize| extent.is_multiple_of(f.ctas as usize);
     let found = classes.iter().find(|&&(class, (_, extent))| whole(class).is_none() && enough(extent));
-    let why = "here elements are scanned, sorted, gathered, counted or reshaped along the widest dimension";
+    let why = why!("here elements are scanned, sorted, gathered, counted or reshaped along the widest dimension");
     found.map(|&(class, _)| class).ok_or_else(|| match whole(first) {
         Some((_, by)) => (Code::ClusterWhole, why, Some(f.span(*by))),
-        None => (Code::ClusterSharing, "no dimension of its tiles is a multiple of the number of thread blocks", None),
+        None => {
+            (Code::ClusterSharing, why!("no dimension of its tiles is a multiple of the number of thread blocks"), None)
+        }
     })
 }
 

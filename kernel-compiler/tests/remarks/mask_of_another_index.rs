@@ -1,0 +1,11 @@
+#[tile_kernel(tune(B = [64], warps = [4]), grid = [1])]
+pub unsafe fn k<const B: usize>(a: *const f16, b: *const f16, c: *mut f32, n: usize) {
+    let (i, j) = (arange(B), arange(B));
+    let mut acc = zeros::<f32>([B, B]);
+    for k in 0..n / B {
+        let x = load(a.add(i.expand(1) * n + (j + k * B).expand(0))).mask((i + 5).expand(1) < n);  //~ not accessed by a block pointer: its mask compares an index that differs from the access's own by more than a loop has counted: compare the access's own  //~ not copied by TMA: its address is no block pointer: take a tile of a view, or write its index as `row * stride + column`
+        let y = load(b.add((i + k * B).expand(1) * n + j.expand(0)));
+        acc = dot(x, y, acc);
+    }
+    store(c.add(i.expand(1) * n + j.expand(0)), acc);
+}

@@ -1,0 +1,12 @@
+#[tile_kernel(tune(B = [64], warps = [4]), grid = [1])]
+pub unsafe fn k<const B: usize>(a: *const f16, b: *const f16, c: *mut f32, n: usize, m: usize) {
+    let (i, j) = (arange(B), arange(B));
+    let row = (program_id(0) * B + i) % m;
+    let mut acc = zeros::<f32>([B, B]);
+    for k in 0..n / B {
+        let x = load(a.add(row.expand(1) * n + (j + k * B).expand(0))).mask(row.expand(1) < n);  //~ not accessed by a block pointer: its index wraps around (`%`) in a part of the tile, beside another term, or under a mask: take `%` of all of `start + arange(BLOCK)`, without a mask of that dimension  //~ not copied by TMA: its address is no block pointer: take a tile of a view, or write its index as `row * stride + column`
+        let y = load(b.add((i + k * B).expand(1) * n + j.expand(0)));
+        acc = dot(x, y, acc);
+    }
+    store(c.add(i.expand(1) * n + j.expand(0)), acc);
+}
