@@ -21,7 +21,13 @@ pub mod rows {
     /// blocks of ROWS by LANES elements. Each lane keeps a maximum and a sum of its own until the row ends.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
+        tune(ROWS = [128], LANES = [4], warps = [4]),
+        tune(ROWS = [64], LANES = [16], warps = [4]),
+        tune(ROWS = [32], LANES = [32], warps = [4]),
+        tune(ROWS = [16], LANES = [64], warps = [4]),
+        tune(ROWS = [8], LANES = [128, 256], warps = [4]),
         tune(ROWS = [4], LANES = [512, 1024], warps = [4]),
+        tune(ROWS = [2], LANES = [2048], warps = [4]),
         tune(LONG = [true], ROWS = [4], LANES = [1024], warps = [4]),
         tune(LONG = [true], ROWS = [8], LANES = [2048], warps = [8]),
         requires = [LONG || classes <= LANES],
@@ -75,14 +81,22 @@ pub mod rows {
         }
     }
 
-    /// The gradient of the logits: `d_losses` of the row times the softmax of the row, less one at the target.
+    /// The gradient of the logits: `d_losses` of the row times the softmax of the row, less one at the target. A
+    /// program has BLOCK classes of ROWS rows, with LONG of rows that are longer.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
-        tune(BLOCK = [1024, 2048], warps = [4]),
-        grid = [rows, cdiv(classes, BLOCK)],
+        tune(ROWS = [128], BLOCK = [4], warps = [4]),
+        tune(ROWS = [64], BLOCK = [16], warps = [4]),
+        tune(ROWS = [32], BLOCK = [32], warps = [4]),
+        tune(ROWS = [16], BLOCK = [64], warps = [4]),
+        tune(ROWS = [8], BLOCK = [128, 256], warps = [4]),
+        tune(ROWS = [4], BLOCK = [512], warps = [4]),
+        tune(LONG = [true], BLOCK = [1024, 2048], warps = [4]),
+        requires = [LONG || classes <= BLOCK],
+        grid = [cdiv(rows, ROWS), cdiv(classes, BLOCK)],
         alias(logits, d_logits),
     )]
-    pub fn cross_entropy_gradient<T: Float, const BLOCK: usize>(
+    pub fn cross_entropy_gradient<T: Float, const BLOCK: usize, const ROWS: usize = 1, const LONG: bool = false>(
         logits: &[T],
         targets: &[i32],
         lse: &[f32],
@@ -91,21 +105,17 @@ pub mod rows {
         rows: usize,
         classes: usize,
     ) {
-        let row = program_id(0);
-        let target = load(targets, row);
-        let mut scale = load(d_losses, row);
-        if target >= 0 && (target as usize) >= classes {
-            scale = f32::NAN;
-        }
-        let c = program_id(1) * BLOCK + arange(BLOCK);
-        let inside = c < classes;
-        let v = load(logits, row * classes + c).mask(inside).to::<f32>();
-        let p = exp2((v - load(lse, row)) * LOG2_E);
-        let is_target = c.to::<i64>() == target as i64;
-        let mut d = (p - where_(is_target, 1.0, 0.0)) * scale;
-        if target < 0 {
-            d = zeros::<f32>([BLOCK]);
-        }
-        store(d_logits, row * classes + c, d.to::<T>()).mask(inside);
+        let r = program_id(0) * ROWS + arange(ROWS);
+        let target = load(targets, r).mask(r < rows).other(-1);
+        let is_no_class = target.to::<i64>() >= classes as i64;
+        let scale = where_(is_no_class, f32::NAN, load(d_losses, r).mask(r < rows));
+        let c = (program_id(1) * BLOCK + arange(BLOCK)).expand(0);
+        let inside = (r < rows).expand(1) & (c < classes);
+        let v = load(logits, r.expand(1) * classes + c).mask(inside).to::<f32>();
+        let p = exp2((v - load(lse, r).mask(r < rows).expand(1)) * LOG2_E);
+        let is_target = c.to::<i64>() == target.to::<i64>().expand(1);
+        let d = (p - where_(is_target, 1.0, 0.0)) * scale.expand(1);
+        let d = where_((target < 0).expand(1), 0.0, d);
+        store(d_logits, r.expand(1) * classes + c, d.to::<T>()).mask(inside);
     }
 }
