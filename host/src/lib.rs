@@ -29,6 +29,7 @@ mod event;
 mod extension;
 mod external;
 mod graph;
+mod joins;
 mod launch;
 mod launch_options;
 mod launched;
@@ -44,10 +45,10 @@ mod scratch;
 mod scratch_limit;
 mod select;
 mod stream;
-/// The primitives of `marks`, which its test replaces.
+/// The primitives of `joins` and `marks`, which their tests replace.
 mod sync {
-    pub(crate) use std::sync::Mutex;
     pub(crate) use std::sync::atomic::AtomicU64;
+    pub(crate) use std::sync::{Mutex, MutexGuard};
 }
 mod tensor_map;
 #[cfg(test)]

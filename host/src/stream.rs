@@ -118,7 +118,7 @@ impl Queue {
 
 /// Parts of a stream that nobody names any more.
 pub(crate) enum Left {
-    /// The stream, one of [`Cuda::streams`].
+    /// The stream, one of [`Cuda::joins`].
     Stream(Arc<Queue>, Owner),
     /// An event behind the work of a stream that C code owns and may have destroyed, and the scratch memory that only
     /// this work uses.
@@ -154,7 +154,7 @@ impl Left {
         match self {
             Left::Stream(queue, owner) => {
                 queue.marks.leave();
-                cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &queue));
+                cuda.joins.remove(|q| Arc::ptr_eq(q, &queue));
                 if matches!(owner, Owner::Own) {
                     // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
                     unsafe { (cuda.api.stream_destroy)(queue.raw.0) };
@@ -169,7 +169,7 @@ impl Left {
 
     /// Stays until a later wait of the default stream.
     fn stay(self, cuda: &Cuda) {
-        cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        cuda.joins.leave(self);
     }
 }
 
@@ -269,9 +269,8 @@ impl Stream {
 
     fn cuda(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> Stream {
         let inner = Arc::new(StreamInner::Cuda(CudaStream::new(cuda.clone(), raw, owner)));
-        let mut all = cuda.streams.lock().unwrap_or_else(|e| e.into_inner());
         if let StreamInner::Cuda(s) = &*inner {
-            all.push(s.queue.clone());
+            cuda.joins.add(s.queue.clone());
         }
         Stream(inner)
     }
