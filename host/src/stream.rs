@@ -1,5 +1,6 @@
 //! Streams: queues of work on a device. On the CPU backend work is done when a launch returns, and a stream is a token.
 
+use crate::blocks::Blocks;
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::{DEFAULT_STREAM, Handle};
@@ -9,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::marks::Marks;
 use crate::runtime::Runtime;
-use crate::scratch::Blocks;
 use core::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_core::cpu::fork::PerProcess;
 
 /// `CU_STREAM_LEGACY`, another name of the default stream.
 const LEGACY: usize = 1;
@@ -52,7 +53,7 @@ pub struct Stream(pub(crate) Arc<StreamInner>);
 
 pub(crate) enum StreamInner {
     /// With the scratch memory that is kept for it.
-    Host(Blocks),
+    Host(PerProcess<Blocks>),
     Cuda(CudaStream),
 }
 
@@ -61,7 +62,8 @@ pub(crate) struct CudaStream {
     pub raw: Handle<CUstream>,
     owner: Owner,
     pub queue: Arc<Queue>,
-    pub scratch: Blocks,
+    /// Of each process its own: the lock may be held where it is forked.
+    pub scratch: PerProcess<Blocks>,
     /// Whether scratch was ever leased here.
     pub leased: AtomicBool,
     /// Of a stream that C code owns: what its scratch memory was last used by.
@@ -260,7 +262,7 @@ impl Stream {
     }
 
     pub(crate) fn host() -> Stream {
-        Stream(Arc::new(StreamInner::Host(Blocks::default())))
+        Stream(Arc::new(StreamInner::Host(PerProcess::new())))
     }
 
     pub(crate) fn default_of(cuda: Arc<Cuda>) -> Stream {
@@ -419,7 +421,7 @@ impl CudaStream {
         let (behind, waits, leased) = (AtomicU64::new(0), Mutex::default(), AtomicBool::new(false));
         let is_foreign = matches!(owner, Owner::Foreign);
         let queue = Arc::new(Queue { raw: Handle(raw), is_foreign, marks: Marks::new(), behind, waits });
-        CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), leased, used: Mutex::default() }
+        CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: PerProcess::new(), leased, used: Mutex::default() }
     }
 
     /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream.
@@ -535,7 +537,7 @@ impl Drop for CudaStream {
             return;
         }
         self.cuda.leases.leave(&self.leased);
-        let blocks = self.scratch.take();
+        let blocks = self.scratch.get().map(Blocks::take).unwrap_or_default();
         if matches!(self.owner, Owner::Default) {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }

@@ -273,7 +273,7 @@ impl Cuda {
                     pool,
                     joins: Joins::new(),
                     allocations: AtomicU64::new(0),
-                    leases: Leases::default(),
+                    leases: Leases::new(),
                     borrowed: Mutex::default(),
                 })
             }
