@@ -6,7 +6,7 @@
 use crate::sync::{AtomicBool, AtomicUsize, RwLock, RwLockWriteGuard};
 use std::any::Any;
 use std::ops::Range;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::{PoisonError, Weak};
 
 /// The stream that leases memory, as this file sees it.
@@ -38,8 +38,13 @@ impl Leases {
     pub(crate) fn begin(&self, addresses: Range<u64>, owner: Owner, leased: &AtomicBool, capture: Option<u64>) {
         let mut all = self.write();
         // Under the lock: a stream counts once.
-        if capture.is_some() || !leased.load(Acquire) && !leased.swap(true, AcqRel) {
+        let is_first = capture.is_none() && !leased.load(Acquire);
+        if is_first || capture.is_some() {
             self.lenders.fetch_add(1, AcqRel);
+        }
+        if is_first {
+            // After it counts: who reads this reads its count, too.
+            leased.store(true, Release);
         }
         all.push(Lease { addresses, owner, capture, ordered: true });
     }

@@ -175,6 +175,22 @@ fn memory_is_not_leased_where_its_order_is_lost() {
     });
 }
 
+/// The stream of the launch leases for the first time meanwhile.
+#[test]
+fn a_launch_finds_the_scratch_of_another_stream() {
+    for (swapped, capture) in [(false, None), (true, None), (false, Some(1)), (true, Some(1))] {
+        loom::model(move || {
+            let (context, a, b) = (Context::new(), Stream::new(), Stream::new());
+            let scratch = match capture {
+                None => a.lease(&context),
+                Some(capture) => a.lease_in(&context, capture),
+            };
+            let (c, there) = (context.clone(), b.clone());
+            beside(swapped, move || drop(there.lease(&c)), move || context.launch(&b, &scratch, false));
+        });
+    }
+}
+
 /// Others lease, also in captures, and are dropped.
 #[test]
 fn a_launch_finds_scratch_while_other_streams_are_dropped() {
