@@ -5,7 +5,6 @@ use crate::error::{Error, Result};
 use crate::leases::Lease;
 use crate::stream::{CudaStream, Stream, StreamInner};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Acquire;
 use tilewright_core::BufferUse;
 
 fn owner(l: &Lease) -> Option<Stream> {
@@ -25,21 +24,18 @@ impl Stream {
     #[inline]
     pub(crate) fn borrow_scratch(&self, buffers: &[BufferUse]) -> Result<Option<Borrowed<'_>>> {
         let Some(s) = self.as_cuda() else { return Ok(None) };
-        // What is asked for was leased before, and stays leased: its stream counts in the second number, and in the
-        // first only if it is this one.
-        let own = usize::from(s.leased.load(Acquire));
-        if s.cuda.leases.lenders() == own { Ok(None) } else { self.borrow(s, buffers) }
+        if s.cuda.leases.are_of_one(&s.leased) { Ok(None) } else { self.borrow(s, buffers) }
     }
 
     #[cold]
     fn borrow(&self, s: &CudaStream, buffers: &[BufferUse]) -> Result<Option<Borrowed<'_>>> {
         let of = |l: &Lease| buffers.iter().any(|b| l.addresses.contains(&b.start));
         let other = |l: &Lease| l.capture.is_some() || !std::ptr::addr_eq(l.owner.as_ptr(), Arc::as_ptr(&self.0));
-        let all = s.cuda.leases.read();
-        let used = all.iter().filter(|l| other(l) && of(l));
-        let used: Vec<_> = used.filter_map(|l| Some((owner(l)?, l.addresses.start, l.capture))).collect();
         // Streams wait without the lock.
-        drop(all);
+        let used = s.cuda.leases.find(|l| {
+            let is_used = other(l) && of(l);
+            if is_used { Some((owner(l)?, l.addresses.start, l.capture)) } else { None }
+        });
         let mut borrowed = Borrowed { stream: self, owners: Vec::new() };
         for (owner, start, capture) in used {
             let now = || owner.as_cuda().map_or(Ok(None), |o| s.cuda.asks_for_capture(o.raw.0));
@@ -64,8 +60,7 @@ impl Drop for Borrowed<'_> {
         for (owner, start) in &self.owners {
             if let (Err(e), Some(s)) = (owner.wait_for(self.stream), owner.as_cuda()) {
                 tracing::debug!(error = %e, "a block of scratch memory is not used again");
-                let mut all = s.cuda.leases.write();
-                all.iter_mut().filter(|l| l.addresses.start == *start).for_each(|l| l.ordered = false);
+                s.cuda.leases.lose_order(*start);
             }
         }
     }

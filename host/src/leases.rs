@@ -1,15 +1,17 @@
 //! Which scratch memory of a context is leased, and by which stream.
+//!
+//! `tests/protocols` compiles this file with loom's primitives in the place of those of `std`, and runs every
+//! interleaving.
 
+use crate::sync::{AtomicBool, AtomicUsize, RwLock, RwLockWriteGuard};
 use std::any::Any;
 use std::ops::Range;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::{PoisonError, Weak};
 
 /// The stream that leases memory, as this file sees it.
 pub(crate) type Owner = Weak<dyn Any + Send + Sync>;
 
-#[derive(Default)]
 pub(crate) struct Leases {
     /// How many streams have ever leased, and how many leases are of captures. A launch on the only stream that leases
     /// has nothing to look for.
@@ -24,16 +26,25 @@ pub(crate) struct Lease {
     /// Whose graph allocates the memory.
     pub capture: Option<u64>,
     /// Whether the owner waits for all launches on other streams.
-    pub ordered: bool,
+    ordered: bool,
 }
 
 impl Leases {
+    pub(crate) fn new() -> Leases {
+        Leases { lenders: AtomicUsize::new(0), all: RwLock::new(vec![]) }
+    }
+
     /// `leased` says whether the owner has leased before.
     pub(crate) fn begin(&self, addresses: Range<u64>, owner: Owner, leased: &AtomicBool, capture: Option<u64>) {
         let mut all = self.write();
         // Under the lock: a stream counts once.
-        if capture.is_some() || !leased.load(Acquire) && !leased.swap(true, AcqRel) {
+        let is_first = capture.is_none() && !leased.load(Acquire);
+        if is_first || capture.is_some() {
             self.lenders.fetch_add(1, AcqRel);
+        }
+        if is_first {
+            // After it counts: who reads this reads its count, too.
+            leased.store(true, Release);
         }
         all.push(Lease { addresses, owner, capture, ordered: true });
     }
@@ -56,17 +67,27 @@ impl Leases {
         }
     }
 
-    /// How many streams have ever leased, and how many leases are of captures.
+    /// Whether memory is leased by no other stream than this one, and by no capture. `leased` says whether this one has
+    /// leased.
     #[inline]
-    pub(crate) fn lenders(&self) -> usize {
-        self.lenders.load(Acquire)
+    pub(crate) fn are_of_one(&self, leased: &AtomicBool) -> bool {
+        // What is asked for was leased before, and stays leased: its stream counts in the second number, and in the
+        // first only if it is this one.
+        let own = usize::from(leased.load(Acquire));
+        self.lenders.load(Acquire) == own
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Vec<Lease>> {
-        self.all.read().unwrap_or_else(PoisonError::into_inner)
+    /// What `wanted` makes of each lease.
+    pub(crate) fn find<T>(&self, wanted: impl FnMut(&Lease) -> Option<T>) -> Vec<T> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner).iter().filter_map(wanted).collect()
     }
 
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Vec<Lease>> {
+    /// The owner of the lease that begins here does not wait for a launch that uses it.
+    pub(crate) fn lose_order(&self, start: u64) {
+        self.write().iter_mut().filter(|l| l.addresses.start == start).for_each(|l| l.ordered = false);
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Lease>> {
         self.all.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

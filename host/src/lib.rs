@@ -11,6 +11,7 @@
 //! Every error is an [`Error`]; nothing was enqueued unless its documentation says otherwise.
 #![warn(missing_docs)]
 
+mod blocks;
 mod borrowed_scratch;
 mod buffer;
 mod check;
@@ -29,6 +30,7 @@ mod event;
 mod extension;
 mod external;
 mod graph;
+mod joins;
 mod launch;
 mod launch_options;
 mod launched;
@@ -44,10 +46,10 @@ mod scratch;
 mod scratch_limit;
 mod select;
 mod stream;
-/// The primitives of `marks`, which its test replaces.
+/// The primitives of `blocks`, `joins`, `leases` and `marks`, which their tests replace.
 mod sync {
-    pub(crate) use std::sync::Mutex;
-    pub(crate) use std::sync::atomic::AtomicU64;
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+    pub(crate) use std::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 }
 mod tensor_map;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Memory is freed on the default stream, after it has been made to wait for every stream that may use the memory. A
 //! thread that finds the work of a stream joined relies on a wait of another thread, which enqueues it under the lock.
 //!
-//! `tests/marks` compiles this file with loom's primitives in the place of those of `std`, and runs every interleaving.
+//! `tests/protocols` compiles this file with loom's primitives in the place of those of `std`, and runs every
+//! interleaving.
 
 use crate::sync::{AtomicU64, Mutex};
 use std::sync::PoisonError;

@@ -3,14 +3,14 @@
 //! A block is leased for the time in which an operation is enqueued, and goes back to its stream's list when the lease
 //! is dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
 
+use crate::blocks::{Block, Blocks};
 use crate::error::{Error, Result};
 use crate::memory::{Memory, byte_count};
-use crate::stream::{CudaStream, Stream, StreamInner};
+use crate::stream::{Stream, StreamInner};
 use core::marker::PhantomData;
 use std::any::Any;
-use std::sync::{Arc, Mutex};
-use tilewright_core::cpu::fork::PerProcess;
-use tilewright_core::{AsSlice, AsSliceMut, BufferUse, DeviceId, Element, RawArg, SliceArg, SliceMutArg};
+use std::sync::Arc;
+use tilewright_core::{AsSlice, AsSliceMut, DeviceId, Element, RawArg, SliceArg, SliceMutArg};
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on
 /// that stream, and drop it after the last of them. A launch on another stream runs behind what this one was given
@@ -124,7 +124,7 @@ impl Stream {
                 }
                 (ptr, Lease::Captured(capture))
             }
-            _ => (self.blocks().lease(self, bytes, zeroed)?, Lease::Block),
+            _ => (self.lease_block(bytes, zeroed)?, Lease::Block),
         };
         if let Some(s) = self.as_cuda()
             && !matches!(lease, Lease::Nothing)
@@ -135,11 +135,58 @@ impl Stream {
         Ok(Scratch { ptr, len, device, lease, stream: self.clone(), element: PhantomData })
     }
 
+    fn lease_block(&self, bytes: u64, zeroed: bool) -> Result<u64> {
+        if let Some(ptr) = self.blocks().reuse(bytes, zeroed) {
+            return Ok(ptr);
+        }
+        let size = match bytes {
+            0..=0x10_0000 => bytes.next_power_of_two().max(256),
+            _ => bytes.next_multiple_of(2 << 20),
+        };
+        self.trim(size);
+        let (ptr, host) = match self.as_cuda() {
+            None => {
+                let memory = Memory::host(size)?;
+                (memory.ptr, Some(memory))
+            }
+            Some(s) => {
+                let capture = s.capture();
+                let ptr = match s.cuda.alloc(size, s.raw.0) {
+                    Err(Error::OutOfMemory { .. }) => {
+                        self.trim(u64::MAX);
+                        s.cuda.alloc(size, s.raw.0)?
+                    }
+                    other => other?,
+                };
+                // An allocation is work of the stream, too: the block is freed behind it.
+                s.mark(capture);
+                if zeroed && let Err(e) = s.cuda.fill_zero(ptr, size, s.raw.0) {
+                    s.cuda.free(ptr, s.raw.0);
+                    return Err(e);
+                }
+                (ptr, None)
+            }
+        };
+        self.blocks().add(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, host });
+        Ok(ptr)
+    }
+
+    /// Makes room for a block of so many bytes among those that are kept.
+    fn trim(&self, coming: u64) {
+        self.blocks().trim(coming, |ptr| {
+            if let Some(s) = self.as_cuda() {
+                // Work on other streams may have used it, too.
+                s.cuda.release(ptr);
+            }
+        });
+    }
+
     pub(crate) fn blocks(&self) -> &Blocks {
-        match &*self.0 {
+        let blocks = match &*self.0 {
             StreamInner::Host(blocks) => blocks,
             StreamInner::Cuda(s) => &s.scratch,
-        }
+        };
+        blocks.get_or_init(Blocks::new)
     }
 }
 
@@ -207,10 +254,12 @@ impl<T> Drop for Scratch<T> {
             Lease::Nothing => {}
             Lease::Block => {
                 s.scratch_used();
-                match ordered {
-                    true => s.scratch.give_back(self.ptr),
-                    false => s.scratch.give_up(self.ptr, s),
+                if ordered {
+                    return self.stream.blocks().give_back(self.ptr);
                 }
+                // Work that this stream does not wait for may still use it.
+                self.stream.blocks().give_up(self.ptr);
+                s.cuda.release(self.ptr);
             }
             // A free outside of its capture, or one that is not ordered, would not be the graph's.
             Lease::Captured(capture)
@@ -220,135 +269,5 @@ impl<T> Drop for Scratch<T> {
             }
             Lease::Captured(_) => tracing::debug!("scratch memory of a graph is not freed in it"),
         }
-    }
-}
-
-/// A stream's blocks, leased and free. Of each process its own: the lock may be held where it is forked.
-#[derive(Default)]
-pub(crate) struct Blocks(PerProcess<Mutex<Vec<Block>>>);
-
-struct Block {
-    ptr: u64,
-    bytes: u64,
-    zeroed: bool,
-    leased: bool,
-    /// Whether its contents mean anything in this lease; the emulated SM reports reads of what does not.
-    defined: bool,
-    /// Host memory is owned here; device memory is freed by the stream.
-    host: Option<Memory>,
-}
-
-/// Free blocks beyond these are given back.
-const MAX_FREE_BYTES: u64 = 256 << 20;
-const MAX_FREE_BLOCKS: usize = 32;
-
-impl Blocks {
-    fn lease(&self, stream: &Stream, bytes: u64, zeroed: bool) -> Result<u64> {
-        if let Some(ptr) = self.reuse(bytes, zeroed) {
-            return Ok(ptr);
-        }
-        let size = match bytes {
-            0..=0x10_0000 => bytes.next_power_of_two().max(256),
-            _ => bytes.next_multiple_of(2 << 20),
-        };
-        self.trim(stream, size);
-        let (ptr, host) = match stream.as_cuda() {
-            None => {
-                let memory = Memory::host(size)?;
-                (memory.ptr, Some(memory))
-            }
-            Some(s) => {
-                let capture = s.capture();
-                let ptr = match s.cuda.alloc(size, s.raw.0) {
-                    Err(Error::OutOfMemory { .. }) => {
-                        self.trim(stream, u64::MAX);
-                        s.cuda.alloc(size, s.raw.0)?
-                    }
-                    other => other?,
-                };
-                // An allocation is work of the stream, too: the block is freed behind it.
-                s.mark(capture);
-                if zeroed && let Err(e) = s.cuda.fill_zero(ptr, size, s.raw.0) {
-                    s.cuda.free(ptr, s.raw.0);
-                    return Err(e);
-                }
-                (ptr, None)
-            }
-        };
-        self.lock().push(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, host });
-        Ok(ptr)
-    }
-
-    /// The smallest free block that is large enough and not wasteful.
-    fn reuse(&self, bytes: u64, zeroed: bool) -> Option<u64> {
-        let mut all = self.lock();
-        let fits =
-            |b: &&mut Block| !b.leased && b.zeroed == zeroed && b.bytes >= bytes && b.bytes / 4 <= bytes.max(64 << 10);
-        let block = all.iter_mut().filter(fits).min_by_key(|b| b.bytes)?;
-        block.leased = true;
-        block.defined = zeroed;
-        Some(block.ptr)
-    }
-
-    /// Makes room for a block of `coming` bytes among those that are kept.
-    fn trim(&self, stream: &Stream, coming: u64) {
-        let mut all = self.lock();
-        let mut kept: u64 = all.iter().map(|b| b.bytes).fold(coming, u64::saturating_add);
-        while kept > MAX_FREE_BYTES || all.len() >= MAX_FREE_BLOCKS {
-            let Some(i) = all.iter().position(|b| !b.leased) else { return };
-            let block = all.swap_remove(i);
-            kept = kept.saturating_sub(block.bytes);
-            if let Some(s) = stream.as_cuda() {
-                // Work on other streams may have used it, too.
-                s.cuda.release(block.ptr);
-            }
-        }
-    }
-
-    fn give_back(&self, ptr: u64) {
-        if let Some(b) = self.lock().iter_mut().find(|b| b.ptr == ptr) {
-            b.leased = false;
-        }
-    }
-
-    /// Frees a leased block, which work that this stream does not wait for may still use.
-    fn give_up(&self, ptr: u64, stream: &CudaStream) {
-        self.lock().retain(|b| b.ptr != ptr);
-        stream.cuda.release(ptr);
-    }
-
-    /// A launch on the host with these arguments has failed half way: what it was to leave zero may not be.
-    pub(crate) fn zero_again(&self, written: &[BufferUse]) {
-        let is_written = |b: &&Block| written.iter().any(|w| w.mutable && w.start == b.ptr);
-        for b in self.lock().iter().filter(|b| b.leased && b.zeroed && b.host.is_some()).filter(is_written) {
-            // SAFETY: the block is owned here, and the launch that has ended had it mutably: nobody else uses it.
-            unsafe { core::ptr::write_bytes(b.ptr as *mut u8, 0, b.bytes as usize) };
-        }
-    }
-
-    /// Whether an address lies in leased scratch.
-    pub(crate) fn contains(&self, addr: u64) -> bool {
-        self.lock().iter().any(|b| b.leased && b.ptr <= addr && addr < b.ptr + b.bytes)
-    }
-
-    /// Whether an address lies in leased scratch that nothing has written.
-    #[cfg(feature = "emulator")]
-    pub(crate) fn is_undefined(&self, addr: u64) -> bool {
-        self.lock().iter().any(|b| b.leased && !b.defined && b.ptr <= addr && addr < b.ptr + b.bytes)
-    }
-
-    /// A launch has written to scratch at this address, if it is scratch.
-    #[cfg(feature = "emulator")]
-    pub(crate) fn define(&self, addr: u64) {
-        self.lock().iter_mut().filter(|b| b.ptr <= addr && addr < b.ptr + b.bytes).for_each(|b| b.defined = true);
-    }
-
-    /// The addresses of all blocks, which the caller frees.
-    pub(crate) fn take(&self) -> Vec<u64> {
-        self.lock().drain(..).map(|b| b.ptr).collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Block>> {
-        self.0.get_or_init(Mutex::default).lock().unwrap_or_else(|e| e.into_inner())
     }
 }

@@ -1,5 +1,6 @@
 //! Streams: queues of work on a device. On the CPU backend work is done when a launch returns, and a stream is a token.
 
+use crate::blocks::Blocks;
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::{DEFAULT_STREAM, Handle};
@@ -9,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::marks::Marks;
 use crate::runtime::Runtime;
-use crate::scratch::Blocks;
 use core::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
+use tilewright_core::cpu::fork::PerProcess;
 
 /// `CU_STREAM_LEGACY`, another name of the default stream.
 const LEGACY: usize = 1;
@@ -52,7 +53,7 @@ pub struct Stream(pub(crate) Arc<StreamInner>);
 
 pub(crate) enum StreamInner {
     /// With the scratch memory that is kept for it.
-    Host(Blocks),
+    Host(PerProcess<Blocks>),
     Cuda(CudaStream),
 }
 
@@ -61,7 +62,8 @@ pub(crate) struct CudaStream {
     pub raw: Handle<CUstream>,
     owner: Owner,
     pub queue: Arc<Queue>,
-    pub scratch: Blocks,
+    /// Of each process its own: the lock may be held where it is forked.
+    pub scratch: PerProcess<Blocks>,
     /// Whether scratch was ever leased here.
     pub leased: AtomicBool,
     /// Of a stream that C code owns: what its scratch memory was last used by.
@@ -118,7 +120,7 @@ impl Queue {
 
 /// Parts of a stream that nobody names any more.
 pub(crate) enum Left {
-    /// The stream, one of [`Cuda::streams`].
+    /// The stream, one of [`Cuda::joins`].
     Stream(Arc<Queue>, Owner),
     /// An event behind the work of a stream that C code owns and may have destroyed, and the scratch memory that only
     /// this work uses.
@@ -154,7 +156,7 @@ impl Left {
         match self {
             Left::Stream(queue, owner) => {
                 queue.marks.leave();
-                cuda.streams.lock().unwrap_or_else(PoisonError::into_inner).retain(|q| !Arc::ptr_eq(q, &queue));
+                cuda.joins.remove(|q| Arc::ptr_eq(q, &queue));
                 if matches!(owner, Owner::Own) {
                     // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
                     unsafe { (cuda.api.stream_destroy)(queue.raw.0) };
@@ -169,7 +171,7 @@ impl Left {
 
     /// Stays until a later wait of the default stream.
     fn stay(self, cuda: &Cuda) {
-        cuda.left.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        cuda.joins.leave(self);
     }
 }
 
@@ -260,7 +262,7 @@ impl Stream {
     }
 
     pub(crate) fn host() -> Stream {
-        Stream(Arc::new(StreamInner::Host(Blocks::default())))
+        Stream(Arc::new(StreamInner::Host(PerProcess::new())))
     }
 
     pub(crate) fn default_of(cuda: Arc<Cuda>) -> Stream {
@@ -269,9 +271,8 @@ impl Stream {
 
     fn cuda(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> Stream {
         let inner = Arc::new(StreamInner::Cuda(CudaStream::new(cuda.clone(), raw, owner)));
-        let mut all = cuda.streams.lock().unwrap_or_else(|e| e.into_inner());
         if let StreamInner::Cuda(s) = &*inner {
-            all.push(s.queue.clone());
+            cuda.joins.add(s.queue.clone());
         }
         Stream(inner)
     }
@@ -420,7 +421,7 @@ impl CudaStream {
         let (behind, waits, leased) = (AtomicU64::new(0), Mutex::default(), AtomicBool::new(false));
         let is_foreign = matches!(owner, Owner::Foreign);
         let queue = Arc::new(Queue { raw: Handle(raw), is_foreign, marks: Marks::new(), behind, waits });
-        CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: Blocks::default(), leased, used: Mutex::default() }
+        CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: PerProcess::new(), leased, used: Mutex::default() }
     }
 
     /// Lets later work here run behind the allocations of all buffers that exist, which are made on the default stream.
@@ -536,7 +537,7 @@ impl Drop for CudaStream {
             return;
         }
         self.cuda.leases.leave(&self.leased);
-        let blocks = self.scratch.take();
+        let blocks = self.scratch.get().map(Blocks::take).unwrap_or_default();
         if matches!(self.owner, Owner::Default) {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }

@@ -43,9 +43,9 @@ pub fn hostile_calls(seed: u64) -> Run {
     hostile(&["-p", "tilewright-capi"], C_CASES, seed)
 }
 
-/// The lock protocol of stream marks with loom.
+/// The protocols of locks with loom.
 pub fn locks() -> Run {
-    let args = ["test", "--release", "-p", "tilewright-runtime", "--no-default-features", "--test", "marks"];
+    let args = ["test", "--release", "-p", "tilewright-runtime", "--no-default-features", "--test", "protocols"];
     command::cargo().args(args)
 }
 

@@ -87,7 +87,7 @@ const LONG: [Step; 12] = [
     },
     Step { name: "hostile-calls", what: "hostile arguments of the C library", run: || Ok(long::hostile_calls(now())) },
     Step { name: "mutate", what: "planted defects of the compiler are caught", run: || Ok(mutate()) },
-    Step { name: "locks", what: "stream marks under every interleaving", run: || Ok(long::locks()) },
+    Step { name: "locks", what: "protocols of locks under every interleaving", run: || Ok(long::locks()) },
     Step { name: "asan", what: "the C library under AddressSanitizer", run: long::address_sanitizer },
     Step { name: "miri", what: "the pure parts of kernel-core under Miri", run: long::miri },
     Step { name: "book", what: "the book, docs", run: long::book },

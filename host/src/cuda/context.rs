@@ -6,6 +6,7 @@ use super::module::Relaxed;
 use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
+use crate::joins::Joins;
 use crate::leases::Leases;
 use crate::stream::{Left, Queue};
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -63,19 +64,14 @@ pub(crate) struct Cuda {
     /// Whether `context` is the primary one, retained here.
     retained: AtomicBool,
     pub pool: Pool,
-    /// Streams other than the default one. Freed memory waits for their work, see [`Cuda::join_streams`].
-    pub streams: Mutex<Vec<Arc<Queue>>>,
-    /// Streams, and memory of streams, that nobody names any more. The default stream could not wait for them yet.
-    pub left: Mutex<Vec<Left>>,
-    /// Held from taking what is left until the default stream waits for it.
-    joining: Mutex<()>,
+    /// Streams other than the default one, and what they have left. Freed memory waits for their work, see
+    /// [`Cuda::join_streams`].
+    pub joins: Joins<Arc<Queue>, Left, CUdeviceptr>,
     /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them
     /// yet.
     pub allocations: AtomicU64,
     /// The scratch memory of its streams that is leased.
     pub leases: Leases,
-    /// Memory to be freed once the default stream waits for all who use it.
-    pub waiting: Mutex<Vec<CUdeviceptr>>,
     /// Owners of foreign memory that could not be dropped because the wait for its last use failed.
     borrowed: Mutex<Vec<Box<dyn Send>>>,
 }
@@ -275,12 +271,9 @@ impl Cuda {
                     id,
                     retained: AtomicBool::new(retained),
                     pool,
-                    streams: Mutex::default(),
-                    left: Mutex::default(),
-                    joining: Mutex::default(),
+                    joins: Joins::new(),
                     allocations: AtomicU64::new(0),
-                    leases: Leases::default(),
-                    waiting: Mutex::default(),
+                    leases: Leases::new(),
                     borrowed: Mutex::default(),
                 })
             }
@@ -375,26 +368,13 @@ impl Cuda {
         if self.api.forked() {
             return Err(Error::Forked);
         }
-        // Who finds nothing left here relies on the waits of the thread that took it. They are enqueued under this
-        // lock.
-        let joining = self.joining.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken first: each stream of them is among the streams that are waited for.
-        let mut left = core::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
-        let all = self.streams.lock().unwrap_or_else(|e| e.into_inner()).clone();
-        if all.is_empty() && left.is_empty() {
-            return Ok(());
-        }
-        let joined = self.enter().and_then(|_entered| {
+        let wait = |left: &[Left], streams: &[Arc<Queue>]| {
+            let _entered = self.enter()?;
             left.iter().try_for_each(|left| left.join(self))?;
-            all.iter().try_for_each(|queue| queue.join(self))
-        });
-        if joined.is_err() {
-            self.left.lock().unwrap_or_else(PoisonError::into_inner).append(&mut left);
-        }
+            streams.iter().try_for_each(|queue| queue.join(self))
+        };
         // Owners of streams run code of other libraries, which may call this one.
-        drop(joining);
-        left.into_iter().for_each(|left| left.end(self));
-        joined
+        self.joins.join(wait, |left| left.end(self))
     }
 
     /// Gives memory back when no stream of this runtime uses it any more. It stays allocated until the default stream
@@ -404,19 +384,23 @@ impl Cuda {
         if self.api.forked() {
             return;
         }
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(ptr);
-        let Ok(_entered) = self.enter() else { return };
-        if self.is_capturing(DEFAULT_STREAM) || self.join_streams().is_err() {
-            return self.note_streams();
-        }
-        waiting.drain(..).for_each(|ptr| self.free_here(ptr, DEFAULT_STREAM));
+        let entered = self.enter();
+        let join = || {
+            if entered.is_err() {
+                return false;
+            }
+            let joined = !self.is_capturing(DEFAULT_STREAM) && self.join_streams().is_ok();
+            if !joined {
+                self.note_streams();
+            }
+            joined
+        };
+        self.joins.release(ptr, join, |ptr| self.free_here(ptr, DEFAULT_STREAM));
     }
 
     /// Notes the work of foreign streams, where the default stream cannot wait for them now.
     fn note_streams(&self) {
-        let all = self.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for e in all.iter().filter_map(|queue| queue.note(self).err()) {
+        for e in self.joins.streams().iter().filter_map(|queue| queue.note(self).err()) {
             tracing::debug!(error = %e, "the work of a stream is not noted");
         }
     }
@@ -498,13 +482,12 @@ impl Drop for Cuda {
             true => self.join_streams(),
             false => Err(self.api.error("ending a runtime", code::CONTEXT_IS_DESTROYED)),
         };
-        let waiting = core::mem::take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let waiting = self.joins.take_waiting();
         match &joined {
             Ok(()) => {
                 waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
                 // A capture that one of them is in has lost its other streams.
-                let left = core::mem::take(self.left.get_mut().unwrap_or_else(PoisonError::into_inner));
-                left.into_iter().for_each(|stream| stream.end_now(self));
+                self.joins.take_left().into_iter().for_each(|stream| stream.end_now(self));
             }
             // No kernel runs in a context that is lost, and its memory is gone.
             Err(e) => tracing::debug!(error = %e, blocks = waiting.len(), "memory stays allocated"),

@@ -1,0 +1,94 @@
+//! What the default stream waits for before memory is freed on it: the streams of a context, and what dropped streams
+//! have left. Also the memory that is freed behind the next of these waits.
+//!
+//! `tests/protocols` compiles this file with loom's primitives in the place of those of `std`, and runs every
+//! interleaving.
+
+use crate::sync::{Mutex, MutexGuard};
+use core::mem::take;
+use std::sync::PoisonError;
+
+/// With streams `S`, what streams leave, `L`, and memory `M`.
+pub(crate) struct Joins<S, L, M> {
+    /// Streams other than the default one.
+    streams: Mutex<Vec<S>>,
+    /// Parts of streams that nobody names any more. The default stream could not wait for them yet.
+    left: Mutex<Vec<L>>,
+    /// Held from taking what is left until the default stream waits for it.
+    joining: Mutex<()>,
+    /// Memory to be freed once the default stream waits for all who use it.
+    waiting: Mutex<Vec<M>>,
+}
+
+fn lock<T>(all: &Mutex<T>) -> MutexGuard<'_, T> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<S: Clone, L, M> Joins<S, L, M> {
+    pub(crate) fn new() -> Joins<S, L, M> {
+        Joins {
+            streams: Mutex::new(vec![]),
+            left: Mutex::new(vec![]),
+            joining: Mutex::new(()),
+            waiting: Mutex::new(vec![]),
+        }
+    }
+
+    pub(crate) fn add(&self, stream: S) {
+        lock(&self.streams).push(stream);
+    }
+
+    pub(crate) fn remove(&self, is_it: impl Fn(&S) -> bool) {
+        lock(&self.streams).retain(|s| !is_it(s));
+    }
+
+    pub(crate) fn streams(&self) -> Vec<S> {
+        lock(&self.streams).clone()
+    }
+
+    /// Keeps what a stream has left until a later wait.
+    pub(crate) fn leave(&self, left: L) {
+        lock(&self.left).push(left);
+    }
+
+    /// Calls `wait`, which lets the default stream wait for all that is left and for all streams. Then calls `end` for
+    /// all that was left, when other threads may wait again. When this returns, the wait for what was added or left
+    /// before the call is enqueued. Errors: those of `wait`, after which what was left still is.
+    pub(crate) fn join<E>(&self, wait: impl FnOnce(&[L], &[S]) -> Result<(), E>, end: impl FnMut(L)) -> Result<(), E> {
+        // Who finds nothing left here relies on the waits of the thread that took it. They are enqueued under this
+        // lock.
+        let joining = lock(&self.joining);
+        // Taken first: each stream of them is among the streams that are waited for.
+        let mut left = take(&mut *lock(&self.left));
+        let streams = self.streams();
+        if streams.is_empty() && left.is_empty() {
+            return Ok(());
+        }
+        let joined = wait(&left, &streams);
+        if joined.is_err() {
+            lock(&self.left).append(&mut left);
+        }
+        drop(joining);
+        left.into_iter().for_each(end);
+        joined
+    }
+
+    /// Calls `free` for this memory, and for all that came before it, if `join` says that the default stream waits for
+    /// all who use it. Else the memory stays until a later call.
+    pub(crate) fn release(&self, memory: M, join: impl FnOnce() -> bool, free: impl FnMut(M)) {
+        // Held over the wait, which then covers the last use of all that is freed.
+        let mut waiting = lock(&self.waiting);
+        waiting.push(memory);
+        if join() {
+            waiting.drain(..).for_each(free);
+        }
+    }
+
+    pub(crate) fn take_left(&mut self) -> Vec<L> {
+        take(self.left.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn take_waiting(&mut self) -> Vec<M> {
+        take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,39 @@
+//! The lock protocols of the runtime under every interleaving of a few threads.
+//!
+//! What a protocol calls on the driver is here a number that is counted.
+
+/// What the protocols have in the place of the primitives of `std`.
+mod sync {
+    pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+    pub use loom::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+}
+/// Host memory, which no stream has here.
+mod memory {
+    pub struct Memory;
+}
+#[allow(dead_code)]
+#[path = "../../src/blocks.rs"]
+mod blocks;
+#[allow(dead_code)]
+#[path = "../../src/joins.rs"]
+mod joins;
+#[allow(dead_code)]
+#[path = "../../src/leases.rs"]
+mod leases;
+#[path = "../../src/marks.rs"]
+mod marks;
+
+mod joined;
+mod leased;
+mod marked;
+mod stream;
+
+/// Two threads beside each other. Where they share atomics, a test runs with either of them in the new thread: loom
+/// remembers the last access alone, so that a load by the thread that stores next hides the other's load from it.
+fn beside(swapped: bool, one: impl FnOnce() + 'static, two: impl FnOnce() + 'static) {
+    let (one, two): (Box<dyn FnOnce()>, Box<dyn FnOnce()>) = (Box::new(one), Box::new(two));
+    let (there, here) = if swapped { (two, one) } else { (one, two) };
+    let other = loom::thread::spawn(there);
+    here();
+    other.join().unwrap();
+}
