@@ -32,6 +32,7 @@ pub mod batched {
         tune(SCHEDULER = [Persistent], BM = [64], BN = [32], BK = [64], PER_SM = [4], warps = [4], blocks_per_sm = [4], arch = [90], kernels = [batched_matmul]),
         tune(SCHEDULER = [Persistent], BM = [32], BN = [32], BK = [16, 32], PER_SM = [8], warps = [4], arch = [80], kernels = [batched_matmul]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [16], PER_SM = [3], warps = [4], blocks_per_sm = [3], arch = [80], kernels = [batched_matmul]),
+        tune(SCHEDULER = [Persistent], BM = [32, 64], BN = [32], BK = [128], PER_SM = [3], warps = [4], arch = [80], kernels = [batched_matmul]),
         tune(SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [8], PER_SM = [2], warps = [8], arch = [80], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [16], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [32], BN = [32], BK = [32], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
