@@ -191,7 +191,8 @@ fn show_takes_a_package_of_kernels() {
     }
     let of_products = ["block_pointers", "cluster", "tf32x3", "swap_ab", "pipeline_dots"];
     let stages = tilewright_compiler::Stage::ALL.into_iter().map(|s| s.name()).filter(|s| !of_products.contains(s));
-    for stage in stages.filter(|s| *s != "plan") {
+    // A small kernel has little to plan.
+    for stage in stages.filter(|s| !["plan", "shared_memory"].contains(s)) {
         assert!(ok(&show(&["rms_norm", "--stage", stage])).len() > 100, "{stage}");
     }
     ok(&show(&["rms_norm", "--why"]));

@@ -107,15 +107,15 @@ pub mod rows {
     ) {
         let r = program_id(0) * ROWS + arange(ROWS);
         let target = load(targets, r).mask(r < rows).other(-1);
-        let is_no_class = target.to::<i64>() >= classes as i64;
-        let scale = where_(is_no_class, f32::NAN, load(d_losses, r).mask(r < rows));
+        let scale = where_(target.to::<i64>() >= classes as i64, f32::NAN, load(d_losses, r).mask(r < rows));
         let c = (program_id(1) * BLOCK + arange(BLOCK)).expand(0);
         let inside = (r < rows).expand(1) & (c < classes);
         let v = load(logits, r.expand(1) * classes + c).mask(inside).to::<f32>();
         let p = exp2((v - load(lse, r).mask(r < rows).expand(1)) * LOG2_E);
-        let is_target = c.to::<i64>() == target.to::<i64>().expand(1);
-        let d = (p - where_(is_target, 1.0, 0.0)) * scale.expand(1);
-        let d = where_((target < 0).expand(1), 0.0, d);
+        // One number for each row says all of its target: a tile of it and of `c` has a sign.
+        let ahead = c.to::<i64>() - target.to::<i64>().expand(1);
+        let d = (p - where_(ahead == 0, 1.0, 0.0)) * scale.expand(1);
+        let d = where_(ahead > c.to::<i64>(), 0.0, d);
         store(d_logits, r.expand(1) * classes + c, d.to::<T>()).mask(inside);
     }
 }

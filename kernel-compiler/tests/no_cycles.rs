@@ -86,6 +86,7 @@ const CIRCLES: &[Circle] = &[
     Circle {
         of: "host",
         files: &[
+            "blocks.rs",
             "buffer.rs",
             "cuda/api.rs",
             "cuda/context.rs",

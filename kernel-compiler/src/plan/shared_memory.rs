@@ -1,5 +1,5 @@
-//! The shared memory of a thread block, and the numbers of stages that fit in it. Both are decided when the sizes of the
-//! scratch buffers are known, which the generated code determines.
+//! The shared memory of a thread block, and the numbers of stages that fit in it. Both are decided when the sizes of
+//! the scratch buffers are known, which the generated code determines.
 
 use crate::ir::{Func, SharedArray};
 use crate::missed::Missed;

@@ -1,6 +1,6 @@
 //! The instructions that no backend but a GPU executes, compared with the thread-level programs that they come from:
-//! shapes, flags and matrix descriptors of `wgmma`, numbers of groups that are waited for, fences, the order of atomics,
-//! masks of multicasts, counts of mbarriers, predicates of single-lane steps.
+//! shapes, flags and matrix descriptors of `wgmma`, numbers of groups that are waited for, fences, the order of
+//! atomics, masks of multicasts, counts of mbarriers, predicates of single-lane steps.
 //!
 //! LLVM may lay code out twice, or leave out what nobody reaches. So kinds of instructions are compared as sets, with
 //! all their immediates, and their order within the text as far as it is kept.
