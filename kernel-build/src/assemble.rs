@@ -40,7 +40,7 @@ pub enum AssembleError {
 
 /// Whether this ptxas knows the target and its version of PTX at all; if not, why.
 pub fn supports(ptxas: &Ptxas, target: &Target, dir: &Path) -> Result<(), AssembleError> {
-    let [version, of_target] = target.directives();
+    let [version, of_target] = target.directives("");
     let text = format!("{version}\n{of_target}\n.address_size 64\n.visible .entry e() {{ ret; }}\n");
     run(ptxas, target, &text, &dir.join(format!("probe-{target}"))).map(drop)
 }

@@ -291,8 +291,10 @@ fn compile_all<'a>(
     for (group, result) in groups.iter().zip(texts) {
         match result {
             Ok(list) => compiled.extend(group.iter().flat_map(|job| {
-                let directives = b.targets[job.target].directives();
-                let for_target = |e: &EntryPtx| BuiltEntry { ptx: e.with_directives(&directives), assembled: None };
+                let for_target = |e: &EntryPtx| {
+                    let directives = b.targets[job.target].directives(&e.text);
+                    BuiltEntry { ptx: e.with_directives(&directives), assembled: None }
+                };
                 job.entries(list.iter().map(for_target).collect::<Vec<_>>())
             })),
             Err(why) => {

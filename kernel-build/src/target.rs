@@ -50,9 +50,12 @@ impl Target {
         if self.arch.major == 9 { 8 } else { self.arch.major }
     }
 
-    /// The directives at the beginning of PTX for this target.
-    pub(crate) fn directives(&self) -> [String; 2] {
-        let isa = self.isa().trim_start_matches("ptx");
+    /// The directives at the beginning of this PTX for this target. Additions of vectors are younger than what else the
+    /// device library has on its architecture, and few kernels have them.
+    pub(crate) fn directives(&self, ptx: &str) -> [String; 2] {
+        let adds_vectors = |l: &str| l.trim_start().starts_with("red.") && (l.contains(".v2.") || l.contains(".v4."));
+        let isa = if self.arch.major == 9 && ptx.lines().any(adds_vectors) { "ptx81" } else { self.isa() };
+        let isa = isa.trim_start_matches("ptx");
         let (major, minor) = isa.split_at(isa.len() - 1);
         [format!(".version {major}.{minor}"), format!(".target {self}")]
     }
@@ -63,7 +66,7 @@ impl Target {
         match (self.arch.major, self.arch.minor) {
             (7, _) | (8, ..=8) => "ptx74",
             (8, _) => "ptx78",
-            (9, _) => "ptx81",
+            (9, _) => "ptx80",
             (10, ..=1) => "ptx86",
             (12, 0) => "ptx87",
             (10, _) | (12, _) => "ptx88",
@@ -86,7 +89,9 @@ mod tests {
     fn names() {
         assert_eq!(Target::parse(" sm_90a ").unwrap().name(), "sm_90a");
         assert_eq!(Target::parse("sm_75").unwrap().isa(), "ptx74");
-        assert_eq!(Target::parse("sm_90a").unwrap().directives(), [".version 8.1", ".target sm_90a"]);
+        let of_sm90 = |ptx| Target::parse("sm_90a").unwrap().directives(ptx);
+        assert_eq!(of_sm90("\tred.relaxed.gpu.global.add.f32 [%rd1], %r1;"), [".version 8.0", ".target sm_90a"]);
+        assert_eq!(of_sm90("\tred.relaxed.gpu.global.add.v4.f32 [%rd1], {};"), [".version 8.1", ".target sm_90a"]);
         let of = |name| Target::parse(name).unwrap().generation();
         assert!(of("sm_80") == of("sm_90a") && of("sm_75") != of("sm_80") && of("sm_90a") != of("sm_100a"));
         for bad in ["", "sm_70", "sm_90x", "hopper"] {
