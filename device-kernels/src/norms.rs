@@ -155,6 +155,8 @@ pub mod rows {
         /// Each row over the root of its mean square.
         kernel(rms_norm, CENTERED = false),
         types(T = [f32, f16, bf16]),
+        tune(ROWS = [128], BLOCK = [4], warps = [4]),
+        tune(ROWS = [64], BLOCK = [16], warps = [4]),
         tune(ROWS = [32], BLOCK = [64], warps = [4]),
         tune(ROWS = [16], BLOCK = [128], warps = [4]),
         tune(ROWS = [8], BLOCK = [256], warps = [4]),
@@ -229,6 +231,8 @@ pub mod rows {
     /// `sum` gets `x + residual`, rounded, unless it has no elements; `y` gets the norm of that.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
+        tune(ROWS = [128], BLOCK = [4], warps = [4]),
+        tune(ROWS = [64], BLOCK = [16], warps = [4]),
         tune(ROWS = [32], BLOCK = [64], warps = [4]),
         tune(ROWS = [16], BLOCK = [128], warps = [4]),
         tune(ROWS = [8], BLOCK = [256], warps = [4]),
@@ -303,17 +307,18 @@ pub mod gradients {
         /// Of `rms_norm`.
         kernel(rms_norm_gradient, CENTERED = false),
         types(T = [f32, f16, bf16]),
+        tune(ROWS = [64], BLOCK = [8], warps = [4]),
         tune(ROWS = [16], BLOCK = [64], warps = [4]),
         tune(ROWS = [8], BLOCK = [128], warps = [4]),
         tune(ROWS = [4], BLOCK = [256], warps = [4]),
         tune(BLOCK = [512], warps = [2]),
         tune(BLOCK = [1024], warps = [2, 4]),
-        tune(BLOCK = [2048, 4096], warps = [4]),
+        tune(BLOCK = [2048, 3072, 4096], warps = [4]),
         tune(BLOCK = [6144, 8192], warps = [8]),
         // The thread blocks of a cluster partition the columns, and the sums of its rows with them.
-        tune(BLOCK = [16384], warps = [8], ctas = [2], arch = [90]),
-        tune(BLOCK = [32768], warps = [8], ctas = [4], arch = [90]),
-        tune(BLOCK = [65536], warps = [8], ctas = [8], arch = [90]),
+        tune(BLOCK = [12288, 16384], warps = [8], ctas = [2], arch = [90]),
+        tune(BLOCK = [24576, 32768], warps = [8], ctas = [4], arch = [90]),
+        tune(BLOCK = [49152, 65536], warps = [8], ctas = [8], arch = [90]),
         tune(LONG = [true], BLOCK = [4096], warps = [8]),
         tune(LONG = [false, true], BLOCK = [1024], arch = [cpu]),
         requires = [LONG || columns <= BLOCK],
