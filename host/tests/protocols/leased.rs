@@ -81,7 +81,7 @@ impl Context {
     fn launch(&self, on: &Stream, scratch: &Scratch, refused: bool) {
         let used = match self.leases.are_of_one(&on.leased) {
             true => vec![],
-            false => self.leases.find(|l| l.addresses.contains(&scratch.ptr).then(|| l.owner.as_ptr())),
+            false => self.leases.find(|l| l.addresses.contains(&scratch.ptr).then_some(l.owner.as_ptr())),
         };
         let owner = Arc::as_ptr(&scratch.stream);
         if !std::ptr::eq(on, owner) {

@@ -1,12 +1,11 @@
 //! Block pointers that advance now and then, wrap around anywhere, or have two limits.
 
 use super::same;
+use tilewright::Buffer;
 use tilewright::tile_kernel;
-use tilewright::{Buffer, Runtime};
-use tilewright_core::{Call, Element, RawArg, bf16, f16};
-use tilewright_language_tests::matrix::{Matrix, near, values};
-use tilewright_language_tests::run::{seeds, taken, with};
-use tilewright_language_tests::{view, view_mut};
+use tilewright_core::f16;
+use tilewright_language_tests::matrix::values;
+use tilewright_language_tests::run::with;
 
 /// Steps that `continue` leaves out: pointers advance by those alone that it does not.
 #[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1], emulate = all)]
