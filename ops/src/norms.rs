@@ -285,21 +285,15 @@ fn backward<'a, T: Normalize>(
 ) -> Result<()> {
     /// The elements of the rows that a multiprocessor has at hand.
     const AT_HAND: usize = 8192;
-    /// The most elements of a row that the registers of a cluster hold.
-    const CLUSTER: usize = 65536;
     let (weight, dy, dx, dw) = (weight.as_slice_arg(), dy.as_slice_arg(), dx.as_slice_mut_arg(), dw.as_slice_mut_arg());
     let columns = weight.len();
     let of = rows(what, "x", x.len(), columns, eps)?;
     check::same_length(what, &[("x", x.len()), ("dy", dy.len()), ("dx", dx.len())])?;
     check::same_length(what, &[("weight", columns), ("dw", dw.len())])?;
     let db = check::optional(what, ("db", db), ("weight", columns))?;
-    // Each program has sums that are stored and loaded. A cluster that holds a row has several multiprocessors.
-    let has_clusters = on.runtime().device().compute_capability.is_some_and(|c| c >= (9, 0));
-    let programs = match columns {
-        AT_HAND..=CLUSTER if has_clusters => 2 * AT_HAND * on.num_sms() / columns,
-        _ => (AT_HAND / columns.max(1)).clamp(2, 8) * on.num_sms(),
-    };
-    let programs = of.rows.min(programs.max(1));
+    // Each program has sums that are stored and loaded.
+    let per_sm = (AT_HAND / columns.max(1)).clamp(2, 8);
+    let programs = of.rows.min(per_sm * on.num_sms());
     let mut sums = on.stream().scratch::<f32>(norm.sums() * programs * columns)?;
     on.launch(T::gradient(norm, x, weight, dy, dx, sums.as_slice_mut_arg(), of, programs))?;
     on.launch(T::sums(sums.as_slice_arg(), dw, db, columns, programs))
