@@ -164,6 +164,7 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
         note: String::new(),
         features: BTreeSet::new(),
     };
+    #[cfg(feature = "emulator")]
     let launched = tilewright_runtime::Launched::start();
     let mut worst = -1.0;
     for setup in setups(subject, seed, scope) {
@@ -193,7 +194,10 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
             row.size = setup.size;
         }
     }
-    row.features = launched.variants().into_iter().flat_map(|v| v.features.lines()).collect();
+    #[cfg(feature = "emulator")]
+    {
+        row.features = launched.variants().into_iter().flat_map(|v| v.features.lines()).collect();
+    }
     (row.cases > 0).then_some(row)
 }
 

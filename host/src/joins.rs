@@ -74,14 +74,29 @@ impl<S: Clone, L, M> Joins<S, L, M> {
     }
 
     /// Calls `free` for this memory, and for all that came before it, if `join` says that the default stream waits for
-    /// all who use it. Else the memory stays until a later call.
-    pub(crate) fn release(&self, memory: M, join: impl FnOnce() -> bool, free: impl FnMut(M)) {
+    /// all who use it. Else the memory stays until a later call, as memory does for which `free` says `false`.
+    pub(crate) fn release(&self, memory: M, join: impl FnOnce() -> bool, mut free: impl FnMut(&M) -> bool) {
         // Held over the wait, which then covers the last use of all that is freed.
         let mut waiting = lock(&self.waiting);
         waiting.push(memory);
         if join() {
-            waiting.drain(..).for_each(free);
+            waiting.retain(|memory| !free(memory));
         }
+    }
+
+    /// Keeps memory until a later release.
+    pub(crate) fn keep(&self, memory: M) {
+        lock(&self.waiting).push(memory);
+    }
+
+    /// Whether memory waits for a later call. That of a call on another thread counts.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting.try_lock().map_or(true, |waiting| !waiting.is_empty())
+    }
+
+    /// Never frees the memory that waits; how much that is.
+    pub(crate) fn forget_waiting(&self) -> usize {
+        take(&mut *lock(&self.waiting)).len()
     }
 
     pub(crate) fn take_left(&mut self) -> Vec<L> {

@@ -158,9 +158,10 @@ impl Stream {
                     }
                     other => other?,
                 };
-                // An allocation is work of the stream, too: the block is freed behind it.
+                let zeros = if zeroed { s.cuda.fill_zero(ptr, size, s.raw.0) } else { Ok(()) };
+                // An allocation and its zeros are work of the stream, too: the block is freed behind both.
                 s.mark(capture);
-                if zeroed && let Err(e) = s.cuda.fill_zero(ptr, size, s.raw.0) {
+                if let Err(e) = zeros {
                     s.cuda.free(ptr, s.raw.0);
                     return Err(e);
                 }
@@ -265,7 +266,9 @@ impl<T> Drop for Scratch<T> {
             Lease::Captured(capture)
                 if ordered && s.cuda.asks_for_capture(s.raw.0).map_or(true, |now| now == Some(capture)) =>
             {
-                s.cuda.free(self.ptr, s.raw.0);
+                // In a capture that has failed, there is nothing to free.
+                let _entered = s.cuda.enter();
+                let _freed = s.cuda.free_here(self.ptr, s.raw.0);
             }
             Lease::Captured(_) => tracing::debug!("scratch memory of a graph is not freed in it"),
         }

@@ -162,9 +162,13 @@ impl Left {
                     unsafe { (cuda.api.stream_destroy)(queue.raw.0) };
                 }
             }
-            Left::Work(scratch, event) => {
-                scratch.into_iter().for_each(|ptr| cuda.free_here(ptr, DEFAULT_STREAM));
-                cuda.destroy_event(event.0);
+            Left::Work(mut scratch, event) => {
+                scratch.retain(|&ptr| !cuda.free_here(ptr, DEFAULT_STREAM));
+                if scratch.is_empty() {
+                    cuda.destroy_event(event.0);
+                } else {
+                    Left::Work(scratch, event).stay(cuda);
+                }
             }
         }
     }
@@ -525,7 +529,8 @@ impl CudaStream {
             if let Used::Until(event) = *used {
                 self.cuda.destroy_event(event.0);
             }
-            *used = Used::Unknown;
+            // Where it cannot be noted, waiting orders as well.
+            *used = self.cuda.synchronize(self.raw.0).map_or(Used::Unknown, |()| Used::Never);
         }
     }
 }
@@ -554,6 +559,7 @@ impl Drop for CudaStream {
             }
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
+        self.cuda.leave_foreign(&self.queue, self.raw.0);
         // The stream may be gone already: it is not named from here on.
         left.end(&self.cuda);
         match core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {

@@ -81,7 +81,8 @@ fn allocate(s: &mut State, out: *mut u64, bytes: usize, on: Option<Handle>, what
     }
     let base = s.new_block(bytes as u64, on.is_some(), captured.is_some(), what).ok_or(2u32)?;
     if let Some(h) = on {
-        s.put(h, Task::new(Work::Allocate { base }, Vec::new(), what))?;
+        let put = s.put(h, Task::new(Work::Allocate { base }, Vec::new(), what));
+        put.inspect_err(|_| s.forget_block(base))?;
     }
     give(out, base)
 }
@@ -266,6 +267,7 @@ functions! {
         give(out, new)
     }
     cuStreamDestroy_v2(h: Handle) s {
+        if is_default(h) { return Err(400) }
         if let Some(capture) = s.streams.get(&h).ok_or(400u32)?.capture { s.invalidate(capture) }
         s.streams.remove(&h);
         Ok(())

@@ -89,6 +89,13 @@ impl State {
         Some(base)
     }
 
+    /// Takes back a block that its stream has refused.
+    pub fn forget_block(&mut self, base: u64) {
+        if let Some(block) = self.blocks.remove(&base) {
+            self.used -= block.end - base;
+        }
+    }
+
     /// The block that holds an address.
     pub fn block_at(&mut self, addr: u64) -> Option<&mut Block> {
         self.blocks.range_mut(..=addr).next_back().map(|(_, b)| b).filter(|b| addr < b.end)

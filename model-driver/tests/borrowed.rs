@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tilewright_model_driver::{Kind, Model};
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
 use tilewright_runtime::{Buffer, KernelDesc, Runtime, Stream};
 
@@ -202,4 +203,102 @@ fn two_threads_wait_for_a_foreign_stream_that_is_gone() {
     foreign.destroy();
     drop(rt);
     assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+/// The free of an array cannot ask for the context, and the stream is gone at the next free.
+#[test]
+fn an_array_whose_free_fails_outlives_a_foreign_stream_that_uses_it() {
+    for name in ["cuCtxGetCurrent", "cuEventRecord"] {
+        let (model, rt, k, _here) = over(12);
+        let [x, mut y, other] = [(); 3].map(|()| rt.zeros::<f32>(9).unwrap());
+        let mut theirs = core::ptr::null_mut();
+        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        unsafe {
+            assert_eq!(driver::create_stream(&mut theirs, 1), 0);
+            let s = Stream::from_raw(&rt, theirs).unwrap();
+            s.wait_for(rt.stream()).unwrap();
+            rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+            for array in [x, y] {
+                model.fail(Some(name), 0, 2);
+                drop(array);
+                assert!(model.fail_no_more(), "{name} was called");
+            }
+            drop(s);
+            assert_eq!(driver::destroy_stream(theirs), 0);
+        }
+        drop((other, rt));
+        assert_eq!((model.reports(), model.counts().blocks), (vec![], 0), "{name}");
+    }
+}
+
+/// Where the use of scratch cannot be noted, the host waits for it.
+#[test]
+fn scratch_of_a_foreign_stream_is_freed_where_its_use_is_not_noted() {
+    for name in ["cuEventCreate", "cuEventRecord"] {
+        let (model, rt, k, _here) = over(13);
+        let (x, mut theirs) = (rt.zeros::<f32>(9).unwrap(), core::ptr::null_mut());
+        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        unsafe {
+            assert_eq!(driver::create_stream(&mut theirs, 1), 0);
+            let s = Stream::from_raw(&rt, theirs).unwrap();
+            let mut scratch = s.scratch::<f32>(9).unwrap();
+            rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
+            model.fail(Some(name), 0, 2);
+            drop(scratch);
+            assert!(model.fail_no_more(), "{name} was called");
+            rt.stream().wait_for(&s).unwrap();
+            drop(s);
+            assert_eq!(driver::destroy_stream(theirs), 0);
+        }
+        drop((x, rt));
+        let counts = model.counts();
+        assert_eq!((model.reports(), counts.blocks, counts.events), (vec![], 0, 0), "{name}");
+    }
+}
+
+/// Each call of these names fails until the result is dropped.
+fn failing(model: &Model, names: &'static [&'static str]) -> impl Drop + use<> {
+    struct Failing(Model);
+    impl Drop for Failing {
+        fn drop(&mut self) {
+            self.0.before_calls(|_| ());
+            self.0.fail_no_more();
+        }
+    }
+    let there = model.clone();
+    model.before_calls(move |name| {
+        if names.contains(&name) {
+            there.fail(Some(name), 0, 2);
+        }
+    });
+    Failing(model.clone())
+}
+
+/// As above, and the work of the stream can be noted only when its name is dropped, or not even then.
+#[test]
+fn an_array_stays_where_no_call_orders_its_free() {
+    for stays in [false, true] {
+        let (model, rt, k, _here) = over(14);
+        let [x, mut y, other] = [(); 3].map(|()| rt.zeros::<f32>(9).unwrap());
+        let mut theirs = core::ptr::null_mut();
+        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        unsafe {
+            assert_eq!(driver::create_stream(&mut theirs, 1), 0);
+            let s = Stream::from_raw(&rt, theirs).unwrap();
+            s.wait_for(rt.stream()).unwrap();
+            rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+            let fails = failing(&model, &["cuEventRecord", "cuStreamSynchronize"]);
+            drop((x, y));
+            if stays {
+                drop(s);
+                drop(fails);
+            } else {
+                drop(fails);
+                drop(s);
+            }
+            assert_eq!(driver::destroy_stream(theirs), 0);
+        }
+        drop((other, rt));
+        assert_eq!((model.reports_of(Kind::Memory), model.counts().blocks), (vec![], if stays { 2 } else { 0 }));
+    }
 }

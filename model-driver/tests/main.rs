@@ -19,6 +19,7 @@ mod events;
 mod faults;
 #[cfg(unix)]
 mod forked;
+mod owners;
 mod programs;
 mod rules;
 mod turns;
@@ -355,6 +356,28 @@ fn scratch_that_nothing_uses_is_freed_after_its_allocation() {
     let (model, rt, _, _here) = over(6);
     let s = Stream::new(&rt).unwrap();
     drop(s.scratch::<f32>(64).unwrap());
+    drop((s, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+/// Another thread waits for the stream after the allocation of a block, and before its zeros.
+#[test]
+fn scratch_is_freed_behind_its_zeros() {
+    let (model, rt, _, _here) = over(14);
+    let (s, other) = (Stream::new(&rt).unwrap(), rt.zeros::<f32>(9).unwrap());
+    let (held, go_on) = hold_at(&model, "cuMemsetD8Async");
+    let calls = driver_of_thread();
+    std::thread::scope(|scope| {
+        let (there, s) = (model.clone(), &s);
+        scope.spawn(move || {
+            let _here = enter(&there, calls);
+            // SAFETY: it is not used.
+            drop(unsafe { s.zeroed_scratch::<f32>(64) }.unwrap());
+        });
+        held.recv().unwrap();
+        drop(other);
+        let _ = go_on.send(());
+    });
     drop((s, rt));
     assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
 }

@@ -4,8 +4,9 @@
 //! each call of the driver, by a seed. There are two kinds of programs:
 //! - Ordered ones, which order their streams as the documentation asks for. No call fails, what is read is what was
 //!   written, and the model finds nothing.
-//! - Free ones, which launch on any stream at any time, and in which calls of the driver fail. Their results mean
-//!   nothing, but memory is never used before its allocation or after its free, and nothing is left at the end.
+//! - Free ones, which launch on any stream at any time, and in which calls of the driver fail, or the default stream can
+//!   do nothing because of someone else's capture. Their results mean nothing, but memory is never used before its
+//!   allocation or after its free, and nothing is left at the end.
 
 use super::turns::Turns;
 use super::world::{BUFFERS, EVENTS, GRAPHS, STREAMS, World};
@@ -104,6 +105,13 @@ pub enum Step {
         stream: usize,
     },
     DropGraph(usize),
+    /// Buffers, or scratch, of a stream that someone else owns, makes for this step, and destroys. They are dropped
+    /// before the stream, whose owner orders nothing.
+    Brief {
+        scratch: bool,
+    },
+    /// Someone else begins a capture that the default stream would break by work and waits, or ends it.
+    Block,
     /// A second runtime of the device.
     Again,
     /// The call after so many calls of the driver fails.
@@ -152,7 +160,11 @@ fn step(faults: bool) -> BoxedStrategy<Step> {
         1 => g.prop_map(Step::DropGraph),
         1 => Just(Step::Again),
     ];
-    if faults { prop_oneof![12 => steps, 1 => (0..24u64).prop_map(Step::Fail)].boxed() } else { steps.boxed() }
+    if !faults {
+        return steps.boxed();
+    }
+    let brief = any::<bool>().prop_map(|scratch| Step::Brief { scratch });
+    prop_oneof![48 => steps, 4 => brief, 2 => Just(Step::Block), 4 => (0..24u64).prop_map(Step::Fail)].boxed()
 }
 
 /// Runs a program, and looks at what the model has found.
@@ -203,7 +215,7 @@ fn run(threads: &[Vec<Step>], seed: u64, ordered: bool) -> Result<(), TestCaseEr
 
 fn check(ordered: bool) {
     // `PROPTEST_CASES` runs more of them.
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(32);
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(250);
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let programs = (vec(vec(step(!ordered), 1..22), 1..=THREADS), any::<u64>());
     let checked = TestRunner::new(config).run(&programs, |(threads, seed)| run(&threads, seed, ordered));

@@ -2,6 +2,7 @@
 
 use super::driver;
 use super::hand_made;
+use super::owners::{Blocked, brief};
 use super::programs::Step;
 use core::ffi::c_void;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -106,6 +107,8 @@ pub struct World {
     lanes: [Slot<Lane>; STREAMS],
     events: [Slot<Event>; EVENTS],
     graphs: [Slot<Recorded>; GRAPHS],
+    /// A capture by someone else.
+    blocked: Slot<Blocked>,
 }
 
 impl World {
@@ -126,6 +129,7 @@ impl World {
             lanes: Default::default(),
             events: Default::default(),
             graphs: Default::default(),
+            blocked: Slot::default(),
         };
         let first = Lane { stream: world.rt.stream().clone(), raw: None };
         *world.lanes[0].value.write().expect("a new lock") = Some(first);
@@ -134,6 +138,7 @@ impl World {
 
     /// Drops everything, the runtime last.
     pub fn end(mut self) {
+        drop(self.blocked.value.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         for slot in &mut self.graphs {
             slot.value.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         }
@@ -384,6 +389,13 @@ impl World {
                 }
                 Ok(())
             }
+            Step::Brief { scratch } => brief(rt, k, scratch).map_err(text),
+            Step::Block => {
+                let Some(mut slot) = self.blocked.alone(&self.model) else { return Ok(()) };
+                let held = slot.get().take();
+                **slot.get() = if held.is_some() { None } else { Blocked::new(rt) };
+                Ok(())
+            }
             Step::Again => {
                 let again = Runtime::cuda(0).map_err(text)?;
                 let (x, mut y) = (again.from_slice(&[4.0f32; LEN]).map_err(text)?, again.zeros(LEN).map_err(text)?);
@@ -511,8 +523,8 @@ fn borrowed(rt: &Runtime) -> Done<Lane> {
 /// An owner of a stream orders its work before the default stream, and then destroys it.
 fn drop_lane(rt: &Runtime, lane: Lane) {
     if let Some(raw) = lane.raw {
-        // Few calls of the driver fail.
-        let ordered = (0..8).any(|_| rt.stream().wait_for(&lane.stream).is_ok());
+        // Few calls of the driver fail. The default stream cannot wait while it is blocked.
+        let ordered = (0..8).any(|_| rt.stream().wait_for(&lane.stream).is_ok() || lane.stream.synchronize().is_ok());
         assert!(ordered, "an owner can order its stream");
         drop(lane.stream);
         // SAFETY: made by `borrowed`, and named by nobody any more.

@@ -386,22 +386,34 @@ impl Cuda {
         }
         let entered = self.enter();
         let join = || {
-            if entered.is_err() {
-                return false;
-            }
-            let joined = !self.is_capturing(DEFAULT_STREAM) && self.join_streams().is_ok();
+            let joined = entered.is_ok() && !self.is_capturing(DEFAULT_STREAM) && self.join_streams().is_ok();
             if !joined {
                 self.note_streams();
             }
             joined
         };
-        self.joins.release(ptr, join, |ptr| self.free_here(ptr, DEFAULT_STREAM));
+        self.joins.release(ptr, join, |&ptr| self.free_here(ptr, DEFAULT_STREAM));
     }
 
     /// Notes the work of foreign streams, where the default stream cannot wait for them now.
     fn note_streams(&self) {
         for e in self.joins.streams().iter().filter_map(|queue| queue.note(self).err()) {
             tracing::debug!(error = %e, "the work of a stream is not noted");
+        }
+    }
+
+    /// To be called before a foreign stream is left, which its owner may destroy then. Memory that could not be freed
+    /// waits for its work, too. Where that can be neither noted nor waited for, the memory stays allocated.
+    pub(crate) fn leave_foreign(&self, queue: &Queue, stream: CUstream) {
+        let borrowed = || self.borrowed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.joins.has_waiting() && borrowed().is_empty() {
+            return;
+        }
+        if let Err(e) = queue.note(self).or_else(|_| self.synchronize(stream)) {
+            let owners = core::mem::take(&mut *borrowed());
+            let (blocks, count) = (self.joins.forget_waiting(), owners.len());
+            owners.into_iter().for_each(core::mem::forget);
+            tracing::warn!(error = %e, blocks, count, "memory that a stream may use stays allocated");
         }
     }
 

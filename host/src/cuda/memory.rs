@@ -106,15 +106,20 @@ impl Cuda {
         }
     }
 
-    /// Gives memory back once the work put on `stream` so far is done.
+    /// Gives memory back once the work put on `stream` so far is done. Where a capture refuses that, the memory waits
+    /// for a later [`Cuda::release`].
     pub(crate) fn free(&self, ptr: CUdeviceptr, stream: CUstream) {
         // The context may be current even where the driver cannot say so.
         let _entered = self.enter();
-        self.free_here(ptr, stream);
+        if !self.free_here(ptr, stream) {
+            self.joins.keep(ptr);
+        }
     }
 
-    /// The same; the context must be current.
-    pub(crate) fn free_here(&self, ptr: CUdeviceptr, stream: CUstream) {
+    /// The same; the context must be current. `false` where another thread has begun a capture since the caller asked,
+    /// in which the stream takes no work: the memory is still allocated.
+    #[must_use]
+    pub(crate) fn free_here(&self, ptr: CUdeviceptr, stream: CUstream) -> bool {
         let _relaxed = Relaxed::new(self.api);
         // SAFETY: the caller gives up what `alloc` gave, which only work put on the stream before may still use. Where
         // there is no pool, freeing waits for the device.
@@ -125,9 +130,10 @@ impl Cuda {
             }
         };
         if code != code::SUCCESS {
-            // The context is lost, and its memory with it.
+            // But for a capture: the context is lost, and its memory with it.
             tracing::debug!(error = self.api.name(code), "freeing device memory");
         }
+        !code::CAPTURES.contains(&code)
     }
 
     pub(crate) fn fill_zero(&self, ptr: CUdeviceptr, bytes: u64, stream: CUstream) -> Result<()> {

@@ -66,8 +66,9 @@ impl Context {
             joined
         };
         self.joins.release(memory, join, |Memory(s, work)| {
-            s.free(work);
+            s.free(*work);
             self.freed.fetch_add(1, SeqCst);
+            true
         });
     }
 

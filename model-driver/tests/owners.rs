@@ -1,0 +1,80 @@
+//! Other owners of streams beside a random program: they keep to the contract of [`Stream::from_raw`], and to no more.
+
+use super::{driver, hand_made};
+use core::ffi::c_void;
+use tilewright_runtime::{Buffer, KernelDesc, Result, Runtime, Stream};
+
+const LEN: usize = 33;
+
+/// A stream of another owner, who destroys it in any state.
+struct Owned(*mut c_void);
+
+impl Owned {
+    /// `flags` as of `cuStreamCreate`. `None` where the driver refuses.
+    fn new(rt: &Runtime, flags: u32) -> Option<Owned> {
+        // A context is current once the runtime was used on the thread.
+        rt.synchronize().ok()?;
+        let mut raw = core::ptr::null_mut();
+        // SAFETY: room for the handle.
+        (unsafe { driver::create_stream(&mut raw, flags) } == 0).then(|| Owned(raw))
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, and named by nobody any more. It destroys the stream where it gives an error, too.
+        unsafe { driver::destroy_stream(self.0) };
+    }
+}
+
+/// Buffers are used on a stream that is destroyed right after them, or scratch of the stream is.
+pub fn brief(rt: &Runtime, k: &'static KernelDesc, scratch: bool) -> Result<()> {
+    let Some(owned) = Owned::new(rt, 1) else { return Ok(()) };
+    // SAFETY: the stream is destroyed after its names, and all buffers that it uses are dropped before them.
+    let s = unsafe { Stream::from_raw(rt, owned.0) }?;
+    let x = rt.zeros::<f32>(LEN)?;
+    if scratch {
+        let mut y = s.scratch::<f32>(LEN)?;
+        let done = rt.launch_on(&s, hand_made::call(k, &x, &mut y));
+        drop(y);
+        // SAFETY: it is only read.
+        let zeros = unsafe { s.zeroed_scratch::<f32>(LEN) };
+        drop(x);
+        done.and(zeros.map(|_| ()))
+    } else {
+        let mut y: Buffer<f32> = rt.alloc(LEN)?;
+        let done = rt.launch_on(&s, hand_made::call(k, &x, &mut y));
+        drop((x, y));
+        done
+    }
+}
+
+/// A stream that waits for the default stream, and is captured as long as this value is.
+pub struct Blocked(usize, usize);
+
+impl Blocked {
+    pub fn new(rt: &Runtime) -> Option<Blocked> {
+        const RELAXED: i32 = 2;
+        let stream = Owned::new(rt, 0)?;
+        // SAFETY: a live stream.
+        if unsafe { driver::begin_capture(stream.0, RELAXED) } != 0 {
+            return None;
+        }
+        let Owned(raw) = stream;
+        core::mem::forget(stream);
+        Some(Blocked(raw as usize, 0))
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        let stream = Owned(self.0 as *mut c_void);
+        // SAFETY: the stream is captured since `new`; nobody has the graph.
+        unsafe {
+            // Where it fails, there is no graph.
+            if driver::end_capture(stream.0, &mut self.1) == 0 {
+                driver::destroy_graph(self.1);
+            }
+        }
+    }
+}
