@@ -81,7 +81,7 @@ def layer_norm_backward(r, dtype, code):
     _, mean, scale = torch.native_layer_norm(x, (columns,), w, w, 1e-5)
     peer = lambda dy, x, mean, scale, w: torch.ops.aten.native_layer_norm_backward(dy, x, [columns], mean, scale, w, w, [True] * 3)
     mine = library("tile_layer_norm_backward", i(code), x, w, dy, dx, dw, db, ll(rows), ll(columns), f(1e-5))
-    return f"{rows} x {columns}", [dx], mine, peer, [dy, x, mean, scale, w]
+    return f"{rows} x {columns}", [dx, dw, db], mine, peer, [dy, x, mean, scale, w]
 
 
 def rms_norm_backward(r, dtype, code):
@@ -91,7 +91,7 @@ def rms_norm_backward(r, dtype, code):
     scale = torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-5)
     peer = lambda dy, x, scale, w: torch.ops.aten._fused_rms_norm_backward(dy, x, [columns], scale, w, [True] * 2)
     mine = library("tile_rms_norm_backward", i(code), x, w, dy, dx, dw, ll(rows), ll(columns), f(1e-5))
-    return f"{rows} x {columns}", [dx], mine, peer, [dy, x, scale, w]
+    return f"{rows} x {columns}", [dx, dw], mine, peer, [dy, x, scale, w]
 
 
 def cross_entropy(r, dtype, code):

@@ -339,13 +339,25 @@ pub const OPERATIONS: &[Operation] = &[
     norm(
         "layer_norm_backward",
         "the gradients of layer_norm",
-        &["layer_norm_gradient", "sums_of_programs"],
+        &[
+            "layer_norm_gradient",
+            "layer_norm_partial_moments",
+            "layer_norm_moments",
+            "layer_norm_gradient_of_columns",
+            "sums_of_programs",
+        ],
         norms::layer_norm_backward,
     ),
     norm(
         "rms_norm_backward",
         "the gradients of rms_norm",
-        &["rms_norm_gradient", "sums_of_programs"],
+        &[
+            "rms_norm_gradient",
+            "rms_norm_partial_moments",
+            "rms_norm_moments",
+            "rms_norm_gradient_of_columns",
+            "sums_of_programs",
+        ],
         norms::rms_norm_backward,
     ),
     product(

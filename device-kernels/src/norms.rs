@@ -4,6 +4,7 @@ use tilewright_macros::{tile_library, tile_module};
 
 pub use gradients::*;
 pub use rows::*;
+pub use wide_gradients::*;
 
 /// Means and sums of squares by Welford's method, and the norm of a row of any elements.
 #[tile_library]
@@ -437,6 +438,7 @@ pub mod gradients {
         types(T = [f32, f16, bf16]),
         tune(ROWS = [64], COLUMNS = [32], warps = [8]),
         tune(ROWS = [128], COLUMNS = [16], warps = [8]),
+        tune(ROWS = [8], COLUMNS = [256], warps = [4]),
         grid = [cdiv(columns, COLUMNS), if db.len() > 0 { 2 } else { 1 }],
     )]
     pub fn sums_of_programs<T: Float, const ROWS: usize, const COLUMNS: usize>(
@@ -458,6 +460,161 @@ pub mod gradients {
             store(dw, c, total).mask(c < columns);
         } else {
             store(db, c, total).mask(c < columns);
+        }
+    }
+}
+
+/// The gradients of norms of rows that no program has at once, in four launches: moments of parts of rows, moments of
+/// rows, the gradients from these, with sums over the rows of a program, and the sums of these.
+#[tile_module]
+pub mod wide_gradients {
+    /// `moments` are `[4, rows, parts]`. Of each part of BLOCK columns they are the mean of `x`, the sum of squared
+    /// differences from it, the sum of the differences times `dy * weight`, and the sum of `dy * weight`. Unless
+    /// CENTERED, the mean counts as 0, and the first and the last are not stored.
+    #[tile_kernel(
+        /// Of `layer_norm`.
+        kernel(layer_norm_partial_moments, CENTERED = true),
+        /// Of `rms_norm`.
+        kernel(rms_norm_partial_moments, CENTERED = false),
+        types(T = [f32, f16, bf16]),
+        tune(BLOCK = [4096], warps = [4, 8]),
+        requires = [columns <= parts * BLOCK],
+        grid = [rows * parts],
+    )]
+    pub fn of_parts<T: Float, const CENTERED: bool, const BLOCK: usize>(
+        x: &[T],
+        weight: &[T],
+        dy: &[T],
+        moments: &mut [f32],
+        rows: usize,
+        columns: usize,
+        parts: usize,
+    ) {
+        let (r, part) = (program_id(0) / parts, program_id(0) % parts);
+        let c = part * BLOCK + arange(BLOCK);
+        let (inside, at, all) = (c < columns, program_id(0), rows * parts);
+        let mut d = load(x, r * columns + c).mask(inside).to::<f32>();
+        let scaled = load(dy, r * columns + c).mask(inside).to::<f32>() * load(weight, c).mask(inside).to::<f32>();
+        if CENTERED {
+            let mean = sum(d) / min(BLOCK, columns - part * BLOCK) as f32;
+            d = where_(inside, d - mean, 0.0);
+            store(moments, at, mean);
+            store(moments, 3 * all + at, sum(scaled));
+        }
+        store(moments, all + at, sum(d * d));
+        store(moments, 2 * all + at, sum(d * scaled));
+    }
+
+    /// `of_rows` are `[4, rows]`: the mean, the reciprocal of the deviation, and the means of `normal * dy * weight` and
+    /// of `dy * weight`, where `normal` is the normalized row. Unless CENTERED, the mean counts as 0, and the last are
+    /// not stored. `width` is the number of columns of each part but the last one.
+    #[tile_kernel(
+        /// Of `layer_norm`.
+        kernel(layer_norm_moments, CENTERED = true),
+        /// Of `rms_norm`.
+        kernel(rms_norm_moments, CENTERED = false),
+        tune(ROWS = [8], PARTS = [16], warps = [1]),
+        grid = [cdiv(rows, ROWS)],
+    )]
+    pub fn of_whole_rows<const CENTERED: bool, const ROWS: usize, const PARTS: usize>(
+        moments: &[f32],
+        of_rows: &mut [f32],
+        rows: usize,
+        columns: usize,
+        parts: usize,
+        width: usize,
+        eps: f32,
+    ) {
+        let (all, share) = (rows * parts, 1.0 / columns as f32);
+        let r = program_id(0) * ROWS + arange(ROWS);
+        let (row, part) = (r.expand(1), arange(PARTS).expand(0));
+        let last = (columns - (parts - 1) * width) as f32;
+        let number = |p: Tile<usize>| where_(p + 1 < parts, width as f32, last);
+        let mut mean = zeros::<f32>([ROWS, 1]);
+        if CENTERED {
+            let mut total = zeros::<f32>([ROWS, PARTS]);
+            for start in range(0, parts, PARTS) {
+                let p = start + part;
+                total += load(moments, row * parts + p).mask((row < rows) & (p < parts)) * number(p);
+            }
+            mean = sum(total, 1).expand(1) * share;
+        }
+        let (mut squares, mut along) = (zeros::<f32>([ROWS, PARTS]), zeros::<f32>([ROWS, PARTS]));
+        let mut across = zeros::<f32>([ROWS, PARTS]);
+        for start in range(0, parts, PARTS) {
+            let p = start + part;
+            let (at, inside) = (row * parts + p, (row < rows) & (p < parts));
+            squares += load(moments, all + at).mask(inside);
+            along += load(moments, 2 * all + at).mask(inside);
+            if CENTERED {
+                let difference = load(moments, at).mask(inside) - mean;
+                let scaled = load(moments, 3 * all + at).mask(inside);
+                squares += where_(inside, difference * difference * number(p), 0.0);
+                along += difference * scaled;
+                across += scaled;
+            }
+        }
+        let scale = rsqrt(sum(squares, 1) * share + eps);
+        store(of_rows, rows + r, scale).mask(r < rows);
+        store(of_rows, 2 * rows + r, sum(along, 1) * scale * share).mask(r < rows);
+        if CENTERED {
+            store(of_rows, row, mean).mask(row < rows);
+            store(of_rows, 3 * rows + r, sum(across, 1) * share).mask(r < rows);
+        }
+    }
+
+    /// The gradient `dx`, and the `sums` of `programs` groups of rows, as those of the programs of
+    /// `layer_norm_gradient`. Each program has the rows of one group in BLOCK columns.
+    #[tile_kernel(
+        /// Of `layer_norm`.
+        kernel(layer_norm_gradient_of_columns, CENTERED = true),
+        /// Of `rms_norm`.
+        kernel(rms_norm_gradient_of_columns, CENTERED = false),
+        types(T = [f32, f16, bf16]),
+        tune(ROWS = [4], BLOCK = [1024], warps = [4]),
+        tune(ROWS = [4], BLOCK = [512], warps = [4]),
+        tune(ROWS = [2], BLOCK = [1024], warps = [4]),
+        grid = [cdiv(columns, BLOCK) * programs],
+    )]
+    pub fn of_columns<T: Float, const CENTERED: bool, const ROWS: usize, const BLOCK: usize>(
+        x: &[T],
+        weight: &[T],
+        dy: &[T],
+        of_rows: &[f32],
+        dx: &mut [T],
+        sums: &mut [f32],
+        rows: usize,
+        columns: usize,
+        programs: usize,
+    ) {
+        let blocks = cdiv(columns, BLOCK);
+        let (program, block) = (program_id(0) / blocks, program_id(0) % blocks);
+        let c = block * BLOCK + arange(BLOCK);
+        let column = c.expand(0);
+        let w = load(weight, column).mask(column < columns).to::<f32>();
+        let (mut dw, mut db) = (zeros::<f32>([ROWS, BLOCK]), zeros::<f32>([ROWS, BLOCK]));
+        for at in range(program * ROWS, rows, programs * ROWS) {
+            let r = (at + arange(ROWS)).expand(1);
+            let (exists, inside) = (r < rows, (r < rows) & (column < columns));
+            let v = load(x, r * columns + column).mask(inside).to::<f32>();
+            let g = load(dy, r * columns + column).mask(inside).to::<f32>();
+            let scale = load(of_rows, rows + r).mask(exists);
+            let along = load(of_rows, 2 * rows + r).mask(exists);
+            let (mut normal, mut gradient) = (v, g * w);
+            if CENTERED {
+                normal = v - load(of_rows, r).mask(exists);
+                gradient = gradient - load(of_rows, 3 * rows + r).mask(exists);
+            }
+            normal = normal * scale;
+            store(dx, r * columns + column, ((gradient - normal * along) * scale).to::<T>()).mask(inside);
+            dw += g * normal;
+            if CENTERED {
+                db += g;
+            }
+        }
+        store(sums, program * columns + c, sum(dw, 0)).mask(c < columns);
+        if CENTERED {
+            store(sums, (programs + program) * columns + c, sum(db, 0)).mask(c < columns);
         }
     }
 }

@@ -286,9 +286,22 @@ fn strides_that_are_arguments() {
     assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
     let i = info(&strided);
     assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
-    // Not where it is a stride of rows as well, nor where rows are neighbors.
-    assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
+    // Nothing where it is a stride of rows as well: no access is wider. Where rows are neighbors, columns begin aligned.
+    assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), None);
     assert_eq!(asked(&matrix("r.expand(1) + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
+}
+
+/// A program that goes on to further rows asks for aligned rows, and not for how many it leaves out.
+#[test]
+fn of_the_factors_of_a_row_its_length_is_asked() {
+    let body = "for r in range(program_id(0), rows, n) {
+        let i = r * cols + arange(256);
+        store(y, i, load(x, i).mask(arange(256) < cols));
+    }";
+    assert_eq!(asked(body, "cols"), Some(Test::Multiple(4)));
+    assert_eq!((asked(body, "rows"), asked(body, "n")), (None, None));
+    let body = "let r = program_id(0) / n; store(y, (r * rows + n) * cols + arange(256), 1.0);";
+    assert_eq!((asked(body, "cols"), asked(body, "n")), (Some(Test::Multiple(4)), None));
 }
 
 #[test]

@@ -70,6 +70,40 @@ by_type! {
                 Norm::Rms => k::rms_norm_gradient(x, weight, dy, dx, sums, rows, columns, programs, eps),
             }
         }
+        fn partial_moments(
+            norm: Norm,
+            x: SliceArg<'a, Self>,
+            weight: SliceArg<'a, Self>,
+            dy: SliceArg<'a, Self>,
+            moments: SliceMutArg<'a, f32>,
+            of: Rows,
+            parts: usize,
+        ) -> Call<'a> {
+            let Rows { rows, columns, .. } = of;
+            match norm {
+                Norm::Layer => k::layer_norm_partial_moments(x, weight, dy, moments, rows, columns, parts),
+                Norm::Rms => k::rms_norm_partial_moments(x, weight, dy, moments, rows, columns, parts),
+            }
+        }
+        fn gradient_of_columns(
+            norm: Norm,
+            x: SliceArg<'a, Self>,
+            weight: SliceArg<'a, Self>,
+            dy: SliceArg<'a, Self>,
+            of_rows: SliceArg<'a, f32>,
+            dx: SliceMutArg<'a, Self>,
+            sums: SliceMutArg<'a, f32>,
+            of: Rows,
+            programs: usize,
+        ) -> Call<'a> {
+            let Rows { rows, columns, .. } = of;
+            match norm {
+                Norm::Layer => {
+                    k::layer_norm_gradient_of_columns(x, weight, dy, of_rows, dx, sums, rows, columns, programs)
+                }
+                Norm::Rms => k::rms_norm_gradient_of_columns(x, weight, dy, of_rows, dx, sums, rows, columns, programs),
+            }
+        }
         fn sums(
             sums: SliceArg<'a, f32>,
             dw: SliceMutArg<'a, Self>,
@@ -291,10 +325,50 @@ fn backward<'a, T: Normalize>(
     check::same_length(what, &[("x", x.len()), ("dy", dy.len()), ("dx", dx.len())])?;
     check::same_length(what, &[("weight", columns), ("dw", dw.len())])?;
     let db = check::optional(what, ("db", db), ("weight", columns))?;
+    if columns > std::env::var("TILE_WIDE").ok().and_then(|v| v.parse().ok()).unwrap_or(AT_HAND) {
+        return wide_gradient(norm, on, x, weight, dy, dx, dw, db, of);
+    }
     // Each program has sums that are stored and loaded.
     let per_sm = (AT_HAND / columns.max(1)).clamp(2, 8);
     let programs = of.rows.min(per_sm * on.num_sms());
     let mut sums = on.stream().scratch::<f32>(norm.sums() * programs * columns)?;
     on.launch(T::gradient(norm, x, weight, dy, dx, sums.as_slice_mut_arg(), of, programs))?;
+    on.launch(T::sums(sums.as_slice_arg(), dw, db, columns, programs))
+}
+
+/// The gradients of rows that no program has at once.
+#[allow(clippy::too_many_arguments, reason = "as many as the gradient has")]
+fn wide_gradient<'a, T: Normalize>(
+    norm: Norm,
+    on: &impl Executor,
+    x: SliceArg<'a, T>,
+    weight: SliceArg<'a, T>,
+    dy: SliceArg<'a, T>,
+    dx: SliceMutArg<'a, T>,
+    dw: SliceMutArg<'a, T>,
+    db: SliceMutArg<'a, T>,
+    of: Rows,
+) -> Result<()> {
+    /// The columns of a part of a row.
+    const PART: usize = 4096;
+    /// The rows and the columns of a tile of the gradient.
+    const TILE: [usize; 2] = [4, 1024];
+    /// The programs that a multiprocessor runs at once.
+    const PER_SM: usize = 3;
+    let Rows { rows, columns, eps } = of;
+    let (stream, parts) = (on.stream(), columns.div_ceil(PART));
+    let mut moments = stream.scratch::<f32>(4 * rows * parts)?;
+    on.launch(T::partial_moments(norm, x, weight, dy, moments.as_slice_mut_arg(), of, parts))?;
+    let mut of_rows = stream.scratch::<f32>(4 * rows)?;
+    let (from, to) = (moments.as_slice_arg(), of_rows.as_slice_mut_arg());
+    on.launch(match norm {
+        Norm::Layer => k::layer_norm_moments(from, to, rows, columns, parts, PART, eps),
+        Norm::Rms => k::rms_norm_moments(from, to, rows, columns, parts, PART, eps),
+    })?;
+    let programs = PER_SM * on.num_sms() / columns.div_ceil(TILE[1]);
+    let programs = programs.clamp(1, rows.div_ceil(TILE[0]).max(1));
+    let mut sums = stream.scratch::<f32>(norm.sums() * programs * columns)?;
+    let of_rows = of_rows.as_slice_arg();
+    on.launch(T::gradient_of_columns(norm, x, weight, dy, of_rows, dx, sums.as_slice_mut_arg(), of, programs))?;
     on.launch(T::sums(sums.as_slice_arg(), dw, db, columns, programs))
 }

@@ -233,9 +233,17 @@ impl AxisAnalysis {
         self.info(f, mask).dims[dim].constancy >= n as u64
     }
 
-    /// The power of two that is known to divide an argument word.
-    pub(crate) fn divisor(&self, word: usize) -> u64 {
-        of_word(&self.guards, word).divisor()
+    /// Whether the mask, the padding of the tile and the end of the array divide no access of `n` elements along `dim`.
+    pub(crate) fn is_whole(&self, f: &Func, ptr: &Address, mask: Option<Value>, dim: usize, n: usize) -> bool {
+        let extent = f.shape(ptr.index)[dim];
+        let end = match ptr.base {
+            Base::Slice(_) if planted!("undivided-beyond-the-slice") => n as u64,
+            Base::Slice(param) => of_word(&self.guards, f.params[param].first_word + 1).divisor(),
+            Base::Raw(_) | Base::Pointer { .. } => n as u64,
+            Base::Shared(_) => 1,
+        };
+        let is_padded = !extent.is_power_of_two() && !extent.is_multiple_of(n);
+        !is_padded && end >= n as u64 && mask.is_none_or(|m| self.is_undivided(f, m, dim, n))
     }
 
     /// The bytes, 4 at least, of which an address is known to be a multiple. The kernel computes it.

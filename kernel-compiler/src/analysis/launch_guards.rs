@@ -1,5 +1,6 @@
 //! The guards of the `aligned`, `aligned_8` and `aligned_4` variants: addresses, sizes, strides, and lengths of slices,
-//! are multiples of 16, 8 or 4 bytes. The launcher checks them at every call.
+//! are multiples of 16, 8 or 4 bytes. The launcher checks them at every call, so only those are kept without which an
+//! access is narrower.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
@@ -9,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The guards with which accesses have `bytes` bytes. `learn` gives the facts that follow from guards.
 pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis) -> Vec<Guard> {
-    let (ptrs, masks): (Vec<Address>, Vec<Option<Value>>) = ptrs(f).into_iter().unzip();
+    let accesses = ptrs(f);
+    let (ptrs, masks): (Vec<Address>, Vec<Option<Value>>) = accesses.iter().cloned().unzip();
     let elements = |p: &Address| (bytes / f.dtype_at(p).size()).max(1) as u64;
     let aligned = Test::Multiple(if planted!("launch-guards-any-address") { 1 } else { bytes as u64 });
     // A scalar access is never a vector. The code tests an address that the kernel computes.
@@ -50,7 +52,33 @@ pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis
     for (word, by) in ends(f, ptrs.iter().zip(masks), (&learn(vec![]), &learn(list(&all))), elements) {
         all.entry(word).or_insert(Test::Multiple(by));
     }
+    // Of the factors of a product one is enough. An index of all kinds of terms has been walked.
+    let widths = |all: &BTreeMap<usize, Test>| {
+        let a = learn(list(all));
+        accesses.iter().map(|(ptr, mask)| width(f, &a, ptr, *mask)).collect::<Vec<_>>()
+    };
+    let wanted = widths(&all);
+    let is_address =
+        |word: usize| f.params.iter().any(|p| p.first_word == word && !matches!(p.kind, ParamKind::Scalar));
+    let sizes = all.iter().filter(|&(&word, test)| matches!(test, Test::Multiple(_)) && !is_address(word));
+    for word in sizes.map(|(&word, _)| word).collect::<Vec<_>>() {
+        let mut fewer = all.clone();
+        fewer.remove(&word);
+        if widths(&fewer) == wanted {
+            all = fewer;
+        }
+    }
     list(&all)
+}
+
+/// What the width of an access follows from: the order of its dimensions, and for each of them the elements of the
+/// widest access, whether their addresses descend, and whether the mask and the end of the array divide none.
+fn width(f: &Func, a: &AxisAnalysis, ptr: &Address, mask: Option<Value>) -> (Vec<usize>, Vec<(usize, bool, bool)>) {
+    let of = |dim: usize| {
+        let (n, descending) = a.vector_at(f, ptr, dim);
+        (n, descending, a.is_whole(f, ptr, mask, dim, n))
+    };
+    (a.order(f, ptr.index), (0..f.shape(ptr.index).len()).map(of).collect())
 }
 
 /// Guards on the lengths of slices, as multiples of a vector: where the guards on sizes keep a mask from dividing a

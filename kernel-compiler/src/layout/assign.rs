@@ -6,6 +6,10 @@
 //! not count. Index arithmetic on `arange` and constants is *cheap*: it has no layout, and is computed in the
 //! layout of each use. Shape operations have no layout of their own either: their result follows from the layout of
 //! the operand. Where a use needs another layout, code generation converts.
+//!
+//! A tile that is broadcast to a larger one, or that a larger one is reduced to, has the larger one's layout without
+//! the other elements, a *slice* of it, although it is loaded or stored itself: a number for each row of a matrix.
+//! Threads then access the same elements, which costs less than a conversion as long as each has few.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::walk::walk;
@@ -137,7 +141,10 @@ pub fn assign(
                 .get_or_insert_with(|| p.tiling.left(f.shape(a), f.ty(a).dtype.size()));
         }
     }
-    cx.anchored(&mut assignment);
+    let slices = cx.slices(&assignment);
+    cx.anchored(&mut assignment, |component| slices.iter().all(|s| s.component != component));
+    cx.sliced(&slices, &mut assignment);
+    cx.anchored(&mut assignment, |_| true);
     for s in walk(&f.body) {
         if let StmtKind::Let(v) = &s.kind {
             cx.derived(*v, &mut assignment);
@@ -165,6 +172,37 @@ struct Anchor {
     order: Vec<usize>,
     vec: usize,
     is_load: bool,
+}
+
+/// Elements that a thread may have of a tile that others have, too.
+const FEW: usize = 4;
+
+/// A tile whose layout may be a slice of another one's.
+struct Slice {
+    component: usize,
+    of: usize,
+    steps: Vec<Step>,
+    shape: Vec<usize>,
+}
+
+/// From a layout to one of fewer elements.
+#[derive(Clone)]
+enum Step {
+    Reduced(usize),
+    /// The operand of a broadcast, of this shape.
+    BroadcastFrom(Vec<usize>),
+    /// The operand of an expansion, without this dimension.
+    ExpandedFrom(usize),
+}
+
+impl Slice {
+    fn layout(&self, of: &Layout) -> Layout {
+        self.steps.iter().fold(of.clone(), |l, step| match step {
+            Step::Reduced(axis) => l.reduce(*axis).layout,
+            Step::BroadcastFrom(shape) => l.broadcast_source(shape).layout,
+            Step::ExpandedFrom(axis) => l.expand_source(*axis).layout,
+        })
+    }
 }
 
 struct Assign<'a> {
@@ -291,16 +329,70 @@ impl Assign<'_> {
         }
     }
 
+    /// The tiles with memory accesses that are slices of others.
+    fn slices(&self, assignment: &LayoutAssignment) -> Vec<Slice> {
+        let f = self.f;
+        let of_value = |v: Value| assignment.component[v.0 as usize];
+        let mut slices = vec![];
+        let mut add = |v: Value, of: Value, steps: &[Step]| {
+            let (component, of) = (of_value(v), of_value(of));
+            if component != of && self.has_layout(v) && !self.in_one_warp.contains(&component) {
+                slices.push(Slice { component, of, steps: steps.to_vec(), shape: f.shape(v).to_vec() });
+            }
+        };
+        let (mut accessed, mut atomic) = (HashSet::new(), HashSet::new());
+        accessed.extend(self.anchors.iter().map(|a| assignment.component[a.component]));
+        for s in walk(&f.body) {
+            let StmtKind::Let(v) = s.kind else { continue };
+            if f.op(v).has_effect() {
+                atomic.insert(of_value(v));
+            }
+            match f.op(v) {
+                op if let Some((values, axis)) = op.reduced()
+                    && self.has_layout(values[0]) =>
+                {
+                    add(v, values[0], &[Step::Reduced(axis)]);
+                }
+                &Op::Broadcast(mut x) if self.has_layout(v) => {
+                    let mut steps = vec![Step::BroadcastFrom(padded(f.shape(x)))];
+                    add(x, v, &steps);
+                    while let &Op::Expand(y, axis) = f.op(x) {
+                        steps.push(Step::ExpandedFrom(axis));
+                        add(y, v, &steps);
+                        x = y;
+                    }
+                }
+                _ => {}
+            }
+        }
+        slices.retain(|s| accessed.contains(&s.component) && !atomic.contains(&s.component));
+        slices
+    }
+
+    /// Gives tiles the slices of the largest tiles that have a layout.
+    fn sliced(&self, slices: &[Slice], assignment: &mut LayoutAssignment) {
+        let mut slices: Vec<&Slice> = slices.iter().filter(|s| assignment.layouts[s.of].is_some()).collect();
+        slices.sort_by_key(|s| std::cmp::Reverse(assignment.layouts[s.of].as_ref().map(Layout::bits)));
+        for s in slices {
+            let Some(of) = &assignment.layouts[s.of] else { unreachable!("filtered above") };
+            let layout = s.layout(of);
+            let alone = self.plain(s.component, &s.shape);
+            if assignment.layouts[s.component].is_none() && layout.regs() <= alone.regs().max(FEW) {
+                assignment.layouts[s.component] = Some(layout);
+            }
+        }
+    }
+
     /// Components with memory accesses: loads choose the order, and the widest access in that order chooses the vector.
-    fn anchored(&mut self, assignment: &mut LayoutAssignment) {
-        let anchors = std::mem::take(&mut self.anchors);
+    fn anchored(&self, assignment: &mut LayoutAssignment, is_meant: impl Fn(usize) -> bool) {
+        let anchors = &self.anchors;
         let shape_of = |c: usize| match c < self.f.values.len() {
             true => self.f.values[c].ty.shape.clone(),
             false => self.f.vars[c - self.f.values.len()].ty.shape.clone(),
         };
-        for anchor in &anchors {
+        for anchor in anchors {
             let c = assignment.component[anchor.component];
-            if assignment.layouts[c].is_some() {
+            if assignment.layouts[c].is_some() || !is_meant(c) {
                 continue;
             }
             let mine: Vec<&Anchor> = anchors.iter().filter(|a| assignment.component[a.component] == c).collect();

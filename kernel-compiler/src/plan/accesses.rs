@@ -222,21 +222,8 @@ fn vector(f: &Func, a: &AxisAnalysis, ptr: &Address, mask: Option<Value>, layout
     let Some(dim) = (0..layout.rank()).find(|&d| layout.coord(first, d) == 1) else { return Vector::ONE };
     let (widest, down) = a.vector_at(f, ptr, dim);
     let elements = widest.min(layout.contiguous(dim)).min(layout.regs());
-    let undivided = elements > 1 && is_undivided(f, a, ptr, mask, dim, elements);
+    let undivided = elements > 1 && a.is_whole(f, ptr, mask, dim, elements);
     Vector { elements, descending: down && elements > 1, undivided }
-}
-
-/// Whether the mask, the padding of the tile and the end of the array divide no access of `n` elements along `dim`.
-fn is_undivided(f: &Func, a: &AxisAnalysis, ptr: &Address, mask: Option<Value>, dim: usize, n: usize) -> bool {
-    let extent = f.shape(ptr.index)[dim];
-    let end = match ptr.base {
-        Base::Slice(_) if planted!("undivided-beyond-the-slice") => n as u64,
-        Base::Slice(param) => a.divisor(f.params[param].first_word + 1),
-        Base::Raw(_) | Base::Pointer { .. } => n as u64,
-        Base::Shared(_) => 1,
-    };
-    let is_whole = extent.is_power_of_two() || extent.is_multiple_of(n);
-    is_whole && end >= n as u64 && mask.is_none_or(|m| a.is_undivided(f, m, dim, n))
 }
 
 /// Whether the lanes of a warp fill whole sectors of 32 bytes along a dimension.

@@ -143,15 +143,13 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("axis-info-first-assignment-only", "a variable is what its first assignment says"),
             ("axis-info-mask-of-any-limit", "a mask divides no vector, whatever its limit is a multiple of"),
             ("axis-info-shift-by-a-bit-less", "a shift to the left is taken for one by a bit less"),
+            ("undivided-beyond-the-slice", "the end of a slice divides no vector"),
         ],
     ),
     ("analysis/launch_guards.rs", &[("launch-guards-any-address", "vectors are loaded from unaligned arrays")]),
     (
         "plan/accesses.rs",
-        &[
-            ("undivided-beyond-the-slice", "the end of a slice divides no vector"),
-            ("atomic-add-of-descending-vectors", "additions to neighbors whose addresses descend are one vector"),
-        ],
+        &[("atomic-add-of-descending-vectors", "additions to neighbors whose addresses descend are one vector")],
     ),
     (
         "analysis/polynomial.rs",
