@@ -316,22 +316,11 @@ pub mod gradients {
         tune(BLOCK = [1024], warps = [2, 4]),
         tune(BLOCK = [2048, 3072, 4096], warps = [4]),
         tune(BLOCK = [6144, 8192], warps = [8]),
-        // The thread blocks of a cluster partition the columns, and the sums of its rows with them.
-        tune(BLOCK = [12288, 16384], warps = [8], ctas = [2], arch = [90]),
-        tune(BLOCK = [24576, 32768], warps = [8], ctas = [4], arch = [90]),
-        tune(BLOCK = [49152, 65536], warps = [8], ctas = [8], arch = [90]),
-        tune(LONG = [true], BLOCK = [4096], warps = [8]),
-        tune(LONG = [false, true], BLOCK = [1024], arch = [cpu]),
-        requires = [LONG || columns <= BLOCK],
+        tune(BLOCK = [1024, 8192], arch = [cpu]),
+        requires = [columns <= BLOCK],
         grid = [programs],
     )]
-    pub fn of_rows<
-        T: Float,
-        const CENTERED: bool,
-        const BLOCK: usize,
-        const ROWS: usize = 1,
-        const LONG: bool = false,
-    >(
+    pub fn of_rows<T: Float, const CENTERED: bool, const BLOCK: usize, const ROWS: usize = 1>(
         x: &[T],
         weight: &[T],
         dy: &[T],
@@ -345,91 +334,45 @@ pub mod gradients {
         let (number, share) = (columns as f32, 1.0 / columns as f32);
         let c = arange(BLOCK);
         let (of_weight, of_bias) = (program_id(0) * columns, (programs + program_id(0)) * columns);
-        if !LONG {
-            // ROWS rows at a time.
-            let (first, step, column) = (program_id(0) * ROWS, programs * ROWS, c.expand(0));
-            let mut w = load(weight, column).mask(column < columns);
-            let (mut dw, mut db) = (zeros::<f32>([ROWS, BLOCK]), zeros::<f32>([ROWS, BLOCK]));
-            // The next rows of the program are loaded before it computes with those before.
-            let r = (first + arange(ROWS)).expand(1);
-            let exists = (r < rows) & (column < columns);
-            let mut x_ahead = load(x, r * columns + column).mask(exists);
-            let mut dy_ahead = load(dy, r * columns + column).mask(exists);
-            for at in range(first, rows, step) {
-                let r = (at + arange(ROWS)).expand(1);
-                let inside = (r < rows) & (column < columns);
-                let (v, g) = (x_ahead.to::<f32>(), dy_ahead.to::<f32>());
-                // The weights of wide rows have no registers beside the sums.
-                if BLOCK > 2048 {
-                    w = load(weight, column).mask(column < columns);
-                }
-                let (next, exists) = ((r + step) * columns + column, (r + step < rows) & (column < columns));
-                x_ahead = load(x, next).mask(exists);
-                dy_ahead = load(dy, next).mask(exists);
-                let mut d = v;
-                if CENTERED {
-                    d = where_(inside, v - sum(v, 1).expand(1) / number, 0.0);
-                }
-                let scale = rsqrt(sum(d * d, 1).expand(1) * share + eps);
-                let (normal, scaled) = (d * scale, g * w.to::<f32>());
-                let mut gradient = scaled - normal * (sum(normal * scaled, 1).expand(1) * share);
-                if CENTERED {
-                    gradient = gradient - sum(scaled, 1).expand(1) * share;
-                }
-                store(dx, r * columns + column, (gradient * scale).to::<T>()).mask(inside);
-                dw += g * normal;
-                if CENTERED {
-                    db += g;
-                }
+        // ROWS rows at a time.
+        let (first, step, column) = (program_id(0) * ROWS, programs * ROWS, c.expand(0));
+        let mut w = load(weight, column).mask(column < columns);
+        let (mut dw, mut db) = (zeros::<f32>([ROWS, BLOCK]), zeros::<f32>([ROWS, BLOCK]));
+        // The next rows of the program are loaded before it computes with those before.
+        let r = (first + arange(ROWS)).expand(1);
+        let exists = (r < rows) & (column < columns);
+        let mut x_ahead = load(x, r * columns + column).mask(exists);
+        let mut dy_ahead = load(dy, r * columns + column).mask(exists);
+        for at in range(first, rows, step) {
+            let r = (at + arange(ROWS)).expand(1);
+            let inside = (r < rows) & (column < columns);
+            let (v, g) = (x_ahead.to::<f32>(), dy_ahead.to::<f32>());
+            // The weights of wide rows have no registers beside the sums.
+            if BLOCK > 2048 {
+                w = load(weight, column).mask(column < columns);
             }
-            store(sums, of_weight + c, sum(dw, 0)).mask(c < columns);
+            let (next, exists) = ((r + step) * columns + column, (r + step < rows) & (column < columns));
+            x_ahead = load(x, next).mask(exists);
+            dy_ahead = load(dy, next).mask(exists);
+            let mut d = v;
             if CENTERED {
-                store(sums, of_bias + c, sum(db, 0)).mask(c < columns);
+                d = where_(inside, v - sum(v, 1).expand(1) / number, 0.0);
             }
-        } else {
-            for r in range(program_id(0), rows, programs) {
-                let is_first = r == program_id(0);
-                let mut mean = 0.0;
-                if CENTERED {
-                    let mut all = zeros::<f32>([BLOCK]);
-                    for start in (0..columns).step_by(BLOCK) {
-                        all += load(x, r * columns + start + c).mask(start + c < columns).to::<f32>();
-                    }
-                    mean = sum(all) / number;
-                }
-                let (mut squares, mut products, mut scaled) =
-                    (zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]), zeros::<f32>([BLOCK]));
-                for start in (0..columns).step_by(BLOCK) {
-                    let inside = start + c < columns;
-                    let d = where_(inside, load(x, r * columns + start + c).mask(inside).to::<f32>() - mean, 0.0);
-                    let g = load(dy, r * columns + start + c).mask(inside).to::<f32>();
-                    let wg = g * load(weight, start + c).mask(inside).to::<f32>();
-                    squares += d * d;
-                    products += d * wg;
-                    scaled += wg;
-                }
-                let scale = rsqrt(sum(squares) * share + eps);
-                let along = sum(products) * scale * share;
-                let across = if CENTERED { sum(scaled) * share } else { 0.0 };
-                for start in (0..columns).step_by(BLOCK) {
-                    let (i, inside) = (start + c, start + c < columns);
-                    let normal = (load(x, r * columns + i).mask(inside).to::<f32>() - mean) * scale;
-                    let g = load(dy, r * columns + i).mask(inside).to::<f32>();
-                    let wg = g * load(weight, i).mask(inside).to::<f32>();
-                    store(dx, r * columns + i, ((wg - across - normal * along) * scale).to::<T>()).mask(inside);
-                    let (mut dw, mut db) = (g * normal, g);
-                    if !is_first {
-                        dw += load(sums, of_weight + i).mask(inside);
-                        if CENTERED {
-                            db += load(sums, of_bias + i).mask(inside);
-                        }
-                    }
-                    store(sums, of_weight + i, dw).mask(inside);
-                    if CENTERED {
-                        store(sums, of_bias + i, db).mask(inside);
-                    }
-                }
+            let scale = rsqrt(sum(d * d, 1).expand(1) * share + eps);
+            let (normal, scaled) = (d * scale, g * w.to::<f32>());
+            let mut gradient = scaled - normal * (sum(normal * scaled, 1).expand(1) * share);
+            if CENTERED {
+                gradient = gradient - sum(scaled, 1).expand(1) * share;
             }
+            store(dx, r * columns + column, (gradient * scale).to::<T>()).mask(inside);
+            dw += g * normal;
+            if CENTERED {
+                db += g;
+            }
+        }
+        store(sums, of_weight + c, sum(dw, 0)).mask(c < columns);
+        if CENTERED {
+            store(sums, of_bias + c, sum(db, 0)).mask(c < columns);
         }
     }
 

@@ -245,8 +245,9 @@ pub fn add_rms_norm<'a, T: Normalize>(
 
 /// The gradients of [`layer_norm`]: `dx` of `x`, `dw` of `weight`, `db` of `bias`, where `dy` is that of `y`.
 ///
-/// Two launches, with scratch of `2 * columns` floats for each program of the first one. Sums are those of f32, in an
-/// order that the device decides alone.
+/// Two launches, or four for rows that no multiprocessor holds. Scratch is `2 * columns` floats for each program, and, of
+/// four launches, 4 floats for each 4096 elements of `x`. Sums are those of f32, in an order that the device decides
+/// alone.
 ///
 /// Shapes: `x`, `dy` and `dx` are `[rows, columns]`, `weight`, `dw` and `db` are `[columns]`. A `db` of no elements is
 /// not stored.
@@ -278,8 +279,8 @@ pub fn layer_norm_backward<'a, T: Normalize>(
 
 /// The gradients of [`rms_norm`]: `dx` of `x` and `dw` of `weight`, where `dy` is that of `y`.
 ///
-/// Two launches, with scratch of `columns` floats for each program of the first one. Sums are those of f32, in an order
-/// that the device decides alone.
+/// Launches and scratch are as of [`layer_norm_backward`], with `columns` floats for each program. Sums are those of f32,
+/// in an order that the device decides alone.
 ///
 /// Shapes: `x`, `dy` and `dx` are `[rows, columns]`, `weight` and `dw` are `[columns]`.
 ///
@@ -317,7 +318,7 @@ fn backward<'a, T: Normalize>(
     db: SliceMutArg<'a, T>,
     eps: f32,
 ) -> Result<()> {
-    /// The elements of the rows that a multiprocessor has at hand.
+    /// The elements of the rows that a multiprocessor has at hand. Of wider rows it has parts.
     const AT_HAND: usize = 8192;
     let (weight, dy, dx, dw) = (weight.as_slice_arg(), dy.as_slice_arg(), dx.as_slice_mut_arg(), dw.as_slice_mut_arg());
     let columns = weight.len();
@@ -325,7 +326,7 @@ fn backward<'a, T: Normalize>(
     check::same_length(what, &[("x", x.len()), ("dy", dy.len()), ("dx", dx.len())])?;
     check::same_length(what, &[("weight", columns), ("dw", dw.len())])?;
     let db = check::optional(what, ("db", db), ("weight", columns))?;
-    if columns > std::env::var("TILE_WIDE").ok().and_then(|v| v.parse().ok()).unwrap_or(AT_HAND) {
+    if columns > AT_HAND {
         return wide_gradient(norm, on, x, weight, dy, dx, dw, db, of);
     }
     // Each program has sums that are stored and loaded.

@@ -14,8 +14,6 @@ mod registers;
 
 const READ_ONCE: &str = "rows that are read twice take longer";
 const ANY_STRIDES: &str = "elements that are loaded one by one cost more than the registers";
-const CLUSTERS: &str =
-    "rows that a cluster keeps are read once; others are read twice, and their sums go through memory";
 const FEWER_WARPS: &str = "programs of twice the warps, which keep all in registers, take longer";
 
 /// Entries, by the beginning of their names, that may keep registers in local memory for a target, or for all: how many
@@ -33,24 +31,6 @@ const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     ("layer_norm_gradient__f16__BLOCK8192_warps8__general", None, 112, FEWER_WARPS),
     ("layer_norm_gradient__bf16__BLOCK4096_warps4__general", None, 96, FEWER_WARPS),
     ("layer_norm_gradient__bf16__BLOCK8192_warps8__general", None, 112, FEWER_WARPS),
-    ("layer_norm_gradient__f32__BLOCK16384_warps8_ctas2_arch90__", None, 200, CLUSTERS),
-    ("layer_norm_gradient__f32__BLOCK12288_warps8_ctas2_arch90__", None, 200, CLUSTERS),
-    ("layer_norm_gradient__f32__BLOCK32768_warps8_ctas4_arch90__", None, 200, CLUSTERS),
-    ("layer_norm_gradient__f32__BLOCK24576_warps8_ctas4_arch90__", None, 200, CLUSTERS),
-    ("layer_norm_gradient__f32__BLOCK65536_warps8_ctas8_arch90__", None, 200, CLUSTERS),
-    ("layer_norm_gradient__f32__BLOCK49152_warps8_ctas8_arch90__", None, 200, CLUSTERS),
-    ("layer_norm_gradient__f16__BLOCK16384_warps8_ctas2_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__f16__BLOCK12288_warps8_ctas2_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__f16__BLOCK32768_warps8_ctas4_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__f16__BLOCK24576_warps8_ctas4_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__f16__BLOCK65536_warps8_ctas8_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__f16__BLOCK49152_warps8_ctas8_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__bf16__BLOCK16384_warps8_ctas2_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__bf16__BLOCK12288_warps8_ctas2_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__bf16__BLOCK32768_warps8_ctas4_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__bf16__BLOCK24576_warps8_ctas4_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__bf16__BLOCK65536_warps8_ctas8_arch90__general", None, 180, CLUSTERS),
-    ("layer_norm_gradient__bf16__BLOCK49152_warps8_ctas8_arch90__general", None, 180, CLUSTERS),
     ("add_rms_norm__f32__BLOCK32768_warps16__", None, 400, READ_ONCE),
     ("add_rms_norm__f16__BLOCK32768_warps16__", None, 200, READ_ONCE),
     ("add_rms_norm__bf16__BLOCK32768_warps16__", None, 200, READ_ONCE),
