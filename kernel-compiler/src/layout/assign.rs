@@ -334,9 +334,11 @@ impl Assign<'_> {
         let f = self.f;
         let of_value = |v: Value| assignment.component[v.0 as usize];
         let mut slices = vec![];
-        let mut add = |v: Value, of: Value, steps: &[Step]| {
-            let (component, of) = (of_value(v), of_value(of));
-            if component != of && self.has_layout(v) && !self.in_one_warp.contains(&component) {
+        let mut add = |v: Value, of_tile: Value, steps: &[Step]| {
+            let (component, of) = (of_value(v), of_value(of_tile));
+            // Where threads load rows of batches themselves, LLVM repeats loops with the exchanges of their reductions.
+            let is_of_matrix = f.shape(of_tile).len() <= 2;
+            if component != of && is_of_matrix && self.has_layout(v) && !self.in_one_warp.contains(&component) {
                 slices.push(Slice { component, of, steps: steps.to_vec(), shape: f.shape(v).to_vec() });
             }
         };
