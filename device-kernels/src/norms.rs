@@ -319,6 +319,7 @@ pub mod gradients {
         tune(BLOCK = [1024, 8192], arch = [cpu]),
         requires = [columns <= BLOCK],
         grid = [programs],
+        emulate = all,
     )]
     pub fn of_rows<T: Float, const CENTERED: bool, const BLOCK: usize, const ROWS: usize = 1>(
         x: &[T],

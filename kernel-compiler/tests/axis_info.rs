@@ -286,7 +286,7 @@ fn strides_that_are_arguments() {
     assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
     let i = info(&strided);
     assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
-    // Nothing where it is a stride of rows as well: no access is wider. Where rows are neighbors, columns begin aligned.
+    // Nothing where it is a stride of rows as well: no access is wider. Where rows are neighbors, columns are aligned.
     assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), None);
     assert_eq!(asked(&matrix("r.expand(1) + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
 }

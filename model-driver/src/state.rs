@@ -11,6 +11,8 @@ use crate::thread::Thread;
 use core::ffi::c_int;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::ThreadId;
 
 const LEGACY: usize = 0;
@@ -136,7 +138,6 @@ pub(crate) struct State {
     /// Attributes of the device in place of the usual ones, by their numbers.
     pub attributes: BTreeMap<c_int, c_int>,
     pub contexts: BTreeMap<usize, u64>,
-    next_context: u64,
     pub primary: usize,
     pub retained: usize,
     /// The code of a kernel that failed: every later call gives it.
@@ -173,7 +174,6 @@ impl State {
             name: "Model GPU".into(),
             attributes: BTreeMap::new(),
             contexts: BTreeMap::new(),
-            next_context: 0,
             primary: 0,
             retained: 0,
             lost: None,
@@ -217,10 +217,10 @@ impl State {
         self.threads.get(&std::thread::current().id()).map_or(0, |t| t.context)
     }
 
-    /// Addresses of contexts are used again, numbers are not.
+    /// Addresses of contexts are used again, numbers are not, in any model of the process.
     fn number_context(&mut self, context: usize) {
-        self.next_context += 1;
-        self.contexts.insert(context, self.next_context);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        self.contexts.insert(context, NEXT.fetch_add(1, Relaxed));
     }
 
     pub fn retain_primary(&mut self) {

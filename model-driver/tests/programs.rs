@@ -4,9 +4,9 @@
 //! each call of the driver, by a seed. There are two kinds of programs:
 //! - Ordered ones, which order their streams as the documentation asks for. No call fails, what is read is what was
 //!   written, and the model finds nothing.
-//! - Free ones, which launch on any stream at any time, and in which calls of the driver fail, or the default stream can
-//!   do nothing because of someone else's capture. Their results mean nothing, but memory is never used before its
-//!   allocation or after its free, and nothing is left at the end.
+//! - Free ones, which launch on any stream at any time, and in which calls of the driver fail, or the default stream
+//!   can do nothing because of someone else's capture. Their results mean nothing, but memory is never used before
+//!   its allocation or after its free, and nothing is left at the end.
 
 use super::turns::Turns;
 use super::world::{BUFFERS, EVENTS, GRAPHS, STREAMS, World};

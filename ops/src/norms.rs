@@ -245,8 +245,8 @@ pub fn add_rms_norm<'a, T: Normalize>(
 
 /// The gradients of [`layer_norm`]: `dx` of `x`, `dw` of `weight`, `db` of `bias`, where `dy` is that of `y`.
 ///
-/// Two launches, or four for rows that no multiprocessor holds. Scratch is `2 * columns` floats for each program, and, of
-/// four launches, 4 floats for each 4096 elements of `x`. Sums are those of f32, in an order that the device decides
+/// Two launches, or four for rows that no multiprocessor holds. Scratch is `2 * columns` floats for each program, and,
+/// of four launches, 4 floats for each 4096 elements of `x`. Sums are those of f32, in an order that the device decides
 /// alone.
 ///
 /// Shapes: `x`, `dy` and `dx` are `[rows, columns]`, `weight`, `dw` and `db` are `[columns]`. A `db` of no elements is
@@ -279,8 +279,8 @@ pub fn layer_norm_backward<'a, T: Normalize>(
 
 /// The gradients of [`rms_norm`]: `dx` of `x` and `dw` of `weight`, where `dy` is that of `y`.
 ///
-/// Launches and scratch are as of [`layer_norm_backward`], with `columns` floats for each program. Sums are those of f32,
-/// in an order that the device decides alone.
+/// Launches and scratch are as of [`layer_norm_backward`], with `columns` floats for each program. Sums are those of
+/// f32, in an order that the device decides alone.
 ///
 /// Shapes: `x`, `dy` and `dx` are `[rows, columns]`, `weight` and `dw` are `[columns]`.
 ///

@@ -370,6 +370,10 @@ impl Cuda {
         }
         let wait = |left: &[Left], streams: &[Arc<Queue>]| {
             let _entered = self.enter()?;
+            // The events of a context are gone with it.
+            if !left.is_empty() && !self.is_alive() {
+                return Err(self.api.error("waiting for what streams have left", code::CONTEXT_IS_DESTROYED));
+            }
             left.iter().try_for_each(|left| left.join(self))?;
             streams.iter().try_for_each(|queue| queue.join(self))
         };
@@ -397,6 +401,9 @@ impl Cuda {
 
     /// Notes the work of foreign streams, where the default stream cannot wait for them now.
     fn note_streams(&self) {
+        if !self.is_alive() {
+            return;
+        }
         for e in self.joins.streams().iter().filter_map(|queue| queue.note(self).err()) {
             tracing::debug!(error = %e, "the work of a stream is not noted");
         }
