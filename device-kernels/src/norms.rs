@@ -449,9 +449,9 @@ pub mod wide_gradients {
         store(moments, 2 * all + at, sum(d * scaled));
     }
 
-    /// `of_rows` are `[4, rows]`: the mean, the reciprocal of the deviation, and the means of `normal * dy * weight` and
-    /// of `dy * weight`, where `normal` is the normalized row. Unless CENTERED, the mean counts as 0, and the last are
-    /// not stored. `width` is the number of columns of each part but the last one.
+    /// `of_rows` are `[4, rows]`: the mean, the reciprocal of the deviation, and the means of `normal * dy * weight`
+    /// and of `dy * weight`, where `normal` is the normalized row. Unless CENTERED, the mean counts as 0, and the last
+    /// are not stored. `width` is the number of columns of each part but the last one.
     #[tile_kernel(
         /// Of `layer_norm`.
         kernel(layer_norm_moments, CENTERED = true),
