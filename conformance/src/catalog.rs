@@ -1,103 +1,17 @@
 //! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
 
-use super::operation::{Make, Operation};
+use super::families::{FLOATS, MATRIX, embedding, grouped, norm, product, rope};
+use super::operation::Operation;
 use super::problems::{
     attention, convolution, elementwise, embeddings, gemm, grouped, losses, matmul, norms, reduce, reorder, softmax,
 };
 use tilewright_core::DType;
 
-/// A product of two matrices.
-const fn product(
-    name: &'static str,
-    about: &'static str,
-    dtypes: &'static [DType],
-    kernels: &'static [&'static str],
-    make: Make,
-) -> Operation {
-    Operation {
-        name,
-        about,
-        axes: &["m", "n", "k"],
-        dtypes,
-        large: &[4096, 4096, 4096],
-        bench: PRODUCTS,
-        kernels,
-        make,
-    }
-}
-
-/// Products of groups of rows.
-const fn grouped(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
-    Operation {
-        name,
-        about,
-        axes: &["groups", "m", "n", "k"],
-        dtypes: &[DType::F16, DType::BF16],
-        large: &[32, 8192, 4096, 4096],
-        bench: &[&[8, 16384, 14336, 4096], &[32, 8192, 4096, 4096], &[64, 512, 4096, 2048]],
-        kernels,
-        make,
-    }
-}
-
-/// A norm of rows.
-const fn norm(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
-    Operation {
-        name,
-        about,
-        axes: MATRIX,
-        dtypes: FLOATS,
-        large: &[16384, 4096],
-        bench: &[&[65536, 512], &[16384, 4096], &[4096, 8192], &[1024, 131072]],
-        kernels,
-        make,
-    }
-}
-
-/// Rotations of heads.
-const fn rope(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
-    Operation {
-        name,
-        about,
-        axes: &["tokens", "heads", "cols"],
-        dtypes: FLOATS,
-        large: &[8192, 32, 128],
-        bench: &[&[8192, 32, 128], &[16384, 8, 128], &[65536, 12, 64], &[64, 32, 128]],
-        kernels,
-        make,
-    }
-}
-
-/// Rows of a table.
-const fn embedding(name: &'static str, about: &'static str, kernels: &'static [&'static str], make: Make) -> Operation {
-    Operation {
-        name,
-        about,
-        axes: &["tokens", "rows", "cols"],
-        dtypes: FLOATS,
-        large: &[16384, 32000, 4096],
-        bench: &[&[16384, 32000, 4096], &[16384, 128256, 2048], &[65536, 30000, 768]],
-        kernels,
-        make,
-    }
-}
-
 const F32: &[DType] = &[DType::F32];
-const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 const FACTORS: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::I8, DType::F8E4M3, DType::F8E5M2];
 const INEXACT: &[DType] = &[DType::F16, DType::BF16, DType::F32, DType::F8E4M3, DType::F8E5M2];
 const I32: &[DType] = &[DType::I32];
 const N: &[&str] = &["n"];
-const MATRIX: &[&str] = &["rows", "cols"];
-const PRODUCTS: &[&[u64]] = &[
-    &[1024, 1024, 1024],
-    &[2048, 2048, 2048],
-    &[4096, 4096, 4096],
-    &[8192, 8192, 8192],
-    &[4095, 4097, 4099],
-    &[16, 8192, 8192],
-    &[8192, 8192, 64],
-];
 const LENGTHS: &[&[u64]] = &[&[1 << 16], &[1 << 20], &[25_000_000], &[1 << 28]];
 
 /// Every operation, in the order of the documents.

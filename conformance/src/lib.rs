@@ -5,6 +5,7 @@
 mod catalog;
 pub mod data;
 pub mod edge_values;
+mod families;
 mod guarded;
 mod memory;
 mod nearest;

@@ -94,16 +94,12 @@ impl<S: Clone, L, M> Joins<S, L, M> {
         self.waiting.try_lock().map_or(true, |waiting| !waiting.is_empty())
     }
 
-    /// Never frees the memory that waits; how much that is.
-    pub(crate) fn forget_waiting(&self) -> usize {
-        take(&mut *lock(&self.waiting)).len()
-    }
-
     pub(crate) fn take_left(&mut self) -> Vec<L> {
         take(self.left.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn take_waiting(&mut self) -> Vec<M> {
-        take(self.waiting.get_mut().unwrap_or_else(PoisonError::into_inner))
+    /// The memory that waits, which no later call frees.
+    pub(crate) fn take_waiting(&self) -> Vec<M> {
+        take(&mut *lock(&self.waiting))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tilewright_model_driver::{Kind, Model};
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use tilewright_runtime::{Buffer, KernelDesc, Runtime, Stream};
+use tilewright_runtime::{Buffer, Call, KernelDesc, Runtime, Stream};
 
 type Deleter = Box<dyn FnOnce() + Send>;
 
@@ -92,6 +92,21 @@ fn a_deleter_calls_the_library_while_a_runtime_is_forgotten() {
     assert_eq!(deleted.load(Acquire), 1);
 }
 
+/// A stream of another library on which a kernel was launched behind the default stream's work, and its handle.
+///
+/// # Safety
+/// As of [`Stream::from_raw`]: the handle is destroyed after the stream is dropped.
+unsafe fn launched_on_theirs(rt: &Runtime, call: Call) -> (Stream, *mut core::ffi::c_void) {
+    let mut theirs = core::ptr::null_mut();
+    // SAFETY: room for the handle.
+    assert_eq!(unsafe { driver::create_stream(&mut theirs, 1) }, 0);
+    // SAFETY: the caller's contract.
+    let s = unsafe { Stream::from_raw(rt, theirs) }.unwrap();
+    s.wait_for(rt.stream()).unwrap();
+    rt.launch_on(&s, call).unwrap();
+    (s, theirs)
+}
+
 /// A stream of another library, and one that blocks the default stream while it is captured.
 struct Foreign {
     theirs: *mut core::ffi::c_void,
@@ -102,19 +117,17 @@ struct Foreign {
 impl Foreign {
     /// Uses two arrays on the stream, and drops them and its name here while the default stream cannot wait for it.
     fn use_and_drop(rt: &Runtime, k: &'static KernelDesc, x: Buffer<f32>, mut y: Buffer<f32>) -> Foreign {
-        let (mut theirs, mut blocking, mut graph) = (core::ptr::null_mut(), core::ptr::null_mut(), 0);
+        let (mut blocking, mut graph) = (core::ptr::null_mut(), 0);
         // SAFETY: calls as cuda.h has them; the streams are destroyed after all who name them.
         unsafe {
-            assert_eq!((driver::create_stream(&mut theirs, 1), driver::create_stream(&mut blocking, 0)), (0, 0));
-            let s = Stream::from_raw(rt, theirs).unwrap();
-            s.wait_for(rt.stream()).unwrap();
-            rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+            let (s, theirs) = launched_on_theirs(rt, hand_made::call(k, &x, &mut y));
+            assert_eq!(driver::create_stream(&mut blocking, 0), 0);
             assert_eq!(driver::begin_capture(blocking, 2), 0);
             drop((x, y));
             drop(s);
             assert_eq!(driver::end_capture(blocking, &mut graph), 0);
+            Foreign { theirs, blocking, graph }
         }
-        Foreign { theirs, blocking, graph }
     }
 
     fn destroy(self) {
@@ -211,13 +224,9 @@ fn an_array_whose_free_fails_outlives_a_foreign_stream_that_uses_it() {
     for name in ["cuCtxGetCurrent", "cuEventRecord"] {
         let (model, rt, k, _here) = over(12);
         let [x, mut y, other] = [(); 3].map(|()| rt.zeros::<f32>(9).unwrap());
-        let mut theirs = core::ptr::null_mut();
-        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        // SAFETY: a call as cuda.h has it; the stream is destroyed after all who name it.
         unsafe {
-            assert_eq!(driver::create_stream(&mut theirs, 1), 0);
-            let s = Stream::from_raw(&rt, theirs).unwrap();
-            s.wait_for(rt.stream()).unwrap();
-            rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+            let (s, theirs) = launched_on_theirs(&rt, hand_made::call(k, &x, &mut y));
             for array in [x, y] {
                 model.fail(Some(name), 0, 2);
                 drop(array);
@@ -280,13 +289,9 @@ fn an_array_stays_where_no_call_orders_its_free() {
     for stays in [false, true] {
         let (model, rt, k, _here) = over(14);
         let [x, mut y, other] = [(); 3].map(|()| rt.zeros::<f32>(9).unwrap());
-        let mut theirs = core::ptr::null_mut();
-        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+        // SAFETY: a call as cuda.h has it; the stream is destroyed after all who name it.
         unsafe {
-            assert_eq!(driver::create_stream(&mut theirs, 1), 0);
-            let s = Stream::from_raw(&rt, theirs).unwrap();
-            s.wait_for(rt.stream()).unwrap();
-            rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+            let (s, theirs) = launched_on_theirs(&rt, hand_made::call(k, &x, &mut y));
             let fails = failing(&model, &["cuEventRecord", "cuStreamSynchronize"]);
             drop((x, y));
             if stays {
@@ -301,4 +306,30 @@ fn an_array_stays_where_no_call_orders_its_free() {
         drop((other, rt));
         assert_eq!((model.reports_of(Kind::Memory), model.counts().blocks), (vec![], if stays { 2 } else { 0 }));
     }
+}
+
+/// A tensor whose work could not be noted goes back where its context is gone: no kernel runs there.
+#[test]
+fn a_tensor_of_a_destroyed_context_is_given_back_behind_a_foreign_stream() {
+    let (model, _primary, k, _here) = over(15);
+    let own = model.new_context();
+    let rt = without_tuning(Runtime::current().unwrap());
+    let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+    let deleted = Arc::new(AtomicUsize::new(0));
+    let counted = deleted.clone();
+    let t = tensor(&rt, &x, move || {
+        counted.fetch_add(1, Release);
+    });
+    // SAFETY: the stream ends with its context, behind all who use its handle.
+    let (s, _theirs) = unsafe { launched_on_theirs(&rt, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)) };
+    let fails = failing(&model, &["cuEventRecord"]);
+    drop(t);
+    drop(fails);
+    assert_eq!(deleted.load(Acquire), 0, "the wait has failed");
+    model.destroy_context(own);
+    drop((s, x, y, rt));
+    // The next runtime lets that of the destroyed context go.
+    let _other = model.new_context();
+    drop(Runtime::current().unwrap());
+    assert_eq!(deleted.load(Acquire), 1);
 }

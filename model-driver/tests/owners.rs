@@ -7,31 +7,38 @@ use tilewright_runtime::{Buffer, KernelDesc, Result, Runtime, Stream};
 const LEN: usize = 33;
 
 /// A stream of another owner, who destroys it in any state.
-struct Owned(*mut c_void);
+pub struct Owned(usize);
 
 impl Owned {
-    /// `flags` as of `cuStreamCreate`. `None` where the driver refuses.
-    fn new(rt: &Runtime, flags: u32) -> Option<Owned> {
+    /// `flags` as of `cuStreamCreate`.
+    pub fn new(rt: &Runtime, flags: u32) -> core::result::Result<Owned, String> {
         // A context is current once the runtime was used on the thread.
-        rt.synchronize().ok()?;
+        rt.synchronize().map_err(|e| e.to_string())?;
         let mut raw = core::ptr::null_mut();
         // SAFETY: room for the handle.
-        (unsafe { driver::create_stream(&mut raw, flags) } == 0).then(|| Owned(raw))
+        match unsafe { driver::create_stream(&mut raw, flags) } {
+            0 => Ok(Owned(raw as usize)),
+            code => Err(format!("the other owner gets no stream: {code}")),
+        }
+    }
+
+    pub fn raw(&self) -> *mut c_void {
+        self.0 as *mut c_void
     }
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
         // SAFETY: made by `new`, and named by nobody any more. It destroys the stream where it gives an error, too.
-        unsafe { driver::destroy_stream(self.0) };
+        unsafe { driver::destroy_stream(self.raw()) };
     }
 }
 
 /// Buffers are used on a stream that is destroyed right after them, or scratch of the stream is.
 pub fn brief(rt: &Runtime, k: &'static KernelDesc, scratch: bool) -> Result<()> {
-    let Some(owned) = Owned::new(rt, 1) else { return Ok(()) };
+    let Ok(owned) = Owned::new(rt, 1) else { return Ok(()) };
     // SAFETY: the stream is destroyed after its names, and all buffers that it uses are dropped before them.
-    let s = unsafe { Stream::from_raw(rt, owned.0) }?;
+    let s = unsafe { Stream::from_raw(rt, owned.raw()) }?;
     let x = rt.zeros::<f32>(LEN)?;
     if scratch {
         let mut y = s.scratch::<f32>(LEN)?;
@@ -50,30 +57,25 @@ pub fn brief(rt: &Runtime, k: &'static KernelDesc, scratch: bool) -> Result<()> 
 }
 
 /// A stream that waits for the default stream, and is captured as long as this value is.
-pub struct Blocked(usize, usize);
+pub struct Blocked(Owned);
 
 impl Blocked {
     pub fn new(rt: &Runtime) -> Option<Blocked> {
         const RELAXED: i32 = 2;
-        let stream = Owned::new(rt, 0)?;
+        let stream = Owned::new(rt, 0).ok()?;
         // SAFETY: a live stream.
-        if unsafe { driver::begin_capture(stream.0, RELAXED) } != 0 {
-            return None;
-        }
-        let Owned(raw) = stream;
-        core::mem::forget(stream);
-        Some(Blocked(raw as usize, 0))
+        (unsafe { driver::begin_capture(stream.raw(), RELAXED) } == 0).then(|| Blocked(stream))
     }
 }
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        let stream = Owned(self.0 as *mut c_void);
+        let mut graph = 0;
         // SAFETY: the stream is captured since `new`; nobody has the graph.
         unsafe {
             // Where it fails, there is no graph.
-            if driver::end_capture(stream.0, &mut self.1) == 0 {
-                driver::destroy_graph(self.1);
+            if driver::end_capture(self.0.raw(), &mut graph) == 0 {
+                driver::destroy_graph(graph);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::driver;
 use super::hand_made;
-use super::owners::{Blocked, brief};
+use super::owners::{Blocked, Owned, brief};
 use super::programs::Step;
 use core::ffi::c_void;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -80,10 +80,10 @@ struct Held {
     last: Option<Event>,
 }
 
-/// A stream, and the handle of one that the runtime does not own.
+/// A stream. One that the runtime does not own is destroyed after its name.
 struct Lane {
     stream: Stream,
-    raw: Option<usize>,
+    owned: Option<Owned>,
 }
 
 struct Recorded {
@@ -131,7 +131,7 @@ impl World {
             graphs: Default::default(),
             blocked: Slot::default(),
         };
-        let first = Lane { stream: world.rt.stream().clone(), raw: None };
+        let first = Lane { stream: world.rt.stream().clone(), owned: None };
         *world.lanes[0].value.write().expect("a new lock") = Some(first);
         world
     }
@@ -268,7 +268,9 @@ impl World {
                 drop(taken);
                 Ok(())
             }
-            Step::NewStream(s) => self.new_lane(s, |rt| Ok(Lane { stream: Stream::new(rt).map_err(text)?, raw: None })),
+            Step::NewStream(s) => {
+                self.new_lane(s, |rt| Ok(Lane { stream: Stream::new(rt).map_err(text)?, owned: None }))
+            }
             Step::BorrowStream(s) => self.new_lane(s, borrowed),
             Step::DropStream(s) => {
                 if let Some(mut slot) = self.lanes[s].alone(&self.model).filter(|_| s > 0)
@@ -474,7 +476,7 @@ impl World {
         let joins = joins
             .filter(|joins| *joins > 0 && !self.ordered)
             .and_then(|joins| self.lanes[joins].alone(&self.model))
-            .and_then(|mut slot| slot.get().take_if(|lane| lane.raw.is_none()));
+            .and_then(|mut slot| slot.get().take_if(|lane| lane.owned.is_none()));
         let (x, mut y) = (rt.from_slice(&[7.0f32; LEN]).map_err(text)?, rt.zeros(LEN).map_err(text)?);
         if self.ordered {
             s.wait_for(rt.stream()).map_err(text)?;
@@ -501,33 +503,17 @@ impl World {
 
 /// A stream that the runtime does not own.
 fn borrowed(rt: &Runtime) -> Done<Lane> {
-    let mut raw = core::ptr::null_mut();
-    // A context is current once the runtime was used on the thread.
-    rt.synchronize().map_err(text)?;
-    // SAFETY: room for the handle.
-    let made = unsafe { driver::create_stream(&mut raw, 1) };
-    if made != 0 {
-        return Err(format!("the other owner gets no stream: {made}"));
-    }
-    // SAFETY: the stream is destroyed after all who name it, by `drop_lane`.
-    match unsafe { Stream::from_raw(rt, raw) } {
-        Ok(stream) => Ok(Lane { stream, raw: Some(raw as usize) }),
-        Err(e) => {
-            // SAFETY: nobody names it.
-            unsafe { driver::destroy_stream(raw) };
-            Err(text(e))
-        }
-    }
+    let owned = Owned::new(rt, 1)?;
+    // SAFETY: a lane keeps the stream until nobody names it.
+    let stream = unsafe { Stream::from_raw(rt, owned.raw()) }.map_err(text)?;
+    Ok(Lane { stream, owned: Some(owned) })
 }
 
 /// An owner of a stream orders its work before the default stream, and then destroys it.
 fn drop_lane(rt: &Runtime, lane: Lane) {
-    if let Some(raw) = lane.raw {
+    if lane.owned.is_some() {
         // Few calls of the driver fail. The default stream cannot wait while it is blocked.
         let ordered = (0..8).any(|_| rt.stream().wait_for(&lane.stream).is_ok() || lane.stream.synchronize().is_ok());
         assert!(ordered, "an owner can order its stream");
-        drop(lane.stream);
-        // SAFETY: made by `borrowed`, and named by nobody any more.
-        unsafe { driver::destroy_stream(raw as *mut c_void) };
     }
 }

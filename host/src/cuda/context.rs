@@ -11,7 +11,7 @@ use crate::leases::Leases;
 use crate::stream::{Left, Queue};
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tilewright_core::DeviceId;
 
 /// Driver handles may be used from any thread.
@@ -410,18 +410,27 @@ impl Cuda {
     }
 
     /// To be called before a foreign stream is left, which its owner may destroy then. Memory that could not be freed
-    /// waits for its work, too. Where that can be neither noted nor waited for, the memory stays allocated.
+    /// waits for its work, too. Where that can be neither noted nor waited for, the memory stays allocated. No kernel
+    /// runs in a context that is lost or destroyed: there the memory waits for the end of this value alone.
     pub(crate) fn leave_foreign(&self, queue: &Queue, stream: CUstream) {
-        let borrowed = || self.borrowed.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.joins.has_waiting() && borrowed().is_empty() {
+        let nothing_waits = !self.joins.has_waiting() && self.owners().is_empty();
+        if nothing_waits || !self.is_alive() {
             return;
         }
         if let Err(e) = queue.note(self).or_else(|_| self.synchronize(stream)) {
-            let owners = core::mem::take(&mut *borrowed());
-            let (blocks, count) = (self.joins.forget_waiting(), owners.len());
+            if matches!(e, Error::DeviceLost { .. }) {
+                return;
+            }
+            let owners = core::mem::take(&mut *self.owners());
+            let (blocks, count) = (self.joins.take_waiting().len(), owners.len());
             owners.into_iter().for_each(core::mem::forget);
             tracing::warn!(error = %e, blocks, count, "memory that a stream may use stays allocated");
         }
+    }
+
+    /// Of foreign memory, those that wait to be dropped.
+    fn owners(&self) -> MutexGuard<'_, Vec<Box<dyn Send>>> {
+        self.borrowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
@@ -433,12 +442,12 @@ impl Cuda {
         }
         // Taken before the wait, which then covers the last use of each. Owners run code of other frameworks, which may
         // call this library: no lock is held while they are dropped.
-        let mut owners = core::mem::take(&mut *self.borrowed.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut owners = core::mem::take(&mut *self.owners());
         owners.push(owner);
         if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
             tracing::debug!(error = %e, count = owners.len(), "foreign tensors are given back later");
             self.note_streams();
-            self.borrowed.lock().unwrap_or_else(PoisonError::into_inner).append(&mut owners);
+            self.owners().append(&mut owners);
         }
     }
 

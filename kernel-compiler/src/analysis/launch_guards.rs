@@ -52,7 +52,7 @@ pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis
     for (word, by) in ends(f, ptrs.iter().zip(masks), (&learn(vec![]), &learn(list(&all))), elements) {
         all.entry(word).or_insert(Test::Multiple(by));
     }
-    // Of the factors of a product one is enough. An index of all kinds of terms has been walked.
+    // Some of them gain nothing: of the factors of an offset one is enough.
     let widths = |all: &BTreeMap<usize, Test>| {
         let a = learn(list(all));
         accesses.iter().map(|(ptr, mask)| width(f, &a, ptr, *mask)).collect::<Vec<_>>()

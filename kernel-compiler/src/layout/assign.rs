@@ -342,8 +342,8 @@ impl Assign<'_> {
                 slices.push(Slice { component, of, steps: steps.to_vec(), shape: f.shape(v).to_vec() });
             }
         };
-        let (mut accessed, mut atomic) = (HashSet::new(), HashSet::new());
-        accessed.extend(self.anchors.iter().map(|a| assignment.component[a.component]));
+        let accessed: HashSet<usize> = self.anchors.iter().map(|a| assignment.component[a.component]).collect();
+        let mut atomic = HashSet::new();
         for s in walk(&f.body) {
             let StmtKind::Let(v) = s.kind else { continue };
             if f.op(v).has_effect() {
@@ -373,11 +373,11 @@ impl Assign<'_> {
 
     /// Gives tiles the slices of the largest tiles that have a layout.
     fn sliced(&self, slices: &[Slice], assignment: &mut LayoutAssignment) {
-        let mut slices: Vec<&Slice> = slices.iter().filter(|s| assignment.layouts[s.of].is_some()).collect();
-        slices.sort_by_key(|s| std::cmp::Reverse(assignment.layouts[s.of].as_ref().map(Layout::bits)));
-        for s in slices {
-            let Some(of) = &assignment.layouts[s.of] else { unreachable!("filtered above") };
-            let layout = s.layout(of);
+        let mut slices: Vec<(Layout, &Slice)> =
+            slices.iter().filter_map(|s| Some((assignment.layouts[s.of].clone()?, s))).collect();
+        slices.sort_by_key(|(of, _)| std::cmp::Reverse(of.bits()));
+        for (of, s) in slices {
+            let layout = s.layout(&of);
             let alone = self.plain(s.component, &s.shape);
             if assignment.layouts[s.component].is_none() && layout.regs() <= alone.regs().max(FEW) {
                 assignment.layouts[s.component] = Some(layout);
