@@ -59,7 +59,11 @@ impl Congruence {
 
     fn meet(self, o: Self) -> Self {
         let difference = self.rem ^ o.rem;
-        let agree = if difference == 0 { MAX_MODULUS } else { 1 << difference.trailing_zeros() };
+        let agree = if difference == 0 || planted!("axis-info-keeps-the-first-remainder") {
+            MAX_MODULUS
+        } else {
+            1 << difference.trailing_zeros()
+        };
         Self::new(self.modulus.min(o.modulus).min(agree), self.rem)
     }
 

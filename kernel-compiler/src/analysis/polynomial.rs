@@ -93,7 +93,8 @@ impl Polynomial {
 
     /// Divides by a constant that divides all terms.
     fn divided(&self, by: i128) -> Option<Polynomial> {
-        let each = |(t, n): (&Vec<Factor>, &i128)| (n % by == 0).then(|| (t.clone(), n / by));
+        let is_whole = |n: i128| n % by == 0 || planted!("polynomial-divided-with-a-rest");
+        let each = |(t, n): (&Vec<Factor>, &i128)| is_whole(*n).then(|| (t.clone(), n / by));
         Some(Polynomial(self.0.iter().map(each).collect::<Option<_>>()?))
     }
 

@@ -132,6 +132,7 @@ impl Codegen<'_> {
         let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
         let element = self.positions.get(&ptr.index).unwrap_or(&ptr.index);
+        let layout = layout.filter(|_| !planted!("access-key-ignores-the-layout"));
         let key = (element.0, hash_of((layout, ptr.base.address(), once && copies)));
         let array = ptr.array();
         self.node(Node::access(stmts, [array, self.f.memory(array)], key, site));

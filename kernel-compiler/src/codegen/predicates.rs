@@ -104,7 +104,9 @@ impl Codegen<'_> {
         if !is_near(&a) {
             return None;
         }
-        let Some(b) = self.affine(end, l).filter(|b| is_near(b) && (b.is_uniform() || counts_up(self.f, end))) else {
+        let f = self.f;
+        let is_limit = |b: &Affine| b.is_uniform() || counts_up(f, end) || planted!("mask-by-limits-below-zero");
+        let Some(b) = self.affine(end, l).filter(|b| is_near(b) && is_limit(b)) else {
             return self.of_few(&a, end, or_equal, l);
         };
         // The constants of both sides are combined on one side, where they do not become negative.

@@ -205,6 +205,7 @@ impl Codegen<'_> {
         let part = Expr::Tuple(vec![flag, Expr::Tuple(gathered)]);
         // The position of the warp along the axis.
         let bit = |(i, bit): (usize, &usize)| {
+            let bit = if planted!("scan-counts-warps-from-the-first-bit") { &i } else { bit };
             let own = (Name::Tid >> (LANE_BITS + bit) & 1).group();
             if i == 0 { own } else { (own << i).group() }
         };

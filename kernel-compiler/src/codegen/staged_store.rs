@@ -77,7 +77,8 @@ impl Codegen<'_> {
             if copied.is_none() {
                 // The previous chunk of this buffer must have been read. If it belongs to another store, it may be any
                 // chunk, so that all reads are waited for.
-                let read = if q == 0 && after_tma { 0 } else { CHUNKS - 1 };
+                let is_first = q == 0 && !planted!("tma-store-overwrites-the-store-before");
+                let read = if is_first && after_tma { 0 } else { CHUNKS - 1 };
                 let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
                 let read = (by_tma || read == 0).then(|| wait_read(read));
                 self.lines(read.into_iter().chain([barrier()]).collect());

@@ -291,7 +291,7 @@ impl<'a> Grid<'a> {
         };
         let word = self.first_word(p, e)?;
         match crate::dtype::DType::parse(&p.elem.name) {
-            Some(t) if t.is_int() && t.is_signed() => {
+            Some(t) if t.is_int() && t.is_signed() && !planted!("grid-of-a-negative-number") => {
                 Ok(format!("u64::try_from(g.words[{word}] as {}).unwrap_or(0)", t.name()))
             }
             Some(t) if t.is_int() => Ok(format!("(g.words[{word}] as {} as u64)", t.name())),

@@ -115,7 +115,8 @@ impl Fetch {
             })
         };
         let slots = (0..w.steps / deep).flat_map(of_chunk).collect();
-        let vec = if k_major { deep } else { blocks.min(ACROSS) }.min(16 / size);
+        let across = if planted!("fma-vectors-of-columns-apart") { blocks } else { blocks.min(ACROSS) };
+        let vec = if k_major { deep } else { across }.min(16 / size);
         Fetch { path: FetchPath::Elements { vec }, threads, slots, per: blocks * deep, k_major }
     }
 

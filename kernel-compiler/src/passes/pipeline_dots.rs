@@ -133,7 +133,11 @@ impl PipelineDots<'_> {
         if !planted!("pipeline-dots-drops-the-last-product") {
             then.extend(product);
         }
-        let cond = self.f.push(Op::Binary(Binary::Lt, lo, hi), Type::scalar(DType::Bool), span, out);
+        let runs = match planted!("pipeline-dots-of-an-empty-loop") {
+            true => Op::Bool(true),
+            false => Op::Binary(Binary::Lt, lo, hi),
+        };
+        let cond = self.f.push(runs, Type::scalar(DType::Bool), span, out);
         out.push(StmtKind::If { cond, then, other: vec![] }.into());
     }
 

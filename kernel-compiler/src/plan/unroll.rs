@@ -42,7 +42,8 @@ fn trips(f: &Func, lo: Value, hi: Value, step: Value) -> Option<i128> {
     if lo >= hi {
         return Some(0);
     }
-    let n = (*step > 0).then(|| (hi - lo + step - 1) / step)?;
+    let more = if planted!("unrolled-whole-without-a-short-step") { 0 } else { step - 1 };
+    let n = (*step > 0).then(|| (hi - lo + more) / step)?;
     // If the last step wraps around, the loop goes on.
     dtype.holds(lo + n * step).then_some(n)
 }

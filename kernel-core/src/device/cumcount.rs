@@ -75,6 +75,6 @@ pub unsafe fn cumcount_of_warps<const WARPS: usize, const BITS: u32, const THREA
         });
         // SAFETY: as above.
         unsafe { shared_store::<u32, WARPS, 1>(at, |_| true, |warp| before[warp], site) };
-        bin += THREADS;
+        bin += if planted!("device-cumcount-of-the-first-bins") { 1 << BITS } else { THREADS };
     }
 }

@@ -85,6 +85,13 @@ pub fn combine<T: Mem, const OP: u32>(old: T, v: T) -> T {
     use super::atomic;
     match OP {
         atomic::ADD => T::atomic_add(old, v),
+        atomic::MAX if planted!("device-atomic-max-keeps-a-nan") => {
+            if v > old {
+                v
+            } else {
+                old
+            }
+        }
         atomic::MAX => T::max(old, v),
         atomic::MIN => T::min(old, v),
         atomic::XCHG | atomic::STORE => v,

@@ -198,7 +198,7 @@ pub(super) fn nearest(bits: u32) -> u32 {
     if planted!("device-tf32-truncated") {
         return bits & !UNUSED;
     }
-    let special = bits & 0x7F80_0000 == 0x7F80_0000;
+    let special = bits & 0x7F80_0000 == 0x7F80_0000 && !planted!("device-tf32-of-a-nan-by-its-bits");
     if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
 }
 

@@ -117,7 +117,8 @@ pub fn scan_lanes<
         }
         let (at, others) = (lane & MASK, lane & !MASK);
         let (before, has, last) = if REVERSE {
-            (((lane | !MASK).wrapping_add(1) & MASK) | others, at != MASK, others)
+            let last = if planted!("device-reverse-scan-total-of-the-first") { lane | MASK } else { others };
+            (((lane | !MASK).wrapping_add(1) & MASK) | others, at != MASK, last)
         } else {
             ((at.wrapping_sub(1) & MASK) | others, at != 0, lane | MASK)
         };

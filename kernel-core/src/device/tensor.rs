@@ -210,7 +210,8 @@ fn issue<D: Mem, const R: usize, const N: usize, const MB: usize, const NB: usiz
     while k < KB {
         let mut i = 0;
         while i < P * MB * NB {
-            let (m, n) = (i / NB, i / (MB * NB) * NB + i % NB);
+            let of_batch = if planted!("device-wgmma-batch-of-one-right-operand") { 0 } else { i / (MB * NB) };
+            let (m, n) = (i / NB, of_batch * NB + i % NB);
             // SAFETY: block `i < P * MB * NB` begins within the R accumulators, by the assertion above.
             let block = unsafe { acc.as_mut_ptr().add(i * N / 2) };
             product(block, m, n, k, add || k > 0 && !planted!("device-wgmma-forgets-steps"));

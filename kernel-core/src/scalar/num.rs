@@ -23,7 +23,7 @@ macro_rules! integers {
             }
             #[inline(always)]
             fn to_bits64(self) -> u64 {
-                self as $bits as u64
+                if planted!("bits-of-a-negative-number-extended") { self as u64 } else { self as $bits as u64 }
             }
             #[inline(always)]
             fn from_bits64(bits: u64) -> Self {

@@ -87,18 +87,41 @@ const PLANTED_AT_RUN_TIME: &[(&str, &[(&str, &str)])] = &[
             ("device-wgmma-without-fence", "`wgmma` begins before its registers are written"),
             ("device-wgmma-without-commit", "a wait does not cover the product"),
             ("device-wgmma-forgets-steps", "a product that begins with zeros has only its last step"),
+            ("device-wgmma-batch-of-one-right-operand", "all products of a batch have the right operand of the first"),
         ],
     ),
-    ("device/scan.rs", &[("device-scan-includes-itself", "an exclusive scan across lanes includes the lane itself")]),
+    (
+        "device/scan.rs",
+        &[
+            ("device-scan-includes-itself", "an exclusive scan across lanes includes the lane itself"),
+            (
+                "device-reverse-scan-total-of-the-first",
+                "in reverse the total of a warp is what its first lane in the scan has",
+            ),
+        ],
+    ),
     (
         "device/product.rs",
         &[
             ("device-tf32x3-is-tf32", "the parts that tf32 loses are not multiplied"),
             ("device-tf32-truncated", "f32 is cut off to tf32 instead of rounded"),
             ("device-e4m3-nan-is-480", "a NaN of 8 bits is multiplied as a number"),
+            (
+                "device-tf32-of-a-nan-by-its-bits",
+                "a NaN with many bits becomes a zero of tf32, and one with few an infinity",
+            ),
         ],
     ),
-    ("device/cumcount.rs", &[("device-cumcount-of-any-lane", "equal elements of later lanes count, too")]),
+    (
+        "device/cumcount.rs",
+        &[
+            ("device-cumcount-of-any-lane", "equal elements of later lanes count, too"),
+            (
+                "device-cumcount-of-the-first-bins",
+                "of more bins than threads the later ones do not count the elements of earlier warps",
+            ),
+        ],
+    ),
     (
         "device/atomics.rs",
         &[
@@ -118,6 +141,11 @@ const PLANTED_AT_RUN_TIME: &[(&str, &[(&str, &str)])] = &[
             ("device-shuffle-of-low-half", "a shuffle of 64 bits moves the low half twice"),
             ("device-cast-pair-swapped", "two neighbors change places in a conversion"),
         ],
+    ),
+    ("device/mem.rs", &[("device-atomic-max-keeps-a-nan", "`atomic_max` leaves a NaN in memory")]),
+    (
+        "scalar/num.rs",
+        &[("bits-of-a-negative-number-extended", "a negative number in a word overwrites its neighbors with its sign")],
     ),
 ];
 

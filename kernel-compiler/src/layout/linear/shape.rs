@@ -95,7 +95,9 @@ impl Layout {
     pub(crate) fn permute_source(&self, perm: &[usize]) -> Derived {
         let mut inverse = vec![0; perm.len()];
         perm.iter().enumerate().for_each(|(k, &d)| inverse[d] = k);
-        self.permute(&inverse)
+        // Of other shapes it would be a layout of another tile.
+        let is_cube = self.dims().iter().all(|d| *d == self.dims()[0]);
+        self.permute(if is_cube && planted!("permuted-layout-not-inverted") { perm } else { &inverse })
     }
 
     /// The same flat indices under other padded extents. Inference refuses a reshape that moves padding.

@@ -72,6 +72,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ),
             ("pipeline-dots-drops-the-last-product", "the last iteration's second product is left out"),
             ("pipeline-dots-repeats-the-first", "the first iteration runs twice"),
+            ("pipeline-dots-of-an-empty-loop", "the first iteration runs although the loop has none"),
         ],
     ),
     (
@@ -144,6 +145,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("axis-info-mask-of-any-limit", "a mask divides no vector, whatever its limit is a multiple of"),
             ("axis-info-shift-by-a-bit-less", "a shift to the left is taken for one by a bit less"),
             ("undivided-beyond-the-slice", "the end of a slice divides no vector"),
+            ("axis-info-keeps-the-first-remainder", "of two values of a variable only the first remainder is known"),
         ],
     ),
     ("analysis/launch_guards.rs", &[("launch-guards-any-address", "vectors are loaded from unaligned arrays")]),
@@ -165,6 +167,10 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ),
             ("polynomial-sub-adds", "a difference of indices is taken for their sum"),
             ("polynomial-counts-from-zero", "a loop that begins at `lo` is taken for one that begins at 0"),
+            (
+                "polynomial-divided-with-a-rest",
+                "a variable that grows by a part of the loop's step is taken for one that grows by whole steps",
+            ),
         ],
     ),
     (
@@ -243,6 +249,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("reduce-padding-is-zero", "padding is 0 whatever the reduction"),
             ("reduce-counts-padding", "padding is reduced as if it were elements"),
             ("argmax-takes-the-last", "of equal elements the last one's index is given"),
+            ("argmax-padding-is-infinite", "where all elements are NaN the index of the greatest is that of padding"),
         ],
     ),
     (
@@ -260,6 +267,10 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("atomic-copies-get-nothing", "threads with copies of an element do not learn the old value"),
             ("acquire-without-barrier", "a thread reads before the one that acquires has done so"),
             ("scalar-mask-dropped", "masks of scalars are ignored"),
+            (
+                "access-key-ignores-the-layout",
+                "what other threads have stored in another layout is loaded without a barrier",
+            ),
         ],
     ),
     (
@@ -274,6 +285,10 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             (
                 "tile-store-full-by-the-first-round",
                 "rows beyond the extent are stored if those of the first round are inside",
+            ),
+            (
+                "tma-store-overwrites-the-store-before",
+                "the first chunk of a store overwrites a chunk of the store before while it is copied out",
             ),
         ],
     ),
@@ -314,6 +329,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("mask-less-or-equal-is-less", "`<=` is `<`"),
             ("mask-joined-by-larger-limit", "of mask and bound the larger limit counts"),
             ("mask-of-rows-by-the-first-limit", "vectors of all rows go by the limit of the thread's first row"),
+            ("mask-by-limits-below-zero", "limits that differ from row to row are compared as if none were below 0"),
         ],
     ),
     (
@@ -428,7 +444,16 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("codegen/statements.rs", &[("padding-is-asserted", "an assertion asks the padding, too")]),
-    ("codegen/scan.rs", &[("scan-counts-padding", "a scan in reverse begins with the padding")]),
+    (
+        "codegen/scan.rs",
+        &[
+            ("scan-counts-padding", "a scan in reverse begins with the padding"),
+            (
+                "scan-counts-warps-from-the-first-bit",
+                "warps that differ in higher bits of their number are scanned as if in lower ones",
+            ),
+        ],
+    ),
     ("codegen/sort.rs", &[("topk-copies-differ", "copies of a key swap equal payloads, or leave them")]),
     (
         "codegen/elementwise.rs",
@@ -446,6 +471,33 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         &[
             ("grid-difference-wraps", "a grid's difference below 0 is a great number of programs"),
             ("grid-rounds-down", "`cdiv` in a grid leaves the last program out"),
+            ("grid-of-a-negative-number", "a negative argument is a great number of programs"),
         ],
     ),
+    (
+        "layout/linear/shape.rs",
+        &[("permuted-layout-not-inverted", "a permutation of three dimensions is taken for its inverse")],
+    ),
+    (
+        "plan/unroll.rs",
+        &[(
+            "unrolled-whole-without-a-short-step",
+            "a loop that is unrolled as a whole ends before its last, shorter step",
+        )],
+    ),
+    (
+        "plan/shared_memory.rs",
+        &[(
+            "shared-memory-of-the-first-loop",
+            "the stages of later loops have the shared memory of those of the first",
+        )],
+    ),
+    (
+        "plan/staged_store.rs",
+        &[(
+            "tma-store-in-front-of-an-atomic",
+            "a tile is stored by TMA although the kernel makes atomics on the array",
+        )],
+    ),
+    ("mma/fragments.rs", &[("fma-vectors-of-columns-apart", "columns that are apart are loaded as one vector")]),
 ];
