@@ -1,4 +1,4 @@
-//! Block pointers that advance now and then, wrap around anywhere, or have two limits.
+//! Block pointers that advance now and then or by other steps, wrap around anywhere, or have two limits.
 
 use super::same;
 use tilewright::Buffer;
@@ -187,5 +187,48 @@ fn the_lower_one_of_two_limits_counts() {
                 z.to_vec().unwrap()
             });
         }
+    }
+}
+
+/// Windows that overlap, or that leave columns out between them: they begin at a variable that grows by another step
+/// than the loop's.
+#[tile_kernel(tune(HOP = [32, 64, 96], BK = [64], warps = [4]), grid = [1], emulate = all)]
+unsafe fn windows<const HOP: usize, const BK: usize>(
+    a: *const f16,
+    b: *const f16,
+    c: *mut f32,
+    m: usize,
+    n: usize,
+    k: usize,
+    width: usize,
+) {
+    let (rows, columns) = (arange(64), arange(64));
+    let mut acc = zeros::<f32>([64, 64]);
+    let mut from = 0usize;
+    for start in range(0, k, BK) {
+        let (across, depth) = (from + arange(BK), start + arange(BK));
+        let inside = (rows.expand(1) < m) & (across.expand(0) < width);
+        let x = load(a.add(rows.expand(1) * width + across.expand(0))).mask(inside);
+        let y =
+            load(b.add(depth.expand(1) * n + columns.expand(0))).mask((depth.expand(1) < k) & (columns.expand(0) < n));
+        acc = dot(x, y, acc);
+        from += HOP;
+    }
+    store(c.add(rows.expand(1) * n + columns.expand(0)), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+}
+
+#[test]
+fn windows_advance_by_steps_of_their_own() {
+    let [m, n, k, width] = [64usize, 64, 192, 248];
+    let (a, b) = (values(m * width, 1, f16::from_f32), values(k * n, 2, f16::from_f32));
+    for config in windows::DESCS[0].configs {
+        same(config.id, None, config.id, |rt, _| {
+            let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+            let z = Buffer::<f32>::zeros(rt, m * n).unwrap();
+            // SAFETY: the matrices are as large as is said.
+            let call = unsafe { windows(x.raw(), y.raw(), z.raw(), m, n, k, width) };
+            rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
+            z.to_vec().unwrap()
+        });
     }
 }
