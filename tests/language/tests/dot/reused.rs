@@ -1,4 +1,4 @@
-//! Values that a product and other operations take.
+//! Values that a product and other operations take, and products that are loaded again.
 
 use tilewright::tile_kernel;
 use tilewright_language_tests::everywhere::{everywhere, same};
@@ -63,5 +63,33 @@ fn splats_are_tiles_and_scalars() {
             rt.launch_with(rt.stream(), splats(view!(a), &x, &mut y, 7), options).map(|()| y)
         },
         |y, title| same(&y, &wanted, title),
+    );
+}
+
+/// Threads store a product as they have its elements, and load it by the same index as it lies in memory.
+#[tile_kernel(tune(N = [16], warps = [1, 4]), grid = [1], emulate = all)]
+fn loaded_again<const N: usize>(a: View<f32, 2>, y: &mut [f32], z: &mut [f32]) {
+    let at = arange(N).expand(1) * N + arange(N).expand(0);
+    let t = a.tile([0, 0], [N, N]);
+    store(y, at, dot(t, t, zeros::<f32>([N, N])));
+    store(z, at, load(y, at) * 2.0);
+}
+
+#[test]
+fn a_stored_product_is_loaded_by_other_threads() {
+    let a = Matrix::new([16, 16], 16, 1, |x| (x * 4.0).round());
+    let of = |i: usize| (0..16).map(|k| a.data[i / 16 * 16 + k] * a.data[k * 16 + i % 16]).sum::<f32>();
+    let product: Vec<f32> = (0..256).map(of).collect();
+    let doubled: Vec<f32> = product.iter().map(|x| x * 2.0).collect();
+    everywhere(
+        loaded_again::DESCS[0],
+        |rt, options| {
+            let (mut y, mut z) = (vec![0.0f32; 256], vec![0.0f32; 256]);
+            rt.launch_with(rt.stream(), loaded_again(view!(a), &mut y, &mut z), options).map(|()| (y, z))
+        },
+        |(y, z), title| {
+            same(&y, &product, title);
+            same(&z, &doubled, title);
+        },
     );
 }
