@@ -396,3 +396,34 @@ fn lanes_need_not_follow_the_axis() {
         },
     );
 }
+
+/// Lines down a matrix whose rows several warps share: the warps of a line differ in the higher bits of their numbers.
+#[tile_kernel(tune(M = [8], N = [256], warps = [4, 8]), grid = [1], emulate = all)]
+fn down_wide_rows<const M: usize, const N: usize>(x: View<u32, 2>, mut y: ViewMut<u32, 3>) {
+    let t = x.tile([0, 0], [M, N]);
+    y.store([0, 0, 0], cumsum(t, 0).expand(0));
+    y.store([1, 0, 0], cumsum(t, 0).reverse().exclusive(7).expand(0));
+}
+
+#[test]
+fn warps_of_a_line_need_not_be_the_first_ones() {
+    let [m, n] = [8, 256];
+    let x: Vec<u32> = (0..(m * n) as u32).map(|i| i.wrapping_mul(2_654_435_761) >> 16).collect();
+    let wanted = [
+        scanned(&x, [m, n], 0, false, None, u32::wrapping_add),
+        scanned(&x, [m, n], 0, true, Some(7), u32::wrapping_add),
+    ]
+    .concat();
+    everywhere(
+        down_wide_rows::DESCS[0],
+        |rt, options| {
+            let mut y = vec![0u32; 2 * m * n];
+            let call = down_wide_rows(
+                x.as_slice().as_slice_arg().strided([m, n], [n, 1]).expect("fits"),
+                y.as_mut_slice().as_slice_mut_arg().strided([2, m, n], [m * n, n, 1]).expect("fits"),
+            );
+            rt.launch_with(rt.stream(), call, options).map(|()| y)
+        },
+        |y, title| same(&y, &wanted, title),
+    );
+}
