@@ -162,3 +162,43 @@ fn shapes_change() {
         u8 |i: usize| i as u8;
     }
 }
+
+/// Tiles of three dimensions of which each element is loaded, and stored, at an index that is turned one way and the
+/// other.
+#[tile_kernel(tune(A = [4], B = [4, 8], C = [4], warps = [1, 2]), grid = [1], emulate = all)]
+fn turned_indices<const A: usize, const B: usize, const C: usize>(x: &[i32], y: &mut [i32], z: &mut [i32]) {
+    let (a, b, c) = (arange(A).expand(1).expand(2), arange(B).expand(0).expand(2), arange(C).expand(0).expand(0));
+    let at = (a * B + b) * C + c;
+    let n = A * B * C;
+    let (bca, cab) = (reshape(arange(n), [B, C, A]), reshape(arange(n), [C, A, B]));
+    store(y, bca, load(x, at.permute([1, 2, 0])));
+    store(y, n + cab, load(x, at.permute([2, 0, 1])));
+    store(z, at.permute([1, 2, 0]), load(x, bca));
+    store(z, n + at.permute([2, 0, 1]), load(x, cab));
+}
+
+#[test]
+fn indices_change_places() {
+    let desc = turned_indices::DESCS[0];
+    let x: Vec<i32> = numbers(128, |i| i as i32 - 50);
+    for config in 0..desc.configs.len() {
+        let one = tilewright_core::KernelParts { configs: &desc.configs[config..config + 1], ..**desc };
+        let [a, b, c] = ["A", "B", "C"]
+            .map(|name| one.configs[0].consts.iter().find(|c| c.0 == name).expect("an extent").1 as usize);
+        let n = a * b * c;
+        // The index that element `i` of a turned tile has in the tile itself.
+        let bca = |i: usize| (i % a * b + i / (c * a)) * c + i / a % c;
+        let cab = |i: usize| (i / b % a * b + i % b) * c + i / (a * b);
+        let loaded: Vec<i32> = (0..n).map(|i| x[bca(i)]).chain((0..n).map(|i| x[cab(i)])).collect();
+        let mut stored = vec![0; 2 * n];
+        (0..n).for_each(|i| (stored[bca(i)], stored[n + cab(i)]) = (x[i], x[i]));
+        everywhere(
+            &one,
+            |rt, options| {
+                let (mut y, mut z) = (vec![0i32; 2 * n], vec![0i32; 2 * n]);
+                rt.launch_with(rt.stream(), turned_indices(&x, &mut y, &mut z), options).map(|()| (y, z))
+            },
+            |found, title| assert_eq!(found, (loaded.clone(), stored.clone()), "{title}"),
+        );
+    }
+}
