@@ -11,6 +11,7 @@ use tilewright_language_tests::{view, view_mut};
     types(T = [f16, f32]),
     tune(BM = [32], BN = [32], BK = [32], warps = [4], stages = [1, 2, 3, 4], arch = [80]),
     tune(BM = [16], BN = [8], BK = [16], warps = [4], arch = [80]),
+    tune(BM = [48], BN = [32], BK = [16], warps = [1], arch = [80]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
     emulate = all,
 )]
@@ -109,6 +110,31 @@ fn now_and_then(a: &[f16], b: &[f16], c: &mut [f32], k: usize) {
         }
     }
     store(c, row * 16 + col, acc);
+}
+
+/// Two loops, one behind the other, the stages of which have different sizes.
+#[tile_kernel(
+    tune(FIRST = [16], SECOND = [64], warps = [2], arch = [80]),
+    tune(FIRST = [64], SECOND = [16], warps = [2], arch = [80]),
+    grid = [cdiv(c.dim(0), 32), cdiv(c.dim(1), 32)],
+    emulate = all,
+)]
+fn two_loops<const FIRST: usize, const SECOND: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f32, 2>,
+    k: usize,
+) {
+    let (i, j) = (program_id(0) * 32, program_id(1) * 32);
+    let mut acc = zeros::<f32>([32, 32]);
+    for at in (0..k).step_by(FIRST) {
+        acc = dot(a.tile([i, at], [32, FIRST]), b.tile([at, j], [FIRST, 32]), acc);
+    }
+    acc = acc * 2.0;
+    for at in (0..k).step_by(SECOND) {
+        acc = dot(a.tile([i, at], [32, SECOND]), b.tile([at, j], [SECOND, 32]), acc);
+    }
+    c.store([i, j], acc);
 }
 
 /// Operands of four bytes and of one, in all ways that they may lie.
@@ -260,6 +286,14 @@ fn views<T: Element>(
     let shape = |flip: bool, r: usize, c: usize| if flip { [c, r] } else { [r, c] };
     let (sa, sb) = (shape(id.contains("TA=1"), m, k), shape(id.contains("TB=1"), k, n));
     (Matrix::new(sa, sa[1] + pad, 1, of), Matrix::new(sb, sb[1] + pad, 2, of), Matrix::new([m, n], n + pad, 3, |x| x))
+}
+
+#[test]
+fn loops_with_stages_of_their_own() {
+    check(two_loops::DESCS[0], false, |rt, options, sizes, pad| {
+        let (a, b, mut c) = views(options.get_config().expect("set"), sizes, pad, f16::from_f32);
+        rt.launch_with(rt.stream(), two_loops(view!(a), view!(b), view_mut!(c), sizes[2]), options).map(|()| c.data)
+    });
 }
 
 #[test]
