@@ -135,3 +135,25 @@ fn products_are_in_memory_before_they_are_announced() {
     let wanted = run(&Runtime::cpu());
     seeds().iter().for_each(|rt| near("announced products", &run(rt), &wanted));
 }
+
+/// A program stores a product and adds to its elements, by an atomic that announces nothing.
+#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
+fn added_to_a_product(a: View<f16, 2>, b: View<f16, 2>, c: &mut [f32], m: usize, n: usize) {
+    let (rows, columns) = (arange(64).expand(1), arange(64).expand(0));
+    let product = dot(a.tile([0, 0], [64, 64]), b.tile([0, 0], [64, 64]), zeros::<f32>([64, 64]));
+    let (at, inside) = (rows * n + columns, (rows < m) & (columns < n));
+    store(c, at, product).mask(inside);
+    atomic_add(c, at, 8.0).mask(inside).relaxed();
+}
+
+#[test]
+fn atomics_of_a_program_find_the_product_that_it_has_stored() {
+    let (a, b) = (Matrix::new([64, 64], 64, 1, f16::from_f32), Matrix::new([64, 64], 64, 2, f16::from_f32));
+    let run = |rt: &Runtime| {
+        let mut c = vec![-1.0f32; 64 * 64];
+        rt.launch(added_to_a_product(view!(a), view!(b), &mut c, 64usize, 64usize)).expect("it runs");
+        c
+    };
+    let wanted = run(&Runtime::cpu());
+    seeds().iter().for_each(|rt| near("added to a product", &run(rt), &wanted));
+}
