@@ -56,8 +56,8 @@ unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: 
 }
 
 /// `relu(x a) b` of views, in blocks of the middle dimension, from one of them on. WAY: 0 nothing but that; 1 the sums
-/// are doubled in every step; 2 and 3 are not to be rotated: the second product's right operand is what the first one
-/// has, too, or the sums are looked at before the first product.
+/// begin with ones and are doubled in every step; 2 and 3 are not to be rotated: the second product's right operand is
+/// what the first one has, too, or the sums are looked at before the first product.
 #[tile_kernel(
     tune(B = [64], WAY = [0, 1, 2, 3], warps = [4]),
     grid = [cdiv(y.dim(0), 64)],
@@ -72,7 +72,7 @@ fn in_blocks<const B: usize, const WAY: usize>(
 ) {
     let row = program_id(0) * 64;
     let left = x.tile([row, 0], [64, 64]);
-    let mut acc = zeros::<f32>([64, 64]);
+    let mut acc = if WAY == 1 { full([64, 64], 1.0) } else { zeros::<f32>([64, 64]) };
     let mut seen = 0.0;
     for i in range(from, a.dim(0), B) {
         if WAY == 3 {
