@@ -229,7 +229,7 @@ impl Runtime {
         let mut plan = match known {
             Some(plan) => plan,
             // Nothing to do: not worth loading code or tuning.
-            None if self.grid(default, words).contains(&0) => return Ok(None),
+            None if self.grid(forced.map_or(default, |i| &desc.configs[i]), words).contains(&0) => return Ok(None),
             None => {
                 let (config, lasting) = self.select(stream, call, &key, forced, measure)?;
                 let plan = Arc::new(Plan::new(&desc.configs[config]));

@@ -389,7 +389,7 @@ fn kernels_use_libraries() {
 }
 
 /// A bit for each of several comparisons of two indices.
-#[tile_kernel(tune(ROWS = [8], COLS = [16], warps = [1, 2]), grid = [1], emulate = all)]
+#[tile_kernel(tune(ROWS = [16], COLS = [16], warps = [1, 2]), grid = [1], emulate = all)]
 fn compare_indices<const ROWS: usize, const COLS: usize>(
     y: &mut [u32],
     first: usize,
@@ -408,7 +408,9 @@ fn compare_indices<const ROWS: usize, const COLS: usize>(
         + where_((row < n) & (all | (col < row)), 32, 0)
         + where_(col + (max(n, m) - m) >= row, 64, 0)
         // What is no index has a limit for each row.
-        + where_(col <= row % (m | 1), 128, 0);
+        + where_(col <= row % (m | 1), 128, 0)
+        // Below zero a limit is a great number.
+        + where_(col < row - n, 256, 0);
     store(y, arange(ROWS).expand(1) * COLS + arange(COLS).expand(0), bits.to::<u32>());
 }
 
@@ -429,9 +431,9 @@ fn indices_are_compared_as_numbers() {
         (0, 0, u64::MAX - 40, 5),
     ];
     for rt in [Runtime::cpu(), Runtime::emulator(3)] {
-        for config in ["ROWS=8,COLS=16,warps=1", "ROWS=8,COLS=16,warps=2"] {
+        for config in ["ROWS=16,COLS=16,warps=1", "ROWS=16,COLS=16,warps=2"] {
             for ((first, at, n, m), all) in cases.iter().flat_map(|&c| [(c, false), (c, true)]) {
-                let mut y = vec![0u32; 128];
+                let mut y = vec![0u32; 256];
                 let call = compare_indices(y.as_mut_slice().as_slice_mut_arg(), first, at, n, m, all);
                 rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config)).expect("it runs");
                 for (i, &found) in y.iter().enumerate() {
@@ -446,6 +448,7 @@ fn indices_are_compared_as_numbers() {
                         (row < n) & (all | (col < row)),
                         col + (n.max(m) - m) >= row,
                         col <= row % (m | 1),
+                        col < row.wrapping_sub(n),
                     ];
                     let expected: u32 = tests.iter().enumerate().map(|(bit, &t)| u32::from(t) << bit).sum();
                     assert_eq!(found, expected, "row {row}, column {col}, n {n}, m {m}, all {all} ({config})");
@@ -572,7 +575,8 @@ fn as_many_as_are_left<const WAY: usize>(y: &mut [u32], n: i32) {
 fn no_program_runs_below_zero() {
     for config in as_many_as_are_left::DESCS[0].configs {
         for rt in [Runtime::cpu(), Runtime::emulator(3)] {
-            for (len, n) in [(1usize, -1i32), (3, i32::MIN), (4, 0), (6, 2), (9, 7)] {
+            // Of either number of programs the other one may be 0.
+            for (len, n) in [(1usize, -1i32), (3, i32::MIN), (4, 0), (4, 3), (6, 2), (6, -2), (9, 7)] {
                 let mut y = vec![0u32; len];
                 let options = LaunchOptions::new().config(config.id);
                 rt.launch_with(rt.stream(), as_many_as_are_left(&mut y, n), &options)
