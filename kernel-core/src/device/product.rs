@@ -198,8 +198,9 @@ pub(super) fn nearest(bits: u32) -> u32 {
     if planted!("device-tf32-truncated") {
         return bits & !UNUSED;
     }
-    let special = bits & 0x7F80_0000 == 0x7F80_0000 && !planted!("device-tf32-of-a-nan-by-its-bits");
-    if special { bits } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
+    // Of a NaN the low bits alone may be set, which tensor cores do not read. An infinity is rounded to itself.
+    let is_nan = bits & 0x7FFF_FFFF > 0x7F80_0000 && !planted!("device-tf32-of-a-nan-by-its-bits");
+    if is_nan { 0x7FFF_FFFF } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
 }
 
 /// The nearest tf32 of the difference from the nearest tf32.

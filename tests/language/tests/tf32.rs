@@ -80,7 +80,7 @@ fn products_of_one(what: &str, left: impl Fn(usize) -> f32, right: impl Fn(usize
         let check = |found: Vec<f32>, on_cpu: bool, name: &str| {
             for (at, &found) in found.iter().enumerate() {
                 let (i, j) = (at / n, at % n);
-                let (x, y) = (left(i) * if way == 1 { 2.0 } else { 1.0 }, right(j * k + place(i)));
+                let (x, y) = (if way == 1 { 2.0 * left(i) } else { left(i) }, right(j * k + place(i)));
                 let wanted = of_left(x, on_cpu) * of_right(y, on_cpu);
                 assert!(
                     found == wanted || found.is_nan() && wanted.is_nan(),
