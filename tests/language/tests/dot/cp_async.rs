@@ -119,7 +119,7 @@ fn now_and_then(a: &[f16], b: &[f16], c: &mut [f32], k: usize) {
     grid = [cdiv(c.dim(0), 32), cdiv(c.dim(1), 32)],
     emulate = all,
 )]
-fn two_loops<const FIRST: usize, const SECOND: usize>(
+fn one_after_another<const FIRST: usize, const SECOND: usize>(
     a: View<f16, 2>,
     b: View<f16, 2>,
     mut c: ViewMut<f32, 2>,
@@ -290,9 +290,10 @@ fn views<T: Element>(
 
 #[test]
 fn loops_with_stages_of_their_own() {
-    check(two_loops::DESCS[0], false, |rt, options, sizes, pad| {
+    check(one_after_another::DESCS[0], false, |rt, options, sizes, pad| {
         let (a, b, mut c) = views(options.get_config().expect("set"), sizes, pad, f16::from_f32);
-        rt.launch_with(rt.stream(), two_loops(view!(a), view!(b), view_mut!(c), sizes[2]), options).map(|()| c.data)
+        rt.launch_with(rt.stream(), one_after_another(view!(a), view!(b), view_mut!(c), sizes[2]), options)
+            .map(|()| c.data)
     });
 }
 
