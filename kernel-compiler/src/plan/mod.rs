@@ -10,6 +10,7 @@ pub(crate) mod deferred_wait;
 pub(crate) mod elementwise;
 pub(crate) mod epilogue;
 pub(crate) mod guards;
+pub(crate) mod major;
 pub(crate) mod mma_sync;
 pub(crate) mod one_warp;
 pub(crate) mod operands;

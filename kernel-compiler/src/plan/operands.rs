@@ -7,8 +7,10 @@ use crate::ir::{Func, Op, Precision, Stmt, StmtKind, Value, matrices};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::{Missed, Why};
+use crate::mma::fragments::Side;
 use crate::mma::instruction_k;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
+use crate::plan::major::{is_k_major, mn_major, not_mn_major};
 use crate::plan::smem_operand::squeezed;
 use crate::plan::warp_specialized::WrittenOperand;
 use std::collections::{HashMap, HashSet};
@@ -126,19 +128,16 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
 pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
     let Op::Dot { a, b, .. } = *f.op(dot) else { unreachable!("a dot") };
     let (dtype, tiling) = (f.ty(a).dtype, tiling(f, dot)?);
-    // See `Operand::through_registers`.
-    let mn_major = |side_a: bool| dtype.size() == 2 || side_a && dtype.size() == 4;
-    let copied = |v: Value, side_a: bool, part: usize| {
+    let copied = |v: Value, side: Side, part: usize| {
         let (load, flipped) = source(f, v)?;
-        let k_major = flipped != side_a;
-        let missed = |why: Why| Err(Missed::new(WGMMA, why).at(f.span(load)));
-        if k_major || mn_major(side_a) && tile(f, load).is_whole(part * dtype.size()) {
+        let k_major = is_k_major(side, true, flipped);
+        if k_major || mn_major(side, dtype.size()).is_some() && tile(f, load).is_whole(part * dtype.size()) {
             return Ok(Source::Copied { load, k_major });
         }
-        missed(not_mn_major(if side_a { "A" } else { "B" }, dtype.size()))
+        Err(Missed::new(WGMMA, not_mn_major(side, dtype.size())).at(f.span(load)))
     };
-    let of = |v: Value, side_a: bool, part: usize| match loaded(f, v).is_some() {
-        true => copied(v, side_a, part),
+    let of = |v: Value, side: Side, part: usize| match loaded(f, v).is_some() {
+        true => copied(v, side, part),
         // Threads would write the padding of the tile.
         false if is_padded(f.shape(v)) => Ok(Source::Computed),
         false => {
@@ -147,19 +146,8 @@ pub fn of_product(f: &Func, dot: Value) -> Result<Sources, Missed> {
             Err(Missed::new(WGMMA, why).at(f.span(v)))
         }
     };
-    let (a, b) = (of(a, true, GROUP_ROWS)?, of(b, false, tiling.n)?);
+    let (a, b) = (of(a, Side::A, GROUP_ROWS)?, of(b, Side::B, tiling.n)?);
     Ok(Sources { a, b, tiling })
-}
-
-/// Why `wgmma` does not take an MN-major tile with elements of `size` bytes.
-pub fn not_mn_major(side: &str, size: usize) -> Why {
-    match size {
-        2 => why!(
-            "{side} is MN-major, and an instruction would take a part of the swizzled rows of its tile: take fewer \
-             warps, or store it K-major"
-        ),
-        _ => why!("{side} is MN-major, which wgmma takes only with 2-byte elements: store it K-major"),
-    }
 }
 
 /// How a computed right operand `[K, N]` is written to shared memory. The matrices of a batch are below each other.
@@ -167,7 +155,7 @@ pub fn written_as(f: &Func, operand: Value, tiling: &WgmmaTiling) -> WrittenOper
     let (size, [k, n]) = (f.ty(operand).dtype.size(), matrices(f.shape(operand)).1);
     // Threads store vectors where they have consecutive elements of a row.
     let copied_k_major = is_transposed(f, operand, &mut HashSet::new()) == Some(true);
-    let k_major = size != 2 || tiling.n * size < ROW_BYTES || copied_k_major;
+    let k_major = mn_major(Side::B, size).is_none() || tiling.n * size < ROW_BYTES || copied_k_major;
     let all = tiling.matrices();
     let tile = if k_major { SwizzledSmemTile::new(all * n, k, size) } else { SwizzledSmemTile::new(all * k, n, size) };
     WrittenOperand { operand, tile, k_major }
@@ -181,7 +169,8 @@ pub fn writing_cost(f: &Func, operand: Value) -> usize {
 /// Whether threads write several elements of a computed right operand at a time: MN-major elements of 4 bytes and of 1
 /// byte are written one by one.
 pub fn is_written_by_vectors(f: &Func, operand: Value) -> bool {
-    f.ty(operand).dtype.size() == 2 || is_transposed(f, operand, &mut HashSet::new()) == Some(true)
+    mn_major(Side::B, f.ty(operand).dtype.size()).is_some()
+        || is_transposed(f, operand, &mut HashSet::new()) == Some(true)
 }
 
 /// Whether the tiles that a tile is computed from are copied as transposed matrices; none where none of them is copied.

@@ -2,7 +2,9 @@
 
 use crate::dtype::DType;
 use crate::ir::{Value, Var};
+use crate::mma::fragments::Side;
 use crate::mma::wgmma::WgmmaTiling;
+use crate::plan::major::{MnMajor, mn_major};
 
 /// The place of an operand of a product. `k_major`: the contiguous dimension is K.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +20,10 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// `wgmma` takes MN-major operands from shared memory only if their elements have two bytes. An A of other elements
-    /// goes through registers.
+    /// Whether threads pass it in registers, where it is an A of these elements.
     pub fn through_registers(&self, dtype: DType) -> bool {
-        matches!(self, Operand::Registers) || self.is_mn_major() && dtype.size() == 4
+        let loaded = || mn_major(Side::A, dtype.size()) == Some(MnMajor::Registers);
+        matches!(self, Operand::Registers) || self.is_mn_major() && loaded()
     }
 
     /// Whether it is MN-major in shared memory.

@@ -4,6 +4,7 @@ use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Func, Op, Value, matrices};
 use crate::mma::fragments::{Fetch, Side};
 use crate::mma::mma_sync::warps;
+use crate::plan::major::is_k_major;
 
 /// The load whose tile is an operand, possibly behind shape operations, and whether its matrices are transposed.
 pub fn source(f: &Func, v: Value) -> Option<(Value, bool)> {
@@ -35,7 +36,7 @@ pub fn fetch(f: &Func, d: Value, side: Side, fast: impl Fn(Value) -> Option<usiz
     let (load, flipped) = source(f, if side == Side::A { *a } else { *b })?;
     // The last dimension of a matrix is contiguous, or the first one.
     let last = f.shape(load)[fast(load)? + 1..].iter().all(|&e| e == 1);
-    let k_major = (side == Side::A) == (last != flipped);
+    let k_major = is_k_major(side, last, flipped);
     let (unit, w) = warps(f, d);
     Some((Fetch::new(unit, &w, side, f.ty(load).dtype.size(), k_major), flipped))
 }

@@ -9,6 +9,7 @@ use crate::missed::{Missed, Why};
 use crate::mma::fragments::Side;
 use crate::mma::wgmma::GROUP_ROWS;
 use crate::plan::deferred_wait::in_flight;
+use crate::plan::major::{MnMajor, is_k_major, mn_major, not_mn_major};
 use crate::plan::operands::{self, WGMMA};
 use crate::plan::product::{InFlight, Operand, Product};
 use crate::plan::smem_operand::{fast, source};
@@ -42,12 +43,12 @@ pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed
                  take a larger tile"
             ))
         })?;
-        let k_major = (side == Side::A) == ((fast == 1) != flipped);
+        let k_major = is_k_major(side, fast == 1, flipped);
         let size = f.ty(load).dtype.size();
-        if k_major || size == 2 && tile.is_whole(part * size) {
+        if k_major || mn_major(side, size) == Some(MnMajor::Memory) && tile.is_whole(part * size) {
             return Ok(Operand::Copied { load, k_major });
         }
-        Err(missed(operands::not_mn_major(if side == Side::A { "A" } else { "B" }, size)))
+        Err(missed(not_mn_major(side, size)))
     };
     Ok(Product { tiling, a: of(Side::A, GROUP_ROWS)?, b: of(Side::B, tiling.n)? })
 }
