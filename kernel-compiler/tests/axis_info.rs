@@ -145,6 +145,11 @@ fn runs_of_narrow_integers_are_short() {
     assert_eq!(along("let i = arange(1024).to::<i8>().to::<usize>(); store(y, i, load(x, i));").contiguity, 128);
     assert_eq!(along("let i = (arange(1024) + 4).to::<u8>().to::<usize>(); store(y, i, load(x, i));").contiguity, 4);
     assert_eq!(along("let i = arange(1024).to::<u32>().to::<usize>(); store(y, i, load(x, i));").contiguity, 1024);
+    // Where they wrap around, a wider type has no run.
+    for (from, by) in [("u8", 2), ("u32", 2), ("i32", 4), ("u32", 8)] {
+        let i = format!("let i = (arange(1024).to::<{from}>() - {by}).to::<usize>() + {by}; store(y, i, load(x, i));");
+        assert_eq!(along(&i).contiguity, by, "{from} - {by}");
+    }
 }
 
 /// A run of indices is below a multiple of its length as a whole or not at all.
@@ -310,6 +315,16 @@ fn indices_that_wrap_around() {
     assert_eq!(asked(&wrapped, "n"), Some(Test::Multiple(4)));
     assert_eq!(vector("f32", &wrapped), (4, false));
     assert_eq!(vector("f32", &copy("(i + 1) % n")), (1, false));
+    // What is not known to be positive may be 0, whose rest is 0.
+    let positive = |index: &str| {
+        let f = kernel("f32", &copy(index));
+        let guards = analyze(&f, Assume::Multiples(Width::Vectors)).guards;
+        guards.iter().any(|r| r.test == Test::Within(1, i32::MAX as u64))
+    };
+    assert!(positive("i % n") && positive("i % (n * 4)") && !positive("i % 12") && !positive("i + n"));
+    assert_eq!(vector("f32", &copy("i % (n * 4)")), (4, false));
+    assert_eq!(vector("f32", &copy("i % 12")), (4, false));
+    assert_eq!(vector("f32", &copy("i % ((i / 2 + 1) * 4)")), (1, false));
     // Of negative numbers the rest counts down to zero.
     assert_eq!(along("let i = (arange(64).to::<i32>() - 32) % 16; store(y, i, load(x, i));").contiguity, 1);
 }

@@ -267,11 +267,11 @@ impl AxisAnalysis {
 /// The facts that follow from guards. `widest`: the bytes of the widest access that they allow.
 pub(crate) fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis {
     let mut cx = Context { f, guards: &guards, info: vec![None; f.values.len()], vars: vec![None; f.vars.len()] };
-    // Variables of loops need a fixed point. Every round lowers some fact by a factor of two.
-    for _ in 0..64 {
+    // Variables of loops need a fixed point. Every round but the last one lowers some fact by a factor of two.
+    loop {
         let before = cx.vars.clone();
         cx.block(&f.body);
-        if cx.vars == before {
+        if cx.vars == before || planted!("axis-info-one-round") {
             break;
         }
     }
@@ -296,11 +296,18 @@ fn longest_run(dtype: DType) -> u64 {
     1 << (8 * dtype.size() as u32 - u32::from(dtype.is_signed())).min(62)
 }
 
-/// What is known of numbers as those of a narrower type.
-fn narrowed(mut of: AxisInfo, to: DType) -> AxisInfo {
+/// What is known of integers of the type `from` as those of the type `to`. A wider type shows where a run of the
+/// narrower one has wrapped around.
+fn converted(mut of: AxisInfo, from: DType, to: DType) -> AxisInfo {
     let within = if planted!("axis-info-narrow-runs-never-wrap") { u64::MAX } else { longest_run(to) };
-    for a in of.dims.iter_mut().filter(|a| a.contiguity.max(a.reverse_contiguity) > within) {
-        let run = within.min(a.divisibility.divisor());
+    let widens = to.size() > from.size() && !planted!("axis-info-runs-wrap-in-wider-types");
+    let longest = if widens { longest_run(from).min(within) } else { within };
+    for a in of.dims.iter_mut() {
+        let run = a.contiguity.max(a.reverse_contiguity);
+        if run <= longest && (!widens || run <= a.divisibility.divisor()) {
+            continue;
+        }
+        let run = longest.min(a.divisibility.divisor());
         a.divisibility = a.divisibility_of(run);
         a.contiguity = a.contiguity.min(run);
         a.reverse_contiguity = a.reverse_contiguity.min(run);
@@ -389,7 +396,9 @@ impl Context<'_> {
             }
             Op::Splat(s) => AxisInfo::uniform(shape, self.get(*s).element),
             Op::ReadVar(var) => self.vars[var.0 as usize].clone().unwrap_or_else(|| AxisInfo::unknown(rank)),
-            Op::Cast(x) if self.f.ty(*x).dtype.is_int() => narrowed(self.get(*x), self.f.ty(v).dtype),
+            Op::Cast(x) if self.f.ty(*x).dtype.is_int() => {
+                converted(self.get(*x), self.f.ty(*x).dtype, self.f.ty(v).dtype)
+            }
             Op::Unary(Unary::Neg, x) => {
                 self.subtract(&AxisInfo::uniform(shape, Congruence::new(MAX_MODULUS, 0)), &self.get(*x))
             }
@@ -406,10 +415,10 @@ impl Context<'_> {
             // The order of quotients of negative numbers changes at zero.
             Op::Binary(Binary::Div | Binary::Rem, a, b) if self.f.ty(v).dtype.is_signed() => constancy(&[*a, *b]),
             Op::Binary(op @ (Binary::Div | Binary::Rem), a, b) => match self.constant(*b) {
-                Some(k) if k.is_power_of_two() => self.by_power_of_two(*op, &self.get(*a), k),
-                // A multiple of a power of two, to which the index wraps around.
-                None if *op == Binary::Rem && self.get(*b).element.divisor() > 1 => {
-                    self.by_power_of_two(*op, &self.get(*a), self.get(*b).element.divisor())
+                Some(k) if k.is_power_of_two() => self.by_power_of_two(*op, &self.get(*a), &self.get(*b), k),
+                // A multiple of a power of two, to which the index wraps around. The rest of a division by 0 is 0.
+                _ if *op == Binary::Rem && self.get(*b).element.divisor() > 1 && self.is_positive(*b) => {
+                    self.by_power_of_two(*op, &self.get(*a), &self.get(*b), self.get(*b).element.divisor())
                 }
                 _ => constancy(&[*a, *b]),
             },
@@ -453,8 +462,42 @@ impl Context<'_> {
     }
 
     fn constant(&self, v: Value) -> Option<u64> {
-        let c = self.get(v).element;
-        (c.modulus == MAX_MODULUS).then_some(c.rem)
+        self.range(v).filter(|(low, high)| low == high).map(|(low, _)| low)
+    }
+
+    fn is_positive(&self, v: Value) -> bool {
+        self.range(v).is_some_and(|(low, _)| low > 0) || planted!("axis-info-rem-by-zero")
+    }
+
+    /// The least and the greatest number that any element can be, where no step on the way to it wraps around.
+    fn range(&self, v: Value) -> Option<(u64, u64)> {
+        let ty = self.f.ty(v).dtype;
+        let most = || if ty.size() == 8 && !ty.is_signed() { u64::MAX } else { longest_run(ty) - 1 };
+        let (low, high) = match *self.f.op(v) {
+            _ if !ty.is_int() => return None,
+            Op::Int(n) => u64::try_from(n).map(|n| (n, n)).ok()?,
+            Op::Word { word } => {
+                let of = |r: &Guard| match r.test {
+                    Test::Equal(n) => Some((n, n)),
+                    Test::Within(low, high) => Some((low, high)),
+                    _ => None,
+                };
+                let all = self.guards.iter().filter(|r| r.of.as_word() == Some(word)).filter_map(of);
+                all.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?
+            }
+            Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) | Op::Cast(x) => {
+                self.range(x)?
+            }
+            Op::Binary(op @ (Binary::Add | Binary::Mul), a, b) => {
+                let ((a, b), (c, d)) = (self.range(a)?, self.range(b)?);
+                match op {
+                    Binary::Add => (a.checked_add(c)?, b.checked_add(d)?),
+                    _ => (a.checked_mul(c)?, b.checked_mul(d)?),
+                }
+            }
+            _ => return None,
+        };
+        (high <= most()).then_some((low, high))
     }
 
     fn add(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
@@ -508,22 +551,24 @@ impl Context<'_> {
         AxisInfo { dims: dims.collect(), element: a.element.mul(b.element) }
     }
 
-    fn by_power_of_two(&self, op: Binary, a: &AxisInfo, k: u64) -> AxisInfo {
-        let dims = a.dims.iter().map(|a| {
+    /// `a` divided by `b`, whose elements are positive multiples of `k`.
+    fn by_power_of_two(&self, op: Binary, a: &AxisInfo, b: &AxisInfo, k: u64) -> AxisInfo {
+        let dims = a.dims.iter().zip(&b.dims).map(|(a, b)| {
+            let same = if planted!("axis-info-rem-by-several") { MAX_MODULUS } else { b.constancy };
             // Only groups that start at a multiple of k stay whole.
             let whole = if a.divisibility.rem == 0 || planted!("axis-info-rem-of-shifted") {
-                a.contiguity.min(k).min(a.divisibility.modulus)
+                a.contiguity.min(k).min(a.divisibility.modulus).min(same)
             } else {
                 1
             };
             match op {
                 Binary::Rem => DimInfo {
                     contiguity: whole,
-                    constancy: a.constancy,
+                    constancy: a.constancy.min(same),
                     divisibility: if whole > 1 { a.divisibility_of(whole).coarser(k) } else { a.element().coarser(k) },
                     reverse_contiguity: 1,
                 },
-                _ => DimInfo { constancy: a.constancy.max(whole), ..DimInfo::unknown() },
+                _ => DimInfo { constancy: a.constancy.min(same).max(whole), ..DimInfo::unknown() },
             }
         });
         let element = if op == Binary::Rem { a.element.coarser(k) } else { Congruence::UNKNOWN };

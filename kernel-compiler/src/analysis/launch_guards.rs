@@ -1,6 +1,6 @@
 //! The guards of the `aligned`, `aligned_8` and `aligned_4` variants: addresses, sizes, strides, and lengths of slices,
-//! are multiples of 16, 8 or 4 bytes. The launcher checks them at every call, so only those are kept without which an
-//! access is narrower.
+//! are multiples of 16, 8 or 4 bytes, and divisors of indices are not 0. The launcher checks them at every call, so only
+//! those are kept without which an access is narrower.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
@@ -17,9 +17,11 @@ pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis
     // A scalar access is never a vector. The code tests an address that the kernel computes.
     let of_tiles = || ptrs.iter().filter(|p| !f.shape(p.index).is_empty());
     let addresses = of_tiles().filter_map(|p| Some((f.params[p.param()?].first_word, aligned)));
-    let mut sizes = BTreeMap::<usize, u64>::new();
+    let (mut sizes, mut divisors) = (BTreeMap::<usize, u64>::new(), BTreeSet::new());
     for p in of_tiles() {
-        for word in Walk::of(f, p, false).words {
+        let walk = Walk::of(f, p, false);
+        divisors.extend(walk.divisors);
+        for word in walk.words {
             let by = sizes.entry(word).or_insert(1);
             *by = elements(p).max(*by);
         }
@@ -30,9 +32,11 @@ pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis
     let fixed =
         f.guards.iter().filter(|r| matches!(r.test, Test::Equal(_))).filter_map(|r| Some((r.of.as_word()?, r.test)));
     let mut all: BTreeMap<usize, Test> = sizes.chain(addresses).chain(fixed).collect();
-    let list =
-        |all: &BTreeMap<usize, Test>| all.iter().map(|(&word, &test)| Guard::word(word, test)).collect::<Vec<_>>();
-    let a = learn(list(&all));
+    let list = |all: &BTreeMap<usize, Test>, divisors: &BTreeSet<usize>| {
+        let positive = divisors.iter().map(|&word| Guard::word(word, Test::Within(1, i32::MAX as u64)));
+        all.iter().map(|(&word, &test)| Guard::word(word, test)).chain(positive).collect::<Vec<_>>()
+    };
+    let a = learn(list(&all, &divisors));
     // A matrix that is contiguous in no known dimension has arguments for all its strides: the last of them is 1, if
     // any is.
     let apart = |p: &Address| {
@@ -49,26 +53,32 @@ pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis
     for (word, _) in scale.into_iter().filter(|&(_, (alone, by))| alone && by > 1) {
         all.insert(word, Test::Equal(1));
     }
-    for (word, by) in ends(f, ptrs.iter().zip(masks), (&learn(vec![]), &learn(list(&all))), elements) {
+    for (word, by) in ends(f, ptrs.iter().zip(masks), (&learn(vec![]), &learn(list(&all, &divisors))), elements) {
         all.entry(word).or_insert(Test::Multiple(by));
     }
     // Some of them gain nothing: of the factors of an offset one is enough.
-    let widths = |all: &BTreeMap<usize, Test>| {
-        let a = learn(list(all));
+    let widths = |all: &BTreeMap<usize, Test>, divisors: &BTreeSet<usize>| {
+        let a = learn(list(all, divisors));
         accesses.iter().map(|(ptr, mask)| width(f, &a, ptr, *mask)).collect::<Vec<_>>()
     };
-    let wanted = widths(&all);
+    let wanted = widths(&all, &divisors);
     let is_address =
         |word: usize| f.params.iter().any(|p| p.first_word == word && !matches!(p.kind, ParamKind::Scalar));
     let sizes = all.iter().filter(|&(&word, test)| matches!(test, Test::Multiple(_)) && !is_address(word));
     for word in sizes.map(|(&word, _)| word).collect::<Vec<_>>() {
         let mut fewer = all.clone();
         fewer.remove(&word);
-        if widths(&fewer) == wanted {
+        if widths(&fewer, &divisors) == wanted {
             all = fewer;
         }
     }
-    list(&all)
+    for word in divisors.clone() {
+        let fewer = divisors.iter().copied().filter(|&d| d != word).collect();
+        if widths(&all, &fewer) == wanted {
+            divisors = fewer;
+        }
+    }
+    list(&all, &divisors)
 }
 
 /// What the width of an access follows from: the order of its dimensions, and for each of them the elements of the
@@ -114,6 +124,8 @@ struct Walk<'a> {
     f: &'a Func,
     seen: BTreeSet<(Value, bool, bool)>,
     words: BTreeSet<usize>,
+    /// Those that indices are divided by.
+    divisors: BTreeSet<usize>,
     /// The argument words that index tiles are multiplied by, and whether each of them is the stride of the last
     /// dimension of a matrix that is contiguous in no known dimension.
     scale: BTreeMap<usize, bool>,
@@ -122,9 +134,14 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// The words of the index of an access.
     fn of(f: &'a Func, p: &Address, apart: bool) -> Walk<'a> {
-        let mut walk = Walk { f, seen: BTreeSet::new(), words: BTreeSet::new(), scale: BTreeMap::new() };
+        let mut walk = Walk::new(f);
         walk.index(p.index, true, apart);
         walk
+    }
+
+    fn new(f: &'a Func) -> Walk<'a> {
+        let (words, divisors) = (BTreeSet::new(), BTreeSet::new());
+        Walk { f, seen: BTreeSet::new(), words, divisors, scale: BTreeMap::new() }
     }
 
     /// `last`: the index may change along the last dimension.
@@ -159,7 +176,12 @@ impl<'a> Walk<'a> {
                 f.op(v).operands().into_iter().for_each(|o| self.index(o, last, apart));
             }
             // An index that wraps around at a multiple of a vector divides no vector.
-            Op::Binary(Binary::Rem, a, b) if last => [*a, *b].into_iter().for_each(|o| self.index(o, last, apart)),
+            Op::Binary(Binary::Rem, a, b) if last => {
+                let mut divisor = Walk::new(f);
+                divisor.index(*b, last, apart);
+                self.divisors.extend(divisor.words);
+                [*a, *b].into_iter().for_each(|o| self.index(o, last, apart));
+            }
             Op::LoopVar => loop_bounds(&f.body, v).into_iter().for_each(|o| self.index(o, last, apart)),
             Op::ReadVar(var) => assigned(&f.body, *var).into_iter().for_each(|o| self.index(o, last, apart)),
             _ => {}

@@ -27,6 +27,7 @@ mod pointers;
 mod random;
 mod ranges;
 mod reductions;
+mod runs;
 mod scans;
 mod shapes;
 mod shared_arrays;

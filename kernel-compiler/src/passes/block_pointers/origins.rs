@@ -63,6 +63,7 @@ impl<'a> Origins<'a> {
         let w = self.sums.wrap(tile);
         let length = if planted!("block-pointer-wrap-not-asked") { 1 } else { w.length };
         self.ask(w.extent, Test::Multiple(length as u64));
+        self.ask(w.extent, Test::Within(1, i32::MAX as u64));
         Some((w, *begin == Polynomial::factor(Factor::Wrapped(tile))))
     }
 

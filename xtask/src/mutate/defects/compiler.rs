@@ -144,6 +144,13 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("axis-info-first-assignment-only", "a variable is what its first assignment says"),
             ("axis-info-mask-of-any-limit", "a mask divides no vector, whatever its limit is a multiple of"),
             ("axis-info-shift-by-a-bit-less", "a shift to the left is taken for one by a bit less"),
+            ("axis-info-one-round", "what a loop assigns is followed for one iteration"),
+            (
+                "axis-info-runs-wrap-in-wider-types",
+                "a run of a narrow type is one of a wider type where it wraps around",
+            ),
+            ("axis-info-rem-by-zero", "what is divided by an argument is a run even if that is 0"),
+            ("axis-info-rem-by-several", "numbers that are divided by several are a run"),
             ("undivided-beyond-the-slice", "the end of a slice divides no vector"),
             ("axis-info-keeps-the-first-remainder", "of two values of a variable only the first remainder is known"),
         ],
