@@ -10,12 +10,16 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 type Handle = usize;
 type R = Result<(), Code>;
 
-fn call(name: &'static str, f: impl FnOnce(&mut State) -> R) -> Code {
+/// With the types and values of the arguments.
+fn call(name: &'static str, arguments: &[(&str, usize)], f: impl FnOnce(&mut State) -> R) -> Code {
     let Some(model) = Model::of_thread(name) else { return 3 };
     model.hook(name);
     let mut state = model.state();
     *state.calls.entry(name).or_default() += 1;
     state.turn();
+    if arguments.iter().any(|(t, value)| *t == "Handle" && state.ended.contains(value)) {
+        state.report(Kind::Call, format!("{name}: of a handle whose context has ended"));
+    }
     let mut fault = None;
     if let Some(plan) = &mut state.fault
         && plan.name.as_deref().is_none_or(|n| n == name)
@@ -29,11 +33,9 @@ fn call(name: &'static str, f: impl FnOnce(&mut State) -> R) -> Code {
         if fault.is_some() {
             state.fault = None;
         }
-        // A release does its work and gives the code of an earlier failure.
-        if ["Destroy", "Free", "Unload", "Release", "Exchange"].iter().any(|w| name.contains(w)) {
-            let _ = f(&mut state);
-        }
-        return code;
+        // A release that can do its work does it, and gives the code of an earlier failure.
+        let is_release = ["Destroy", "Free", "Unload", "Release", "Exchange"].iter().any(|w| name.contains(w));
+        return if is_release { f(&mut state).err().unwrap_or(code) } else { code };
     }
     f(&mut state).err().unwrap_or(0)
 }
@@ -165,7 +167,9 @@ struct LaunchConfig {
 macro_rules! functions { ($($name:ident($($arg:ident: $t:ty),*) $s:ident $body:block)*) => {
     $(#[allow(non_snake_case, unused_variables, clippy::missing_safety_doc)]
     #[unsafe(no_mangle)]
-    unsafe extern "C" fn $name($($arg: $t),*) -> Code { call(stringify!($name), |$s| $body) })*
+    unsafe extern "C" fn $name($($arg: $t),*) -> Code {
+        call(stringify!($name), &[$((stringify!($t), $arg as usize)),*], |$s| $body)
+    })*
 
     pub(crate) fn symbol(name: &str) -> Option<*const c_void> {
         match name {
@@ -318,7 +322,7 @@ functions! {
         let old = core::mem::replace(&mut s.me().mode, new);
         give(mode, old)
     }
-    cuGraphInstantiateWithFlags(out: *mut Handle, graph: Handle, flags: c_ulonglong) s { let e = s.instantiate(graph)?; give(out, e) }
+    cuGraphInstantiateWithFlags(out: *mut Handle, graph: Handle, flags: c_ulonglong) s { let e = s.instantiate(graph)?; s.made_here(e); give(out, e) }
     cuGraphLaunch(e: Handle, h: Handle) s { context(s)?; s.launch_graph(e, stream(s, h)) }
     cuGraphExecDestroy(e: Handle) s { s.executables.remove(&e).map(|_| ()).ok_or(400) }
     cuGraphDestroy(graph: Handle) s { s.graphs.remove(&graph).map(|_| ()).ok_or(400) }
@@ -326,6 +330,7 @@ functions! {
         context(s)?;
         let event = s.handle();
         s.events.insert(event, Default::default());
+        s.made_here(event);
         give(out, event)
     }
     cuEventRecord(event: Handle, h: Handle) s { context(s)?; s.record_event(event, stream(s, h)) }

@@ -138,6 +138,11 @@ pub(crate) struct State {
     /// Attributes of the device in place of the usual ones, by their numbers.
     pub attributes: BTreeMap<c_int, c_int>,
     pub contexts: BTreeMap<usize, u64>,
+    /// The contexts in which events and executables were made.
+    made_in: BTreeMap<usize, usize>,
+    /// The streams, events and executables of contexts that have ended. The driver's reference calls their use
+    /// undefined.
+    pub ended: BTreeSet<usize>,
     pub primary: usize,
     pub retained: usize,
     /// The code of a kernel that failed: every later call gives it.
@@ -174,6 +179,8 @@ impl State {
             name: "Model GPU".into(),
             attributes: BTreeMap::new(),
             contexts: BTreeMap::new(),
+            made_in: BTreeMap::new(),
+            ended: BTreeSet::new(),
             primary: 0,
             retained: 0,
             lost: None,
@@ -233,7 +240,17 @@ impl State {
     /// Memory from a pool stays: the pool belongs to the device.
     pub fn end_context(&mut self, context: usize) {
         self.contexts.remove(&context);
-        self.streams.retain(|h, s| *h == LEGACY || s.context != context);
+        let of_it = |h: &usize, of: usize| *h != LEGACY && of == context;
+        self.ended.extend(self.streams.iter().filter(|(h, s)| of_it(h, s.context)).map(|(h, _)| *h));
+        self.ended.extend(self.made_in.iter().filter(|(h, of)| of_it(h, **of)).map(|(h, _)| *h));
+        self.streams.retain(|h, _| !self.ended.contains(h));
+        self.events.retain(|h, _| !self.ended.contains(h));
+        self.executables.retain(|h, _| !self.ended.contains(h));
+    }
+
+    /// Notes the context of a handle that was made in the current one.
+    pub fn made_here(&mut self, handle: usize) {
+        self.made_in.insert(handle, self.current_context());
     }
 
     pub fn new_stream(&mut self, context: usize, blocking: bool) -> usize {
