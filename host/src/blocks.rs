@@ -6,7 +6,6 @@
 use crate::memory::Memory;
 use crate::sync::{Mutex, MutexGuard};
 use std::sync::PoisonError;
-use tilewright_core::BufferUse;
 
 pub(crate) struct Blocks(Mutex<Vec<Block>>);
 
@@ -57,9 +56,14 @@ impl Blocks {
         }
     }
 
-    /// A lease ends, and the block is kept.
-    pub(crate) fn give_back(&self, ptr: u64) {
+    /// A lease ends, and the block is kept. What was to be zero may not be where `failed` says that launches on the
+    /// host have failed since.
+    pub(crate) fn give_back(&self, ptr: u64, failed: bool) {
         if let Some(b) = self.lock().iter_mut().find(|b| b.ptr == ptr) {
+            if failed && b.zeroed && b.host.is_some() {
+                // SAFETY: the block is owned here, its lease ends, and launches on the host end before they return.
+                unsafe { core::ptr::write_bytes(b.ptr as *mut u8, 0, b.bytes as usize) };
+            }
             b.leased = false;
         }
     }
@@ -67,15 +71,6 @@ impl Blocks {
     /// A lease ends, and the caller frees the block.
     pub(crate) fn give_up(&self, ptr: u64) {
         self.lock().retain(|b| b.ptr != ptr);
-    }
-
-    /// A launch on the host with these arguments has failed half way: what it was to leave zero may not be.
-    pub(crate) fn zero_again(&self, written: &[BufferUse]) {
-        let is_written = |b: &&Block| written.iter().any(|w| w.mutable && w.start == b.ptr);
-        for b in self.lock().iter().filter(|b| b.leased && b.zeroed && b.host.is_some()).filter(is_written) {
-            // SAFETY: the block is owned here, and the launch that has ended had it mutably: nobody else uses it.
-            unsafe { core::ptr::write_bytes(b.ptr as *mut u8, 0, b.bytes as usize) };
-        }
     }
 
     /// Whether an address lies in leased scratch.

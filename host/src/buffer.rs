@@ -67,11 +67,15 @@ impl<T: Element> Buffer<T> {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn alloc(rt: &Runtime, len: usize) -> Result<Self> {
+        Self::allocated(rt, len, false)
+    }
+
+    fn allocated(rt: &Runtime, len: usize, zeroed: bool) -> Result<Self> {
         let bytes = byte_count::<T>(len)?;
         let memory = match rt.cuda_context() {
             // Host memory comes from calloc: it is zero without having been touched.
             None => Memory::host(bytes)?,
-            Some(cuda) => Memory::cuda(cuda, bytes)?,
+            Some(cuda) => Memory::cuda(cuda, bytes, zeroed)?,
         };
         Ok(Buffer { memory, len, element: PhantomData })
     }
@@ -86,11 +90,7 @@ impl<T: Element> Buffer<T> {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn zeros(rt: &Runtime, len: usize) -> Result<Self> {
-        let buffer = Self::alloc(rt, len)?;
-        if let (Some(cuda), true) = (&buffer.memory.cuda, len > 0) {
-            cuda.fill_zero(buffer.memory.ptr, buffer.bytes() as u64, DEFAULT_STREAM)?;
-        }
-        Ok(buffer)
+        Self::allocated(rt, len, true)
     }
 
     /// A copy of host data. Errors: as [`Buffer::alloc`].

@@ -63,6 +63,17 @@ fn shape<'a>(call: &'a Call, b: &BufferUse) -> &'a [u64] {
     }
 }
 
+/// The first output with memory between its elements, which is not the output's: other work may write it.
+pub(crate) fn output_with_gaps(call: &Call) -> Option<&'static str> {
+    let has_gaps = |b: &&BufferUse| {
+        let Some(param) = call.desc().params.get(b.param as usize) else { return false };
+        let words = shape(call, b);
+        let elements = words[..words.len() / 2].iter().fold(1u64, |n, &extent| n.saturating_mul(extent));
+        !words.is_empty() && elements.saturating_mul(param.dtype.size() as u64) < b.bytes
+    };
+    call.buffers().iter().filter(|b| b.mutable).find(has_gaps).map(|b| name(call.desc(), b))
+}
+
 fn name(desc: &KernelDesc, b: &BufferUse) -> &'static str {
     desc.params.get(b.param as usize).map_or("?", |p| p.name)
 }

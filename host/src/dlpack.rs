@@ -335,7 +335,7 @@ impl DlpackTensor {
     ///
     /// # Safety
     /// Its owner gives memory that it frees to later work of one stream alone, as PyTorch's allocator does, and all
-    /// launches with this tensor go to that stream.
+    /// launches with this tensor go to that stream. Or its owner is a buffer of the same runtime.
     ///
     /// # Examples
     /// ```

@@ -230,8 +230,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         if let Inner::Cuda(Mark { cuda, raw, .. }) = &self.0 {
-            // SAFETY: made by `Event::new`, and used by nobody any more. No context has to be current.
-            unsafe { (cuda.api.event_destroy)(raw.0) };
+            cuda.destroy_event(raw.0);
         }
     }
 }

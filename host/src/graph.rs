@@ -77,9 +77,11 @@ impl Stream {
         s.queue.join(&s.cuda)?;
         s.behind_allocations()?;
         const THREAD_LOCAL: i32 = 1;
-        // SAFETY: a live stream, which is not the default one.
-        let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
-        s.cuda.api.check("starting a capture", begin)?;
+        s.queue.begin_capture(|| {
+            // SAFETY: a live stream, which is not the default one.
+            let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
+            s.cuda.api.check("starting a capture", begin)
+        })?;
         let recording = Recording(Some(s));
         let done = work(self);
         // Ended before the error is looked at: the stream must leave the capture either way.
@@ -106,7 +108,8 @@ impl<'a> Recording<'a> {
         let s = self.0.take().ok_or(Error::StreamMismatch { what: "stream" })?;
         let mut graph = core::ptr::null_mut();
         // SAFETY: a live stream that captures, and room for the handle.
-        s.cuda.api.check("ending a capture", unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) })?;
+        let code = s.queue.end_capture(|| unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) });
+        s.cuda.api.check("ending a capture", code)?;
         Ok(Recorded(s.cuda.api, graph))
     }
 }
@@ -179,8 +182,11 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: made by `Stream::capture`, and used by nobody any more. One that still runs is destroyed when it is
-        // done. No context has to be current.
-        unsafe { (self.cuda.api.graph_exec_destroy)(self.exec.0) };
+        // It went with its context.
+        if self.cuda.is_alive() {
+            // SAFETY: made by `Stream::capture`, and used by nobody any more. One that still runs is destroyed when it
+            // is done. No context has to be current.
+            unsafe { (self.cuda.api.graph_exec_destroy)(self.exec.0) };
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::launch_options::LaunchOptions;
 use crate::plan::{Function, Plan, PlanKey};
 use crate::runtime::{Backend, Runtime};
+use crate::scratch;
 use crate::stream::{CudaStream, Stream};
 use crate::tuner::key;
 use core::ffi::c_void;
@@ -370,7 +371,7 @@ impl Runtime {
             let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
             Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
         });
-        ran.inspect_err(|_| stream.blocks().zero_again(call.buffers()))
+        ran.inspect_err(|_| scratch::launch_failed())
     }
 }
 
@@ -386,7 +387,7 @@ impl Ready {
         let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_TENSOR_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
-        let capture = stream.capture();
+        let (begun, capture) = (stream.queue.begun(), stream.capture());
         // SAFETY: by `KernelDesc::new` the entry's parameters are the argument words and the maps, which live until the
         // call returns. The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer
         // waits for the stream.
@@ -412,6 +413,9 @@ impl Ready {
             return Err(launch_error(cuda, call.desc(), self.plan.config, device, code));
         }
         stream.mark(capture);
+        if capture.is_some() || stream.queue.may_be_captured(begun) {
+            cuda.leases.captured(call.buffers().iter().map(|b| b.start));
+        }
         Ok(())
     }
 }

@@ -25,8 +25,18 @@ pub(crate) struct Lease {
     pub owner: Owner,
     /// Whose graph allocates the memory.
     pub capture: Option<u64>,
-    /// Whether the owner waits for all launches on other streams.
-    ordered: bool,
+    used: Used,
+}
+
+/// How the memory of a lease was used.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Used {
+    /// The owner waits for all launches on other streams.
+    InOrder,
+    /// It does not wait for a launch.
+    InNoOrder,
+    /// A launch is in a graph, which may be replayed at any time.
+    ByGraph,
 }
 
 impl Leases {
@@ -46,18 +56,17 @@ impl Leases {
             // After it counts: who reads this reads its count, too.
             leased.store(true, Release);
         }
-        all.push(Lease { addresses, owner, capture, ordered: true });
+        all.push(Lease { addresses, owner, capture, used: Used::InOrder });
     }
 
-    /// Whether the owner waits for all that used the memory.
-    pub(crate) fn end(&self, start: u64) -> bool {
+    pub(crate) fn end(&self, start: u64) -> Used {
         let mut all = self.write();
-        let Some(i) = all.iter().position(|l| l.addresses.start == start) else { return true };
+        let Some(i) = all.iter().position(|l| l.addresses.start == start) else { return Used::InOrder };
         let lease = all.swap_remove(i);
         if lease.capture.is_some() {
             self.lenders.fetch_sub(1, AcqRel);
         }
-        lease.ordered
+        lease.used
     }
 
     /// A stream is dropped. `leased` says whether it has leased.
@@ -84,7 +93,15 @@ impl Leases {
 
     /// The owner of the lease that begins here does not wait for a launch that uses it.
     pub(crate) fn lose_order(&self, start: u64) {
-        self.write().iter_mut().filter(|l| l.addresses.start == start).for_each(|l| l.ordered = false);
+        let lost = |l: &mut Lease| l.used = l.used.max(Used::InNoOrder);
+        self.write().iter_mut().filter(|l| l.addresses.start == start).for_each(lost);
+    }
+
+    /// A graph uses the memory at these addresses.
+    #[cold]
+    pub(crate) fn captured(&self, addresses: impl Iterator<Item = u64> + Clone) {
+        let is_used = |l: &&mut Lease| l.capture.is_none() && addresses.clone().any(|a| l.addresses.contains(&a));
+        self.write().iter_mut().filter(is_used).for_each(|l| l.used = Used::ByGraph);
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Vec<Lease>> {

@@ -38,9 +38,11 @@ mod leases;
 mod marks;
 mod memory;
 mod occupancy;
+mod owners;
 mod plan;
 #[doc(hidden)]
 pub mod private;
+mod queue;
 mod runtime;
 mod scratch;
 mod scratch_limit;

@@ -44,10 +44,16 @@ impl Memory {
         Ok(Memory { ptr: base.next_multiple_of(ALIGN) as u64, cuda: None, host: Some((base, layout)) })
     }
 
-    pub(crate) fn cuda(cuda: &Arc<Cuda>, bytes: u64) -> Result<Memory> {
+    /// Device memory, of zeros on request.
+    pub(crate) fn cuda(cuda: &Arc<Cuda>, bytes: u64, zeroed: bool) -> Result<Memory> {
         let ptr = if bytes == 0 { ALIGN as u64 } else { cuda.alloc(bytes, DEFAULT_STREAM)? };
+        let memory = Memory { ptr, cuda: Some(cuda.clone()), host: None };
+        if zeroed && bytes > 0 {
+            cuda.fill_zero(ptr, bytes, DEFAULT_STREAM)?;
+        }
+        // Behind the zeros: a stream that waits for so many allocations has waited for them, too.
         cuda.allocations.fetch_add(1, Release);
-        Ok(Memory { ptr, cuda: Some(cuda.clone()), host: None })
+        Ok(memory)
     }
 }
 

@@ -5,12 +5,23 @@
 
 use crate::blocks::{Block, Blocks};
 use crate::error::{Error, Result};
+use crate::leases::Used;
 use crate::memory::{Memory, byte_count};
-use crate::stream::{Stream, StreamInner};
+use crate::stream::{CudaStream, Stream, StreamInner};
 use core::marker::PhantomData;
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use tilewright_core::{AsSlice, AsSliceMut, DeviceId, Element, RawArg, SliceArg, SliceMutArg};
+
+/// Launches on the host that have failed half way, in this process.
+static FAILED: AtomicU64 = AtomicU64::new(0);
+
+/// To be called after a launch on the host has failed: what it was to leave zero may not be.
+pub(crate) fn launch_failed() {
+    FAILED.fetch_add(1, AcqRel);
+}
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on
 /// that stream, and drop it after the last of them. A launch on another stream runs behind what this one was given
@@ -48,6 +59,8 @@ pub struct Scratch<T> {
     device: DeviceId,
     lease: Lease,
     stream: Stream,
+    /// [`FAILED`] when it was leased.
+    failed: u64,
     element: PhantomData<T>,
 }
 
@@ -110,6 +123,8 @@ impl Stream {
     fn lease<T: Element>(&self, len: usize, zeroed: bool) -> Result<Scratch<T>> {
         let device = self.as_cuda().map_or(DeviceId::Host, |s| s.cuda.device());
         let bytes = byte_count::<T>(len)?;
+        // No capture begins or ends here until the memory is allocated.
+        let _captures = self.as_cuda().map(|s| s.queue.captures());
         let capture = match self.as_cuda() {
             Some(s) if bytes > 0 && !s.raw.0.is_null() => s.cuda.asks_for_capture(s.raw.0)?,
             _ => None,
@@ -118,10 +133,7 @@ impl Stream {
             _ if bytes == 0 => (64, Lease::Nothing),
             // A cached block would be shared with whatever runs beside the graph when it is replayed.
             (Some(s), Some(capture)) => {
-                let ptr = s.cuda.alloc(bytes, s.raw.0)?;
-                if zeroed {
-                    s.cuda.fill_zero(ptr, bytes, s.raw.0)?;
-                }
+                let ptr = s.allocate(bytes, zeroed, Some(capture))?;
                 (ptr, Lease::Captured(capture))
             }
             _ => (self.lease_block(bytes, zeroed)?, Lease::Block),
@@ -132,7 +144,8 @@ impl Stream {
             let owner: Arc<dyn Any + Send + Sync> = self.0.clone();
             s.cuda.leases.begin(ptr..ptr + bytes, Arc::downgrade(&owner), &s.leased, capture);
         }
-        Ok(Scratch { ptr, len, device, lease, stream: self.clone(), element: PhantomData })
+        let failed = FAILED.load(Acquire);
+        Ok(Scratch { ptr, len, device, lease, stream: self.clone(), failed, element: PhantomData })
     }
 
     fn lease_block(&self, bytes: u64, zeroed: bool) -> Result<u64> {
@@ -150,21 +163,13 @@ impl Stream {
                 (memory.ptr, Some(memory))
             }
             Some(s) => {
-                let capture = s.capture();
-                let ptr = match s.cuda.alloc(size, s.raw.0) {
+                let ptr = match s.allocate(size, zeroed, None) {
                     Err(Error::OutOfMemory { .. }) => {
                         self.trim(u64::MAX);
-                        s.cuda.alloc(size, s.raw.0)?
+                        s.allocate(size, zeroed, None)?
                     }
                     other => other?,
                 };
-                let zeros = if zeroed { s.cuda.fill_zero(ptr, size, s.raw.0) } else { Ok(()) };
-                // An allocation and its zeros are work of the stream, too: the block is freed behind both.
-                s.mark(capture);
-                if let Err(e) = zeros {
-                    s.cuda.free(ptr, s.raw.0);
-                    return Err(e);
-                }
                 (ptr, None)
             }
         };
@@ -188,6 +193,32 @@ impl Stream {
             StreamInner::Cuda(s) => &s.scratch,
         };
         blocks.get_or_init(Blocks::new)
+    }
+}
+
+impl CudaStream {
+    /// Memory that this stream allocates in this capture, or outside of all. Errors: the driver's;
+    /// [`Error::Unsupported`] where another library begins or ends a capture meanwhile.
+    fn allocate(&self, bytes: u64, zeroed: bool, capture: Option<u64>) -> Result<u64> {
+        let ptr = self.cuda.alloc(bytes, self.raw.0)?;
+        let zeros = if zeroed { self.cuda.fill_zero(ptr, bytes, self.raw.0) } else { Ok(()) };
+        // An allocation and its zeros are work of the stream, too: the block is freed behind both.
+        self.mark(capture);
+        let done = zeros.and_then(|()| match self.capture() == capture {
+            true => Ok(()),
+            false => Err(Error::Unsupported {
+                what: "leasing scratch memory while a capture of its stream begins or ends",
+                device: self.cuda.info.name.clone(),
+                instead: "let other threads use other streams",
+            }),
+        });
+        if let Err(e) = done {
+            let _entered = self.cuda.enter();
+            // Refused where it is not of the capture that the stream is in now: there the memory stays allocated.
+            let _freed = self.cuda.free_here(ptr, self.raw.0);
+            return Err(e);
+        }
+        Ok(ptr)
     }
 }
 
@@ -245,18 +276,24 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
 
 impl<T> Drop for Scratch<T> {
     fn drop(&mut self) {
-        let Some(s) = self.stream.as_cuda() else { return self.stream.blocks().give_back(self.ptr) };
+        let Some(s) = self.stream.as_cuda() else {
+            return self.stream.blocks().give_back(self.ptr, FAILED.load(Acquire) != self.failed);
+        };
         // In a forked child the memory is the parent's.
         if matches!(self.lease, Lease::Nothing) || s.cuda.api.forked() {
             return;
         }
-        let ordered = s.cuda.leases.end(self.ptr);
+        let used = s.cuda.leases.end(self.ptr);
         match self.lease {
             Lease::Nothing => {}
+            Lease::Block if used == Used::ByGraph => {
+                tracing::debug!("scratch memory that a graph uses stays allocated");
+                self.stream.blocks().give_up(self.ptr);
+            }
             Lease::Block => {
                 s.scratch_used();
-                if ordered {
-                    return self.stream.blocks().give_back(self.ptr);
+                if used == Used::InOrder {
+                    return self.stream.blocks().give_back(self.ptr, false);
                 }
                 // Work that this stream does not wait for may still use it.
                 self.stream.blocks().give_up(self.ptr);
@@ -264,7 +301,8 @@ impl<T> Drop for Scratch<T> {
             }
             // A free outside of its capture, or one that is not ordered, would not be the graph's.
             Lease::Captured(capture)
-                if ordered && s.cuda.asks_for_capture(s.raw.0).map_or(true, |now| now == Some(capture)) =>
+                if used == Used::InOrder
+                    && s.cuda.asks_for_capture(s.raw.0).map_or(true, |now| now == Some(capture)) =>
             {
                 // In a capture that has failed, there is nothing to free.
                 let _entered = s.cuda.enter();
@@ -272,5 +310,52 @@ impl<T> Drop for Scratch<T> {
             }
             Lease::Captured(_) => tracing::debug!("scratch memory of a graph is not freed in it"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Runtime;
+    use crate::test_kernel::copy_of;
+
+    #[test]
+    fn scratch_is_kept_and_recognized() {
+        let rt = Runtime::cpu();
+        let s = rt.stream();
+        let first = {
+            let mut a = s.scratch::<f32>(1000).unwrap();
+            let b = s.scratch::<f32>(1000).unwrap();
+            let (a, b) = ((&mut a).as_slice_mut_arg(), (&b).as_slice_arg());
+            assert_ne!(a.addr(), b.addr());
+            assert!(s.blocks().contains(a.addr() + 3999) && !s.blocks().contains(64));
+            a.addr()
+        };
+        assert!(!s.blocks().contains(first), "not leased any more");
+        let again = [s.scratch::<f32>(900).unwrap(), s.scratch::<f32>(1000).unwrap()];
+        assert!(again.iter().any(|x| x.as_slice_arg().addr() == first));
+        // SAFETY: it is only read.
+        let ticket = unsafe { s.zeroed_scratch::<u32>(1) }.unwrap();
+        // SAFETY: one number on the host, which the lease keeps.
+        assert_eq!(unsafe { *(ticket.raw().addr() as *const u32) }, 0);
+        assert!(s.scratch::<f32>(0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn scratch_is_zero_again_after_a_launch_on_another_stream_has_failed() {
+        let rt = Runtime::cpu();
+        let (a, b) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
+        // SAFETY: a launch that fails need not leave zeros.
+        let mut dirty = unsafe { a.zeroed_scratch::<f32>(2) }.unwrap();
+        let first = dirty.raw().addr();
+        // It asserts after it has written an element.
+        let failed = rt.launch_on(&b, copy_of(&[1.0f32, -1.0], &mut dirty));
+        assert!(matches!(failed, Err(Error::Assert { .. })), "{failed:?}");
+        drop(dirty);
+        // SAFETY: it is only read.
+        let again = unsafe { a.zeroed_scratch::<f32>(2) }.unwrap();
+        assert_eq!(again.raw().addr(), first);
+        // SAFETY: two numbers on the host, which the lease keeps.
+        assert_eq!(unsafe { *(first as *const [f32; 2]) }, [0.0; 2]);
     }
 }

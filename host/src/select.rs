@@ -70,7 +70,7 @@ impl Runtime {
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
-        } else if self.would_tune() && self.0.choices(desc) > 1 {
+        } else if self.would_tune() && self.0.choices(desc) > 1 && crate::check::output_with_gaps(call).is_none() {
             if stream.is_capturing() || !measure {
                 // Another launch may find the time.
                 lasting = false;
@@ -111,7 +111,8 @@ impl Runtime {
     /// afterwards. Waits for the stream.
     ///
     /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured, where a raw pointer
-    /// is written, whose extent is not known, or where the kernel is `deterministic`.
+    /// is written, whose extent is not known, where an output has gaps, which tuning would overwrite, or where the
+    /// kernel is `deterministic`.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
         crate::check::call(self.device().id, &call)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
@@ -235,6 +236,12 @@ impl Runtime {
         }
         if stream.is_capturing() {
             return Err(tuning("its stream is being captured: tune before the capture"));
+        }
+        if let Some(output) = crate::check::output_with_gaps(call) {
+            return Err(tuning(&format!(
+                "there is memory between the elements of `{output}`, which tuning would overwrite: tune with an output \
+                 without gaps"
+            )));
         }
         let written = |b: &&tilewright_core::BufferUse| b.mutable && desc.params.get(b.param as usize).is_some();
         let mut outputs = Vec::new();

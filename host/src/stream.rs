@@ -8,11 +8,11 @@ use crate::cuda::module::Relaxed;
 use crate::cuda::sys::{CUevent, CUstream};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::marks::Marks;
+use crate::queue::{Left, Owner, Queue};
 use crate::runtime::Runtime;
 use core::ffi::c_void;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::cpu::fork::PerProcess;
 
@@ -76,116 +76,8 @@ enum Used {
     #[default]
     Never,
     Until(Handle<CUevent>),
-    /// It could not be recorded: the memory is never freed.
+    /// It could not be recorded: the memory is freed only if a later use is.
     Unknown,
-}
-
-/// A stream as others see it that wait for its work.
-pub(crate) struct Queue {
-    raw: Handle<CUstream>,
-    /// C code owns it, and may destroy it once nobody here names it.
-    is_foreign: bool,
-    marks: Marks,
-    /// The allocations of buffers that work put here from now on runs behind, as [`Cuda::allocations`] counts them.
-    behind: AtomicU64,
-    /// Held while a wait for allocations is enqueued.
-    waits: Mutex<()>,
-}
-
-impl Queue {
-    /// Lets the default stream wait for this one. The context must be current. Errors: the driver's;
-    /// [`Error::Unsupported`] while either stream is captured, whose capture a wait would break.
-    pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
-        self.marks.join(|| {
-            cuda.not_captured("waiting for a stream", self.raw.0)?;
-            cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
-            cuda.order(DEFAULT_STREAM, cuda, self.raw.0)
-        })
-    }
-
-    /// Notes the work of a foreign stream, which may be gone when the default stream can wait for it. Errors: the
-    /// driver's; [`Error::Unsupported`] while the stream is captured.
-    pub(crate) fn note(&self, cuda: &Cuda) -> Result<()> {
-        if !self.is_foreign {
-            return Ok(());
-        }
-        self.marks.note(|| {
-            cuda.not_captured("noting the work of a stream", self.raw.0)?;
-            let event = cuda.mark_of(self.raw.0)?;
-            Left::Work(vec![], Handle(event)).stay(cuda);
-            Ok(())
-        })
-    }
-}
-
-/// Parts of a stream that nobody names any more.
-pub(crate) enum Left {
-    /// The stream, one of [`Cuda::joins`].
-    Stream(Arc<Queue>, Owner),
-    /// An event behind the work of a stream that C code owns and may have destroyed, and the scratch memory that only
-    /// this work uses.
-    Work(Vec<u64>, Handle<CUevent>),
-}
-
-impl Left {
-    /// Lets the default stream wait for the event. Errors: the driver's; [`Error::Unsupported`] while the default
-    /// stream is captured.
-    pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
-        match self {
-            Left::Stream(..) => Ok(()),
-            Left::Work(_, event) => cuda.wait(DEFAULT_STREAM, event.0),
-        }
-    }
-
-    /// To be called when the default stream waits for this, and for all other streams. A stream in a capture stays
-    /// until the capture has ended, which it would break.
-    pub(crate) fn end(self, cuda: &Cuda) {
-        if let Left::Stream(queue, owner) = &self
-            && !matches!(owner, Owner::Foreign)
-            && cuda.is_capturing(queue.raw.0)
-        {
-            return self.stay(cuda);
-        }
-        self.end_now(cuda);
-    }
-
-    /// The same, in a capture, too.
-    pub(crate) fn end_now(self, cuda: &Cuda) {
-        // Owners of other libraries may make a context current.
-        let _entered = cuda.enter();
-        match self {
-            Left::Stream(queue, owner) => {
-                queue.marks.leave();
-                cuda.joins.remove(|q| Arc::ptr_eq(q, &queue));
-                if matches!(owner, Owner::Own) {
-                    // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
-                    unsafe { (cuda.api.stream_destroy)(queue.raw.0) };
-                }
-            }
-            Left::Work(mut scratch, event) => {
-                scratch.retain(|&ptr| !cuda.free_here(ptr, DEFAULT_STREAM));
-                if scratch.is_empty() {
-                    cuda.destroy_event(event.0);
-                } else {
-                    Left::Work(scratch, event).stay(cuda);
-                }
-            }
-        }
-    }
-
-    /// Stays until a later wait of the default stream.
-    fn stay(self, cuda: &Cuda) {
-        cuda.joins.leave(self);
-    }
-}
-
-pub(crate) enum Owner {
-    Default,
-    Own,
-    Foreign,
-    /// A value that keeps the stream of another library.
-    #[cfg(feature = "cudarc")]
-    Kept(#[allow(dead_code)] Arc<dyn core::any::Any + Send + Sync>),
 }
 
 impl Stream {
@@ -422,9 +314,8 @@ impl core::fmt::Debug for Stream {
 
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
-        let (behind, waits, leased) = (AtomicU64::new(0), Mutex::default(), AtomicBool::new(false));
-        let is_foreign = matches!(owner, Owner::Foreign);
-        let queue = Arc::new(Queue { raw: Handle(raw), is_foreign, marks: Marks::new(), behind, waits });
+        let leased = AtomicBool::new(false);
+        let queue = Arc::new(Queue::new(raw, matches!(owner, Owner::Foreign)));
         CudaStream { cuda, raw: Handle(raw), owner, queue, scratch: PerProcess::new(), leased, used: Mutex::default() }
     }
 
@@ -504,26 +395,30 @@ impl CudaStream {
 
     /// To be called when scratch memory goes back to its stream, which may be gone when the memory is freed.
     pub(crate) fn scratch_used(&self) {
-        if !matches!(self.owner, Owner::Foreign) {
-            return;
-        }
         // In a forked child the memory is the parent's.
-        if self.cuda.api.forked() {
-            return;
+        if matches!(self.owner, Owner::Foreign) && !self.cuda.api.forked() {
+            self.note_scratch();
         }
+    }
+
+    /// Notes what the scratch memory of a foreign stream was used by so far.
+    fn note_scratch(&self) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let event = match *used {
             Used::Until(event) => Ok(event.0),
-            Used::Never => self.cuda.new_event(),
-            Used::Unknown => return,
+            // An event behind what could not be noted is behind all before it, too.
+            Used::Never | Used::Unknown => self.cuda.new_event(),
         };
         let noted = event.and_then(|event| {
             *used = Used::Until(Handle(event));
+            let _captures = self.queue.captures();
             let _entered = self.cuda.enter()?;
             self.cuda.not_captured("noting the use of scratch memory", self.raw.0)?;
             // SAFETY: the event was made above, and the stream is alive by the contract of `Stream::from_raw`.
             let code = unsafe { (self.cuda.api.event_record)(event, self.raw.0) };
-            self.cuda.api.check("recording an event", code)
+            self.cuda.api.check("recording an event", code)?;
+            // An event of a capture that its owner has begun meanwhile marks no work.
+            self.cuda.not_captured("noting the use of scratch memory", self.raw.0)
         });
         if noted.is_err() {
             if let Used::Until(event) = *used {
@@ -550,6 +445,10 @@ impl Drop for CudaStream {
         let is_foreign = matches!(owner, Owner::Foreign);
         let left = Left::Stream(self.queue.clone(), owner);
         if !is_foreign {
+            // It went with its context.
+            if !self.cuda.is_alive() {
+                return left.stay(&self.cuda);
+            }
             let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));
             // Where no event can be made, waiting orders as well.
             match joined.or_else(|_| self.cuda.synchronize(self.raw.0)) {
@@ -560,6 +459,9 @@ impl Drop for CudaStream {
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
         self.cuda.leave_foreign(&self.queue, self.raw.0);
+        if matches!(self.used.get_mut(), Ok(Used::Unknown)) && self.cuda.is_alive() {
+            self.note_scratch();
+        }
         // The stream may be gone already: it is not named from here on.
         left.end(&self.cuda);
         match core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {

@@ -249,28 +249,6 @@ fn buffers() {
 }
 
 #[test]
-fn scratch_is_kept_and_recognized() {
-    let rt = cpu();
-    let s = rt.stream();
-    let first = {
-        let mut a = s.scratch::<f32>(1000).unwrap();
-        let b = s.scratch::<f32>(1000).unwrap();
-        let (a, b) = ((&mut a).as_slice_mut_arg(), (&b).as_slice_arg());
-        assert_ne!(a.addr(), b.addr());
-        assert!(s.blocks().contains(a.addr() + 3999) && !s.blocks().contains(64));
-        a.addr()
-    };
-    assert!(!s.blocks().contains(first), "not leased any more");
-    let again = [s.scratch::<f32>(900).unwrap(), s.scratch::<f32>(1000).unwrap()];
-    assert!(again.iter().any(|x| x.as_slice_arg().addr() == first));
-    // SAFETY: it is only read.
-    let ticket = unsafe { s.zeroed_scratch::<u32>(1) }.unwrap();
-    // SAFETY: one number on the host, which the lease keeps.
-    assert_eq!(unsafe { *(ticket.raw().addr() as *const u32) }, 0);
-    assert!(s.scratch::<f32>(0).unwrap().is_empty());
-}
-
-#[test]
 fn streams_and_events_off_the_gpu() {
     let rt = cpu();
     let s = Stream::new(&rt).unwrap();

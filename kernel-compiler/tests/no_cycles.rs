@@ -95,6 +95,7 @@ const CIRCLES: &[Circle] = &[
             "event.rs",
             "memory.rs",
             "plan.rs",
+            "queue.rs",
             "runtime.rs",
             "scratch.rs",
             "stream.rs",

@@ -12,8 +12,8 @@ use tilewright_runtime::{Buffer, Call, KernelDesc, Runtime, Stream};
 
 type Deleter = Box<dyn FnOnce() + Send>;
 
-/// The elements of a buffer as a tensor of another library, which `delete` gives back.
-fn tensor(rt: &Runtime, x: &Buffer<f32>, delete: impl FnOnce() + Send + 'static) -> DlpackTensor {
+/// Elements as a tensor of another library, which `delete` gives back.
+pub fn tensor(rt: &Runtime, addr: u64, len: usize, delete: impl FnOnce() + Send + 'static) -> DlpackTensor {
     unsafe extern "C" fn give_back(t: *mut DLManagedTensor) {
         // SAFETY: made below, and given back once.
         unsafe {
@@ -25,11 +25,11 @@ fn tensor(rt: &Runtime, x: &Buffer<f32>, delete: impl FnOnce() + Send + 'static)
     let delete: Deleter = Box::new(delete);
     let managed = DLManagedTensor {
         dl_tensor: DLTensor {
-            data: x.addr() as *mut _,
+            data: addr as *mut _,
             device: DLDevice { device_type: 2, device_id: 0 },
             ndim: 1,
             dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
-            shape: Box::into_raw(Box::new(x.len() as i64)),
+            shape: Box::into_raw(Box::new(len as i64)),
             strides: core::ptr::null_mut(),
             byte_offset: 0,
         },
@@ -48,7 +48,7 @@ fn a_borrowed_tensor_is_returned_after_the_work() {
     let s = Stream::new(&rt).unwrap();
     let seen = Arc::new(Mutex::new(None));
     let (there, other) = (seen.clone(), model.clone());
-    let t = tensor(&rt, &x, move || *there.lock().unwrap() = Some(other.calls()["cuStreamSynchronize"]));
+    let t = tensor(&rt, x.addr(), x.len(), move || *there.lock().unwrap() = Some(other.calls()["cuStreamSynchronize"]));
     s.wait_for(rt.stream()).unwrap();
     rt.launch_on(&s, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
     let before = model.calls()["cuStreamSynchronize"];
@@ -67,7 +67,7 @@ fn a_deleter_calls_the_library_while_a_runtime_is_forgotten() {
     let (x, mut y) = (rt.zeros::<f32>(40).unwrap(), rt.zeros::<f32>(40).unwrap());
     let (calls, deleted) = (super::driver_of_thread(), Arc::new(AtomicUsize::new(0)));
     let (there, counted) = (model.clone(), deleted.clone());
-    let t = tensor(&rt, &x, move || {
+    let t = tensor(&rt, x.addr(), x.len(), move || {
         let _here = super::enter(&there, calls);
         let _ = Runtime::current();
         let _ = Runtime::cuda(0);
@@ -90,6 +90,23 @@ fn a_deleter_calls_the_library_while_a_runtime_is_forgotten() {
     });
     ended.recv_timeout(Duration::from_secs(20)).expect("the call ends");
     assert_eq!(deleted.load(Acquire), 1);
+}
+
+/// Nine elements that another library allocates, and frees on a stream of its own.
+pub fn allocated_by_others(rt: &Runtime) -> DlpackTensor {
+    let (mut addr, bytes) = (0, 9 * size_of::<f32>());
+    // SAFETY: room for the address; a context is current.
+    unsafe {
+        assert_eq!(driver::allocate(&mut addr, bytes, core::ptr::null_mut()), 0);
+        assert_eq!(driver::fill(addr, 0, bytes, core::ptr::null_mut()), 0);
+    }
+    // SAFETY: it is freed once, on a live stream.
+    let delete = move || unsafe {
+        let mut own = core::ptr::null_mut();
+        assert_eq!((driver::create_stream(&mut own, 1), driver::free(addr, own)), (0, 0));
+        assert_eq!(driver::destroy_stream(own), 0);
+    };
+    tensor(rt, addr, 9, delete)
 }
 
 /// A stream of another library on which a kernel was launched behind the default stream's work, and its handle.
@@ -266,7 +283,7 @@ fn scratch_of_a_foreign_stream_is_freed_where_its_use_is_not_noted() {
 }
 
 /// Each call of these names fails until the result is dropped.
-fn failing(model: &Model, names: &'static [&'static str]) -> impl Drop + use<> {
+pub fn failing(model: &Model, names: &'static [&'static str]) -> impl Drop + use<> {
     struct Failing(Model);
     impl Drop for Failing {
         fn drop(&mut self) {
@@ -317,7 +334,7 @@ fn a_tensor_of_a_destroyed_context_is_given_back_behind_a_foreign_stream() {
     let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
     let deleted = Arc::new(AtomicUsize::new(0));
     let counted = deleted.clone();
-    let t = tensor(&rt, &x, move || {
+    let t = tensor(&rt, x.addr(), x.len(), move || {
         counted.fetch_add(1, Release);
     });
     // SAFETY: the stream ends with its context, behind all who use its handle.
@@ -332,4 +349,69 @@ fn a_tensor_of_a_destroyed_context_is_given_back_behind_a_foreign_stream() {
     let _other = model.new_context();
     drop(Runtime::current().unwrap());
     assert_eq!(deleted.load(Acquire), 1);
+}
+
+/// A question of the driver that fails does not say that a context is gone.
+#[test]
+fn an_array_outlives_a_foreign_stream_where_the_context_cannot_be_asked_for() {
+    let (model, rt, k, _here) = over(16);
+    let [x, mut y, other] = [(); 3].map(|()| rt.zeros::<f32>(9).unwrap());
+    // SAFETY: calls as cuda.h has them; the streams are destroyed after all who name them.
+    unsafe {
+        let (s, theirs) = launched_on_theirs(&rt, hand_made::call(k, &x, &mut y));
+        let (mut blocking, mut graph) = (core::ptr::null_mut(), 0);
+        assert_eq!((driver::create_stream(&mut blocking, 0), driver::begin_capture(blocking, 2)), (0, 0));
+        let fails = failing(&model, &["cuCtxGetId"]);
+        drop((x, y));
+        drop(s);
+        drop(fails);
+        assert_eq!((driver::destroy_stream(theirs), driver::end_capture(blocking, &mut graph)), (0, 0));
+        assert_eq!((driver::destroy_graph(graph), driver::destroy_stream(blocking)), (0, 0));
+    }
+    drop((other, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+/// The same at the end of the context: a tensor is given back behind the work that uses it.
+#[test]
+fn a_tensor_outlives_its_work_where_the_context_cannot_be_asked_for() {
+    let (model, rt, k, _here) = over(17);
+    let mut y = rt.zeros::<f32>(9).unwrap();
+    let t = allocated_by_others(&rt);
+    rt.launch(hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
+    let (mut blocking, mut graph) = (core::ptr::null_mut(), 0);
+    // SAFETY: calls as cuda.h has them.
+    unsafe {
+        assert_eq!((driver::create_stream(&mut blocking, 0), driver::begin_capture(blocking, 2)), (0, 0));
+        drop(t);
+        assert_eq!((driver::end_capture(blocking, &mut graph), driver::destroy_graph(graph)), (0, 0));
+        assert_eq!(driver::destroy_stream(blocking), 0);
+    }
+    let fails = failing(&model, &["cuCtxGetId"]);
+    drop((y, rt));
+    drop(fails);
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+/// Scratch whose use could not be noted is freed where it can be when its stream is left.
+#[test]
+fn scratch_is_freed_where_its_use_is_noted_late() {
+    let (model, rt, k, _here) = over(18);
+    let (x, mut theirs) = (rt.zeros::<f32>(9).unwrap(), core::ptr::null_mut());
+    // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+    unsafe {
+        assert_eq!(driver::create_stream(&mut theirs, 1), 0);
+        let s = Stream::from_raw(&rt, theirs).unwrap();
+        let mut scratch = s.scratch::<f32>(9).unwrap();
+        rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
+        let fails = failing(&model, &["cuEventRecord", "cuStreamSynchronize"]);
+        drop(scratch);
+        drop(fails);
+        rt.stream().wait_for(&s).unwrap();
+        drop(s);
+        assert_eq!(driver::destroy_stream(theirs), 0);
+    }
+    drop((x, rt));
+    let counts = model.counts();
+    assert_eq!((model.reports(), counts.blocks, counts.events), (vec![], 0, 0));
 }

@@ -4,7 +4,7 @@ use super::{driver, over};
 use tilewright_model_driver::Model;
 use tilewright_ops::{self as ops, ExecOptions, Matmul};
 use tilewright_runtime::tuning::Autotune;
-use tilewright_runtime::{Buffer, Driver, Result, Runtime, Stream};
+use tilewright_runtime::{AsSliceMut, Buffer, Driver, Result, Runtime, Stream};
 
 type Operation = fn(&ExecOptions, &Buffer<f32>, &mut Buffer<f32>) -> Result<()>;
 
@@ -161,5 +161,22 @@ fn every_operation_is_captured() {
             assert!(verdict.passed(), "{what}: {:?}", verdict.first);
             assert_eq!(model.reports(), [""; 0], "{what}");
         }
+    }
+}
+
+/// Elements between those of a result may be another array's, which other work writes: they are not put back.
+#[test]
+fn a_result_with_gaps_is_not_measured_in_place() {
+    for (stride, is_measured) in [(SIDE, true), (SIDE + 8, false)] {
+        let (model, rt, _, _here) = over(13);
+        tilewright_kernels::all().into_iter().for_each(|d| model.register(d));
+        rt.set_autotune(Autotune::On);
+        let x = rt.zeros::<f32>(SIDE * SIDE).unwrap();
+        let mut y = rt.zeros::<f32>(SIDE * stride).unwrap();
+        let a = x.view([SIDE, SIDE]).unwrap();
+        let c = (&mut y).as_slice_mut_arg().strided([SIDE, SIDE], [stride, 1]).unwrap();
+        Matmul::new(a, a, c).launch(&ExecOptions::new(&rt)).unwrap();
+        let copies = model.calls().get("cuMemcpyDtoDAsync_v2").copied().unwrap_or(0);
+        assert_eq!(copies > 0, is_measured, "stride {stride}: {copies} copies of the result");
     }
 }

@@ -195,3 +195,49 @@ fn the_default_stream_of_a_thread_is_refused() {
     let refused = unsafe { Stream::from_raw(&rt, 2 as *mut core::ffi::c_void) };
     assert!(matches!(refused, Err(Error::InvalidArgument { what: "stream", .. })));
 }
+
+/// A context that the driver cannot be asked about is no other one.
+#[test]
+fn a_context_that_cannot_be_asked_for_stays_the_same() {
+    let (model, rt, k, _here) = over(22);
+    let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+    model.fail(Some("cuCtxGetId"), 0, 2);
+    let _ = Runtime::cuda(0);
+    model.fail_no_more();
+    let again = Runtime::cuda(0).unwrap();
+    let s = Stream::new(&again).unwrap();
+    again.launch_on(&s, call(k, &x, &mut y)).unwrap();
+    // Freed behind the work of the stream, which the other runtime knows, too.
+    drop((x, y));
+    assert_eq!(model.reports(), [""; 0]);
+}
+
+/// What was made in a context that its owner has destroyed is not named to the driver any more.
+#[test]
+fn handles_of_a_destroyed_context_are_let_go() {
+    let (model, _primary, k, _here) = over(23);
+    let own = model.new_context();
+    let rt = super::without_tuning(Runtime::current().unwrap());
+    let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.zeros::<f32>(9).unwrap());
+    let (s, event) = (Stream::new(&rt).unwrap(), tilewright_runtime::Event::new(&rt).unwrap());
+    event.record(&s).unwrap();
+    let mut theirs = core::ptr::null_mut();
+    // SAFETY: the stream ends with its context.
+    let foreign = unsafe {
+        assert_eq!(super::driver::create_stream(&mut theirs, 1), 0);
+        Stream::from_raw(&rt, theirs).unwrap()
+    };
+    for s in [&s, &foreign] {
+        let mut scratch = s.scratch::<f32>(9).unwrap();
+        rt.launch_on(s, call(k, &x, &mut y)).unwrap();
+        rt.launch_on(s, super::hand_made::call(k, &x, &mut scratch)).unwrap();
+        rt.stream().wait_for(s).unwrap();
+    }
+    let graph = s.capture(|s| rt.launch_on(s, call(k, &x, &mut y))).unwrap();
+    model.destroy_context(own);
+    // Another context may have its address; here it is another one.
+    let _other = model.new_context();
+    drop((graph, event, s, foreign, x, y, rt));
+    drop(Runtime::current().unwrap());
+    assert_eq!(model.reports(), [""; 0]);
+}

@@ -24,6 +24,7 @@ functions! {
     destroy_executable: "cuGraphExecDestroy"(exec: usize);
     destroy_graph: "cuGraphDestroy"(graph: usize);
     create_stream: "cuStreamCreate"(stream: &mut *mut c_void, flags: u32);
+    synchronize: "cuStreamSynchronize"(stream: *mut c_void);
     destroy_stream: "cuStreamDestroy_v2"(stream: *mut c_void);
     allocate: "cuMemAllocAsync"(addr: &mut u64, bytes: usize, stream: *mut c_void);
     free: "cuMemFreeAsync"(addr: u64, stream: *mut c_void);

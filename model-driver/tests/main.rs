@@ -19,6 +19,7 @@ mod events;
 mod faults;
 #[cfg(unix)]
 mod forked;
+mod interleaved;
 mod owners;
 mod programs;
 mod rules;
@@ -213,9 +214,9 @@ fn hold_at(model: &Model, call: &'static str) -> (Receiver<()>, Sender<()>) {
     let ((reached, held), (go_on, gone)) = (channel(), channel());
     let (first, gone) = (Mutex::new(Some(reached)), Mutex::new(gone));
     model.before_calls(move |name| {
-        if name == call
-            && let Some(reached) = first.lock().unwrap().take()
-        {
+        // The lock is not held while the thread is: another one may make the same call.
+        let reached = if name == call { first.lock().unwrap().take() } else { None };
+        if let Some(reached) = reached {
             reached.send(()).unwrap();
             // Where the other thread waits for this one, it cannot say when it is done.
             let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(300));

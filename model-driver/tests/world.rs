@@ -109,6 +109,8 @@ pub struct World {
     graphs: [Slot<Recorded>; GRAPHS],
     /// A capture by someone else.
     blocked: Slot<Blocked>,
+    /// The stream on which another framework allocates and frees its tensors. No capture blocks it.
+    others: Owned,
 }
 
 impl World {
@@ -118,6 +120,7 @@ impl World {
         let mut context = core::ptr::null_mut();
         // SAFETY: room for the handle.
         unsafe { driver::retain_context(&mut context, 0) };
+        let others = Owned::new(&rt, 1).expect("a context and a stream");
         let world = World {
             model: model.clone(),
             rt,
@@ -130,6 +133,7 @@ impl World {
             events: Default::default(),
             graphs: Default::default(),
             blocked: Slot::default(),
+            others,
         };
         let first = Lane { stream: world.rt.stream().clone(), owned: None };
         *world.lanes[0].value.write().expect("a new lock") = Some(first);
@@ -148,6 +152,7 @@ impl World {
             }
         }
         drop((self.events, self.buffers, self.rt));
+        drop(self.others);
         // SAFETY: retained above.
         unsafe { driver::release_context(0) };
     }
@@ -425,20 +430,23 @@ impl World {
         unsafe extern "C" fn delete(tensor: *mut DLManagedTensor) {
             // SAFETY: made below, and used by nobody any more.
             let tensor = unsafe { Box::from_raw(tensor) };
-            // SAFETY: allocated below.
-            unsafe { driver::free(tensor.dl_tensor.data as u64, core::ptr::null_mut()) };
+            // SAFETY: allocated below. The stream is destroyed after all runtimes.
+            unsafe { driver::free(tensor.dl_tensor.data as u64, tensor.manager_ctx) };
         }
         let (mut data, mut shape) = (0, [LEN as i64]);
         // SAFETY: the context is retained by `new`, and there is room for the address.
         let made = unsafe {
             driver::set_context(self.context as *mut c_void);
-            driver::allocate(&mut data, LEN * size_of::<f32>(), core::ptr::null_mut())
+            driver::allocate(&mut data, LEN * size_of::<f32>(), self.others.raw())
         };
         if made != 0 {
             return Err(format!("the other framework gets no memory: {made}"));
         }
-        // SAFETY: just allocated. Where it fails, the elements are no numbers.
-        unsafe { driver::fill(data, 0, LEN * size_of::<f32>(), core::ptr::null_mut()) };
+        // SAFETY: just allocated. Where it fails, the elements are no numbers. The runtime does not wait for this work.
+        unsafe {
+            driver::fill(data, 0, LEN * size_of::<f32>(), self.others.raw());
+            while driver::synchronize(self.others.raw()) != 0 {}
+        }
         let tensor = Box::new(DLManagedTensor {
             dl_tensor: DLTensor {
                 data: data as *mut c_void,
@@ -449,12 +457,11 @@ impl World {
                 strides: core::ptr::null_mut(),
                 byte_offset: 0,
             },
-            manager_ctx: core::ptr::null_mut(),
+            manager_ctx: self.others.raw(),
             deleter: Some(delete),
         });
         // SAFETY: a valid tensor, which is consumed once.
         let tensor = unsafe { DlpackTensor::from_managed(&self.rt, Box::into_raw(tensor)) }.map_err(text)?;
-        // The runtime does not wait for the other framework's work, which allocated it.
         s.wait_for(self.rt.stream()).map_err(text)?;
         let x = tensor.slice::<f32>().map_err(text)?;
         self.rt.launch_on(s, hand_made::call(self.kernel, x, &mut y.buffer)).map_err(text)

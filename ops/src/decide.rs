@@ -56,9 +56,13 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
     if on.batch_invariant() {
         return run(&planner::predicted(rt, question, all)?);
     }
+    // Elements between those of the result may be another array's, which other work writes.
+    let result = c.as_view();
+    let has_gaps = result.dims().into_iter().fold(1, usize::saturating_mul) < result.span();
     // SAFETY: the operation borrows the result mutably. While plans are measured nobody has it but those that run.
     let output = unsafe { Output::of_view(c) }.without_comparison();
-    let (plan, report) = planner::decide(rt, on.stream(), question, &[output], !on.preparing(), all, &run)?;
+    let measure = !on.preparing() && !has_gaps;
+    let (plan, report) = planner::decide(rt, on.stream(), question, &[output], measure, all, &run)?;
     // Off the GPU a plan has no configuration: the launch of its kernel is tuned.
     if let (Some(report), Some(tuned), BackendKind::Cuda) = (report, on.tuned(), rt.kind()) {
         tuned.borrow_mut().push((plan.kernel(), report));

@@ -8,10 +8,11 @@ use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
 use crate::joins::Joins;
 use crate::leases::Leases;
-use crate::stream::{Left, Queue};
+use crate::owners::Owners;
+use crate::queue::{Left, Queue};
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use tilewright_core::DeviceId;
 
 /// Driver handles may be used from any thread.
@@ -72,8 +73,8 @@ pub(crate) struct Cuda {
     pub allocations: AtomicU64,
     /// The scratch memory of its streams that is leased.
     pub leases: Leases,
-    /// Owners of foreign memory that could not be dropped because the wait for its last use failed.
-    borrowed: Mutex<Vec<Box<dyn Send>>>,
+    /// Owners of foreign memory.
+    owners: Owners<Box<dyn Send>>,
 }
 
 /// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on
@@ -185,9 +186,13 @@ impl Cuda {
         api.check("asking for the context's id", unsafe { (api.ctx_get_id)(context, &mut id) }).map(|()| id)
     }
 
-    /// Whether the context still exists: its owner may have destroyed it, and a primary one may have been reset.
+    /// Whether the context still exists: its owner may have destroyed it, and a primary one may have been reset. It
+    /// counts as alive where the driver gives any other error: the next call gives that, too, and nothing is forgotten.
     pub(crate) fn is_alive(&self) -> bool {
-        Self::id_of(self.api, self.context.0).is_ok_and(|id| id == self.id)
+        match Self::id_of(self.api, self.context.0) {
+            Ok(id) => id == self.id,
+            Err(e) => !matches!(e, Error::ContextDestroyed { .. }),
+        }
     }
 
     fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<Cuda> {
@@ -274,7 +279,7 @@ impl Cuda {
                     joins: Joins::new(),
                     allocations: AtomicU64::new(0),
                     leases: Leases::new(),
-                    borrowed: Mutex::default(),
+                    owners: Owners::new(),
                 })
             }
             Err(e) => {
@@ -365,6 +370,11 @@ impl Cuda {
     /// the default stream after this is no longer used anywhere. Errors: the driver's; [`Error::Unsupported`] where a
     /// stream is captured that was given work before, or where the default stream is captured that has to wait.
     pub(crate) fn join_streams(&self) -> Result<()> {
+        self.join_each(|queue| queue.join(self))
+    }
+
+    /// The same, with a way to wait for a stream.
+    fn join_each(&self, mut join: impl FnMut(&Queue) -> Result<()>) -> Result<()> {
         if self.api.forked() {
             return Err(Error::Forked);
         }
@@ -375,7 +385,7 @@ impl Cuda {
                 return Err(self.api.error("waiting for what streams have left", code::CONTEXT_IS_DESTROYED));
             }
             left.iter().try_for_each(|left| left.join(self))?;
-            streams.iter().try_for_each(|queue| queue.join(self))
+            streams.iter().try_for_each(|queue| join(queue))
         };
         // Owners of streams run code of other libraries, which may call this one.
         self.joins.join(wait, |left| left.end(self))
@@ -413,24 +423,16 @@ impl Cuda {
     /// waits for its work, too. Where that can be neither noted nor waited for, the memory stays allocated. No kernel
     /// runs in a context that is lost or destroyed: there the memory waits for the end of this value alone.
     pub(crate) fn leave_foreign(&self, queue: &Queue, stream: CUstream) {
-        let nothing_waits = !self.joins.has_waiting() && self.owners().is_empty();
-        if nothing_waits || !self.is_alive() {
+        if !(self.joins.has_waiting() || self.owners.are_waiting()) || !self.is_alive() {
             return;
         }
         if let Err(e) = queue.note(self).or_else(|_| self.synchronize(stream)) {
             if matches!(e, Error::DeviceLost { .. }) {
                 return;
             }
-            let owners = core::mem::take(&mut *self.owners());
-            let (blocks, count) = (self.joins.take_waiting().len(), owners.len());
-            owners.into_iter().for_each(core::mem::forget);
-            tracing::warn!(error = %e, blocks, count, "memory that a stream may use stays allocated");
+            let (blocks, owners) = (self.joins.take_waiting().len(), self.owners.forget());
+            tracing::warn!(error = %e, blocks, owners, "memory that a stream may use stays allocated");
         }
-    }
-
-    /// Of foreign memory, those that wait to be dropped.
-    fn owners(&self) -> MutexGuard<'_, Vec<Box<dyn Send>>> {
-        self.borrowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
@@ -440,14 +442,11 @@ impl Cuda {
         if self.api.forked() {
             return core::mem::forget(owner);
         }
-        // Taken before the wait, which then covers the last use of each. Owners run code of other frameworks, which may
-        // call this library: no lock is held while they are dropped.
-        let mut owners = core::mem::take(&mut *self.owners());
-        owners.push(owner);
-        if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
-            tracing::debug!(error = %e, count = owners.len(), "foreign tensors are given back later");
-            self.note_streams();
-            self.owners().append(&mut owners);
+        let wait = || self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM));
+        match self.owners.release(owner, wait, || self.note_streams()) {
+            // Owners run code of other frameworks, which may call this library: no lock is held here.
+            Ok(owners) => drop(owners),
+            Err(e) => tracing::debug!(error = %e, "foreign tensors are given back later"),
         }
     }
 
@@ -462,9 +461,12 @@ impl Cuda {
     }
 
     pub(crate) fn destroy_event(&self, event: CUevent) {
-        // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be
-        // current.
-        unsafe { (self.api.event_destroy)(event) };
+        // It went with its context.
+        if self.is_alive() {
+            // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be
+            // current.
+            unsafe { (self.api.event_destroy)(event) };
+        }
     }
 
     /// Lets `stream` wait for an event, which may be of another context.
@@ -510,6 +512,11 @@ impl Drop for Cuda {
             true => self.join_streams(),
             false => Err(self.api.error("ending a runtime", code::CONTEXT_IS_DESTROYED)),
         };
+        // Where no wait can be enqueued, waiting orders as well.
+        let joined = joined.or_else(|e| match e {
+            Error::DeviceLost { .. } | Error::ContextDestroyed { .. } | Error::Forked => Err(e),
+            e => self.join_each(|queue| queue.synchronize(self)).map_err(|_| e),
+        });
         let waiting = self.joins.take_waiting();
         match &joined {
             Ok(()) => {
@@ -520,7 +527,7 @@ impl Drop for Cuda {
             // No kernel runs in a context that is lost, and its memory is gone.
             Err(e) => tracing::debug!(error = %e, blocks = waiting.len(), "memory stays allocated"),
         }
-        let borrowed = core::mem::take(self.borrowed.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let borrowed = self.owners.take();
         if !borrowed.is_empty() {
             match joined.and_then(|()| self.synchronize(DEFAULT_STREAM)) {
                 // No kernel runs in a context that is lost.

@@ -59,10 +59,10 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A view that is written, with the elements between its rows.
+    /// A view that is written. Elements between its own are saved and restored, too.
     ///
     /// # Safety
-    /// As of [`Output::new`].
+    /// As of [`Output::new`], also for the elements between the view's.
     ///
     /// # Examples
     /// ```

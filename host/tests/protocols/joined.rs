@@ -1,6 +1,7 @@
 //! What a free waits for: all streams of a context, and what they have left.
 
 use crate::joins::Joins;
+use crate::owners::Owners;
 use crate::stream::Stream;
 use loom::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use loom::thread;
@@ -19,6 +20,7 @@ struct Memory(Arc<Stream>, u64);
 /// A context does to its streams what `Cuda` and `CudaStream` do.
 struct Context {
     joins: Joins<Arc<Stream>, Left, Memory>,
+    owners: Owners<Memory>,
     freed: AtomicU64,
     /// How much of what streams have left has ended.
     ended: AtomicU64,
@@ -26,7 +28,12 @@ struct Context {
 
 impl Context {
     fn new() -> Arc<Context> {
-        Arc::new(Context { joins: Joins::new(), freed: AtomicU64::new(0), ended: AtomicU64::new(0) })
+        Arc::new(Context {
+            joins: Joins::new(),
+            owners: Owners::new(),
+            freed: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+        })
     }
 
     fn stream(&self) -> Arc<Stream> {
@@ -59,9 +66,7 @@ impl Context {
         let join = || {
             let joined = self.join().is_ok();
             if !joined {
-                self.joins.streams().iter().for_each(|s| {
-                    let _ = s.note(|event| self.joins.leave(Left::Work(s.clone(), event)));
-                });
+                self.note();
             }
             joined
         };
@@ -70,6 +75,20 @@ impl Context {
             self.freed.fetch_add(1, SeqCst);
             true
         });
+    }
+
+    fn note(&self) {
+        self.joins.streams().iter().for_each(|s| {
+            let _ = s.note(|event| self.joins.leave(Left::Work(s.clone(), event)));
+        });
+    }
+
+    /// A tensor of another library is dropped.
+    fn give_back(&self, memory: Memory) {
+        for Memory(s, work) in self.owners.release(memory, || self.join(), || self.note()).unwrap_or_default() {
+            s.free(work);
+            self.freed.fetch_add(1, SeqCst);
+        }
     }
 
     /// A stream of the library's own is dropped.
@@ -82,6 +101,12 @@ impl Context {
 
     /// A stream that another owner destroys at once is dropped.
     fn drop_foreign(&self, s: &Arc<Stream>) {
+        if (self.joins.has_waiting() || self.owners.are_waiting())
+            && s.note(|event| self.joins.leave(Left::Work(s.clone(), event))).is_err()
+        {
+            self.joins.take_waiting();
+            self.owners.forget();
+        }
         self.end(Left::Stream(s.clone()));
     }
 }
@@ -214,4 +239,29 @@ fn the_work_of_a_foreign_stream_outlives_it() {
         other.join().unwrap();
         assert_eq!(context.freed.load(SeqCst), 2);
     });
+}
+
+/// A thread gives tensors back whose wait fails, while another one leaves the stream that uses them. Its work is noted,
+/// or they are never given back.
+#[test]
+fn tensors_stay_where_a_stream_that_uses_them_is_left() {
+    for swapped in [false, true] {
+        for first_refuses in [false, true] {
+            loom::model(move || {
+                let context = Context::new();
+                let (first, s) = (context.stream(), context.stream());
+                first.launch();
+                s.launch();
+                first.refuse(true);
+                s.refuse(first_refuses);
+                context.give_back(Memory(s.clone(), 1));
+                assert_eq!(context.freed.load(SeqCst), 0, "the wait has failed");
+                first.refuse(true);
+                let (c, d, there) = (context.clone(), context.clone(), s.clone());
+                let gives_back = move || c.give_back(Memory(first.clone(), 1));
+                crate::beside(swapped, gives_back, move || d.drop_foreign(&there));
+                context.give_back(Memory(Stream::new(), 0));
+            });
+        }
+    }
 }

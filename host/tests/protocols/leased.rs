@@ -2,7 +2,7 @@
 
 use crate::beside;
 use crate::blocks::{Block, Blocks};
-use crate::leases::Leases;
+use crate::leases::{Leases, Used};
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
 use std::any::Any;
@@ -108,10 +108,10 @@ impl Context {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let ordered = self.context.leases.end(self.ptr);
+        let ordered = self.context.leases.end(self.ptr) == Used::InOrder;
         self.context.held.lock().unwrap().remove(&self.ptr);
         match ordered {
-            true => self.stream.blocks.give_back(self.ptr),
+            true => self.stream.blocks.give_back(self.ptr, false),
             false => self.stream.blocks.give_up(self.ptr),
         }
     }

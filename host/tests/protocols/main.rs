@@ -22,6 +22,9 @@ mod joins;
 mod leases;
 #[path = "../../src/marks.rs"]
 mod marks;
+#[allow(dead_code)]
+#[path = "../../src/owners.rs"]
+mod owners;
 
 mod joined;
 mod leased;

@@ -1,0 +1,176 @@
+//! What is known of a stream's work, and what is left of a stream that nobody names any more.
+
+use crate::cuda::Cuda;
+use crate::cuda::context::{DEFAULT_STREAM, Handle};
+use crate::cuda::sys::{CUevent, CUstream};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+use crate::marks::Marks;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+/// What is known of the work of a stream.
+pub(crate) struct Queue {
+    pub raw: Handle<CUstream>,
+    /// C code owns it, and may destroy it once nobody here names it.
+    is_foreign: bool,
+    pub marks: Marks,
+    /// The allocations of buffers that work put here from now on runs behind, as [`Cuda::allocations`] counts them.
+    pub behind: AtomicU64,
+    /// Held while a wait for allocations is enqueued.
+    pub waits: Mutex<()>,
+    /// Held for writing while this runtime begins or ends a capture here.
+    captures: RwLock<()>,
+    /// Counts the captures that this runtime begins here, before and after each begins.
+    begun: AtomicU64,
+}
+
+impl Queue {
+    pub(crate) fn new(raw: CUstream, is_foreign: bool) -> Queue {
+        Queue {
+            raw: Handle(raw),
+            is_foreign,
+            marks: Marks::new(),
+            behind: AtomicU64::new(0),
+            waits: Mutex::default(),
+            captures: RwLock::default(),
+            begun: AtomicU64::new(0),
+        }
+    }
+
+    /// Lets the default stream wait for this one. The context must be current. Errors: the driver's;
+    /// [`Error::Unsupported`] while either stream is captured, whose capture a wait would break.
+    pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
+        self.marks.join(|| {
+            let _captures = self.captures();
+            cuda.not_captured("waiting for a stream", self.raw.0)?;
+            cuda.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
+            cuda.order(DEFAULT_STREAM, cuda, self.raw.0)
+        })
+    }
+
+    /// Waits for the stream on the host. Errors: as of [`Queue::join`].
+    pub(crate) fn synchronize(&self, cuda: &Cuda) -> Result<()> {
+        self.marks.join(|| cuda.synchronize(self.raw.0))
+    }
+
+    /// Notes the work of a foreign stream, which may be gone when the default stream can wait for it. Errors: the
+    /// driver's; [`Error::Unsupported`] while the stream is captured.
+    pub(crate) fn note(&self, cuda: &Cuda) -> Result<()> {
+        if !self.is_foreign {
+            return Ok(());
+        }
+        self.marks.note(|| {
+            let _captures = self.captures();
+            cuda.not_captured("noting the work of a stream", self.raw.0)?;
+            let event = cuda.mark_of(self.raw.0)?;
+            // An event of a capture that its owner has begun meanwhile marks no work.
+            if let Err(e) = cuda.not_captured("noting the work of a stream", self.raw.0) {
+                cuda.destroy_event(event);
+                return Err(e);
+            }
+            Left::Work(vec![], Handle(event)).stay(cuda);
+            Ok(())
+        })
+    }
+
+    /// This runtime neither begins nor ends a capture here until the result is dropped.
+    pub(crate) fn captures(&self) -> RwLockReadGuard<'_, ()> {
+        self.captures.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn begin_capture(&self, begin: impl FnOnce() -> Result<()>) -> Result<()> {
+        let _captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
+        self.begun.fetch_add(1, AcqRel);
+        let begun = begin();
+        self.begun.fetch_add(1, AcqRel);
+        begun
+    }
+
+    /// To be taken before work is enqueued, for [`Queue::may_be_captured`].
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Acquire)
+    }
+
+    /// Whether a capture of this runtime may have begun since `before`.
+    pub(crate) fn may_be_captured(&self, before: u64) -> bool {
+        before % 2 == 1 || self.begun() != before
+    }
+
+    pub(crate) fn end_capture<T>(&self, end: impl FnOnce() -> T) -> T {
+        let _captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
+        end()
+    }
+}
+
+/// Parts of a stream that nobody names any more.
+pub(crate) enum Left {
+    /// The stream, one of [`Cuda::joins`].
+    Stream(Arc<Queue>, Owner),
+    /// An event behind the work of a stream that C code owns and may have destroyed, and the scratch memory that only
+    /// this work uses.
+    Work(Vec<u64>, Handle<CUevent>),
+}
+
+impl Left {
+    /// Lets the default stream wait for the event. Errors: the driver's; [`Error::Unsupported`] while the default
+    /// stream is captured.
+    pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {
+        match self {
+            Left::Stream(..) => Ok(()),
+            Left::Work(_, event) => cuda.wait(DEFAULT_STREAM, event.0),
+        }
+    }
+
+    /// To be called when the default stream waits for this, and for all other streams. A stream in a capture stays
+    /// until the capture has ended, which it would break.
+    pub(crate) fn end(self, cuda: &Cuda) {
+        if let Left::Stream(queue, owner) = &self
+            && !matches!(owner, Owner::Foreign)
+            && cuda.is_capturing(queue.raw.0)
+        {
+            return self.stay(cuda);
+        }
+        self.end_now(cuda);
+    }
+
+    /// The same, in a capture, too.
+    pub(crate) fn end_now(self, cuda: &Cuda) {
+        // Owners of other libraries may make a context current.
+        let _entered = cuda.enter();
+        match self {
+            Left::Stream(queue, owner) => {
+                queue.marks.leave();
+                cuda.joins.remove(|q| Arc::ptr_eq(q, &queue));
+                if matches!(owner, Owner::Own) {
+                    // SAFETY: made by `Stream::new`, and named by nobody any more. The driver finishes its work first.
+                    unsafe { (cuda.api.stream_destroy)(queue.raw.0) };
+                }
+            }
+            Left::Work(mut scratch, event) => {
+                scratch.retain(|&ptr| !cuda.free_here(ptr, DEFAULT_STREAM));
+                if scratch.is_empty() {
+                    cuda.destroy_event(event.0);
+                } else {
+                    Left::Work(scratch, event).stay(cuda);
+                }
+            }
+        }
+    }
+
+    /// Stays until a later wait of the default stream.
+    pub(crate) fn stay(self, cuda: &Cuda) {
+        cuda.joins.leave(self);
+    }
+}
+
+pub(crate) enum Owner {
+    Default,
+    Own,
+    Foreign,
+    /// A value that keeps the stream of another library.
+    #[cfg(feature = "cudarc")]
+    Kept(#[allow(dead_code)] Arc<dyn core::any::Any + Send + Sync>),
+}
