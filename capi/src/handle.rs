@@ -119,7 +119,7 @@ pub unsafe extern "C" fn tile_destroy(handle: tile_handle_t) -> c_int {
 ///
 /// # Safety
 /// handle comes from tile_create. stream is NULL or a stream, which is not destroyed before the handle has another one
-/// or is destroyed.
+/// or is destroyed, nor before the calls with the handle have returned that began until then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tile_handle_set_stream(handle: tile_handle_t, stream: *mut c_void) -> c_int {
     let set = |handle: &tile_handle| {

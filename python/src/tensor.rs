@@ -62,7 +62,9 @@ impl Tensor {
         let tensor = self.export::<DLManagedTensorVersioned>();
         // SAFETY: a new structure, which owns a keeper of the memory. A tensor has one function that writes it, and is
         // not shown before that one is done.
-        unsafe { DlpackTensor::from_versioned(&self.memory.rt, tensor.as_ptr()) }
+        let tensor = unsafe { DlpackTensor::from_versioned(&self.memory.rt, tensor.as_ptr()) }?;
+        // SAFETY: its owner is a buffer of the runtime, which is freed behind the work of all streams.
+        Ok(unsafe { tensor.in_stream_order() })
     }
 
     fn device(&self) -> DLDevice {
