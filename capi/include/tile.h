@@ -127,7 +127,7 @@ int tile_destroy(tile_handle_t handle);
 //
 // # Safety
 // handle comes from tile_create. stream is NULL or a stream, which is not destroyed before the handle has another one
-// or is destroyed.
+// or is destroyed, nor before the calls with the handle have returned that began until then.
 int tile_handle_set_stream(tile_handle_t handle,
                            void *stream);
 

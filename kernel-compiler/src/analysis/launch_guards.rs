@@ -1,6 +1,6 @@
 //! The guards of the `aligned`, `aligned_8` and `aligned_4` variants: addresses, sizes, strides, and lengths of slices,
-//! are multiples of 16, 8 or 4 bytes, and divisors of indices are not 0. The launcher checks them at every call, so only
-//! those are kept without which an access is narrower.
+//! are multiples of 16, 8 or 4 bytes, and divisors of indices are not 0. The launcher checks them at every call, so
+//! only those are kept without which an access is narrower.
 
 use crate::analysis::axis_info::AxisAnalysis;
 use crate::front::ast::ParamKind;
