@@ -230,7 +230,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         if let Inner::Cuda(Mark { cuda, raw, .. }) = &self.0 {
-            cuda.destroy_event(raw.0);
+            cuda.let_event_go(raw.0);
         }
     }
 }

@@ -422,7 +422,7 @@ impl CudaStream {
         });
         if noted.is_err() {
             if let Used::Until(event) = *used {
-                self.cuda.destroy_event(event.0);
+                self.cuda.let_event_go(event.0);
             }
             // Where it cannot be noted, waiting orders as well.
             *used = self.cuda.synchronize(self.raw.0).map_or(Used::Unknown, |()| Used::Never);

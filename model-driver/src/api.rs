@@ -322,7 +322,11 @@ functions! {
         let old = core::mem::replace(&mut s.me().mode, new);
         give(mode, old)
     }
-    cuGraphInstantiateWithFlags(out: *mut Handle, graph: Handle, flags: c_ulonglong) s { let e = s.instantiate(graph)?; s.made_here(e); give(out, e) }
+    cuGraphInstantiateWithFlags(out: *mut Handle, graph: Handle, flags: c_ulonglong) s {
+        let e = s.instantiate(graph)?;
+        s.made_here(e);
+        give(out, e)
+    }
     cuGraphLaunch(e: Handle, h: Handle) s { context(s)?; s.launch_graph(e, stream(s, h)) }
     cuGraphExecDestroy(e: Handle) s { s.executables.remove(&e).map(|_| ()).ok_or(400) }
     cuGraphDestroy(graph: Handle) s { s.graphs.remove(&graph).map(|_| ()).ok_or(400) }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tilewright_model_driver::{Kind, Model};
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use tilewright_runtime::{Buffer, Call, KernelDesc, Runtime, Stream};
+use tilewright_runtime::{Buffer, Call, KernelDesc, Runtime, Scratch, Stream};
 
 type Deleter = Box<dyn FnOnce() + Send>;
 
@@ -113,7 +113,7 @@ pub fn allocated_by_others(rt: &Runtime) -> DlpackTensor {
 ///
 /// # Safety
 /// As of [`Stream::from_raw`]: the handle is destroyed after the stream is dropped.
-unsafe fn launched_on_theirs(rt: &Runtime, call: Call) -> (Stream, *mut core::ffi::c_void) {
+pub unsafe fn launched_on_theirs(rt: &Runtime, call: Call) -> (Stream, *mut core::ffi::c_void) {
     let mut theirs = core::ptr::null_mut();
     // SAFETY: room for the handle.
     assert_eq!(unsafe { driver::create_stream(&mut theirs, 1) }, 0);
@@ -257,28 +257,35 @@ fn an_array_whose_free_fails_outlives_a_foreign_stream_that_uses_it() {
     }
 }
 
+/// Uses scratch of a foreign stream, which is destroyed after `give_back` has dropped the scratch. Then all is freed.
+fn scratch_of_theirs(seed: u64, what: &str, give_back: impl FnOnce(&Model, Scratch<f32>)) {
+    let (model, rt, k, _here) = over(seed);
+    let (x, mut theirs) = (rt.zeros::<f32>(9).unwrap(), core::ptr::null_mut());
+    // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
+    unsafe {
+        assert_eq!(driver::create_stream(&mut theirs, 1), 0);
+        let s = Stream::from_raw(&rt, theirs).unwrap();
+        let mut scratch = s.scratch::<f32>(9).unwrap();
+        rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
+        give_back(&model, scratch);
+        rt.stream().wait_for(&s).unwrap();
+        drop(s);
+        assert_eq!(driver::destroy_stream(theirs), 0);
+    }
+    drop((x, rt));
+    let counts = model.counts();
+    assert_eq!((model.reports(), counts.blocks, counts.events), (vec![], 0, 0), "{what}");
+}
+
 /// Where the use of scratch cannot be noted, the host waits for it.
 #[test]
 fn scratch_of_a_foreign_stream_is_freed_where_its_use_is_not_noted() {
     for name in ["cuEventCreate", "cuEventRecord"] {
-        let (model, rt, k, _here) = over(13);
-        let (x, mut theirs) = (rt.zeros::<f32>(9).unwrap(), core::ptr::null_mut());
-        // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
-        unsafe {
-            assert_eq!(driver::create_stream(&mut theirs, 1), 0);
-            let s = Stream::from_raw(&rt, theirs).unwrap();
-            let mut scratch = s.scratch::<f32>(9).unwrap();
-            rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
+        scratch_of_theirs(13, name, |model, scratch| {
             model.fail(Some(name), 0, 2);
             drop(scratch);
             assert!(model.fail_no_more(), "{name} was called");
-            rt.stream().wait_for(&s).unwrap();
-            drop(s);
-            assert_eq!(driver::destroy_stream(theirs), 0);
-        }
-        drop((x, rt));
-        let counts = model.counts();
-        assert_eq!((model.reports(), counts.blocks, counts.events), (vec![], 0, 0), "{name}");
+        });
     }
 }
 
@@ -396,22 +403,9 @@ fn a_tensor_outlives_its_work_where_the_context_cannot_be_asked_for() {
 /// Scratch whose use could not be noted is freed where it can be when its stream is left.
 #[test]
 fn scratch_is_freed_where_its_use_is_noted_late() {
-    let (model, rt, k, _here) = over(18);
-    let (x, mut theirs) = (rt.zeros::<f32>(9).unwrap(), core::ptr::null_mut());
-    // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
-    unsafe {
-        assert_eq!(driver::create_stream(&mut theirs, 1), 0);
-        let s = Stream::from_raw(&rt, theirs).unwrap();
-        let mut scratch = s.scratch::<f32>(9).unwrap();
-        rt.launch_on(&s, hand_made::call(k, &x, &mut scratch)).unwrap();
-        let fails = failing(&model, &["cuEventRecord", "cuStreamSynchronize"]);
+    scratch_of_theirs(18, "noted late", |model, scratch| {
+        let fails = failing(model, &["cuEventRecord", "cuStreamSynchronize"]);
         drop(scratch);
         drop(fails);
-        rt.stream().wait_for(&s).unwrap();
-        drop(s);
-        assert_eq!(driver::destroy_stream(theirs), 0);
-    }
-    drop((x, rt));
-    let counts = model.counts();
-    assert_eq!((model.reports(), counts.blocks, counts.events), (vec![], 0, 0));
+    });
 }

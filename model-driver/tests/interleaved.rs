@@ -1,5 +1,6 @@
 //! Calls of other threads between two calls into the driver of one function.
 
+use super::borrowed::{allocated_by_others, failing, launched_on_theirs};
 use super::{driver, enter, hand_made, hold_at, over};
 use std::sync::mpsc::channel;
 use tilewright_model_driver::{Kind, Model};
@@ -38,7 +39,7 @@ fn scratch_that_is_leased_while_a_capture_begins_is_not_of_its_graph() {
             leased.send(()).unwrap();
         });
         held.recv().unwrap();
-        // Where the capture waits for the lease, the other thread goes on by itself.
+        // The capture may wait for the lease: then the other thread goes on after its time.
         s.capture(|_| {
             let _ = go_on.send(());
             is_leased.recv().unwrap();
@@ -121,13 +122,11 @@ fn a_buffer_is_not_used_before_its_zeros() {
 fn an_event_of_a_capture_does_not_stay() {
     let (model, rt, k, _here) = over(25);
     let [x, mut y, other] = [(); 3].map(|()| rt.zeros::<f32>(9).unwrap());
-    let (mut theirs, mut blocking) = (core::ptr::null_mut(), core::ptr::null_mut());
+    let mut blocking = core::ptr::null_mut();
     // SAFETY: calls as cuda.h has them; the streams are destroyed after all who name them.
     unsafe {
-        assert_eq!((driver::create_stream(&mut theirs, 1), driver::create_stream(&mut blocking, 0)), (0, 0));
-        let s = Stream::from_raw(&rt, theirs).unwrap();
-        s.wait_for(rt.stream()).unwrap();
-        rt.launch_on(&s, hand_made::call(k, &x, &mut y)).unwrap();
+        let (s, theirs) = launched_on_theirs(&rt, hand_made::call(k, &x, &mut y));
+        assert_eq!(driver::create_stream(&mut blocking, 0), 0);
         // The default stream cannot wait, so that the work is noted.
         assert_eq!(driver::begin_capture(blocking, 2), 0);
         let begun = theirs as usize;
@@ -152,15 +151,11 @@ fn a_tensor_stays_while_a_foreign_stream_that_uses_it_is_left() {
     // The first stream that is waited for.
     let first = Stream::new(&rt).unwrap();
     rt.launch_on(&first, hand_made::call(k, &x, &mut z)).unwrap();
-    let [t, u] = [(); 2].map(|()| super::borrowed::allocated_by_others(&rt));
-    let mut theirs = core::ptr::null_mut();
+    let [t, u] = [(); 2].map(|()| allocated_by_others(&rt));
     // SAFETY: calls as cuda.h has them; the stream is destroyed after all who name it.
     unsafe {
-        assert_eq!(driver::create_stream(&mut theirs, 1), 0);
-        let s = Stream::from_raw(&rt, theirs).unwrap();
-        s.wait_for(rt.stream()).unwrap();
-        rt.launch_on(&s, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
-        let fails = super::borrowed::failing(&model, &["cuEventRecord"]);
+        let (s, theirs) = launched_on_theirs(&rt, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y));
+        let fails = failing(&model, &["cuEventRecord"]);
         drop(t);
         drop(fails);
         // The wait of the second fails, too, and the stream is left meanwhile.

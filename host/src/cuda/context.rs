@@ -460,12 +460,17 @@ impl Cuda {
         self.api.check("creating an event", code).map(|()| event)
     }
 
+    /// To be called while the context is known to be there, as after a call that has entered it.
     pub(crate) fn destroy_event(&self, event: CUevent) {
-        // It went with its context.
+        // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be
+        // current.
+        unsafe { (self.api.event_destroy)(event) };
+    }
+
+    /// The same for an event that may have gone with its context.
+    pub(crate) fn let_event_go(&self, event: CUevent) {
         if self.is_alive() {
-            // SAFETY: the caller gives its event up. The driver keeps it until its work is done. No context has to be
-            // current.
-            unsafe { (self.api.event_destroy)(event) };
+            self.destroy_event(event);
         }
     }
 

@@ -163,8 +163,8 @@ fn shapes_change() {
     }
 }
 
-/// Tiles of three dimensions of which each element is loaded, and stored, at an index that is turned one way and the
-/// other.
+/// Index tiles of three dimensions are permuted by both 3-cycles. Elements are loaded from these indices, and stored to
+/// them.
 #[tile_kernel(tune(A = [4], B = [4, 8], C = [4], warps = [1, 2]), grid = [1], emulate = all)]
 fn turned_indices<const A: usize, const B: usize, const C: usize>(x: &[i32], y: &mut [i32], z: &mut [i32]) {
     let (a, b, c) = (arange(A).expand(1).expand(2), arange(B).expand(0).expand(2), arange(C).expand(0).expand(0));

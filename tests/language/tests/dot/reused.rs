@@ -66,7 +66,7 @@ fn splats_are_tiles_and_scalars() {
     );
 }
 
-/// Threads store a product as they have its elements, and load it by the same index as it lies in memory.
+/// Threads store a product in the layout of its instruction, and load it by the same index in that of memory.
 #[tile_kernel(tune(N = [16], warps = [1, 4]), grid = [1], emulate = all)]
 fn loaded_again<const N: usize>(a: View<f32, 2>, y: &mut [f32], z: &mut [f32]) {
     let at = arange(N).expand(1) * N + arange(N).expand(0);
