@@ -184,8 +184,8 @@ impl CacheDir {
         tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempdir_in(self.create(folder)?)
     }
 
-    /// Moves a filled temporary folder to its final name, after its contents have reached the disk. A folder that has
-    /// the name already is removed.
+    /// Moves a filled temporary folder to its final name, after its contents have reached the disk. Only their owner may
+    /// write them from then on, whatever the umask let others do. A folder that has the name already is removed.
     ///
     /// # Examples
     /// ```
@@ -201,7 +201,7 @@ impl CacheDir {
     /// ```
     pub fn persist(&self, dir: TempDir, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         let to = self.root.join(path);
-        sync_tree(dir.path())?;
+        settle(dir.path())?;
         match fs::symlink_metadata(&to) {
             Ok(m) if m.is_dir() => fs::remove_dir_all(&to)?,
             Ok(_) => fs::remove_file(&to)?,
@@ -323,17 +323,33 @@ fn sync_dir(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
-fn sync_tree(path: &Path) -> io::Result<()> {
+/// Takes the right to write from all but the owner of a folder and of what is in it, and waits for the disk.
+fn settle(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            sync_tree(&entry.path())?;
+            settle(&entry.path())?;
         } else if kind.is_file() {
+            keep_others_from_writing(&entry.path())?;
             File::open(entry.path())?.sync_all()?;
         }
     }
+    keep_others_from_writing(path)?;
     sync_dir(path)
+}
+
+fn keep_others_from_writing(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mut permissions = fs::metadata(path)?.permissions();
+        if permissions.mode() & 0o022 != 0 {
+            permissions.set_mode(permissions.mode() & !0o022);
+            fs::set_permissions(path, permissions)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(all(test, target_os = "linux"))]

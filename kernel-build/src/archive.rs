@@ -11,7 +11,7 @@
 //! texts and the machine code of one kernel's entries, for all targets, one after another.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tilewright_cache_dir::digest;
 use tilewright_core::bundle::Usage;
 
-use crate::assemble::{Assembled, BuiltEntry};
+use crate::assemble::{Assembled, BuiltEntry, is_code};
 use crate::cache::Key;
 use crate::pool::Pool;
 use crate::ptx::EntryPtx;
@@ -32,6 +32,8 @@ const MAGIC: &[u8; 8] = b"TILEARCH";
 const VERSION: u32 = 1;
 const DIGEST: usize = 32;
 const HEADER: usize = MAGIC.len() + 12 + DIGEST;
+/// Bytes of an archive's file.
+const MAX_FILE: u64 = 1 << 30;
 /// Bytes of all chunks that one build unpacks: more than all kernels of this repository have together.
 const MAX_PLAIN: usize = 1 << 30;
 /// Bytes of the unpacked index, which has some hundred for each unit.
@@ -54,7 +56,7 @@ pub struct Tools {
     pub ptxas: Option<String>,
 }
 
-/// Compresses units.
+/// Compresses units. Errors: they are more than [`Archive`] reads, or memory is short.
 pub fn pack(tools: &Tools, units: Vec<BuiltUnit>, pool: &Pool) -> io::Result<Vec<u8>> {
     let mut kernels: BTreeMap<&str, Vec<&BuiltUnit>> = BTreeMap::new();
     let mut seen = HashSet::new();
@@ -67,14 +69,20 @@ pub fn pack(tools: &Tools, units: Vec<BuiltUnit>, pool: &Pool) -> io::Result<Vec
         units.sort_by(|a, b| a.key.cmp(&b.key));
         pack_kernel(kernel, &units)
     });
-    let (mut index, mut body) = (vec![], vec![]);
+    let (mut index, mut body, mut plain) = (vec![], vec![], 0);
     for chunk in chunks {
         let (of_chunk, bytes) = chunk?;
+        plain += of_chunk["plain"].as_u64().unwrap_or(0);
         index.push(of_chunk);
         body.extend(bytes);
     }
     let index = json!({ "rustc": tools.rustc, "ptxas": tools.ptxas, "chunks": index }).to_string();
-    assemble(index.as_bytes(), &body)
+    let archive = assemble(index.as_bytes(), &body)?;
+    if index.len() > MAX_INDEX || plain > MAX_PLAIN as u64 || archive.len() as u64 > MAX_FILE {
+        let why = format!("{plain} bytes of code are more than an archive takes: at most {MAX_PLAIN}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(archive)
 }
 
 /// An archive of an index and chunks.
@@ -147,11 +155,20 @@ pub enum ArchiveError {
     Version(u32),
     #[error("it is damaged")]
     Damaged,
+    #[error("it has more than {MAX_FILE} bytes")]
+    TooLarge,
 }
 
 impl Archive {
     pub fn read(path: &Path) -> Result<Archive, ArchiveError> {
-        Archive::parse(fs::read(path)?)
+        let file = File::open(path)?;
+        if file.metadata()?.len() > MAX_FILE {
+            return Err(ArchiveError::TooLarge);
+        }
+        let mut bytes = vec![];
+        // It may grow meanwhile.
+        file.take(MAX_FILE).read_to_end(&mut bytes)?;
+        Archive::parse(bytes)
     }
 
     pub fn parse(bytes: Vec<u8>) -> Result<Archive, ArchiveError> {
@@ -207,11 +224,18 @@ impl Chunk {
                 if !wanted.contains(key) {
                     continue;
                 }
-                let code = (!code.is_empty()).then(|| code.to_vec());
+                let code = (!code.is_empty()).then_some(code);
+                if code.is_some_and(|code| !is_code(code)) {
+                    return None;
+                }
                 let text = String::from_utf8(text.to_vec()).ok()?;
                 entries.push(BuiltEntry {
                     ptx: EntryPtx { text, local_bytes: p.local_bytes },
-                    assembled: p.assembled.map(|(usage, serialized)| Assembled { usage, serialized, code }),
+                    assembled: p.assembled.map(|(usage, serialized)| Assembled {
+                        usage,
+                        serialized,
+                        code: code.map(<[u8]>::to_vec),
+                    }),
                 });
             }
             if wanted.contains(key) {
@@ -318,6 +342,24 @@ mod tests {
             pack(&tools(), order.map(unit).into_iter().collect(), &pool).unwrap()
         };
         assert_eq!(of(["x", "y", "z"]), of(["z", "y", "x"]));
+    }
+
+    /// A file without a byte on the disk.
+    #[test]
+    fn a_large_file_is_not_read() {
+        let path = std::env::temp_dir().join(format!("tile-archive-large-{}", std::process::id()));
+        File::create(&path).unwrap().set_len(MAX_FILE + 1).unwrap();
+        assert!(matches!(Archive::read(&path), Err(ArchiveError::TooLarge)));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_machine_code_is_damage() {
+        let entry = entry("text", Some(b"E"));
+        let unit = BuiltUnit { key: key("a"), kernel: "k", entries: vec![&entry] };
+        let archive = Archive::parse(pack(&tools(), vec![unit], &Pool::of(1)).unwrap()).unwrap();
+        let found = archive.units(&[key("a")].into_iter().collect(), &Pool::of(1));
+        assert!(matches!(found, Err(ArchiveError::Damaged)));
     }
 
     #[test]

@@ -101,6 +101,9 @@ fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Assembl
         return Err(AssembleError::Ptxas(error.unwrap_or("failed without a message").trim().into()));
     }
     let code = fs::read(&out)?;
+    if !is_code(&code) {
+        return Err(AssembleError::Ptxas("it wrote no machine code".into()));
+    }
     let _ = (fs::remove_file(source), fs::remove_file(out));
     Ok(Assembled { usage: usage(&said), serialized: serialized(&said), code: Some(code) })
 }
@@ -126,6 +129,11 @@ fn usage(said: &str) -> Usage {
     u
 }
 
+/// Whether bytes begin as machine code does. The driver is given no length of it.
+pub fn is_code(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF")
+}
+
 impl Assembled {
     /// For the cache; none without machine code.
     fn to_bytes(&self) -> Option<Vec<u8>> {
@@ -142,7 +150,7 @@ impl Assembled {
         let (head, code) = b.split_at_checked(12)?;
         let n = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
         let usage = Usage { registers: n(0), spill_bytes: n(4), stack_bytes: n(8) };
-        code.starts_with(b"\x7fELF").then(|| Assembled { usage, serialized: false, code: Some(code.to_vec()) })
+        is_code(code).then(|| Assembled { usage, serialized: false, code: Some(code.to_vec()) })
     }
 }
 

@@ -4,6 +4,7 @@
 //! Several builds may use it at once: files appear by renaming, and whoever makes something slow holds a lock. Every
 //! product carries a hash of its contents; a product that does not match it is made again, with a warning.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use tilewright_cache_dir::{CacheDir, digest};
 /// Entries that were not used for this time are removed.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
+/// How long another build may take to make a folder: minutes on a slow machine.
+const LOCK_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// The folders whose contents can be made again.
 const PRODUCTS: [&str; 4] = ["sysroot", "tilewright-core", "ptx", "cubin"];
 /// The ending of products whose contents are hashed as they are here.
@@ -145,7 +148,7 @@ impl Cache {
         let path = Self::path(kind, key);
         let whole = self.root().join(&path);
         if self.verify(&path).is_err() {
-            let _lock = self.dir.lock(path.with_extension("lock"), None)?;
+            let _lock = self.dir.lock(path.with_extension("lock"), Some(LOCK_LIMIT))?;
             // Another build may have made it meanwhile.
             if let Err(e) = self.verify(&path) {
                 if e.kind() != io::ErrorKind::NotFound {
@@ -153,7 +156,7 @@ impl Cache {
                 }
                 let part = self.dir.temp_dir(kind)?;
                 make(part.path())?;
-                fs::write(part.path().join(CONTENTS), contents(part.path())?)?;
+                fs::write(part.path().join(CONTENTS), contents(part.path(), |_| Ok(()))?)?;
                 self.dir.persist(part, &path)?;
             }
         }
@@ -168,24 +171,32 @@ impl Cache {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(damaged()),
             listed => listed?,
         };
-        if contents(&whole)?.as_bytes() == listed { Ok(()) } else { Err(damaged()) }
+        if contents(&whole, tilewright_cache_dir::check)?.as_bytes() == listed { Ok(()) } else { Err(damaged()) }
     }
 
-    /// Removes what no build has used for a month; looks once a day.
+    /// Removes products that no build has used for a month, and nothing else; looks once a day.
     pub fn prune(&self) {
         if age(&self.root().join("pruned")).is_some_and(|a| a < DAY) || self.dir.write("pruned", b"").is_err() {
             return;
         }
-        for kind in PRODUCTS {
-            for entry in fs::read_dir(self.root().join(kind)).into_iter().flatten().flatten() {
+        // Neither a folder that a link leads to, nor one that others may write to.
+        for folder in PRODUCTS.iter().filter_map(|kind| self.dir.trusted(kind).ok()) {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();
-                if age(&path).is_some_and(|a| a > MAX_AGE) {
+                if is_product(&entry.file_name()) && age(&path).is_some_and(|a| a > MAX_AGE) {
                     let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
                     let _ = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
                 }
             }
         }
     }
+}
+
+/// Whether this crate gives products and their temporary files such names. A lock stays: another build may hold it.
+fn is_product(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with(".part-")
+        || name.strip_suffix(SEALED).and_then(|n| n.strip_suffix('.')).and_then(Key::read).is_some()
 }
 
 fn damaged() -> io::Error {
@@ -198,13 +209,15 @@ fn unseal(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
     (seal == format!("{}\n", digest([key.as_bytes(), bytes])).as_bytes()).then(|| bytes.to_vec())
 }
 
-/// The hash and the name of every file below a folder but the list itself, by name.
-fn contents(dir: &Path) -> io::Result<String> {
+/// The hash and the name of every file below a folder but the list itself, by name. `check` is asked about each file
+/// and folder.
+fn contents(dir: &Path, check: fn(&Path) -> io::Result<()>) -> io::Result<String> {
     let (mut lines, mut todo) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(at) = todo.pop() {
         for entry in fs::read_dir(dir.join(&at))? {
             let entry = entry?;
             let name = at.join(entry.file_name());
+            check(&entry.path())?;
             if entry.file_type()?.is_dir() {
                 todo.push(name);
             } else if name != Path::new(CONTENTS) {
@@ -306,6 +319,55 @@ mod tests {
         f.set_modified(SystemTime::now() - 2 * MAX_AGE).unwrap();
         c.prune();
         assert!(c.get("ptx", &old).is_none() && c.get("ptx", &new).is_some());
+        fs::remove_dir_all(c.root()).unwrap();
+    }
+
+    /// A folder of another program, which has the name of one of ours, a folder that a link leads to, and a lock.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_product_is_not_pruned() {
+        let c = fresh("prune-others");
+        let elsewhere = c.root().with_extension("elsewhere");
+        let product = Cache::path("", &Key::of([b"x".as_slice()]));
+        let kept =
+            [c.root().join("sysroot/usr"), c.root().join("ptx/a.lock"), elsewhere.join(&product), elsewhere.join("f")];
+        c.dir.create("sysroot").unwrap();
+        c.dir.create("ptx").unwrap();
+        fs::create_dir_all(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, c.root().join("cubin")).unwrap();
+        for path in &kept {
+            fs::write(path, "").unwrap();
+            File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - 2 * MAX_AGE).unwrap();
+        }
+        c.prune();
+        for path in &kept {
+            assert!(path.exists(), "{}", path.display());
+        }
+        fs::remove_dir_all(c.root()).unwrap();
+        fs::remove_dir_all(elsewhere).unwrap();
+    }
+
+    /// As with a umask of 002, which many systems set.
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_whose_files_others_might_write_is_made_once() {
+        use std::os::unix::fs::PermissionsExt;
+        let (c, k) = (fresh("umask"), Key::of([b"x".as_slice()]));
+        let make = || {
+            c.folder("sysroot", &k, |dir| {
+                fs::create_dir(dir.join("lib"))?;
+                fs::write(dir.join("lib/f"), "good")?;
+                let mode = |path: PathBuf, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+                mode(dir.join("lib/f"), 0o666).and(mode(dir.join("lib"), 0o777))
+            })
+        };
+        let dir = make().unwrap();
+        let mode = |name: &str| fs::metadata(dir.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!([mode("lib"), mode("lib/f"), mode(CONTENTS) & 0o022], [0o755, 0o644, 0]);
+        assert!(c.verify(&Cache::path("sysroot", &k)).is_ok());
+        // Others may have written it since.
+        fs::set_permissions(dir.join("lib/f"), fs::Permissions::from_mode(0o664)).unwrap();
+        assert_eq!((make().unwrap(), c.take_warnings().len(), mode("lib/f")), (dir.clone(), 1, 0o644));
         fs::remove_dir_all(c.root()).unwrap();
     }
 

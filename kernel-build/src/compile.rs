@@ -174,10 +174,13 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     bundle::write_all(&compiled, b)?;
     outcome.took("packing", &mut since);
     if let Some(to) = b.archive {
-        if outcome.failures.is_empty() {
-            write_archive(b, to, jobs.iter().zip(keys), &compiled, &outcome.report)?;
-        } else {
-            outcome.warnings.push(format!("{} is not written: some kernels were not compiled", to.display()));
+        // One that is there already may have all of them.
+        match built_units(&jobs, keys, &compiled).filter(|_| outcome.failures.is_empty()) {
+            Some(units) if units.is_empty() => {
+                outcome.warnings.push(format!("{} is not written: TILE_TARGETS names no target", to.display()));
+            }
+            Some(units) => write_archive(b, to, units, &outcome.report)?,
+            None => outcome.warnings.push(format!("{} is not written: some kernels were not compiled", to.display())),
         }
         outcome.took("archive", &mut since);
     }
@@ -190,6 +193,16 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     Ok(outcome)
 }
 
+/// The sources that make entries of rustc's PTX: an archive of other ones has other entries.
+const OWN_WORK: [&str; 6] = [
+    env!("CARGO_PKG_VERSION"),
+    include_str!("compile.rs"),
+    include_str!("ptx.rs"),
+    include_str!("ptx/module.rs"),
+    include_str!("assemble.rs"),
+    include_str!("target.rs"),
+];
+
 /// What archives have the units of jobs under: a hash of all that entries are made of, but the versions of `rustc` and
 /// `ptxas`.
 fn archive_keys(b: &Build, jobs: &[Job]) -> io::Result<Vec<Key>> {
@@ -199,7 +212,9 @@ fn archive_keys(b: &Build, jobs: &[Job]) -> io::Result<Vec<Key>> {
         let (name, entries) = (target.name(), format!("{:?}", unit.entries));
         let mut parts = rustc::flags();
         // What becomes of rustc's PTX is the work of this crate.
-        parts.push(env!("CARGO_PKG_VERSION").as_bytes());
+        parts.extend(OWN_WORK.map(str::as_bytes));
+        // Such a unit has the device library of its own target, another one that of the oldest of its generation.
+        parts.push(if unit.by_target { b"by target" } else { b"by generation" });
         parts.extend([library.as_bytes(), name.as_bytes(), target.isa().as_bytes()]);
         parts.extend([unit.source.as_bytes(), entries.as_bytes()]);
         Key::of(parts)
@@ -243,27 +258,22 @@ fn from_archives<'a>(
     (compiled, rest.into_iter().map(|(job, _)| job).collect())
 }
 
-/// Writes the units of which every entry was made.
-fn write_archive<'a>(
-    b: &Build,
-    to: &Path,
-    jobs: impl Iterator<Item = (&'a Job<'a>, Key)>,
-    compiled: &[Compiled],
-    report: &Report,
-) -> io::Result<()> {
-    let mut entries: HashMap<_, Vec<&Compiled>> = HashMap::new();
+/// What an archive of all jobs has; none where an entry of one was not made.
+fn built_units<'a>(jobs: &[Job<'a>], keys: Vec<Key>, compiled: &'a [Compiled<'a>]) -> Option<Vec<BuiltUnit<'a>>> {
+    let mut entries: HashMap<_, HashMap<&str, &BuiltEntry>> = HashMap::new();
     for c in compiled {
-        entries.entry((core::ptr::from_ref(c.unit), c.target)).or_default().push(c);
+        let of_job = entries.entry((core::ptr::from_ref(c.unit), c.target)).or_default();
+        of_job.insert(&c.entry.name, &c.built);
     }
-    let mut units = Vec::new();
-    for (job, key) in jobs {
-        let of_job = entries.get(&(core::ptr::from_ref(job.unit), job.target));
-        let built =
-            |e: &EntryMeta| of_job.and_then(|list| list.iter().find(|c| c.entry.name == e.name)).map(|c| &c.built);
-        if let Some(entries) = job.unit.entries.iter().map(built).collect() {
-            units.push(BuiltUnit { key, kernel: &job.unit.kernel, entries });
-        }
-    }
+    let unit = |(job, key): (&Job<'a>, Key)| {
+        let of_job = entries.get(&(core::ptr::from_ref(job.unit), job.target))?;
+        let entries = job.unit.entries.iter().map(|e| of_job.get(e.name.as_str()).copied());
+        Some(BuiltUnit { key, kernel: &job.unit.kernel, entries: entries.collect::<Option<_>>()? })
+    };
+    jobs.iter().zip(keys).map(unit).collect()
+}
+
+fn write_archive(b: &Build, to: &Path, units: Vec<BuiltUnit>, report: &Report) -> io::Result<()> {
     let tools = Tools { rustc: report.rustc.clone(), ptxas: report.ptxas.clone() };
     let bytes = archive::pack(&tools, units, b.pool)?;
     // Whole, or not at all.

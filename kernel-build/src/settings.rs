@@ -1,5 +1,6 @@
 //! What a build script may set.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use tilewright_compiler::Configs;
@@ -72,16 +73,22 @@ impl Settings {
     /// tilewright_build::Settings::from_env().compile();
     /// ```
     pub fn from_env() -> Settings {
-        let set = |name| std::env::var(name).ok().filter(|v| !v.trim().is_empty());
+        Settings::from(|name| std::env::var_os(name))
+    }
+
+    fn from(variable: impl Fn(&str) -> Option<OsString>) -> Settings {
+        let path = |name| variable(name).filter(|v| !v.is_empty());
+        // Of a text that is not UTF-8 a message shows the rest.
+        let set = |name| path(name).map(|v| v.to_string_lossy().into_owned()).filter(|v| !v.trim().is_empty());
         let not_empty = |p: &PathBuf| !p.as_os_str().is_empty();
-        let paths = |list: String| std::env::split_paths(&list).filter(not_empty).collect();
+        let paths = |list: OsString| std::env::split_paths(&list).filter(not_empty).collect();
         Settings {
             targets: parse(&set("TILE_TARGETS").unwrap_or_else(|| DEFAULT_TARGETS.into())),
             dirs: DIRS.map(PathBuf::from).to_vec(),
             errors_are_warnings: set("TILE_DEVICE_ERRORS").is_some_and(|v| v == "warn"),
             remarks: set("TILE_REMARKS").is_some_and(|v| v != "0" && v != "off"),
-            prebuilt: set("TILE_PREBUILT").map(paths).unwrap_or_default(),
-            archives: set("TILE_ARCHIVE").map(PathBuf::from),
+            prebuilt: path("TILE_PREBUILT").map(paths).unwrap_or_default(),
+            archives: path("TILE_ARCHIVE").map(PathBuf::from),
             configs: Configs::from_env(),
         }
     }
@@ -133,6 +140,22 @@ fn parse(list: &str) -> Result<Vec<Target>, BadTarget> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_are_any_bytes() {
+        use std::os::unix::ffi::OsStringExt;
+        let bytes = |text: &[u8]| Some(OsString::from_vec(text.to_vec()));
+        let s = Settings::from(|name| match name {
+            "TILE_PREBUILT" => bytes(b"/a/\xff/p.tilearchive:/b"),
+            "TILE_ARCHIVE" => bytes(b"/\xfe"),
+            "TILE_TARGETS" => bytes(b"sm_80,\xff"),
+            _ => None,
+        });
+        assert_eq!(s.prebuilt, [bytes(b"/a/\xff/p.tilearchive"), bytes(b"/b")].map(|p| PathBuf::from(p.unwrap())));
+        assert_eq!(s.archives, bytes(b"/\xfe").map(PathBuf::from));
+        assert!(s.targets.is_err());
+    }
 
     #[test]
     fn lists_of_targets() {

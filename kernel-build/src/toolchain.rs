@@ -71,6 +71,9 @@ pub enum Reject {
     NoSource,
     #[error("{0} is too old")]
     TooOld(String),
+    /// Others may have written it.
+    #[error("{0}")]
+    Untrusted(String),
 }
 
 /// Where to look.
@@ -133,6 +136,9 @@ fn probe(origin: Origin, rustc: &Path, root: Option<&Path>) -> Result<Toolchain,
     if rustc.components().count() > 1 && !rustc.is_file() {
         return Err(Reject::Absent);
     }
+    if let Some(root) = root {
+        trusted(root, rustc).map_err(|e| Reject::Untrusted(e.to_string()))?;
+    }
     let env = root.map(library_path).unwrap_or_default();
     let ask = |args: &[&str]| output(Command::new(rustc).args(args).envs(env.iter().cloned()));
     let version = ask(&["-vV"])?;
@@ -156,10 +162,22 @@ fn probe(origin: Origin, rustc: &Path, root: Option<&Path>) -> Result<Toolchain,
     Ok(Toolchain { origin, rustc, version, library, env })
 }
 
+/// Checks every level from the folder of packages to an unpacked rustc, which a link of a package may lead to, and its
+/// folders of libraries.
+fn trusted(root: &Path, rustc: &Path) -> std::io::Result<()> {
+    let (root, rustc) = (root.canonicalize()?, rustc.canonicalize()?);
+    let levels = rustc.ancestors().take_while(|path| path.starts_with(&root));
+    levels.map(Path::to_owned).chain(library_folders(&root)).try_for_each(|path| tilewright_cache_dir::check(&path))
+}
+
+fn library_folders(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let all = std::fs::read_dir(root.join("usr/lib")).into_iter().flatten().flatten().map(|e| e.path());
+    all.filter(|p| p.to_string_lossy().ends_with("-linux-gnu"))
+}
+
 /// Unpacked packages find their shared libraries by this alone.
 fn library_path(root: &Path) -> Vec<(String, OsString)> {
-    let libs = std::fs::read_dir(root.join("usr/lib")).into_iter().flatten().flatten().map(|e| e.path());
-    let mut paths: Vec<_> = libs.filter(|p| p.to_string_lossy().ends_with("-linux-gnu")).collect();
+    let mut paths: Vec<_> = library_folders(root).collect();
     paths.extend(std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths));
     std::env::join_paths(paths).map(|p| vec![("LD_LIBRARY_PATH".into(), p)]).unwrap_or_default()
 }
@@ -264,6 +282,25 @@ mod tests {
         assert_eq!(missing.tried[2], (Origin::Unpacked, Reject::Absent));
         let text = missing.to_string();
         assert!(text.contains("rustup component add rust-src") && !text.contains('\n'), "{text}");
+    }
+
+    #[test]
+    fn what_others_may_write_is_not_run() {
+        let f = Fakes::new("others");
+        let rustc = f.rustc("unpacked", "1.96.0", true);
+        let libraries = f.0.join("unpacked/usr/lib/x86_64-linux-gnu");
+        fs::create_dir_all(&libraries).unwrap();
+        for path in [rustc.as_path(), rustc.parent().unwrap(), &f.0.join("unpacked/usr"), &libraries] {
+            let mode = |mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+            mode(0o775);
+            let tried = f.search().find().unwrap_err().tried;
+            assert!(
+                matches!(&tried[2].1, Reject::Untrusted(why) if why.contains("may be written by others")),
+                "{tried:?}"
+            );
+            mode(0o755);
+            assert_eq!(f.search().find().unwrap().origin, Origin::Unpacked);
+        }
     }
 
     #[test]

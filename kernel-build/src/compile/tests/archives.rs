@@ -58,7 +58,7 @@ fn what_has_changed_is_not_found() {
         matches!(p.build_for(targets, lower, missing), Err(BuildError::Toolchain { .. }))
     };
     assert!(!is_missing(&p, "sm_80", &as_is) && !is_missing(&p, "sm_90a", &as_is));
-    // Another target, another kernel, another launch bound, another device library.
+    // Another target, another kernel, another launch bound, the library of another target, another device library.
     assert!(is_missing(&p, "sm_75", &as_is));
     let changed = |f: fn(&mut DeviceUnit)| {
         move |source: Source, libraries: &Libraries| {
@@ -69,6 +69,7 @@ fn what_has_changed_is_not_found() {
     };
     assert!(is_missing(&p, "sm_80", &changed(|u| u.source = u.source.replace("*= 2", "*= 3"))));
     assert!(is_missing(&p, "sm_80", &changed(|u| u.entries[0].min_blocks = 3)));
+    assert!(is_missing(&p, "sm_90a", &changed(|u| u.by_target = true)));
     fs::write(p.dir.join("core/src/device.rs"), format!("{DEVICE}// More.\n")).unwrap();
     assert!(is_missing(&p, "sm_80", &as_is));
 }
@@ -106,6 +107,22 @@ fn a_damaged_archive_is_a_warning() {
     assert!(e.contains("is not used: it is damaged") && e.contains("rustup component add rust-src"), "{e}");
     fs::remove_file(file).unwrap();
     assert!(p.build(&as_is, toolchain::find).unwrap().warnings.iter().any(|w| w.contains("is not used")));
+}
+
+#[test]
+fn an_archive_is_not_replaced_by_a_smaller_one() {
+    if !have_toolchain() {
+        return;
+    }
+    let (mut p, file) = archived("smaller");
+    let bytes = fs::read(&file).unwrap();
+    p.archive = Some(file.clone());
+    // Without a toolchain, of two kernels one; and without a target.
+    let outcomes = [p.build(&and_another, missing), p.build_for("", &as_is, missing)];
+    for outcome in outcomes.map(Result::unwrap) {
+        assert!(outcome.warnings.iter().any(|w| w.contains("is not written")), "{:?}", outcome.warnings);
+        assert!(fs::read(&file).unwrap() == bytes, "another archive");
+    }
 }
 
 #[test]
