@@ -9,12 +9,13 @@
 //! was measured on one of its compute capability.
 
 use super::key;
-use super::store::FORMAT;
 use serde::{Deserialize, Serialize};
 use serde_json::Serializer;
 use serde_json::ser::PrettyFormatter;
 use std::collections::BTreeMap;
 use tilewright_core::cpu::fork::PerProcess;
+
+pub(crate) const FORMAT: u32 = 1;
 
 const SHIPPED: &[&str] =
     &[include_str!("../../defaults/nvidia-h200.json"), include_str!("../../defaults/nvidia-h100-80gb-hbm3.json")];

@@ -20,7 +20,7 @@ pub use search::{Candidate, Outcome, Report};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use file::{File, Version};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -115,7 +115,8 @@ struct State {
     /// Kernels and signatures whose result names an unknown configuration.
     unknown: HashSet<(String, String)>,
     dir: Option<PathBuf>,
-    kernels: HashMap<String, Kernel>,
+    /// By their label: two kernels of a program may have one.
+    kernels: HashMap<String, Vec<Kernel>>,
 }
 
 /// What is known of one kernel.
@@ -238,16 +239,18 @@ impl Tuner {
     /// What is known of all that this process has asked for, kernels and ways of operations, as a file for
     /// `host/defaults`.
     pub(crate) fn export(&self) -> defaults::Defaults {
-        let of = |k: &Kernel| k.records.iter().map(|(signature, r)| (signature.clone(), r.config.clone())).collect();
+        fn of(k: &Kernel) -> impl Iterator<Item = (String, String)> {
+            k.records.iter().map(|(signature, r)| (signature.clone(), r.config.clone()))
+        }
         let known = self
             .lock()
             .kernels
             .iter()
-            .filter(|(_, k)| !k.records.is_empty())
-            .map(|(label, k)| (label.clone(), of(k)))
+            .map(|(label, builds)| (label.clone(), builds.iter().flat_map(of).collect::<BTreeMap<_, _>>()))
+            .filter(|(_, results)| !results.is_empty())
             .collect();
         defaults::Defaults {
-            format: store::FORMAT,
+            format: defaults::FORMAT,
             device: self.device.clone(),
             compute_capability: self.capability.clone(),
             driver: self.driver.clone(),
@@ -268,6 +271,10 @@ impl Tuner {
 
     fn kernel<'s>(&self, state: &'s mut State, label: &str, version: &Version) -> &'s mut Kernel {
         if !state.kernels.contains_key(label) {
+            state.kernels.insert(label.into(), vec![]);
+        }
+        let builds = state.kernels.get_mut(label).expect("inserted above");
+        let at = builds.iter().position(|k| k.provenance.kernel_hash == version.hash()).unwrap_or_else(|| {
             let provenance = Provenance {
                 kernel_hash: version.hash().into(),
                 device: self.device.clone(),
@@ -276,9 +283,10 @@ impl Tuner {
             };
             let load = |dir: &PathBuf| store::load(dir, &store::path(&self.device, label), label, &provenance);
             let records = state.dir.as_ref().filter(|_| self.lasts(version)).map(load).unwrap_or_default();
-            state.kernels.insert(label.into(), Kernel { provenance, records, fresh: HashSet::new() });
-        }
-        state.kernels.entry(label.into()).or_insert_with(|| unreachable!("inserted above"))
+            builds.push(Kernel { provenance, records, fresh: HashSet::new() });
+            builds.len() - 1
+        });
+        &mut builds[at]
     }
 
     /// Whether results of this version hold for other processes. A processor has all configurations in every build.
@@ -345,6 +353,13 @@ mod tests {
 
         let rebuilt = tuner(&dir);
         assert_eq!(rebuilt.known(&file("another hash", "x:1 v0")), None);
+        assert_eq!(rebuilt.known(&file("h", "x:1 v0")), Some(("B".into(), Source::Cached)));
+        // Another kernel of this name in the same program.
+        assert_eq!(first.known(&file("another hash", "x:1 v0")), None);
+        first.record(&file("another hash", "x:1 v0"), &Report { winner: 0, ..report() });
+        assert_eq!(first.known(&file("another hash", "x:1 v0")), Some(("A".into(), Source::Tuned)));
+        assert_eq!(first.known(&file("h", "x:1 v0")), Some(("B".into(), Source::Tuned)));
+        assert_eq!(tuner(&dir).known(&file("another hash", "x:1 v0")), Some(("A".into(), Source::Cached)));
         std::fs::remove_dir_all(dir).unwrap();
     }
 

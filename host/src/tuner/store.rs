@@ -1,20 +1,24 @@
 //! Tuning results on disk: one JSON file per device and kernel.
 //!
 //! ```text
-//! { "format": 1, "kernel": "relu[f16]",
+//! { "format": 2, "kernel": "relu[f16]", "builds": [ {
 //!   "provenance": { "kernel_hash": "..", "device": "NVIDIA H200", "driver": "13.0", "crate": "0.1.0" },
-//!   "results": { "x:25 y:25 v0": { "config": "BLOCK=1024,warps=4", "us": 61.2, "default_us": 66.0 } } }
+//!   "results": { "x:25 y:25 v0": { "config": "BLOCK=1024,warps=4", "us": 61.2, "default_us": 66.0 } } } ] }
 //! ```
-//! A file that cannot be read, or whose provenance is another, is ignored with a warning and overwritten by the next
-//! result: a result says something of this kernel, on this device, under this driver only.
+//! A result says something of this kernel, on this device, under this driver only. Programs with other kernels of this
+//! name, other versions of the library, or another driver keep their results beside it, in the same file. A file that
+//! cannot be read as this format is ignored with a warning, and overwritten by the next result.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tilewright_cache_dir::CacheDir;
 
-pub(crate) const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// The builds that a file keeps results of. The one that has been without a new result for longest gives way.
+const MOST_BUILDS: usize = 16;
 
 /// Of which build, on which machine, a result is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,22 +28,6 @@ pub(crate) struct Provenance {
     pub driver: String,
     #[serde(rename = "crate")]
     pub version: String,
-}
-
-impl Provenance {
-    /// Why results of this build and machine are not those of another one.
-    fn differs_from(&self, other: &Provenance) -> Option<String> {
-        if self.device != other.device {
-            return Some(format!("it is of the device {}, and this one is {}", self.device, other.device));
-        }
-        if self.driver != other.driver {
-            return Some(format!("it is of the driver {}, and this one is {}", self.driver, other.driver));
-        }
-        if self.version != other.version {
-            return Some(format!("it is of version {} of the library, and this is {}", self.version, other.version));
-        }
-        (self != other).then(|| "it is of another version of the kernels".into())
-    }
 }
 
 /// One result.
@@ -59,6 +47,11 @@ pub(crate) type Records = BTreeMap<String, Record>;
 struct File {
     format: u32,
     kernel: String,
+    builds: Vec<Build>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Build {
     provenance: Provenance,
     results: Records,
 }
@@ -78,40 +71,67 @@ fn plain(name: &str) -> String {
     c.collect::<String>().trim_matches('-').to_string()
 }
 
-/// What is known of a kernel; nothing, with a warning, where the file cannot be used.
+/// What is known of a build of a kernel; nothing, with a warning, where the file cannot be used.
 pub(crate) fn load(dir: &Path, path: &Path, label: &str, provenance: &Provenance) -> Records {
-    read(&CacheDir::at(dir), path, label, provenance).unwrap_or_else(|why| {
-        tracing::warn!(path = %dir.join(path).display(), why, "ignoring a file of tuning results");
-        Records::new()
-    })
+    let builds = read(&CacheDir::at(dir), path, label).unwrap_or_else(|why| {
+        tracing::warn!(path = %dir.join(path).display(), %why, "ignoring a file of tuning results");
+        vec![]
+    });
+    builds.into_iter().find(|b| b.provenance == *provenance).map(|b| b.results).unwrap_or_default()
 }
 
-fn read(dir: &CacheDir, path: &Path, label: &str, provenance: &Provenance) -> Result<Records, String> {
+/// Why the results of a file are not known.
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    #[error("it is damaged: {0}")]
+    Damaged(#[from] serde_json::Error),
+    #[error("its format is {0}, not {FORMAT}")]
+    Format(u32),
+    #[error("it is of kernel {0}")]
+    Kernel(String),
+    /// It may be readable at another time.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+fn read(dir: &CacheDir, path: &Path, label: &str) -> Result<Vec<Build>, Unreadable> {
+    /// What files of all formats have.
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+    }
     let text = match dir.read(path) {
         Ok(t) => t,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Records::new()),
-        Err(e) => return Err(e.to_string()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        Err(e) => return Err(e.into()),
     };
-    match serde_json::from_slice::<File>(&text) {
-        Err(e) => Err(format!("it is damaged: {e}")),
-        Ok(f) if f.format != FORMAT => Err(format!("its format is {}, not {FORMAT}", f.format)),
-        Ok(f) if f.kernel != label => Err(format!("it is of kernel {}", f.kernel)),
-        Ok(f) => f.provenance.differs_from(provenance).map_or(Ok(f.results), Err),
+    match serde_json::from_slice::<Head>(&text)?.format {
+        FORMAT => {}
+        other => return Err(Unreadable::Format(other)),
     }
+    let file: File = serde_json::from_slice(&text)?;
+    if file.kernel == label { Ok(file.builds) } else { Err(Unreadable::Kernel(file.kernel)) }
 }
 
 /// How long another process may take to write its results.
 const LOCK_LIMIT: Duration = Duration::from_secs(5);
 
-/// Adds results to the file under a lock, so that those of other threads and processes stay. Readers see the old file
-/// or the new one.
-pub(crate) fn add(dir: &Path, path: &Path, label: &str, provenance: &Provenance, new: &Records) -> std::io::Result<()> {
+/// Adds results to the file under a lock, so that those of other threads, processes and builds stay. Readers see the
+/// old file or the new one. Errors: those of the system; then the file is as it was.
+pub(crate) fn add(dir: &Path, path: &Path, label: &str, provenance: &Provenance, new: &Records) -> io::Result<()> {
     let dir = CacheDir::at(dir);
     let _lock = dir.lock(path.with_file_name("lock"), Some(LOCK_LIMIT))?;
-    // A file that cannot be used was reported when results were read.
-    let mut results = read(&dir, path, label, provenance).unwrap_or_default();
+    let mut builds = match read(&dir, path, label) {
+        Err(Unreadable::Io(e)) => return Err(e),
+        // It was reported when results were read.
+        found => found.unwrap_or_default(),
+    };
+    let known = builds.iter().position(|b| b.provenance == *provenance).map(|at| builds.remove(at).results);
+    let mut results = known.unwrap_or_default();
     results.extend(new.clone());
-    let file = File { format: FORMAT, kernel: label.into(), provenance: provenance.clone(), results };
+    builds.push(Build { provenance: provenance.clone(), results });
+    builds.drain(..builds.len().saturating_sub(MOST_BUILDS));
+    let file = File { format: FORMAT, kernel: label.into(), builds };
     dir.write(path, serde_json::to_string_pretty(&file)?.as_bytes())
 }
 
@@ -148,26 +168,59 @@ mod tests {
     }
 
     #[test]
-    fn foreign_and_damaged_files_are_ignored_and_replaced() {
-        let dir = crate::test_kernel::temp_dir("store-foreign");
+    fn builds_keep_their_results_beside_each_other() {
+        let dir = crate::test_kernel::temp_dir("store-builds");
         let p = path("d", "k");
-        add(&dir, &p, "k", &provenance(), &one("x:1 v0", "A")).unwrap();
         let others = [
             Provenance { kernel_hash: "cd".into(), ..provenance() },
             Provenance { device: "NVIDIA A100".into(), ..provenance() },
             Provenance { driver: "12.4".into(), ..provenance() },
             Provenance { version: "0.2.0".into(), ..provenance() },
         ];
-        let whys = ["another version of the kernels", "the device NVIDIA H200", "the driver 13.0", "version 0.1.0 of"];
-        for (other, why) in others.into_iter().zip(whys) {
-            assert!(load(&dir, &p, "k", &other).is_empty());
-            let said = provenance().differs_from(&other).expect("a difference");
-            assert!(said.contains(why), "{said}");
+        add(&dir, &p, "k", &provenance(), &one("x:1 v0", "A")).unwrap();
+        for other in &others {
+            assert!(load(&dir, &p, "k", other).is_empty());
+            add(&dir, &p, "k", other, &one("x:1 v0", "B")).unwrap();
         }
+        for (build, config) in others.iter().map(|other| (other, "B")).chain([(&provenance(), "A")]) {
+            assert_eq!(load(&dir, &p, "k", build)["x:1 v0"].config, config);
+        }
+        // The file does not grow without end.
+        let build = |i: usize| Provenance { kernel_hash: i.to_string(), ..provenance() };
+        for i in 0..MOST_BUILDS {
+            add(&dir, &p, "k", &build(i), &one("x:1 v0", "C")).unwrap();
+        }
+        assert!(load(&dir, &p, "k", &provenance()).is_empty());
+        assert!((0..MOST_BUILDS).all(|i| load(&dir, &p, "k", &build(i)).len() == 1));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    /// As one that others may write to.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_not_readable_now_keeps_its_results() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = crate::test_kernel::temp_dir("store-unreadable");
+        let p = path("d", "k");
+        add(&dir, &p, "k", &provenance(), &one("x:1 v0", "A")).unwrap();
+        let mode = |mode| std::fs::set_permissions(dir.join(&p), std::fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o666);
+        assert!(load(&dir, &p, "k", &provenance()).is_empty());
+        add(&dir, &p, "k", &provenance(), &one("x:2 v0", "B")).unwrap_err();
+        mode(0o600);
+        assert_eq!(load(&dir, &p, "k", &provenance()), one("x:1 v0", "A"));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn damaged_files_are_ignored_and_replaced() {
+        let dir = crate::test_kernel::temp_dir("store-damaged");
+        let p = path("d", "k");
+        add(&dir, &p, "k", &provenance(), &one("x:1 v0", "A")).unwrap();
         assert!(load(&dir, &p, "another", &provenance()).is_empty());
         let good = std::fs::read_to_string(dir.join(&p)).unwrap();
         for bad in
-            ["", "{", "null", &good[..good.len() / 2], &good.replace("\"format\": 1", "\"format\": 9"), "\u{0}\u{1}"]
+            ["", "{", "null", &good[..good.len() / 2], &good.replace("\"format\": 2", "\"format\": 9"), "\u{0}\u{1}"]
         {
             std::fs::write(dir.join(&p), bad).unwrap();
             assert!(load(&dir, &p, "k", &provenance()).is_empty(), "{bad}");
