@@ -388,6 +388,13 @@ fn a_workload_is_recorded_and_tuned() {
         rows.contains("1 of ") && rows.contains("there is no kernel `axpy`") && rows.contains("relu<f32>"),
         "{rows}"
     );
+    // Groups without elements cost a file nothing.
+    let many = r#"{"operation":"grouped_matmul","types":"f16","arguments":[{"dims":[0,0],"strides":[1,1]},
+        {"dims":[1099511627776,0,8],"strides":[1,1,1]}]}"#;
+    std::fs::write(&file, many.replace('\n', "")).expect("a file");
+    let out = run(&["tune", "--workload"]).arg(&file).output().expect("tile runs");
+    let rows = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.code() == Some(1) && rows.contains("1099511627776 groups are too many"), "{rows}");
     std::fs::write(&file, "[]").expect("a file");
     let out = run(&["tune", "--workload"]).arg(&file).output().expect("tile runs");
     assert!(String::from_utf8_lossy(&out.stderr).contains("calls.jsonl:1"));

@@ -4,7 +4,7 @@
 //! [`Question::recorded`](crate::planner::Question), in the same order.
 
 use super::{ExecOptions, TuningLog};
-use tilewright_core::{DType, KernelDesc, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_core::{DType, DeviceId, KernelDesc, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_runtime::tuning::Report;
 use tilewright_runtime::workload::{Callee, RecordedCall, Tensor, dtype};
 use tilewright_runtime::{Buffer, Error, Result, Runtime};
@@ -181,8 +181,15 @@ impl Again<'_> {
         let (a, b) = (a.view::<T, 2>()?, b.view::<T, 3>()?);
         let ([rows, _], [groups, _, columns]) = (a.dims(), b.dims());
         let end = |g: usize| i32::try_from(rows as u128 * (g as u128 + 1) / groups as u128);
-        let ends = (0..groups).map(end).collect::<Result<Vec<_>, _>>();
-        let ends = Buffer::from_slice(self.rt, &ends.map_err(|_| invalid(format!("{rows} rows are too many")))?)?;
+        // A file may say any number of groups without elements.
+        let bytes = 4 * u64::from(u32::try_from(groups).map_err(|_| invalid(format!("{groups} groups are too many")))?);
+        let mut ends: Vec<i32> = Vec::new();
+        let short = |_| Error::OutOfMemory { device: DeviceId::Host, bytes, free: None };
+        ends.try_reserve_exact(groups).map_err(short)?;
+        for g in 0..groups {
+            ends.push(end(g).map_err(|_| invalid(format!("{rows} rows are too many")))?);
+        }
+        let ends = Buffer::from_slice(self.rt, &ends)?;
         let mut c = Buffer::<T>::zeros(self.rt, super::check::area("grouped_matmul", rows, columns)?)?;
         super::grouped_matmul(&self.on, a, b, &ends, &mut c)
     }

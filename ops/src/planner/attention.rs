@@ -7,6 +7,7 @@
 
 use super::device::DeviceModel;
 use super::overlap::overlapped;
+use super::samples::{divisor, divisors};
 use serde::{Deserialize, Serialize};
 
 /// What a launch computes.
@@ -25,10 +26,12 @@ pub(crate) struct AttentionWork {
     /// Bytes of queries, keys, values and results together.
     pub bytes: usize,
     /// Queries and keys of a block.
+    #[serde(deserialize_with = "divisors")]
     pub block: [usize; 2],
     /// Programs that are launched for a multiprocessor, under split-KV.
     pub per_sm: usize,
     /// Programs on a multiprocessor at a time.
+    #[serde(deserialize_with = "divisor")]
     pub resident: usize,
     /// Each program computes several blocks of queries, one after another.
     pub persistent: bool,

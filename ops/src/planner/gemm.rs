@@ -10,6 +10,7 @@
 
 use super::device::{DeviceModel, Math};
 use super::overlap::overlapped;
+use super::samples::divisor;
 use super::shape::GemmShape;
 use crate::resources::Resources;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,7 @@ pub(crate) struct GemmWork {
     pub strided: usize,
     pub stream_k: bool,
     /// Programs that share K of a tile, under split-K.
+    #[serde(deserialize_with = "divisor")]
     pub splits: usize,
 }
 
@@ -124,16 +126,23 @@ pub(crate) struct Tile {
     bn: f32,
     bk: f32,
     /// Of a program.
+    #[serde(deserialize_with = "divisor")]
     rows: usize,
+    #[serde(deserialize_with = "divisor")]
     columns: usize,
+    #[serde(deserialize_with = "divisor")]
     block_k: usize,
+    #[serde(deserialize_with = "divisor")]
     ctas: usize,
     /// Programs that are launched for a multiprocessor.
+    #[serde(deserialize_with = "divisor")]
     per_sm: usize,
     /// Programs on a multiprocessor at a time.
+    #[serde(deserialize_with = "divisor")]
     resident: usize,
     /// Bytes that a thread spills.
     spilled: f32,
+    #[serde(deserialize_with = "divisor")]
     min_k_steps: usize,
     threads: f32,
     /// Tensor cores get operands swapped: rows of the tile are columns of their instruction.

@@ -16,6 +16,7 @@ mod models;
 pub(crate) mod offers;
 mod overlap;
 pub(crate) mod rows;
+mod samples;
 pub(crate) mod shape;
 pub(crate) mod state;
 

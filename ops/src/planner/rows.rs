@@ -5,6 +5,7 @@
 
 use super::device::DeviceModel;
 use super::overlap::overlapped;
+use super::samples::divisor;
 use serde::{Deserialize, Serialize};
 
 /// What a launch over rows does.
@@ -14,6 +15,7 @@ pub(crate) struct RowsWork {
     /// Threads of a program.
     pub threads: usize,
     /// Programs on a multiprocessor at a time.
+    #[serde(deserialize_with = "divisor")]
     pub resident: usize,
     /// Tiles that a program loads, one after another.
     pub tiles: usize,
