@@ -1,6 +1,6 @@
 //! Which configurations of a kernel get code for the GPU.
 
-use crate::front::ast::{Arch, Config, Const};
+use crate::front::ast::{Arch, Choice, Config, Const};
 use crate::front::instance::Kernel;
 use std::collections::BTreeMap;
 
@@ -14,6 +14,9 @@ pub enum Configs {
     /// speed. A number and 0 are no equals, because 0 often turns a part of the code off. Of a kernel with conditions
     /// on its arguments also the configuration with the largest numbers, as of a block that has to be as large as a
     /// row. All of a `deterministic` kernel, whose first configuration that takes the arguments decides the result.
+    ///
+    /// Of choices of types that differ from an earlier one in types of the same size alone, as of f16 and bf16, the
+    /// emulated SM has a variant that takes any arguments.
     Few,
 }
 
@@ -32,6 +35,16 @@ impl Configs {
             Configs::All => "",
             Configs::Few => "-few",
         }
+    }
+
+    /// Whether each choice of types differs from an earlier one in types of the same size alone; none where every
+    /// configuration is built.
+    pub(crate) fn repeats(self, k: &Kernel) -> Vec<bool> {
+        let choices = k.choices();
+        let sizes = |c: &Choice| c.types.iter().map(|(_, t)| (t.size(), t.is_float())).collect::<Vec<_>>();
+        let same = |a: &Choice, b: &Choice| a.present == b.present && sizes(a) == sizes(b);
+        let repeats = |at: usize| choices[..at].iter().any(|earlier| same(earlier, &choices[at]));
+        (0..choices.len()).map(|at| self == Configs::Few && repeats(at)).collect()
     }
 
     /// Whether each configuration of a kernel is built, in their order.
@@ -96,11 +109,26 @@ mod tests {
         built_of(&source)
     }
 
-    fn built_of(source: &str) -> Vec<bool> {
+    fn kernel(source: &str) -> Kernel {
         let d = Diagnostics::default();
         let found = module::file(source, &Libraries::default()).pop().expect("a kernel");
-        let kernels = found.parse(&d).unwrap_or_else(|_| panic!("{:?}", d.take()));
-        Configs::Few.built(&kernels[0])
+        found.parse(&d).unwrap_or_else(|_| panic!("{:?}", d.take())).swap_remove(0)
+    }
+
+    fn built_of(source: &str) -> Vec<bool> {
+        Configs::Few.built(&kernel(source))
+    }
+
+    #[test]
+    fn a_type_of_the_same_size_repeats() {
+        let k = kernel(
+            "#[tile_kernel(types(T = [f32, f16, bf16, u32]), grid = [1])]
+            fn ones<T: Num>(x: &[T], y: &mut [T]) {
+                store(y, arange(64), load(x, arange(64)));
+            }",
+        );
+        assert_eq!(Configs::Few.repeats(&k), [false, false, true, false]);
+        assert_eq!(Configs::All.repeats(&k), [false; 4]);
     }
 
     #[test]

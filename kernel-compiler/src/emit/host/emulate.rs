@@ -90,18 +90,20 @@ pub(super) struct Instance {
     pub versions: Vec<Version>,
     /// The kernel has conditions that the constants alone do not meet.
     pub has_conditions: bool,
+    /// As [`Configs::repeats`](crate::emit::built::Configs::repeats) says.
+    repeats: bool,
 }
 
 impl Instance {
     /// The instances of a kernel: of each choice all configurations.
     pub fn all(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Vec<Instance>> {
         let mut out = vec![];
-        for choice in k.choices() {
+        for (choice, repeats) in k.choices().into_iter().zip(options.configs.repeats(k)) {
             for (i, config) in k.ast.configs.iter().enumerate() {
                 let func = driver::instance(k, &choice, config, d)?;
                 let versions = Version::all(&func, config, options);
                 let has_conditions = grid::condition(k, &choice, config, d)?.is_some();
-                out.push(Instance { config: i, func, versions, has_conditions });
+                out.push(Instance { config: i, func, versions, has_conditions, repeats });
             }
         }
         Ok(out)
@@ -136,15 +138,18 @@ pub(super) fn emulated(emulate: Emulate, kernels: &[Kernel], instances: &[Vec<In
 
 /// Chooses what any launch of a choice of types needs: the fastest variant of its default configuration and the one
 /// that asks for the least, and a variant that takes any arguments, if any does of a configuration without conditions.
+/// Of a choice that repeats another one only the last of these.
 fn choose_usual(of_choice: &[Instance], chosen: &mut [Vec<bool>]) {
-    if let Some(default) = chosen.first_mut() {
-        default.first_mut().into_iter().for_each(|first| *first = true);
-        default.last_mut().into_iter().for_each(|last| *last = true);
-    }
     let unconditional = of_choice.iter().position(|i| i.takes_any_arguments() && !i.has_conditions);
-    if let Some(any) = unconditional.or_else(|| of_choice.iter().position(Instance::takes_any_arguments)) {
+    let any = unconditional.or_else(|| of_choice.iter().position(Instance::takes_any_arguments));
+    if let Some(any) = any {
         let of_versions = of_choice[any].versions.iter().zip(&mut chosen[any]);
         of_versions.filter(|(v, _)| v.takes_any_arguments()).for_each(|(_, chosen)| *chosen = true);
+    }
+    let repeats = any.is_some() && of_choice.iter().all(|i| i.repeats);
+    if let Some(default) = chosen.first_mut().filter(|_| !repeats) {
+        default.first_mut().into_iter().for_each(|first| *first = true);
+        default.last_mut().into_iter().for_each(|last| *last = true);
     }
 }
 
@@ -153,7 +158,7 @@ fn choose_usual(of_choice: &[Instance], chosen: &mut [Vec<bool>]) {
 fn choose_features(instances: &[Vec<Instance>], chosen: &mut [Vec<Vec<bool>>]) {
     let mut places = vec![];
     for (k, of_kernel) in instances.iter().enumerate() {
-        for (i, instance) in of_kernel.iter().enumerate() {
+        for (i, instance) in of_kernel.iter().enumerate().filter(|(_, instance)| !instance.repeats) {
             places.extend(instance.versions.iter().enumerate().map(|(v, version)| ((k, i, v), version)));
         }
     }
