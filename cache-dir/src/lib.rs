@@ -184,8 +184,8 @@ impl CacheDir {
         tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempdir_in(self.create(folder)?)
     }
 
-    /// Moves a filled temporary folder to its final name, after its contents have reached the disk. Only their owner may
-    /// write them from then on, whatever the umask let others do. A folder that has the name already is removed.
+    /// Moves a filled temporary folder to its final name, after its contents have reached the disk. From then on only
+    /// their owner may write them, whatever the umask let others do. A folder that has the name already is removed.
     ///
     /// # Examples
     /// ```

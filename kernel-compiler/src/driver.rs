@@ -139,6 +139,9 @@ fn with_block_pointers(
 ) -> std::result::Result<Func, Missed> {
     let (mut f, mut missed) = (f.clone(), vec![]);
     let changed = block_pointers::run(&mut f, transposed, &mut missed);
+    if changed.is_ok() {
+        block_pointers::columns::run(&mut f, &mut missed);
+    }
     missed.into_iter().for_each(|m| observer.missed(m));
     changed?;
     after(Stage::BlockPointers, &mut f, observer);
@@ -231,7 +234,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         Some(p) => {
             missed.extend(epilogue::missed(f, &fused, p));
             missed.extend(written_operand::missed(f, p));
-            missed.extend(staged_store::missed(f, &layouts));
+            missed.extend(staged_store::missed(f, &axis_info, &layouts));
             CpAsyncPipeline::default()
         }
         None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)

@@ -34,11 +34,66 @@ pub(crate) fn unsigned(t: DType) -> DType {
     }
 }
 
+/// A number as a float of a type has it: the nearest one, of two as near the even one. A number that is too large
+/// becomes what [`DType::overflowed`] says.
+pub(crate) fn rounded(v: f64, t: DType) -> f64 {
+    // The digits of the mantissa, with the leading one, and the exponent of the smallest normal number.
+    let (digits, lowest) = match t {
+        DType::F32 => (24, -126),
+        DType::F16 => (11, -14),
+        DType::BF16 => (8, -126),
+        DType::F8E4M3 => (4, -6),
+        DType::F8E5M2 => (3, -14),
+        _ => return v,
+    };
+    if !v.is_finite() || v == 0.0 || planted!("constants-of-many-digits") {
+        return v;
+    }
+    if !t.reaches(v) {
+        return t.overflowed(v);
+    }
+    let exponent = ((v.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(lowest);
+    let unit = 2f64.powi(exponent + 1 - digits);
+    (v / unit).round_ties_even() * unit
+}
+
 /// A dtype in a message about a kernel. `usize` and `u64` are one dtype, called `usize`, and so are `isize` and `i64`.
 pub(crate) fn in_message(t: DType) -> &'static str {
     match t {
         DType::U64 => "usize",
         DType::I64 => "isize",
         t => t.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_to_the_nearest_even() {
+        let all = [
+            (DType::F32, 16777217.0, 16777216.0),
+            (DType::F32, 1e300, f64::INFINITY),
+            (DType::F32, 0.1, 0.1f32 as f64),
+            // Subnormal numbers, of which each half is a tie.
+            (DType::F32, 2f64.powi(-149) * 2.5, 2f64.powi(-148)),
+            (DType::F32, 2f64.powi(-150), 0.0),
+            (DType::F16, 0.1, 0.0999755859375),
+            (DType::F16, 65519.9, 65504.0),
+            (DType::BF16, 1.00390625, 1.0),
+            (DType::BF16, -1.01171875, -1.015625),
+            (DType::F8E4M3, 1000.0, 448.0),
+            (DType::F8E4M3, 463.9, 448.0),
+            (DType::F8E5M2, 1.125, 1.0),
+            (DType::F64, 0.1, 0.1),
+        ];
+        for (t, v, wanted) in all {
+            assert_eq!(rounded(v, t), wanted, "{v} in {t}");
+        }
+        assert!(rounded(f64::NAN, DType::F16).is_nan());
+        for x in [1e-45f32, 1.17e-38, 1.5, 3.4e38, 0.3] {
+            assert_eq!(rounded(x as f64, DType::F32), x as f64);
+        }
     }
 }

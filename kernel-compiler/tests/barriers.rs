@@ -3,7 +3,9 @@
 use tilewright_compiler::codegen::barriers::{cluster_barrier, schedule};
 use tilewright_compiler::driver::lower;
 use tilewright_compiler::ir::{Array, Value};
-use tilewright_compiler::thread_ir::{Access, AccessKind, Call, Device, Expr, Generic, Name, Node, Scratch, Stmt};
+use tilewright_compiler::thread_ir::{
+    Access, AccessKind, Call, Device, Elements, Expr, Generic, Name, Node, Scratch, Stmt,
+};
 use tilewright_compiler::{MmaPath, Variant, Width};
 
 /// An exchange that stores its buffer's offset in a value, and loads it into another.
@@ -13,8 +15,12 @@ fn scratch(name: u32, bytes: usize) -> Node {
     Node::Scratch { bytes, steps: vec![store, vec![Stmt::bind(Value(name), offset())]], site: 0 }
 }
 
-/// An access to a parameter; equal elements have equal keys.
+/// An access to a parameter, by threads that have these elements.
 fn access(param: usize, kind: AccessKind, element: u64) -> Node {
+    masked(param, kind, element, None)
+}
+
+fn masked(param: usize, kind: AccessKind, element: u64, mask: Option<u32>) -> Node {
     let of = match kind {
         AccessKind::Read => Name::Arg(param),
         AccessKind::Write => Name::Map(param),
@@ -22,7 +28,8 @@ fn access(param: usize, kind: AccessKind, element: u64) -> Node {
         AccessKind::Clear => Name::Matrix(param),
     };
     let (stmts, array) = (vec![Stmt::Expr(Expr::from(of).element(element as usize))], Array::Param(param));
-    Node::Access { stmts, access: Access { array, memory: array, kind, key: (0, element), site: 0 } }
+    let elements = Some(Elements { index: 0, threads: element, mask });
+    Node::Access { stmts, access: Access { array, memory: array, kind, elements, site: 0 } }
 }
 
 fn read(param: usize, element: u64) -> Node {
@@ -98,6 +105,20 @@ fn a_cluster_waits_for_all_its_blocks_between_accesses() {
 
 /// A store by way of shared memory, and a load into a shared array: what counts is what reaches the access's array.
 #[test]
+fn a_load_of_other_lanes_waits_for_a_store_under_a_mask() {
+    let (load, store) = (|mask| masked(0, AccessKind::Read, 1, mask), |mask| masked(0, AccessKind::Write, 1, mask));
+    let barriers = |first: Node, second: Node| {
+        let (nodes, _) = schedule(vec![first, second], 0, false);
+        nodes.iter().filter(|n| matches!(n, Node::Barrier { .. })).count()
+    };
+    assert_eq!(barriers(load(Some(1)), store(Some(1))), 0);
+    assert_eq!(barriers(store(None), load(Some(1))), 0);
+    assert_eq!(barriers(store(Some(1)), load(None)), 1);
+    assert_eq!(barriers(load(None), store(Some(1))), 1);
+    assert_eq!(barriers(load(Some(2)), store(Some(1))), 1);
+}
+
+#[test]
 fn an_access_does_what_its_call_does_to_the_array() {
     let call = |function: Device, generics: Vec<Generic>| {
         Expr::Call(Call { function: function.into(), generics, args: vec![] })
@@ -105,7 +126,7 @@ fn an_access_does_what_its_call_does_to_the_array() {
     let both = |first: Device, second: Device| {
         vec![Stmt::bind(Value(0), call(first, vec![])), Stmt::Expr(call(second, vec![]))]
     };
-    let kind = |stmts: Vec<Stmt>, array: Array| match Node::access(stmts, [array; 2], (0, 0), 0) {
+    let kind = |stmts: Vec<Stmt>, array: Array| match Node::access(stmts, [array; 2], None, 0) {
         Node::Access { access, .. } => access.kind,
         n => panic!("{n:?}"),
     };

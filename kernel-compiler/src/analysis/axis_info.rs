@@ -57,6 +57,14 @@ impl Congruence {
         }
     }
 
+    /// By a power of two.
+    fn quotient(self, k: u64) -> Self {
+        match self.rem.is_multiple_of(k) && self.modulus > k {
+            true => Self::new(self.modulus / k, self.rem / k),
+            false => Self::UNKNOWN,
+        }
+    }
+
     fn meet(self, o: Self) -> Self {
         let difference = self.rem ^ o.rem;
         let agree = if difference == 0 || planted!("axis-info-keeps-the-first-remainder") {
@@ -571,7 +579,7 @@ impl Context<'_> {
                 _ => DimInfo { constancy: a.constancy.min(same).max(whole), ..DimInfo::unknown() },
             }
         });
-        let element = if op == Binary::Rem { a.element.coarser(k) } else { Congruence::UNKNOWN };
+        let element = if op == Binary::Rem { a.element.coarser(k) } else { a.element.quotient(k) };
         AxisInfo { dims: dims.collect(), element }
     }
 }

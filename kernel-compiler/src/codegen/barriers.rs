@@ -9,7 +9,7 @@
 
 use crate::ir::Array;
 use crate::thread_ir::walk::walk;
-use crate::thread_ir::{Access, AccessKind, Device, Expr, Node, Stmt, call};
+use crate::thread_ir::{Access, AccessKind, Device, Elements, Expr, Node, Stmt, call};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most bytes of distinct scratch buffers. Beyond it they share their bytes: occupancy is worth more than a
@@ -69,8 +69,8 @@ struct Earlier {
     array: Array,
     memory: Array,
     kind: AccessKind,
-    /// None for an access of an earlier iteration of a loop.
-    key: Option<(u32, u64)>,
+    /// None for an access of an earlier iteration of a loop, where indices are others.
+    elements: Option<Elements>,
 }
 
 impl State {
@@ -94,9 +94,9 @@ impl State {
         self.accesses.extend(o.accesses.iter().copied());
     }
 
-    /// The state in the next iteration of a loop, where keys name other elements.
+    /// The state in the next iteration of a loop.
     fn from_earlier_iteration(&self) -> State {
-        State { accesses: self.accesses.iter().map(|&e| Earlier { key: None, ..e }).collect(), ..self.clone() }
+        State { accesses: self.accesses.iter().map(|&e| Earlier { elements: None, ..e }).collect(), ..self.clone() }
     }
 
     fn conflicts(&self, a: &Access) -> bool {
@@ -104,7 +104,8 @@ impl State {
             let is_load = e.kind == AccessKind::Read && !planted!("alias-without-barrier");
             e.array == a.array || is_load && e.memory == a.memory
         };
-        self.accesses.iter().any(|e| same_memory(e) && e.kind != a.kind && e.key != Some(a.key))
+        let in_order = |e: &Earlier| Elements::are_in_order((e.kind, e.elements), (a.kind, a.elements));
+        self.accesses.iter().any(|e| same_memory(e) && e.kind != a.kind && !in_order(e))
     }
 }
 
@@ -155,8 +156,8 @@ impl Scheduler {
                         out.push(program_barrier(self.cluster, access.site));
                         state.barrier(true);
                     }
-                    let Access { array, memory, kind, key, .. } = access;
-                    state.accesses.insert(Earlier { array, memory, kind, key: Some(key) });
+                    let Access { array, memory, kind, elements, .. } = access;
+                    state.accesses.insert(Earlier { array, memory, kind, elements });
                 }
                 out.push(Node::Access { stmts, access });
             }

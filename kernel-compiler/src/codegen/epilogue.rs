@@ -68,7 +68,7 @@ impl Codegen<'_> {
             from_first(accesses.addr), accesses.full, from_first(accesses.ok), any(Expr::zero(t)), hint as u32, site
         );
         let define = Stmt::define(name, Ty::array(t, p.len), loaded);
-        self.access(&ptr, Some(p.layout), false, site, vec![define]);
+        self.access(&ptr, mask, Some(p.layout), false, site, vec![define]);
         Regs::of(name)
     }
 

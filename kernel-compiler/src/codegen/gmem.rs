@@ -1,12 +1,15 @@
 //! Loads, stores and atomics of a thread.
 
+use crate::analysis::distinct::is_distinct;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Base, Op, StmtKind, Value};
 use crate::layout::linear::{LANE_BITS, Layout};
 use crate::plan::accesses::{AccessGuard, TileAccess, Vector};
-use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
+use crate::thread_ir::{
+    BinaryOp, Call, Device, Elements, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure,
+};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -45,7 +48,7 @@ impl Codegen<'_> {
                 (vec![], load.element(0))
             };
             stmts.push(Stmt::define(v, t.into(), loaded));
-            self.access(&ptr, None, false, site, stmts);
+            self.access(&ptr, mask, None, false, site, stmts);
             return;
         }
         let access = self.plan.accesses.of_value(v);
@@ -65,7 +68,7 @@ impl Codegen<'_> {
             (vec![], load)
         };
         stmts.push(Stmt::define(v, Ty::array(t, n), loaded));
-        self.access(&ptr, Some(&layout), false, site, stmts);
+        self.access(&ptr, mask, Some(&layout), false, site, stmts);
         self.at_hand(v, layout, Regs::of(v));
     }
 
@@ -87,7 +90,7 @@ impl Codegen<'_> {
                     call!(Device::Store; [t, 1u32, 1u32, false, false]; any(addr), false, any(ok), any(value), hint, site)
                 }
             };
-            self.access(ptr, None, true, site, vec![store.into()]);
+            self.access(ptr, mask, None, true, site, vec![store.into()]);
             return;
         }
         let access = self.plan.accesses.of_store(s.id);
@@ -103,7 +106,7 @@ impl Codegen<'_> {
                 )
             }),
         };
-        self.access(ptr, Some(layout), true, site, vec![store.into()]);
+        self.access(ptr, mask, Some(layout), true, site, vec![store.into()]);
     }
 
     /// The accesses as planned: where the plan tests the alignment of the address, of vectors or of single elements.
@@ -128,14 +131,34 @@ impl Codegen<'_> {
 
     /// An access by the threads of a layout, or of a scalar. Several threads may have copies of an element: one of them
     /// stores it (`once`), but all load it. Then a load and a store of the element are by different threads.
-    pub(super) fn access(&mut self, ptr: &Address, layout: Option<&Layout>, once: bool, site: u32, stmts: Vec<Stmt>) {
+    pub(super) fn access(
+        &mut self,
+        ptr: &Address,
+        mask: Option<Value>,
+        layout: Option<&Layout>,
+        once: bool,
+        site: u32,
+        stmts: Vec<Stmt>,
+    ) {
         let once = once && !planted!("access-key-ignores-copies");
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let element = self.positions.get(&ptr.index).unwrap_or(&ptr.index);
+        let index = self.positions.get(&ptr.index).unwrap_or(&ptr.index).0;
         let layout = layout.filter(|_| !planted!("access-key-ignores-the-layout"));
-        let key = (element.0, hash_of((layout, ptr.base.address(), once && copies)));
+        let threads = hash_of((layout, ptr.base.address(), once && copies));
+        // Of distinct indices no load reaches what another thread stores, whichever of them a mask excludes.
+        let mask = mask.filter(|_| !is_distinct(self.f, ptr.index)).map(|m| m.0);
+        let elements = Elements { index, threads, mask };
         let array = ptr.array();
-        self.node(Node::access(stmts, [array, self.f.memory(array)], key, site));
+        self.node(Node::access(stmts, [array, self.f.memory(array)], Some(elements), site));
+    }
+
+    /// An atomic of a tile. Several of its elements may be one element of the array.
+    fn atomics(&mut self, ptr: &Address, mask: Option<Value>, layout: &Layout, site: u32, stmt: Stmt) {
+        if planted!("atomics-of-one-element-without-barrier") {
+            return self.access(ptr, mask, Some(layout), true, site, vec![stmt]);
+        }
+        let array = ptr.array();
+        self.node(Node::access(vec![stmt], [array, self.f.memory(array)], None, site));
     }
 
     /// The address of the first element, where it is the same for all threads. For a shared array it is the offset.
@@ -278,10 +301,10 @@ impl Codegen<'_> {
                 self.release_stores(site);
             }
             if !used && !after {
-                self.access(&ptr, None, true, site, vec![act.into()]);
+                self.access(&ptr, mask, None, true, site, vec![act.into()]);
                 return;
             }
-            self.access(&ptr, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
+            self.access(&ptr, mask, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
             let buffer = || any(Expr::Scratch(Scratch::Unplaced));
             let store = call!(
                 Device::SharedStore; [t, 1u32, 1u32];
@@ -310,11 +333,11 @@ impl Codegen<'_> {
                 Device::AtomicAddVectors; [t, layout.regs(), elements, undivided];
                 of_r(accesses.addr), of_r(accesses.ok), of_r(values), site
             );
-            return self.access(&ptr, Some(layout), true, site, vec![add.into()]);
+            return self.atomics(&ptr, mask, layout, site, add.into());
         }
         let act = call(layout.regs(), accesses.addr, accesses.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
-        self.access(&ptr, Some(layout), true, site, vec![define]);
+        self.atomics(&ptr, mask, layout, site, define);
         let mut regs = Regs::of(v);
         let free = layout.free_mask();
         let copies = if self.in_one_warp { free.threads & LANES } else { free.threads };

@@ -58,8 +58,7 @@ fn accesses(nodes: &[Node]) -> Option<Vec<Access>> {
         Node::Access { access, .. } => {
             waits |= found.iter().any(|a| a.memory == access.memory && a.kind != access.kind);
             if !found.iter().any(|a| a.array == access.array) {
-                // The key stands for any element.
-                found.push(Access { key: (u32::MAX, 0), ..access.clone() });
+                found.push(Access { elements: None, ..access.clone() });
             }
         }
         _ => {}

@@ -26,7 +26,7 @@ impl Codegen<'_> {
         let mut regs = self.operands(values, &types, (given, layout), site);
         let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(layout, f.shape(value)) };
         let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
-        let (items, combine) = match f.op(v) {
+        let (items, combine, in_any_order) = match f.op(v) {
             Op::ArgReduce { largest, .. } => {
                 let index = Regs(self.coordinate(layout, axis).cast(DType::I32).group());
                 // Padding comes after all elements, with a value that loses every comparison: for floats NaN, which
@@ -38,7 +38,7 @@ impl Codegen<'_> {
                 };
                 let regs = self.with_identity(&regs[0], padding.as_ref(), worst, layout, dtype);
                 let combined = better(*largest);
-                (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined)
+                (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined, true)
             }
             Op::Reduce { combine, .. } => {
                 // A closure has no known identity. `infer` refuses padding there.
@@ -54,12 +54,17 @@ impl Codegen<'_> {
                     };
                     regs = vec![self.with_identity(&regs[0], padding.as_ref(), identity, layout, dtype)];
                 }
-                (Items { regs, types }, self.combination(combine))
+                // A closure may tell its arguments apart, and of two NaNs the first one is taken.
+                let in_any_order = match combine {
+                    Combine::Binary(op) => dtype != DType::F64 || !matches!(op, Binary::MaxNan | Binary::MinNan),
+                    Combine::Closure { .. } => planted!("reduce-of-each-lane-alone"),
+                };
+                (Items { regs, types }, self.combination(combine), in_any_order)
             }
             _ => unreachable!("a reduction"),
         };
         let is_index = matches!(f.op(v), Op::ArgReduce { .. });
-        let mut out = self.steps(items, combine, reduction, site).regs;
+        let mut out = self.steps(items, (combine, in_any_order), reduction, site).regs;
         if is_index {
             out.remove(0);
         }
@@ -125,7 +130,8 @@ impl Codegen<'_> {
         Regs::of(self.bind(Ty::array(dtype, layout.regs()), each(one)))
     }
 
-    fn steps(&mut self, items: Items, combined: Expr, red: &Reduction, site: u32) -> Items {
+    /// Combines items, `in_any_order` if two of them give the same whichever comes first.
+    fn steps(&mut self, items: Items, (combined, in_any_order): (Expr, bool), red: &Reduction, site: u32) -> Items {
         let fold = self.fold(&items.types, combined);
         let ty = fold.ty.clone().expect("it is said");
         let tuple = |regs: &[Regs], r: &Expr| Expr::Tuple(regs.iter().map(|x| x.at(r)).collect());
@@ -143,6 +149,15 @@ impl Codegen<'_> {
             let other = (0..items.types.len()).map(|i| call!(Device::ShuffleXor; own.clone().field(i), *mask, site));
             let both = vec![own.clone(), Expr::Tuple(other.collect())];
             name = self.bind(Ty::array(ty.clone(), n), each(Expr::Apply(fold.clone(), both)));
+        }
+        // Each lane has its own element first in every step. All take the result of the first one of them, or a branch
+        // on it would part them. Across warps all threads combine in one order.
+        if !in_any_order && !red.lanes.is_empty() && red.across.is_none() {
+            let first = (Name::Tid & (31 & !red.lanes.iter().sum::<u32>())).group();
+            let own = Expr::from(name).element(Local::R);
+            let of_first = |i: usize| call!(Device::Shuffle; own.clone().field(i), first.clone(), site);
+            let all = Expr::Tuple((0..items.types.len()).map(of_first).collect());
+            name = self.bind(Ty::array(ty.clone(), n), each(all));
         }
         let parts = |name: Name| (0..items.types.len()).map(move |i| Regs(Regs::of(name).0.field(i)));
         let partial: Vec<Regs> = parts(name).collect();

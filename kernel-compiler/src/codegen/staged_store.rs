@@ -3,6 +3,7 @@
 //! computed, and clips it at the ends of the array. Otherwise the warps store it, consecutive lanes to consecutive
 //! elements.
 
+use crate::analysis::no_wrap::counts_up;
 use crate::codegen::context::Codegen;
 use crate::codegen::epilogue::{MATRICES_BYTES, Piece};
 use crate::codegen::pieces::{all_of, any, each, number, of_r};
@@ -56,9 +57,9 @@ impl Codegen<'_> {
             self.demand(value, &layout);
         }
         if by_tma && !planted!("tma-store-without-access") {
-            // Earlier loads of all threads from what may be the same memory come first. The key stands for any element.
-            let (array, kind, key) = (ptr.array(), AccessKind::Write, (u32::MAX, 0));
-            let access = Access { array, memory: f.memory(array), kind, key, site };
+            // Earlier loads of all threads from what may be the same memory come first.
+            let (array, kind) = (ptr.array(), AccessKind::Write);
+            let access = Access { array, memory: f.memory(array), kind, elements: None, site };
             self.node(Node::Access { stmts: vec![], access });
         }
         // The chunks of a warpgroup are in its own bytes, whichever store they belong to.
@@ -207,6 +208,10 @@ impl Codegen<'_> {
         let (extent, stride) =
             (|d: usize| number(&block_pointer.dims[d].extent), |d: usize| number(&block_pointer.dims[d].stride));
         let limited = |d: usize| block_pointer.dims[d].is_limited() && !planted!("tile-store-beyond-extent");
+        // A tile may begin before the array does: a row or a column that has wrapped around is beyond every extent, and
+        // later ones are not.
+        let counts_up = |d: usize| counts_up(self.f, block_pointer.at[d]) || planted!("tile-store-ends-below-zero");
+        let wraps = [rank - 2, rank - 1].map(|d| limited(d) && !counts_up(d));
         let outer = || origin.iter().cloned().enumerate();
         let inside: Vec<Expr> = outer().filter(|&(d, _)| limited(d)).map(|(d, o)| o.less(extent(d))).collect();
         let left_of = |d: usize, from: Name| match limited(d) {
@@ -232,9 +237,14 @@ impl Codegen<'_> {
         };
         let in_chunk = (((in_columns + cols.clone()).group() * size) ^ swizzle).group();
         let (last_row, last_col) = of(regs - 1);
-        let both = |row: Expr, col: Expr| row.less(below).group() & col.less(left).group();
+        let is_inside = |d: usize, from: Name, left: Name, i: Expr| match wraps[d + 2 - rank] {
+            true => Expr::from(from).wrapping_add(i.group().cast(Ty::U64)).less(extent(d)).group(),
+            false => i.less(left).group(),
+        };
+        let both = |row: Expr, col: Expr| is_inside(rank - 2, r0, below, row) & is_inside(rank - 1, c0, left, col);
         let last_row = if planted!("tile-store-full-by-the-first-round") { last_row.into() } else { from() + last_row };
-        let full = if vec > 1 { both(last_row, last_col.into()) } else { false.into() };
+        let is_whole = vec > 1 && wraps == [false; 2];
+        let full = if is_whole { both(last_row, last_col.into()) } else { false.into() };
         let from_chunk = buffer.clone() + (of_warp() + row()).group() * row_bytes + in_chunk;
         let loaded = call!(Device::SharedLoad; [t, regs, vec]; of_r(from_chunk), any(true), site);
         let bytes_down = (from() + rows.clone()).group().cast(Ty::U64).group().wrapping_mul(pitch.wrapping_mul(size));
@@ -256,7 +266,7 @@ impl Codegen<'_> {
                 vec![Stmt::variable(from, Some(Ty::U32), Some(0.into())), Stmt::While { cond, body }]
             }
         };
-        self.access(ptr, None, true, site, stmts);
+        self.access(ptr, None, None, true, site, stmts);
     }
 }
 

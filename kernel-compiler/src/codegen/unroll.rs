@@ -9,7 +9,7 @@ use crate::codegen::role::Role;
 use crate::dtype::unsigned;
 use crate::ir::{self, StmtKind};
 use crate::plan::unroll::Unroll;
-use crate::thread_ir::{Expr, Method, Name, Node, Stmt, Ty, next_number, walk::rewritten};
+use crate::thread_ir::{Elements, Expr, Method, Name, Node, Stmt, Ty, next_number, walk::rewritten};
 
 impl Codegen<'_> {
     /// Lowers the loop `s`. `inner` lowers an iteration, and is called once for each unrolled copy.
@@ -76,13 +76,15 @@ impl Codegen<'_> {
     }
 }
 
-/// Gives the accesses of a copy other keys than those of the other copies, since they access other elements.
+/// Tells the accesses of a copy from those of the other copies, which reach other elements.
 fn apart(nodes: Vec<Node>, copy: u64) -> Vec<Node> {
     let copy = if planted!("unroll-copies-share-keys") { 0 } else { copy };
     rewritten(nodes, &mut |mut n| {
-        if let Node::Access { access, .. } = &mut n {
-            // The factor is odd and large, so that copies of copies have distinct keys too.
-            access.key.1 = access.key.1.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(copy);
+        if let Node::Access { access, .. } = &mut n
+            && let Some(Elements { threads, .. }) = &mut access.elements
+        {
+            // The factor is odd and large, so that copies of copies are told apart too.
+            *threads = threads.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(copy);
         }
         vec![n]
     })

@@ -145,8 +145,9 @@ pub struct Dim {
 }
 
 impl Dim {
-    /// The extent of a dimension that nothing limits. Tensor maps hold it, and no tile of it ends beyond 2^31.
-    const UNLIMITED: u64 = (1 << 31) - 128;
+    /// The greatest extent that a tensor map describes: coordinates beyond it are those of no element. A dimension that
+    /// nothing limits has it.
+    pub(crate) const UNLIMITED: u64 = (1 << 31) - 128;
 
     /// The extent where a mask limits the dimension, if any does.
     pub fn extent_of(limit: Option<Number>) -> Number {

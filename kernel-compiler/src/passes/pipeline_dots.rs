@@ -9,7 +9,7 @@
 //! acc = dot(p, v(last), acc)
 //! ```
 
-use crate::dtype::DType;
+use crate::dtype::{DType, unsigned};
 use crate::ir::walk::{assigned, dots, made_of, values};
 use crate::ir::{Binary, Func, LoopOptions, Op, Stmt, StmtKind, Type, Value, Var, VarInfo};
 use crate::missed::{Changed, Missed, Why};
@@ -113,7 +113,18 @@ impl PipelineDots<'_> {
         let mut then: Vec<Stmt> = one.iter().map(|s| self.copied(s, &mut map)).collect();
         then.extend(keep(&|v| map.get(&v).copied().unwrap_or(v)));
         let of_iv = self.f.ty(iv).clone();
-        let next = self.f.push(Op::Binary(Binary::Add, lo, step), of_iv, span, &mut then);
+        let step_to_next = if self.f.may_step_beyond(hi, step) && !planted!("pipeline-dots-steps-beyond-its-type") {
+            // No further than to the end, from which on there is no iteration. The loop runs, so that the distance is a
+            // number of the unsigned type.
+            let unsigned = Type::scalar(unsigned(of_iv.dtype));
+            let [from, to, by] = [lo, hi, step].map(|v| self.f.push(Op::Cast(v), unsigned.clone(), span, &mut then));
+            let distance = self.f.push(Op::Binary(Binary::Sub, to, from), unsigned.clone(), span, &mut then);
+            let least = self.f.push(Op::Binary(Binary::Min, by, distance), unsigned, span, &mut then);
+            self.f.push(Op::Cast(least), of_iv.clone(), span, &mut then)
+        } else {
+            step
+        };
+        let next = self.f.push(Op::Binary(Binary::Add, lo, step_to_next), of_iv, span, &mut then);
         let mut rest = one;
         rest.extend(keep(&|v| v));
         let product = self.second(plan, &left, span);

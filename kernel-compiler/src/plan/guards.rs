@@ -1,7 +1,7 @@
 //! The guards of a variant: what a launch must keep for its code to be right.
 
 use crate::analysis::axis_info::AxisAnalysis;
-use crate::ir::{Func, Guard, Number, Test};
+use crate::ir::{Dim, Func, Guard, Number, Test};
 use crate::plan::warp_specialized::TensorMap;
 
 /// The guards that the axis info stands on, and those of tensor maps. Dimensions of maps that are constants need none:
@@ -17,7 +17,7 @@ pub fn plan(f: &Func, axis_info: &AxisAnalysis, maps: &[TensorMap]) -> Vec<Guard
             }
         };
         add(&Number::word(param.first_word), Test::Multiple(16));
-        m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, i32::MAX as u64)));
+        m.dims.iter().for_each(|d| add(&d.extent, Test::Within(1, Dim::UNLIMITED)));
         let (last, others) = m.dims.split_last().expect("a dimension");
         others.iter().for_each(|d| {
             add(&d.stride, Test::Multiple(if planted!("tma-stride-not-asked") { 1 } else { 16 / size }));

@@ -112,6 +112,12 @@ pub fn tiling(f: &Func, dot: Value) -> Result<WgmmaTiling, Missed> {
             f.warps
         ))
     })?;
+    if dtype == DType::I8 && !tiling.n.is_multiple_of(16) && !matches!(tiling.n, 8 | 24) {
+        return Err(missed(why!(
+            "wgmma multiplies integers of 8, 24 or a multiple of 16 columns, not of {}: take another tile",
+            tiling.n
+        )));
+    }
     if tiling.registers() > MAX_ACCUMULATORS {
         let found = tiling.registers();
         return Err(missed(why!(

@@ -1,6 +1,7 @@
 //! The stores of accumulators that go through shared memory, and how the warpgroups partition them.
 
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
+use crate::analysis::tma_box::takes_stores;
 use crate::ir::walk::walk;
 use crate::ir::{Address, Array, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::LayoutAssignment;
@@ -106,7 +107,7 @@ pub fn plan(
         let mut loads = fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads);
         let copied = loads.find_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group)));
         // The program waits for stores by TMA only before it signals other programs.
-        let by = match vectors && !is_read_again(f, ptr.array()) {
+        let by = match vectors && !is_read_again(f, ptr.array()) && takes_stores(f, a, to, size) {
             true => {
                 let map = TensorMap {
                     param: ptr.param().expect("a block pointer is in a parameter"),
@@ -222,15 +223,21 @@ fn is_read_again(f: &Func, array: Array) -> bool {
 }
 
 /// The stores of matrices that threads make in a program for TMA.
-pub fn missed(f: &Func, layouts: &LayoutAssignment) -> Vec<Missed> {
+pub fn missed(f: &Func, a: &AxisAnalysis, layouts: &LayoutAssignment) -> Vec<Missed> {
     let of = |s: &Stmt| match &s.kind {
-        StmtKind::Store { ptr, value, block_pointer: Some(_), span, .. }
+        StmtKind::Store { ptr, value, block_pointer: Some(to), span, .. }
             if f.shape(*value).iter().filter(|&&e| e > 1).count() > 1 =>
         {
             let why = match tiling(f, layouts, *value) {
                 Err(why) => why,
                 Ok(_) if is_read_again(f, ptr.array()) => {
                     why!("the kernel loads from the array that it stores to: store to another one")
+                }
+                Ok(_) if !takes_stores(f, a, to, f.ty(*value).dtype.size()) => {
+                    why!(
+                        "its tile may begin before the array, or between multiples of 16 bytes of a row: compute its \
+                         place without subtraction and signed numbers, and its column as a multiple of a constant"
+                    )
                 }
                 Ok(_) => return None,
             };

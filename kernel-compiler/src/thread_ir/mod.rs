@@ -30,4 +30,4 @@ pub(crate) use build::{call, closure, next_number};
 pub use expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 pub use function::{Counted, Cpu, Device, Effect, Function};
 pub use name::{BufferPart, Local, Name};
-pub use node::{Access, AccessKind, Const, ConstValue, Lowered, Node};
+pub use node::{Access, AccessKind, Const, ConstValue, Elements, Lowered, Node};

@@ -65,13 +65,13 @@ impl Node {
     /// A shared array's elements become zero.
     pub fn clear(stmts: Vec<Stmt>, array: usize, site: u32) -> Node {
         let array = Array::Shared(array);
-        let access = Access { array, memory: array, kind: AccessKind::Clear, key: (u32::MAX, 0), site };
+        let access = Access { array, memory: array, kind: AccessKind::Clear, elements: None, site };
         Node::Access { stmts, access }
     }
 
     /// An access to an array, which lies in a memory ([`Access::memory`]). Its kind is the effect of the call in it
     /// that accesses the array's memory.
-    pub fn access(stmts: Vec<Stmt>, [array, memory]: [Array; 2], key: (u32, u64), site: u32) -> Node {
+    pub fn access(stmts: Vec<Stmt>, [array, memory]: [Array; 2], elements: Option<Elements>, site: u32) -> Node {
         let of = |effect: Effect| match array {
             Array::Shared(_) => AccessKind::of_shared(effect),
             Array::Param(_) | Array::Pointees { .. } => AccessKind::of_global(effect),
@@ -85,7 +85,7 @@ impl Node {
             })
         });
         let kind = kind.expect("a call that reaches the array");
-        Node::Access { stmts, access: Access { array, memory, kind, key, site } }
+        Node::Access { stmts, access: Access { array, memory, kind, elements, site } }
     }
 
     /// A scratch buffer that threads store to, and then load from.
@@ -155,10 +155,42 @@ pub struct Access {
     pub memory: Array,
     /// The kind. Accesses of different kinds need an order.
     pub kind: AccessKind,
-    /// Accesses with equal keys reach the same element from the same thread.
-    pub key: (u32, u64),
+    /// The elements that each thread reaches; none where that is not known.
+    pub elements: Option<Elements>,
     /// The line of the kernel that a barrier before it reports; 0 without sites.
     pub site: u32,
+}
+
+/// The elements that each thread reaches by an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Elements {
+    /// The value that holds the indices of the elements.
+    pub index: u32,
+    /// A hash of the layout, which says the indices that each thread has, and of the array's address.
+    pub threads: u64,
+    /// The value that excludes some of them, where indices may repeat.
+    pub mask: Option<u32>,
+}
+
+impl Elements {
+    /// Whether whichever thread reaches an element by one of two accesses also reaches it by the other one, so that
+    /// they are in order by themselves. The accesses are in one iteration of the loops around them.
+    ///
+    /// Threads have the same indices under both. The language has no order for two stores of a program to one element,
+    /// so that the indices that a store does not mask out are distinct. A load of other indices may reach the element
+    /// of another thread.
+    pub fn are_in_order(a: (AccessKind, Option<Elements>), b: (AccessKind, Option<Elements>)) -> bool {
+        let ((of_a, Some(x)), (of_b, Some(y))) = (a, b) else { return false };
+        let has_all = |stored: Elements, loaded: Elements| {
+            stored.mask.is_none() || stored.mask == loaded.mask || planted!("load-of-other-lanes-without-barrier")
+        };
+        let masks = match (of_a, of_b) {
+            (AccessKind::Read, _) => has_all(y, x),
+            (_, AccessKind::Read) => has_all(x, y),
+            _ => true,
+        };
+        (x.index, x.threads) == (y.index, y.threads) && masks
+    }
 }
 
 /// A constant.

@@ -62,17 +62,27 @@ pub fn num_clusters(axis: u32) -> u64 {
 #[inline(always)]
 pub unsafe fn tma_store<const HINT: u32, const RANK: usize>(src: u32, map: u64, at: [u64; RANK], ok: bool, site: u32) {
     // SAFETY: the caller's contract.
-    unsafe { hw::tma_store::<RANK, HINT>(src, map, coordinates(at), ok, site) }
+    unsafe { hw::tma_store::<RANK, HINT>(src, map, stored_coordinates(at), ok, site) }
 }
 
+/// The greatest coordinate, of whole 16 bytes: copies that begin between them are illegal instructions.
+const MAX_COORDINATE: i64 = (1 << 31) - 128;
+
 /// As the hardware wants them: with signs, for an offset below 0 has wrapped around, and so does what follows it.
-/// Extents are below 2^31, so that what lies beyond stays outside.
+/// No extent is above [`MAX_COORDINATE`], so that what lies beyond stays outside.
 #[inline(always)]
 fn coordinates<const RANK: usize>(at: [u64; RANK]) -> [i32; RANK] {
     if planted!("device-coordinates-wrap") {
         return super::each(|d| at[RANK - 1 - d] as i32);
     }
-    super::each(|d| (at[RANK - 1 - d] as i64).clamp(i32::MIN as i64, i32::MAX as i64) as i32)
+    super::each(|d| (at[RANK - 1 - d] as i64).clamp(i32::MIN as i64, MAX_COORDINATE) as i32)
+}
+
+/// The same of a box that is stored. It does not begin before the array: the compiler knows so of the sums and products
+/// that an offset is, and an argument of 2^63 or more is an offset beyond the array.
+#[inline(always)]
+fn stored_coordinates<const RANK: usize>(at: [u64; RANK]) -> [i32; RANK] {
+    super::each(|d| at[RANK - 1 - d].min(MAX_COORDINATE as u64) as i32)
 }
 
 /// How a matrix lies in shared memory, beside where: the upper bits of its descriptor. All in bytes.

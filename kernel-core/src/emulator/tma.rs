@@ -93,6 +93,9 @@ impl Machine {
         }
         // SAFETY: the caller's contract.
         let Some(map) = (unsafe { self.tensor_map(map, at.len(), dst, site) }) else { return false };
+        if !self.begins_where_it_may(&map, at, site) {
+            return false;
+        }
         let mut steps = Vec::with_capacity(targets.len());
         for &cta in &targets {
             let step = self.asynchronous(
@@ -133,6 +136,16 @@ impl Machine {
         true
     }
 
+    /// Whether a box begins at a multiple of 16 bytes of a row. Measured on an H200: others are illegal instructions.
+    fn begins_where_it_may(&mut self, map: &TensorMap, at: &[i32], site: u32) -> bool {
+        let may = (i64::from(at[0]) * map.elem_bytes as i64) % 16 == 0;
+        if !may {
+            let message = format!("a box begins at element {} of a row, which is no multiple of 16 bytes", at[0]);
+            self.fail(Kind::Misaligned, site, message);
+        }
+        may
+    }
+
     /// Stores a box; whether it may.
     ///
     /// # Safety
@@ -140,6 +153,14 @@ impl Machine {
     pub unsafe fn tma_store(&mut self, src: u32, map: u64, at: &[i32], site: u32) -> bool {
         // SAFETY: the caller's contract.
         let Some(map) = (unsafe { self.tensor_map(map, at.len(), src, site) }) else { return false };
+        // Measured on an H200: a store that begins before the array is an illegal instruction. A load reads zeros.
+        if at.iter().any(|&at| at < 0) {
+            self.fail(Kind::Protocol, site, format!("a box is stored to {at:?}, before the array"));
+            return false;
+        }
+        if !self.begins_where_it_may(&map, at, site) {
+            return false;
+        }
         // Measured on an H200: what lies in the last 16 bytes of a row is written whether it belongs to the tensor or
         // not.
         if !(map.dims[0] * map.elem_bytes as u64).is_multiple_of(16) {

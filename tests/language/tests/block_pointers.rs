@@ -426,3 +426,74 @@ fn a_guard_is_not_fooled_by_products_that_wrap_around() {
         seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{m} {stride}"));
     }
 }
+
+/// A tile of sums that begins before the array: rows and columns below zero are left out, and no others.
+#[tile_kernel(types(T = [f16, f32]), tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1], emulate = all)]
+fn from_below<T: Float, const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<T, 2>,
+    up: usize,
+    left: usize,
+) {
+    let acc = dot(a.tile([0, 0], [BM, BK]), b.tile([0, 0], [BK, BN]), zeros::<f32>([BM, BN]));
+    c.store([program_id(0) - up, program_id(0) - left], acc.to::<T>());
+}
+
+#[test]
+fn tiles_that_begin_before_the_array() {
+    fn check<T: Element + PartialEq>(of: fn(f32) -> T)
+    where
+        (T,): from_below::Types,
+    {
+        let whole = |x: f32| f16::from_f32((x * 4.0).round());
+        let (a, b) = (Matrix::new([64, 64], 64, 1, whole), Matrix::new([64, 64], 64, 2, whole));
+        let desc = <(T,) as from_below::Types>::DESC;
+        // Rows of the result that TMA stores, and such that threads store by vectors and by elements.
+        for pad in [0, 16 / size_of::<T>(), 1] {
+            for (up, left) in [(0, 0), (8, 0), (0, 8), (3, 0), (0, 3), (17, 24), (63, 63), (64, 0), (0, 1usize << 40)] {
+                let what = format!("{} {pad} {up} {left}", desc.types);
+                let run = |rt: &Runtime| {
+                    let mut c = Matrix::new([90, 80], 80 + pad, 3, of);
+                    let call = from_below::<T>(view!(a), view!(b), view_mut!(c), up, left);
+                    rt.launch_with(rt.stream(), call, &with(desc.configs[0].id))
+                        .unwrap_or_else(|e| panic!("{what}: {e}"));
+                    c.data
+                };
+                let wanted = run(&Runtime::cpu());
+                seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{what}"));
+            }
+        }
+    }
+    check(f16::from_f32);
+    check(|x| x);
+}
+
+/// A tile of sums whose place is an argument.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1], emulate = all)]
+fn from_an_argument<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    row: usize,
+) {
+    let acc = dot(a.tile([0, 0], [BM, BK]), b.tile([0, 0], [BK, BN]), zeros::<f32>([BM, BN]));
+    c.store([row, 0], acc.to::<f16>());
+}
+
+#[test]
+fn tiles_that_begin_far_away() {
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    let (a, b) = (Matrix::new([64, 64], 64, 1, whole), Matrix::new([64, 64], 64, 2, whole));
+    for row in [0, 30, 89, 90, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 100] {
+        let run = |rt: &Runtime| {
+            let mut c = Matrix::new([90, 64], 64, 3, whole);
+            let call = from_an_argument(view!(a), view!(b), view_mut!(c), row);
+            assert_eq!(taken(&call, "BM=64,BN=64,BK=64,warps=4"), "tma", "{row}");
+            rt.launch(call).unwrap_or_else(|e| panic!("{row}: {e}"));
+            c.data
+        };
+        let wanted = run(&Runtime::cpu());
+        seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{row}"));
+    }
+}

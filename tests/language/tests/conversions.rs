@@ -392,3 +392,30 @@ fn numbers_are_rounded_once() {
     small_floats_of(&[(1u64 << 63) + (1 << 55) + 1], &[[0x7c00, 0x5f01, 0x7e, 0x7b]]);
     small_floats_of(&[-((1i64 << 62) + (1 << 54) + 1)], &[[0xfc00, 0xde81, 0xfe, 0xfb]]);
 }
+
+/// Numbers that are known at compile time.
+#[tile_kernel(tune(warps = [1]), grid = [1], emulate = all)]
+fn constants(y: &mut [f64]) {
+    let a: f16 = 0.1;
+    store(y, 0, a.to::<f64>());
+    store(y, 1, (1000.0 as f8e4m3) as f64);
+    store(y, 2, (1e300 as f32) as f64);
+    store(y, 3, (16777217 as f32) as f64);
+    store(y, 4, (0.1 as f32 * 3.0) as f64);
+    store(y, 5, 0.1);
+    store(y, 6, (f32::consts::PI as bf16) as f64);
+}
+
+#[test]
+fn constants_are_rounded() {
+    let pi = bf16::from_f32(core::f32::consts::PI).to_f64();
+    let wanted = [0.0999755859375, 448.0, f64::INFINITY, 16777216.0, f64::from(0.1f32 * 3.0), 0.1, pi];
+    everywhere(
+        constants::DESCS[0],
+        |rt, options| {
+            let mut y = [0.0; 7];
+            rt.launch_with(rt.stream(), constants(&mut y), options).map(|()| y)
+        },
+        |y, title| assert_eq!(y, wanted, "{title}"),
+    );
+}

@@ -181,3 +181,43 @@ fn products_by_a_counter() {
         }
     }
 }
+
+/// As `in_blocks`, of a range whose last step leads beyond the greatest number of its type.
+#[tile_kernel(types(T = [i32, u32]), tune(B = [64], warps = [4]), grid = [cdiv(y.dim(0), 64)], emulate = all)]
+fn to_the_end_of_a_type<T: Int, const B: usize>(
+    x: View<f16, 2>,
+    a: View<f16, 2>,
+    mut y: ViewMut<f32, 2>,
+    first: T,
+    last: T,
+) {
+    let row = program_id(0) * 64;
+    let left = x.tile([row, 0], [64, 64]);
+    let mut acc = full([64, 64], 1.0);
+    for i in range(first, last, 64) {
+        let h = dot(left, trans(a.tile([i.to::<usize>(), 0], [B, 64])), zeros::<f32>([64, B])).to::<f16>();
+        acc = dot(h, a.tile([i.to::<usize>(), 0], [B, 64]), acc);
+    }
+    y.store([row, 0], acc);
+}
+
+#[test]
+fn products_up_to_the_end_of_a_type() {
+    macro_rules! check { ($($t:ident)+) => { $(
+        // The one iteration is beyond the array.
+        for (first, last) in [($t::MAX - 10, $t::MAX), ($t::MAX - 63, $t::MAX), (0, 40)] {
+            let (x, a) = (Matrix::new([64, 64], 64, 1, f16::from_f32), Matrix::new([200, 64], 64, 2, f16::from_f32));
+            let desc = <($t,) as to_the_end_of_a_type::Types>::DESC;
+            let what = format!("{} {first} to {last}", stringify!($t));
+            let run = |rt: &Runtime| {
+                let mut y = Matrix::new([64, 64], 64, 0, |_| f32::NAN);
+                let call = to_the_end_of_a_type::<$t>(view!(x), view!(a), view_mut!(y), first, last);
+                rt.launch_with(rt.stream(), call, &with(desc.configs[0].id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                y.data
+            };
+            let wanted = run(&Runtime::cpu());
+            seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
+        }
+    )+ } }
+    check!(i32 u32);
+}

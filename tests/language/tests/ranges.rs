@@ -225,3 +225,43 @@ fn the_lesser_step_may_be_zero() {
         everywhere(steps_of_at_most_four::DESCS[0], run, |y, what| assert_eq!(y, [wanted], "{what}: by {step}"));
     }
 }
+
+/// Steps that have wrapped around to 0.
+#[tile_kernel(types(T = [u32, u64]), tune(warps = [1]), grid = [1], emulate = all)]
+fn steps_that_wrap<T: Int>(y: &mut [i32], n: T, k: T) {
+    let mut rounds = 0;
+    for _i in range(n - n, n, k + 1) {
+        rounds += 1;
+        if rounds > 3 {
+            break;
+        }
+    }
+    for _i in range(n - n, n, maximum(k, 1) * 65536 * 65536) {
+        rounds += 1;
+        if rounds > 3 {
+            break;
+        }
+    }
+    store(y, 0, rounds);
+}
+
+#[test]
+fn a_step_that_wraps_to_zero_is_one_of_zero() {
+    macro_rules! check { ($($t:ident)+) => { $(
+        for (k, wanted) in [($t::MAX, 0), ($t::MAX - 1, 1)] {
+            everywhere(
+                <($t,) as steps_that_wrap::Types>::DESC,
+                |rt, options| {
+                    let mut y = [9];
+                    rt.launch_with(rt.stream(), steps_that_wrap::<$t>(&mut y, 100, k), options).map(|()| y)
+                },
+                |y, title| {
+                    // The product of the greatest number wraps too: to 0 in 32 bits, to a large number in 64.
+                    let products = i32::from($t::BITS == 64);
+                    assert_eq!(y, [wanted + products], "{title}, {k}");
+                },
+            );
+        }
+    )+ } }
+    check!(u32 u64);
+}

@@ -317,3 +317,53 @@ macro_rules! combined_of { ($($t:ident)+) => { $({
 fn closures_combine() {
     combined_of! { i8 u16 i32 u64 }
 }
+
+/// The index of the greatest, of equal ones whichever comes: the same for all threads, which the branch needs. Each
+/// element is less than the result by a number that a copy of the result decides.
+#[tile_kernel(types(T = [f32, f16, i64]), tune(warps = [1, 2]), grid = [1], emulate = all)]
+fn of_equals<T: Num>(x: &[T], y: &mut [T], of_rows: &mut [i32], at: &mut [i32]) {
+    let i = arange(32);
+    let v = load(x, i);
+    let (_, index) = reduce((v, i.to::<i32>()), 0, |(a, i), (b, j)| (where_(a > b, a, b), where_(a > b, i, j)));
+    for k in range(0, 32, 1) {
+        if index == k.to::<i32>() {
+            store(y, i, cumsum(v, 0));
+            store(at, 0, index);
+        }
+    }
+    let t = broadcast(v.expand(0), [4, 32]);
+    let places = arange(4).expand(1).to::<i32>() * 32 + i.to::<i32>().expand(0);
+    let (_, place) = reduce((t, places), 1, |(a, i), (b, j)| (where_(a > b, a, b), where_(a > b, i, j)));
+    let each = broadcast(place.expand(1), [4, 32]);
+    store(of_rows, places, each);
+}
+
+#[test]
+fn a_closure_that_tells_its_arguments_apart() {
+    fn check<T: Number>()
+    where
+        (T,): of_equals::Types,
+    {
+        let x = vec![T::of(1.0); 32];
+        let wanted: Vec<T> = (1..=32).map(|n| T::of(f64::from(n))).collect();
+        everywhere(
+            <(T,) as of_equals::Types>::DESC,
+            |rt, options| {
+                let (mut y, mut rows, mut at) = (vec![T::of(0.0); 32], vec![-1; 128], vec![-1]);
+                let call = of_equals::<T>(&x, &mut y, &mut rows, &mut at);
+                rt.launch_with(rt.stream(), call, options).map(|()| (y, rows, at))
+            },
+            |(y, rows, at), title| {
+                same(&y, &wanted, title);
+                assert!((0..32).contains(&at[0]), "{title}: {at:?}");
+                for (row, all) in rows.chunks(32).enumerate() {
+                    let of_row = 32 * row as i32..32 * (row as i32 + 1);
+                    assert!(of_row.contains(&all[0]) && all.iter().all(|i| *i == all[0]), "{title}: {all:?}");
+                }
+            },
+        );
+    }
+    check::<f32>();
+    check::<f16>();
+    check::<i64>();
+}

@@ -277,3 +277,38 @@ fn masks_and_ends_of_single_elements() {
     single_of::<f32>();
     single_of::<u8>();
 }
+
+/// Elements of a tile that share a place with elements of other threads.
+#[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn shared_places(place: &[i32], y: &mut [i32], z: &mut [i32]) {
+    let i = arange(512);
+    let place = load(place, i);
+    let mut counts = shared_array::<i32>(64);
+    atomic_add(counts, place, 1);
+    store(y, i, load(counts, place));
+    // One element of each place is stored, and all load it.
+    let mut s = shared_array::<i32>(64);
+    store(s, place, i.to::<i32>()).mask(i < 64);
+    store(y, 512 + i, load(s, place));
+    // All have loaded what one of them then stores over.
+    let before = load(z, place);
+    store(z, place, before + 1).mask(i < 64);
+    store(y, 1024 + i, before);
+}
+
+#[test]
+fn places_that_threads_share() {
+    let place: Vec<i32> = (0..512).map(|i| i % 64).collect();
+    let wanted: Vec<i32> = [8; 512].into_iter().chain(place.clone()).chain(place.iter().map(|p| 10 * p)).collect();
+    everywhere(
+        shared_places::DESCS[0],
+        |rt, options| {
+            let (mut y, mut z) = (vec![-1; 1536], (0..64).map(|i| 10 * i).collect::<Vec<i32>>());
+            rt.launch_with(rt.stream(), shared_places(&place, &mut y, &mut z), options).map(|()| (y, z))
+        },
+        |(y, z), title| {
+            same(&y, &wanted, title);
+            assert!(z.iter().enumerate().all(|(i, &z)| z == 10 * i as i32 + 1), "{title}: {z:?}");
+        },
+    );
+}

@@ -1,7 +1,7 @@
 //! Expressions: literals, names, operators, casts, tuples.
 
 use crate::diag::{Code, Reported, Result, Span};
-use crate::dtype::{DType, in_message};
+use crate::dtype::{DType, in_message, rounded};
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::front::constants;
@@ -317,7 +317,7 @@ impl Infer<'_> {
         match v {
             Val::Int(n, _) if to.is_float() => Ok(Val::Float(n as f64, Some(to))),
             Val::Int(n, _) if to.holds(n) => Ok(Val::Int(n, Some(to))),
-            Val::Float(x, _) if to.is_float() => Ok(Val::Float(x, Some(to))),
+            Val::Float(x, from) if to.is_float() => Ok(Val::Float(from.map_or(x, |t| rounded(x, t)), Some(to))),
             Val::Bool(b) if to.is_int() => Ok(Val::Int(i128::from(b), Some(to))),
             v => {
                 let v = self.run(v, span)?;
@@ -511,13 +511,16 @@ impl Infer<'_> {
             (Val::Float(x, tx), Val::Float(y, ty))
                 if !op.is_compare() && (tx.is_none() || ty.is_none() || tx == ty) =>
             {
-                match op {
-                    Add => Val::Float(x + y, tx.or(*ty)),
-                    Sub => Val::Float(x - y, tx.or(*ty)),
-                    Mul => Val::Float(x * y, tx.or(*ty)),
-                    Div => Val::Float(x / y, tx.or(*ty)),
+                let t = tx.or(*ty);
+                let [x, y] = [*x, *y].map(|v| t.map_or(v, |t| rounded(v, t)));
+                let result = match op {
+                    Add => x + y,
+                    Sub => x - y,
+                    Mul => x * y,
+                    Div => x / y,
                     _ => return Ok(None),
-                }
+                };
+                Val::Float(result, t)
             }
             (Val::DType(x), Val::DType(y)) => match op {
                 Eq => Val::Bool(x == y),

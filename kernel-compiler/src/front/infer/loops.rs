@@ -74,8 +74,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A number that an unsigned scalar is never below, unless arithmetic on it wraps: a step that wraps to 0 is not
-    /// tested. `depth` operations are looked at, one behind the other.
+    /// A number that an unsigned scalar is never below. `depth` operations are looked at, one behind the other.
     fn least(&self, v: Value, depth: usize) -> i128 {
         let Some(depth) = depth.checked_sub(1) else { return 0 };
         let least = |v: Value| self.least(v, depth);
@@ -102,16 +101,55 @@ impl Infer<'_> {
             Op::Binary(Binary::Max, a, b) => least(a).max(least(b)),
             Op::Binary(Binary::Min, a, b) if planted!("step-of-zero-by-the-greater") => least(a).max(least(b)),
             Op::Binary(Binary::Min, a, b) => least(a).min(least(b)),
+            Op::Binary(Binary::Mul | Binary::Add, ..) if self.may_wrap(v, depth) => 0,
             Op::Binary(Binary::Mul, a, b) => least(a).saturating_mul(least(b)),
             Op::Binary(Binary::Sub, a, b) if matches!(op(b), Op::Int(_)) => (least(a) - least(b)).max(0),
-            Op::Binary(Binary::Add, a, b) => match (op(a), op(b)) {
-                // `cdiv` of numbers that are not 0.
-                (&Op::Binary(Binary::Div, x, by), Op::Cast(more)) if self.ty(*more).dtype == DType::Bool => {
-                    (least(a) + i128::from(least(x) > 0 && least(by) > 0)).min(1)
-                }
-                _ => least(a).saturating_add(least(b)),
+            Op::Binary(Binary::Add, a, b) => match self.of_cdiv(a, b) {
+                Some([x, by]) => (least(a) + i128::from(least(x) > 0 && least(by) > 0)).min(1),
+                None => least(a).saturating_add(least(b)),
             },
             _ => 0,
+        }
+    }
+
+    /// The operands of `cdiv`, where the sum of two values is one.
+    fn of_cdiv(&self, a: Value, b: Value) -> Option<[Value; 2]> {
+        let op = |v: Value| &self.values[v.0 as usize].op;
+        match (op(a), op(b)) {
+            (&Op::Binary(Binary::Div, x, by), Op::Cast(more)) if self.ty(*more).dtype == DType::Bool => Some([x, by]),
+            _ => None,
+        }
+    }
+
+    /// Whether a sum or a product may be more than its type holds.
+    fn may_wrap(&self, v: Value, depth: usize) -> bool {
+        let most = |v: Value| self.most(v, depth);
+        let number = match self.values[v.0 as usize].op {
+            Op::Binary(Binary::Mul, a, b) => most(a).saturating_mul(most(b)),
+            // Where a remainder adds 1, the quotient is half the greatest number or less.
+            Op::Binary(Binary::Add, a, b) if self.of_cdiv(a, b).is_some() => return false,
+            Op::Binary(Binary::Add, a, b) => most(a).saturating_add(most(b)),
+            _ => return false,
+        };
+        !self.ty(v).dtype.holds(number) && !planted!("step-that-wraps-to-zero")
+    }
+
+    /// A number that an unsigned scalar is never above.
+    fn most(&self, v: Value, depth: usize) -> i128 {
+        let dtype = self.ty(v).dtype;
+        let greatest = (1 << (8 * dtype.size() - usize::from(dtype.is_signed()))) - 1;
+        let Some(depth) = depth.checked_sub(1) else { return greatest };
+        let most = |v: Value| self.most(v, depth);
+        match self.values[v.0 as usize].op {
+            Op::Int(n) => n,
+            Op::NumPrograms(_) => i128::from(i32::MAX),
+            Op::Cast(x) if self.ty(x).dtype.is_int() && !self.ty(x).dtype.is_signed() => most(x).min(greatest),
+            Op::Select(_, a, b) | Op::Binary(Binary::Max, a, b) => most(a).max(most(b)),
+            Op::Binary(Binary::Min, a, b) => most(a).min(most(b)),
+            Op::Binary(Binary::Div | Binary::Shr, a, _) => most(a),
+            Op::Binary(Binary::Mul, a, b) if !self.may_wrap(v, depth) => most(a) * most(b),
+            Op::Binary(Binary::Add, a, b) if !self.may_wrap(v, depth) => most(a).saturating_add(most(b)).min(greatest),
+            _ => greatest,
         }
     }
 

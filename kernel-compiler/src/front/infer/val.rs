@@ -13,6 +13,7 @@ pub(super) enum Val {
     Run(Value),
     /// A compile-time integer; without a dtype it takes the one of what it meets.
     Int(i128, Option<DType>),
+    /// A compile-time float, which has more digits than its type until a number is computed from it.
     Float(f64, Option<DType>),
     Bool(bool),
     /// A constant of an enum.

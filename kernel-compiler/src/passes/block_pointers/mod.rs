@@ -5,6 +5,7 @@
 //! is a block of a matrix of m × n, which TMA copies. The pointers may advance in a loop, and indices may wrap around.
 //! The conditions that the code does not state become guards of the launch.
 
+pub mod columns;
 mod find;
 mod origins;
 

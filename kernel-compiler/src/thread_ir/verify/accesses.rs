@@ -3,7 +3,7 @@
 
 use super::flow::{Flow, State, Step};
 use crate::ir::Array;
-use crate::thread_ir::node::{AccessKind, Lowered};
+use crate::thread_ir::node::{AccessKind, Elements, Lowered};
 use std::collections::BTreeSet;
 
 pub fn verify(lowered: &Lowered) -> Result<(), String> {
@@ -11,13 +11,14 @@ pub fn verify(lowered: &Lowered) -> Result<(), String> {
         let Step::Access(a) = step else { return Ok(()) };
         let is_unordered = |b: &&Before| {
             let asks_order = b.array == a.array || b.kind == AccessKind::Read;
-            asks_order && b.memory == a.memory && b.kind != a.kind && b.key != Some(a.key)
+            let in_order = || Elements::are_in_order((b.kind, b.elements), (a.kind, a.elements));
+            asks_order && b.memory == a.memory && b.kind != a.kind && !in_order()
         };
         if let Some(Before { array, kind, .. }) = state.0.iter().find(is_unordered) {
             let now = a.kind;
             return Err(format!("no barrier stands between a {kind:?} and a {now:?} of {array}"));
         }
-        state.0.insert(Before { array: a.array, memory: a.memory, kind: a.kind, key: Some(a.key) });
+        state.0.insert(Before { array: a.array, memory: a.memory, kind: a.kind, elements: a.elements });
         Ok(())
     };
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Accesses::default()))
@@ -32,8 +33,8 @@ struct Before {
     array: Array,
     memory: Array,
     kind: AccessKind,
-    /// None of an access in an earlier iteration of a loop, where keys are those of other elements.
-    key: Option<(u32, u64)>,
+    /// None of an access in an earlier iteration of a loop, where indices are others.
+    elements: Option<Elements>,
 }
 
 impl State for Accesses {
@@ -46,6 +47,6 @@ impl State for Accesses {
     }
 
     fn from_earlier_iteration(&self) -> Self {
-        Accesses(self.0.iter().map(|b| Before { key: None, ..b.clone() }).collect())
+        Accesses(self.0.iter().map(|b| Before { elements: None, ..b.clone() }).collect())
     }
 }

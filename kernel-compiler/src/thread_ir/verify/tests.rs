@@ -6,8 +6,8 @@ use super::{verify, verify_cpu};
 use crate::dtype::DType;
 use crate::ir::{Array, Atomic, Value, Var};
 use crate::thread_ir::{
-    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Lowered, Name, Node, Scratch, Stmt, Ty,
-    call, closure,
+    BinaryOp, BufferPart, Const, ConstValue, Device, Elements, Expr, Generic, Local, Lowered, Name, Node, Scratch,
+    Stmt, Ty, call, closure,
 };
 
 const THREADS: u32 = 384;
@@ -233,9 +233,13 @@ fn threads_leave_together() {
 // --- accesses to global memory ---
 
 /// An access of a parameter's element.
-fn access(device: Device, param: usize, element: u64) -> Node {
+fn access(device: Device, param: usize, threads: u64) -> Node {
+    masked(device, param, threads, None)
+}
+
+fn masked(device: Device, param: usize, threads: u64, mask: Option<u32>) -> Node {
     let call = call!(device; [DType::F32, 1u32, Atomic::Add as u32]; 0);
-    Node::access(vec![call.into()], [Array::Param(param); 2], (0, element), 0)
+    Node::access(vec![call.into()], [Array::Param(param); 2], Some(Elements { index: 0, threads, mask }), 0)
 }
 
 #[test]
@@ -245,6 +249,13 @@ fn accesses_of_one_parameter_are_in_order() {
     accepts(&program(vec![read(1), write(1), write(1), read(1)]));
     accepts(&program(vec![read(0), barrier(), write(1), named(1, THREADS), update(2), update(3)]));
     accepts(&program(vec![read(0), access(Device::Store, 1, 1)]));
+    // A load of other lanes than those that are stored may reach what another thread has stored.
+    let (store, load) = (|mask| masked(Device::Store, 0, 1, mask), |mask| masked(Device::Load, 0, 1, mask));
+    accepts(&program(vec![load(Some(1)), store(Some(1)), load(Some(1))]));
+    accepts(&program(vec![load(Some(1)), store(None), load(Some(2))]));
+    refuses_body(vec![load(None), store(Some(1))], "between a Read and a Write");
+    refuses_body(vec![store(Some(1)), load(None)], "between a Write and a Read");
+    refuses_body(vec![store(Some(1)), load(Some(2))], "between a Write and a Read");
     refuses_body(vec![read(0), write(1)], "no barrier stands between a Read and a Write of parameter 0");
     refuses_body(vec![write(0), read(1)], "between a Write and a Read");
     refuses_body(vec![write(0), update(1)], "between a Write and a Update");

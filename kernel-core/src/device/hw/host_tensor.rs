@@ -3,6 +3,7 @@
 //! Places in shared memory are byte offsets in the CTA's dynamic shared memory.
 
 use crate::device::Mem;
+use crate::device::mem::{Repr, repr};
 use crate::emulator::step_tensor::{self as step, Product};
 
 /// Makes an mbarrier of 8 bytes that takes `arrivals` a phase. One thread does it, then [`mbarriers_ready`], then a
@@ -198,6 +199,8 @@ pub unsafe fn wgmma_ra<A: Mem, D: Mem, const N: usize, const TB: bool>(
 /// Columns that a warpgroup's product may have.
 const fn shape<A: Mem, D: Mem, const N: usize>(transposed: bool) -> usize {
     assert!(N >= 8 && N <= 256 && N % 8 == 0, "8 to 256 columns, a multiple of 8");
+    let of_integers = matches!(repr::<A>(), Repr::Signed | Repr::Unsigned);
+    assert!(!of_integers || N == 8 || N == 24 || N % 16 == 0, "integers: 8, 24 or a multiple of 16 columns");
     assert!(!transposed || A::BYTES == 2, "only operands of 2 bytes may be transposed");
     assert!(D::BYTES == 4, "accumulators are f32 or i32");
     N

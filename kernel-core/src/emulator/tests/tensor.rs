@@ -348,8 +348,8 @@ fn matrices_are_stored_by_rows() {
     }
 }
 
-/// A box of 8 x 4 x 2 floats moved from one place of a tensor to another, clipped at both.
-unsafe fn box_moves(s: &[u64]) {
+/// A box of 8 x 4 x 2 floats moved from one place of a tensor to column `X` and row 1 of another, clipped at both.
+unsafe fn box_moves<const X: i32>(s: &[u64]) {
     let [_, _, from, to, x, y, z] = *s else { unreachable!() };
     let t = d::thread();
     if t == 0 {
@@ -358,30 +358,51 @@ unsafe fn box_moves(s: &[u64]) {
         h::mbarrier_expect(BAR, 256, 62);
         h::tma_load::<_, 0>(0, from, [x as i32, y as i32, z as i32], BAR, 63);
         h::mbarrier_wait(BAR, 0, 64);
-        h::tma_store::<3, 0>(0, to, [-2, 1, 0], true, 65);
+        h::tma_store::<3, 0>(0, to, [X, 1, 0], true, 65);
         h::tma_store_wait_read::<0>(67);
     }
+}
+
+/// A tensor of `width` of 12 columns, 5 rows and 3 matrices.
+fn tensor_of_floats(p: *const f32, width: u64) -> TensorMap {
+    TensorMap::new(p as u64, 4, &[width, 5, 3], &[48, 240], &[8, 4, 2], 0)
 }
 
 #[test]
 fn boxes_are_clipped() {
     let source: Vec<f32> = (0..12 * 5 * 3).map(|i| 1.0 + i as f32).collect();
-    let map = |p: *const f32, width| TensorMap::new(p as u64, 4, &[width, 5, 3], &[48, 240], &[8, 4, 2], 0);
-    for at in [[0i32, 0, 0], [-3, -1, -1], [5, 3, 2], [20, 0, 0], [0, -9, 1]] {
+    for at in [[0i32, 0, 0], [-4, -1, -1], [4, 3, 2], [20, 0, 0], [0, -9, 1]] {
         let mut target = vec![-1f32; source.len()];
-        let maps = [map(source.as_ptr(), 10), map(target.as_ptr(), 8)];
+        let maps = [tensor_of_floats(source.as_ptr(), 10), tensor_of_floats(target.as_ptr(), 8)];
         let launch = program(32, BAR + 8).read(&source).write(&mut target);
         let launch = launch.scalar(&raw const maps[0] as u64).scalar(&raw const maps[1] as u64);
-        at.iter().fold(launch, |l, &x| l.scalar(x as u64)).passes(box_moves);
+        at.iter().fold(launch, |l, &x| l.scalar(x as u64)).passes(box_moves::<4>);
         for (i, &got) in target.iter().enumerate() {
             let [x, y, z] = [i % 12, i / 12 % 5, i / 60].map(|x| x as i32);
-            let inside = x < 6 && y >= 1 && z < 2;
-            let [u, v, w] = [at[0] + x + 2, at[1] + y - 1, at[2] + z];
+            let inside = (4..8).contains(&x) && y >= 1 && z < 2;
+            let [u, v, w] = [at[0] + x - 4, at[1] + y - 1, at[2] + z];
             let there = (0..10).contains(&u) && (0..5).contains(&v) && (0..3).contains(&w);
             let value = if there { source[(u + 12 * v + 60 * w) as usize] } else { 0.0 };
             assert_eq!(got, if inside { value } else { -1.0 }, "{at:?} {x} {y} {z}");
         }
     }
+}
+
+/// What an H200 takes for an illegal instruction.
+#[test]
+fn boxes_begin_where_the_hardware_takes_them() {
+    let source = vec![1f32; 12 * 5 * 3];
+    let fails = |run, from: i32, kind, site| {
+        let mut target = vec![-1f32; source.len()];
+        let maps = [tensor_of_floats(source.as_ptr(), 10), tensor_of_floats(target.as_ptr(), 8)];
+        let launch = program(32, BAR + 8).read(&source).write(&mut target);
+        let launch = launch.scalar(&raw const maps[0] as u64).scalar(&raw const maps[1] as u64);
+        launch.scalar(from as u64).scalar(0).scalar(0).fails(run, kind, site);
+    };
+    fails(box_moves::<0>, -3, Kind::Misaligned, 63);
+    fails(box_moves::<0>, 2, Kind::Misaligned, 63);
+    fails(box_moves::<2>, 0, Kind::Misaligned, 65);
+    fails(box_moves::<-4>, 0, Kind::Protocol, 65);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Block pointers that advance now and then or by other steps, wrap around anywhere, or have two limits.
 
 use super::same;
-use tilewright::Buffer;
 use tilewright::tile_kernel;
+use tilewright::{Buffer, Runtime};
 use tilewright_core::f16;
-use tilewright_language_tests::matrix::values;
-use tilewright_language_tests::run::with;
+use tilewright_language_tests::matrix::{Matrix, values};
+use tilewright_language_tests::run::{seeds, taken, with};
+use tilewright_language_tests::{view, view_mut};
 
 /// Steps that `continue` leaves out: pointers advance by those alone that it does not.
 #[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1], emulate = all)]
@@ -230,5 +231,48 @@ fn windows_advance_by_steps_of_their_own() {
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
             z.to_vec().unwrap()
         });
+    }
+}
+
+/// Operands whose columns begin between multiples of 16 bytes, which TMA does not copy: by an argument, by a number
+/// that is known, and before the array.
+#[tile_kernel(tune(WAY = [0, 1, 2, 3], warps = [4]), grid = [1], emulate = all)]
+fn any_column<const WAY: usize>(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f32, 2>, from: usize) {
+    let mut acc = zeros::<f32>([64, 64]);
+    for k in range(0, a.dim(1), 64) {
+        let at = if WAY == 0 {
+            k + from
+        } else if WAY == 1 {
+            k + 4
+        } else if WAY == 2 {
+            k - 4 * (program_id(0) + 1)
+        } else {
+            k * 2 + from * 8
+        };
+        acc = dot(a.tile([0, at], [64, 64]), b.tile([k, from], [64, 64]), acc);
+    }
+    c.store([0, 0], acc);
+}
+
+#[test]
+fn columns_between_multiples_of_16_bytes() {
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    let (a, b) = (Matrix::new([64, 200], 208, 1, whole), Matrix::new([200, 90], 96, 2, whole));
+    for config in any_column::DESCS[0].configs {
+        for from in [0, 1, 4, 8, 16, 20] {
+            let what = format!("{} from {from}", config.id);
+            let run = |rt: &Runtime| {
+                let mut c = Matrix::new([64, 64], 64, 3, |x| x);
+                let call = any_column(view!(a), view!(b), view_mut!(c), from);
+                // A launch decides where an argument does, and the code where a number is known.
+                let by_tma = matches!(config.id.split(',').next(), Some("WAY=0" | "WAY=3")) && from % 8 == 0;
+                assert_eq!(taken(&call, config.id).starts_with("tma"), by_tma, "{what}: {}", taken(&call, config.id));
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                c.data
+            };
+            let wanted = run(&Runtime::cpu());
+            assert!(wanted.iter().any(|x| *x != 0.0));
+            seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{what}"));
+        }
     }
 }

@@ -11,10 +11,13 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "front/infer/loops.rs",
-        &[(
-            "step-of-zero-by-the-greater",
-            "a loop whose step is a `min` with a constant does not end where the other number is 0",
-        )],
+        &[
+            ("step-that-wraps-to-zero", "a loop does not end whose step wraps around to 0"),
+            (
+                "step-of-zero-by-the-greater",
+                "a loop whose step is a `min` with a constant does not end where the other number is 0",
+            ),
+        ],
     ),
     (
         "front/infer/ops.rs",
@@ -66,6 +69,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "passes/pipeline_dots.rs",
         &[
+            ("pipeline-dots-steps-beyond-its-type", "a loop that ends within a step of its type's end begins anew"),
             (
                 "pipeline-dots-forgets-a-counter",
                 "the second product of the iteration before has the right operand of this one, where a variable says which",
@@ -252,6 +256,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "codegen/reduce.rs",
         &[
+            ("reduce-of-each-lane-alone", "lanes combine the elements of a closure each in its own order"),
             ("reduce-skips-a-lane-bit", "half of a warp's lanes are left out"),
             ("reduce-padding-is-zero", "padding is 0 whatever the reduction"),
             ("reduce-counts-padding", "padding is reduced as if it were elements"),
@@ -270,6 +275,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("all-copies-store", "threads with copies of an element all store it, and all make its atomic"),
             ("vector-bound-of-first", "a vector is allowed whose last element is outside"),
             ("access-key-ignores-copies", "what one thread stores others load without a barrier"),
+            ("atomics-of-one-element-without-barrier", "sums of several threads are loaded before all have added"),
             ("atomic-is-relaxed", "atomics neither acquire nor release"),
             ("atomic-copies-get-nothing", "threads with copies of an element do not learn the old value"),
             ("acquire-without-barrier", "a thread reads before the one that acquires has done so"),
@@ -281,8 +287,21 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "analysis/tma_box.rs",
+        &[
+            ("tma-of-any-column", "TMA copies tiles that begin between multiples of 16 bytes"),
+            ("tma-store-before-the-array", "TMA stores tiles that begin before the array"),
+        ],
+    ),
+    ("dtype.rs", &[("constants-of-many-digits", "numbers are computed from constants that are not rounded")]),
+    (
+        "thread_ir/node.rs",
+        &[("load-of-other-lanes-without-barrier", "what other threads have stored under a mask is loaded too early")],
+    ),
+    (
         "codegen/staged_store.rs",
         &[
+            ("tile-store-ends-below-zero", "a tile that begins before the array is not stored beyond its first rows"),
             ("release-without-barrier", "an atomic announces what other threads have not stored yet"),
             ("announced-before-tma-store-ends", "an atomic announces what a tensor map has not stored yet"),
             ("tma-store-chunk-overwritten", "a chunk is overwritten while it is copied out"),
