@@ -497,3 +497,31 @@ fn tiles_that_begin_far_away() {
         seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{row}"));
     }
 }
+
+/// As `from_below`, of whole rows.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1], emulate = all)]
+fn rows_from_below<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+    up: usize,
+) {
+    let acc = dot(a.tile([0, 0], [BM, BK]), b.tile([0, 0], [BK, BN]), zeros::<f32>([BM, BN]));
+    c.store([program_id(0) - up, 0], acc.to::<f16>());
+}
+
+#[test]
+fn rows_that_begin_before_the_array() {
+    let whole = |x: f32| f16::from_f32((x * 4.0).round());
+    let (a, b) = (Matrix::new([64, 64], 64, 1, whole), Matrix::new([64, 64], 64, 2, whole));
+    for up in [0, 1, 40, 64] {
+        let run = |rt: &Runtime| {
+            let mut c = Matrix::new([90, 64], 64, 3, whole);
+            let call = rows_from_below(view!(a), view!(b), view_mut!(c), up);
+            rt.launch(call).unwrap_or_else(|e| panic!("{up}: {e}"));
+            c.data
+        };
+        let wanted = run(&Runtime::cpu());
+        seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{up}"));
+    }
+}
