@@ -11,13 +11,12 @@
 //! texts and the machine code of one kernel's entries, for all targets, one after another.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use lzma_rust2::{LzmaOptions, LzmaReader, LzmaWriter};
 use serde_json::{Value, json};
-use tilewright_cache_dir::digest;
+use tilewright_cache_dir::{MAX_BYTES, digest};
 use tilewright_core::bundle::Usage;
 
 use crate::assemble::{Assembled, BuiltEntry, is_code};
@@ -32,8 +31,6 @@ const MAGIC: &[u8; 8] = b"TILEARCH";
 const VERSION: u32 = 1;
 const DIGEST: usize = 32;
 const HEADER: usize = MAGIC.len() + 12 + DIGEST;
-/// Bytes of an archive's file.
-const MAX_FILE: u64 = 1 << 30;
 /// Bytes of all chunks that one build unpacks: more than all kernels of this repository have together.
 const MAX_PLAIN: usize = 1 << 30;
 /// Bytes of the unpacked index, which has some hundred for each unit.
@@ -78,7 +75,7 @@ pub fn pack(tools: &Tools, units: Vec<BuiltUnit>, pool: &Pool) -> io::Result<Vec
     }
     let index = json!({ "rustc": tools.rustc, "ptxas": tools.ptxas, "chunks": index }).to_string();
     let archive = assemble(index.as_bytes(), &body)?;
-    if index.len() > MAX_INDEX || plain > MAX_PLAIN as u64 || archive.len() as u64 > MAX_FILE {
+    if index.len() > MAX_INDEX || plain > MAX_PLAIN as u64 || archive.len() as u64 > MAX_BYTES {
         let why = format!("{plain} bytes of code are more than an archive takes: at most {MAX_PLAIN}");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
@@ -155,19 +152,12 @@ pub enum ArchiveError {
     Version(u32),
     #[error("it is damaged")]
     Damaged,
-    #[error("it has more than {MAX_FILE} bytes")]
-    TooLarge,
 }
 
 impl Archive {
     pub fn read(path: &Path) -> Result<Archive, ArchiveError> {
-        let file = File::open(path)?;
-        if file.metadata()?.len() > MAX_FILE {
-            return Err(ArchiveError::TooLarge);
-        }
-        let mut bytes = vec![];
-        // It may grow meanwhile.
-        file.take(MAX_FILE).read_to_end(&mut bytes)?;
+        // A link to an archive is one.
+        let bytes = tilewright_cache_dir::read(&path.canonicalize()?, MAX_BYTES)?;
         Archive::parse(bytes)
     }
 
@@ -348,8 +338,9 @@ mod tests {
     #[test]
     fn a_large_file_is_not_read() {
         let path = std::env::temp_dir().join(format!("tile-archive-large-{}", std::process::id()));
-        File::create(&path).unwrap().set_len(MAX_FILE + 1).unwrap();
-        assert!(matches!(Archive::read(&path), Err(ArchiveError::TooLarge)));
+        std::fs::File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
+        let too_large = |e: &io::Error| e.kind() == io::ErrorKind::FileTooLarge;
+        assert!(matches!(Archive::read(&path), Err(ArchiveError::Io(e)) if too_large(&e)));
         std::fs::remove_file(path).unwrap();
     }
 

@@ -76,7 +76,7 @@ mod tests {
             (DType::F32, 16777217.0, 16777216.0),
             (DType::F32, 1e300, f64::INFINITY),
             (DType::F32, 0.1, 0.1f32 as f64),
-            // Subnormal numbers, of which each half is a tie.
+            // Subnormal numbers: the halves between them are ties.
             (DType::F32, 2f64.powi(-149) * 2.5, 2f64.powi(-148)),
             (DType::F32, 2f64.powi(-150), 0.0),
             (DType::F16, 0.1, 0.0999755859375),

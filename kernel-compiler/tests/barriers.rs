@@ -103,7 +103,6 @@ fn a_cluster_waits_for_all_its_blocks_between_accesses() {
     assert_eq!(text(&nodes), wanted);
 }
 
-/// A store by way of shared memory, and a load into a shared array: what counts is what reaches the access's array.
 #[test]
 fn a_load_of_other_lanes_waits_for_a_store_under_a_mask() {
     let (load, store) = (|mask| masked(0, AccessKind::Read, 1, mask), |mask| masked(0, AccessKind::Write, 1, mask));
@@ -118,6 +117,7 @@ fn a_load_of_other_lanes_waits_for_a_store_under_a_mask() {
     assert_eq!(barriers(load(Some(2)), store(Some(1))), 1);
 }
 
+/// A store by way of shared memory, and a load into a shared array: what counts is what reaches the access's array.
 #[test]
 fn an_access_does_what_its_call_does_to_the_array() {
     let call = |function: Device, generics: Vec<Generic>| {

@@ -15,8 +15,8 @@ pub enum Configs {
     /// on its arguments also the configuration with the largest numbers, as of a block that has to be as large as a
     /// row. All of a `deterministic` kernel, whose first configuration that takes the arguments decides the result.
     ///
-    /// Of choices of types that differ from an earlier one in types of the same size alone, as of f16 and bf16, the
-    /// emulated SM has a variant that takes any arguments.
+    /// A choice of types may differ from an earlier one in types of the same size alone, as bf16 does from f16. Of such
+    /// a choice the emulated SM has only a variant that takes any arguments, if there is one.
     Few,
 }
 

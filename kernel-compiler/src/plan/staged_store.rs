@@ -3,7 +3,7 @@
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::analysis::tma_box::takes_stores;
 use crate::ir::walk::walk;
-use crate::ir::{Address, Array, Func, Op, Stmt, StmtId, StmtKind, Value};
+use crate::ir::{Address, Array, BlockPointer, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::{Missed, Why};
@@ -107,7 +107,7 @@ pub fn plan(
         let mut loads = fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads);
         let copied = loads.find_map(|&v| p.loads.get(&v).map(|&(operand_group, _)| (v, operand_group)));
         // The program waits for stores by TMA only before it signals other programs.
-        let by = match vectors && !is_read_again(f, ptr.array()) && takes_stores(f, a, to, size) {
+        let by = match vectors && is_for_tma(f, a, ptr, to).is_ok() {
             true => {
                 let map = TensorMap {
                     param: ptr.param().expect("a block pointer is in a parameter"),
@@ -222,6 +222,20 @@ fn is_read_again(f: &Func, array: Array) -> bool {
     walk(&f.body).any(reads)
 }
 
+/// Whether TMA can make a store of accumulators, where rows are aligned; or why threads make it.
+fn is_for_tma(f: &Func, a: &AxisAnalysis, ptr: &Address, to: &BlockPointer) -> Result<(), Why> {
+    if is_read_again(f, ptr.array()) {
+        return Err(why!("the kernel loads from the array that it stores to: store to another one"));
+    }
+    if !takes_stores(f, a, to, f.dtype_at(ptr).size()) {
+        return Err(why!(
+            "its tile may begin before the array, or between multiples of 16 bytes of a row: compute its place without \
+             subtraction and signed numbers, and its column as a multiple of a constant"
+        ));
+    }
+    Ok(())
+}
+
 /// The stores of matrices that threads make in a program for TMA.
 pub fn missed(f: &Func, a: &AxisAnalysis, layouts: &LayoutAssignment) -> Vec<Missed> {
     let of = |s: &Stmt| match &s.kind {
@@ -230,16 +244,7 @@ pub fn missed(f: &Func, a: &AxisAnalysis, layouts: &LayoutAssignment) -> Vec<Mis
         {
             let why = match tiling(f, layouts, *value) {
                 Err(why) => why,
-                Ok(_) if is_read_again(f, ptr.array()) => {
-                    why!("the kernel loads from the array that it stores to: store to another one")
-                }
-                Ok(_) if !takes_stores(f, a, to, f.ty(*value).dtype.size()) => {
-                    why!(
-                        "its tile may begin before the array, or between multiples of 16 bytes of a row: compute its \
-                         place without subtraction and signed numbers, and its column as a multiple of a constant"
-                    )
-                }
-                Ok(_) => return None,
+                Ok(_) => is_for_tma(f, a, ptr, to).err()?,
             };
             Some(Missed::new("stored by TMA", why).at(*span))
         }

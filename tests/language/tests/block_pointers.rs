@@ -469,28 +469,35 @@ fn tiles_that_begin_before_the_array() {
     check(|x| x);
 }
 
-/// A tile of sums whose place is an argument.
-#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1], emulate = all)]
-fn from_an_argument<const BM: usize, const BN: usize, const BK: usize>(
+/// Whole rows of sums, from an argument on, or so many before the array.
+#[tile_kernel(
+    tune(BEFORE = [false, true], BM = [64], BN = [64], BK = [64], warps = [4]),
+    grid = [1],
+    emulate = all,
+)]
+fn rows_from<const BEFORE: bool, const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,
     b: View<f16, 2>,
     mut c: ViewMut<f16, 2>,
     row: usize,
 ) {
     let acc = dot(a.tile([0, 0], [BM, BK]), b.tile([0, 0], [BK, BN]), zeros::<f32>([BM, BN]));
-    c.store([row, 0], acc.to::<f16>());
+    if BEFORE {
+        c.store([program_id(0) - row, 0], acc.to::<f16>());
+    } else {
+        c.store([row, 0], acc.to::<f16>());
+    }
 }
 
-#[test]
-fn tiles_that_begin_far_away() {
+fn rows_are_stored(config: &'static str, variant: Option<&str>, rows: &[u64]) {
     let whole = |x: f32| f16::from_f32((x * 4.0).round());
     let (a, b) = (Matrix::new([64, 64], 64, 1, whole), Matrix::new([64, 64], 64, 2, whole));
-    for row in [0, 30, 89, 90, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 100] {
+    for &row in rows {
         let run = |rt: &Runtime| {
             let mut c = Matrix::new([90, 64], 64, 3, whole);
-            let call = from_an_argument(view!(a), view!(b), view_mut!(c), row);
-            assert_eq!(taken(&call, "BM=64,BN=64,BK=64,warps=4"), "tma", "{row}");
-            rt.launch(call).unwrap_or_else(|e| panic!("{row}: {e}"));
+            let call = rows_from(view!(a), view!(b), view_mut!(c), row);
+            assert!(variant.is_none_or(|v| taken(&call, config) == v), "{row}");
+            rt.launch_with(rt.stream(), call, &with(config)).unwrap_or_else(|e| panic!("{row}: {e}"));
             c.data
         };
         let wanted = run(&Runtime::cpu());
@@ -498,30 +505,13 @@ fn tiles_that_begin_far_away() {
     }
 }
 
-/// As `from_below`, of whole rows.
-#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1], emulate = all)]
-fn rows_from_below<const BM: usize, const BN: usize, const BK: usize>(
-    a: View<f16, 2>,
-    b: View<f16, 2>,
-    mut c: ViewMut<f16, 2>,
-    up: usize,
-) {
-    let acc = dot(a.tile([0, 0], [BM, BK]), b.tile([0, 0], [BK, BN]), zeros::<f32>([BM, BN]));
-    c.store([program_id(0) - up, 0], acc.to::<f16>());
+#[test]
+fn tiles_that_begin_far_away() {
+    let rows = [0, 30, 89, 90, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 100];
+    rows_are_stored("BEFORE=false,BM=64,BN=64,BK=64,warps=4", Some("tma"), &rows);
 }
 
 #[test]
 fn rows_that_begin_before_the_array() {
-    let whole = |x: f32| f16::from_f32((x * 4.0).round());
-    let (a, b) = (Matrix::new([64, 64], 64, 1, whole), Matrix::new([64, 64], 64, 2, whole));
-    for up in [0, 1, 40, 64] {
-        let run = |rt: &Runtime| {
-            let mut c = Matrix::new([90, 64], 64, 3, whole);
-            let call = rows_from_below(view!(a), view!(b), view_mut!(c), up);
-            rt.launch(call).unwrap_or_else(|e| panic!("{up}: {e}"));
-            c.data
-        };
-        let wanted = run(&Runtime::cpu());
-        seeds().iter().for_each(|rt| assert!(run(rt) == wanted, "{up}"));
-    }
+    rows_are_stored("BEFORE=true,BM=64,BN=64,BK=64,warps=4", None, &[0, 1, 40, 64]);
 }

@@ -318,8 +318,8 @@ fn closures_combine() {
     combined_of! { i8 u16 i32 u64 }
 }
 
-/// The index of the greatest, of equal ones whichever comes: the same for all threads, which the branch needs. Each
-/// element is less than the result by a number that a copy of the result decides.
+/// The index of the greatest, of equal ones that of any. It is the same for all threads, which the branch needs, and in
+/// all copies of the index of a row.
 #[tile_kernel(types(T = [f32, f16, i64]), tune(warps = [1, 2]), grid = [1], emulate = all)]
 fn of_equals<T: Num>(x: &[T], y: &mut [T], of_rows: &mut [i32], at: &mut [i32]) {
     let i = arange(32);

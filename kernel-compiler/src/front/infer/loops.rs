@@ -123,15 +123,21 @@ impl Infer<'_> {
 
     /// Whether a sum or a product may be more than its type holds.
     fn may_wrap(&self, v: Value, depth: usize) -> bool {
+        let number = self.without_end(v, depth);
+        number.is_some_and(|n| !self.ty(v).dtype.holds(n)) && !planted!("step-that-wraps-to-zero")
+    }
+
+    /// The most that a sum or a product of unsigned scalars would be in a type without an end.
+    fn without_end(&self, v: Value, depth: usize) -> Option<i128> {
         let most = |v: Value| self.most(v, depth);
-        let number = match self.values[v.0 as usize].op {
-            Op::Binary(Binary::Mul, a, b) => most(a).saturating_mul(most(b)),
-            // Where a remainder adds 1, the quotient is half the greatest number or less.
-            Op::Binary(Binary::Add, a, b) if self.of_cdiv(a, b).is_some() => return false,
-            Op::Binary(Binary::Add, a, b) => most(a).saturating_add(most(b)),
-            _ => return false,
-        };
-        !self.ty(v).dtype.holds(number) && !planted!("step-that-wraps-to-zero")
+        match self.values[v.0 as usize].op {
+            Op::Binary(Binary::Mul, a, b) => Some(most(a).saturating_mul(most(b))),
+            // A quotient that is rounded up is no more than what is divided.
+            Op::Binary(Binary::Add, a, b) => {
+                Some(self.of_cdiv(a, b).map_or_else(|| most(a).saturating_add(most(b)), |[x, _]| most(x)))
+            }
+            _ => None,
+        }
     }
 
     /// A number that an unsigned scalar is never above.
@@ -147,9 +153,7 @@ impl Infer<'_> {
             Op::Select(_, a, b) | Op::Binary(Binary::Max, a, b) => most(a).max(most(b)),
             Op::Binary(Binary::Min, a, b) => most(a).min(most(b)),
             Op::Binary(Binary::Div | Binary::Shr, a, _) => most(a),
-            Op::Binary(Binary::Mul, a, b) if !self.may_wrap(v, depth) => most(a) * most(b),
-            Op::Binary(Binary::Add, a, b) if !self.may_wrap(v, depth) => most(a).saturating_add(most(b)).min(greatest),
-            _ => greatest,
+            _ => self.without_end(v, depth).filter(|n| dtype.holds(*n)).unwrap_or(greatest),
         }
     }
 

@@ -249,7 +249,7 @@ fn accesses_of_one_parameter_are_in_order() {
     accepts(&program(vec![read(1), write(1), write(1), read(1)]));
     accepts(&program(vec![read(0), barrier(), write(1), named(1, THREADS), update(2), update(3)]));
     accepts(&program(vec![read(0), access(Device::Store, 1, 1)]));
-    // A load of other lanes than those that are stored may reach what another thread has stored.
+    // A load under another mask may reach an element that another thread has stored.
     let (store, load) = (|mask| masked(Device::Store, 0, 1, mask), |mask| masked(Device::Load, 0, 1, mask));
     accepts(&program(vec![load(Some(1)), store(Some(1)), load(Some(1))]));
     accepts(&program(vec![load(Some(1)), store(None), load(Some(2))]));
