@@ -12,8 +12,8 @@ use crate::front::ast::{Arch, Choice, Config};
 use crate::front::infer;
 use crate::front::instance::Kernel;
 use crate::front::print as print_ast;
-use crate::ir::walk::{dots, loaded};
-use crate::ir::{Func, Op, Value, print, verify};
+use crate::ir::walk::{dots, loaded, walk};
+use crate::ir::{Base, Func, Guard, Op, Stmt, StmtKind, Test, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
@@ -403,8 +403,8 @@ fn generate(
 }
 
 /// The variants of an instance, the best first: by `wgmma`, where it can take the operands of all products, and by
-/// `mma.sync`. Each has one form with guards for alignment, if these gain anything, and one without. `mma.sync` of
-/// smaller elements has forms with guards for 8 and for 4 bytes between the two. None for a configuration of the CPU.
+/// `mma.sync`. Each has one form with guards for alignment, if these gain anything, and one without. Between the two
+/// `mma.sync` may have forms for narrower accesses. None for a configuration of the CPU.
 pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowered)> {
     if config.arch == Arch::Cpu {
         return vec![];
@@ -439,16 +439,50 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
         }
     }
     if config.arch != Arch::Capability(90) || out.is_empty() {
-        out.extend(lowered(func, MmaPath::MmaSync, Width::Vectors));
-        // `cp.async` copies double words and words, and no smaller elements.
-        out.extend([Width::DoubleWords, Width::Words].into_iter().filter_map(|width| {
-            let is_smaller = |load: Value| func.ty(load).dtype.size() < width.bytes();
-            let gains = dots(func, &func.body).any(|d| operands_of(func, d).any(is_smaller));
-            gains.then(|| lowered(func, MmaPath::MmaSync, width)).flatten()
-        }));
+        let widest = lowered(func, MmaPath::MmaSync, Width::Vectors);
+        let between = widths_between(func, widest.as_ref().map(|(_, l)| l));
+        out.extend(widest);
+        out.extend(between.into_iter().filter_map(|width| lowered(func, MmaPath::MmaSync, width)));
         out.extend(lowered(func, MmaPath::MmaSync, Width::Elements));
     }
     out
+}
+
+/// The widths between vectors and elements that an instance has forms for: of products both, as far as elements are
+/// smaller; of other instances one, where rows start at addresses that depend on sizes and strides. `widest`: its form
+/// with vectors, if there is one.
+fn widths_between(f: &Func, widest: Option<&Lowered>) -> Vec<Width> {
+    let is_smaller = |width: Width| move |v: Value| f.ty(v).dtype.size() < width.bytes();
+    if dots(f, &f.body).next().is_some() {
+        // `cp.async` copies double words and words, and no smaller elements.
+        let gains = |width: &Width| dots(f, &f.body).any(|d| operands_of(f, d).any(is_smaller(*width)));
+        return [Width::DoubleWords, Width::Words].into_iter().filter(gains).collect();
+    }
+    if !widest.is_some_and(|l| asks_of_rows(f, l)) {
+        return vec![];
+    }
+    // Rows of 16 bits take up to an eighth longer by words than by double words, and up to three times as long by
+    // elements (H200: norms and softmax of 252 to 33332 columns).
+    [Width::Words, Width::DoubleWords].into_iter().find(|&width| loads(f).any(is_smaller(width))).into_iter().collect()
+}
+
+/// Whether a variant asks for multiples of sizes or strides, and not of addresses alone: its rows start where these
+/// say.
+fn asks_of_rows(f: &Func, lowered: &Lowered) -> bool {
+    let of_size = |g: &Guard| g.of.as_word().is_some_and(|word| !f.is_address(word));
+    lowered.guards.iter().any(|g| matches!(g.test, Test::Multiple(_)) && of_size(g))
+}
+
+/// The loads of tiles from global memory.
+fn loads(f: &Func) -> impl Iterator<Item = Value> {
+    let is_load = |s: &Stmt| match &s.kind {
+        StmtKind::Let(v) => {
+            let Op::Load { ptr, .. } = f.op(*v) else { return None };
+            (!f.ty(*v).is_scalar() && !matches!(ptr.base, Base::Shared(_))).then_some(*v)
+        }
+        _ => None,
+    };
+    walk(&f.body).filter_map(is_load)
 }
 
 /// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those

@@ -8,7 +8,9 @@ use crate::planner::Question;
 use crate::planner::cost::Work;
 use crate::planner::rows::RowsWork;
 use tilewright_core::cpu::fork::PerProcess;
-use tilewright_core::{AsSlice, AsSliceMut, Call, ConfigDesc, Element, KernelDesc, SliceArg, SliceMutArg, bf16, f16};
+use tilewright_core::{
+    AsSlice, AsSliceMut, Call, ConfigDesc, Element, KernelDesc, SliceArg, SliceMutArg, Width, bf16, f16,
+};
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use tilewright_kernels::softmax_rows as k;
 use tilewright_runtime::Result;
@@ -144,21 +146,21 @@ pub fn softmax_rows<'a, T: Softmax>(
     }
     let (of_x, y) = (x.view([rows, cols])?, y.view([rows, cols])?);
     let planned_rows = decide::batch_size(on, rows);
-    let vectors = aligned(&x, cols);
+    let width = width_of_rows(&x, cols);
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
         version: version(),
         sizes: [planned_rows, cols, 0, 0],
-        layout: u64::from(vectors),
+        layout: width as u64,
         recorded: &|| vec![(&of_x).into(), (&y).into()],
     };
     let (num_sms, kernels) = (on.num_sms(), T::descs());
     let candidates = |limits: Limits| {
         kernel_plan::plans(on, limits, &kernels, |kernel, config, fits| {
-            // The variant for vectors comes first.
-            let variant = if vectors { config.variants.first() } else { config.variants.last() };
-            let rows = RowsOf { rows: planned_rows, cols, size: size_of::<T>(), vectors };
+            let variant = config.variants.iter().find(|v| v.width <= width);
+            let taken = variant.map_or(width, |v| v.width);
+            let rows = RowsOf { rows: planned_rows, cols, size: size_of::<T>(), width: taken };
             work(kernel, config, num_sms, rows, variant.and_then(fits)).map(Work::Rows)
         })
     };
@@ -205,9 +207,9 @@ pub fn softmax_rows_backward<'a, T: Softmax>(
 
 const WHAT: &str = "softmax_rows";
 
-/// Whether rows start at multiples of 16 bytes.
-fn aligned<T: Element>(x: &SliceArg<T>, cols: usize) -> bool {
-    x.addr().is_multiple_of(16) && cols.is_multiple_of(16 / size_of::<T>())
+/// How wide accesses may be, by where rows start.
+fn width_of_rows<T: Element>(x: &SliceArg<T>, cols: usize) -> Width {
+    Width::of(x.addr() | cols.wrapping_mul(size_of::<T>()) as u64)
 }
 
 /// A matrix.
@@ -217,8 +219,8 @@ struct RowsOf {
     cols: usize,
     /// Bytes of an element.
     size: usize,
-    /// Rows start at multiples of 16 bytes.
-    vectors: bool,
+    /// How wide accesses are.
+    width: Width,
 }
 
 /// What a configuration of a kernel does for these rows; nothing where it does not take them. `fits`: programs that a
@@ -227,7 +229,7 @@ fn work(
     kernel: &KernelDesc,
     config: &ConfigDesc,
     num_sms: usize,
-    RowsOf { rows, cols, size, vectors }: RowsOf,
+    RowsOf { rows, cols, size, width }: RowsOf,
     fits: Option<usize>,
 ) -> Option<RowsWork> {
     /// Of a multiprocessor, where nothing is known of registers.
@@ -264,7 +266,8 @@ fn work(
     let exchanges = rows_of_tile as f32 * lanes.ilog2() as f32 / warps;
     let threads = config.warps as usize * 32;
     let resident = fits.unwrap_or_else(|| (MAX_THREADS / threads).clamp(1, MAX_PROGRAMS));
-    Some(RowsWork { programs, threads, resident, tiles, tile, bytes, readings, several_rows, exchanges, vectors })
+    let loads = width.into();
+    Some(RowsWork { programs, threads, resident, tiles, tile, bytes, size, readings, several_rows, exchanges, loads })
 }
 
 /// Changes with any of the kernels.

@@ -62,9 +62,7 @@ pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis
         accesses.iter().map(|(ptr, mask)| width(f, &a, ptr, *mask)).collect::<Vec<_>>()
     };
     let wanted = widths(&all, &divisors);
-    let is_address =
-        |word: usize| f.params.iter().any(|p| p.first_word == word && !matches!(p.kind, ParamKind::Scalar));
-    let sizes = all.iter().filter(|&(&word, test)| matches!(test, Test::Multiple(_)) && !is_address(word));
+    let sizes = all.iter().filter(|&(&word, test)| matches!(test, Test::Multiple(_)) && !f.is_address(word));
     for word in sizes.map(|(&word, _)| word).collect::<Vec<_>>() {
         let mut fewer = all.clone();
         fewer.remove(&word);

@@ -75,6 +75,11 @@ impl Func {
         }
     }
 
+    /// Whether an argument word is the address of an array. Others are sizes, strides, lengths and scalars.
+    pub(crate) fn is_address(&self, word: usize) -> bool {
+        self.params.iter().any(|p| p.first_word == word && !matches!(p.kind, ParamKind::Scalar))
+    }
+
     /// The type of a value.
     pub fn ty(&self, v: Value) -> &Type {
         &self.values[v.0 as usize].ty

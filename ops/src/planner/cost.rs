@@ -96,8 +96,7 @@ impl Work {
     pub fn loads(&self) -> Option<Loads> {
         match self {
             Work::Gemm(_, _, loads) => Some(*loads),
-            Work::Rows(work) if work.vectors => Some(Loads::Vectors),
-            Work::Rows(_) => Some(Loads::Elements),
+            Work::Rows(work) => Some(work.loads),
             _ => None,
         }
     }

@@ -364,6 +364,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::planner::cost::{Moved, Work};
+    use crate::planner::gemm::Loads;
     use crate::planner::models::base;
     use crate::planner::rows::RowsWork;
 
@@ -380,10 +381,11 @@ mod tests {
                 tiles: 3,
                 tile,
                 bytes: rows * tile * 8,
+                size: 4,
                 readings: 1,
                 several_rows: false,
                 exchanges: 5.0,
-                vectors: true,
+                loads: Loads::Vectors,
             };
             let cost = Cost {
                 moved: Moved { copied: [copied, 0, 0], ..Moved::default() },

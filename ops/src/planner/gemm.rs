@@ -44,7 +44,7 @@ impl From<Width> for Loads {
 
 impl Loads {
     /// The accesses that an element of so many bytes takes, where a thread does not load vectors.
-    fn accesses(self, bytes: usize) -> f32 {
+    pub fn accesses(self, bytes: usize) -> f32 {
         let width = match self {
             Loads::DoubleWords => Width::DoubleWords,
             Loads::Words => Width::Words,

@@ -27,6 +27,7 @@ mod pointers;
 mod random;
 mod ranges;
 mod reductions;
+mod rows;
 mod runs;
 mod scans;
 mod shapes;
