@@ -85,6 +85,7 @@ fn is_for_every_device(p: &Prediction) -> bool {
 #[test]
 fn plans_of_devices_that_nobody_measured() {
     let mut out = String::new();
+    let is_whole = tilewright_kernels::all().iter().all(|d| d.is_whole());
     for attributes in DEVICES {
         let device = Device::new(attributes);
         let rt = &device.rt;
@@ -97,12 +98,13 @@ fn plans_of_devices_that_nobody_measured() {
             let best = plans.first().expect("a plan");
             assert!(plans.iter().all(|p| p.time >= best.time && p.time.as_nanos() > 0));
             assert!(attributes.1.0 >= 9 || plans.iter().all(is_for_every_device), "{m} {n} {k}");
-            // bf16 has the plans of f16.
+            // bf16 has the plans of f16, in a build that has its code.
             let (a, b) = (Buffer::<bf16>::zeros(rt, m * k).unwrap(), Buffer::<bf16>::zeros(rt, k * n).unwrap());
             let mut c = Buffer::<bf16>::zeros(rt, m * n).unwrap();
             let (a, b) = (a.view([m, k]).unwrap(), b.view([k, n]).unwrap());
             let of_bf16 = Matmul::new(a, b, c.view_mut([m, n]).unwrap()).plans(rt).unwrap();
-            assert_eq!(kernel(&of_bf16.first().expect("a plan").plan), kernel(&best.plan), "{m} {n} {k}");
+            let same = kernel(&of_bf16.first().expect("a plan").plan) == kernel(&best.plan);
+            assert!(same || !is_whole, "{m} {n} {k}");
             writeln!(out, "f16 {m} x {n} x {k}: {}", kernel(&best.plan)).unwrap();
             let (a, b) = (Buffer::<f32>::zeros(rt, m * k).unwrap(), Buffer::<f32>::zeros(rt, k * n).unwrap());
             let mut c = Buffer::<f32>::zeros(rt, m * n).unwrap();
@@ -115,7 +117,7 @@ fn plans_of_devices_that_nobody_measured() {
             }
         }
     }
-    if !tilewright_kernels::all().iter().all(|d| d.is_whole()) {
+    if !is_whole {
         return eprintln!("not compared: this build has some of the configurations (TILE_CONFIGS)");
     }
     with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {

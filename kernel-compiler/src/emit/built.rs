@@ -2,6 +2,7 @@
 
 use crate::front::ast::{Arch, Choice, Config, Const};
 use crate::front::instance::Kernel;
+use crate::thread_ir::Lowered;
 use std::collections::BTreeMap;
 
 /// Which configurations of a kernel get code for the GPU.
@@ -15,8 +16,9 @@ pub enum Configs {
     /// on its arguments also the configuration with the largest numbers, as of a block that has to be as large as a
     /// row. All of a `deterministic` kernel, whose first configuration that takes the arguments decides the result.
     ///
-    /// A choice of types may differ from an earlier one in types of the same size alone, as bf16 does from f16. Of such
-    /// a choice the emulated SM has only a variant that takes any arguments, if there is one.
+    /// A choice of types may differ from an earlier one in types of the same size alone, as bf16 does from f16. Such a
+    /// choice repeats the earlier one: each configuration has only the variants that take any arguments, if there are
+    /// some.
     Few,
 }
 
@@ -45,6 +47,12 @@ impl Configs {
         let same = |a: &Choice, b: &Choice| a.present == b.present && sizes(a) == sizes(b);
         let repeats = |at: usize| choices[..at].iter().any(|earlier| same(earlier, &choices[at]));
         (0..choices.len()).map(|at| self == Configs::Few && repeats(at)).collect()
+    }
+
+    /// Whether each variant of an instance is built, if its configuration is.
+    pub(crate) fn built_variants<'a>(repeats: bool, of: impl Iterator<Item = &'a Lowered> + Clone) -> Vec<bool> {
+        let fewer = repeats && of.clone().any(Lowered::takes_any_arguments);
+        of.map(|lowered| !fewer || lowered.takes_any_arguments()).collect()
     }
 
     /// Whether each configuration of a kernel is built, in their order.
@@ -97,6 +105,7 @@ mod tests {
     use crate::diag::Diagnostics;
     use crate::front::library::Libraries;
     use crate::front::module;
+    use crate::ir::{Guard, Test};
 
     fn built(attribute: &str) -> Vec<bool> {
         let source = format!(
@@ -129,6 +138,16 @@ mod tests {
         );
         assert_eq!(Configs::Few.repeats(&k), [false, false, true, false]);
         assert_eq!(Configs::All.repeats(&k), [false; 4]);
+    }
+
+    #[test]
+    fn of_a_choice_that_repeats_the_most_general_variant_is_built() {
+        let guard = Guard::word(0, Test::Multiple(16));
+        let aligned = Lowered { guards: vec![guard], ..Lowered::default() };
+        let of = |repeats, of: &[&Lowered]| Configs::built_variants(repeats, of.iter().copied());
+        assert_eq!(of(true, &[&aligned, &Lowered::default()]), [false, true]);
+        assert_eq!(of(false, &[&aligned, &Lowered::default()]), [true, true]);
+        assert_eq!(of(true, &[&aligned, &aligned]), [true, true]);
     }
 
     #[test]

@@ -76,18 +76,22 @@ pub struct EntryCode {
 /// The variants of the instances of these configurations.
 pub(crate) fn entries(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<EntryCode>> {
     let (mut out, built) = (vec![], configs.built(k));
-    // The configurations of each choice are in the same order.
-    for (i, _) in k.instances().into_iter().zip(built.into_iter().cycle()).filter(|(_, built)| *built) {
-        let func = driver::instance(k, &i.choice, i.config, d)?;
-        let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
-        out.extend(driver::variants(&func, i.config, false).into_iter().map(|(variant, lowered)| EntryCode {
-            name: entry_name(&k.name, &i.choice, i.config, variant),
-            variant,
-            lowered,
-            words,
-            blocks_per_sm: i.config.blocks_per_sm,
-            ctas: i.config.ctas,
-        }));
+    for (choice, repeats) in k.choices().into_iter().zip(configs.repeats(k)) {
+        for (config, _) in k.ast.configs.iter().zip(&built).filter(|(_, built)| **built) {
+            let func = driver::instance(k, &choice, config, d)?;
+            let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
+            let variants = driver::variants(&func, config, false);
+            let built = Configs::built_variants(repeats, variants.iter().map(|(_, lowered)| lowered));
+            let variants = variants.into_iter().zip(built).filter(|(_, built)| *built);
+            out.extend(variants.map(|((variant, lowered), _)| EntryCode {
+                name: entry_name(&k.name, &choice, config, variant),
+                variant,
+                lowered,
+                words,
+                blocks_per_sm: config.blocks_per_sm,
+                ctas: config.ctas,
+            }));
+        }
     }
     Ok(out)
 }

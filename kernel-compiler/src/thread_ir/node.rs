@@ -241,3 +241,10 @@ pub struct Lowered {
     /// Passes that changed the function and that its calls do not show, for [`features`](crate::features).
     pub(crate) passes: Vec<&'static str>,
 }
+
+impl Lowered {
+    /// Whether it runs wherever its arguments lie.
+    pub(crate) fn takes_any_arguments(&self) -> bool {
+        self.guards.is_empty() && self.maps.is_empty()
+    }
+}

@@ -3,6 +3,7 @@
 use super::options::{Emulate, HostOptions};
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
+use crate::emit::built::Configs;
 use crate::emit::grid;
 use crate::features::{Features, cover, features};
 use crate::front::ast;
@@ -47,6 +48,8 @@ pub(super) struct Version {
     pub variant: Variant,
     pub lowered: Lowered,
     pub features: Features,
+    /// A build for the GPU makes its code.
+    pub built: bool,
 }
 
 impl Version {
@@ -59,7 +62,7 @@ impl Version {
                 Emulate::None => Features::new(),
                 _ => features(func, variant, &lowered),
             };
-            Version { variant, lowered, features }
+            Version { variant, lowered, features, built: false }
         };
         driver::variants(func, config, true).into_iter().map(of).collect()
     }
@@ -69,11 +72,6 @@ impl Version {
     pub fn facts(&self) -> impl std::fmt::Debug {
         let l = &self.lowered;
         (self.variant, l.shared_bytes, l.threads, &l.guards, &l.maps, l.staging)
-    }
-
-    /// Whether it runs wherever its arguments lie.
-    fn takes_any_arguments(&self) -> bool {
-        self.lowered.guards.is_empty() && self.lowered.maps.is_empty()
     }
 
     /// Grows with the time that a program of it takes on the emulated SM.
@@ -98,10 +96,13 @@ impl Instance {
     /// The instances of a kernel: of each choice all configurations.
     pub fn all(k: &Kernel, options: &HostOptions, d: &Diagnostics) -> Result<Vec<Instance>> {
         let mut out = vec![];
+        let built = options.configs.built(k);
         for (choice, repeats) in k.choices().into_iter().zip(options.configs.repeats(k)) {
             for (i, config) in k.ast.configs.iter().enumerate() {
                 let func = driver::instance(k, &choice, config, d)?;
-                let versions = Version::all(&func, config, options);
+                let mut versions = Version::all(&func, config, options);
+                let built_variants = Configs::built_variants(repeats, versions.iter().map(|v| &v.lowered));
+                versions.iter_mut().zip(built_variants).for_each(|(v, is)| v.built = built[i] && is);
                 let has_conditions = grid::condition(k, &choice, config, d)?.is_some();
                 out.push(Instance { config: i, func, versions, has_conditions, repeats });
             }
@@ -111,7 +112,7 @@ impl Instance {
 
     /// Whether it runs wherever its arguments lie.
     fn takes_any_arguments(&self) -> bool {
-        self.versions.iter().any(Version::takes_any_arguments)
+        self.versions.iter().any(|v| v.lowered.takes_any_arguments())
     }
 }
 
@@ -144,7 +145,7 @@ fn choose_usual(of_choice: &[Instance], chosen: &mut [Vec<bool>]) {
     let any = unconditional.or_else(|| of_choice.iter().position(Instance::takes_any_arguments));
     if let Some(any) = any {
         let of_versions = of_choice[any].versions.iter().zip(&mut chosen[any]);
-        of_versions.filter(|(v, _)| v.takes_any_arguments()).for_each(|(_, chosen)| *chosen = true);
+        of_versions.filter(|(v, _)| v.lowered.takes_any_arguments()).for_each(|(_, chosen)| *chosen = true);
     }
     let repeats = any.is_some() && of_choice.iter().all(|i| i.repeats);
     if let Some(default) = chosen.first_mut().filter(|_| !repeats) {

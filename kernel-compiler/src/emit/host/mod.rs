@@ -102,7 +102,6 @@ fn module_code(
     let (mut descs, mut keys, mut code) = (vec![], vec![], Code::default());
     let has_code = has_code(k);
     let mut instances = instances.into_iter().zip(emulated);
-    let built = options.configs.built(k);
     for (t, choice) in k.choices().into_iter().enumerate() {
         let of_choice: Vec<(Instance, Vec<bool>)> = instances.by_ref().take(k.ast.configs.len()).collect();
         let mut configs = vec![];
@@ -123,8 +122,7 @@ fn module_code(
             };
             let emulated = emulated.into_iter().map(|e| e && has_code);
             let versions = versions.into_iter().zip(emulated).collect();
-            let (config, versions) = (&k.ast.configs[c], (versions, built[c]));
-            configs.push(instance(k, &func, &choice, config, meaning, versions, (t, c), &mut code, d)?);
+            configs.push(instance(k, &func, &choice, &k.ast.configs[c], meaning, versions, (t, c), &mut code, d)?);
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
         let (desc, pdl) = (format_ident!("DESC_{t}"), k.ast.pdl.is_some());
@@ -284,7 +282,7 @@ fn instance(
     choice: &Choice,
     config: &ast::Config,
     cpu: TokenStream,
-    (versions, built): (Vec<(Version, bool)>, bool),
+    versions: Vec<(Version, bool)>,
     (t, c): (usize, usize),
     code: &mut Code,
     d: &Diagnostics,
@@ -301,7 +299,7 @@ fn instance(
         None => quote! { ::core::option::Option::None },
     };
     let mut variants = vec![];
-    for (i, (Version { variant, lowered, features }, emulated)) in versions.into_iter().enumerate() {
+    for (i, (Version { variant, lowered, features, built }, emulated)) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, choice, config, variant);
         let guards = lowered.guards.iter().map(|r| {
             let of = number(&r.of);
