@@ -102,7 +102,8 @@ pub fn max_subarray_sum<'a>(
 }
 
 /// `h[t] = a[t] * h[t - 1] + x[t]` of each row, where what comes before the row is 0. Blocks of a row are composed
-/// maps, so that after an element that is not finite a row may be NaN.
+/// maps, in which 0 times infinity counts as 0. After an element that is not finite, and where the product of some
+/// elements of `a` that follow each other is infinite, a row may differ from the recurrence.
 ///
 /// Shapes: all arrays are `[rows, columns]`.
 ///

@@ -6,7 +6,7 @@ use crate::queue::{Queue, Workspace};
 use std::ops::Range;
 use tilewright::{AsSlice, AsSliceMut, Result};
 
-/// `y[0] = sum of a[i] * b[i]`; of nothing, 0. Sums are those of f32 in blocks, and the same each time.
+/// `y[0] = sum of a[i] * b[i]`; of nothing, 0. Sums are those of f32 in blocks.
 ///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) unless `a` and `b` have the same length and `y` has one element.

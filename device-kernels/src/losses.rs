@@ -54,30 +54,31 @@ pub mod rows {
                 m = higher;
             }
             let m_i = max(m);
-            let log_sum = fma(log2(sum(s * exp2((m - m_i) * LOG2_E))), LN_2, m_i);
+            let log_sum = log2(sum(s * exp2((m - m_i) * LOG2_E))) * LN_2;
             let target = load(targets, program_id(0));
             let mut loss = 0.0;
             if target >= 0 {
                 loss = f32::NAN;
                 if (target as usize) < classes {
-                    loss = log_sum - load(logits, row + target as usize).to::<f32>();
+                    // The greatest logit first: its sum with a logarithm is rounded.
+                    loss = (m_i - load(logits, row + target as usize).to::<f32>()) + log_sum;
                 }
             }
             store(losses, program_id(0), loss);
-            store(lse, program_id(0), log_sum);
+            store(lse, program_id(0), m_i + log_sum);
         } else {
             let (r, c) = (program_id(0) * ROWS + arange(ROWS), arange(LANES).expand(0));
             let inside = (r.expand(1) < rows) & (c < classes);
             let v = load(logits, r.expand(1) * classes + c).mask(inside).to::<f32>();
             let v = where_(inside, v, f32::NEG_INFINITY);
             let m = maximum(max(v, 1), f32::MIN);
-            let log_sum = fma(log2(sum(exp2((v - m.expand(1)) * LOG2_E), 1)), LN_2, m);
+            let log_sum = log2(sum(exp2((v - m.expand(1)) * LOG2_E), 1)) * LN_2;
             let target = load(targets, r).mask(r < rows).other(-1);
             let is_class = (target >= 0) & (target.to::<i64>() < classes as i64);
             let at = r * classes + target.to::<usize>();
-            let loss = log_sum - load(logits, at).mask(is_class).to::<f32>();
+            let loss = (m - load(logits, at).mask(is_class).to::<f32>()) + log_sum;
             store(losses, r, where_(target < 0, 0.0, where_(is_class, loss, f32::NAN))).mask(r < rows);
-            store(lse, r, log_sum).mask(r < rows);
+            store(lse, r, m + log_sum).mask(r < rows);
         }
     }
 

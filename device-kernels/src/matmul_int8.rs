@@ -56,7 +56,7 @@ pub mod quantized {
     }
 
     /// The result, of sums that are there already; `k` is the number of products of each sum.
-    #[tile_kernel(tune(ROWS = [8], COLS = [256], warps = [4]), grid = [cdiv(c.dim(1), COLS), cdiv(c.dim(0), ROWS)])]
+    #[tile_kernel(tune(ROWS = [8], COLS = [256], warps = [4]), grid = [cdiv(c.dim(0), ROWS) * cdiv(c.dim(1), COLS)])]
     pub fn quantize<const ROWS: usize, const COLS: usize>(
         sums: View<i32, 2>,
         mut c: ViewMut<i8, 2>,
@@ -70,7 +70,8 @@ pub mod quantized {
         zero_b: f32,
         zero_c: f32,
     ) {
-        let (r, s) = (program_id(1) * ROWS, program_id(0) * COLS);
+        let across = cdiv(c.dim(1), COLS);
+        let (r, s) = (program_id(0) / across * ROWS, program_id(0) % across * COLS);
         c.store(
             [r, s],
             quantized::<ROWS, COLS>(

@@ -359,7 +359,8 @@ pub mod gradients {
             if CENTERED {
                 d = where_(inside, v - sum(v, 1).expand(1) / number, 0.0);
             }
-            let scale = rsqrt(sum(d * d, 1).expand(1) * share + eps);
+            // Rows that are not there add 0, with an `eps` of 0, too.
+            let scale = where_(r < rows, rsqrt(sum(d * d, 1).expand(1) * share + eps), 0.0);
             let (normal, scaled) = (d * scale, g * w.to::<f32>());
             let mut gradient = scaled - normal * (sum(normal * scaled, 1).expand(1) * share);
             if CENTERED {

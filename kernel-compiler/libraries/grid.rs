@@ -86,8 +86,13 @@ pub mod grid {
         publish::<PAIR>(words, order, PREFIX, combine(before, total));
         done(before);
         if order == programs() - 1 {
+            // A program searches as far back as it finds no prefix. So no word changes before all have their final
+            // values: then every program has searched.
             for start in range(0, used, LANES) {
-                take(words, start + arange(LANES), used);
+                wait(words, start + arange(LANES), used);
+            }
+            for start in range(0, used, LANES) {
+                clear(words, start + arange(LANES), used);
             }
         }
     }
@@ -157,10 +162,9 @@ pub mod grid {
         }
     }
 
-    /// The words at `i`, of the first `used` ones, once each has its final value. They become zero. A program stores
-    /// the final value after it has searched, and stores nothing after it, so that nobody reads or writes such a word
-    /// again.
-    fn take(words: &mut [u64], i: Tile<usize>, used: usize) -> Tile<u64> {
+    /// The words at `i`, of the first `used` ones, once each has its final value. A program stores the final value
+    /// after it has searched, and stores nothing after it.
+    fn wait(words: &mut [u64], i: Tile<usize>, used: usize) -> Tile<u64> {
         let mut found = zeros::<u64>([LANES]);
         loop {
             // A program that began earlier runs, and ends whatever this program waits for.
@@ -169,8 +173,12 @@ pub mod grid {
                 break;
             }
         }
-        atomic_store(words, i, 0).mask(i < used).relaxed();
         found
+    }
+
+    /// Makes the words at `i` zero, for a later launch.
+    fn clear(words: &mut [u64], i: Tile<usize>, used: usize) {
+        atomic_store(words, i, 0).mask(i < used).relaxed();
     }
 
     /// Calls `done` with the combination of `total` over all programs, in the program that began last. `combine` is
@@ -192,7 +200,9 @@ pub mod grid {
             let mut all = full([LANES], first);
             for start in range(0, n, LANES) {
                 let i = start + arange(LANES);
-                let part = take(words, i, n);
+                // The program alone reads the words.
+                let part = wait(words, i, n);
+                clear(words, i, n);
                 all = combine(all, where_(i < n, bitcast::<T>(part.to::<u32>()), first));
             }
             done(reduce(all, 0, combine));

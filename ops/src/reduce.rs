@@ -16,7 +16,8 @@ fn workspace_of(on: &impl Executor) -> Result<(Scratch<u64>, Scratch<u32>)> {
     Ok(unsafe { (on.stream().zeroed_scratch(programs)?, on.stream().zeroed_scratch(1)?) })
 }
 
-/// `y[0] = sum of x`. The same array on the same device gives the same bits every time.
+/// `y[0] = sum of x`. The same array on the same device gives the same bits in every launch of one configuration, which
+/// measurements choose; with [`ExecOptions::batch_invariant`](crate::ExecOptions::batch_invariant) in every launch.
 ///
 /// One launch; scratch for a partial sum per program.
 ///
@@ -98,7 +99,7 @@ pub fn count_2d_array_element<'a>(
 }
 
 /// `y[0] = sum of a[i] * b[i]`, accumulated in f32 and rounded once. The same arrays on the same device give the same
-/// bits every time.
+/// bits in every launch of one configuration, as in [`reduction`].
 ///
 /// One launch; scratch for a partial sum per program.
 ///

@@ -10,6 +10,7 @@ mod dependencies;
 mod devices;
 mod docs;
 mod examples;
+mod extremes;
 mod in_place;
 mod names;
 mod pictures;

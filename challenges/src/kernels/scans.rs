@@ -13,9 +13,16 @@ pub mod running {
         sum(where_(arange(BLOCK) == BLOCK - 1, t, zero))
     }
 
+    /// `x * y`, where 0 times infinity is 0: products of many factors overflow where the recurrence itself stays
+    /// finite.
+    fn product(x: Tile<f32>, y: Tile<f32>) -> Tile<f32> {
+        let is_zero = ((x == 0.0) & (y == y)) | ((y == 0.0) & (x == x));
+        where_(is_zero, 0.0, x * y)
+    }
+
     /// The map `s -> a * s + b`, and then `s -> c * s + d`.
     fn compose(a: Tile<f32>, b: Tile<f32>, c: Tile<f32>, d: Tile<f32>) -> (Tile<f32>, Tile<f32>) {
-        (a * c, b * c + d)
+        (product(a, c), product(b, c) + d)
     }
 
     /// Calls `put(i, s)` with `s[i] = factor * s[i - 1] + shift`, of the pairs `term(i)`, for `i` from 0 to before `n`.
@@ -36,7 +43,7 @@ pub mod running {
             } else {
                 scan(maps, 0, |(a, b), (c, d)| compose(a, b, c, d))
             };
-            let s = factor * carry + shift;
+            let s = product(factor, full([BLOCK], carry)) + shift;
             put(i, s);
             carry = sum(where_(arange(BLOCK) == (if REVERSED { 0 } else { BLOCK - 1 }), s, 0.0));
         }

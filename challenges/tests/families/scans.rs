@@ -136,6 +136,23 @@ fn recurrences() {
 }
 
 #[test]
+fn recurrences_whose_factors_overflow() {
+    everywhere(|on| {
+        // Products of factors are infinite, and each element is finite.
+        let mut a = vec![2.0f32; 130];
+        let mut x = vec![0.0f32; 130];
+        (x[0], a[128]) = (1.0, 0.0);
+        let mut h = [9.0; 130];
+        ops::linear_recurrence(on, &a, &x, &mut h, 130).unwrap();
+        assert_eq!((h[126], h[127], h[128], h[129]), (2f32.powi(126), 2f32.powi(127), 0.0, 0.0));
+        let (a, x) = ([1e20, 1e20, 0.0, 0.5], [0.0, 0.0, 1.0, 1.0]);
+        let mut h = [9.0; 4];
+        ops::linear_recurrence(on, &a, &x, &mut h, 4).unwrap();
+        assert_eq!(h, [0.0, 0.0, 1.0, 1.5]);
+    });
+}
+
+#[test]
 fn advantages() {
     everywhere_of(ROWS, FEW_ROWS, |on, &(rows, columns)| {
         for (gamma, lambda) in [(0.99, 0.95), (1.0, 1.0), (0.0, 0.5), (0.5, 0.0)] {

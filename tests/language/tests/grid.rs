@@ -1,5 +1,7 @@
 //! Programs that look back at those before them, and that reduce what all of them have, in one launch.
 
+use tilewright::Runtime;
+use tilewright::kernel::emulator::Options;
 use tilewright::tile_module;
 use tilewright_language_tests::run::{backends, with};
 
@@ -102,6 +104,20 @@ sums!(sums_of_words, u32, |i| bits(i) as u32, 77u32, u32::wrapping_add);
 sums!(sums_of_double_words, i64, |i| bits(i) as i64, -3i64, i64::wrapping_add);
 // Of small integers sums are exact in any order.
 sums!(sums_of_floats, f32, |i| (bits(i) >> 56) as f32, 0.5f32, |a: f32, b: f32| a + b);
+
+/// More programs than words that the last one looks at together, and of those the last few run while it waits.
+#[test]
+fn words_are_kept_until_every_program_has_searched() {
+    let n = 2056 * 64;
+    let (x, wanted): (Vec<u32>, Vec<u32>) = (0..n).map(|i| (1, 77 + i as u32 + 1)).unzip();
+    let on = |seed| Runtime::emulator_with(Options { seed, num_sms: 32, ..Options::default() });
+    for rt in [on(1), on(2), Runtime::cpu()] {
+        let (mut words, mut counter, mut y) = (vec![0u64; 2056], [0u32], vec![0u32; n]);
+        let call = kernels::prefix_sums(&x, &mut y, &mut words, &mut counter, 77);
+        rt.launch_with(rt.stream(), call, &with("BLOCK=64,warps=1")).expect("it runs");
+        assert!(y == wanted && words.iter().all(|&w| w == 0) && counter == [0], "{rt:?}");
+    }
+}
 
 #[test]
 fn maps_are_composed_in_order() {
