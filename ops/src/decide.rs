@@ -107,12 +107,13 @@ fn sample<P: Plan>(
     samples: &Samples,
 ) -> Result<()> {
     all.sort_by(Candidate::by_time);
-    let Some(shortest) = all.first().map(|c| c.micros) else { return Ok(()) };
+    let none_runs = || Error::Tuning { what: question.op.into(), why: "no plan runs for these arguments here".into() };
+    let Some(shortest) = all.first().map(|c| c.micros) else { return Err(none_runs()) };
     all.retain(|c| c.micros <= shortest * SAMPLED_WITHIN);
     // The best, and of the others some everywhere.
     let step = (2 * all.len() / MAX_SAMPLED).max(1);
     let kept = all.iter().enumerate().filter(|(i, _)| *i < MAX_SAMPLED / 2 || i % step == 0);
-    let rt = on.runtime();
+    let (rt, before) = (on.runtime(), samples.borrow().len());
     let mut flush = Buffer::<u8>::alloc(rt, 4 * (rt.device().limits.l2_bytes as usize).max(1 << 20))?;
     for (_, candidate) in kept {
         let mut times = vec![];
@@ -141,7 +142,7 @@ fn sample<P: Plan>(
         let predicted = Duration::from_nanos((f64::from(candidate.micros) * 1e3) as u64);
         samples.borrow_mut().push(Sample { op, plan, predicted, measured, cost: candidate.cost });
     }
-    Ok(())
+    if samples.borrow().len() == before { Err(none_runs()) } else { Ok(()) }
 }
 
 /// The result for one more launch.

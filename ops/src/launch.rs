@@ -228,7 +228,8 @@ impl<'a> ExecOptions<'a> {
         ExecOptions { tuned: Some(reports), ..self }
     }
 
-    /// Runs all plans of an operation that has several, and keeps their times. The times do not affect later plans.
+    /// Runs all plans of an operation that has several, several times each, and keeps their times, which do not affect
+    /// later plans. An output that the operation also reads, as C with a `beta`, is read and written by each run.
     /// [`ExecOptions`] has an example.
     pub fn sampling(self, samples: &'a Samples) -> Self {
         ExecOptions { samples: Some(samples), ..self }

@@ -41,7 +41,7 @@ fn check(what: &str, row: usize, run: impl Fn(&ExecOptions, usize) -> Vec<u32>) 
 }
 
 /// Sizes of B: some columns, so few that a product is also one of few rows, and a K that programs would share.
-const PRODUCTS: [[usize; 2]; 3] = [[72, 104], [8, 1000], [129, 33]];
+const PRODUCTS: [[usize; 2]; 6] = [[72, 104], [8, 1000], [129, 33], [1, 1000], [1, 1001], [64, 1001]];
 
 #[test]
 fn rows_of_products() {

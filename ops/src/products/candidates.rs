@@ -254,9 +254,12 @@ impl<L: Executor> Target<'_, L> {
     ) {
         const MAX_ROWS: usize = 64;
         const MIN_DEPTH: usize = 256;
+        // Columns of the transpose are rows of the batch, of which the actual number does not count.
+        let columns_are_rows = orientation != Orientation::AsGiven && self.on.batch_invariant();
         if !self.allows(kernel)
             || p.shape.m > MAX_ROWS && self.limits.pin.is_none()
             || p.shape.n > f32_3xtf32::MAX_GEMV_COLUMNS
+            || columns_are_rows
         {
             return;
         }
@@ -286,7 +289,8 @@ impl<L: Executor> Target<'_, L> {
         transposed: usize,
     ) {
         // TMA takes no K of 0.
-        if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() {
+        let columns_are_rows = orientation != Orientation::AsGiven && self.on.batch_invariant();
+        if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() || columns_are_rows {
             return;
         }
         let GemmShape { m, n, k } = p.shape;

@@ -81,7 +81,9 @@ pub fn grouped_matmul<'a, T: GroupMultiply>(
     ends: impl AsSlice<'a, i32>,
     c: impl AsSliceMut<'a, T>,
 ) -> Result<()> {
-    let (a, b, ends, c) = (a.as_view_arg().regular(), b.as_view_arg(), ends.as_slice_arg(), c.as_slice_mut_arg());
+    let (a, b, ends, c) = (a.as_view_arg(), b.as_view_arg(), ends.as_slice_arg(), c.as_slice_mut_arg());
+    // As of the views of a product.
+    let a = if on.batch_invariant() { a } else { a.regular() };
     let ([m, k], [groups, rows, n]) = (a.dims(), b.dims());
     if k != rows {
         let why = format!("A has {k} columns and matrices of B have {rows} rows: they must be equal");

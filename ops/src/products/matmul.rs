@@ -200,7 +200,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn launch(self, on: &impl Executor) -> Result<()> {
-        match self.check()? {
+        match self.check(on)? {
             Checked::Empty => Ok(()),
             Checked::Scaled(e, (a, b), c, scale) => gemm::scaled(on, e, (a, b), c, scale),
             Checked::F32(p) => planned(on, &p, f32_plans, run_f32),
@@ -234,7 +234,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// ```
     pub fn plans(self, on: &impl Executor) -> Result<Vec<Prediction>> {
         let limits = Limits { scratch: on.runtime().scratch_limit(), pin: on.pin() };
-        let all = match self.check()? {
+        let all = match self.check(on)? {
             Checked::Empty | Checked::Scaled(..) => vec![],
             Checked::F32(p) => f32_plans(on, &p.problem(), limits),
             Checked::F16(p) => plans::<_, f16>(on, &p.problem(), limits),
@@ -249,7 +249,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     /// As [`Matmul::launch`]; [`Error::InvalidArgument`] for a plan of another type or a scaled product; where the
     /// plan's kernel cannot run for these arguments, [`Error::CannotLaunch`].
     pub fn launch_by(self, on: &impl Executor, plan: &MatmulPlan) -> Result<()> {
-        match self.check()? {
+        match self.check(on)? {
             Checked::Empty => Ok(()),
             Checked::Scaled(..) => Err(no_kernel::<T>(on)),
             Checked::F32(p) => run_f32(on, plan, p),
@@ -259,7 +259,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
     }
 
     /// The checked product.
-    fn check(self) -> Result<Checked<'a, T>> {
+    fn check(self, on: &impl Executor) -> Result<Checked<'a, T>> {
         let Matmul { views, transpose, precision, epilogue, scale } = self;
         let invalid = |why: &str| Err(Error::InvalidArgument { what: WHAT, why: why.into() });
         if T::DTYPE == DType::I8 && matches!(epilogue, Epilogue::LeakyRelu(_)) {
@@ -277,7 +277,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
         }
         let tf32 = T::DTYPE == DType::F32 && precision == Precision::Tf32;
         let arithmetic = Arithmetic { tf32, negative_slope: epilogue.negative_slope() };
-        Ok(match (T::typed(views), scale) {
+        Ok(match (T::typed(views.of(on)), scale) {
             (Typed::F16(v), Some(scale)) => {
                 let flipped_if = |flip: bool, view: ViewArg<'a, f16, 2>| if flip { view.flipped() } else { view };
                 Checked::Scaled(e, (flipped_if(transpose.a, v.a), flipped_if(transpose.b, v.b)), v.c, scale)
@@ -377,7 +377,7 @@ impl<'a, T: Multiply> Product<'a, T> {
     /// `Cᵀ = Bᵀ Aᵀ`, by columns of C.
     fn transposed(self) -> Self {
         let p = self.of_transpose();
-        Product { c: p.c.flipped().regular(), ..p }
+        Product { c: p.c.flipped(), ..p }
     }
 
     /// `Bᵀ Aᵀ`, into the same memory: the caller replaces C.

@@ -2,6 +2,7 @@
 
 use super::align_operand::Bits;
 use super::product::Transpose;
+use crate::Executor;
 use tilewright_core::{Call, Element, KernelDesc, SliceMutArg, ViewArg, ViewMutArg, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_kernels as k;
 
@@ -84,6 +85,17 @@ pub struct Views<'a, T: Kernels, const R: usize> {
     pub a: ViewArg<'a, T, R>,
     pub b: ViewArg<'a, T, R>,
     pub c: ViewMutArg<'a, T::Output, R>,
+}
+
+impl<'a, T: Kernels> Views<'a, T, 2> {
+    /// The same matrices. The stride that a single row or column has no use of is one that kernels for vectors and TMA
+    /// take. Results that may not depend on the number of rows do without: of several rows the stride counts.
+    pub fn of(self, on: &impl Executor) -> Self {
+        if on.batch_invariant() {
+            return self;
+        }
+        Views { a: self.a.regular(), b: self.b.regular(), c: self.c.regular() }
+    }
 }
 
 /// Operands of a type that has plans of its own, or of another one.

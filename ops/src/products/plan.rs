@@ -43,7 +43,6 @@ impl Layout {
 
     /// Of a result.
     pub fn of_result<T: Element>(c: ViewArg<T, 2>) -> Layout {
-        let c = c.regular();
         let rows = Operand { view: c, transposed: false };
         Layout { transposed: c.strides()[1] != 1, ..Layout::of(&rows) }
     }

@@ -89,6 +89,7 @@ pub fn matmul_int8<'a>(
     if !is_work(WHAT, e, &a, &b, &c)? {
         return Ok(());
     }
+    let (a, b, c) = (a.regular(), b.regular(), c.regular());
     let (a, b) = (Operand::new(a, false).as_transposed(false), Operand::new(b, false));
     // A row of ones below A makes the sums of B's columns.
     let ones = usize::from(q.zero_a != 0);

@@ -40,10 +40,11 @@ fn problem<T: Element, U: Element>([m, n, k]: [usize; 3], transpose: Transpose, 
         let dims = if transposed { [columns, rows] } else { [rows, columns] };
         // SAFETY: no element is accessed.
         let all = unsafe { SliceArg::<T>::from_raw(4096, rows * columns, DeviceId::Host) };
-        Layout::of(&Operand::new(all.view(dims).expect("a matrix"), transposed))
+        Layout::of(&Operand::new(all.view(dims).expect("a matrix").regular(), transposed))
     };
     // SAFETY: as above.
-    let c = unsafe { SliceMutArg::<U>::from_raw(4096, m * n, DeviceId::Host) }.view([m, n]).expect("a matrix");
+    let c =
+        unsafe { SliceMutArg::<U>::from_raw(4096, m * n, DeviceId::Host) }.view([m, n]).expect("a matrix").regular();
     let (a, b) = (operand(transpose.a, [m, k]), operand(transpose.b, [k, n]));
     Problem::new(e, a, b, &c, math_of::<T>(tf32), size_of::<T>())
 }
