@@ -3,14 +3,14 @@
 use crate::error::{Error, Result};
 use tilewright_core::{BufferUse, Call, DeviceId, KernelDesc, ParamKind};
 
-/// Checks a call against the place where it is to run.
+/// Checks a call against the device and the stream, by its address, where it is to run.
 #[inline]
-pub(crate) fn call(device: DeviceId, call: &Call) -> Result<()> {
+pub(crate) fn call(device: DeviceId, stream: u64, call: &Call) -> Result<()> {
     let desc = call.desc();
     call.check()?;
     let buffers = call.buffers();
     for (i, b) in buffers.iter().enumerate() {
-        if b.device != device && b.device != DeviceId::Unknown {
+        if b.device != device && !b.device.takes_work(device, stream) {
             return Err(Error::DeviceMismatch {
                 kernel: desc.name,
                 param: name(desc, b),
@@ -108,24 +108,28 @@ mod tests {
             let (x, y) = unsafe { (SliceArg::<f32>::from_raw(x, n, host), SliceMutArg::<f32>::from_raw(y, m, host)) };
             Call::new(&IN_PLACE).slice(x).slice_mut(y)
         };
-        assert!(call(host, &at(64, 4, 80, 4, host)).is_ok());
-        assert!(matches!(call(host, &at(64, 5, 80, 4, host)), Err(Error::Alias { output: "y", other: "x", .. })));
-        assert!(matches!(call(host, &at(64, 4, 64, 4, host)), Err(Error::Alias { .. })));
-        assert!(call(host, &at(68, 0, 64, 4, host)).is_ok(), "an empty array within another one");
-        assert!(call(host, &in_place(64, 4, 64, 4)).is_ok());
-        assert!(matches!(call(host, &in_place(64, 4, 68, 4)), Err(Error::Alias { .. })));
-        assert!(matches!(call(host, &in_place(64, 4, 64, 3)), Err(Error::Alias { .. })));
-        assert!(matches!(call(host, &at(66, 4, 80, 4, host)), Err(Error::Misaligned { param: "x", align: 4, .. })));
-        assert!(matches!(call(host, &at(0, 4, 80, 4, host)), Err(Error::NullPointer { param: "x", .. })));
-        assert!(call(host, &at(0, 0, 0, 0, host)).is_ok());
+        assert!(call(host, 0, &at(64, 4, 80, 4, host)).is_ok());
+        assert!(matches!(call(host, 0, &at(64, 5, 80, 4, host)), Err(Error::Alias { output: "y", other: "x", .. })));
+        assert!(matches!(call(host, 0, &at(64, 4, 64, 4, host)), Err(Error::Alias { .. })));
+        assert!(call(host, 0, &at(68, 0, 64, 4, host)).is_ok(), "an empty array within another one");
+        assert!(call(host, 0, &in_place(64, 4, 64, 4)).is_ok());
+        assert!(matches!(call(host, 0, &in_place(64, 4, 68, 4)), Err(Error::Alias { .. })));
+        assert!(matches!(call(host, 0, &in_place(64, 4, 64, 3)), Err(Error::Alias { .. })));
+        assert!(matches!(call(host, 0, &at(66, 4, 80, 4, host)), Err(Error::Misaligned { param: "x", align: 4, .. })));
+        assert!(matches!(call(host, 0, &at(0, 4, 80, 4, host)), Err(Error::NullPointer { param: "x", .. })));
+        assert!(call(host, 0, &at(0, 0, 0, 0, host)).is_ok());
         let gpu = DeviceId::Cuda { device: 0, context: 3 };
-        let wrong = call(gpu, &at(64, 4, 80, 4, host));
+        let wrong = call(gpu, 0x10, &at(64, 4, 80, 4, host));
         assert!(matches!(wrong, Err(Error::DeviceMismatch { param: "x", .. })));
         assert!(
             wrong.unwrap_err().to_string().contains("lives on the host but the call runs on CUDA device 0 (context 3)")
         );
-        assert!(call(gpu, &at(64, 4, 80, 4, DeviceId::Unknown)).is_ok());
-        let unbound = call(host, &Call::new(&COPY));
+        assert!(call(gpu, 0x10, &at(64, 4, 80, 4, DeviceId::Unknown)).is_ok());
+        let of_stream = |stream| DeviceId::CudaStream { device: 0, context: 3, stream };
+        assert!(call(gpu, 0x10, &at(64, 4, 80, 4, of_stream(0x10))).is_ok());
+        let wrong = call(gpu, 0x10, &at(64, 4, 80, 4, of_stream(0x20))).unwrap_err().to_string();
+        assert!(wrong.contains("for the stream 0x20 alone"), "{wrong}");
+        let unbound = call(host, 0, &Call::new(&COPY));
         assert!(matches!(unbound, Err(Error::Arguments(BindError::Missing { kernel: "copy", param: "x", .. }))));
     }
 

@@ -7,6 +7,7 @@ use crate::cuda::Cuda;
 use crate::error::{Error, Result};
 use crate::external::check_address;
 use crate::runtime::Runtime;
+use crate::stream::Stream;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::sync::Arc;
@@ -365,12 +366,52 @@ impl DlpackTensor {
         self
     }
 
+    /// The same tensor for launches on one stream, on a GPU: its drop does not wait, and a launch on any other stream
+    /// is [`Error::DeviceMismatch`].
+    ///
+    /// # Safety
+    /// The owner gives memory that it frees to later work of `stream` alone, as PyTorch's allocator does with the
+    /// memory of its current stream. Or it does not free the memory before the work that the stream has by the drop of
+    /// this value is done.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::Runtime;
+    /// # use tilewright::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
+    /// # let (mut data, mut shape) = ([1.0f32, 2.0, 3.0, 4.0], [2, 2]);
+    /// # let dl_tensor = DLTensor {
+    /// #     data: data.as_mut_ptr().cast(),
+    /// #     device: DLDevice { device_type: 1, device_id: 0 },
+    /// #     ndim: 2,
+    /// #     dtype: DLDataType { code: 2, bits: 32, lanes: 1 },
+    /// #     shape: shape.as_mut_ptr(),
+    /// #     strides: std::ptr::null_mut(),
+    /// #     byte_offset: 0,
+    /// # };
+    /// # let mut managed = DLManagedTensor { dl_tensor, manager_ctx: std::ptr::null_mut(), deleter: None };
+    /// let rt = Runtime::cpu();
+    /// // `managed` is a 2 x 2 tensor of PyTorch.
+    /// // SAFETY: the tensor and its memory live as long as `x`, and nobody writes them.
+    /// let x = unsafe { DlpackTensor::from_managed(&rt, &mut managed) }?;
+    /// // SAFETY: the stream is the current one of PyTorch.
+    /// let x = unsafe { x.for_stream(rt.stream()) };
+    /// assert_eq!(x.dims(), [2, 2]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub unsafe fn for_stream(mut self, stream: &Stream) -> DlpackTensor {
+        if let DeviceId::Cuda { device, context } = self.device {
+            self.device = DeviceId::CudaStream { device, context, stream: stream.as_raw() as u64 };
+        }
+        self.owner.cuda = None;
+        self
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The device whose memory it is.
+    /// The device whose memory it is, and the stream whose work alone may use it, if there is one.
     pub fn device(&self) -> DeviceId {
         self.device
     }

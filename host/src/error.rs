@@ -474,6 +474,9 @@ fn describe(device: DeviceId) -> String {
     match device {
         DeviceId::Host => "on the host".into(),
         DeviceId::Cuda { device, context } => format!("on CUDA device {device} (context {context})"),
+        DeviceId::CudaStream { device, context, stream } => {
+            format!("on CUDA device {device} (context {context}), for the stream {stream:#x} alone")
+        }
         DeviceId::Unknown => "at a raw address".into(),
     }
 }

@@ -69,7 +69,8 @@ impl<'a, T: Element> ExternalSlice<'a, T> {
     /// element, a byte count that overflows, and, on a GPU, an address that the driver does not know on this device.
     ///
     /// # Safety
-    /// `addr` addresses `len` initialized elements that stay valid and unwritten by others during `'a`.
+    /// `addr` addresses `len` initialized elements that stay valid and unwritten by others during `'a`, and on a GPU
+    /// until the work that was launched with them is done, or is ordered before what frees or writes them.
     ///
     /// # Examples
     /// ```
@@ -117,7 +118,7 @@ impl<'a, T: Element> ExternalSliceMut<'a, T> {
     /// `len` elements at an address, to be written. Errors: as [`ExternalSlice::from_raw`].
     ///
     /// # Safety
-    /// As [`ExternalSlice::from_raw`], and nothing else uses the memory during `'a`.
+    /// As [`ExternalSlice::from_raw`], and nothing else uses the memory during that time.
     ///
     /// # Examples
     /// ```

@@ -118,7 +118,7 @@ impl Runtime {
     /// this one cannot wait for, because either is captured, and for that of a capture outside of it. Off the GPU also
     /// [`Error::Assert`] and [`Error::OutOfMemory`], after which outputs may be partly written.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
-        check::call(self.0.device.id, &call)?;
+        check::call(self.0.device.id, stream.as_raw() as u64, &call)?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
                 let s = cuda_stream(cuda, stream)?;
@@ -160,7 +160,7 @@ impl Runtime {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn prepare_with<'a>(&self, stream: &Stream, call: Call<'a>, options: &LaunchOptions) -> Result<Launcher<'a>> {
-        check::call(self.0.device.id, &call)?;
+        check::call(self.0.device.id, stream.as_raw() as u64, &call)?;
         let _here = match &self.0.backend {
             Backend::Cuda(cuda) => {
                 cuda_stream(cuda, stream)?;
@@ -192,7 +192,7 @@ impl Runtime {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn load(&self, stream: &Stream, call: &Call<'_>, options: &LaunchOptions) -> Result<()> {
-        check::call(self.0.device.id, call)?;
+        check::call(self.0.device.id, stream.as_raw() as u64, call)?;
         let _entered = match &self.0.backend {
             Backend::Cuda(cuda) => {
                 cuda_stream(cuda, stream)?;
@@ -207,13 +207,13 @@ impl Runtime {
     /// to do. On the GPU the context must be current.
     fn ready(&self, stream: &Stream, call: &Call, options: &LaunchOptions, measure: bool) -> Result<Option<Ready>> {
         let (desc, words) = (call.desc(), call.words());
-        let Some(default) = desc.configs.first() else {
+        if desc.configs.is_empty() {
             return Err(Error::UnknownConfig {
                 kernel: desc.name.into(),
                 id: "any".into(),
                 known: "none: the kernel has no configuration".into(),
             });
-        };
+        }
         let forced = match options.config {
             Some(id) => Some(config_index(desc, id)?),
             None => None,
@@ -230,7 +230,7 @@ impl Runtime {
         let mut plan = match known {
             Some(plan) => plan,
             // Nothing to do: not worth loading code or tuning.
-            None if self.grid(forced.map_or(default, |i| &desc.configs[i]), words).contains(&0) => return Ok(None),
+            None if self.has_no_program(desc, forced, words) => return Ok(None),
             None => {
                 let (config, lasting) = self.select(stream, call, &key, forced, measure)?;
                 let plan = Arc::new(Plan::new(&desc.configs[config]));
@@ -248,6 +248,14 @@ impl Runtime {
             return Ok(None);
         }
         self.with_code(call, plan, variant, grid).map(|ready| Some(Ready { pdl, ..ready }))
+    }
+
+    /// Whether the configurations that take these arguments have no program for them: each that may run, or the one
+    /// that is named.
+    fn has_no_program(&self, desc: &'static KernelDesc, named: Option<usize>, words: &[u64]) -> bool {
+        let (ctx, configs) = (self.0.grid_ctx(words), named.map_or(desc.configs, |i| &desc.configs[i..=i]));
+        let mut takes = configs.iter().filter(|c| self.0.may_run(c) && c.satisfied_by(&ctx)).peekable();
+        takes.peek().is_some() && takes.all(|c| self.grid(c, words).contains(&0))
     }
 
     /// The variant and the grid of a configuration that takes these arguments; else why it does not.

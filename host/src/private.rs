@@ -30,6 +30,11 @@ pub fn runs(rt: &Runtime, variant: &VariantDesc) -> bool {
     rt.0.runs(variant)
 }
 
+/// Whether the device of a runtime can still be used: its context has not been destroyed.
+pub fn is_alive(rt: &Runtime) -> bool {
+    rt.cuda_context().is_none_or(|c| c.is_alive())
+}
+
 /// The configuration that a kernel runs in where nothing is measured: the first that takes the arguments. None on the
 /// emulated SM, which has the first one that was built for it.
 pub fn first_config(rt: &Runtime, call: &Call) -> Option<&'static str> {

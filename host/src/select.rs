@@ -114,7 +114,7 @@ impl Runtime {
     /// is written, whose extent is not known, where an output has gaps, which tuning would overwrite, or where the
     /// kernel is `deterministic`.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
-        crate::check::call(self.device().id, &call)?;
+        crate::check::call(self.device().id, stream.as_raw() as u64, &call)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
         let file = self.file_of(&call)?;
         match self.tune_now(stream, &call, &file, true)? {

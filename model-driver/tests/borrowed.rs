@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tilewright_model_driver::{Kind, Model};
 use tilewright_runtime::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use tilewright_runtime::{Buffer, Call, KernelDesc, Runtime, Scratch, Stream};
+use tilewright_runtime::{Buffer, Call, Error, KernelDesc, Runtime, Scratch, Stream};
 
 type Deleter = Box<dyn FnOnce() + Send>;
 
@@ -55,6 +55,35 @@ fn a_borrowed_tensor_is_returned_after_the_work() {
     drop(t);
     assert!(seen.lock().unwrap().expect("the deleter ran") > before, "the host waited before");
     drop((x, y));
+    assert_eq!(model.reports(), [""; 0]);
+}
+
+/// The owner frees the memory in the order of one stream, and a launch elsewhere would still use it.
+#[test]
+fn a_tensor_for_a_stream_is_for_no_other_one() {
+    let (model, rt, k, _here) = over(11);
+    let s = Stream::new(&rt).unwrap();
+    let (mut addr, bytes, raw) = (0, 40 * size_of::<f32>(), s.as_raw() as usize);
+    // SAFETY: room for the address; a context is current, and the stream lives.
+    unsafe {
+        assert_eq!(driver::allocate(&mut addr, bytes, raw as *mut _), 0);
+        assert_eq!(driver::fill(addr, 0, bytes, raw as *mut _), 0);
+    }
+    // SAFETY: it is freed once, on a live stream.
+    let t = tensor(&rt, addr, 40, move || assert_eq!(unsafe { driver::free(addr, raw as *mut _) }, 0));
+    // SAFETY: the memory is freed on that stream.
+    let t = unsafe { t.for_stream(&s) };
+    let mut y = rt.zeros::<f32>(40).unwrap();
+    for other in [rt.stream().clone(), Stream::new(&rt).unwrap()] {
+        let refused = rt.launch_on(&other, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap_err();
+        assert!(matches!(refused, Error::DeviceMismatch { .. }), "{refused}");
+    }
+    rt.launch_on(&s, hand_made::call(k, t.slice::<f32>().unwrap(), &mut y)).unwrap();
+    let waits = || model.calls().get("cuStreamSynchronize").copied();
+    let before = waits();
+    drop(t);
+    assert_eq!(waits(), before, "the host does not wait");
+    drop((y, s));
     assert_eq!(model.reports(), [""; 0]);
 }
 

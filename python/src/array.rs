@@ -4,7 +4,7 @@ use crate::capsule;
 use crate::cuda_array;
 use crate::error::{argument_error, raise};
 use crate::exchange::Exchange;
-use crate::exec_context::{self, ExecContext, dlpack_device};
+use crate::exec_context::{self, ExecContext};
 use crate::framework::{Framework, Kind};
 use crate::managed::release;
 use crate::tensor::Tensor;
@@ -136,8 +136,8 @@ impl Array {
             None => return Array::by_interface(readable, kind),
         };
         let in_order = runs_in_order(kind);
-        // SAFETY: the library lets work of its current stream use the memory, and the call runs on that stream.
-        let tensor = if in_order { unsafe { tensor.in_stream_order() } } else { tensor };
+        // SAFETY: the library gives memory that is freed to later work of its current stream, which is the context's.
+        let tensor = if in_order { unsafe { tensor.for_stream(&context.stream) } } else { tensor };
         Ok(Array { object: object.clone().unbind(), kind, context, tensor: Some(tensor), waits: !in_order })
     }
 
@@ -367,9 +367,7 @@ impl Output {
 
     /// A new array.
     pub fn empty(py: Python<'_>, like: &Array, dims: &[usize], dtype: DType) -> PyResult<Output> {
-        if let Some(object) =
-            like.kind.empty(like.object.bind(py), dlpack_device(like.context.runtime()), dims, dtype)?
-        {
+        if let Some(object) = like.kind.framework.empty(like.object.bind(py), dims, dtype)? {
             return Array::borrow(&object, false).map(|array| Output { array, is_new: true });
         }
         let tensor = Tensor::empty(&like.context, dims, dtype).map_err(|e| raise(py, e))?;

@@ -122,6 +122,11 @@ pub(crate) fn raise_dtype(py: Python<'_>, message: String) -> PyErr {
     of(py, message, |e| &e.dtype)
 }
 
+/// The exception of a library that has no memory for a result.
+pub(crate) fn out_of_memory(py: Python<'_>, said: &PyErr) -> PyErr {
+    of(py, said.value(py).to_string(), |e| &e.memory)
+}
+
 /// The exception of an argument that is wrong.
 ///
 /// # Examples

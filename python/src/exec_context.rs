@@ -5,11 +5,11 @@ use crate::framework::Kind;
 use core::ffi::c_void;
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{Call, DeviceId};
 use tilewright_runtime::dlpack::DLDevice;
-use tilewright_runtime::{LaunchOptions, Result, Runtime, Stream};
+use tilewright_runtime::{LaunchOptions, Result, Runtime, Stream, private};
 
 /// A device and a stream of it.
 ///
@@ -40,7 +40,7 @@ use tilewright_runtime::{LaunchOptions, Result, Runtime, Stream};
 #[derive(Clone, Debug)]
 pub struct ExecContext {
     rt: Runtime,
-    stream: Stream,
+    pub(crate) stream: Stream,
 }
 
 /// A stream of another library, kept for its scratch memory.
@@ -87,10 +87,28 @@ fn host() -> Result<Runtime> {
     Ok(host.get_or_init(|| rt).clone())
 }
 
+/// A GPU. It has one runtime for all streams, which keeps its plans and what was measured.
+fn gpu(ordinal: u32) -> Result<Runtime> {
+    static MADE: PerProcess<Mutex<Vec<(u32, Runtime)>>> = PerProcess::new();
+    let made = MADE.get_or_init(Mutex::default);
+    // Dropped after the lock: the end of a runtime may run code of Python.
+    let _gone: Vec<_>;
+    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+    _gone = made.extract_if(.., |(_, rt)| !private::is_alive(rt)).collect();
+    if let Some((_, rt)) = made.iter().find(|(of, _)| *of == ordinal) {
+        return Ok(rt.clone());
+    }
+    let rt = Runtime::cuda(ordinal)?;
+    made.push((ordinal, rt.clone()));
+    Ok(rt)
+}
+
 /// The device of a runtime in DLPack's numbers.
 pub(crate) fn dlpack_device(rt: &Runtime) -> DLDevice {
     match rt.device().id {
-        DeviceId::Cuda { device, .. } => DLDevice { device_type: 2, device_id: device as i32 },
+        DeviceId::Cuda { device, .. } | DeviceId::CudaStream { device, .. } => {
+            DLDevice { device_type: 2, device_id: device as i32 }
+        }
         DeviceId::Host | DeviceId::Unknown => DLDevice { device_type: 1, device_id: 0 },
     }
 }
@@ -134,7 +152,7 @@ impl ExecContext {
         if let Some(context) = MADE.with_borrow(known) {
             return Ok(context);
         }
-        let rt = Runtime::cuda(ordinal).map_err(|e| raise(py, e))?;
+        let rt = gpu(ordinal).map_err(|e| raise(py, e))?;
         // SAFETY: the caller of `set_stream` keeps the stream until it sets another one. A stream that a library owns
         // lives as long as its object, which is kept beside it, or as the library, as PyTorch's do. The caller keeps
         // one that a library wraps and does not own (SECURITY.md).
@@ -146,7 +164,9 @@ impl ExecContext {
         Ok(context)
     }
 
-    /// The runtime of the device.
+    /// The runtime of the device. A launch with an array goes to [`ExecContext::stream`], as
+    /// [`Runtime::launch_on`] and the operations' `ExecOptions::stream` put it there: arrays of PyTorch and of CuPy are
+    /// an error on any other stream.
     pub fn runtime(&self) -> &Runtime {
         &self.rt
     }

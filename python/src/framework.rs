@@ -1,9 +1,9 @@
 //! The libraries whose arrays are known: how each makes one, and which stream it works on.
 
 use crate::element::name_of;
-use crate::error::argument_error;
+use crate::error::{argument_error, out_of_memory};
 use crate::exchange::Exchange;
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -79,21 +79,6 @@ impl Kind {
         };
         Ok(Some((stream.getattr(handle)?.extract()?, Some(stream.unbind()))))
     }
-
-    /// A new array beside `like`, with unspecified contents; none where the library does not make one that can be
-    /// written.
-    pub fn empty<'py>(
-        self,
-        like: &Bound<'py, PyAny>,
-        device: DLDevice,
-        dims: &[usize],
-        dtype: DType,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.exchange {
-            Some(exchange) => exchange.empty(like.py(), device, dims, dtype).map(Some),
-            None => self.framework.empty(like, dims, dtype),
-        }
-    }
 }
 
 impl Framework {
@@ -145,13 +130,20 @@ impl Framework {
         let py = object.py();
         match self {
             Framework::NumPy => py.import(intern!(py, "numpy"))?.call_method1("ascontiguousarray", (object,)),
-            Framework::CuPy => py.import(intern!(py, "cupy"))?.call_method1("ascontiguousarray", (object,)),
+            Framework::CuPy => on_device_of(object, |cupy| cupy.call_method1("ascontiguousarray", (object,))),
             Framework::Torch => object.call_method0(intern!(py, "contiguous")),
             Framework::Jax | Framework::Other => Ok(object.clone()),
         }
     }
 
-    fn empty<'py>(self, like: &Bound<'py, PyAny>, dims: &[usize], dtype: DType) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// A new array beside `like`, with unspecified contents; none where the library does not make one that can be
+    /// written. It is the library's own: PyTorch's `record_stream` knows no memory that comes by DLPack.
+    pub fn empty<'py>(
+        self,
+        like: &Bound<'py, PyAny>,
+        dims: &[usize],
+        dtype: DType,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = like.py();
         let dims = PyTuple::new(py, dims)?;
         let name = name_of(dtype);
@@ -161,25 +153,33 @@ impl Framework {
                     return Err(argument_error(py, format!("NumPy has no element type {name}: pass `out`")));
                 }
                 static EMPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-                EMPTY.import(py, "numpy", "empty")?.call1((dims, name))?
+                let made = EMPTY.import(py, "numpy", "empty")?.call1((dims, name));
+                made.map_err(|e| if e.is_instance_of::<PyMemoryError>(py) { out_of_memory(py, &e) } else { e })?
             }
             Framework::Torch => {
-                let torch = py.import(intern!(py, "torch"))?;
+                static TORCH: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+                let torch = TORCH.get_or_try_init(py, || py.import("torch").map(Bound::unbind))?.bind(py);
                 let options = PyDict::new(py);
                 options.set_item(intern!(py, "dtype"), torch.getattr(name)?)?;
                 options.set_item(intern!(py, "device"), like.getattr(intern!(py, "device"))?)?;
                 torch.call_method(intern!(py, "empty"), (dims,), Some(&options))?
             }
-            Framework::CuPy => {
-                // The current device is that of the caller, not that of the array.
-                let device = like.getattr(intern!(py, "device"))?;
-                device.call_method0(intern!(py, "__enter__"))?;
-                let made = py.import(intern!(py, "cupy"))?.call_method1(intern!(py, "empty"), (dims, name));
-                device.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
-                made?
-            }
+            Framework::CuPy => on_device_of(like, |cupy| cupy.call_method1(intern!(py, "empty"), (dims, name)))?,
             Framework::Jax | Framework::Other => return Ok(None),
         };
         Ok(Some(made))
     }
+}
+
+/// Calls a function of CuPy while the device of an array is current, which that of the caller need not be.
+fn on_device_of<'py>(
+    object: &Bound<'py, PyAny>,
+    call: impl FnOnce(Bound<'py, PyModule>) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let device = object.getattr(intern!(py, "device"))?;
+    device.call_method0(intern!(py, "__enter__"))?;
+    let made = py.import(intern!(py, "cupy")).and_then(call);
+    device.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
+    made
 }

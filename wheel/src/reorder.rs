@@ -8,7 +8,7 @@ use tilewright_python::{Array, Output};
 
 type Object = Py<PyAny>;
 
-/// The elements of a vector in ascending order. f32, NaN last, or uint32. ``out`` may be ``x``.
+/// The elements of a vector in ascending order. f32, NaN last, or uint32. ``out`` may overlap ``x``.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn sort(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
@@ -27,7 +27,8 @@ fn sort(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     out.into_object(py)
 }
 
-/// The ``k`` greatest elements of a vector of f32 in descending order. NaN is greater than all numbers.
+/// The ``k`` greatest elements of a vector of f32 in descending order. NaN is greater than all numbers. ``out`` may
+/// overlap ``x``.
 #[pyfunction]
 #[pyo3(signature = (x, k, /, *, out = None))]
 fn topk(py: Python<'_>, x: Array, k: isize, out: Option<Output>) -> PyResult<Object> {

@@ -119,6 +119,39 @@ class Torch(unittest.TestCase):
             z = tw.add(y.clone(), torch.ones_like(y))
             close(z, wanted, "freed", 0)
 
+    def test_results_that_another_stream_reads(self):
+        side = torch.cuda.Stream()
+        for make in [ops.relu, tw.relu]:
+            x = torch.ones(1 << 22, device="cuda")
+            y = make(x)
+            torch.cuda.synchronize()
+            with torch.cuda.stream(side):
+                torch.cuda._sleep(LONG)
+                z = y.clone()
+            y.record_stream(side)
+            del y
+            # Would get the memory that `side` still reads.
+            others = [torch.full_like(x, 2.0) for _ in range(3)]
+            torch.cuda.synchronize()
+            self.assertEqual(float(z.mean()), 1.0)
+            del others
+
+    def test_streams_in_turn(self):
+        x, streams = normal(256, 256), [torch.cuda.Stream() for _ in range(2)]
+        wanted = torch.relu(x)
+        torch.cuda.synchronize()
+        for i in range(20):
+            with torch.cuda.stream(streams[i % 2]):
+                found = ops.relu(x)
+            streams[i % 2].synchronize()
+            close(found, wanted, "in turn", 0)
+
+    def test_no_memory_for_a_result(self):
+        n = 1 << 20
+        a, b = torch.zeros(n, 1, device="cuda"), torch.zeros(1, n, device="cuda")
+        with self.assertRaises(torch.OutOfMemoryError):
+            ops.matmul(a, b)
+
     def test_graphs(self):
         for mode in MODES:
             for name, (ours, theirs) in cases().items():

@@ -227,6 +227,40 @@ class Operations(unittest.TestCase):
             self.assertEqual(w.grad.dtype, torch.float32)
             self.assertTrue(w.grad.isfinite().all())
 
+    def test_a_precision_under_autocast(self):
+        for device in DEVICES:
+            x, w = torch.randn(6, 8, device=device), torch.randn(8, 4, device=device, requires_grad=True)
+            with torch.autocast(device, torch.bfloat16):
+                self.assertEqual(ops.matmul(x, w, precision="tf32").dtype, torch.bfloat16)
+            y = ops.matmul(x, w, precision="tf32")
+            with torch.autocast(device, torch.bfloat16):
+                y.sum().backward()
+            self.assertEqual(w.grad.dtype, torch.float32)
+
+    def test_batched_gradients(self):
+        def loss(gate, up):
+            return ops.swiglu(ops.softmax(ops.rms_norm(gate, torch.ones(8))), up).sum(0)
+
+        gate, up = torch.randn(3, 8), torch.randn(3, 8)
+        found = torch.autograd.functional.jacobian(loss, (gate, up), vectorize=True)
+        wanted = torch.autograd.functional.jacobian(loss, (gate, up))
+        for a, b in zip(found, wanted):
+            close(a, b, "a batch of gradients")
+
+    def test_gradients_of_nan(self):
+        nan = float("nan")
+        x = torch.tensor([nan, 1.0, -1.0], requires_grad=True)
+        ops.relu(x).backward(torch.full((3,), 5.0))
+        self.assertEqual(x.grad.tolist(), [5.0, 5.0, 0.0])
+        q, k, v = (torch.randn(1, n, 16) for n in (4, 3, 3))
+        q[0, 2, 0] = nan
+        q.requires_grad_()
+        ops.attention(q, k, v, causal=True).sum().backward()
+        self.assertTrue(q.grad[0, 2].isnan().all())
+        # The first query sees no key.
+        self.assertEqual(q.grad[0, 0].tolist(), [0.0] * 16)
+        self.assertTrue(q.grad[0, 3].isfinite().all())
+
     def test_the_plain_functions_take_tensors(self):
         x = torch.randn(10)
         y = torch.empty(10)
@@ -319,6 +353,8 @@ class Operations(unittest.TestCase):
         for seed in range(1, 5):
             close(compiled(torch.ones(40), seed), ops.dropout(torch.ones(40), 0.5, seed=seed), "a seed")
         self.assertLessEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 3)
+        with self.assertRaises(Exception):
+            compiled(torch.ones(40), -1)
 
     def test_indices(self):
         table = torch.randn(9, 33, requires_grad=True)

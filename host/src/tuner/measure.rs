@@ -141,7 +141,7 @@ impl<'a> Measure<'a> {
             (None, None) => true,
             _ => false,
         };
-        let here = |device| device == rt.device().id || device == DeviceId::Unknown;
+        let here = |device: DeviceId| device.takes_work(rt.device().id, stream.as_raw() as u64);
         if !of_runtime {
             return Err(Error::StreamMismatch { what: "stream" });
         }

@@ -163,10 +163,12 @@ def cumsum(x: T, /, *, out: Optional[T] = None) -> T:
     """``x[0] + .. + x[i]`` of a vector of f32."""
 
 def sort(x: T, /, *, out: Optional[T] = None) -> T:
-    """The elements of a vector in ascending order. f32, NaN last, or uint32. ``out`` may be ``x``."""
+    """The elements of a vector in ascending order. f32, NaN last, or uint32. ``out`` may overlap ``x``."""
 
 def topk(x: T, k: int, /, *, out: Optional[T] = None) -> T:
-    """The ``k`` greatest elements of a vector of f32 in descending order. NaN is greater than all numbers."""
+    """The ``k`` greatest elements of a vector of f32 in descending order. NaN is greater than all numbers. ``out`` may
+    overlap ``x``.
+    """
 
 def cross_entropy(logits: T, labels: T, /, *, out: Optional[T] = None) -> T:
     """The mean of ``log(sum of exp(logits)) - logits[label]``, of rank 0. ``logits`` are ``rows x classes`` of f32,

@@ -64,7 +64,8 @@ class Operation:
 
 def _is_plain(a):
     """Whether it is a tensor with memory, of no class that has to see an operation."""
-    return (type(a) is Tensor or type(a) is Parameter) and not a.is_meta
+    is_tensor = type(a) is Tensor or type(a) is Parameter
+    return is_tensor and not a.is_meta and not _C._functorch.is_legacy_batchedtensor(a)
 
 
 # Arguments beside tensors.
@@ -89,7 +90,10 @@ def _is_listened_to():
 
 
 def _with_casts(op, device, to):
-    """An operation under ``torch.autocast``. Tensors of 64 bits and of integers stay as they are."""
+    """An operation under ``torch.autocast``. Tensors of 64 bits and of integers stay as they are.
+
+    The precision ``tf32`` is of f32 alone: operands that become narrower have none.
+    """
 
     key = _C.DispatchKeySet(getattr(_C.DispatchKey, f"Autocast{device.upper()}"))
 
@@ -99,6 +103,8 @@ def _with_casts(op, device, to):
     def run(*args):
         dtypes = [a.dtype for a in args if is_cast(a)]
         dtype = to(device, dtypes) if dtypes else None
+        if dtype is not None and dtype != torch.float32:
+            args = [None if isinstance(a, str) and a == "tf32" else a for a in args]
         with _C._ExcludeDispatchKeyGuard(key):
             return op(*(a.to(dtype) if is_cast(a) else a for a in args))
 

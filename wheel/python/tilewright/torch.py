@@ -53,7 +53,8 @@ def _keep_output(ctx, inputs, output):
 
 def _relu_backward(ctx, g):
     (y,) = ctx.saved_tensors
-    return torch.where(y > 0, g, 0)
+    # NaN keeps its gradient, as in PyTorch.
+    return torch.where(y <= 0, 0, g)
 
 
 def _leaky_relu_save(ctx, inputs, output):
@@ -154,7 +155,7 @@ def _matmul_backward(ctx, g):
     if a.dtype in _PRODUCTS:
         raise RuntimeError(f"a product of {a.dtype} has no gradient: multiply tensors of another type")
     if ctx.activation == "relu":
-        g = torch.where(y > 0, g, 0)
+        g = torch.where(y <= 0, 0, g)
     elif ctx.activation == "leaky_relu":
         if ctx.negative_slope <= 0:
             raise RuntimeError("the gradient of a leaky ReLU needs a positive slope")
@@ -306,11 +307,12 @@ def _attention_backward(ctx, g):
     scores = queries @ keys.mT
     if ctx.causal:
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device)
-        scores = scores.masked_fill(~seen.tril(keys.shape[-2] - q.shape[-2]), float("-inf"))
+        seen = seen.tril(keys.shape[-2] - q.shape[-2])
+        scores = scores.masked_fill(~seen, float("-inf"))
     weights = torch.softmax(scores, -1)
     if ctx.causal:
-        # A query that sees no key gives zeros.
-        weights = weights.nan_to_num(0.0)
+        # A query that sees no key gives zeros. Other NaN stay.
+        weights = weights.masked_fill(~seen.any(-1, keepdim=True), 0.0)
     of_weights = g @ values.mT
     of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
 
@@ -518,7 +520,9 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
 @_documented
 def dropout(x: Tensor, p: float = 0.5, *, seed: int) -> Tensor:
     # A number of a graph has 63 bits and a sign, as those of operations have.
-    if not torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
+        torch._check(seed >= 0, lambda: "seed is negative: a compiled call takes 0 to 2**63 - 1")
+    else:
         if not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed}: an integer of 64 bits, without a sign")
         seed -= 2**64 if seed >= 2**63 else 0
