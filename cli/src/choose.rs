@@ -70,7 +70,7 @@ pub fn dtype(op: &Operation, name: Option<&str>) -> Result<DType> {
     }
 }
 
-/// `kernel[id]`, or an id alone where the operation has one kernel.
+/// `kernel[id]`, or an id alone where one kernel of the operation has it.
 pub fn config(op: &Operation, dtype: DType, name: &str) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
     let (kernel, id) = match name.strip_suffix(']').and_then(|n| n.split_once('[')) {
         Some((kernel, id)) => (Some(kernel), id),
@@ -78,9 +78,15 @@ pub fn config(op: &Operation, dtype: DType, name: &str) -> Result<(&'static Kern
     };
     let descs = op.descs(dtype);
     let all = || descs.iter().flat_map(|d| d.configs.iter().map(move |c| (*d, c)));
-    match all().find(|(d, c)| c.id == id && kernel.is_none_or(|k| k == d.name)) {
-        Some(found) => Ok(found),
-        None => bail!(
+    let found: Vec<_> = all().filter(|(d, c)| c.id == id && kernel.is_none_or(|k| k == d.name)).collect();
+    match found[..] {
+        [found] => Ok(found),
+        [_, _, ..] => bail!(
+            "{} has several kernels with this configuration: write one of\n  {}",
+            op.name,
+            found.iter().map(|(d, c)| format!("{}[{}]", d.name, c.id)).collect::<Vec<_>>().join("\n  ")
+        ),
+        [] => bail!(
             "{} has no configuration `{name}`; it has\n  {}",
             op.name,
             all().map(|(d, c)| format!("{}[{}]", d.name, c.id)).collect::<Vec<_>>().join("\n  ")

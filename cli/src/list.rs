@@ -85,9 +85,12 @@ fn usage(all: &[&'static KernelDesc]) -> Result<bool> {
         }
         for e in bundle.entries() {
             for target in e.targets() {
-                let u = e.usage(target).unwrap_or_default();
-                let numbers = [e.threads, u.registers, u.spill_bytes, u.stack_bytes, e.shared_bytes];
-                table.row([e.name.to_string(), target.to_string()].into_iter().chain(numbers.map(|n| n.to_string())));
+                // Without ptxas nothing is known of registers.
+                let of_ptxas =
+                    e.usage(target).map(|u| [u.registers, u.spill_bytes, u.stack_bytes].map(|n| n.to_string()));
+                let [registers, spilled, local] = of_ptxas.unwrap_or(["-"; 3].map(String::from));
+                let (threads, shared) = (e.threads.to_string(), e.shared_bytes.to_string());
+                table.row([e.name.to_string(), target.to_string(), threads, registers, spilled, local, shared]);
             }
         }
     }

@@ -18,7 +18,7 @@ use tilewright_runtime::{BackendKind, Buffer, Device, Runtime};
 #[derive(clap::Args)]
 pub struct Args {
     /// Also write down all times: a line for the device, and one for each call
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     samples: Option<PathBuf>,
     /// Fit to the times in these files, of `--samples`, and measure nothing
     #[arg(long, value_delimiter = ',')]
@@ -33,24 +33,30 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     misses: usize,
     /// Shapes are drawn from this seed
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, conflicts_with = "from")]
     seed: u64,
     /// Shapes of each kind
-    #[arg(long, default_value_t = 40)]
+    #[arg(long, default_value_t = 40, conflicts_with = "from")]
     shapes: usize,
     /// Products of these types, batches of them, softmax of rows, and attention
     #[arg(
         long,
-        default_value = "f16,bf16,f32,tf32,i8,f8e4m3,batched-f16,batched-f32,softmax,attention",
-        value_delimiter = ','
+        value_delimiter = ',',
+        default_values = KINDS,
+        value_parser = KINDS,
+        conflicts_with = "from"
     )]
     kinds: Vec<String>,
     /// Seconds after which no further shape is drawn, in equal shares for each kind
-    #[arg(long, default_value_t = 240)]
+    #[arg(long, default_value_t = 240, conflicts_with = "from")]
     seconds: u64,
     #[command(flatten)]
     backend: Backend,
 }
+
+/// The kinds of operations whose plans are sampled.
+const KINDS: [&str; 10] =
+    ["f16", "bf16", "f32", "tf32", "i8", "f8e4m3", "batched-f16", "batched-f32", "softmax", "attention"];
 
 /// The first line of a file of samples.
 #[derive(Serialize, Deserialize, PartialEq)]
@@ -127,6 +133,11 @@ fn measured(args: &Args) -> Result<(Device, Vec<SampledCall>)> {
     if rt.kind() != BackendKind::Cuda {
         bail!("the planner's model is of GPUs: there is none here, or --backend names another one");
     }
+    // A file that cannot be written is an error before minutes are spent.
+    let file = match &args.samples {
+        Some(path) => Some((path, File::create(path).with_context(|| format!("writing {}", path.display()))?)),
+        None => None,
+    };
     let share = Duration::from_secs(args.seconds) / args.kinds.len().max(1) as u32;
     let mut out = Sampler { rt: &rt, end: Instant::now(), shapes: args.shapes, calls: vec![] };
     for kind in &args.kinds {
@@ -144,12 +155,12 @@ fn measured(args: &Args) -> Result<(Device, Vec<SampledCall>)> {
             "batched-f32" => out.batches(kind, &f32s(r), random),
             "softmax" => out.softmax(kind, &f32s(r), random),
             "attention" => out.attention(kind, &f16s(r), random),
-            _ => bail!("`{kind}` is no kind of operation whose plans are sampled: see --help"),
+            _ => unreachable!("one of KINDS"),
         }?;
     }
-    if let Some(path) = &args.samples {
+    if let Some((path, file)) = file {
         let why = || format!("writing {}", path.display());
-        let mut file = BufWriter::new(File::create(path).with_context(why)?);
+        let mut file = BufWriter::new(file);
         let d = rt.device();
         let head = Sampled {
             device: d.name.clone(),

@@ -1,5 +1,5 @@
-//! `tile new NAME`: a crate with a kernel, its tests on every backend, a benchmark and CI. With `--python`, a module of
-//! Python.
+//! `tile new NAME`: a crate with a kernel, its tests on every backend and a benchmark, and CI where it depends on
+//! released versions. With `--python`, a module of Python.
 
 use crate::out::outln;
 use anyhow::{Context, Result, bail, ensure};
@@ -27,6 +27,8 @@ struct Template {
     files: &'static [(&'static str, &'static str)],
 }
 
+const CI: &str = ".github/workflows/ci.yml";
+
 const CRATE: Template = Template {
     name: "first-crate",
     taken: &["tilewright", "tilewright-bench"],
@@ -40,7 +42,7 @@ const CRATE: Template = Template {
         ("rustfmt.toml", include_str!("../template/rustfmt.toml")),
         ("README.md", include_str!("../template/README.md")),
         (".gitignore", include_str!("../template/gitignore")),
-        (".github/workflows/ci.yml", include_str!("../template/ci.yml")),
+        (CI, include_str!("../template/ci.yml")),
     ],
 };
 
@@ -56,13 +58,17 @@ const PYTHON: Template = Template {
         ("rustfmt.toml", include_str!("../template/rustfmt.toml")),
         ("README.md", include_str!("../template/python/README.md")),
         (".gitignore", include_str!("../template/python/gitignore")),
-        (".github/workflows/ci.yml", include_str!("../template/python/ci.yml")),
+        (CI, include_str!("../template/python/ci.yml")),
     ],
 };
 
 pub fn main(args: Args) -> Result<bool> {
     let template = if args.python { PYTHON } else { CRATE };
-    let files = template.files(&args.name, args.path.as_deref())?;
+    let mut files = template.files(&args.name, args.path.as_deref())?;
+    if args.path.is_some() {
+        // A runner has the crate alone, and no clone beside it.
+        files.retain(|(file, _)| *file != CI);
+    }
     create(Path::new(&args.name), &files)?;
     let next = if args.python {
         "python3 -m venv .venv && . .venv/bin/activate && pip install maturin numpy && maturin develop"
@@ -70,7 +76,20 @@ pub fn main(args: Args) -> Result<bool> {
         "cargo test"
     };
     outln!("created the package `{0}`. Next: cd {0} && {next}", args.name);
+    if let Some(workspace) = workspace(&std::env::current_dir()?) {
+        let name = &args.name;
+        outln!("{} is a workspace: add `{name}` to its members, or move the folder out of it", workspace.display());
+    }
     Ok(true)
+}
+
+/// The nearest manifest of a workspace, of a folder or of one that it is in.
+fn workspace(folder: &Path) -> Option<PathBuf> {
+    let manifests = folder.ancestors().map(|f| f.join("Cargo.toml"));
+    let is_workspace = |m: &PathBuf| {
+        fs::read_to_string(m).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[workspace")))
+    };
+    manifests.into_iter().find(is_workspace)
 }
 
 impl Template {

@@ -3,7 +3,7 @@
 use crate::choose::Backend;
 use crate::measure::median_ms;
 use crate::out::outln;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::time::Duration;
 use tilewright_bench::Timer;
 use tilewright_core::{DType, bf16, f8e4m3, f8e5m2, f16};
@@ -61,6 +61,9 @@ pub fn main(args: Args) -> Result<bool> {
     if is_batch && (args.transpose_a || args.transpose_b || args.tf32) {
         bail!("`batched_matmul` takes no --transpose-a, --transpose-b or --tf32");
     }
+    if args.tf32 && args.dtype != "f32" {
+        bail!("--tf32 is of f32, not of {}", args.dtype);
+    }
     let rt = args.backend.open()?;
     if args.measure && rt.kind() == BackendKind::Emulator {
         bail!("the time of the emulated SM says nothing about a GPU's: use --backend cuda or cpu");
@@ -90,8 +93,8 @@ fn plans<T: Multiply>(
     let transpose = Transpose { a: args.transpose_a, b: args.transpose_b };
     let precision = if args.tf32 { Precision::Tf32 } else { Precision::Default };
     let dims = |flip: bool, dims: [usize; 2]| if flip { [dims[1], dims[0]] } else { dims };
-    let (a, b) = (Buffer::<T>::zeros(rt, m * k)?, Buffer::<T>::zeros(rt, k * n)?);
-    let mut c = Buffer::<T::Product>::zeros(rt, m * n)?;
+    let (a, b) = (Buffer::<T>::zeros(rt, len(&[m, k])?)?, Buffer::<T>::zeros(rt, len(&[k, n])?)?);
+    let mut c = Buffer::<T::Product>::zeros(rt, len(&[m, n])?)?;
     let mut product = |of: &mut dyn FnMut(Matmul<T>) -> tilewright_runtime::Result<()>| {
         let a = a.view(dims(transpose.a, [m, k]))?;
         let b = b.view(dims(transpose.b, [k, n]))?;
@@ -107,14 +110,20 @@ fn plans<T: Multiply>(
 
 fn of_batch<T: BatchMultiply>(rt: &Runtime, args: &Args) -> Result<bool> {
     let (batch, m, n, k) = (args.batch, args.m, args.n, args.k);
-    let (a, b) = (Buffer::<T>::zeros(rt, batch * m * k)?, Buffer::<T>::zeros(rt, batch * k * n)?);
-    let mut c = Buffer::<T>::zeros(rt, batch * m * n)?;
+    let (a, b) = (Buffer::<T>::zeros(rt, len(&[batch, m, k])?)?, Buffer::<T>::zeros(rt, len(&[batch, k, n])?)?);
+    let mut c = Buffer::<T>::zeros(rt, len(&[batch, m, n])?)?;
     let all =
         BatchedMatmul::new(a.view([batch, m, k])?, b.view([batch, k, n])?, c.view_mut([batch, m, n])?).plans(rt)?;
     print(rt, args, all, |plan| {
         let c = c.view_mut([batch, m, n])?;
         BatchedMatmul::new(a.view([batch, m, k])?, b.view([batch, k, n])?, c).launch_by(rt, plan)
     })
+}
+
+/// The elements of an array with these extents.
+fn len(dims: &[usize]) -> Result<usize> {
+    let len = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    len.with_context(|| format!("an array of {dims:?} elements is larger than an address space"))
 }
 
 /// Prints plans, with `--measure` also the times that they take by `launch`.

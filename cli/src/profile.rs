@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
 use tilewright_bench::Table;
 use tilewright_conformance::Operation;
+use tilewright_core::ConfigDesc;
 use tilewright_core::bundle::{Bundle, Entry};
 use tilewright_runtime::Multiprocessor;
 use tilewright_runtime::tuning::{BlockResources, Occupancy, OccupancyLimit};
@@ -62,11 +63,22 @@ pub fn main(args: Args) -> Result<bool> {
             let bytes = code.bundle.as_deref();
             let why = "was not compiled for a GPU: `tile doctor` says what is missing, then build the package";
             let bundle = Bundle::parse(bytes.with_context(|| format!("{} {why}", code.name))?)?;
-            let entries = bundle.entries().iter().collect::<Vec<_>>();
+            let entries = bundle.entries().iter().filter(|e| is_asked(&args, &code, e.name)).collect::<Vec<_>>();
             table(&code.name, &entries, args.arch)
         }
         None => own(&args),
     }
+}
+
+/// Whether an entry is of the type and the configuration that are asked for: of all where none is.
+fn is_asked(args: &Args, code: &KernelCode, entry: &str) -> bool {
+    if args.config.is_some() {
+        return code.entries.iter().any(|(name, _)| name == entry);
+    }
+    // The configuration and the variant are the last two parts of a name.
+    let kernel_and_types = |entry: &str| entry.rsplitn(3, "__").nth(2).map(str::to_owned);
+    let of_types = code.entries.first().and_then(|(name, _)| kernel_and_types(name));
+    args.dtype.is_none() || kernel_and_types(entry) == of_types
 }
 
 /// An operation of ours.
@@ -86,7 +98,8 @@ fn own(args: &Args) -> Result<bool> {
     let bundles = descs.iter().filter_map(|d| Some((d, Bundle::parse(d.bundle?))));
     let bundles = bundles.map(|(d, b)| Ok((d, b?))).collect::<Result<Vec<_>>>()?;
     let own = |d: &tilewright_core::KernelDesc, name: &str| {
-        d.configs.iter().any(|c| c.variants.iter().any(|v| v.entry == name))
+        let is_asked = |c: &&ConfigDesc| config.is_none_or(|(_, of)| core::ptr::eq(*c, of));
+        d.configs.iter().filter(is_asked).any(|c| c.variants.iter().any(|v| v.entry == name))
     };
     let entries: Vec<&Entry> =
         bundles.iter().flat_map(|(d, b)| b.entries().iter().filter(move |e| own(d, e.name))).collect();

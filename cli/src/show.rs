@@ -9,7 +9,7 @@ use std::process::Command;
 use tilewright_compiler::{MmaPath, Variant, Width};
 use tilewright_conformance::Operation;
 use tilewright_core::bundle::{Bundle, Entry};
-use tilewright_core::{ConfigDesc, KernelDesc};
+use tilewright_core::{ConfigDesc, DType, KernelDesc};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -101,18 +101,32 @@ pub fn main(args: Args) -> Result<bool> {
 fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
     let op = match Operation::find(&args.op) {
         Ok(op) => op,
-        Err(e) => {
-            let by_kernel = |o: &&Operation| o.kernels.contains(&args.op.as_str());
-            tilewright_conformance::OPERATIONS.iter().find(by_kernel).ok_or(e)?
-        }
+        Err(e) => return of_kernel(args)?.ok_or(e.into()),
     };
     let dtype = choose::dtype(op, args.dtype.as_deref())?;
     if let Some(c) = &args.config {
         return choose::config(op, dtype, c);
     }
     let descs = op.descs(dtype);
-    let desc = descs.iter().find(|d| d.name == args.op).or(descs.first()).context("the operation has no kernel")?;
+    let desc = descs.first().context("the operation has no kernel")?;
     Ok((desc, desc.configs.first().context("the kernel has no configuration")?))
+}
+
+/// A kernel by its own name, of the first type of its operations that it has; none where no kernel has the name.
+fn of_kernel(args: &Args) -> Result<Option<(&'static KernelDesc, &'static ConfigDesc)>> {
+    let name = args.op.as_str();
+    let operations = || tilewright_conformance::OPERATIONS.iter().filter(|o| o.kernels.contains(&name));
+    let Some(first) = operations().next() else { return Ok(None) };
+    let of_type = |d: &DType| args.dtype.as_deref().is_none_or(|dtype| d.name() == dtype);
+    let descs = operations().flat_map(|o| o.dtypes.iter().filter(|d| of_type(d)).flat_map(|&d| o.descs(d)));
+    let Some(desc) = descs.into_iter().find(|d| d.name == name) else {
+        bail!("{} has no kernel `{name}` of {}", first.name, args.dtype.as_deref().unwrap_or("any type"));
+    };
+    let id = args.config.as_deref();
+    let config = desc.configs.iter().find(|c| id.is_none_or(|id| id == c.id || id == format!("{name}[{}]", c.id)));
+    let all = || desc.configs.iter().map(|c| c.id).collect::<Vec<_>>().join("\n  ");
+    let config = config.with_context(|| format!("{name} has no such configuration; it has\n  {}", all()))?;
+    Ok(Some((desc, config)))
 }
 
 /// The remarks on a kernel: of its configuration, or of all.
