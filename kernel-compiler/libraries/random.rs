@@ -1,4 +1,4 @@
-//! Counter-based random numbers, as Triton's `tl.rand` and its like: Philox 4x32 and 4x64 of ten rounds.
+//! Counter-based random numbers, as Triton's `tl.rand` and its like: Philox 4x32 of ten rounds.
 
 #[tile_library]
 pub mod random {
@@ -33,14 +33,20 @@ pub mod random {
         0
     }
 
-    /// Four integers for each offset, of the type of the offset.
-    pub fn randint4x<T>(seed: u64, offset: Tile<T>) -> (Tile<T>, Tile<T>, Tile<T>, Tile<T>) {
-        let zero = offset ^ offset;
-        philox(seed, offset, zero, zero, zero)
+    /// Four integers for each offset. The halves of an offset of 64 bits are two counters.
+    pub fn randint4x<T>(seed: u64, offset: Tile<T>) -> (Tile<u32>, Tile<u32>, Tile<u32>, Tile<u32>) {
+        static_assert!(
+            T::MIN == 0 && (T::BITS == 32 || T::BITS == 64),
+            "offsets and counters are u32, or u64 and usize: convert with `.to::<u32>()`"
+        );
+        let low = offset.to::<u32>();
+        let zero = low ^ low;
+        let high = if T::BITS == 64 { (offset >> 32).to::<u32>() } else { zero };
+        philox(seed, low, high, zero, zero)
     }
 
     /// An integer for each offset: the first of `randint4x`.
-    pub fn randint<T>(seed: u64, offset: Tile<T>) -> Tile<T> {
+    pub fn randint<T>(seed: u64, offset: Tile<T>) -> Tile<u32> {
         let (a, _, _, _) = randint4x(seed, offset);
         a
     }

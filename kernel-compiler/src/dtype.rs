@@ -66,6 +66,22 @@ pub(crate) fn in_message(t: DType) -> &'static str {
     }
 }
 
+/// An integer as one of a type, without the bits that it has no place for.
+pub(crate) fn wrapped(n: i128, t: DType) -> i128 {
+    let bits = 8 * t.size() as u32;
+    let low = n & ((1i128 << bits) - 1);
+    if t.is_signed() && low >> (bits - 1) == 1 { low - (1i128 << bits) } else { low }
+}
+
+/// A number as an integer of a type: the fraction is dropped, the nearest limit stands for what is beyond it, and 0 for
+/// NaN.
+pub(crate) fn saturated(x: f64, t: DType) -> i128 {
+    let bits = 8 * t.size() as u32;
+    let (least, most) =
+        if t.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    (x as i128).clamp(least, most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,9 +2,10 @@
 //!
 //! The numbers of a seed and an offset are always the same, whatever the backend, the configuration and the order of
 //! the programs. They are Triton's: `rand(seed, offset)` is `tl.rand(seed, offset)`, and so on, but for the last bits
-//! of normal numbers. Offsets are `u32`, or `u64` and `usize`, which are other streams: Philox 4x32-10 and Philox
-//! 4x64-10, as Triton takes for offsets of 32 and of 64 bits. A kernel takes the seed as an argument, and gives each
-//! element an offset of its own. The functions here are those that a kernel calls, for documentation and for editors.
+//! of normal numbers (compared with version 3.6). Offsets are `u32`, or `u64` and `usize`, whose halves are two of the
+//! counters of Philox 4x32-10: an offset below 2^32 gives the same numbers in each of these types. A kernel takes the
+//! seed as an argument, and gives each element an offset of its own. The functions here are those that a kernel calls,
+//! for documentation and for editors.
 //!
 //! # Examples
 //! Dropout, whose mask can be made again from the seed:
@@ -50,10 +51,10 @@ macro_rules! functions {
 }
 
 functions! {
-    /// A random integer for each offset, of the type of the offset: the first of [`randint4x`].
-    randint(seed: u64, offset: V) -> V;
-    /// Four random integers for each offset, of the type of the offset. This takes as long as one.
-    randint4x(seed: u64, offset: V) -> (V, V, V, V);
+    /// A random integer for each offset: the first of [`randint4x`].
+    randint(seed: u64, offset: V) -> V::With<u32>;
+    /// Four random integers for each offset. This takes as long as one.
+    randint4x(seed: u64, offset: V) -> (V::With<u32>, V::With<u32>, V::With<u32>, V::With<u32>);
     /// A random number from 0 to less than 1 for each offset.
     rand(seed: u64, offset: V) -> V::With<f32>;
     /// Four random numbers from 0 to less than 1 for each offset. This takes little longer than one.

@@ -6,6 +6,7 @@ use crate::front::ast::{
 };
 use crate::front::constants::{compare, select, select_option, variant};
 use crate::front::instance::Kernel;
+use crate::front::parse::types::resolve;
 use crate::front::print::{self, Level};
 use std::fmt;
 
@@ -182,6 +183,20 @@ impl<'a> Grid<'a> {
                 let (cx, body) = self.arm(value, arms, e)?;
                 cx.condition(body)
             }
+            ExprKind::If { cond, then, other: Some(other) } => {
+                let then = |cx: &Self| match (&then.stmts[..], &then.value) {
+                    ([], Some(value)) => cx.condition(value),
+                    _ => Err(cx.d.error(Code::GridExpression, then.span, ALLOWED)),
+                };
+                match self.condition(cond)? {
+                    Condition::Known(true) => then(self),
+                    Condition::Known(false) => self.condition(other),
+                    Condition::Asked(cond) => Ok(match (then(self)?, self.condition(other)?) {
+                        (Condition::Known(a), Condition::Known(b)) if a == b => Condition::Known(a),
+                        (a, b) => Condition::Asked(format!("(if {cond} {{ {a} }} else {{ {b} }})")),
+                    }),
+                }
+            }
             ExprKind::Block(Block { stmts, value: Some(value), .. }) if stmts.is_empty() => self.condition(value),
             ExprKind::Unary(UnaryOp::Not, a) => Ok(match self.condition(a)? {
                 Condition::Known(is) => Condition::Known(!is),
@@ -191,6 +206,14 @@ impl<'a> Grid<'a> {
                 (a @ Some(Const::Variant(..)), b) | (a, b @ Some(Const::Variant(..))) => {
                     compare(*op, a.as_ref(), b.as_ref(), e.span, self.d).map(Condition::Known)
                 }
+                (Some(Const::Int(a)), Some(Const::Int(b))) => Ok(Condition::Known(match op {
+                    BinaryOp::Eq => a == b,
+                    BinaryOp::Ne => a != b,
+                    BinaryOp::Lt => a < b,
+                    BinaryOp::Le => a <= b,
+                    BinaryOp::Gt => a > b,
+                    _ => a >= b,
+                })),
                 _ => Ok(Condition::Asked(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?))),
             },
             _ => match self.constant(e)? {
@@ -290,7 +313,7 @@ impl<'a> Grid<'a> {
             return Err(self.d.error(Code::UnknownName, e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));
         };
         let word = self.first_word(p, e)?;
-        match crate::dtype::DType::parse(&p.elem.name) {
+        match resolve(&p.elem, &self.choice.types, &self.k.scope) {
             Some(t) if t.is_int() && t.is_signed() && !planted!("grid-of-a-negative-number") => {
                 Ok(format!("u64::try_from(g.words[{word}] as {}).unwrap_or(0)", t.name()))
             }

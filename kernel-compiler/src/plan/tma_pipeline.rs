@@ -13,8 +13,8 @@ use crate::passes::cluster::depends_on_rank;
 use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
 use crate::plan::product::{Operand, Product};
 use crate::plan::warp_specialized::{
-    Buffer, CircularBuffer, FusedStore, Lifetime, Multicast, OperandGroup, Pipeline, Registers, TensorMap, leaves,
-    of_batch,
+    Buffer, CircularBuffer, FusedStore, Lifetime, MAX_THREADS, Multicast, OperandGroup, PRODUCERS, Pipeline, Registers,
+    TensorMap, leaves, of_batch,
 };
 use crate::plan::{copy_order, deferred_wait, operands, wgmma_waits, written_operand};
 use std::collections::{HashMap, HashSet};
@@ -55,6 +55,14 @@ fn planned(
     if loads.is_empty() {
         let why = why!(
             "no product has an operand that is a tile of a view, or that is computed from one: take tiles of views"
+        );
+        return Err(operands::missed_by_all(f, TMA, why));
+    }
+    if f.warps * 32 + PRODUCERS > MAX_THREADS {
+        let most = (MAX_THREADS - PRODUCERS) / 32;
+        let why = why!(
+            "the warps that multiply leave no room for those that copy, in a program of at most {MAX_THREADS} threads: \
+             take {most} warps or fewer"
         );
         return Err(operands::missed_by_all(f, TMA, why));
     }

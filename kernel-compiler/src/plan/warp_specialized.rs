@@ -161,6 +161,9 @@ pub const WARPGROUP: u32 = 128;
 /// The threads of the producer. One thread copies, but registers are reassigned by warpgroups.
 pub const PRODUCERS: u32 = WARPGROUP;
 
+/// Threads of a thread block, at most.
+pub const MAX_THREADS: u32 = 1024;
+
 /// The registers of a thread once they are reassigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {

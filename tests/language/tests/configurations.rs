@@ -43,6 +43,59 @@ fn ids(configs: &'static [tilewright_core::ConfigDesc]) -> Vec<&'static str> {
     configs.iter().map(|c| c.id).collect()
 }
 
+/// Whole blocks alone. The grid of a block that is too large is empty, and its condition does not hold.
+#[tile_kernel(
+    tune(BLOCK = [1024, 256], warps = [4]),
+    requires = [if BLOCK >= 512 { x.len() % BLOCK == 0 && x.len() > 0 } else { x.len() % BLOCK == 0 }],
+    grid = [x.len() / BLOCK],
+    emulate = all,
+)]
+fn of_whole_blocks<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
+    let i = program_id(0) * BLOCK + arange(BLOCK);
+    store(y, i, load(x, i) + 1.0);
+}
+
+#[test]
+fn a_configuration_without_programs_does_not_stand_for_others() {
+    for rt in backends() {
+        let (x, mut y) = ([1.0f32; 256], [9.0f32; 256]);
+        rt.launch(of_whole_blocks(&x, &mut y)).expect("the second configuration takes it");
+        assert_eq!(y, [2.0; 256], "{rt:?}");
+        let named = LaunchOptions::new().config("BLOCK=1024,warps=4");
+        let refused = rt.launch_with(rt.stream(), of_whole_blocks(&x, &mut y), &named).expect_err("its condition");
+        assert!(refused.to_string().contains("x.len() % BLOCK == 0"), "{refused}");
+        // No configuration has a program for nothing.
+        rt.launch(of_whole_blocks(&[], &mut [])).expect("nothing to do");
+    }
+}
+
+/// The type of a scalar by an alias, and by a parameter.
+mod of_alias {
+    use tilewright::tile_module;
+
+    #[tile_module]
+    mod kernels {
+        type Index = u32;
+
+        #[tile_kernel(types(T = [i32, u64]), tune(BLOCK = [64]), grid = [cdiv(n, BLOCK), cdiv(m, 1)], emulate = all)]
+        pub fn counted<T: Num, const BLOCK: usize>(y: &mut [u32], n: Index, m: T) {
+            let i = program_id(0) * BLOCK + arange(BLOCK);
+            store(y, i, i.to::<u32>() + m.to::<u32>()).mask((i < n.to::<usize>()) & (program_id(1) == 0));
+        }
+    }
+
+    #[test]
+    fn grids_take_scalars_of_named_types() {
+        for rt in tilewright_language_tests::run::backends() {
+            let mut y = [9u32; 100];
+            rt.launch(kernels::counted(&mut y, 70, 2i32)).expect("it runs");
+            assert!((0..70).all(|i| y[i] == i as u32 + 2) && y[70..] == [9; 30]);
+            rt.launch(kernels::counted(&mut y, 1, 3u64)).expect("it runs");
+            assert_eq!(y[..2], [3, 3]);
+        }
+    }
+}
+
 #[test]
 fn a_tune_is_for_the_kernels_that_are_given_its_constants() {
     let of = <(f32,) as same::Types>::DESC;

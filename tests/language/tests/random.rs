@@ -7,7 +7,7 @@ use tilewright_language_tests::everywhere::{everywhere, same};
 #[tile_module(use tilewright::random)]
 mod kernels {
     #[tile_kernel(types(T = [u32, u64]), tune(warps = [1, 4]), emulate = all, grid = [1])]
-    pub fn integers<T: Int>(seed: u64, offsets: &[T], y: &mut [T]) {
+    pub fn integers<T: Int>(seed: u64, offsets: &[T], y: &mut [u32]) {
         let i = arange(64);
         let (a, b, c, d) = randint4x(seed, load(offsets, i));
         store(y, i, a);
@@ -72,6 +72,11 @@ fn philox(bits: u32, [mut k0, mut k1]: [u64; 2], mut c: [u64; 4]) -> [u64; 4] {
         k1 = k1.wrapping_add(key[1]) & mask;
     }
     c
+}
+
+/// What Triton makes of an offset.
+fn of_offset(seed: u64, offset: u64) -> [u64; 4] {
+    philox(32, key(32, seed), [offset & 0xffff_ffff, offset >> 32, 0, 0])
 }
 
 /// The key that Triton makes of a seed.
@@ -143,10 +148,9 @@ macro_rules! integers_of {
     ($t:ident) => {
         for seed in SEEDS {
             let offsets: Vec<$t> = offsets(seed).map(|o| o as $t).collect();
-            let four: Vec<[u64; 4]> =
-                offsets.iter().map(|&o| philox($t::BITS, key($t::BITS, seed), [u64::from(o), 0, 0, 0])).collect();
-            let column = |k: usize| four.iter().map(move |f| f[k] as $t);
-            let wanted: Vec<$t> = (0..4).chain([0]).flat_map(column).chain([four[3][0] as $t]).collect();
+            let four: Vec<[u64; 4]> = offsets.iter().map(|&o| of_offset(seed, u64::from(o))).collect();
+            let column = |k: usize| four.iter().map(move |f| f[k] as u32);
+            let wanted: Vec<u32> = (0..4).chain([0]).flat_map(column).chain([four[3][0] as u32]).collect();
             everywhere(
                 <($t,) as kernels::integers::Types>::DESC,
                 |rt: &Runtime, options: &LaunchOptions| {
@@ -166,14 +170,9 @@ fn integers_of_offsets() {
 }
 
 /// Triton's conversion of a random integer, as of a signed one.
-fn uniform(bits: u32, x: u64) -> f32 {
-    if bits == 32 {
-        let x = x as u32 as i32;
-        (if x < 0 { -x - 1 } else { x }) as f32 * (4.6566127342e-10f64 as f32)
-    } else {
-        let x = x as i64;
-        (if x < 0 { -x - 1 } else { x }) as f32 * (1.0842020432385337e-19f64 as f32)
-    }
+fn uniform(x: u64) -> f32 {
+    let x = x as u32 as i32;
+    (if x < 0 { -x - 1 } else { x }) as f32 * (4.6566127342e-10f64 as f32)
 }
 
 /// Box and Muller's pair, in `f64`.
@@ -187,11 +186,8 @@ macro_rules! floats_of {
     ($t:ident) => {
         for seed in SEEDS {
             let offsets: Vec<$t> = offsets(seed).map(|o| o as $t).collect();
-            let four: Vec<[f32; 4]> = offsets
-                .iter()
-                .map(|&o| philox($t::BITS, key($t::BITS, seed), [u64::from(o), 0, 0, 0]))
-                .map(|f| f.map(|x| uniform($t::BITS, x)))
-                .collect();
+            let four: Vec<[f32; 4]> =
+                offsets.iter().map(|&o| of_offset(seed, u64::from(o))).map(|f| f.map(uniform)).collect();
             assert!(four.as_flattened().iter().all(|u| (0.0..1.0).contains(u)));
             let uniforms: Vec<f32> = [0, 0, 1, 2, 3].into_iter().flat_map(|k| four.iter().map(move |f| f[k])).collect();
             let pairs: Vec<[f64; 4]> = four

@@ -3,6 +3,7 @@
 use tilewright::tile_kernel;
 use tilewright_core::{AsSlice, AsSliceMut, bf16, f16};
 use tilewright_language_tests::everywhere::{Number, everywhere, same};
+use tilewright_language_tests::run::backends;
 
 mod padded;
 
@@ -367,4 +368,55 @@ fn a_closure_that_tells_its_arguments_apart() {
     check::<f32>();
     check::<f16>();
     check::<i64>();
+}
+
+/// Each `max` is looked at once, however many follow each other.
+#[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [1])]
+fn greatest_of_many<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
+    let v = load(x, arange(BLOCK));
+    let all = v
+        .max(1.0)
+        .max(2.0)
+        .max(3.0)
+        .max(4.0)
+        .max(5.0)
+        .max(6.0)
+        .max(7.0)
+        .max(8.0)
+        .max(9.0)
+        .max(10.0)
+        .max(11.0)
+        .max(12.0)
+        .max(13.0)
+        .max(14.0)
+        .max(15.0)
+        .max(16.0)
+        .max(17.0)
+        .max(18.0)
+        .max(19.0)
+        .max(20.0)
+        .max(21.0)
+        .max(22.0)
+        .max(23.0)
+        .max(24.0)
+        .max(25.0)
+        .max(26.0)
+        .max(27.0)
+        .max(28.0)
+        .max(29.0)
+        .max(30.0)
+        .max(31.0)
+        .max(32.0);
+    store(y, arange(BLOCK), all.max(max(v)));
+}
+
+#[test]
+fn many_extrema_in_one_expression() {
+    for rt in backends() {
+        let (x, mut y) = ([40.0f32; 64], [0.0f32; 64]);
+        rt.launch(greatest_of_many(&x, &mut y)).expect("it runs");
+        assert_eq!(y, [40.0; 64]);
+        rt.launch(greatest_of_many(&[-1.0; 64], &mut y)).expect("it runs");
+        assert_eq!(y, [32.0; 64]);
+    }
 }

@@ -1,7 +1,7 @@
 //! Expressions: literals, names, operators, casts, tuples.
 
 use crate::diag::{Code, Reported, Result, Span};
-use crate::dtype::{DType, in_message, rounded};
+use crate::dtype::{DType, in_message, rounded, saturated, wrapped};
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::front::constants;
@@ -261,6 +261,7 @@ impl Infer<'_> {
             (UnaryOp::Neg, Val::Int(n, t)) => return Ok(Val::Int(-n, *t)),
             (UnaryOp::Neg, Val::Float(n, t)) => return Ok(Val::Float(-n, *t)),
             (UnaryOp::Not, Val::Bool(b)) => return Ok(Val::Bool(!b)),
+            (UnaryOp::Not, Val::Int(n, Some(t))) => return Ok(Val::Int(wrapped(!n, *t), Some(*t))),
             _ => {}
         }
         let v = self.run(v, x.span)?;
@@ -315,8 +316,13 @@ impl Infer<'_> {
 
     pub(super) fn cast(&mut self, v: Val, to: DType, span: Span) -> Result<Val> {
         match v {
+            // Rounded once.
+            Val::Int(n, _) if to == DType::F32 => Ok(Val::Float(f64::from(n as f32), Some(to))),
             Val::Int(n, _) if to.is_float() => Ok(Val::Float(n as f64, Some(to))),
-            Val::Int(n, _) if to.holds(n) => Ok(Val::Int(n, Some(to))),
+            Val::Int(n, _) if to.is_int() => Ok(Val::Int(wrapped(n, to), Some(to))),
+            Val::Float(x, from) if to.is_int() => {
+                Ok(Val::Int(saturated(rounded(x, from.unwrap_or(DType::F32)), to), Some(to)))
+            }
             Val::Float(x, from) if to.is_float() => Ok(Val::Float(from.map_or(x, |t| rounded(x, t)), Some(to))),
             Val::Bool(b) if to.is_int() => Ok(Val::Int(i128::from(b), Some(to))),
             v => {
@@ -349,6 +355,16 @@ impl Infer<'_> {
         let what = format!("`{}`", op.symbol());
         let (x, y) = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
             // The count of a shift takes the dtype of what is shifted.
+            let is_count = match &b {
+                Val::Int(..) => true,
+                Val::Run(y) => self.ty(*y).dtype.is_int(),
+                _ => false,
+            };
+            if !is_count {
+                let found = self.describe(&b);
+                let why = format!("{what} shifts by an integer, found {found}: convert with `.to::<u32>()`");
+                return self.error(Code::MixedTypes, eb.span, why);
+            }
             let x = self.run(a, ea.span)?;
             let t = self.ty(x).dtype;
             let y = match self.cast(b, t, eb.span)? {
@@ -508,11 +524,19 @@ impl Infer<'_> {
                 }
                 Val::Int(r, t)
             }
-            (Val::Float(x, tx), Val::Float(y, ty))
-                if !op.is_compare() && (tx.is_none() || ty.is_none() || tx == ty) =>
-            {
+            (Val::Float(x, tx), Val::Float(y, ty)) if tx.is_none() || ty.is_none() || tx == ty => {
                 let t = tx.or(*ty);
                 let [x, y] = [*x, *y].map(|v| t.map_or(v, |t| rounded(v, t)));
+                if op.is_compare() {
+                    return Ok(Some(Val::Bool(match op {
+                        Eq => x == y,
+                        Ne => x != y,
+                        Lt => x < y,
+                        Le => x <= y,
+                        Gt => x > y,
+                        _ => x >= y,
+                    })));
+                }
                 let result = match op {
                     Add => x + y,
                     Sub => x - y,

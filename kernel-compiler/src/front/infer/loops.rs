@@ -353,7 +353,7 @@ impl Infer<'_> {
         body: &Block,
     ) -> Result<Val> {
         let numbers = self.numbers(r, span)?;
-        let dtype = if numbers.iter().all(|n| *n >= 0) { DType::U64 } else { self.range_dtype(r, span)? };
+        let dtype = self.range_dtype(r, span)?;
         let before = self.values.len();
         self.loops.push(Frame { label: label.map(Ident::to_string), is_unrolled: true });
         let mut result = Ok(Val::Unit);

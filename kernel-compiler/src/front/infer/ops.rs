@@ -66,8 +66,14 @@ impl Infer<'_> {
                 let [cond, a, b] = [cond, a, b].map(|v| self.broadcast(v, &shape, c.span));
                 Ok(Val::Run(self.push(Op::Select(cond, a, b), Type { dtype, shape }, c.span)))
             }
-            "maximum" => self.extremum(Binary::Max, c),
-            "minimum" => self.extremum(Binary::Min, c),
+            "maximum" => {
+                let pair = self.args(c)?;
+                self.extremum(Binary::Max, pair, c)
+            }
+            "minimum" => {
+                let pair = self.args(c)?;
+                self.extremum(Binary::Min, pair, c)
+            }
             "clamp" => {
                 let [x, lo, hi] = self.args(c)?;
                 let (x, lo) = self.unify(x, lo, (&c.args[0], &c.args[1]), "`clamp`")?;
@@ -128,10 +134,17 @@ impl Infer<'_> {
                 self.fma(a, b, x, c.span).map(Val::Run)
             }
             "expand" | "broadcast" | "reshape" | "trans" | "permute" => self.shape_op(&name, c),
-            "max" | "min" if !self.is_reduction(c)? => {
-                self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, c)
+            "max" | "min" => {
+                let Some(first) = c.args.first() else { return self.reduction(&name, c, None) };
+                let first = self.expr(first)?;
+                if self.is_reduced(&first, c) {
+                    return self.reduction(&name, c, Some(first));
+                }
+                self.count_args(c, 2)?;
+                let pair = [first, self.expr(&c.args[1])?];
+                self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, pair, c)
             }
-            "sum" | "max" | "min" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c),
+            "sum" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c, None),
             "join" | "split" | "interleave" | "cat" | "slice" | "insert" | "flip" | "gather" => self.parts(&name, c),
             "asm" => self.asm(c),
             "histogram" => self.histogram(c),
@@ -181,17 +194,21 @@ impl Infer<'_> {
 
     /// Exactly N arguments.
     pub(super) fn args<const N: usize>(&mut self, c: &Call) -> Result<[Val; N]> {
-        if c.args.len() != N {
-            let name = c.name.to_string();
-            let usage = usage(&name);
-            return self.error(
-                Code::ArgumentCount,
-                c.span,
-                format!("{usage} takes {N} argument{}, found {}", if N == 1 { "" } else { "s" }, c.args.len()),
-            );
-        }
+        self.count_args(c, N)?;
         let vals = self.exprs(c.args)?;
         Ok(vals.try_into().expect("N of them"))
+    }
+
+    fn count_args(&mut self, c: &Call, n: usize) -> Result<()> {
+        if c.args.len() == n {
+            return Ok(());
+        }
+        let usage = usage(&c.name.to_string());
+        self.error(
+            Code::ArgumentCount,
+            c.span,
+            format!("{usage} takes {n} argument{}, found {}", if n == 1 { "" } else { "s" }, c.args.len()),
+        )
     }
 
     /// `dtype(x)` of a value, an array or a pointer, and `dtype::<T>()`.
@@ -386,8 +403,13 @@ impl Infer<'_> {
         Ok(Val::Run(self.push(Op::Arange { start: lo }, Type::tile(DType::U64, [n]), c.span)))
     }
 
-    fn extremum(&mut self, op: Binary, c: &Call) -> Result<Val> {
-        let [a, b] = self.args(c)?;
+    fn extremum(&mut self, op: Binary, [a, b]: [Val; 2], c: &Call) -> Result<Val> {
+        if let (Val::Int(_, Some(tx)), Val::Int(_, Some(ty))) = (&a, &b)
+            && tx != ty
+        {
+            let why = format!("`{}` of a {tx} and a {ty} constant: convert with `as`", c.name);
+            return self.error(Code::MixedTypes, c.span, why);
+        }
         if let (Val::Int(x, tx), Val::Int(y, ty)) = (&a, &b) {
             return Ok(Val::Int(if op == Binary::Max { *x.max(y) } else { *x.min(y) }, tx.or(*ty)));
         }

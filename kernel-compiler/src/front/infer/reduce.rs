@@ -13,32 +13,24 @@ use crate::ir::{Binary, Combine, Op, StmtKind, Type, Value};
 const MAX_TILES: usize = 8;
 
 impl Infer<'_> {
-    /// `max(t)` and `max(t, 1)` reduce a tile; `max(a, b)` of two values compares them.
-    pub(super) fn is_reduction(&mut self, c: &Call) -> Result<bool> {
-        // Looked at without keeping the code that looking makes.
-        let saved = self.values.len();
-        let (_, tile) = self.nested(|cx| {
-            let first = match c.args.first() {
-                Some(a) => cx.expr(a)?,
-                None => return Ok(true),
-            };
-            Ok(match first {
-                Val::Run(v) => !cx.ty(v).is_scalar(),
-                _ => false,
-            })
-        });
-        self.values.truncate(saved);
-        Ok(tile? && (c.args.len() == 1 || matches!(c.args[1].kind, ast::ExprKind::Int(_, None))))
+    /// `max(t)` and `max(t, 1)` reduce a tile; `max(a, b)` of two values compares them. `first` is the first argument.
+    pub(super) fn is_reduced(&self, first: &Val, c: &Call) -> bool {
+        let is_tile = matches!(first, Val::Run(v) if !self.ty(*v).is_scalar());
+        is_tile && (c.args.len() == 1 || matches!(c.args[1].kind, ast::ExprKind::Int(_, None)))
     }
 
-    pub(super) fn reduction(&mut self, name: &str, c: &Call) -> Result<Val> {
+    /// `first`: the first argument, where it is known.
+    pub(super) fn reduction(&mut self, name: &str, c: &Call, first: Option<Val>) -> Result<Val> {
         let custom = name == "reduce";
         let counts = if custom { 2..=3 } else { 1..=2 };
         if !counts.contains(&c.args.len()) {
             let usage = builtins::usage(name);
             return self.error(Code::ArgumentCount, c.span, format!("expected {usage}"));
         }
-        let tiles = self.tiles(name, &c.args[0], custom)?;
+        let tiles = match first {
+            Some(first) => self.tiles_of(name, first, &c.args[0], custom)?,
+            None => self.tiles(name, &c.args[0], custom)?,
+        };
         let ty = self.ty(tiles[0]).clone();
         let (axis, closure) = match (custom, c.args.len()) {
             (true, n) => {
@@ -106,7 +98,13 @@ impl Infer<'_> {
 
     /// The operand of a reduction or a scan: a tile, or tiles of one shape where there may be `several`.
     pub(super) fn tiles(&mut self, name: &str, e: &Expr, several: bool) -> Result<Vec<Value>> {
-        let list = match self.expr(e)? {
+        let found = self.expr(e)?;
+        self.tiles_of(name, found, e, several)
+    }
+
+    /// The same of an expression whose value is known.
+    fn tiles_of(&mut self, name: &str, found: Val, e: &Expr, several: bool) -> Result<Vec<Value>> {
+        let list = match found {
             Val::Tuple(list) if several && (2..=MAX_TILES).contains(&list.len()) => list,
             Val::Tuple(list) if several => {
                 return self.error(

@@ -113,5 +113,6 @@ pub fn atanh<P: Primitives>(x: f32) -> f32 {
     let (t, inverse) = (2.0 * a, P::rcp(1.0 - a));
     // Two forms of 2a / (1 - a): the error of the first is a part of its second term.
     let argument = if a < 0.5 { P::fma(t * a, inverse, t) } else { t * inverse };
-    (0.5 * log1p::<P>(argument)).copysign(x)
+    // The inverse of a large number may be 0.
+    if a > 1.0 { f32::NAN } else { (0.5 * log1p::<P>(argument)).copysign(x) }
 }

@@ -25,7 +25,9 @@ impl<const EX2: i32, const RCP: i32> Primitives for Off<EX2, RCP> {
         if r.is_subnormal() { 0.0 } else { step(r, EX2) }
     }
     fn rcp(x: f32) -> f32 {
-        step((1.0 / x as f64) as f32, RCP)
+        // `rcp.approx.ftz` takes denormals for 0, and gives 0 for them.
+        let flushed = |v: f32| if v.is_subnormal() { 0.0f32.copysign(v) } else { v };
+        flushed(step((1.0 / flushed(x) as f64) as f32, RCP))
     }
 }
 
@@ -34,6 +36,9 @@ pub(super) fn ulp32(got: f32, reference: f64) -> f64 {
     let rounded = reference as f32;
     if got == rounded || (got.is_nan() && reference.is_nan()) {
         return 0.0;
+    }
+    if got.is_nan() != reference.is_nan() {
+        return f64::INFINITY;
     }
     if !got.is_finite() || !rounded.is_finite() {
         // The greatest number and infinity are one ulp apart.
@@ -47,6 +52,9 @@ pub(super) fn ulp32(got: f32, reference: f64) -> f64 {
 pub(super) fn ulp64(got: f64, reference: f64) -> f64 {
     if got == reference || (got.is_nan() && reference.is_nan()) {
         return 0.0;
+    }
+    if got.is_nan() != reference.is_nan() {
+        return f64::INFINITY;
     }
     let order = |v: f64| if v < 0.0 { -((v.to_bits() << 1 >> 1) as i64) } else { v.to_bits() as i64 };
     order(got).abs_diff(order(reference)) as f64
