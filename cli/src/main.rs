@@ -40,7 +40,7 @@ struct Cli {
 enum Command {
     /// What is here and what is missing: toolchains, driver, GPU, compiled kernels, caches
     Doctor(doctor::Args),
-    /// Make a crate with a kernel, tests on every backend, a benchmark and CI
+    /// Make a crate with a kernel, tests on every backend and a benchmark
     New(new::Args),
     /// The operations, their kernels and configurations
     List(list::Args),

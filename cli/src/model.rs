@@ -6,14 +6,14 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tilewright_core::{Element, bf16, f8e4m3, f16};
 use tilewright_ops::{
     self as ops, BatchMultiply, ExecOptions, FittedModel, Matmul, Multiply, Precision, Quality, SampledCall, Samples,
     Transpose,
 };
-use tilewright_runtime::{BackendKind, Buffer, Device, Runtime};
+use tilewright_runtime::{BackendKind, Buffer, Device, Error, Runtime};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -134,8 +134,10 @@ fn measured(args: &Args) -> Result<(Device, Vec<SampledCall>)> {
         bail!("the planner's model is of GPUs: there is none here, or --backend names another one");
     }
     // A file that cannot be written is an error before minutes are spent.
+    // Samples of an earlier run stay until those of this one are whole.
+    let partial = |path: &Path| path.with_added_extension("partial");
     let file = match &args.samples {
-        Some(path) => Some((path, File::create(path).with_context(|| format!("writing {}", path.display()))?)),
+        Some(path) => Some((path, File::create(partial(path)).with_context(|| format!("writing {}", path.display()))?)),
         None => None,
     };
     let share = Duration::from_secs(args.seconds) / args.kinds.len().max(1) as u32;
@@ -173,7 +175,7 @@ fn measured(args: &Args) -> Result<(Device, Vec<SampledCall>)> {
         for call in &out.calls {
             writeln!(file, "{}", serde_json::to_string(call)?)?;
         }
-        file.flush().with_context(why)?;
+        file.flush().and_then(|()| std::fs::rename(partial(path), path)).with_context(why)?;
     }
     Ok((rt.device().clone(), out.calls))
 }
@@ -237,7 +239,15 @@ impl Sampler<'_> {
                 break;
             }
             let samples = Samples::default();
-            let shape = run(self.rt, &ExecOptions::new(self.rt).sampling(&samples))?;
+            let shape = match run(self.rt, &ExecOptions::new(self.rt).sampling(&samples)) {
+                Ok(shape) => shape,
+                // No plan runs for this shape: others are sampled.
+                Err(e) if matches!(e.downcast_ref(), Some(Error::Tuning { .. })) => {
+                    outln!("left out: {e}");
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
             self.calls.push(SampledCall { kind: kind.into(), shape, samples: samples.into_inner() });
         }
         Ok(())

@@ -108,7 +108,8 @@ fn find(args: &Args) -> Result<(&'static KernelDesc, &'static ConfigDesc)> {
         return choose::config(op, dtype, c);
     }
     let descs = op.descs(dtype);
-    let desc = descs.first().context("the operation has no kernel")?;
+    // Some kernels have the name of their operation.
+    let desc = descs.iter().find(|d| d.name == args.op).or(descs.first()).context("the operation has no kernel")?;
     Ok((desc, desc.configs.first().context("the kernel has no configuration")?))
 }
 

@@ -11,6 +11,12 @@ pub(crate) fn call(device: DeviceId, stream: u64, call: &Call) -> Result<()> {
     let buffers = call.buffers();
     for (i, b) in buffers.iter().enumerate() {
         if b.device != device && !b.device.takes_work(device, stream) {
+            if let DeviceId::CudaStream { device: ordinal, context, stream: its } = b.device
+                && device == (DeviceId::Cuda { device: ordinal, context })
+            {
+                let (kernel, param) = (desc.name, name(desc, b));
+                return Err(Error::StreamOfArgument { kernel, param, its, this: stream });
+            }
             return Err(Error::DeviceMismatch {
                 kernel: desc.name,
                 param: name(desc, b),
@@ -127,8 +133,10 @@ mod tests {
         assert!(call(gpu, 0x10, &at(64, 4, 80, 4, DeviceId::Unknown)).is_ok());
         let of_stream = |stream| DeviceId::CudaStream { device: 0, context: 3, stream };
         assert!(call(gpu, 0x10, &at(64, 4, 80, 4, of_stream(0x10))).is_ok());
-        let wrong = call(gpu, 0x10, &at(64, 4, 80, 4, of_stream(0x20))).unwrap_err().to_string();
-        assert!(wrong.contains("for the stream 0x20 alone"), "{wrong}");
+        let wrong = call(gpu, 0x10, &at(64, 4, 80, 4, of_stream(0x20)));
+        assert!(matches!(wrong, Err(Error::StreamOfArgument { param: "x", its: 0x20, this: 0x10, .. })));
+        let there = DeviceId::CudaStream { device: 1, context: 4, stream: 0x10 };
+        assert!(matches!(call(gpu, 0x10, &at(64, 4, 80, 4, there)), Err(Error::DeviceMismatch { .. })));
         let unbound = call(host, 0, &Call::new(&COPY));
         assert!(matches!(unbound, Err(Error::Arguments(BindError::Missing { kernel: "copy", param: "x", .. }))));
     }

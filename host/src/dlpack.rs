@@ -367,7 +367,7 @@ impl DlpackTensor {
     }
 
     /// The same tensor for launches on one stream, on a GPU: its drop does not wait, and a launch on any other stream
-    /// is [`Error::DeviceMismatch`].
+    /// is [`Error::StreamOfArgument`].
     ///
     /// # Safety
     /// The owner gives memory that it frees to later work of `stream` alone, as PyTorch's allocator does with the

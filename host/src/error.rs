@@ -95,6 +95,25 @@ pub enum Error {
         found: DeviceId,
     },
 
+    /// An argument is borrowed for launches on one stream, as of [`DlpackTensor::for_stream`], and the launch is on
+    /// another one.
+    ///
+    /// [`DlpackTensor::for_stream`]: crate::dlpack::DlpackTensor::for_stream
+    #[error(
+        "{kernel}: `{param}` is for launches on the stream {its:#x} alone, and this one is on {this:#x}: launch on the \
+         stream that the argument was borrowed for"
+    )]
+    StreamOfArgument {
+        /// The kernel that was to be launched.
+        kernel: &'static str,
+        /// Its parameter.
+        param: &'static str,
+        /// The address of the argument's stream.
+        its: u64,
+        /// The address of the launch's stream.
+        this: u64,
+    },
+
     /// A stream, an event, a graph or a buffer is of another runtime.
     #[error("the {what} belongs to another runtime: use the {what} of the runtime that this call is for")]
     StreamMismatch {
@@ -446,6 +465,7 @@ impl Error {
             | Error::GridTooLarge { .. }
             | Error::StreamMismatch { .. }
             | Error::DeviceMismatch { .. }
+            | Error::StreamOfArgument { .. }
             | Error::ExternalMemory { .. }
             | Error::UnknownBackend { .. } => ErrorKind::Argument,
             Error::Alias { .. } => ErrorKind::Overlap,

@@ -109,9 +109,9 @@ impl Runtime {
 
     /// Checks a call and puts it on a stream; on the GPU it may still run when this returns, elsewhere it is done. The
     /// first launch of a kernel loads its code, and may tune it ([`Autotune`](crate::tuning::Autotune)). An empty grid
-    /// is a success that launches nothing. [`LaunchOptions`] has an example.
+    /// of a configuration that takes the arguments is a success that launches nothing. [`LaunchOptions`] has an example.
     ///
-    /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
+    /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`], [`Error::StreamOfArgument`],
     /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],
     /// [`Error::GridTooLarge`], [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`],
     /// [`Error::BadBundle`], [`Error::CannotLaunch`]; [`Error::Unsupported`] for scratch memory of another stream that

@@ -35,12 +35,12 @@ pub mod random {
 
     /// Four integers for each offset. The halves of an offset of 64 bits are two counters.
     pub fn randint4x<T>(seed: u64, offset: Tile<T>) -> (Tile<u32>, Tile<u32>, Tile<u32>, Tile<u32>) {
+        let zero = (offset ^ offset).to::<u32>();
         static_assert!(
             T::MIN == 0 && (T::BITS == 32 || T::BITS == 64),
             "offsets and counters are u32, or u64 and usize: convert with `.to::<u32>()`"
         );
         let low = offset.to::<u32>();
-        let zero = low ^ low;
         let high = if T::BITS == 64 { (offset >> 32).to::<u32>() } else { zero };
         philox(seed, low, high, zero, zero)
     }

@@ -57,6 +57,20 @@ pub(crate) fn rounded(v: f64, t: DType) -> f64 {
     (v / unit).round_ties_even() * unit
 }
 
+/// An integer as a number of a type of floats, rounded once.
+pub(crate) fn rounded_integer(n: i128, t: DType) -> f64 {
+    if t == DType::F64 {
+        return n as f64;
+    }
+    // An `f64` of the first 53 bits, whose last one also stands for all that follow.
+    let bits = u128::BITS - n.unsigned_abs().leading_zeros();
+    let dropped = bits.saturating_sub(53);
+    let kept = n.unsigned_abs() >> dropped;
+    let is_exact = kept << dropped == n.unsigned_abs();
+    let odd = (kept | u128::from(!is_exact)) as f64 * 2f64.powi(dropped as i32);
+    rounded(if n < 0 { -odd } else { odd }, t)
+}
+
 /// A dtype in a message about a kernel. `usize` and `u64` are one dtype, called `usize`, and so are `isize` and `i64`.
 pub(crate) fn in_message(t: DType) -> &'static str {
     match t {

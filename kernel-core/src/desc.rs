@@ -257,7 +257,7 @@ impl KernelDesc {
         KernelDesc(parts)
     }
 
-    /// Whether the build made code of all configurations for the GPU, and left out none because of `TILE_CONFIGS=few`.
+    /// Whether the build made code of all variants for the GPU, and left out none because of `TILE_CONFIGS=few`.
     pub fn is_whole(&self) -> bool {
         self.configs.iter().flat_map(|c| c.variants).all(|v| v.built)
     }
@@ -507,7 +507,7 @@ pub fn cdiv(a: u64, b: u64) -> u64 {
 pub struct VariantDesc {
     /// The name of the entry in the bundle.
     pub entry: &'static str,
-    /// Whether a build for the GPU makes its code; false for a configuration that `TILE_CONFIGS=few` leaves out.
+    /// Whether a build for the GPU makes its code; false for a variant that `TILE_CONFIGS=few` leaves out.
     pub built: bool,
     /// The only target it is compiled for, as in `sm_90a`; otherwise all of the build's.
     pub only: Option<&'static str>,

@@ -9,12 +9,12 @@ use crate::planner::cost::Work;
 use crate::planner::rows::RowsWork;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{
-    AsSlice, AsSliceMut, Call, ConfigDesc, Element, KernelDesc, SliceArg, SliceMutArg, Width, bf16, f16,
+    AsSlice, AsSliceMut, Call, ConfigDesc, Element, KernelDesc, SliceArg, SliceMutArg, VariantDesc, Width, bf16, f16,
 };
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use tilewright_kernels::softmax_rows as k;
-use tilewright_runtime::Result;
 use tilewright_runtime::tuning::Version;
+use tilewright_runtime::{Result, private};
 
 by_type! {
     /// The element types of [`softmax_rows`]: `f32`, `f16` and `bf16`. The trait is sealed.
@@ -146,7 +146,7 @@ pub fn softmax_rows<'a, T: Softmax>(
     }
     let (of_x, y) = (x.view([rows, cols])?, y.view([rows, cols])?);
     let planned_rows = decide::batch_size(on, rows);
-    let width = width_of_rows(&x, cols);
+    let width = Width::of(x.addr() | y.as_view().addr() | cols.wrapping_mul(size_of::<T>()) as u64);
     let question = Question {
         op: WHAT,
         types: T::DTYPE.name(),
@@ -158,7 +158,8 @@ pub fn softmax_rows<'a, T: Softmax>(
     let (num_sms, kernels) = (on.num_sms(), T::descs());
     let candidates = |limits: Limits| {
         kernel_plan::plans(on, limits, &kernels, |kernel, config, fits| {
-            let variant = config.variants.iter().find(|v| v.width <= width);
+            let runs = |v: &&VariantDesc| v.width <= width && private::runs(on.runtime(), v);
+            let variant = config.variants.iter().find(runs);
             let taken = variant.map_or(width, |v| v.width);
             let rows = RowsOf { rows: planned_rows, cols, size: size_of::<T>(), width: taken };
             work(kernel, config, num_sms, rows, variant.and_then(fits)).map(Work::Rows)
@@ -206,11 +207,6 @@ pub fn softmax_rows_backward<'a, T: Softmax>(
 }
 
 const WHAT: &str = "softmax_rows";
-
-/// How wide accesses may be, by where rows start.
-fn width_of_rows<T: Element>(x: &SliceArg<T>, cols: usize) -> Width {
-    Width::of(x.addr() | cols.wrapping_mul(size_of::<T>()) as u64)
-}
 
 /// A matrix.
 #[derive(Clone, Copy)]

@@ -91,16 +91,21 @@ fn host() -> Result<Runtime> {
 fn gpu(ordinal: u32) -> Result<Runtime> {
     static MADE: PerProcess<Mutex<Vec<(u32, Runtime)>>> = PerProcess::new();
     let made = MADE.get_or_init(Mutex::default);
-    // Dropped after the lock: the end of a runtime may run code of Python.
-    let _gone: Vec<_>;
-    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-    _gone = made.extract_if(.., |(_, rt)| !private::is_alive(rt)).collect();
-    if let Some((_, rt)) = made.iter().find(|(of, _)| *of == ordinal) {
-        return Ok(rt.clone());
+    let lock = || made.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = |made: &Vec<(u32, Runtime)>| made.iter().find(|(of, _)| *of == ordinal).map(|(_, rt)| rt.clone());
+    // The end of a runtime, and the making of one, may run code of Python, which may come back here: no lock is held.
+    let gone: Vec<_> = lock().extract_if(.., |(_, rt)| !private::is_alive(rt)).collect();
+    drop(gone);
+    if let Some(rt) = known(&lock()) {
+        return Ok(rt);
     }
     let rt = Runtime::cuda(ordinal)?;
-    made.push((ordinal, rt.clone()));
-    Ok(rt)
+    let mut made = lock();
+    // Another thread may have made one meanwhile.
+    Ok(known(&made).unwrap_or_else(|| {
+        made.push((ordinal, rt.clone()));
+        rt
+    }))
 }
 
 /// The device of a runtime in DLPack's numbers.

@@ -19,6 +19,18 @@ fn gradients_of_norms_without_an_epsilon() {
     }
 }
 
+/// The same of a row that a program reads in parts.
+#[test]
+fn losses_of_many_classes() {
+    for rt in backends() {
+        let mut logits = vec![f32::NEG_INFINITY; 9000];
+        (logits[0], logits[8999]) = (1e6, 1e6);
+        let (mut losses, mut lse) = ([9.0f32], [9.0f32]);
+        ops::cross_entropy(&rt, &logits, &[8999], &mut losses, &mut lse).unwrap();
+        assert!((losses[0] - 2f32.ln()).abs() <= 2e-6, "{rt:?}: {}", losses[0]);
+    }
+}
+
 /// The greatest logit is subtracted before the logarithm of the sum is added.
 #[test]
 fn losses_of_large_logits() {

@@ -353,7 +353,7 @@ class Operations(unittest.TestCase):
         for seed in range(1, 5):
             close(compiled(torch.ones(40), seed), ops.dropout(torch.ones(40), 0.5, seed=seed), "a seed")
         self.assertLessEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 3)
-        with self.assertRaises(Exception):
+        with self.assertRaisesRegex(Exception, "seed is negative"):
             compiled(torch.ones(40), -1)
 
     def test_indices(self):

@@ -40,13 +40,13 @@ impl Configs {
     }
 
     /// Whether each choice of types differs from an earlier one in types of the same size alone; none where every
-    /// configuration is built.
+    /// configuration is built, and none of a `deterministic` kernel, whose variants may differ in their results.
     pub(crate) fn repeats(self, k: &Kernel) -> Vec<bool> {
         let choices = k.choices();
         let sizes = |c: &Choice| c.types.iter().map(|(_, t)| (t.size(), t.is_float())).collect::<Vec<_>>();
         let same = |a: &Choice, b: &Choice| a.present == b.present && sizes(a) == sizes(b);
         let repeats = |at: usize| choices[..at].iter().any(|earlier| same(earlier, &choices[at]));
-        (0..choices.len()).map(|at| self == Configs::Few && repeats(at)).collect()
+        (0..choices.len()).map(|at| self == Configs::Few && !k.ast.deterministic && repeats(at)).collect()
     }
 
     /// Whether each variant of an instance is built, if its configuration is.

@@ -1,8 +1,9 @@
 //! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
 
 use crate::diag::{Code, Diagnostics, Reported, Result};
+use crate::dtype::DType;
 use crate::front::ast::{
-    self, Arm, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Param, ParamKind, Pattern, UnaryOp,
+    self, Arm, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Param, ParamKind, Pattern, TypeName, UnaryOp,
 };
 use crate::front::constants::{compare, select, select_option, variant};
 use crate::front::instance::Kernel;
@@ -88,9 +89,7 @@ impl<'a> Grid<'a> {
         let d = self.d;
         Ok(match &e.kind {
             ExprKind::Int(n, _) if *n >= 0 => format!("{n}u64"),
-            ExprKind::Cast(x, to) if crate::dtype::DType::parse(&to.name).is_some_and(|t| t.is_int()) => {
-                self.expr(x)?
-            }
+            ExprKind::Cast(x, to) if self.dtype(to).is_some_and(|t| t.is_int()) => self.expr(x)?,
             ExprKind::Cast(_, to) => return Err(d.error(Code::GridExpression, to.span, ALLOWED)),
             ExprKind::Name(n) => self.name(n, e)?,
             ExprKind::Binary(op, a, b) => {
@@ -148,10 +147,7 @@ impl<'a> Grid<'a> {
     fn taken<'e>(&self, e: &'e Expr) -> Result<&'e Expr> {
         match &e.kind {
             ExprKind::If { cond, then, other: Some(other) } => match self.condition(cond)? {
-                Condition::Known(true) => match (&then.stmts[..], &then.value) {
-                    ([], Some(value)) => self.taken(value),
-                    _ => Err(self.d.error(Code::GridExpression, then.span, ALLOWED)),
-                },
+                Condition::Known(true) => self.taken(self.value_of(then)?),
                 Condition::Known(false) => self.taken(other),
                 Condition::Asked(_) => Ok(e),
             },
@@ -184,14 +180,11 @@ impl<'a> Grid<'a> {
                 cx.condition(body)
             }
             ExprKind::If { cond, then, other: Some(other) } => {
-                let then = |cx: &Self| match (&then.stmts[..], &then.value) {
-                    ([], Some(value)) => cx.condition(value),
-                    _ => Err(cx.d.error(Code::GridExpression, then.span, ALLOWED)),
-                };
+                let then = self.value_of(then)?;
                 match self.condition(cond)? {
-                    Condition::Known(true) => then(self),
+                    Condition::Known(true) => self.condition(then),
                     Condition::Known(false) => self.condition(other),
-                    Condition::Asked(cond) => Ok(match (then(self)?, self.condition(other)?) {
+                    Condition::Asked(cond) => Ok(match (self.condition(then)?, self.condition(other)?) {
                         (Condition::Known(a), Condition::Known(b)) if a == b => Condition::Known(a),
                         (a, b) => Condition::Asked(format!("(if {cond} {{ {a} }} else {{ {b} }})")),
                     }),
@@ -294,10 +287,20 @@ impl<'a> Grid<'a> {
     }
 
     fn block(&self, b: &Block) -> Result<String> {
+        self.expr(self.value_of(b)?)
+    }
+
+    /// The value of a block, which has nothing else.
+    fn value_of<'e>(&self, b: &'e Block) -> Result<&'e Expr> {
         match (&b.stmts[..], &b.value) {
-            ([], Some(value)) => self.expr(value),
+            ([], Some(value)) => Ok(value),
             _ => Err(self.d.error(Code::GridExpression, b.span, ALLOWED)),
         }
+    }
+
+    /// The type that a name stands for.
+    fn dtype(&self, t: &TypeName) -> Option<DType> {
+        resolve(t, &self.choice.types, &self.k.scope)
     }
 
     fn name(&self, n: &str, e: &Expr) -> Result<String> {
@@ -313,7 +316,7 @@ impl<'a> Grid<'a> {
             return Err(self.d.error(Code::UnknownName, e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));
         };
         let word = self.first_word(p, e)?;
-        match resolve(&p.elem, &self.choice.types, &self.k.scope) {
+        match self.dtype(&p.elem) {
             Some(t) if t.is_int() && t.is_signed() && !planted!("grid-of-a-negative-number") => {
                 Ok(format!("u64::try_from(g.words[{word}] as {}).unwrap_or(0)", t.name()))
             }

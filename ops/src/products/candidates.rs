@@ -77,6 +77,12 @@ impl<'a, L: Executor> Target<'a, L> {
         !self.on.batch_invariant() && self.limits.scratch > 0 && (pinned || !self.is_cpu())
     }
 
+    /// Whether the columns of a plan's result are the rows of a batch whose size the plan may not depend on. A grid has
+    /// at most 65535 programs along its second dimension, where kernels without a scheduler have columns.
+    fn columns_are_unbounded(&self, orientation: Orientation) -> bool {
+        orientation != Orientation::AsGiven && self.on.batch_invariant()
+    }
+
     /// Whether TMA serves some variant of a kernel here; the CPU runs every kernel.
     fn takes_tma(&self, desc: &KernelDesc) -> bool {
         self.is_cpu() || self.takes_maps(desc)
@@ -133,6 +139,10 @@ impl<'a, L: Executor> Target<'a, L> {
         if moved.scratch() > self.limits.scratch {
             return;
         }
+        let unbounded = self.columns_are_unbounded(plan.orientation);
+        if unbounded && work.grid {
+            return;
+        }
         if self.is_cpu() {
             let of_scheduler = plan.kernel.configs.iter().filter(|c| is_of_scheduler(c, work.stream_k));
             let on_cpu = |config| {
@@ -144,7 +154,8 @@ impl<'a, L: Executor> Target<'a, L> {
         }
         let tma = Tma { loads: work.tma && work.rows_of_c, stores: work.tma_store, width };
         let offers = self.offers(plan.kernel, tma);
-        let predicted = offers.iter().filter(|o| o.stream_k == work.stream_k).map(|o| {
+        let taken = |o: &&Offer| o.stream_k == work.stream_k && !(unbounded && o.grid);
+        let predicted = offers.iter().filter(taken).map(|o| {
             let work = GemmWork { grid: work.grid || o.grid, ..*work };
             let cost = Cost { moved, kernel: Work::Gemm(o.tile, work, o.loads), configuration: o.factor };
             Candidate::of_cost(MatmulPlan { config: Some(o.config), ..plan }, cost, &self.model, self.num_sms)
@@ -254,12 +265,10 @@ impl<L: Executor> Target<'_, L> {
     ) {
         const MAX_ROWS: usize = 64;
         const MIN_DEPTH: usize = 256;
-        // Columns of the transpose are rows of the batch, of which the actual number does not count.
-        let columns_are_rows = orientation != Orientation::AsGiven && self.on.batch_invariant();
         if !self.allows(kernel)
             || p.shape.m > MAX_ROWS && self.limits.pin.is_none()
             || p.shape.n > f32_3xtf32::MAX_GEMV_COLUMNS
-            || columns_are_rows
+            || self.columns_are_unbounded(orientation)
         {
             return;
         }
@@ -289,8 +298,7 @@ impl<L: Executor> Target<'_, L> {
         transposed: usize,
     ) {
         // TMA takes no K of 0.
-        let columns_are_rows = orientation != Orientation::AsGiven && self.on.batch_invariant();
-        if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() || columns_are_rows {
+        if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() {
             return;
         }
         let GemmShape { m, n, k } = p.shape;

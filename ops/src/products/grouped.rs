@@ -82,7 +82,7 @@ pub fn grouped_matmul<'a, T: GroupMultiply>(
     c: impl AsSliceMut<'a, T>,
 ) -> Result<()> {
     let (a, b, ends, c) = (a.as_view_arg(), b.as_view_arg(), ends.as_slice_arg(), c.as_slice_mut_arg());
-    // As of the views of a product.
+    // The stride of a single row counts where results may not depend on the number of rows, as for `Views::of`.
     let a = if on.batch_invariant() { a } else { a.regular() };
     let ([m, k], [groups, rows, n]) = (a.dims(), b.dims());
     if k != rows {

@@ -1,7 +1,7 @@
 //! Expressions: literals, names, operators, casts, tuples.
 
 use crate::diag::{Code, Reported, Result, Span};
-use crate::dtype::{DType, in_message, rounded, saturated, wrapped};
+use crate::dtype::{DType, in_message, rounded, rounded_integer, saturated, wrapped};
 use crate::front::ast;
 use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::front::constants;
@@ -258,6 +258,9 @@ impl Infer<'_> {
     fn unary_op(&mut self, op: UnaryOp, x: &Expr, span: Span) -> Result<Val> {
         let v = self.expr(x)?;
         match (op, &v) {
+            (UnaryOp::Neg, Val::Int(_, Some(t))) if !t.is_signed() => {
+                return self.error(Code::ElementType, span, format!("cannot negate a {t} constant: it is not signed"));
+            }
             (UnaryOp::Neg, Val::Int(n, t)) => return Ok(Val::Int(-n, *t)),
             (UnaryOp::Neg, Val::Float(n, t)) => return Ok(Val::Float(-n, *t)),
             (UnaryOp::Not, Val::Bool(b)) => return Ok(Val::Bool(!b)),
@@ -316,9 +319,7 @@ impl Infer<'_> {
 
     pub(super) fn cast(&mut self, v: Val, to: DType, span: Span) -> Result<Val> {
         match v {
-            // Rounded once.
-            Val::Int(n, _) if to == DType::F32 => Ok(Val::Float(f64::from(n as f32), Some(to))),
-            Val::Int(n, _) if to.is_float() => Ok(Val::Float(n as f64, Some(to))),
+            Val::Int(n, _) if to.is_float() => Ok(Val::Float(rounded_integer(n, to), Some(to))),
             Val::Int(n, _) if to.is_int() => Ok(Val::Int(wrapped(n, to), Some(to))),
             Val::Float(x, from) if to.is_int() => {
                 Ok(Val::Int(saturated(rounded(x, from.unwrap_or(DType::F32)), to), Some(to)))
@@ -528,6 +529,8 @@ impl Infer<'_> {
                 let t = tx.or(*ty);
                 let [x, y] = [*x, *y].map(|v| t.map_or(v, |t| rounded(v, t)));
                 if op.is_compare() {
+                    // A literal without a type is an f32.
+                    let [x, y] = [x, y].map(|v| rounded(v, t.unwrap_or(DType::F32)));
                     return Ok(Some(Val::Bool(match op {
                         Eq => x == y,
                         Ne => x != y,

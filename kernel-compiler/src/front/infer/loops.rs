@@ -354,6 +354,19 @@ impl Infer<'_> {
     ) -> Result<Val> {
         let numbers = self.numbers(r, span)?;
         let dtype = self.range_dtype(r, span)?;
+        for (v, is_step) in [(&r.lo, false), (&r.hi, false), (&r.step, true)] {
+            match v {
+                Val::Int(_, Some(t)) if *t != dtype => {
+                    let why = format!("a range from {} to {}: convert with `as`", in_message(dtype), in_message(*t));
+                    return self.error(Code::MixedTypes, span, why);
+                }
+                // A step may go down from a number without a sign.
+                Val::Int(n, _) if !is_step && !dtype.holds(*n) => {
+                    return self.error(Code::Range, span, format!("{n} does not fit in {}", in_message(dtype)));
+                }
+                _ => {}
+            }
+        }
         let before = self.values.len();
         self.loops.push(Frame { label: label.map(Ident::to_string), is_unrolled: true });
         let mut result = Ok(Val::Unit);
