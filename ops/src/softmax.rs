@@ -9,7 +9,7 @@ use crate::planner::cost::Work;
 use crate::planner::rows::RowsWork;
 use tilewright_core::cpu::fork::PerProcess;
 use tilewright_core::{
-    AsSlice, AsSliceMut, Call, ConfigDesc, Element, KernelDesc, SliceArg, SliceMutArg, VariantDesc, Width, bf16, f16,
+    AsSlice, AsSliceMut, Call, ConfigDesc, KernelDesc, SliceArg, SliceMutArg, VariantDesc, Width, bf16, f16,
 };
 use tilewright_kernels::softmax_1d::{softmax_1d_apply, softmax_1d_partial};
 use tilewright_kernels::softmax_rows as k;

@@ -252,7 +252,7 @@ class Operations(unittest.TestCase):
         x = torch.tensor([nan, 1.0, -1.0], requires_grad=True)
         ops.relu(x).backward(torch.full((3,), 5.0))
         self.assertEqual(x.grad.tolist(), [5.0, 5.0, 0.0])
-        q, k, v = (torch.randn(1, n, 16) for n in (4, 3, 3))
+        q, k, v = (torch.randn(1, n, 16, dtype=torch.float16) for n in (4, 3, 3))
         q[0, 2, 0] = nan
         q.requires_grad_()
         ops.attention(q, k, v, causal=True).sum().backward()
