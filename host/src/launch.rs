@@ -109,14 +109,15 @@ impl Runtime {
 
     /// Checks a call and puts it on a stream; on the GPU it may still run when this returns, elsewhere it is done. The
     /// first launch of a kernel loads its code, and may tune it ([`Autotune`](crate::tuning::Autotune)). An empty grid
-    /// of a configuration that takes the arguments is a success that launches nothing. [`LaunchOptions`] has an example.
+    /// of a configuration that takes the arguments is a success that launches nothing. [`LaunchOptions`] has an
+    /// example.
     ///
-    /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`], [`Error::StreamOfArgument`],
-    /// [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`], [`Error::NullPointer`],
-    /// [`Error::GridTooLarge`], [`Error::UnknownConfig`], [`Error::MissingBundle`], [`Error::NoTarget`],
-    /// [`Error::BadBundle`], [`Error::CannotLaunch`]; [`Error::Unsupported`] for scratch memory of another stream that
-    /// this one cannot wait for, because either is captured, and for that of a capture outside of it. Off the GPU also
-    /// [`Error::Assert`] and [`Error::OutOfMemory`], after which outputs may be partly written.
+    /// Errors, all before anything is enqueued: [`Error::Arguments`], [`Error::DeviceMismatch`],
+    /// [`Error::StreamOfArgument`], [`Error::StreamMismatch`], [`Error::Alias`], [`Error::Misaligned`],
+    /// [`Error::NullPointer`], [`Error::GridTooLarge`], [`Error::UnknownConfig`], [`Error::MissingBundle`],
+    /// [`Error::NoTarget`], [`Error::BadBundle`], [`Error::CannotLaunch`]; [`Error::Unsupported`] for scratch memory of
+    /// another stream that this one cannot wait for, because either is captured, and for that of a capture outside of
+    /// it. Off the GPU also [`Error::Assert`] and [`Error::OutOfMemory`], after which outputs may be partly written.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.id, stream.as_raw() as u64, &call)?;
         match &self.0.backend {

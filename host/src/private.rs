@@ -1,5 +1,5 @@
-//! What `tilewright-ops` and `tilewright-python` take of the runtime beyond the public interface. It may change in every
-//! version. All of it is safe: every launch checks its arguments.
+//! What `tilewright-ops` and `tilewright-python` take of the runtime beyond the public interface. It may change in
+//! every version. All of it is safe: every launch checks its arguments.
 
 use crate::error::Result;
 use crate::runtime::{BackendKind, Runtime};
