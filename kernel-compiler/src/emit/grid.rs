@@ -199,14 +199,7 @@ impl<'a> Grid<'a> {
                 (a @ Some(Const::Variant(..)), b) | (a, b @ Some(Const::Variant(..))) => {
                     compare(*op, a.as_ref(), b.as_ref(), e.span, self.d).map(Condition::Known)
                 }
-                (Some(Const::Int(a)), Some(Const::Int(b))) => Ok(Condition::Known(match op {
-                    BinaryOp::Eq => a == b,
-                    BinaryOp::Ne => a != b,
-                    BinaryOp::Lt => a < b,
-                    BinaryOp::Le => a <= b,
-                    BinaryOp::Gt => a > b,
-                    _ => a >= b,
-                })),
+                (Some(Const::Int(a)), Some(Const::Int(b))) => Ok(Condition::Known(op.compare(a, b))),
                 _ => Ok(Condition::Asked(format!("{} {} {}", self.expr(a)?, op.symbol(), self.expr(b)?))),
             },
             _ => match self.constant(e)? {

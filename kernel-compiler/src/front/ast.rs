@@ -448,6 +448,20 @@ impl BinaryOp {
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 
+    /// What a comparison says of two numbers.
+    pub fn compare<T: PartialOrd>(self, x: T, y: T) -> bool {
+        use BinaryOp::*;
+        match self {
+            Eq => x == y,
+            Ne => x != y,
+            Lt => x < y,
+            Le => x <= y,
+            Gt => x > y,
+            Ge => x >= y,
+            _ => unreachable!("`{}` is no comparison", self.symbol()),
+        }
+    }
+
     pub fn symbol(self) -> &'static str {
         use BinaryOp::*;
         match self {

@@ -474,14 +474,7 @@ impl Infer<'_> {
                 }
                 let t = if shift { *tx } else { tx.or(*ty) };
                 if op.is_compare() {
-                    return Ok(Some(Val::Bool(match op {
-                        Eq => x == y,
-                        Ne => x != y,
-                        Lt => x < y,
-                        Le => x <= y,
-                        Gt => x > y,
-                        _ => x >= y,
-                    })));
+                    return Ok(Some(Val::Bool(op.compare(x, y))));
                 }
                 let r = match op {
                     Add => x.checked_add(*y),
@@ -531,14 +524,7 @@ impl Infer<'_> {
                 if op.is_compare() {
                     // A literal without a type is an f32.
                     let [x, y] = [x, y].map(|v| rounded(v, t.unwrap_or(DType::F32)));
-                    return Ok(Some(Val::Bool(match op {
-                        Eq => x == y,
-                        Ne => x != y,
-                        Lt => x < y,
-                        Le => x <= y,
-                        Gt => x > y,
-                        _ => x >= y,
-                    })));
+                    return Ok(Some(Val::Bool(op.compare(x, y))));
                 }
                 let result = match op {
                     Add => x + y,

@@ -66,13 +66,9 @@ impl Infer<'_> {
                 let [cond, a, b] = [cond, a, b].map(|v| self.broadcast(v, &shape, c.span));
                 Ok(Val::Run(self.push(Op::Select(cond, a, b), Type { dtype, shape }, c.span)))
             }
-            "maximum" => {
+            "maximum" | "minimum" => {
                 let pair = self.args(c)?;
-                self.extremum(Binary::Max, pair, c)
-            }
-            "minimum" => {
-                let pair = self.args(c)?;
-                self.extremum(Binary::Min, pair, c)
+                self.extremum(pair, c)
             }
             "clamp" => {
                 let [x, lo, hi] = self.args(c)?;
@@ -142,7 +138,7 @@ impl Infer<'_> {
                 }
                 self.count_args(c, 2)?;
                 let pair = [first, self.expr(&c.args[1])?];
-                self.extremum(if name == "max" { Binary::Max } else { Binary::Min }, pair, c)
+                self.extremum(pair, c)
             }
             "sum" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c, None),
             "join" | "split" | "interleave" | "cat" | "slice" | "insert" | "flip" | "gather" => self.parts(&name, c),
@@ -403,7 +399,9 @@ impl Infer<'_> {
         Ok(Val::Run(self.push(Op::Arange { start: lo }, Type::tile(DType::U64, [n]), c.span)))
     }
 
-    fn extremum(&mut self, op: Binary, [a, b]: [Val; 2], c: &Call) -> Result<Val> {
+    /// The greater or the less of two values, by the name of the call.
+    fn extremum(&mut self, [a, b]: [Val; 2], c: &Call) -> Result<Val> {
+        let op = if c.name.to_string().starts_with("max") { Binary::Max } else { Binary::Min };
         if let (Val::Int(_, Some(tx)), Val::Int(_, Some(ty))) = (&a, &b)
             && tx != ty
         {
