@@ -277,14 +277,14 @@ impl<'a, T: Multiply> Matmul<'a, T> {
         }
         let tf32 = T::DTYPE == DType::F32 && precision == Precision::Tf32;
         let arithmetic = Arithmetic { tf32, negative_slope: epilogue.negative_slope() };
-        Ok(match (T::typed(views.of(on)), scale) {
+        Ok(match (T::typed(views), scale) {
             (Typed::F16(v), Some(scale)) => {
                 let flipped_if = |flip: bool, view: ViewArg<'a, f16, 2>| if flip { view.flipped() } else { view };
                 Checked::Scaled(e, (flipped_if(transpose.a, v.a), flipped_if(transpose.b, v.b)), v.c, scale)
             }
-            (Typed::F32(v), _) => Checked::F32(Product::new(e, v, transpose, arithmetic)),
-            (Typed::F16(v), None) => Checked::F16(Product::new(e, v, transpose, arithmetic)),
-            (Typed::Other(v), _) => Checked::Other(Product::new(e, v, transpose, arithmetic)),
+            (Typed::F32(v), _) => Checked::F32(Product::new(e, v.of(on), transpose, arithmetic)),
+            (Typed::F16(v), None) => Checked::F16(Product::new(e, v.of(on), transpose, arithmetic)),
+            (Typed::Other(v), _) => Checked::Other(Product::new(e, v.of(on), transpose, arithmetic)),
         })
     }
 }
