@@ -1,6 +1,6 @@
 //! Conversions between all dtypes, and of bits.
 
-use tilewright::tile_kernel;
+use tilewright::{Runtime, tile_kernel};
 use tilewright_core::{bf16, f8e4m3, f8e5m2, f16};
 use tilewright_language_tests::everywhere::everywhere;
 
@@ -418,4 +418,28 @@ fn constants_are_rounded() {
         },
         |y, title| assert_eq!(y, wanted, "{title}"),
     );
+}
+
+/// Constants are those of the same arithmetic at run time.
+#[tile_kernel(tune(BLOCK = [32], warps = [1]), grid = [1])]
+fn folded_constants<const BLOCK: usize>(y: &mut [f32], n: u64, x: f32) {
+    static_assert!((1.5 * 4.0) as usize == 6 && -2.5 as i32 == -2 && 1e30 as u8 == 255 && -1.0 as u8 == 0);
+    static_assert!(300 as u8 == 44 && -1i32 as u32 == u32::MAX && 200u8 as i8 == -56);
+    static_assert!(16777217.0 == 16777216.0 && 16777217.0f64 != 16777216.0);
+    static_assert!(((257u64 << 55) + 1) as bf16 as f64 == (258u64 << 55) as f64);
+    static_assert!(!0u32 == u32::MAX && !5i8 == -6 && 0.25 > 0.0 && 0.5f32 <= 0.5);
+    let folded = [9007199791611905u64 as f32, 7.75 as i32 as f32];
+    store(y, 0, folded[0]);
+    store(y, 1, n.to::<f32>());
+    store(y, 2, folded[1]);
+    store(y, 3, x.to::<i32>().to::<f32>());
+}
+
+#[test]
+fn constants_are_those_of_run_time() {
+    for rt in [Runtime::cpu(), Runtime::emulator(7)] {
+        let mut y = [9.0; 4];
+        rt.launch(folded_constants(&mut y, 9007199791611905, 7.75)).expect("it runs");
+        assert_eq!(y, [9007199791611905u64 as f32, 9007199791611905u64 as f32, 7.0, 7.0]);
+    }
 }
