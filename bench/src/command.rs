@@ -306,7 +306,8 @@ pub fn main(title: &str, rt: &Runtime, sweeps: Vec<Sweep>) -> ExitCode {
     let chosen: Vec<Sweep> =
         sweeps.into_iter().filter(|s| filter.as_ref().is_none_or(|f| s.name.contains(f.as_str()))).collect();
     let done = match &filter {
-        _ if let Err(e) = named_backend() => Err(e),
+        // `Runtime::new` takes the CPU then, whose figures are not those that were asked for.
+        _ if let Err(e) = Runtime::from_env() => Err(e.into()),
         Some(f) if chosen.is_empty() => {
             Err(Error::Option(format!("no sweep has `{f}` in its name; there are: {}", all.join(", "))))
         }
@@ -318,15 +319,6 @@ pub fn main(title: &str, rt: &Runtime, sweeps: Vec<Sweep>) -> ExitCode {
         printed.map_err(|e| Error::Option(format!("the output cannot be written: {e}")))?;
         Ok(finished.good)
     }))
-}
-
-/// An error where the backend that `TILE_BACKEND` names is not there. `Runtime::new` takes the CPU then, whose figures
-/// are not those that were asked for.
-fn named_backend() -> Result<()> {
-    match std::env::var("TILE_BACKEND") {
-        Ok(name) if !name.is_empty() => Ok(Runtime::from_name(&name).map(drop)?),
-        _ => Ok(()),
-    }
 }
 
 fn status(done: Result<bool>) -> ExitCode {

@@ -68,6 +68,11 @@ impl Blocks {
         }
     }
 
+    /// The bytes of a block that is to be zero when its lease ends.
+    pub(crate) fn zeros_of(&self, ptr: u64) -> Option<u64> {
+        self.lock().iter().find(|b| b.ptr == ptr && b.zeroed).map(|b| b.bytes)
+    }
+
     /// A lease ends, and the caller frees the block.
     pub(crate) fn give_up(&self, ptr: u64) {
         self.lock().retain(|b| b.ptr != ptr);

@@ -1,7 +1,7 @@
 //! What is checked before a launch, on every backend: nothing is enqueued unless all of it holds.
 
 use crate::error::{Error, Result};
-use tilewright_core::{BufferUse, Call, DeviceId, KernelDesc, ParamKind};
+use tilewright_core::{BufferUse, Call, DeviceId, KernelDesc, ParamDesc, ParamKind, Pointees};
 
 /// Checks a call against the device and the stream, by its address, where it is to run.
 #[inline]
@@ -69,15 +69,33 @@ fn shape<'a>(call: &'a Call, b: &BufferUse) -> &'a [u64] {
     }
 }
 
-/// The first output with memory between its elements, which is not the output's: other work may write it.
-pub(crate) fn output_with_gaps(call: &Call) -> Option<&'static str> {
-    let has_gaps = |b: &&BufferUse| {
-        let Some(param) = call.desc().params.get(b.param as usize) else { return false };
+/// Why configurations are not measured on these arguments: runs would leave traces where nothing puts back what was
+/// there.
+pub(crate) fn is_not_put_back(call: &Call) -> Option<String> {
+    let desc = call.desc();
+    if desc.pointees == Pointees::Written {
+        return Some(
+            "it writes through addresses that it computes, where tuning could not put back what was there".into(),
+        );
+    }
+    let has_gaps = |b: &BufferUse, param: &ParamDesc| {
         let words = shape(call, b);
         let elements = words[..words.len() / 2].iter().fold(1u64, |n, &extent| n.saturating_mul(extent));
         !words.is_empty() && elements.saturating_mul(param.dtype.size() as u64) < b.bytes
     };
-    call.buffers().iter().filter(|b| b.mutable).find(has_gaps).map(|b| name(call.desc(), b))
+    call.buffers().iter().filter(|b| b.mutable).find_map(|b| {
+        let param = desc.params.get(b.param as usize)?;
+        if has_gaps(b, param) {
+            return Some(format!(
+                "there is memory between the elements of `{}`, which tuning would overwrite: tune with an output without \
+                 gaps",
+                param.name
+            ));
+        }
+        let is_unknown = param.kind == ParamKind::PtrMut && b.extent.is_none();
+        is_unknown
+            .then(|| "it writes through a raw pointer, whose extent is not known: `RawArg::within` says it".into())
+    })
 }
 
 fn name(desc: &KernelDesc, b: &BufferUse) -> &'static str {

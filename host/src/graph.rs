@@ -42,7 +42,8 @@ impl Stream {
     /// is loaded. [`Graph`] has an example.
     ///
     /// Errors: those of `work`; the driver's, where something was done that cannot be recorded (a copy to the host, a
-    /// wait); [`Error::Unsupported`] for the default stream and off the GPU. The stream is usable afterwards.
+    /// wait); [`Error::Unsupported`] for the default stream, off the GPU, and where [`Scratch`](crate::Scratch) that
+    /// `work` has leased outlives it. The stream is usable afterwards.
     ///
     /// # Examples
     /// ```no_run
@@ -83,11 +84,21 @@ impl Stream {
             s.cuda.api.check("starting a capture", begin)
         })?;
         let recording = Recording(Some(s));
+        let capture = s.capture();
         let done = work(self);
+        // The graph would allocate it on each replay, and never free it.
+        let outlives = capture.is_some() && !s.cuda.leases.find(|l| (l.capture == capture).then_some(())).is_empty();
         // Ended before the error is looked at: the stream must leave the capture either way.
         let graph = recording.end();
         done?;
         let graph = graph?;
+        if outlives {
+            return Err(Error::Unsupported {
+                what: "scratch memory that outlives its capture",
+                device: s.cuda.info.name.clone(),
+                instead: "drop it within the capture",
+            });
+        }
         let mut exec = core::ptr::null_mut();
         // SAFETY: room for the handle, and the graph of the capture that has ended.
         let code = unsafe { (s.cuda.api.graph_instantiate)(&mut exec, graph.1, 0) };

@@ -24,6 +24,13 @@ fn lock<T>(all: &Mutex<T>) -> MutexGuard<'_, T> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The caller holds the lock over the wait, which then covers the last use of all that is freed.
+fn free_all<M>(waiting: &mut Vec<M>, join: impl FnOnce() -> bool, mut free: impl FnMut(&M) -> bool) {
+    if join() {
+        waiting.retain(|memory| !free(memory));
+    }
+}
+
 impl<S: Clone, L, M> Joins<S, L, M> {
     pub(crate) fn new() -> Joins<S, L, M> {
         Joins {
@@ -51,36 +58,58 @@ impl<S: Clone, L, M> Joins<S, L, M> {
         lock(&self.left).push(left);
     }
 
+    /// How much streams have left that no wait has taken.
+    pub(crate) fn left(&self) -> usize {
+        lock(&self.left).len()
+    }
+
     /// Calls `wait`, which lets the default stream wait for all that is left and for all streams. Then calls `end` for
     /// all that was left, when other threads may wait again. When this returns, the wait for what was added or left
     /// before the call is enqueued. Errors: those of `wait`, after which what was left still is.
-    pub(crate) fn join<E>(&self, wait: impl FnOnce(&[L], &[S]) -> Result<(), E>, end: impl FnMut(L)) -> Result<(), E> {
+    pub(crate) fn join<E>(
+        &self,
+        mut wait: impl FnMut(&[L], &[S]) -> Result<(), E>,
+        end: impl FnMut(L),
+    ) -> Result<(), E> {
         // Who finds nothing left here relies on the waits of the thread that took it. They are enqueued under this
         // lock.
         let joining = lock(&self.joining);
-        // Taken first: each stream of them is among the streams that are waited for.
-        let mut left = take(&mut *lock(&self.left));
-        let streams = self.streams();
-        if streams.is_empty() && left.is_empty() {
-            return Ok(());
-        }
-        let joined = wait(&left, &streams);
+        let mut all_left = vec![];
+        let joined = loop {
+            // Taken first: each stream of them is among the streams that are waited for.
+            let mut left = take(&mut *lock(&self.left));
+            let streams = self.streams();
+            let joined = match streams.is_empty() && left.is_empty() {
+                true => Ok(()),
+                false => wait(&left, &streams),
+            };
+            all_left.append(&mut left);
+            // A stream that was not there any more has left something before.
+            if joined.is_err() || lock(&self.left).is_empty() {
+                break joined;
+            }
+        };
         if joined.is_err() {
-            lock(&self.left).append(&mut left);
+            lock(&self.left).append(&mut all_left);
         }
         drop(joining);
-        left.into_iter().for_each(end);
+        all_left.into_iter().for_each(end);
         joined
     }
 
     /// Calls `free` for this memory, and for all that came before it, if `join` says that the default stream waits for
     /// all who use it. Else the memory stays until a later call, as memory does for which `free` says `false`.
-    pub(crate) fn release(&self, memory: M, join: impl FnOnce() -> bool, mut free: impl FnMut(&M) -> bool) {
-        // Held over the wait, which then covers the last use of all that is freed.
+    pub(crate) fn release(&self, memory: M, join: impl FnOnce() -> bool, free: impl FnMut(&M) -> bool) {
         let mut waiting = lock(&self.waiting);
         waiting.push(memory);
-        if join() {
-            waiting.retain(|memory| !free(memory));
+        free_all(&mut waiting, join, free);
+    }
+
+    /// The same for what came before alone.
+    pub(crate) fn release_waiting(&self, join: impl FnOnce() -> bool, free: impl FnMut(&M) -> bool) {
+        let mut waiting = lock(&self.waiting);
+        if !waiting.is_empty() {
+            free_all(&mut waiting, join, free);
         }
     }
 

@@ -119,6 +119,11 @@ impl Runtime {
     /// another stream that this one cannot wait for, because either is captured, and for that of a capture outside of
     /// it. Off the GPU also [`Error::Assert`] and [`Error::OutOfMemory`], after which outputs may be partly written.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
+        self.launch_checked(stream, call, options).inspect_err(|_| scratch::launch_failed())
+    }
+
+    #[inline]
+    fn launch_checked(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
         check::call(self.0.device.id, stream.as_raw() as u64, &call)?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
@@ -422,7 +427,9 @@ impl Ready {
             return Err(launch_error(cuda, call.desc(), self.plan.config, device, code));
         }
         stream.mark(capture);
-        if capture.is_some() || stream.queue.may_be_captured(begun) {
+        // Another library may have begun a capture since the stream was asked.
+        let is_captured = || stream.queue.may_be_captured(begun) || stream.capture().is_some();
+        if capture.is_some() || (cuda.leases.have_lenders() && is_captured()) {
             cuda.leases.captured(call.buffers().iter().map(|b| b.start));
         }
         Ok(())
@@ -496,14 +503,15 @@ impl Launcher<'_> {
     #[inline]
     pub fn run(&mut self) -> Result<()> {
         let Some(ready) = &self.ready else { return Ok(()) };
-        match (&self.rt.0.backend, self.stream.as_cuda()) {
+        let run = || match (&self.rt.0.backend, self.stream.as_cuda()) {
             (Backend::Cuda(cuda), Some(s)) => {
                 let _entered = cuda.enter()?;
                 let _borrowed = self.stream.borrow_scratch(self.call.buffers())?;
                 ready.enqueue(cuda, s, &self.call, &self.rt.0.device.name)
             }
             _ => self.rt.run_here(&self.stream, &self.call, ready.plan.config, ready.variant, ready.grid),
-        }
+        };
+        run().inspect_err(|_| scratch::launch_failed())
     }
 
     /// The id of the chosen configuration; `None` where there is nothing to do.

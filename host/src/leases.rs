@@ -86,6 +86,12 @@ impl Leases {
         self.lenders.load(Acquire) == own
     }
 
+    /// Whether any stream leases, or has leased.
+    #[inline]
+    pub(crate) fn have_lenders(&self) -> bool {
+        self.lenders.load(Acquire) > 0
+    }
+
     /// What `wanted` makes of each lease.
     pub(crate) fn find<T>(&self, wanted: impl FnMut(&Lease) -> Option<T>) -> Vec<T> {
         self.all.read().unwrap_or_else(PoisonError::into_inner).iter().filter_map(wanted).collect()

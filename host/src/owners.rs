@@ -29,12 +29,12 @@ impl<O> Owners<O> {
         !state.waiting.is_empty() || state.waits > 0
     }
 
-    /// Calls `wait`, which waits for all streams. Returns this owner and those of earlier calls, which nothing uses any
-    /// more and which the caller drops. Errors: those of `wait`, after which `note` is called, and the owners are kept
-    /// for a later call.
+    /// Calls `wait`, which waits for all streams. Returns this owner, if there is one, and those of earlier calls,
+    /// which nothing uses any more and which the caller drops. Errors: those of `wait`, after which `note` is called,
+    /// and the owners are kept for a later call.
     pub(crate) fn release<E>(
         &self,
-        owner: O,
+        owner: Option<O>,
         wait: impl FnOnce() -> Result<(), E>,
         note: impl FnOnce(),
     ) -> Result<Vec<O>, E> {
@@ -44,7 +44,7 @@ impl<O> Owners<O> {
             // Before the wait, which then covers the last use of each.
             take(&mut state.waiting)
         };
-        owners.push(owner);
+        owners.extend(owner);
         let waited = wait();
         if waited.is_err() {
             note();

@@ -6,6 +6,7 @@ use crate::cuda::module;
 use crate::cuda::sys::CUfunction;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::tuner::file::Version;
 use crate::tuner::key::{Buckets, MixState};
 use crate::variant::Kind;
 use std::collections::HashMap;
@@ -98,6 +99,19 @@ pub(crate) struct PlanKey {
 /// A multi-launch operation: name, types and sizes.
 pub(crate) type ChoiceKey = (&'static str, &'static str, Buckets);
 
+/// A candidate that was chosen. Other candidates may come under the same name.
+struct Choice {
+    index: usize,
+    candidate: Box<str>,
+    version: Version,
+}
+
+impl Choice {
+    fn is_of(&self, candidates: &[&str], version: &Version) -> bool {
+        candidates.get(self.index) == Some(&&*self.candidate) && self.version == *version
+    }
+}
+
 /// Of each process its own: a lock may be held where it is forked.
 #[derive(Default)]
 pub(crate) struct Plans(PerProcess<CachedPlans>);
@@ -105,7 +119,7 @@ pub(crate) struct Plans(PerProcess<CachedPlans>);
 #[derive(Default)]
 struct CachedPlans {
     plans: RwLock<HashMap<PlanKey, Arc<Plan>, MixState>>,
-    choices: RwLock<HashMap<ChoiceKey, usize, MixState>>,
+    choices: RwLock<HashMap<ChoiceKey, Choice, MixState>>,
 }
 
 impl Plans {
@@ -125,11 +139,13 @@ impl Plans {
     }
 
     #[inline]
-    pub(crate) fn choice(&self, key: &ChoiceKey) -> Option<usize> {
-        self.cached().choices.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    pub(crate) fn choice(&self, key: &ChoiceKey, candidates: &[&str], version: &Version) -> Option<usize> {
+        let choices = self.cached().choices.read().unwrap_or_else(PoisonError::into_inner);
+        choices.get(key).filter(|choice| choice.is_of(candidates, version)).map(|choice| choice.index)
     }
 
-    pub(crate) fn insert_choice(&self, key: ChoiceKey, choice: usize) {
+    pub(crate) fn insert_choice(&self, key: ChoiceKey, (index, candidate): (usize, &str), version: &Version) {
+        let choice = Choice { index, candidate: candidate.into(), version: version.clone() };
         self.cached().choices.write().unwrap_or_else(PoisonError::into_inner).insert(key, choice);
     }
 

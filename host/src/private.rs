@@ -83,7 +83,5 @@ pub fn measure(
     outputs: &[Output<'_>],
     run: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<Report> {
-    let report = rt.search_among(stream, candidates, outputs, run)?;
-    rt.keep(file, &report);
-    Ok(report)
+    rt.search_among(stream, file, candidates, outputs, run)
 }

@@ -92,11 +92,24 @@ impl Runtime {
     /// CUDA device 0 where there is a device and a driver, else the CPU. `TILE_BACKEND` overrides (see
     /// [`Runtime::from_name`]); where its backend is not there, the CPU is taken with a warning.
     pub fn new() -> Runtime {
-        let name = std::env::var("TILE_BACKEND").ok().filter(|n| !n.is_empty()).unwrap_or_else(|| "auto".into());
-        Self::from_name(&name).unwrap_or_else(|e| {
+        Self::from_env().unwrap_or_else(|e| {
             tracing::warn!(error = %e, "falling back to the CPU");
             Self::cpu()
         })
+    }
+
+    /// The backend that `TILE_BACKEND` names, as [`Runtime::new`] takes it, for tests and measurements, which mean that
+    /// one. Errors: as [`Runtime::from_name`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::from_env()?;
+    /// rt.zeros::<f32>(4)?;
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn from_env() -> Result<Runtime> {
+        let name = std::env::var("TILE_BACKEND").ok().filter(|n| !n.is_empty());
+        Self::from_name(name.as_deref().unwrap_or("auto"))
     }
 
     /// As [`Runtime::new`], but the CPU also where one of the kernels was not compiled for the device.

@@ -4,6 +4,7 @@
 //! is dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
 
 use crate::blocks::{Block, Blocks};
+use crate::cuda::context::DEFAULT_STREAM;
 use crate::error::{Error, Result};
 use crate::leases::Used;
 use crate::memory::{Memory, byte_count};
@@ -15,10 +16,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use tilewright_core::{AsSlice, AsSliceMut, DeviceId, Element, RawArg, SliceArg, SliceMutArg};
 
-/// Launches on the host that have failed half way, in this process.
+/// Launches that have failed, in this process.
 static FAILED: AtomicU64 = AtomicU64::new(0);
 
-/// To be called after a launch on the host has failed: what it was to leave zero may not be.
+/// To be called after a launch has failed: what it, or one before it, was to leave zero may not be.
 pub(crate) fn launch_failed() {
     FAILED.fetch_add(1, AcqRel);
 }
@@ -123,58 +124,55 @@ impl Stream {
     fn lease<T: Element>(&self, len: usize, zeroed: bool) -> Result<Scratch<T>> {
         let device = self.as_cuda().map_or(DeviceId::Host, |s| s.cuda.device());
         let bytes = byte_count::<T>(len)?;
-        // No capture begins or ends here until the memory is allocated.
-        let _captures = self.as_cuda().map(|s| s.queue.captures());
-        let capture = match self.as_cuda() {
-            Some(s) if bytes > 0 && !s.raw.0.is_null() => s.cuda.asks_for_capture(s.raw.0)?,
-            _ => None,
-        };
-        let (ptr, lease) = match (self.as_cuda(), capture) {
+        let (ptr, lease) = match self.as_cuda() {
             _ if bytes == 0 => (64, Lease::Nothing),
-            // A cached block would be shared with whatever runs beside the graph when it is replayed.
-            (Some(s), Some(capture)) => {
-                let ptr = s.allocate(bytes, zeroed, Some(capture))?;
-                (ptr, Lease::Captured(capture))
+            None => (self.lease_host_block(bytes, zeroed)?, Lease::Block),
+            Some(s) => {
+                let (ptr, capture) = self.lease_device_memory(s, bytes, zeroed)?;
+                let owner: Arc<dyn Any + Send + Sync> = self.0.clone();
+                s.cuda.leases.begin(ptr..ptr + bytes, Arc::downgrade(&owner), &s.leased, capture);
+                (ptr, capture.map_or(Lease::Block, Lease::Captured))
             }
-            _ => (self.lease_block(bytes, zeroed)?, Lease::Block),
         };
-        if let Some(s) = self.as_cuda()
-            && !matches!(lease, Lease::Nothing)
-        {
-            let owner: Arc<dyn Any + Send + Sync> = self.0.clone();
-            s.cuda.leases.begin(ptr..ptr + bytes, Arc::downgrade(&owner), &s.leased, capture);
-        }
         let failed = FAILED.load(Acquire);
         Ok(Scratch { ptr, len, device, lease, stream: self.clone(), failed, element: PhantomData })
     }
 
-    fn lease_block(&self, bytes: u64, zeroed: bool) -> Result<u64> {
+    fn lease_host_block(&self, bytes: u64, zeroed: bool) -> Result<u64> {
         if let Some(ptr) = self.blocks().reuse(bytes, zeroed) {
             return Ok(ptr);
         }
-        let size = match bytes {
-            0..=0x10_0000 => bytes.next_power_of_two().max(256),
-            _ => bytes.next_multiple_of(2 << 20),
-        };
+        let size = block_size(bytes);
         self.trim(size);
-        let (ptr, host) = match self.as_cuda() {
-            None => {
-                let memory = Memory::host(size)?;
-                (memory.ptr, Some(memory))
-            }
-            Some(s) => {
-                let ptr = match s.allocate(size, zeroed, None) {
-                    Err(Error::OutOfMemory { .. }) => {
-                        self.trim(u64::MAX);
-                        s.allocate(size, zeroed, None)?
-                    }
-                    other => other?,
-                };
-                (ptr, None)
-            }
-        };
-        self.blocks().add(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, host });
+        let memory = Memory::host(size)?;
+        let ptr = memory.ptr;
+        self.blocks().add(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, host: Some(memory) });
         Ok(ptr)
+    }
+
+    /// A block of those that are kept, or memory of the capture that the stream is in: a kept block would be shared
+    /// with whatever runs beside the graph when it is replayed.
+    fn lease_device_memory(&self, s: &CudaStream, bytes: u64, zeroed: bool) -> Result<(u64, Option<u64>)> {
+        let mut size = bytes;
+        if s.asks_for_capture()?.is_none() {
+            if let Some(ptr) = self.blocks().reuse(bytes, zeroed) {
+                return Ok((ptr, None));
+            }
+            size = block_size(bytes);
+            self.trim(size);
+        }
+        let allocate = || s.allocate(size, zeroed);
+        let (ptr, capture) = match s.cuda.retrying(s.raw.0, allocate) {
+            Err(Error::OutOfMemory { .. }) => {
+                self.trim(u64::MAX);
+                s.cuda.retrying(s.raw.0, allocate)?
+            }
+            other => other?,
+        };
+        if capture.is_none() {
+            self.blocks().add(Block { ptr, bytes: size, zeroed, leased: true, defined: zeroed, host: None });
+        }
+        Ok((ptr, capture))
     }
 
     /// Makes room for a block of so many bytes among those that are kept.
@@ -196,11 +194,28 @@ impl Stream {
     }
 }
 
+/// Bytes of a block for a lease of so many.
+fn block_size(bytes: u64) -> u64 {
+    match bytes {
+        0..=0x10_0000 => bytes.next_power_of_two().max(256),
+        _ => bytes.next_multiple_of(2 << 20),
+    }
+}
+
 impl CudaStream {
-    /// Memory that this stream allocates in this capture, or outside of all. Errors: the driver's;
+    /// The capture that the stream is in; the default stream is in none. Errors: the driver's.
+    fn asks_for_capture(&self) -> Result<Option<u64>> {
+        if self.raw.0 == DEFAULT_STREAM { Ok(None) } else { self.cuda.asks_for_capture(self.raw.0) }
+    }
+
+    /// Memory that this stream allocates, and the capture that it belongs to. Errors: the driver's;
     /// [`Error::Unsupported`] where another library begins or ends a capture meanwhile.
-    fn allocate(&self, bytes: u64, zeroed: bool, capture: Option<u64>) -> Result<u64> {
-        let ptr = self.cuda.alloc(bytes, self.raw.0)?;
+    fn allocate(&self, bytes: u64, zeroed: bool) -> Result<(u64, Option<u64>)> {
+        // Neither begins nor ends here a capture of this runtime. Nothing below waits for a stream, which would take
+        // this lock once more.
+        let _captures = self.queue.captures();
+        let capture = self.asks_for_capture()?;
+        let ptr = self.cuda.try_alloc(bytes, self.raw.0)?;
         let zeros = if zeroed { self.cuda.fill_zero(ptr, bytes, self.raw.0) } else { Ok(()) };
         // An allocation and its zeros are work of the stream, too: the block is freed behind both.
         self.mark(capture);
@@ -218,7 +233,18 @@ impl CudaStream {
             let _freed = self.cuda.free_here(ptr, self.raw.0);
             return Err(e);
         }
-        Ok(ptr)
+        Ok((ptr, capture))
+    }
+
+    /// Makes a block zero again after launches have failed that were to leave it so. `false` where that is refused, or
+    /// would be a part of a capture.
+    fn zeroes_again(&self, ptr: u64, bytes: u64) -> bool {
+        let _captures = self.queue.captures();
+        let zeroed = matches!(self.asks_for_capture(), Ok(None))
+            && self.cuda.fill_zero(ptr, bytes, self.raw.0).is_ok()
+            && matches!(self.asks_for_capture(), Ok(None));
+        self.mark(None);
+        zeroed
     }
 }
 
@@ -276,8 +302,9 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
 
 impl<T> Drop for Scratch<T> {
     fn drop(&mut self) {
+        let failed = FAILED.load(Acquire) != self.failed;
         let Some(s) = self.stream.as_cuda() else {
-            return self.stream.blocks().give_back(self.ptr, FAILED.load(Acquire) != self.failed);
+            return self.stream.blocks().give_back(self.ptr, failed);
         };
         // In a forked child the memory is the parent's.
         if matches!(self.lease, Lease::Nothing) || s.cuda.api.forked() {
@@ -291,18 +318,19 @@ impl<T> Drop for Scratch<T> {
                 self.stream.blocks().give_up(self.ptr);
             }
             Lease::Block => {
+                let zeros = if failed { self.stream.blocks().zeros_of(self.ptr) } else { None };
+                let is_whole = used == Used::InOrder && zeros.is_none_or(|bytes| s.zeroes_again(self.ptr, bytes));
                 s.scratch_used();
-                if used == Used::InOrder {
+                if is_whole {
                     return self.stream.blocks().give_back(self.ptr, false);
                 }
-                // Work that this stream does not wait for may still use it.
+                // Work that this stream does not wait for may still use it, or what was to be zero may not be.
                 self.stream.blocks().give_up(self.ptr);
                 s.cuda.release(self.ptr);
             }
             // A free outside of its capture, or one that is not ordered, would not be the graph's.
             Lease::Captured(capture)
-                if used == Used::InOrder
-                    && s.cuda.asks_for_capture(s.raw.0).map_or(true, |now| now == Some(capture)) =>
+                if used == Used::InOrder && s.asks_for_capture().map_or(true, |now| now == Some(capture)) =>
             {
                 // In a capture that has failed, there is nothing to free.
                 let _entered = s.cuda.enter();

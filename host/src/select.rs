@@ -15,7 +15,7 @@ use core::marker::PhantomData;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
-use tilewright_core::{Call, ConfigDesc, ParamKind};
+use tilewright_core::{Call, ConfigDesc, ParamKind, cpu};
 
 thread_local!(static MEASURING: Cell<bool> = const { Cell::new(false) });
 
@@ -70,14 +70,19 @@ impl Runtime {
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
-        } else if self.would_tune() && self.0.choices(desc) > 1 && crate::check::output_with_gaps(call).is_none() {
+        } else if self.would_tune() && self.0.choices(desc) > 1 && crate::check::is_not_put_back(call).is_none() {
             if stream.is_capturing() || !measure {
                 // Another launch may find the time.
                 lasting = false;
                 self.guess(call, &file)
             } else {
                 match self.tune_now(stream, call, &file, false) {
-                    Ok(tuned) => (tuned.unwrap_or_else(|r| r.winner), Source::Tuned),
+                    Ok(Tuned::Known(config)) => (config, Source::Tuned),
+                    Ok(Tuned::Now(report)) => (report.winner, Source::Tuned),
+                    Ok(Tuned::Busy) => {
+                        lasting = false;
+                        self.guess(call, &file)
+                    }
                     Err(e) if e.is_fatal() || matches!(e, Error::MissingBundle { .. } | Error::NoTarget { .. }) => {
                         return Err(e);
                     }
@@ -111,18 +116,20 @@ impl Runtime {
     /// afterwards. Waits for the stream.
     ///
     /// Errors: as [`Runtime::launch_with`]; [`Error::Tuning`] where the stream is being captured, where a raw pointer
-    /// is written, whose extent is not known, where an output has gaps, which tuning would overwrite, or where the
-    /// kernel is `deterministic`.
+    /// is written, whose extent is not known, where the kernel writes through addresses that it computes, where an
+    /// output has gaps, which tuning would overwrite, or where the kernel is `deterministic`.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
         crate::check::call(self.device().id, stream.as_raw() as u64, &call)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
+        let _borrowed = stream.borrow_scratch(call.buffers())?;
         let file = self.file_of(&call)?;
         match self.tune_now(stream, &call, &file, true)? {
-            Err(report) => {
+            Tuned::Now(report) => {
                 self.0.forget();
                 Ok(report)
             }
-            Ok(_) => Err(Error::Tuning { what: file.label, why: "nothing was measured".into() }),
+            Tuned::Known(_) => Err(Error::Tuning { what: file.label, why: "nothing was measured".into() }),
+            Tuned::Busy => Err(busy(&file)),
         }
     }
 
@@ -228,8 +235,7 @@ impl Runtime {
         }
     }
 
-    /// `Ok(Ok(config))` where another thread has measured it meanwhile, else the report.
-    fn tune_now(&self, stream: &Stream, call: &Call, file: &File, again: bool) -> Result<Result<usize, Report>> {
+    fn tune_now(&self, stream: &Stream, call: &Call, file: &File, again: bool) -> Result<Tuned> {
         let (desc, tuning) = (call.desc(), |why: &str| Error::Tuning { what: file.label.clone(), why: why.into() });
         if desc.deterministic {
             return Err(tuning("it is `deterministic`, and runs in the first configuration that takes its arguments"));
@@ -237,48 +243,45 @@ impl Runtime {
         if stream.is_capturing() {
             return Err(tuning("its stream is being captured: tune before the capture"));
         }
-        if let Some(output) = crate::check::output_with_gaps(call) {
-            return Err(tuning(&format!(
-                "there is memory between the elements of `{output}`, which tuning would overwrite: tune with an output \
-                 without gaps"
-            )));
+        if let Some(why) = crate::check::is_not_put_back(call) {
+            return Err(tuning(&why));
         }
-        let written = |b: &&tilewright_core::BufferUse| b.mutable && desc.params.get(b.param as usize).is_some();
-        let mut outputs = Vec::new();
-        for b in call.buffers().iter().filter(written) {
-            let param = &desc.params[b.param as usize];
-            let bytes = match param.kind {
-                ParamKind::PtrMut => b.extent.ok_or_else(|| {
-                    tuning("it writes through a raw pointer, whose extent is not known: `RawArg::within` says it")
-                })?,
-                _ => b.bytes,
-            };
-            outputs.push(Output {
+        let leases = stream.as_cuda().map(|s| &s.cuda.leases);
+        // Scratch of any stream is no output.
+        let is_scratch = |addr: u64| match leases {
+            Some(all) => !all.find(|l| l.addresses.contains(&addr).then_some(())).is_empty(),
+            None => stream.blocks().contains(addr),
+        };
+        let outputs: Vec<Output> = call
+            .buffers()
+            .iter()
+            .filter(|b| b.mutable)
+            .filter_map(|b| Some((b, desc.params.get(b.param as usize)?)))
+            .map(|(b, param)| Output {
                 addr: b.start,
                 device: b.device,
-                bytes,
+                bytes: b.extent.filter(|_| param.kind == ParamKind::PtrMut).unwrap_or(b.bytes),
                 dtype: param.dtype,
                 tf32: desc.tf32,
-                compare: !stream.blocks().contains(b.start),
+                compare: !is_scratch(b.start),
                 borrow: PhantomData,
-            });
-        }
-        let _alone = self.measuring();
+            })
+            .collect();
+        let Some(_alone) = self.measuring() else { return Ok(Tuned::Busy) };
         if !again && let Some((config, _)) = self.look_up(call, file) {
-            return Ok(Ok(config));
+            return Ok(Tuned::Known(config));
         }
         let plans: Vec<Arc<Plan>> = desc.configs.iter().map(|c| Arc::new(Plan::new(c))).collect();
-        let mut prepare = |i: usize| self.can_run(call, &desc.configs[i]);
-        let mut run = |i: usize| self.launch_config(stream, call, &plans[i]);
-        let ids = desc.configs.iter().map(|c| c.id).collect();
+        let candidates = Candidates {
+            ids: desc.configs.iter().map(|c| c.id).collect(),
+            outputs: &outputs,
+            prepare: &mut |i| self.can_run(call, &desc.configs[i]),
+            run: &mut |i| self.launch_config(stream, call, &plans[i]),
+        };
         // SAFETY: the outputs are arguments of the call, which borrows them mutably, or all of a raw pointer's extent,
         // which by `RawArg::within` is the call's.
-        let mut bench = unsafe { Measure::new(self, stream, ids, &outputs, &mut prepare, &mut run) }?;
-        let shipped =
-            self.0.tuner.shipped(&file.label, &file.signature).and_then(|(id, _)| config_index(desc, &id).ok());
-        let report = search(&mut bench, shipped, if again { None } else { self.budget() })?;
-        self.keep(file, &report);
-        Ok(Err(report))
+        let report = unsafe { self.measured(stream, file, candidates, if again { None } else { self.budget() }) }?;
+        Ok(Tuned::Now(report))
     }
 
     /// What a call may take longer to measure what nothing is known of: on a GPU 0.2 s, unless measuring is forced.
@@ -302,29 +305,77 @@ impl Runtime {
         self.0.tuner.record(file, report);
     }
 
-    /// Measures candidates whose runs `run` enqueues, until the budget is spent.
+    /// Measures candidates until the budget is spent, and keeps the result.
+    ///
+    /// # Safety
+    /// Nobody uses the outputs meanwhile but the candidates.
+    unsafe fn measured(
+        &self,
+        stream: &Stream,
+        file: &File,
+        candidates: Candidates<'_>,
+        budget: Option<Duration>,
+    ) -> Result<Report> {
+        let Candidates { ids, outputs, prepare, run } = candidates;
+        let shipped = self.0.tuner.shipped(&file.label, &file.signature);
+        let shipped = shipped.and_then(|(shipped, _)| ids.iter().position(|id| *id == shipped));
+        // SAFETY: the caller's contract.
+        let mut bench = unsafe { Measure::new(self, stream, ids, outputs, prepare, run) }?;
+        let report = search(&mut bench, shipped, budget)?;
+        self.keep(file, &report);
+        Ok(report)
+    }
+
+    /// Measures candidates whose runs `run` enqueues, until the budget is spent, and keeps the result.
     pub(crate) fn search_among(
         &self,
         stream: &Stream,
+        file: &File,
         ids: Vec<&str>,
         outputs: &[Output<'_>],
         run: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Report> {
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
-        let _alone = self.measuring();
-        let mut prepare = |_| Ok(());
+        let _alone = self.measuring().ok_or_else(|| busy(file))?;
+        let candidates = Candidates { ids, outputs, prepare: &mut |_| Ok(()), run };
         // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
-        let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, run) }?;
-        search(&mut bench, None, self.budget())
+        unsafe { self.measured(stream, file, candidates, self.budget()) }
     }
 
-    /// One search at a time; a search within a search (a multi-launch operation's kernels) is part of it.
-    fn measuring(&self) -> Measuring<'_> {
-        if MEASURING.replace(true) {
-            return Measuring(None);
+    /// One search at a time; a search within a search (a multi-launch operation's kernels) is part of it. `None` on a
+    /// thread of a rayon pool while another thread searches: that one may wait for what this thread has begun.
+    fn measuring(&self) -> Option<Measuring<'_>> {
+        if MEASURING.get() {
+            return Some(Measuring(None));
         }
-        Measuring(Some(self.0.tuner.measuring()))
+        let alone = self.0.tuner.measuring(!cpu::is_pool_thread())?;
+        MEASURING.set(true);
+        Some(Measuring(Some(alone)))
     }
+}
+
+/// What became of measuring a call's configurations.
+enum Tuned {
+    /// Another thread has measured them meanwhile.
+    Known(usize),
+    Now(Report),
+    /// Another thread measures, and this one must not wait.
+    Busy,
+}
+
+/// What is measured.
+struct Candidates<'a> {
+    ids: Vec<&'a str>,
+    outputs: &'a [Output<'a>],
+    /// Whether a candidate can run.
+    prepare: &'a mut dyn FnMut(usize) -> Result<()>,
+    /// Enqueues one run of a candidate.
+    run: &'a mut dyn FnMut(usize) -> Result<()>,
+}
+
+fn busy(file: &File) -> Error {
+    let why = "another thread measures, for which a thread of a rayon pool does not wait: tune on another thread";
+    Error::Tuning { what: file.label.clone(), why: why.into() }
 }
 
 struct Measuring<'a>(Option<MutexGuard<'a, ()>>);
@@ -406,7 +457,7 @@ impl Runtime {
     ) -> Result<usize> {
         let buckets: Buckets = op.sizes.iter().map(|&s| key::extent_bucket(s as u64)).collect();
         let fast = (op.name, op.types, buckets);
-        if let Some(i) = self.0.plans.choice(&fast) {
+        if let Some(i) = self.0.plans.choice(&fast, op.candidates, op.version) {
             return Ok(i);
         }
         let signature = format!("{} v0", fast.2.iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
@@ -427,16 +478,12 @@ impl Runtime {
             return Ok(guess());
         } else {
             let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
-            let _alone = self.measuring();
+            let Some(_alone) = self.measuring() else { return Ok(guess()) };
             let measure = || {
-                let mut prepare = |_| Ok(());
                 let ids = op.candidates.to_vec();
+                let candidates = Candidates { ids, outputs, prepare: &mut |_| Ok(()), run: &mut run };
                 // SAFETY: by the contract of `Output::new` nobody uses the outputs but the candidates.
-                let mut bench = unsafe { Measure::new(self, stream, ids, outputs, &mut prepare, &mut run) }?;
-                let report =
-                    search(&mut bench, index(self.0.tuner.shipped(&file.label, &file.signature)), self.budget())?;
-                self.keep(&file, &report);
-                Ok(report.winner)
+                unsafe { self.measured(stream, &file, candidates, self.budget()) }.map(|report| report.winner)
             };
             match look_up().map_or_else(measure, Ok) {
                 Ok(i) => i,
@@ -447,7 +494,8 @@ impl Runtime {
                 Err(e) => return Err(e),
             }
         };
-        self.0.plans.insert_choice(fast, choice);
+        let candidate = op.candidates.get(choice).copied().unwrap_or_default();
+        self.0.plans.insert_choice(fast, (choice, candidate), op.version);
         Ok(choice)
     }
 }

@@ -110,9 +110,10 @@ impl Stream {
     /// on each thread, [`Error::Unsupported`] off the GPU.
     ///
     /// # Safety
-    /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Once they are, the
-    /// work put here is done, or ordered before the default stream, before a buffer that it uses is dropped. The same
-    /// holds for a buffer that was dropped while `raw` was captured, before that capture ends.
+    /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Where `raw` is
+    /// being captured when they are, the work put here before the capture is done, or ordered before the default
+    /// stream, before a buffer that it uses is dropped. The same holds for a buffer that was dropped while `raw` was
+    /// captured, before that capture ends.
     ///
     /// # Examples
     /// ```no_run

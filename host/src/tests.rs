@@ -464,6 +464,32 @@ fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
     assert!(matches!(&unknown, Err(Error::Tuning { why, .. }) if why.contains("RawArg::within")), "{unknown:?}");
 }
 
+/// A configuration that is tried leaves what it has written there: nothing knows where that is.
+#[test]
+fn what_computed_addresses_write_is_not_tuned() {
+    use tilewright_core::{KernelDesc, KernelParts, Pointees};
+    // SAFETY: the functions are those of `COPY`, which takes the same arguments.
+    static WRITES: KernelDesc = unsafe {
+        KernelDesc::new(KernelParts { name: "writes", is_unsafe: true, pointees: Pointees::Written, ..*COPY.parts() })
+    };
+    let rt = cpu();
+    rt.set_autotune(Autotune::Force);
+    let x = ramp(100);
+    let mut y = vec![7.0f32; 100];
+    fn call<'a>(x: &'a [f32], y: &'a mut [f32]) -> Call<'a> {
+        // SAFETY: the functions write to their arguments alone.
+        unsafe { Call::new_unsafe(&WRITES) }.slice(x.as_slice_arg()).slice_mut(y.as_slice_mut_arg())
+    }
+    let tuned = rt.tune(rt.stream(), call(&x, &mut y));
+    assert!(
+        matches!(&tuned, Err(Error::Tuning { why, .. }) if why.contains("addresses that it computes")),
+        "{tuned:?}"
+    );
+    rt.launch(call(&x, &mut y)).unwrap();
+    let (_, source) = rt.configuration(&call(&x, &mut y)).unwrap();
+    assert_eq!((y, source), (x, Source::Default));
+}
+
 #[test]
 fn operations_of_several_launches_choose_a_candidate() {
     let rt = cpu();
@@ -497,6 +523,8 @@ fn operations_of_several_launches_choose_a_candidate() {
     let before = runs.get();
     assert_eq!(rt.select_among(rt.stream(), &op(&[900]), &outputs(&mut y), run).unwrap(), 1, "the same bucket");
     assert_eq!(runs.get(), before);
+    let others = Tunable { candidates: &["wrong"], ..op(&[1000]) };
+    assert_eq!(rt.select_among(rt.stream(), &others, &outputs(&mut y), run).unwrap(), 0, "it has one candidate");
     let fail = |_| Err(Error::Shape { what: "test_op", why: "no".into() });
     assert!(matches!(rt.select_among(rt.stream(), &op(&[1 << 20]), &outputs(&mut y), fail), Err(Error::Shape { .. })));
 }

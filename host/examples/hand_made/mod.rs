@@ -92,13 +92,18 @@ done:
 }
 
 fn bundle(target: &str, text: impl Fn(&str, f32) -> String) -> &'static [u8] {
+    bundle_for(&[target], text)
+}
+
+fn bundle_for(targets: &[&str], text: impl Fn(&str, f32) -> String) -> &'static [u8] {
+    let image = |target: &&str, ptx| ImageData { target: target.to_string(), ptx, cubin: None, usage: None };
     let entry = |name: &str, threads, shared_bytes, add| EntryData {
         name: name.into(),
         threads,
         shared_bytes,
         min_blocks: 1,
         ctas: 1,
-        images: vec![ImageData { target: target.into(), ptx: text(name, add), cubin: None, usage: None }],
+        images: targets.iter().map(|target| image(target, text(name, add))).collect(),
     };
     let entries = vec![
         entry("add_64", 64, 0, 1.0),
@@ -143,6 +148,11 @@ fn leak_one(parts: KernelParts) -> &'static KernelDesc {
 
 pub fn add_one() -> &'static KernelDesc {
     leak_one(desc("add_one", Some(bundle("sm_75", ptx))))
+}
+
+/// As [`add_one`], with code for two targets.
+pub fn add_for_two() -> &'static KernelDesc {
+    leak_one(desc("add_one", Some(bundle_for(&["sm_75", "sm_80"], ptx))))
 }
 
 /// As [`add_one`], for launches that begin while the one before ends, which it waits for; for devices from compute

@@ -399,14 +399,26 @@ impl Cuda {
             return;
         }
         let entered = self.enter();
-        let join = || {
-            let joined = entered.is_ok() && !self.is_capturing(DEFAULT_STREAM) && self.join_streams().is_ok();
-            if !joined {
-                self.note_streams();
-            }
-            joined
-        };
-        self.joins.release(ptr, join, |&ptr| self.free_here(ptr, DEFAULT_STREAM));
+        self.joins.release(
+            ptr,
+            || entered.is_ok() && self.joins_or_notes(),
+            |&ptr| self.free_here(ptr, DEFAULT_STREAM),
+        );
+    }
+
+    /// Gives back the memory that could not be given back before, if it can be now. The context must be current.
+    pub(crate) fn release_waiting(&self) {
+        self.joins.release_waiting(|| self.joins_or_notes(), |&ptr| self.free_here(ptr, DEFAULT_STREAM));
+        self.give_back(None);
+    }
+
+    /// Whether the default stream waits for all others. Where it does not, their work is noted.
+    fn joins_or_notes(&self) -> bool {
+        let joined = !self.is_capturing(DEFAULT_STREAM) && self.join_streams().is_ok();
+        if !joined {
+            self.note_streams();
+        }
+        joined
     }
 
     /// Notes the work of foreign streams, where the default stream cannot wait for them now.
@@ -419,19 +431,27 @@ impl Cuda {
         }
     }
 
-    /// To be called before a foreign stream is left, which its owner may destroy then. Memory that could not be freed
-    /// waits for its work, too. Where that can be neither noted nor waited for, the memory stays allocated. No kernel
-    /// runs in a context that is lost or destroyed: there the memory waits for the end of this value alone.
+    /// To be called before a foreign stream is left, which its owner may destroy then. Memory that is freed later waits
+    /// for its work, too. Where that can be neither noted nor waited for, memory that waits already stays allocated. No
+    /// kernel runs in a context that is lost or destroyed: there the memory waits for the end of this value alone.
     pub(crate) fn leave_foreign(&self, queue: &Queue, stream: CUstream) {
-        if !(self.joins.has_waiting() || self.owners.are_waiting()) || !self.is_alive() {
+        if !self.is_alive() {
             return;
         }
         if let Err(e) = queue.note(self).or_else(|_| self.synchronize(stream)) {
-            if matches!(e, Error::DeviceLost { .. }) {
+            let is_waited_for = self.joins.has_waiting() || self.owners.are_waiting();
+            if !is_waited_for || matches!(e, Error::DeviceLost { .. }) {
                 return;
             }
             let (blocks, owners) = (self.joins.take_waiting().len(), self.owners.forget());
             tracing::warn!(error = %e, blocks, owners, "memory that a stream may use stays allocated");
+        }
+        // Events of a program that frees no memory would add up.
+        const MANY: usize = 64;
+        if self.joins.left() >= MANY
+            && let Err(e) = self.join_streams()
+        {
+            tracing::debug!(error = %e, "what streams have left is waited for later");
         }
     }
 
@@ -441,6 +461,14 @@ impl Cuda {
         // In a forked child the owner is the parent's, who may have held the lock.
         if self.api.forked() {
             return core::mem::forget(owner);
+        }
+        self.give_back(Some(owner));
+    }
+
+    /// The same for owners whose wait has failed before.
+    fn give_back(&self, owner: Option<Box<dyn Send>>) {
+        if owner.is_none() && !self.owners.are_waiting() {
+            return;
         }
         let wait = || self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM));
         match self.owners.release(owner, wait, || self.note_streams()) {

@@ -73,6 +73,11 @@ impl Pool {
 impl Cuda {
     /// `bytes` > 0 of device memory, usable by work put on `stream` from here on.
     pub(crate) fn alloc(&self, bytes: u64, stream: CUstream) -> Result<CUdeviceptr> {
+        self.retrying(stream, || self.try_alloc(bytes, stream))
+    }
+
+    /// The same, without waiting for memory that is being freed.
+    pub(crate) fn try_alloc(&self, bytes: u64, stream: CUstream) -> Result<CUdeviceptr> {
         let _entered = self.enter()?;
         if stream == DEFAULT_STREAM || self.pool.0.is_none() {
             self.not_captured("allocating memory", stream)?;
@@ -80,29 +85,45 @@ impl Cuda {
         let _relaxed = Relaxed::new(self.api);
         let (mut ptr, size) = (0, bytes as usize);
         // SAFETY: room for the address; the pool is this value's, and the stream is live.
-        let mut ask = || unsafe {
+        let code = unsafe {
             match &self.pool.0 {
                 Some(pool) => (self.api.mem_alloc_from_pool_async)(&mut ptr, size, pool.0, stream),
                 None => (self.api.mem_alloc)(&mut ptr, size),
             }
         };
-        let mut code = ask();
-        if code == code::OUT_OF_MEMORY && !self.is_capturing(stream) {
-            // What was freed stream-ordered becomes available when its stream has passed the free.
-            // Not the context: waiting for it breaks every capture in it.
-            if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
-                tracing::debug!(error = %e, "waiting for memory that is being freed");
-            }
-            if let Some(pool) = &self.pool.0 {
-                // SAFETY: the pool is this value's; what is in use stays.
-                unsafe { (self.api.mem_pool_trim_to)(pool.0, 0) };
-            }
-            code = ask();
-        }
         match code {
             code::SUCCESS => Ok(ptr),
             code::OUT_OF_MEMORY => Err(Error::OutOfMemory { device: self.device(), bytes, free: self.free_bytes() }),
             e => Err(self.api.error("allocating device memory", e)),
+        }
+    }
+
+    /// Calls `ask` again where there was no memory, after waiting for what is being freed. The caller holds no lock.
+    pub(crate) fn retrying<T>(&self, stream: CUstream, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+        match ask() {
+            Err(Error::OutOfMemory { .. }) => {
+                let _entered = self.enter()?;
+                if !self.is_capturing(stream) {
+                    self.make_room();
+                }
+                ask()
+            }
+            other => other,
+        }
+    }
+
+    /// Waits for memory that is being freed, and frees what could not be freed before. The context must be current.
+    fn make_room(&self) {
+        self.release_waiting();
+        let _relaxed = Relaxed::new(self.api);
+        // What was freed stream-ordered becomes available when its stream has passed the free.
+        // Not the context: waiting for it breaks every capture in it.
+        if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
+            tracing::debug!(error = %e, "waiting for memory that is being freed");
+        }
+        if let Some(pool) = &self.pool.0 {
+            // SAFETY: the pool is this value's; what is in use stays.
+            unsafe { (self.api.mem_pool_trim_to)(pool.0, 0) };
         }
     }
 

@@ -17,6 +17,8 @@ use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
 /// An entry that is known to fit on the device.
 pub(crate) struct Entry {
     kernel: Handle<CUkernel>,
+    /// Unloaded with this value.
+    _library: Library,
     pub threads: u32,
     pub shared_bytes: u32,
     pub ctas: u32,
@@ -94,7 +96,7 @@ fn load_new(
     device: &Device,
     desc: &'static KernelDesc,
     config: &ConfigDesc,
-    bytes: &[u8],
+    bytes: &'static [u8],
     entry: &str,
 ) -> Result<Entry> {
     let start = Instant::now();
@@ -119,28 +121,33 @@ fn load_new(
     fits("threads", meta.threads, device.limits.threads).map_err(cannot)?;
     fits("bytes of shared memory", meta.shared_bytes, device.limits.shared_bytes).map_err(cannot)?;
 
-    let mut image = bundle.image_for(meta, cuda.compute).map_err(bundle_error)?;
-    if cuda.assumed {
-        image.cubin = None;
-    }
-    let (library, how) = load_image(cuda.api, desc.name, &image)?;
-    let unload = |e: Error| {
-        // SAFETY: loaded above, and nobody has a kernel of it.
-        unsafe { (cuda.api.library_unload)(library) };
-        e
+    let load = |mut image: Image<'static>| {
+        if cuda.assumed {
+            image.cubin = None;
+        }
+        load_image(cuda.api, desc.name, &image).map(|(library, how)| (library, how, image.target))
+    };
+    let best = load(bundle.image_for(meta, cuda.compute).map_err(bundle_error)?);
+    let (library, how, target) = match best {
+        // The PTX of an older target may be older, too.
+        Err(Error::DriverTooOld { .. }) => {
+            let others = || bundle.others_for(meta, cuda.compute).filter_map(Result::ok);
+            others().find_map(|image| load(image).ok()).map_or(best, Ok)?
+        }
+        other => other?,
     };
     let name = CString::new(entry)
         .map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
     let mut kernel = core::ptr::null_mut();
     // SAFETY: room for the handle; the library loaded above; a name that ends in zero.
-    let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library, name.as_ptr()) };
+    let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library.raw.0, name.as_ptr()) };
     if found != code::SUCCESS {
         // The driver compiles PTX when a kernel is first asked for, not when its module is loaded.
-        return Err(unload(match cuda.api.error("finding a kernel in its module", found) {
+        return Err(match cuda.api.error("finding a kernel in its module", found) {
             e @ Error::DeviceLost { .. } => e,
             e if found == code::OUT_OF_MEMORY => e,
             _ => Error::BadBundle { kernel: desc.name, why: format!("the driver reports {}", cuda.api.name(found)) },
-        }));
+        });
     }
 
     let get = |what: i32| {
@@ -149,33 +156,32 @@ fn load_new(
         let code = unsafe { (cuda.api.kernel_get_attribute)(&mut v, what, kernel, cuda.device) };
         cuda.api.check("asking for a kernel attribute", code).map(|()| v as u32)
     };
-    let registers = get(attr::NUM_REGS).map_err(unload)?;
-    fits("threads with its registers", meta.threads, get(attr::MAX_THREADS_PER_BLOCK).map_err(unload)?)
-        .map_err(|why| unload(cannot(why)))?;
+    let registers = get(attr::NUM_REGS)?;
+    fits("threads with its registers", meta.threads, get(attr::MAX_THREADS_PER_BLOCK)?).map_err(cannot)?;
     // The hardware gives registers to warps in units of 256.
     let needed = (registers * 32).next_multiple_of(256) * meta.threads.div_ceil(32);
-    fits("registers", needed, device.limits.registers).map_err(|why| unload(cannot(why)))?;
+    fits("registers", needed, device.limits.registers).map_err(cannot)?;
     if meta.shared_bytes > 0 {
         // SAFETY: a kernel of the library loaded above, and a number.
         let set = unsafe {
             (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel, cuda.device)
         };
         if set != code::SUCCESS {
-            return Err(unload(match cuda.api.error("giving a kernel its shared memory", set) {
+            return Err(match cuda.api.error("giving a kernel its shared memory", set) {
                 e @ Error::DeviceLost { .. } => e,
                 e if set == code::OUT_OF_MEMORY => e,
                 _ => {
                     let name = cuda.api.name(set);
                     cannot(format!("{} bytes of shared memory are refused ({name})", meta.shared_bytes))
                 }
-            }));
+            });
         }
     }
     tracing::debug!(
         kernel = desc.name,
         types = desc.types,
         entry,
-        target = image.target,
+        target,
         how,
         registers,
         ms = start.elapsed().as_millis() as u64,
@@ -183,10 +189,11 @@ fn load_new(
     );
     Ok(Entry {
         kernel: Handle(kernel),
+        _library: library,
         threads: meta.threads,
         shared_bytes: meta.shared_bytes,
         ctas: meta.ctas,
-        pdl: pdl(desc, cuda, image.target),
+        pdl: pdl(desc, cuda, target),
     })
 }
 
@@ -205,16 +212,60 @@ fn fits(what: &str, needs: u32, has: u32) -> Result<(), String> {
     if needs <= has { Ok(()) } else { Err(format!("it needs {needs} {what}, the device gives {has}")) }
 }
 
+/// A loaded image.
+struct Library {
+    api: &'static Api,
+    raw: Handle<CUlibrary>,
+    /// Where the driver reports: it compiles lazily, and may write here after the call that loads. Cubins have none.
+    _log: Vec<u8>,
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: loaded by `load`, and nobody has a kernel of it any more. The log is dropped after it.
+        unsafe { (self.api.library_unload)(self.raw.0) };
+    }
+}
+
+impl Library {
+    /// # Safety
+    /// `data` is PTX that ends in zero, or a whole cubin.
+    unsafe fn load(api: &'static Api, data: *const c_void, mut log: Vec<u8>) -> Result<Library, (Code, Vec<u8>)> {
+        let mut library = core::ptr::null_mut();
+        let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
+        let n = if log.is_empty() { 0 } else { 2 };
+        let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
+        // SAFETY: the caller's image; a log that lives as long as the library; two options with two values, of which
+        // the header says that the first is an address and the second a number, or none.
+        match unsafe {
+            (api.library_load_data)(
+                &mut library,
+                data,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+                n,
+                no_options,
+                no_values,
+                0,
+            )
+        } {
+            code::SUCCESS => Ok(Library { api, raw: Handle(library), _log: log }),
+            e => Err((e, log)),
+        }
+    }
+}
+
 /// The cubin where there is one for this device, else the PTX through the driver's compiler.
-fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibrary, &'static str)> {
+fn load_image(api: &'static Api, kernel: &'static str, image: &Image) -> Result<(Library, &'static str)> {
     if let Some(cubin) = &image.cubin {
-        // SAFETY: `bundle::Image::cubin` is a whole cubin; it has no log.
-        match unsafe { load_data(api, cubin.as_ptr().cast(), &mut []) } {
+        // SAFETY: `bundle::Image::cubin` is a whole cubin.
+        match unsafe { Library::load(api, cubin.as_ptr().cast(), vec![]) } {
             Ok(library) => return Ok((library, "cubin")),
-            Err(e) if matches!(api.error("", e), Error::DeviceLost { .. }) => {
+            Err((e, _)) if matches!(api.error("", e), Error::DeviceLost { .. }) => {
                 return Err(api.error("loading a kernel", e));
             }
-            Err(e) => tracing::warn!(
+            Err((e, _)) => tracing::warn!(
                 kernel,
                 error = api.name(e),
                 "the assembled kernel does not load, compiling its PTX instead"
@@ -223,50 +274,21 @@ fn load_image(api: &Api, kernel: &'static str, image: &Image) -> Result<(CUlibra
     }
     let ptx = CString::new(image.ptx.as_bytes())
         .map_err(|_| Error::BadBundle { kernel, why: "its PTX has a null in it".into() })?;
-    // Leaked: the driver compiles lazily, and may write here after this call. Cubins, the rule, have no log.
-    let log: &'static mut [u8] = Box::leak(vec![0u8; 8192].into_boxed_slice());
-    // SAFETY: text that ends in zero, and a log that is never freed.
-    match unsafe { load_data(api, ptx.as_ptr().cast(), log) } {
+    // SAFETY: text that ends in zero.
+    match unsafe { Library::load(api, ptx.as_ptr().cast(), vec![0; 8192]) } {
         Ok(library) => Ok((library, "ptx")),
-        Err(code::UNSUPPORTED_PTX_VERSION) => {
+        Err((code::UNSUPPORTED_PTX_VERSION, _)) => {
             Err(Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)" })
         }
-        Err(e) => match api.error("loading a kernel", e) {
+        Err((e, log)) => match api.error("loading a kernel", e) {
             lost @ Error::DeviceLost { .. } => Err(lost),
             _ if e == code::OUT_OF_MEMORY => Err(api.error("loading a kernel", e)),
             _ => {
-                let said =
-                    CStr::from_bytes_until_nul(log).map(|s| s.to_string_lossy().trim().to_string()).unwrap_or_default();
+                let said = CStr::from_bytes_until_nul(&log);
+                let said = said.map(|s| s.to_string_lossy().trim().to_string()).unwrap_or_default();
                 Err(Error::BadBundle { kernel, why: format!("the driver's compiler reports {}: {said}", api.name(e)) })
             }
         },
-    }
-}
-
-/// # Safety
-/// `data` is PTX that ends in zero, or a whole cubin. A log that is not empty lives as long as the library.
-unsafe fn load_data(api: &Api, data: *const c_void, log: &mut [u8]) -> Result<CUlibrary, Code> {
-    let mut library = core::ptr::null_mut();
-    let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values = [log.as_mut_ptr().cast::<c_void>(), log.len() as *mut c_void];
-    let n = if log.is_empty() { 0 } else { 2 };
-    let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
-    // SAFETY: the caller's image and log; two options with two values, of which the header says that the first is an
-    // address and the second a number, or none.
-    match unsafe {
-        (api.library_load_data)(
-            &mut library,
-            data,
-            options.as_mut_ptr(),
-            values.as_mut_ptr(),
-            n,
-            no_options,
-            no_values,
-            0,
-        )
-    } {
-        code::SUCCESS => Ok(library),
-        e => Err(e),
     }
 }
 

@@ -23,7 +23,7 @@ use file::{File, Version};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use store::{Provenance, Record, Records};
 use tilewright_core::cpu::fork::PerProcess;
 
@@ -300,9 +300,16 @@ impl Tuner {
         self.state.get_or_init(new).lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Held while measuring: two searches at a time would disturb each other.
-    pub(crate) fn measuring(&self) -> MutexGuard<'_, ()> {
-        self.measuring.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    /// Held while measuring: two searches at a time would disturb each other. `None` where another thread measures and
+    /// this one is not to wait.
+    pub(crate) fn measuring(&self, waits: bool) -> Option<MutexGuard<'_, ()>> {
+        let measuring = self.measuring.get_or_init(Mutex::default);
+        match measuring.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(e)) => Some(e.into_inner()),
+            Err(TryLockError::WouldBlock) if waits => Some(measuring.lock().unwrap_or_else(PoisonError::into_inner)),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

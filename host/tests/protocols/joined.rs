@@ -85,7 +85,7 @@ impl Context {
 
     /// A tensor of another library is dropped.
     fn give_back(&self, memory: Memory) {
-        for Memory(s, work) in self.owners.release(memory, || self.join(), || self.note()).unwrap_or_default() {
+        for Memory(s, work) in self.owners.release(Some(memory), || self.join(), || self.note()).unwrap_or_default() {
             s.free(work);
             self.freed.fetch_add(1, SeqCst);
         }
@@ -101,8 +101,8 @@ impl Context {
 
     /// A stream that another owner destroys at once is dropped.
     fn drop_foreign(&self, s: &Arc<Stream>) {
-        if (self.joins.has_waiting() || self.owners.are_waiting())
-            && s.note(|event| self.joins.leave(Left::Work(s.clone(), event))).is_err()
+        if s.note(|event| self.joins.leave(Left::Work(s.clone(), event))).is_err()
+            && (self.joins.has_waiting() || self.owners.are_waiting())
         {
             self.joins.take_waiting();
             self.owners.forget();
@@ -239,6 +239,30 @@ fn the_work_of_a_foreign_stream_outlives_it() {
         other.join().unwrap();
         assert_eq!(context.freed.load(SeqCst), 2);
     });
+}
+
+/// Memory is freed after the stream that uses it is gone, or while it goes.
+#[test]
+fn a_foreign_stream_that_is_dropped_is_waited_for() {
+    for is_dropped_before in [false, true] {
+        loom::model(move || {
+            let context = Context::new();
+            let s = context.stream();
+            s.launch();
+            let (c, there) = (context.clone(), s.clone());
+            let drops = move || c.drop_foreign(&there);
+            if is_dropped_before {
+                drops();
+                context.release(Memory(s, 1));
+            } else {
+                let other = thread::spawn(drops);
+                context.release(Memory(s, 1));
+                other.join().unwrap();
+            }
+            context.release(Memory(Stream::new(), 0));
+            assert_eq!(context.freed.load(SeqCst), 2);
+        });
+    }
 }
 
 /// A thread gives tensors back whose wait fails, while another one leaves the stream that uses them. Its work is noted,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Arch, BundleError, HEADER, Image, MAGIC, Usage, VERSION, checksum};
+use super::{Arch, BundleError, HEADER, Image, MAGIC, Suffix, Usage, VERSION, checksum};
 
 /// A bundle's table over the bytes it was read from. [`BundleData`](super::BundleData) has an example.
 #[derive(Clone, Debug)]
@@ -108,6 +108,18 @@ impl<'a> Bundle<'a> {
         self.unpack(best, best.arch.cubin_runs_on(sm))
     }
 
+    /// The other images that a device of this compute capability runs, the best first: for a driver that is too old for
+    /// the PTX of [`Bundle::image_for`]. Each is unpacked when it is asked for.
+    pub fn others_for<'s>(
+        &'s self,
+        entry: &'s Entry<'a>,
+        sm: (u32, u32),
+    ) -> impl Iterator<Item = Result<Image<'a>, BundleError>> + 's {
+        let mut all: Vec<_> = entry.all_for(sm).collect();
+        all.sort_by_key(|i| core::cmp::Reverse(i.rank()));
+        all.into_iter().skip(1).map(move |i| self.unpack(i, i.arch.cubin_runs_on(sm)))
+    }
+
     /// The image made for this very target, whatever the device: for inspection. Errors: [`BundleError::Damaged`].
     pub fn image_of(&self, entry: &Entry<'a>, target: &str) -> Result<Option<Image<'a>>, BundleError> {
         entry.images.iter().find(|i| i.name == target).map(|i| self.unpack(i, true)).transpose()
@@ -129,14 +141,25 @@ impl<'a> Bundle<'a> {
     }
 }
 
+impl Stored<'_> {
+    /// The greatest is the best.
+    fn rank(&self) -> (Suffix, Arch) {
+        (self.arch.suffix, self.arch)
+    }
+}
+
 impl<'a> Entry<'a> {
     /// The targets it was built for.
     pub fn targets(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.images.iter().map(|i| i.name)
     }
 
+    fn all_for(&self, sm: (u32, u32)) -> impl Iterator<Item = &Stored<'a>> {
+        self.images.iter().filter(move |i| i.arch.ptx_runs_on(sm))
+    }
+
     fn best_for(&self, sm: (u32, u32)) -> Option<&Stored<'a>> {
-        self.images.iter().filter(|i| i.arch.ptx_runs_on(sm)).max_by_key(|i| (i.arch.suffix, i.arch))
+        self.all_for(sm).max_by_key(|i| i.rank())
     }
 
     /// The resources that `ptxas` reported of the image for a device of this compute capability.

@@ -58,6 +58,8 @@ fn the_best_image_for_a_device() {
         let i = b.image_for(e, sm).unwrap();
         assert_eq!((i.target, i.cubin.is_some()), (target, cubin), "{sm:?}");
     }
+    let others = |sm| b.others_for(e, sm).map(|i| i.unwrap().target).collect::<Vec<_>>();
+    assert_eq!((others((9, 0)), others((8, 0)), others((7, 5))), (vec!["sm_80", "sm_75"], vec!["sm_75"], vec![]));
     let err = b.image_for(e, (7, 0)).unwrap_err();
     assert!(err.to_string().contains("TILE_TARGETS=sm_70"), "{err}");
 }

@@ -37,6 +37,6 @@ pub use scan::{scan, scan_exclusive};
 pub use shape::Shape;
 pub use shared::{SharedArray, shared_address};
 pub use sort::sort;
-pub use threads::{parallel_map, thread_count};
+pub use threads::{is_pool_thread, parallel_map, thread_count};
 pub use tile::{Tile, broadcast, each, gather, permute, reshape};
 pub use tilewright_types::limits::MAX_RANK;

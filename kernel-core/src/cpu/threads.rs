@@ -17,10 +17,16 @@ pub fn thread_count() -> usize {
     asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
+/// Whether the calling thread is one of a rayon pool: while it waits for work of its own, it may do other work of that
+/// pool.
+pub fn is_pool_thread() -> bool {
+    rayon::current_thread_index().is_some()
+}
+
 /// Calls `f` on the threads that programs are to run on, whose number it gets: those of the rayon pool that the calling
 /// thread belongs to, else those of this process's own pool. `None` where the calling thread is alone.
 pub(super) fn with<R: Send>(f: impl FnOnce(Option<usize>) -> R + Send) -> R {
-    if rayon::current_thread_index().is_some() {
+    if is_pool_thread() {
         // The other threads of its pool are not in a child that this thread has forked.
         return if fork::survived() { f(None) } else { f(Some(rayon::current_num_threads())) };
     }
