@@ -3,9 +3,10 @@
 //! only those are kept without which an access is narrower.
 
 use crate::analysis::axis_info::AxisAnalysis;
+use crate::dtype::DType;
 use crate::front::ast::ParamKind;
 use crate::ir::walk::{assigned, walk};
-use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
+use crate::ir::{Address, Atomic, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The guards with which accesses have `bytes` bytes. `learn` gives the facts that follow from guards.
@@ -209,12 +210,21 @@ fn loop_bounds(body: &[Stmt], iv: Value) -> Vec<Value> {
         .collect()
 }
 
-/// The accesses to global memory, and their masks.
+/// Whether an atomic whose old values nobody asks for may add several neighbors in one instruction.
+pub(crate) fn may_add_vectors(f: &Func, v: Value) -> bool {
+    let Op::Atomic { op: Atomic::Add, ptr, relaxed: true, .. } = f.op(v) else { return false };
+    matches!(f.ty(v).dtype, DType::F32 | DType::F16 | DType::BF16) && ptr.param().is_some()
+}
+
+/// The accesses to global memory that may be as wide as vectors, and their masks.
 fn ptrs(f: &Func) -> Vec<(Address, Option<Value>)> {
     let of = |s: &Stmt| match &s.kind {
         StmtKind::Store { ptr, mask, .. } => Some((ptr.clone(), *mask)),
         StmtKind::Let(v) => match f.op(*v) {
             Op::Load { ptr, mask, .. } => Some((ptr.clone(), *mask)),
+            Op::Atomic { ptr, mask, .. } if may_add_vectors(f, *v) && !planted!("launch-guards-without-atomics") => {
+                Some((ptr.clone(), *mask))
+            }
             _ => None,
         },
         _ => None,

@@ -144,9 +144,13 @@ impl Codegen<'_> {
         let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
         let index = self.positions.get(&ptr.index).unwrap_or(&ptr.index).0;
         let layout = layout.filter(|_| !planted!("access-key-ignores-the-layout"));
-        let threads = hash_of((layout, ptr.base.address(), once && copies));
-        // Of distinct indices no load reaches what another thread stores, whichever of them a mask excludes.
-        let mask = mask.filter(|_| !is_distinct(self.f, ptr.index)).map(|m| m.0);
+        let base = ptr.base.address();
+        // Elements of another size lie elsewhere.
+        let threads = hash_of((layout, base, self.f.dtype_at(ptr).size(), once && copies));
+        // Of distinct indices no load reaches what another thread stores, whichever of them a mask excludes. Elements
+        // of several bases may be one.
+        let are_distinct = base.is_none_or(|a| self.f.ty(a).is_scalar()) && is_distinct(self.f, ptr.index);
+        let mask = mask.filter(|_| !are_distinct).map(|m| m.0);
         let elements = Elements { index, threads, mask };
         let array = ptr.array();
         self.node(Node::access(stmts, [array, self.f.memory(array)], Some(elements), site));

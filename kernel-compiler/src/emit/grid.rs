@@ -3,7 +3,8 @@
 use crate::diag::{Code, Diagnostics, Reported, Result};
 use crate::dtype::DType;
 use crate::front::ast::{
-    self, Arm, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Param, ParamKind, Pattern, TypeName, UnaryOp,
+    self, Arm, ArmPattern, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Param, ParamKind, Pattern, TypeName,
+    UnaryOp,
 };
 use crate::front::constants::{compare, select, select_option, variant};
 use crate::front::instance::Kernel;
@@ -216,13 +217,13 @@ impl<'a> Grid<'a> {
             return Ok((self.with(None), select(&of, arms, |e| self.constant(e), e.span, self.d)?));
         }
         let Some(p) = self.optional(value) else { return Err(self.d.error(Code::GridExpression, value.span, ALLOWED)) };
-        let (pattern, body) = select_option(self.choice.has(p), arms, e.span, self.d)?;
+        let Arm { pattern, body, .. } = select_option(self.choice.has(p), arms, e.span, self.d)?;
         match pattern {
-            None | Some(Pattern::Ignore) => Ok((self.with(None), body)),
-            Some(Pattern::Name { name, .. }) => Ok((self.with(Some((name.to_string(), p))), body)),
-            Some(Pattern::Tuple(_) | Pattern::Struct { .. }) => {
+            ArmPattern::Some(Pattern::Name { name, .. }) => Ok((self.with(Some((name.to_string(), p))), body)),
+            ArmPattern::Some(Pattern::Tuple(_) | Pattern::Struct { .. }) => {
                 Err(self.d.error(Code::GridExpression, value.span, ALLOWED))
             }
+            _ => Ok((self.with(None), body)),
         }
     }
 

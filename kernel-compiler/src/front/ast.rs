@@ -388,6 +388,14 @@ pub struct Arm {
     /// Of the pattern.
     pub span: Span,
     pub body: Expr,
+    /// Follows the body, whose value is [`Arm::VALUE`] here, and does not see the names of the pattern: the rest of a
+    /// helper that other arms leave.
+    pub rest: Option<Block>,
+}
+
+impl Arm {
+    /// No name of a kernel is so.
+    pub const VALUE: &str = "the arm's value";
 }
 
 /// What an arm takes.

@@ -184,7 +184,7 @@ fn blocks(e: &Expr) -> Vec<&Block> {
     match &e.kind {
         ExprKind::Block(b) => vec![b],
         ExprKind::If { then, other, .. } => std::iter::once(then).chain(other.iter().flat_map(|e| blocks(e))).collect(),
-        ExprKind::Match { arms, .. } => arms.iter().flat_map(|a| blocks(&a.body)).collect(),
+        ExprKind::Match { arms, .. } => arms.iter().flat_map(|a| blocks(&a.body).into_iter().chain(&a.rest)).collect(),
         ExprKind::For { body, .. } | ExprKind::While { body, .. } | ExprKind::Loop { body, .. } => vec![body],
         ExprKind::Assign(_, e) | ExprKind::AssignOp(_, _, e) | ExprKind::Typed(e, _) => blocks(e),
         _ => vec![],
@@ -197,7 +197,9 @@ fn blocks_mut(e: &mut Expr) -> Vec<&mut Block> {
         ExprKind::If { then, other, .. } => {
             std::iter::once(then).chain(other.iter_mut().flat_map(|e| blocks_mut(e))).collect()
         }
-        ExprKind::Match { arms, .. } => arms.iter_mut().flat_map(|a| blocks_mut(&mut a.body)).collect(),
+        ExprKind::Match { arms, .. } => {
+            arms.iter_mut().flat_map(|a| blocks_mut(&mut a.body).into_iter().chain(&mut a.rest)).collect()
+        }
         ExprKind::For { body, .. } | ExprKind::While { body, .. } | ExprKind::Loop { body, .. } => vec![body],
         ExprKind::Assign(_, e) | ExprKind::AssignOp(_, _, e) | ExprKind::Typed(e, _) => blocks_mut(e),
         _ => vec![],

@@ -1,7 +1,7 @@
 //! What constants mean: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
 
 use crate::diag::{Code, Diagnostics, Result, Span};
-use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstType, Expr, Pattern, Scope, TypeName};
+use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstType, Expr, Scope, TypeName};
 
 /// `Scheduler::Grid`, where `Scheduler` is an enum of the scope.
 pub fn variant(of: &TypeName, name: &str, span: Span, scope: &Scope, d: &Diagnostics) -> Option<Result<Const>> {
@@ -68,22 +68,17 @@ pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d
 pub const OPTIONAL: &str =
     "`Some(..)` and `None` are patterns of an optional value, as of a parameter `x: Option<&[T]>`";
 
-/// The arm of a `match` that an optional value takes, and the pattern for the value if it is there.
-pub fn select_option<'a>(
-    is_present: bool,
-    arms: &'a [Arm],
-    span: Span,
-    d: &Diagnostics,
-) -> Result<(Option<&'a Pattern>, &'a Expr)> {
+/// The arm of a `match` that an optional value takes.
+pub fn select_option<'a>(is_present: bool, arms: &'a [Arm], span: Span, d: &Diagnostics) -> Result<&'a Arm> {
     let (mut some, mut none) = (None, None);
     for arm in arms {
         match &arm.pattern {
             ArmPattern::Any => {
-                some.get_or_insert((None, &arm.body));
-                none.get_or_insert((None, &arm.body));
+                some.get_or_insert(arm);
+                none.get_or_insert(arm);
             }
-            ArmPattern::Some(pattern) => drop(some.get_or_insert((Some(pattern), &arm.body))),
-            ArmPattern::None => drop(none.get_or_insert((None, &arm.body))),
+            ArmPattern::Some(_) => drop(some.get_or_insert(arm)),
+            ArmPattern::None => drop(none.get_or_insert(arm)),
             ArmPattern::Constants(_) => {
                 return Err(d.error(
                     Code::OptionalValue,

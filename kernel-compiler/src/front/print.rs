@@ -358,7 +358,8 @@ pub fn expr(e: &Expr, outer: Level, depth: usize) -> String {
                     ArmPattern::None => "None".into(),
                 };
                 let body = expr(&arm.body, Level::Any, depth + 1);
-                writeln!(out, "{}{of} => {body},", "    ".repeat(depth + 1)).expect("a string");
+                let rest = arm.rest.as_ref().map(|b| format!(" then {}", block(b, depth + 1))).unwrap_or_default();
+                writeln!(out, "{}{of} => {body}{rest},", "    ".repeat(depth + 1)).expect("a string");
             }
             out + &"    ".repeat(depth) + "}"
         }

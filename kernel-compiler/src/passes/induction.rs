@@ -11,19 +11,19 @@ pub fn run(f: &mut Func) {
     // Reads anywhere in the function count.
     let mut all = vec![0; f.vars.len()];
     reads(f, &body).for_each(|var| all[var.0 as usize] += 1);
-    block(f, &mut body, &all);
+    block(f, &mut body, &all, false);
     f.body = body;
 }
 
-/// `all_reads` has the number of reads of each variable in the whole function.
-fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
+/// `all_reads` has the number of reads of each variable in the whole function. `in_loop`: the statements may run again.
+fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize], in_loop: bool) {
     let mut out = Vec::with_capacity(stmts.len());
     for mut s in std::mem::take(stmts) {
         let mut after = vec![];
         match &mut s.kind {
             StmtKind::If { then, other, .. } => {
-                block(f, then, all_reads);
-                block(f, other, all_reads);
+                block(f, then, all_reads, in_loop);
+                block(f, other, all_reads, in_loop);
             }
             StmtKind::For { body, .. } | StmtKind::Loop { body } => {
                 for (i, &everywhere) in all_reads.iter().enumerate() {
@@ -31,15 +31,18 @@ fn block(f: &mut Func, stmts: &mut Vec<Stmt>, all_reads: &[usize]) {
                     if !moves(f, body, var) {
                         continue;
                     }
+                    // When the loop begins once more, it reads the tile again, unless that was assigned before it.
+                    let begins_anew = out.iter().any(|s: &Stmt| matches!(s.kind, StmtKind::Assign(to, _) if to == var));
+                    let read_again = in_loop && !begins_anew && !planted!("induction-forgets-in-an-outer-loop");
                     let read_elsewhere = everywhere > reads(f, body).filter(|r| *r == var).count();
                     let (by, ty, span) = begin(f, var, &mut out, body);
                     rewrite(f, body, var, by);
-                    if read_elsewhere && !planted!("induction-forgets-after-the-loop") {
+                    if (read_elsewhere || read_again) && !planted!("induction-forgets-after-the-loop") {
                         let there = moved(f, var, by, (&ty, span), &mut after);
                         after.push(StmtKind::Assign(var, there).into());
                     }
                 }
-                block(f, body, all_reads);
+                block(f, body, all_reads, true);
             }
             _ => {}
         }

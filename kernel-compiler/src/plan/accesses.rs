@@ -1,9 +1,9 @@
 //! Accesses of threads to tiles in memory: the layout of each tile, the elements of one access, and their guards.
 
 use crate::analysis::axis_info::{AxisAnalysis, WORD_BYTES};
-use crate::dtype::DType;
+use crate::analysis::launch_guards::may_add_vectors;
 use crate::ir::walk::{uses, walk};
-use crate::ir::{Address, Atomic, Base, Func, Op, Stmt, StmtId, StmtKind, Value};
+use crate::ir::{Address, Base, Func, Op, Stmt, StmtId, StmtKind, Value};
 use crate::layout::assign::{LayoutAssignment, fastest, preferred};
 use crate::layout::linear::Layout;
 use crate::plan::staged_store::{StagedStores, matrix};
@@ -211,9 +211,7 @@ impl Given<'_> {
 /// Whether an atomic whose old values nobody asks for may add several elements at once.
 fn adds_vectors(f: &Func, v: Value, vector: Vector) -> bool {
     let descends = vector.descending && !planted!("atomic-add-of-descending-vectors");
-    let is_float = matches!(f.ty(v).dtype, DType::F32 | DType::F16 | DType::BF16);
-    let Op::Atomic { op: Atomic::Add, ptr, relaxed: true, .. } = f.op(v) else { return false };
-    is_float && ptr.param().is_some() && !descends
+    may_add_vectors(f, v) && !descends
 }
 
 /// The widest access along the dimension that consecutive registers of a layout follow.

@@ -150,13 +150,13 @@ fn numbers_of_several_programs() {
     numbers_of::<bf16>();
 }
 
-/// `end` may divide the vectors of a row, and a row may begin at no multiple of a vector.
+/// `end` may divide the vectors of a row, and a row or the table may begin at no multiple of a vector.
 fn neighbors_of<T: Number>()
 where
     (T,): neighbors::Types,
 {
     let rows = [0, 2, 2, -1, 1, 0, 2, 1, 1, 1, -1, 2, 0, 2, 2, 0];
-    for (columns, end) in [(64, 64), (64, 40), (64, 43), (71, 64), (68, 30)] {
+    for (columns, end, from) in [(64, 64, 0), (64, 64, 1), (64, 40, 0), (64, 43, 0), (71, 64, 0), (68, 30, 0)] {
         let x: Vec<T> = (0..16 * columns).map(|i| T::of((i * 7 % 13) as f64 - 4.0)).collect();
         let mut wanted = [vec![1.0; 3 * columns], vec![1.0; 3 * columns]];
         for (r, to) in rows.into_iter().enumerate() {
@@ -169,13 +169,15 @@ where
         everywhere(
             <(T,) as neighbors::Types>::DESC,
             |rt, options| {
-                let (mut y, mut back) = (vec![T::of(1.0); 3 * columns], vec![T::of(1.0); 3 * columns]);
-                let call = neighbors::<T>(&x, &rows, &mut y, &mut back, columns, end);
-                rt.launch_with(rt.stream(), call, options).map(|()| [y, back])
+                let rows_of_ones = || vec![T::of(1.0); from + 3 * columns];
+                let (mut y, mut back) = (rows_of_ones(), rows_of_ones());
+                let call = neighbors::<T>(&x, &rows, &mut y[from..], &mut back[from..], columns, end);
+                rt.launch_with(rt.stream(), call, options)?;
+                Ok([y.split_off(from), back.split_off(from)])
             },
             |found, title| {
                 let found = found.map(|y| y.into_iter().map(T::number).collect::<Vec<_>>());
-                assert_eq!(found, wanted, "{title}: {columns} columns up to {end}");
+                assert_eq!(found, wanted, "{title}: {columns} columns up to {end} from {from}");
             },
         );
     }

@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod aliases;
+mod as_rust;
 mod assembly;
 mod atomics;
 mod bank_conflicts;

@@ -93,7 +93,10 @@ impl Infer<'_> {
             ArmPattern::Constants(list) => list.iter().any(|e| matches!(e.kind, ExprKind::Bool(b) if b != holds)),
             _ => false,
         };
-        let other = |cx: &mut Self| match rest.iter().find(|a| is_bool && is_other(a)) {
+        // An arm for all stands before those behind it.
+        let mut of_constants = rest.iter().take_while(|a| matches!(a.pattern, ArmPattern::Constants(_)));
+        let other_arm = of_constants.find(|a| is_bool && is_other(a));
+        let other = |cx: &mut Self| match other_arm {
             Some(arm) => cx.expr(&arm.body),
             None => cx.match_scalar(x, at, rest, span),
         };
@@ -102,13 +105,17 @@ impl Infer<'_> {
 
     /// `match value { Some(v) => .., None => .. }`: only the arm that is taken is looked at.
     fn match_option(&mut self, value: Option<Box<Val>>, arms: &[Arm], span: Span) -> Result<Val> {
-        let (pattern, body) = select_option(value.is_some(), arms, span, self.d)?;
+        let Arm { pattern, body, rest, .. } = select_option(value.is_some(), arms, span, self.d)?;
         self.scopes.push(HashMap::new());
         let bound = match (pattern, value) {
-            (Some(p), Some(v)) => self.bind_pattern(p, *v, body.span),
+            (ArmPattern::Some(p), Some(v)) => self.bind_pattern(p, *v, body.span),
             _ => Ok(()),
         };
         let v = bound.and_then(|()| self.expr(body));
+        self.scopes.pop();
+        let Some(rest) = rest else { return v };
+        self.scopes.push(HashMap::from([(Arm::VALUE.to_string(), Binding::Val(v?))]));
+        let v = self.block(rest);
         self.scopes.pop();
         v
     }

@@ -136,9 +136,6 @@ impl Infer<'_> {
             None if n == "None" => return Ok(Val::Option(None)),
             None => {}
         }
-        if let Some((_, v)) = self.consts.iter().find(|(c, _)| c == n) {
-            return Ok(v.clone().into());
-        }
         let kernel = self.kernel;
         if let Some((_, e)) = kernel.scope.consts.iter().find(|(c, _)| c == n) {
             // It sees no locals.

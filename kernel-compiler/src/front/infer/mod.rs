@@ -174,6 +174,10 @@ impl<'a> Infer<'a> {
     fn kernel(&mut self) -> Result<()> {
         let kernel = self.kernel;
         let mut first_word = 0;
+        // Helpers and the constants of a module do not see them.
+        for (name, value) in self.consts {
+            self.bind(name, Binding::Val(value.clone().into()));
+        }
         for p in &kernel.params {
             let (dtype, i) = (self.dtype(&p.elem)?, self.params.len());
             let name = p.name.to_string();

@@ -373,9 +373,9 @@ fn if_let(l: &syn::ExprLet, then: Block, other: Option<Box<Expr>>, d: &Diagnosti
             ));
         }
     };
-    let then = Arm { pattern, span, body: Expr { span: then.span, kind: ExprKind::Block(then) } };
+    let then = Arm { pattern, span, body: Expr { span: then.span, kind: ExprKind::Block(then) }, rest: None };
     let nothing = || Expr { kind: ExprKind::Block(Block { stmts: vec![], value: None, span }), span };
-    let other = Arm { pattern: ArmPattern::Any, span, body: other.map_or_else(nothing, |e| *e) };
+    let other = Arm { pattern: ArmPattern::Any, span, body: other.map_or_else(nothing, |e| *e), rest: None };
     Ok(ExprKind::Match { value, arms: vec![then, other] })
 }
 
@@ -397,7 +397,7 @@ fn arm(a: &syn::Arm, d: &Diagnostics) -> Result<Arm> {
             "an arm of a `match` has no `if`: write an `if` in its body",
         ));
     }
-    Ok(Arm { pattern: arm_pattern(&a.pat, d)?, span: Span::of(&a.pat), body: expr(&a.body, d) })
+    Ok(Arm { pattern: arm_pattern(&a.pat, d)?, span: Span::of(&a.pat), body: expr(&a.body, d), rest: None })
 }
 
 /// What an arm takes.

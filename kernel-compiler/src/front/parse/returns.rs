@@ -2,7 +2,7 @@
 //! it returns. What follows `if c { return a; }` is its `else`.
 
 use crate::diag::{Code, Diagnostics, Reported, Result, Span};
-use crate::front::ast::{Arm, Block, Expr, ExprKind, Said, Stmt};
+use crate::front::ast::{Arm, ArmPattern, Block, Expr, ExprKind, Said, Stmt};
 
 /// The body of a helper or a closure without `return`. `said` is the type that it says that it returns.
 pub fn as_values(b: Block, said: &Said, d: &Diagnostics) -> Block {
@@ -166,12 +166,12 @@ impl Returns<'_> {
             }
             ExprKind::Match { value, arms } if found(&value).is_none() => {
                 let arm = |a: Arm| {
+                    if matches!(a.pattern, ArmPattern::Some(_)) && found(&a.body).is_none() {
+                        let value = Expr { span: a.body.span, kind: ExprKind::Name(Arm::VALUE.into()) };
+                        return Ok(Arm { rest: Some(self.block(continued(Some(value))?)?), ..a });
+                    }
                     let body = branch(a.body)?;
-                    Ok(Arm {
-                        pattern: a.pattern,
-                        span: a.span,
-                        body: Expr { span: body.span, kind: ExprKind::Block(body) },
-                    })
+                    Ok(Arm { body: Expr { span: body.span, kind: ExprKind::Block(body) }, ..a })
                 };
                 ExprKind::Match { value, arms: arms.into_iter().map(arm).collect::<Result<_>>()? }
             }

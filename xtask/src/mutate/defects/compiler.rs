@@ -33,6 +33,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         &[
             ("induction-begins-at-one", "the number that a loop moves a tile by begins at 1"),
             ("induction-forgets-after-the-loop", "after the loop the tile is where it was before"),
+            ("induction-forgets-in-an-outer-loop", "the tile is where it was before when the loop begins once more"),
         ],
     ),
     (
@@ -159,7 +160,13 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("axis-info-keeps-the-first-remainder", "of two values of a variable only the first remainder is known"),
         ],
     ),
-    ("analysis/launch_guards.rs", &[("launch-guards-any-address", "vectors are loaded from unaligned arrays")]),
+    (
+        "analysis/launch_guards.rs",
+        &[
+            ("launch-guards-any-address", "vectors are loaded from unaligned arrays"),
+            ("launch-guards-without-atomics", "vectors are added to unaligned arrays"),
+        ],
+    ),
     (
         "plan/accesses.rs",
         &[("atomic-add-of-descending-vectors", "additions to neighbors whose addresses descend are one vector")],
