@@ -89,8 +89,8 @@ impl Decompose<'_> {
         self.f.values[dot.0 as usize].op = of(a.high, b.high, small);
     }
 
-    /// The nearest tf32 of each element, and the nearest tf32 of the rest. The low part of an infinity or
-    /// a NaN is 0.
+    /// The nearest tf32 of each element, of the largest numbers the one below, which is finite; and the nearest tf32 of
+    /// the rest. The low part of an infinity or a NaN is 0.
     fn split(&mut self, x: Value, out: &mut Vec<Stmt>) -> HighLow {
         const EXPONENT: u32 = 0x7F80_0000;
         let (span, shape) = (self.f.span(x), self.f.shape(x).to_vec());
@@ -101,7 +101,8 @@ impl Decompose<'_> {
             self.f.push(Op::Binary(Binary::And, bits, exponent), Type::tile(DType::U32, shape.clone()), span, out);
         let is_special = Op::Binary(Binary::Eq, masked, exponent);
         let special = self.f.push(is_special, Type::tile(DType::Bool, shape), span, out);
-        let nearest = self.nearest(x, out);
+        let bounded = self.bounded(x, out);
+        let nearest = self.nearest(bounded, out);
         let high = self.f.push(Op::Select(special, x, nearest), float.clone(), span, out);
         let rest = self.f.push(Op::Binary(Binary::Sub, x, high), float.clone(), span, out);
         let nearest = self.nearest(if planted!("tf32x3-low-part-of-the-whole") { x } else { rest }, out);
@@ -109,6 +110,19 @@ impl Decompose<'_> {
         let zeros = self.f.push(Op::Splat(zero), float.clone(), span, out);
         let low = self.f.push(Op::Select(special, zeros, nearest), float, span, out);
         HighLow { high, low }
+    }
+
+    /// Numbers between the largest ones whose nearest tf32 is finite.
+    fn bounded(&mut self, x: Value, out: &mut Vec<Stmt>) -> Value {
+        const MOST: f32 = f32::from_bits(0x7F7F_EFFF);
+        let (span, float) = (self.f.span(x), Type::tile(DType::F32, self.f.shape(x).to_vec()));
+        let mut bound = |of: f32, op: Binary, x: Value| {
+            let bound = self.f.push(Op::Float(of.into()), Type::scalar(DType::F32), span, out);
+            let bound = self.f.push(Op::Splat(bound), float.clone(), span, out);
+            self.f.push(Op::Binary(op, x, bound), float.clone(), span, out)
+        };
+        let below = bound(MOST, Binary::Min, x);
+        bound(-MOST, Binary::Max, below)
     }
 
     /// The nearest tf32 of finite numbers; ties are rounded away from zero.

@@ -179,7 +179,11 @@ pub unsafe fn atomic_cas<T: Mem>(
     let one = |i| {
         let (expected, new) = (expected(i).to_bits64(), new(i).to_bits64());
         // SAFETY: called for allowed addresses alone, which are readable and writable.
-        T::from_bits64(unsafe { cas::<T>(addr(i), expected, new) }.unwrap_or_else(|old| old))
+        let old = unsafe { cas::<T>(addr(i), expected, new) }.unwrap_or_else(|old| {
+            super::launch::wait_a_little();
+            old
+        });
+        T::from_bits64(old)
     };
     super::each(shape, |i| if ok(i) { one(i) } else { T::ZERO })
 }
@@ -211,7 +215,13 @@ unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
         };
         // SAFETY: the caller's contract.
         match unsafe { cas::<T>(addr, old, new.to_bits64()) } {
-            Ok(_) => return a,
+            Ok(_) => {
+                // The program may wait for another value, as of a lock.
+                if new.to_bits64() == old {
+                    super::launch::wait_a_little();
+                }
+                return a;
+            }
             Err(now) => old = now,
         }
     }

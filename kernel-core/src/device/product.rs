@@ -34,7 +34,7 @@ pub fn mma_tile<
             k += 1;
             continue;
         }
-        let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, nearest)), b.map(|x| round::<A, 4>(x, nearest)));
+        let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, high)), b.map(|x| round::<A, 4>(x, high)));
         if !const { hw::multiplies::<A>() } {
             acc = if X3 {
                 by_lanes::<A, D, RD, MB, NB, NP>(acc, a, b, site)
@@ -203,10 +203,18 @@ pub(super) fn nearest(bits: u32) -> u32 {
     if is_nan { 0x7FFF_FFFF } else { (bits + (UNUSED >> 1) + 1) & !UNUSED }
 }
 
-/// The nearest tf32 of the difference from the nearest tf32.
+/// The nearest tf32; of the largest numbers the one below, which is finite.
+#[inline(always)]
+fn high(bits: u32) -> u32 {
+    const UP_TO_INFINITY: u32 = 0x7F7F_F000;
+    let is_among_the_largest = (UP_TO_INFINITY..0x7F80_0000).contains(&(bits & 0x7FFF_FFFF));
+    if is_among_the_largest { bits & !((1 << 13) - 1) } else { nearest(bits) }
+}
+
+/// The nearest tf32 of the difference from the high part.
 #[inline(always)]
 fn rest(bits: u32) -> u32 {
-    let (x, high) = (f32::from_bits(bits), f32::from_bits(nearest(bits)));
+    let (x, high) = (f32::from_bits(bits), f32::from_bits(high(bits)));
     // An infinity or NaN has no rest.
     if bits & 0x7F80_0000 == 0x7F80_0000 { 0 } else { nearest((x - high).to_bits()) }
 }

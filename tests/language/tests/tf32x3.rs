@@ -111,6 +111,20 @@ fn three_products_are_as_accurate_as_f32() {
     );
 }
 
+/// Their nearest tf32 is infinite, from which nothing may be subtracted. An operand is doubled in one of the ways.
+#[test]
+fn the_largest_numbers_are_finite() {
+    let half_of_the_largest = f32::from_bits(0x7EFF_FFFF);
+    let left = |i: usize, p: usize| match p {
+        0 if i % 2 == 0 => half_of_the_largest,
+        0 => -half_of_the_largest,
+        _ => 0.0,
+    };
+    let right = |j: usize, p: usize| if p == 0 && j % 2 == 0 { 2f32.powi(-120) } else { 0.0 };
+    let near = |found: f32, exact: f64, bound: f64, _: bool| (found as f64 - exact).abs() <= bound * 2f64.powi(-17);
+    each_element(&[[64, 32, 32]], left, right, near);
+}
+
 #[test]
 fn a_product_has_21_bits_of_each_operand() {
     let cut = |x: f32| f32::from_bits(x.to_bits() & !7);

@@ -193,11 +193,12 @@ fn programs_that_store_to_one_element_leave_the_value_of_one() {
     assert!(wrong == 0 && shared[..99].iter().all(|v| (1..=programs as u16).contains(v)), "{shared:?}");
 }
 
-/// The last to begin waits for a flag that the one which fails does not store.
+/// The last to begin wait for a flag that the one which fails does not store: by loads, by exchanges of it for itself,
+/// or by comparing it.
 ///
 /// # Safety
 /// The argument words are the addresses of a counter and of a flag.
-unsafe fn wait_for_one_that_fails(program: &Program, words: &[u64]) {
+unsafe fn wait_for_one_that_fails<const WAY: u32>(program: &Program, words: &[u64]) {
     let [ticket, flag] = *words else { unreachable!() };
     // SAFETY: the counter.
     let order = unsafe { atomic::<u64, { atomic_op::ADD }>(&[1], |_| ticket, |_| true, |_| 1).at(0) };
@@ -209,7 +210,13 @@ unsafe fn wait_for_one_that_fails(program: &Program, words: &[u64]) {
     }
     let begun = std::time::Instant::now();
     // SAFETY: the flag.
-    let stored = || unsafe { atomic::<u64, { atomic_op::LOAD }>(&[1], |_| flag, |_| true, |_| 0).at(0) };
+    let stored = || unsafe {
+        match WAY {
+            0 => atomic::<u64, { atomic_op::LOAD }>(&[1], |_| flag, |_| true, |_| 0).at(0),
+            1 => atomic::<u64, { atomic_op::XCHG }>(&[1], |_| flag, |_| true, |_| 0).at(0),
+            _ => atomic_cas::<u64>(&[1], |_| flag, |_| true, |_| 1, |_| 2).at(0),
+        }
+    };
     while order > 1 && stored() == 0 {
         assert!(begun.elapsed().as_secs() < 10, "program {program:?} waits for ever");
     }
@@ -218,12 +225,14 @@ unsafe fn wait_for_one_that_fails(program: &Program, words: &[u64]) {
 #[test]
 fn nobody_waits_for_a_program_that_failed() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
-    let (mut ticket, mut flag) = (0u64, 0u64);
-    let words = [&raw mut ticket as u64, &raw mut flag as u64];
-    let begun = std::time::Instant::now();
-    // SAFETY: the addresses of a counter and of a flag, both mutable.
-    let run = || pool.install(|| unsafe { launch(wait_for_one_that_fails, [16, 1, 1], &words) });
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("a program fails");
-    assert_eq!(panic.downcast_ref::<&str>(), Some(&"it fails"));
-    assert!(begun.elapsed().as_secs() < 10);
+    for kernel in [wait_for_one_that_fails::<0>, wait_for_one_that_fails::<1>, wait_for_one_that_fails::<2>] {
+        let (mut ticket, mut flag) = (0u64, 0u64);
+        let words = [&raw mut ticket as u64, &raw mut flag as u64];
+        let begun = std::time::Instant::now();
+        // SAFETY: the addresses of a counter and of a flag, both mutable.
+        let run = || pool.install(|| unsafe { launch(kernel, [16, 1, 1], &words) });
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("a program fails");
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"it fails"));
+        assert!(begun.elapsed().as_secs() < 10);
+    }
 }

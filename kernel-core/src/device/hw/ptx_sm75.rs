@@ -33,7 +33,7 @@ fn m16n8k8(mut d: [u32; 4], [a0, a1]: [u32; 2], b: u32) -> [u32; 4] {
         asm!(
             "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}}}, {{{6}}}, {{{0}, {1}, {2}, {3}}};",
             inout(reg32) *d0, inout(reg32) *d1, inout(reg32) *d2, inout(reg32) *d3, in(reg32) a0, in(reg32) a1, in(reg32) b,
-            options(pure, nomem, nostack)
+            options(nomem, nostack)
         )
     }
     d
@@ -48,7 +48,7 @@ fn m8n8k16(mut d: [u32; 2], a: u32, b: u32) -> [u32; 2] {
         asm!(
             "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {{{0}, {1}}}, {{{2}}}, {{{3}}}, {{{0}, {1}}};",
             inout(reg32) *d0, inout(reg32) *d1, in(reg32) a, in(reg32) b,
-            options(pure, nomem, nostack)
+            options(nomem, nostack)
         )
     }
     d

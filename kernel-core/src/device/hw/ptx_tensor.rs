@@ -493,7 +493,8 @@ pub const fn multiplies<A: Mem>() -> bool {
     true
 }
 
-/// `a·b + d` of this thread's fragments: m16n8k16 of f16 and bf16, m16n8k8 of tf32, m16n8k32 of i8.
+/// `a·b + d` of this thread's fragments: m16n8k16 of f16 and bf16, m16n8k8 of tf32, m16n8k32 of i8. Not `pure`: LLVM
+/// may sink a pure instruction into a branch that some lanes take.
 #[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [D; 4] {
@@ -507,7 +508,7 @@ pub fn mma<A: Mem, D: Mem>(d: [D; 4], a: [u32; 4], b: [u32; 2], _site: u32) -> [
                 concat!("mma.sync.aligned.", $types, " {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{0}, {1}, {2}, {3}}};"),
                 inout(reg32) *p, inout(reg32) *p.add(1), inout(reg32) *p.add(2), inout(reg32) *p.add(3),
                 in(reg32) a0, in(reg32) a1, in(reg32) a2, in(reg32) a3, in(reg32) b0, in(reg32) b1,
-                options(pure, nomem, nostack)
+                options(nomem, nostack)
             )
         };
     }
