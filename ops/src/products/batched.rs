@@ -163,9 +163,9 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
         let limits = Limits { scratch: on.runtime().scratch_limit(), pin: on.pin() };
         let Some((e, views)) = self.check()? else { return Ok(vec![]) };
         let all = match views {
-            Typed::F32(v) => f32_plans(on, &Batch::of(e, &v), limits),
-            Typed::F16(v) => plans::<_, f16>(on, &Batch::of(e, &v), limits),
-            Typed::Other(v) => plans::<_, T>(on, &Batch::of(e, &v), limits),
+            Typed::F32(v) => f32_plans(on, &Batch::of(on, e, &v), limits),
+            Typed::F16(v) => plans::<_, f16>(on, &Batch::of(on, e, &v), limits),
+            Typed::Other(v) => plans::<_, T>(on, &Batch::of(on, e, &v), limits),
         };
         Ok(predictions(on, all))
     }
@@ -203,8 +203,8 @@ const WHAT: &str = "batched_matmul";
 struct Batch {
     problem: Problem,
     count: usize,
-    /// Matrices of A, and of B, that make one matrix together: only those are copied.
-    stacked: (bool, bool),
+    /// Whether A, and B, may be copied first.
+    copyable: (bool, bool),
     /// 3xTF32 takes the strides.
     decomposes: bool,
 }
@@ -215,8 +215,13 @@ fn of_batch<T: Element>(v: ViewArg<T, 3>) -> Layout {
 }
 
 impl Batch {
-    fn of<T: BatchMultiply>(e: GemmShape, v: &Views<T, 3>) -> Batch {
+    fn of<T: BatchMultiply>(on: &impl Executor, e: GemmShape, v: &Views<T, 3>) -> Batch {
         let (x, y) = (stacked(v.a), stacked(v.b));
+        // Matrices that make one are copied together. A matrix that is the same for all still is after a copy, and TMA
+        // takes no stride of 0.
+        let copyable = |o: &Option<Operand<T>>, v: ViewArg<T, 3>| o.is_some() && v.strides()[0] > 0;
+        // Whether those of A make one depends on their rows, on which results may not depend.
+        let any_rows = !on.batch_invariant();
         // Strides of an operand that is not stacked: rows of its first matrix stand for all.
         let layout = |o: &Option<Operand<T>>, v: ViewArg<T, 3>| {
             o.as_ref().map_or_else(
@@ -238,9 +243,9 @@ impl Batch {
         Batch {
             problem,
             count: v.a.dims()[0],
-            stacked: (x.is_some(), y.is_some()),
-            // TMA takes no stride of 0, and a result's rows alone.
-            decomposes: x.is_some() && y.is_some() && v.b.strides()[0] > 0 && rows,
+            copyable: (any_rows && copyable(&x, v.a), copyable(&y, v.b)),
+            // TMA takes a result's rows alone.
+            decomposes: any_rows && x.is_some() && copyable(&y, v.b) && rows,
         }
     }
 }
@@ -252,10 +257,10 @@ fn planned<L: Executor, T: BatchMultiply>(
     plans: impl Fn(&L, &Batch, Limits) -> Vec<Candidate<MatmulPlan>>,
     run: impl Fn(&L, &MatmulPlan, Views<T, 3>) -> Result<()>,
 ) -> Result<()> {
-    let mut batch = Batch::of(e, v);
+    let mut batch = Batch::of(on, e, v);
     batch.count = decide::batch_size(on, batch.count);
     batch.problem = batch.problem.of_rows(decide::batch_size(on, e.m));
-    let flags = u64::from(batch.stacked.0) | u64::from(batch.stacked.1) << 1 | u64::from(batch.decomposes) << 2;
+    let flags = u64::from(batch.copyable.0) | u64::from(batch.copyable.1) << 1 | u64::from(batch.decomposes) << 2;
     let shared = u64::from(v.a.strides()[0] == 0) | u64::from(v.b.strides()[0] == 0) << 1;
     let question = Question {
         op: WHAT,
@@ -280,7 +285,7 @@ fn planned<L: Executor, T: BatchMultiply>(
 /// The plans by the kernel that every type has.
 fn plans<L: Executor, T: BatchMultiply>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
     let mut out = vec![];
-    Target::new(on, limits).batches(&mut out, &b.problem, b.count, b.stacked, T::batch_desc());
+    Target::new(on, limits).batches(&mut out, &b.problem, b.count, b.copyable, T::batch_desc());
     out
 }
 
@@ -389,7 +394,7 @@ mod tests {
         let plans = {
             let product = (&mut c).as_slice_mut_arg().view([BATCH, m, n]).unwrap();
             let views = Views { a: view(&a, dims_a, strides[0]), b: view(&b, dims_b, strides[1]), c: product };
-            plans::<_, T>(rt, &Batch::of(e, &views), Limits { scratch: rt.scratch_limit(), pin: None })
+            plans::<_, T>(rt, &Batch::of(rt, e, &views), Limits { scratch: rt.scratch_limit(), pin: None })
         };
         assert!(!plans.is_empty());
         for Candidate { plan, .. } in plans {
@@ -417,6 +422,28 @@ mod tests {
         }
         for strides in [[35, 1, 5], [36, 7, 1], [7, 21, 1]] {
             assert!(stacked(of([3, 5, 7], strides)).is_none(), "{strides:?}");
+        }
+    }
+
+    /// A copy of a matrix that is the same for all is not read by TMA either. Whether the rows of A follow those of
+    /// another matrix depends on how many there are.
+    #[test]
+    fn operands_that_are_copied() {
+        let rt = Runtime::cpu();
+        let (x, mut z) = ([0f32; 600], [0f32; 75]);
+        let e = GemmShape { m: 5, n: 5, k: 7 };
+        let mut copyable = |on: &crate::ExecOptions, a: [usize; 3], b: [usize; 3]| {
+            let of = |dims: [usize; 3], strides| x.as_slice().as_slice_arg().strided(dims, strides).unwrap();
+            let c = z.as_mut_slice().as_slice_mut_arg().view([3, 5, 5]).unwrap();
+            let batch = Batch::of(on, e, &Views { a: of([3, 5, 7], a), b: of([3, 7, 5], b), c });
+            (batch.copyable, batch.decomposes)
+        };
+        let (any, invariant) = (crate::ExecOptions::new(&rt), crate::ExecOptions::new(&rt).batch_invariant(true));
+        assert_eq!(copyable(&any, [35, 7, 1], [35, 5, 1]), ((true, true), true));
+        assert_eq!(copyable(&any, [0, 7, 1], [35, 5, 1]), ((false, true), true));
+        assert_eq!(copyable(&any, [35, 7, 1], [0, 5, 1]), ((true, false), false));
+        for a in [[35, 7, 1], [42, 7, 1]] {
+            assert_eq!(copyable(&invariant, a, [35, 5, 1]), ((false, true), false));
         }
     }
 

@@ -43,16 +43,15 @@ impl<'a, L: Executor> Target<'a, L> {
     }
 
     /// Whether plans of an orientation are worth a prediction: a product of few columns may be faster as a product of
-    /// few rows.
+    /// few rows, and one into columns is one into rows.
     pub fn considers(&self, orientation: Orientation, p: &Problem) -> bool {
         const MAX_ROWS: usize = 512;
+        let is_of_few_rows = p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n;
         match orientation {
             Orientation::AsGiven => true,
             _ if self.limits.pin.is_some() || self.is_cpu() => false,
-            Orientation::Transposed => p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n,
-            Orientation::TransposedInScratch => {
-                p.shape.m <= MAX_ROWS && p.shape.m < p.shape.n && self.limits.scratch > 0
-            }
+            Orientation::Transposed => is_of_few_rows || !p.c.transposed,
+            Orientation::TransposedInScratch => is_of_few_rows && self.limits.scratch > 0,
         }
     }
 
@@ -393,13 +392,13 @@ impl<L: Executor> Target<'_, L> {
         self.add_configurations(out, plan, &work, p.width(p.b, p.b), moved);
     }
 
-    /// Plans of batches by one kernel. `stacked`: the operands whose matrices make one, which alone are copied.
+    /// Plans of batches by one kernel. `copyable`: the operands that may be copied first.
     pub fn batches(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         p: &Problem,
         batch: usize,
-        stacked: (bool, bool),
+        copyable: (bool, bool),
         kernel: &'static KernelDesc,
     ) {
         if !self.allows(kernel) {
@@ -407,7 +406,7 @@ impl<L: Executor> Target<'_, L> {
         }
         let GemmShape { m, n, k } = p.shape;
         for copy in [(false, false), (true, false), (false, true), (true, true)] {
-            if copy.0 && (p.a.tma || !stacked.0) || copy.1 && (p.b.tma || !stacked.1) {
+            if copy.0 && (p.a.tma || !copyable.0) || copy.1 && (p.b.tma || !copyable.1) {
                 continue;
             }
             let (a, b) =

@@ -199,6 +199,13 @@ impl MatmulPlan {
         LaunchOptions::new().config(self.config.map(|c| c.id))
     }
 
+    /// Copies B, transposed, before the tiles are computed.
+    pub(super) fn transpose_b(&mut self) {
+        if let Variant::Tiles { copies, .. } = &mut self.variant {
+            copies.b = Some(true);
+        }
+    }
+
     /// Whether a plan is of 3xTF32, which f32 alone has.
     pub(super) fn is_tf32x3(&self) -> bool {
         matches!(self.variant, Variant::Tf32x3 { .. } | Variant::DecomposedTf32x3)

@@ -1,6 +1,6 @@
 //! Products of quantized matrices.
 
-use super::align_operand::{AlignedOperand, with_copies};
+use super::align_operand::with_copies;
 use super::candidates::{Target, TileKernels};
 use super::mixed_input::MixedInput;
 use super::multiply;
@@ -106,12 +106,19 @@ pub fn matmul_int8<'a>(
     };
     let candidates = |limits: Limits| {
         let (target, mut out) = (Target::new(on, limits), vec![]);
-        // Kernels of tiles take a B that is given transposed, and no other.
-        let (p, transpose_bytes) = match b.transposed {
-            true => (problem, 0),
-            false => (Problem { b: Layout::copied(true), ..problem }, e.n.saturating_mul(e.k).saturating_mul(2)),
-        };
-        target.tiles(&mut out, &p, Orientation::AsGiven, &Kernels { area: e.m.saturating_mul(e.n) }, transpose_bytes);
+        let kernels = Kernels { area: e.m.saturating_mul(e.n) };
+        if b.transposed {
+            target.tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
+        } else {
+            // Kernels of tiles take a B that is transposed, and are slow on any other.
+            let transposed = Problem { b: Layout::copied(true), ..problem };
+            let bytes = e.n.saturating_mul(e.k).saturating_mul(2);
+            target.tiles(&mut out, &transposed, Orientation::AsGiven, &kernels, bytes);
+            out.iter_mut().for_each(|candidate| candidate.plan.transpose_b());
+            if out.is_empty() {
+                target.tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
+            }
+        }
         if let Some(kernel) = i8::mixed_input() {
             target.mixed_input(&mut out, &problem, kernel.desc, ones);
         }
@@ -141,8 +148,7 @@ fn run(
         MixedInput::of(on, kernel, &a, ones)?.multiply(on, &b, product.view_mut()?, 1.0, plan.options())?;
         return finish(on, e, q, product.first_rows(e.m)?, c, (&rows).as_slice_arg(), product.tail(e.m));
     };
-    let transposed = (!b.transposed).then(|| AlignedOperand::<u8>::new(on, &b, true)).transpose()?;
-    let b = transposed.as_ref().map_or(Ok(b), AlignedOperand::operand)?;
+    let b = if copies.b.is_none() { b.as_transposed(true) } else { b };
     with_copies::<i8, u8>(on, copies, (a, b), |a, b| {
         let (rows, columns) = (row_sums(on, a.view, q.zero_b)?, row_sums(on, b.view, q.zero_a)?);
         let [za, zb, zc] = q.zeros();
@@ -293,6 +299,29 @@ mod tests {
             refused(Quantization { scale_c: scale, ..fine }, "scale_c");
         }
         refused(Quantization { scale_c: 1e-39, ..fine }, "reciprocal");
+    }
+
+    /// B is given by rows: without scratch memory it is read as it is.
+    #[test]
+    fn products_without_scratch_memory() {
+        let (m, n, k) = (17, 40, 33);
+        let q = Quantization { scale_a: 1.0, scale_b: 1.0, scale_c: 8.0, zero_a: 0, zero_b: 0, zero_c: 1 };
+        let a: Vec<i8> = (0..m * k).map(|i| (i % 7) as i8 - 3).collect();
+        let b: Vec<i8> = (0..k * n).map(|i| (i % 11) as i8 - 5).collect();
+        let mut wanted = vec![];
+        for rt in [Runtime::cpu(), Runtime::emulator(3)] {
+            for limit in [rt.scratch_limit(), 0] {
+                rt.set_scratch_limit(limit);
+                let mut c = vec![99i8; m * n];
+                let x = a.as_slice().as_slice_arg().view([m, k]).unwrap();
+                let y = b.as_slice().as_slice_arg().view([k, n]).unwrap();
+                matmul_int8(&rt, x, y, c.as_mut_slice().as_slice_mut_arg().view([m, n]).unwrap(), &q).unwrap();
+                if wanted.is_empty() {
+                    wanted = c.clone();
+                }
+                assert_eq!(c, wanted, "{limit}");
+            }
+        }
     }
 
     #[test]
