@@ -144,7 +144,7 @@ fn check_name(name: &str, taken: &[&str]) -> Result<()> {
     }
     /// Names of crates that the language has, those that Cargo takes for itself, and keywords of Python that are none
     /// of Rust.
-    const TAKEN: [&str; 27] = [
+    const TAKEN: [&str; 28] = [
         "alloc",
         "and",
         "assert",
@@ -162,6 +162,7 @@ fn check_name(name: &str, taken: &[&str]) -> Result<()> {
         "from",
         "global",
         "import",
+        "incremental",
         "is",
         "lambda",
         "nonlocal",

@@ -41,10 +41,18 @@ impl Search {
     }
 
     pub fn find(&self) -> Option<Ptxas> {
-        if let Some(e) = &self.explicit {
-            return if e == "off" { None } else { probe(Path::new(e)) };
+        match &self.explicit {
+            Some(e) if e == "off" => None,
+            Some(e) => ask(Path::new(e)),
+            None => self.places("ptxas").find_map(|p| probe(&p)).or_else(|| self.in_python()),
         }
-        self.places("ptxas").find_map(|p| probe(&p)).or_else(|| self.in_python())
+    }
+
+    /// That `TILE_PTXAS` names a program that does not run as a ptxas.
+    pub fn is_wrong(&self) -> Option<String> {
+        let named = self.explicit.as_ref().filter(|e| *e != "off")?;
+        let wrong = ask(Path::new(named)).is_none();
+        wrong.then(|| format!("TILE_PTXAS={} does not run as a ptxas: kernels have no machine code", named.display()))
     }
 
     /// Another program of the CUDA toolkit, wherever a ptxas is looked for but in Python's packages.
@@ -88,10 +96,13 @@ pub fn find() -> Option<Ptxas> {
     Search::from_env().find()
 }
 
+/// The ptxas of a file.
 fn probe(path: &Path) -> Option<Ptxas> {
-    if !path.is_file() {
-        return None;
-    }
+    if path.is_file() { ask(path) } else { None }
+}
+
+/// The same of a file, or of a name that is looked for in `PATH`.
+fn ask(path: &Path) -> Option<Ptxas> {
     let out = Command::new(path).arg("--version").output().ok().filter(|o| o.status.success())?;
     let version = String::from_utf8_lossy(&out.stdout).lines().last()?.trim().to_owned();
     Some(Ptxas { path: path.into(), version })
@@ -141,7 +152,10 @@ mod tests {
             assert_eq!((s.find(), s.program("ptxas")), (None, None));
         }
         s.explicit = Some("off".into());
+        assert_eq!((s.find(), s.is_wrong()), (None, None));
+        s.explicit = Some(dir.join("ptxsa").into());
         assert_eq!(s.find(), None);
+        assert!(s.is_wrong().is_some_and(|why| why.contains("ptxsa does not run as a ptxas")));
         fs::remove_dir_all(dir).unwrap();
     }
 }

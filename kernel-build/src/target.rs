@@ -54,7 +54,19 @@ impl Target {
     /// device library has on its architecture, and few kernels have them.
     pub(crate) fn directives(&self, ptx: &str) -> [String; 2] {
         let adds_vectors = |l: &str| l.trim_start().starts_with("red.") && (l.contains(".v2.") || l.contains(".v4."));
-        let isa = if self.arch.major == 9 && ptx.lines().any(adds_vectors) { "ptx81" } else { self.isa() };
+        self.directives_of(if ptx.lines().any(adds_vectors) { self.newest_isa() } else { self.isa() })
+    }
+
+    /// The directives of the youngest PTX that an entry for this target may have.
+    pub(crate) fn newest_directives(&self) -> [String; 2] {
+        self.directives_of(self.newest_isa())
+    }
+
+    fn newest_isa(&self) -> &'static str {
+        if self.arch.major == 9 { "ptx81" } else { self.isa() }
+    }
+
+    fn directives_of(&self, isa: &str) -> [String; 2] {
         let isa = isa.trim_start_matches("ptx");
         let (major, minor) = isa.split_at(isa.len() - 1);
         [format!(".version {major}.{minor}"), format!(".target {self}")]

@@ -8,7 +8,8 @@ use tilewright::{Buffer, Error, LaunchOptions, Runtime};
 use tilewright::{Call, f16};
 
 fn backends() -> Vec<Runtime> {
-    let gpu = Runtime::cuda(0).ok();
+    let all = [matmul::DESCS, attention_64::DESCS, attention_128::DESCS].concat();
+    let gpu = Runtime::cuda(0).ok().filter(|rt| rt.without_code(&all).is_none());
     [Runtime::cpu(), Runtime::emulator(1)].into_iter().chain(gpu).collect()
 }
 

@@ -25,9 +25,9 @@ pub fn rms_norm<const BLOCK: usize>(x: View<f32, 2>, mut y: ViewMut<f32, 2>, eps
     }
 }
 
-/// Normalizes the rows of a row-major matrix.
+/// Normalizes the rows of a row-major matrix. Errors: [`Error::Shape`] where `x` is longer or shorter than these.
 pub fn normalize(rt: &Runtime, x: &[f32], columns: usize) -> Result<Vec<f32>, Error> {
-    let rows = x.len() / columns;
+    let rows = x.len().checked_div(columns).unwrap_or(0);
     let x = Buffer::from_slice(rt, x)?;
     let mut y = Buffer::zeros(rt, x.len())?;
     rt.launch(rms_norm(x.view([rows, columns])?, y.view_mut([rows, columns])?, 1e-6))?;
