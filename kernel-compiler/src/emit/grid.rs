@@ -14,7 +14,7 @@ use std::fmt;
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
 pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<String> {
-    let cx = Grid { k: &k.ast, choice, config, names: vec![], d };
+    let cx = Grid { k: &k.ast, choice, config, names: vec![], in_module: false, d };
     let mut extents = k.ast.grid.iter().map(|e| cx.expr(e)).collect::<Result<Vec<_>>>()?;
     extents.resize(3, "1u64".into());
     Ok(format!("[{}]", extents.join(", ")))
@@ -23,7 +23,7 @@ pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Re
 /// The body of `fn(&GridCtx) -> bool` for the conditions of a configuration on its arguments, and their text; none
 /// where it has no conditions.
 pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
-    let cx = Grid { k: &k.ast, choice, config, names: vec![], d };
+    let cx = Grid { k: &k.ast, choice, config, names: vec![], in_module: false, d };
     let (mut code, mut texts) = (vec![], vec![]);
     for e in &k.ast.requires {
         let e = cx.taken(e)?;
@@ -76,6 +76,8 @@ struct Grid<'a> {
     config: &'a Config,
     /// Names that `if let Some(name) = x` and arms of `match` give to parameters, innermost last.
     names: Vec<(String, &'a Param)>,
+    /// In a constant of a module, which does not see the const parameters of a kernel.
+    in_module: bool,
     d: &'a Diagnostics,
 }
 
@@ -232,6 +234,17 @@ impl<'a> Grid<'a> {
         Grid { names: self.names.iter().cloned().chain(name).collect(), ..*self }
     }
 
+    /// For the value of a module's constant.
+    fn of_module(&self) -> Self {
+        Grid { in_module: true, ..self.with(None) }
+    }
+
+    /// The value of a const parameter.
+    fn const_param(&self, name: &str) -> Option<&'a Const> {
+        let mut all = self.config.consts.iter().filter(|_| !self.in_module);
+        all.find(|(c, _)| c == name).map(|(_, v)| v)
+    }
+
     /// The parameter of a name.
     fn param(&self, name: &str) -> Option<&'a Param> {
         let renamed = self.names.iter().rev().find(|(n, _)| n == name).map(|(_, p)| *p);
@@ -269,10 +282,10 @@ impl<'a> Grid<'a> {
                 }
             }
             ExprKind::Assoc(of, name) => variant(of, name, e.span, &self.k.scope, self.d).transpose()?,
-            ExprKind::Name(n) => match self.config.consts.iter().find(|(c, _)| c == n) {
-                Some((_, v)) => Some(v.clone()),
+            ExprKind::Name(n) => match self.const_param(n) {
+                Some(v) => Some(v.clone()),
                 None => match self.k.scope.consts.iter().find(|(c, _)| c == n) {
-                    Some((_, e)) => self.constant(e)?,
+                    Some((_, e)) => self.of_module().constant(e)?,
                     None => None,
                 },
             },
@@ -298,13 +311,13 @@ impl<'a> Grid<'a> {
     }
 
     fn name(&self, n: &str, e: &Expr) -> Result<String> {
-        match self.config.consts.iter().find(|(c, _)| c == n) {
-            Some((_, Const::Int(v))) => return Ok(format!("{v}u64")),
+        match self.const_param(n) {
+            Some(Const::Int(v)) => return Ok(format!("{v}u64")),
             Some(_) => return Err(self.d.error(Code::GridExpression, e.span, ALLOWED)),
             None => {}
         }
         if let Some((_, v)) = self.k.scope.consts.iter().find(|(c, _)| c == n) {
-            return self.expr(v);
+            return self.of_module().expr(v);
         }
         let Some(p) = self.param(n).filter(|p| p.kind == ParamKind::Scalar) else {
             return Err(self.d.error(Code::UnknownName, e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));

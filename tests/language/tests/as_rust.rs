@@ -13,7 +13,7 @@ mod kernels {
     }
 
     /// The constant of the kernel is not that of the module.
-    #[tile_kernel(tune(BLOCK = [128], warps = [4]), grid = [1])]
+    #[tile_kernel(tune(BLOCK = [128], warps = [4]), requires = [HALF == 32], emulate = all, grid = [cdiv(BLOCK, 128)])]
     pub fn constants<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
         let of_kernel = |v: Tile<f32>| v + BLOCK as f32;
         store(y, arange(BLOCK), part(load(x, arange(BLOCK))));
