@@ -87,7 +87,7 @@ impl Stream {
         let capture = s.capture();
         let done = work(self);
         // The graph would allocate it on each replay, and never free it.
-        let outlives = capture.is_some() && !s.cuda.leases.find(|l| (l.capture == capture).then_some(())).is_empty();
+        let outlives = capture.is_some() && s.cuda.leases.any(|l| l.capture == capture);
         // Ended before the error is looked at: the stream must leave the capture either way.
         let graph = recording.end();
         done?;

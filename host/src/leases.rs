@@ -92,6 +92,10 @@ impl Leases {
         self.lenders.load(Acquire) > 0
     }
 
+    pub(crate) fn any(&self, is_it: impl Fn(&Lease) -> bool) -> bool {
+        self.all.read().unwrap_or_else(PoisonError::into_inner).iter().any(is_it)
+    }
+
     /// What `wanted` makes of each lease.
     pub(crate) fn find<T>(&self, wanted: impl FnMut(&Lease) -> Option<T>) -> Vec<T> {
         self.all.read().unwrap_or_else(PoisonError::into_inner).iter().filter_map(wanted).collect()

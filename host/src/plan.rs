@@ -99,16 +99,16 @@ pub(crate) struct PlanKey {
 /// A multi-launch operation: name, types and sizes.
 pub(crate) type ChoiceKey = (&'static str, &'static str, Buckets);
 
-/// A candidate that was chosen. Other candidates may come under the same name.
+/// What was chosen among candidates. Others may come under the same name.
 struct Choice {
-    index: usize,
-    candidate: Box<str>,
+    candidates: Box<[Box<str>]>,
     version: Version,
+    index: usize,
 }
 
 impl Choice {
-    fn is_of(&self, candidates: &[&str], version: &Version) -> bool {
-        candidates.get(self.index) == Some(&&*self.candidate) && self.version == *version
+    fn is_among(&self, candidates: &[&str], version: &Version) -> bool {
+        self.candidates.iter().map(|c| &**c).eq(candidates.iter().copied()) && self.version == *version
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Plans(PerProcess<CachedPlans>);
 #[derive(Default)]
 struct CachedPlans {
     plans: RwLock<HashMap<PlanKey, Arc<Plan>, MixState>>,
-    choices: RwLock<HashMap<ChoiceKey, Choice, MixState>>,
+    choices: RwLock<HashMap<ChoiceKey, Vec<Choice>, MixState>>,
 }
 
 impl Plans {
@@ -141,12 +141,14 @@ impl Plans {
     #[inline]
     pub(crate) fn choice(&self, key: &ChoiceKey, candidates: &[&str], version: &Version) -> Option<usize> {
         let choices = self.cached().choices.read().unwrap_or_else(PoisonError::into_inner);
-        choices.get(key).filter(|choice| choice.is_of(candidates, version)).map(|choice| choice.index)
+        choices.get(key)?.iter().find(|choice| choice.is_among(candidates, version)).map(|choice| choice.index)
     }
 
-    pub(crate) fn insert_choice(&self, key: ChoiceKey, (index, candidate): (usize, &str), version: &Version) {
-        let choice = Choice { index, candidate: candidate.into(), version: version.clone() };
-        self.cached().choices.write().unwrap_or_else(PoisonError::into_inner).insert(key, choice);
+    pub(crate) fn insert_choice(&self, key: ChoiceKey, candidates: &[&str], version: &Version, index: usize) {
+        let candidates = candidates.iter().map(|&c| c.into()).collect();
+        let choice = Choice { candidates, version: version.clone(), index };
+        let mut choices = self.cached().choices.write().unwrap_or_else(PoisonError::into_inner);
+        choices.entry(key).or_default().push(choice);
     }
 
     pub(crate) fn clear(&self) {

@@ -4,7 +4,6 @@
 //! is dropped: whatever uses it next is enqueued on the same stream, thus later. No call into the driver, no waiting.
 
 use crate::blocks::{Block, Blocks};
-use crate::cuda::context::DEFAULT_STREAM;
 use crate::error::{Error, Result};
 use crate::leases::Used;
 use crate::memory::{Memory, byte_count};
@@ -150,8 +149,8 @@ impl Stream {
         Ok(ptr)
     }
 
-    /// A block of those that are kept, or memory of the capture that the stream is in: a kept block would be shared
-    /// with whatever runs beside the graph when it is replayed.
+    /// A kept block, or memory of the capture that the stream is in: a kept block would be shared with whatever runs
+    /// beside the graph when it is replayed.
     fn lease_device_memory(&self, s: &CudaStream, bytes: u64, zeroed: bool) -> Result<(u64, Option<u64>)> {
         let mut size = bytes;
         if s.asks_for_capture()?.is_none() {
@@ -203,11 +202,6 @@ fn block_size(bytes: u64) -> u64 {
 }
 
 impl CudaStream {
-    /// The capture that the stream is in; the default stream is in none. Errors: the driver's.
-    fn asks_for_capture(&self) -> Result<Option<u64>> {
-        if self.raw.0 == DEFAULT_STREAM { Ok(None) } else { self.cuda.asks_for_capture(self.raw.0) }
-    }
-
     /// Memory that this stream allocates, and the capture that it belongs to. Errors: the driver's;
     /// [`Error::Unsupported`] where another library begins or ends a capture meanwhile.
     fn allocate(&self, bytes: u64, zeroed: bool) -> Result<(u64, Option<u64>)> {

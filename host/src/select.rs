@@ -249,7 +249,7 @@ impl Runtime {
         let leases = stream.as_cuda().map(|s| &s.cuda.leases);
         // Scratch of any stream is no output.
         let is_scratch = |addr: u64| match leases {
-            Some(all) => !all.find(|l| l.addresses.contains(&addr).then_some(())).is_empty(),
+            Some(all) => all.any(|l| l.addresses.contains(&addr)),
             None => stream.blocks().contains(addr),
         };
         let outputs: Vec<Output> = call
@@ -494,8 +494,7 @@ impl Runtime {
                 Err(e) => return Err(e),
             }
         };
-        let candidate = op.candidates.get(choice).copied().unwrap_or_default();
-        self.0.plans.insert_choice(fast, (choice, candidate), op.version);
+        self.0.plans.insert_choice(fast, op.candidates, op.version, choice);
         Ok(choice)
     }
 }

@@ -377,10 +377,16 @@ impl CudaStream {
         Err(Error::Unsupported { what, device: self.cuda.info.name.clone(), instead })
     }
 
-    /// The capture that the stream is in, of which [`CudaStream::mark`] is told.
+    /// The capture that the stream is in, of which [`CudaStream::mark`] is told; none where it cannot be asked.
     #[inline]
     pub(crate) fn capture(&self) -> Option<u64> {
-        if matches!(self.owner, Owner::Default) { None } else { self.cuda.capture_of(self.raw.0) }
+        self.asks_for_capture().ok().flatten()
+    }
+
+    /// The same; the default stream is in none. Errors: the driver's.
+    #[inline]
+    pub(crate) fn asks_for_capture(&self) -> Result<Option<u64>> {
+        if matches!(self.owner, Owner::Default) { Ok(None) } else { self.cuda.asks_for_capture(self.raw.0) }
     }
 
     /// To be called after work was enqueued here; `before` is the capture before that. Another thread may begin or end

@@ -189,7 +189,9 @@ impl Settings {
         for (step, time) in &outcome.times {
             println!("{step}: {:.2} s", time.as_secs_f64());
         }
-        outcome.warnings.extend(ptxas::Search::from_env().is_wrong());
+        if outcome.report.ptxas.is_none() {
+            outcome.warnings.extend(ptxas::Search::from_env().is_wrong());
+        }
         for w in &outcome.warnings {
             println!("cargo::warning={}", one_line(w));
         }

@@ -107,17 +107,15 @@ pub fn matmul_int8<'a>(
     let candidates = |limits: Limits| {
         let (target, mut out) = (Target::new(on, limits), vec![]);
         let kernels = Kernels { area: e.m.saturating_mul(e.n) };
-        if b.transposed {
-            target.tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
-        } else {
+        if !b.transposed {
             // Kernels of tiles take a B that is transposed, and are slow on any other.
             let transposed = Problem { b: Layout::copied(true), ..problem };
             let bytes = e.n.saturating_mul(e.k).saturating_mul(2);
             target.tiles(&mut out, &transposed, Orientation::AsGiven, &kernels, bytes);
             out.iter_mut().for_each(|candidate| candidate.plan.transpose_b());
-            if out.is_empty() {
-                target.tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
-            }
+        }
+        if out.is_empty() {
+            target.tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
         }
         if let Some(kernel) = i8::mixed_input() {
             target.mixed_input(&mut out, &problem, kernel.desc, ones);
