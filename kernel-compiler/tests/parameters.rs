@@ -300,3 +300,68 @@ fn extents_of_tiles_are_constants() {
     let plain = program("", "let t = load(h, arange(8)).reshape([2, 4]); store(y, 0, full([4, 4], 1.0).sum());");
     assert_eq!(found, plain);
 }
+
+/// A constant and a type that `kernel(..)` gives are the kernel's own: helpers and constants of the module do not see
+/// them.
+#[test]
+fn given_parameters_are_the_kernels_own() {
+    let all = kernels(
+        "",
+        "const BLOCK: usize = 64;
+         const HALF: usize = BLOCK / 2;
+         type T = f32;
+         fn of_module() -> usize { BLOCK + HALF }
+         fn as_t(x: i32) -> T { x.to::<T>() }
+         #[tile_kernel(kernel(k, T = i64, BLOCK = 1024), grid = [BLOCK / HALF])]
+         fn f<T, const BLOCK: usize>(y: &mut [T], z: &mut [f32]) {
+             store(y, 0, (of_module() + BLOCK).to::<T>());
+             store(z, 0, as_t(7i32));
+         }",
+    );
+    let own = program("", "store(z, 0, 1120.0); store(z, 0, (7i32).to::<f32>());");
+    assert!(own.contains("f32"));
+    let ir = programs(&all[0]).remove(0);
+    assert!(ir.contains("1120") && ir.contains("i64"), "{ir}");
+    assert_eq!(grids(&all[0]), ["([(1024u64) / (32u64), 1, 1])"], "{ir}");
+}
+
+/// A parameter hides a constant of its name in the grid, as it does in the body.
+#[test]
+fn a_parameter_hides_a_constant_in_the_grid() {
+    let k = kernels("", "const n: usize = 5; #[tile_kernel(grid = [n])] fn k(y: &mut [f32], n: usize) { store(y, n, 0.0); }");
+    let grid = grids(&k[0]).remove(0);
+    assert!(grid.contains("g.words[") && !grid.contains("5u64"), "{grid}");
+}
+
+/// The error of a kernel with these items.
+fn error(items: &str) -> String {
+    let (d, libraries) = (Diagnostics::default(), Libraries::default());
+    let text = format!("#[tile_module] mod kernels {{ {items} }}");
+    for f in module::file(&text, &libraries) {
+        let kernels = f.parse(&d).unwrap_or_default();
+        for k in &kernels {
+            k.instances().into_iter().for_each(|i| drop(driver::instance(k, &i.choice, i.config, &d)));
+        }
+    }
+    format!("{:?}", d.take())
+}
+
+#[test]
+fn aliases_that_lead_to_each_other_have_no_type() {
+    let e = error(
+        "type A = B; type B = A;
+         #[tile_kernel(grid = [1])] fn k(x: &[A], y: &mut [f32]) { store(y, 0, 0.0); }",
+    );
+    assert!(e.contains("unknown element type `A`"), "{e}");
+}
+
+/// No type of the kernel is a helper's.
+#[test]
+fn a_helper_does_not_see_the_types_of_its_kernel() {
+    let e = error(
+        "fn h(x: i32) -> f32 { x.to::<T>().to::<f32>() }
+         #[tile_kernel(types(T = [f32, f16]), grid = [1])]
+         fn k<T>(x: &[T], y: &mut [f32]) { store(y, 0, h(1i32)); }",
+    );
+    assert!(e.contains("unknown element type `T`"), "{e}");
+}

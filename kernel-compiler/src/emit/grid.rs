@@ -8,7 +8,6 @@ use crate::front::ast::{
 };
 use crate::front::constants::{compare, select, select_option, variant};
 use crate::front::instance::Kernel;
-use crate::front::parse::types::resolve;
 use crate::front::print::{self, Level};
 use std::fmt;
 
@@ -241,14 +240,20 @@ impl<'a> Grid<'a> {
 
     /// The value of a const parameter.
     fn const_param(&self, name: &str) -> Option<&'a Const> {
-        let mut all = self.config.consts.iter().filter(|_| !self.in_module);
+        let mut all = self.config.consts.iter().chain(&self.k.given.consts).filter(|_| !self.in_module);
         all.find(|(c, _)| c == name).map(|(_, v)| v)
     }
 
     /// The parameter of a name.
     fn param(&self, name: &str) -> Option<&'a Param> {
         let renamed = self.names.iter().rev().find(|(n, _)| n == name).map(|(_, p)| *p);
-        renamed.or_else(|| self.k.params.iter().find(|p| p.name == name))
+        renamed.or_else(|| self.k.params.iter().find(|p| p.name == name)).filter(|_| !self.in_module)
+    }
+
+    /// The value of a module's constant, which a parameter of its name hides.
+    fn module_const(&self, name: &str) -> Option<&'a Expr> {
+        let mut all = self.k.scope.consts.iter().filter(|_| self.param(name).is_none());
+        all.find(|(c, _)| c == name).map(|(_, value)| value)
     }
 
     /// An optional parameter as it is declared.
@@ -284,8 +289,8 @@ impl<'a> Grid<'a> {
             ExprKind::Assoc(of, name) => variant(of, name, e.span, &self.k.scope, self.d).transpose()?,
             ExprKind::Name(n) => match self.const_param(n) {
                 Some(v) => Some(v.clone()),
-                None => match self.k.scope.consts.iter().find(|(c, _)| c == n) {
-                    Some((_, e)) => self.of_module().constant(e)?,
+                None => match self.module_const(n) {
+                    Some(e) => self.of_module().constant(e)?,
                     None => None,
                 },
             },
@@ -307,7 +312,7 @@ impl<'a> Grid<'a> {
 
     /// The type that a name stands for.
     fn dtype(&self, t: &TypeName) -> Option<DType> {
-        resolve(t, &self.choice.types, &self.k.scope)
+        self.k.given.dtype(t, &self.choice.types, &self.k.scope)
     }
 
     fn name(&self, n: &str, e: &Expr) -> Result<String> {
@@ -316,7 +321,7 @@ impl<'a> Grid<'a> {
             Some(_) => return Err(self.d.error(Code::GridExpression, e.span, ALLOWED)),
             None => {}
         }
-        if let Some((_, v)) = self.k.scope.consts.iter().find(|(c, _)| c == n) {
+        if let Some(v) = self.module_const(n) {
             return self.of_module().expr(v);
         }
         let Some(p) = self.param(n).filter(|p| p.kind == ParamKind::Scalar) else {

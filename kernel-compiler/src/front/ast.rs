@@ -32,7 +32,25 @@ pub struct Kernel {
     pub deterministic: bool,
     pub is_unsafe: bool,
     pub body: Block,
+    /// The parameters of the function that the attribute gives a value: the kernel's own text alone sees them.
+    pub given: Given,
     pub scope: Rc<Scope>,
+}
+
+/// The type and const parameters that `kernel(..)` gives a value.
+#[derive(Clone, Default, Debug)]
+pub struct Given {
+    /// Each with a dtype, an alias of the module, or another type parameter.
+    pub types: Vec<(String, TypeName)>,
+    pub consts: Vec<(String, Const)>,
+}
+
+impl Given {
+    /// The type that a name stands for in the kernel's own text, where `bound` are the types of its parameters.
+    pub fn dtype(&self, t: &TypeName, bound: &[(String, DType)], scope: &Scope) -> Option<DType> {
+        let of = self.types.iter().find(|(name, _)| *name == t.name).map_or(t, |(_, of)| of);
+        scope.dtype(of, bound)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -579,5 +597,21 @@ impl Scope {
 
     pub fn enumeration(&self, name: &str) -> Option<&Rc<Enum>> {
         self.enums.iter().find(|e| e.name == name)
+    }
+
+    /// The type that a name stands for: one of the `bound` parameters, an alias, or a dtype.
+    pub fn dtype(&self, t: &TypeName, bound: &[(String, DType)]) -> Option<DType> {
+        if let Some((_, dtype)) = bound.iter().find(|(name, _)| *name == t.name) {
+            return Some(*dtype);
+        }
+        let mut name = &t.name;
+        // Aliases that lead to each other have no type.
+        for _ in 0..=self.aliases.len() {
+            match self.aliases.iter().find(|(from, to)| from == name && to.name != *name) {
+                Some((_, to)) => name = &to.name,
+                None => return DType::parse(name),
+            }
+        }
+        None
     }
 }

@@ -123,16 +123,16 @@ pub fn kernel(k: &Kernel) -> String {
     out
 }
 
-/// The parameters of the function that `kernel(..)` gives, which are constants and aliases of the kernel's scope.
+/// The parameters of the function that `kernel(..)` gives, by their names.
 fn given(k: &Kernel) -> Vec<String> {
     let mut out = vec![];
     for p in &k.item.sig.generics.params {
         match p {
             syn::GenericParam::Type(t) if !k.type_params.iter().any(|p| p.name == t.ident) => out
-                .extend(k.scope.aliases.iter().find(|(n, _)| t.ident == n).map(|(n, to)| format!("{n} = {}", to.name))),
+                .extend(k.given.types.iter().find(|(n, _)| t.ident == n).map(|(n, to)| format!("{n} = {}", to.name))),
             syn::GenericParam::Const(c) if !k.consts.iter().any(|p| p.name == c.ident) => {
-                let value = k.scope.consts.iter().find(|(n, _)| c.ident == n);
-                out.extend(value.map(|(n, v)| format!("{n} = {}", constant(v))));
+                let value = k.given.consts.iter().find(|(n, _)| c.ident == n);
+                out.extend(value.map(|(n, v)| format!("{n} = {}", constant(&v.expr(k.name.span().into())))));
             }
             _ => {}
         }

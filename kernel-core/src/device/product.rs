@@ -34,7 +34,8 @@ pub fn mma_tile<
             k += 1;
             continue;
         }
-        let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, high)), b.map(|x| round::<A, 4>(x, high)));
+        let to_tf32 = |x| if X3 { high(x) } else { nearest(x) };
+        let (high_a, high_b) = (a.map(|x| round::<A, 4>(x, to_tf32)), b.map(|x| round::<A, 4>(x, to_tf32)));
         if !const { hw::multiplies::<A>() } {
             acc = if X3 {
                 by_lanes::<A, D, RD, MB, NB, NP>(acc, a, b, site)

@@ -31,7 +31,7 @@ pub(super) fn call(k: &Kernel) -> TokenStream {
     let core = quote! { #facade::__private };
     let ty = |p: &ast::Param| match DType::parse(&p.elem.name) {
         Some(t) if !generics.iter().any(|g| **g == p.elem.name) => host_type(t, &core),
-        _ => match crate::front::parse::types::resolve(&p.elem, &[], &k.ast.scope) {
+        _ => match k.ast.given.dtype(&p.elem, &[], &k.ast.scope) {
             Some(t) => host_type(t, &core),
             None => {
                 let n = format_ident!("{}", p.elem.name);

@@ -10,6 +10,9 @@ use crate::front::suggest;
 use proc_macro2::Ident;
 use std::collections::HashMap;
 
+/// Type parameters of a helper, with their types.
+type BoundTypes = Vec<(String, DType)>;
+
 impl Infer<'_> {
     pub(super) fn call(
         &mut self,
@@ -136,15 +139,13 @@ impl Infer<'_> {
             );
         }
         let args: Vec<_> = self.exprs(args)?.into_iter().zip(args.iter().map(|a| a.span)).collect();
-        let outer_types = self.types.len();
-        let result = self.generics(h, generics).and_then(|scope| self.inlined(h, scope, args, outer_types, span));
-        self.types.truncate(outer_types);
-        result
+        let (types, scope) = self.generics(h, generics)?;
+        self.inlined(h, types, scope, args, span)
     }
 
     /// Binds the type and const arguments that a call names.
-    fn generics(&mut self, h: &Helper, generics: &[Generic]) -> Result<HashMap<String, Binding>> {
-        let mut scope = HashMap::new();
+    fn generics(&mut self, h: &Helper, generics: &[Generic]) -> Result<(BoundTypes, HashMap<String, Binding>)> {
+        let (mut bound, mut scope) = (vec![], HashMap::new());
         let (mut types, mut consts) = (h.type_params.iter(), h.consts.iter());
         for g in generics {
             let (span, known) = match g {
@@ -154,7 +155,7 @@ impl Infer<'_> {
             if let Some(dtype) = known
                 && let Some(name) = types.next()
             {
-                self.types.push((name.clone(), dtype));
+                bound.push((name.clone(), dtype));
                 continue;
             }
             let Some(param) = consts.next() else {
@@ -173,24 +174,26 @@ impl Infer<'_> {
             let v = self.const_arg(h, param, v, span)?;
             scope.insert(param.name.to_string(), Binding::Val(v));
         }
-        Ok(scope)
+        Ok((bound, scope))
     }
 
+    /// The body sees the helper's own types and names, and the module's.
     fn inlined(
         &mut self,
         h: &Helper,
+        mut types: BoundTypes,
         scope: HashMap<String, Binding>,
         args: Vec<(Val, Span)>,
-        outer_types: usize,
         span: Span,
     ) -> Result<Val> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
             if let ParamType::Value(said) = &p.ty {
-                self.bind_types(h, said, v, outer_types);
+                self.bind_types(h, said, v, &mut types);
             }
         }
         let caller = std::mem::replace(&mut self.scopes, vec![scope]);
+        let types = std::mem::replace(&mut self.types, types);
         let loops = std::mem::take(&mut self.loops);
         let standard_call = self.standard_call;
         self.depth += 1;
@@ -198,7 +201,7 @@ impl Infer<'_> {
             for (p, (v, at)) in h.params.iter().zip(args) {
                 let v = match &p.ty {
                     ParamType::Value(said) => self.argument(&h.name.to_string(), v, said, at)?,
-                    ParamType::Closure(ty) => self.hand_over(h, (&p.pattern, ty), v, outer_types, at)?,
+                    ParamType::Closure(ty) => self.hand_over(h, (&p.pattern, ty), v, at)?,
                 };
                 self.bind_pattern(&p.pattern, v, at)?;
             }
@@ -226,24 +229,25 @@ impl Infer<'_> {
         self.depth -= 1;
         self.standard_call = standard_call;
         self.loops = loops;
+        self.types = types;
         self.scopes = caller;
         result
     }
 
-    /// Binds the type parameters of a helper that an argument says. Those from `first` on are bound already.
-    fn bind_types(&mut self, h: &Helper, said: &Said, v: &Val, first: usize) {
+    /// Binds the type parameters of a helper that an argument says, unless they are `bound`.
+    fn bind_types(&self, h: &Helper, said: &Said, v: &Val, bound: &mut BoundTypes) {
         match (said, v) {
             (Said::Elem(elem), v) => {
-                let is_open = h.type_params.contains(&elem.name)
-                    && !self.types[first..].iter().any(|(name, _)| *name == elem.name);
+                let is_open =
+                    h.type_params.contains(&elem.name) && !bound.iter().any(|(name, _)| *name == elem.name);
                 if let Some(dtype) = self.elem_of(v).filter(|_| is_open) {
-                    self.types.push((elem.name.clone(), dtype));
+                    bound.push((elem.name.clone(), dtype));
                 }
             }
             (Said::Tuple(parts), Val::Tuple(list)) => {
-                parts.iter().zip(list).for_each(|(said, v)| self.bind_types(h, said, v, first));
+                parts.iter().zip(list).for_each(|(said, v)| self.bind_types(h, said, v, bound));
             }
-            (Said::Option(said), Val::Option(Some(v))) => self.bind_types(h, said, v, first),
+            (Said::Option(said), Val::Option(Some(v))) => self.bind_types(h, said, v, bound),
             _ => {}
         }
     }

@@ -4,7 +4,6 @@ use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{self, ClosureType, Helper, Pattern, Said, TypeName};
 use crate::front::infer::{Closure, Handed, Infer, MAX_DEPTH, Val};
-use crate::front::parse::types::resolve;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -14,13 +13,12 @@ impl Infer<'_> {
         Val::Closure(Rc::new(Closure { written: written.clone(), scopes, types, handed: None }))
     }
 
-    /// An argument for a helper's `impl Fn(..)`. `first_type` is where the helper's own type names begin.
+    /// An argument for a helper's `impl Fn(..)`, where the helper's own type names are in reach.
     pub(super) fn hand_over(
         &self,
         h: &Helper,
         (pattern, ty): (&Pattern, &ClosureType),
         v: Val,
-        first_type: usize,
         span: Span,
     ) -> Result<Val> {
         let name = match pattern {
@@ -50,14 +48,14 @@ impl Infer<'_> {
         }
         // Of the helper's type parameters those that nothing has bound are left open.
         let is_open = |t: &TypeName| {
-            h.type_params.contains(&t.name) && !self.types[first_type..].iter().any(|(n, _)| *n == t.name)
+            h.type_params.contains(&t.name) && !self.types.iter().any(|(n, _)| *n == t.name)
         };
         let of_helper = |t: &TypeName| if is_open(t) { Ok(None) } else { self.dtype(t).map(Some) };
         let args = ty.args.iter().map(|s| self.of_dtypes(s, &of_helper)).collect::<Result<Vec<_>>>()?;
         let returns = ty.returns.as_ref().map(|s| self.of_dtypes(s, &of_helper)).transpose()?;
         // An unknown type is reported where the closure is called.
         let written: Vec<_> = c.types.iter().rev().cloned().collect();
-        let of_closure = |t: &TypeName| Ok(resolve(t, &written, &self.kernel.scope));
+        let of_closure = |t: &TypeName| Ok(self.kernel.scope.dtype(t, &written));
         for (p, given) in params.iter().zip(&args) {
             let ty = self.of_dtypes(&p.ty, &of_closure)?;
             if let (Pattern::Tuple(parts), Said::Tuple(given)) = (&p.pattern, given)

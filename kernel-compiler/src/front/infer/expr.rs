@@ -138,10 +138,10 @@ impl Infer<'_> {
         }
         let kernel = self.kernel;
         if let Some((_, e)) = kernel.scope.consts.iter().find(|(c, _)| c == n) {
-            // It sees no locals.
-            let scopes = std::mem::take(&mut self.scopes);
+            // It sees neither locals nor parameters.
+            let (scopes, types) = (std::mem::take(&mut self.scopes), std::mem::take(&mut self.types));
             let v = self.expr(e);
-            self.scopes = scopes;
+            (self.scopes, self.types) = (scopes, types);
             return v;
         }
         if let Some(of) = kernel.scope.enums.iter().find(|e| e.position(n).is_some()) {

@@ -174,8 +174,12 @@ impl<'a> Infer<'a> {
     fn kernel(&mut self) -> Result<()> {
         let kernel = self.kernel;
         let mut first_word = 0;
-        // Helpers and the constants of a module do not see them.
-        for (name, value) in self.consts {
+        // Helpers and the constants of a module see neither these nor the types.
+        for (name, of) in &kernel.given.types {
+            let dtype = self.dtype(of)?;
+            self.types.push((name.clone(), dtype));
+        }
+        for (name, value) in self.consts.iter().chain(&kernel.given.consts) {
             self.bind(name, Binding::Val(value.clone().into()));
         }
         for p in &kernel.params {
@@ -220,7 +224,7 @@ impl<'a> Infer<'a> {
 
     fn known_type(&self, t: &ast::TypeName) -> Option<DType> {
         let bound: Vec<_> = self.types.iter().rev().cloned().collect();
-        crate::front::parse::types::resolve(t, &bound, &self.kernel.scope)
+        self.kernel.scope.dtype(t, &bound)
     }
 
     fn dtype(&self, t: &ast::TypeName) -> Result<DType> {

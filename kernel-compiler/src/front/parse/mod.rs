@@ -9,10 +9,10 @@ mod tune;
 pub mod types;
 
 use crate::diag::{Code, Diagnostics, Result, Span};
-use crate::front::ast::{ConstParam, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
+use crate::front::ast::{ConstParam, Given, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
 use crate::front::parse::attr::Attr;
 use crate::front::parse::constants::{const_param, enumeration};
-use crate::front::parse::types::{option_of, param_type, resolve, said, type_name, unknown_type};
+use crate::front::parse::types::{option_of, param_type, said, type_name, unknown_type};
 use crate::ir::ParamKind;
 pub use attr::{Named, facade_of, kernels as named};
 use proc_macro2::{Ident, TokenStream};
@@ -88,39 +88,32 @@ pub fn kernels(
     pdl(&attr, &params, d)?;
     attr.aliases.iter().try_for_each(|pair| alias(pair, &params, &scope, d))?;
     let kernels = named.into_iter().map(|k| {
-        let (mut type_params, mut scope) = (attr.types.clone(), Scope::clone(&scope));
+        let (mut type_params, mut given) = (attr.types.clone(), Given::default());
         let left = consts.iter().filter(|c| !k.gives(&c.name)).cloned().collect();
-        // Before those of the module that have the same names.
         let mut params = params.clone();
         for name in &types {
             let Some(list) = k.types(name) else { continue };
             if let Some(of) = k.same_as(name, &types) {
                 let of = TypeName { name: of.to_string(), span: of.span().into() };
                 params.iter_mut().filter(|p| *name == p.elem.name).for_each(|p| p.elem.name = of.name.clone());
-                scope.aliases.insert(0, (name.to_string(), of));
+                given.types.push((name.to_string(), of));
                 continue;
             }
             match &list[..] {
-                [one] => scope.aliases.insert(
-                    0,
-                    (
-                        name.to_string(),
-                        TypeName {
-                            name: attr::type_param(name, &list, d)?.types[0].name().into(),
-                            span: one.span().into(),
-                        },
-                    ),
-                ),
+                [one] => {
+                    let dtype = attr::type_param(name, &list, d)?.types[0];
+                    given.types.push((name.to_string(), TypeName { name: dtype.name().into(), span: one.span().into() }));
+                }
                 _ => type_params.push(attr::type_param(name, &list, d)?),
             }
         }
         // Bound in the order in which the function declares them.
         type_params.sort_by_key(|p| types.iter().position(|t| *t == p.name));
-        for (name, value, span) in k.consts(&consts, d)? {
-            scope.consts.insert(0, (name.to_string(), value.expr(span.into())));
+        for (name, value) in k.consts(&consts, d)? {
+            given.consts.push((name.to_string(), value));
         }
         for p in &params {
-            if !type_params.iter().any(|t| t.name == p.elem.name) && resolve(&p.elem, &[], &scope).is_none() {
+            if !type_params.iter().any(|t| t.name == p.elem.name) && given.dtype(&p.elem, &[], &scope).is_none() {
                 return Err(unknown_type(&p.elem, d));
             }
         }
@@ -158,7 +151,8 @@ pub fn kernels(
             aliases: attr.aliases.clone(),
             deterministic: attr.deterministic,
             body: body.clone(),
-            scope: Rc::new(scope),
+            given,
+            scope: scope.clone(),
         })
     });
     kernels.collect()
@@ -286,7 +280,7 @@ fn alias([read, written]: &[Ident; 2], params: &[Param], scope: &Scope, d: &Diag
         })
     };
     let (from, to) = (param(read)?, param(written)?);
-    let size = |p: &Param| resolve(&p.elem, &[], scope).map(|t| t.size());
+    let size = |p: &Param| scope.dtype(&p.elem, &[]).map(|t| t.size());
     let is_same = from.elem.name == to.elem.name || size(from).is_some_and(|s| size(to) == Some(s));
     match [from, to].map(|p| p.kind.is_array().then_some(p.kind.is_mut())) {
         [Some(false), Some(true)] if is_same => Ok(()),

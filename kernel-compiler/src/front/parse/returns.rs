@@ -2,7 +2,7 @@
 //! it returns. What follows `if c { return a; }` is its `else`.
 
 use crate::diag::{Code, Diagnostics, Reported, Result, Span};
-use crate::front::ast::{Arm, ArmPattern, Block, Expr, ExprKind, Said, Stmt};
+use crate::front::ast::{Arm, ArmPattern, Block, Expr, ExprKind, Pattern, Said, Stmt};
 
 /// The body of a helper or a closure without `return`. `said` is the type that it says that it returns.
 pub fn as_values(b: Block, said: &Said, d: &Diagnostics) -> Block {
@@ -127,12 +127,9 @@ impl Returns<'_> {
     /// A statement that goes on, before the rest of its block. The names that it defines are not those of the rest.
     fn after(&self, e: Expr, rest: &Block) -> Result<Block> {
         match (&e.kind, found(&e)) {
-        (ExprKind::Block(inner), Some(at)) if inner.stmts.iter().any(|s| !matches!(s, Stmt::Expr(_))) => Err(self.d.error(
-            Code::ReturnPlace,
-            at,
-            "this `return` stands in a branch that declares variables and may go on: end the branch with `return`, or \
-             write the rest of the function in an `else`",
-        )),
+        (ExprKind::Block(inner), Some(at)) if inner.stmts.iter().any(|s| !matches!(s, Stmt::Expr(_))) => {
+            Err(declares(at, self.d))
+        }
         // Its statements first, so that each `return` in them is seen.
         (ExprKind::Block(inner), Some(_)) => {
             let value = inner.value.iter().map(|v| Stmt::Expr((**v).clone()));
@@ -170,6 +167,12 @@ impl Returns<'_> {
                         let value = Expr { span: a.body.span, kind: ExprKind::Name(Arm::VALUE.into()) };
                         return Ok(Arm { rest: Some(self.block(continued(Some(value))?)?), ..a });
                     }
+                    if let (ArmPattern::Some(pattern), Some(at)) = (&a.pattern, found(&a.body))
+                        && !matches!(pattern, Pattern::Ignore)
+                        && !returns(&a.body)
+                    {
+                        return Err(declares(at, self.d));
+                    }
                     let body = branch(a.body)?;
                     Ok(Arm { body: Expr { span: body.span, kind: ExprKind::Block(body) }, ..a })
                 };
@@ -200,6 +203,16 @@ impl Returns<'_> {
             said => Expr { span: e.span, kind: ExprKind::Typed(Box::new(e), said.clone()) },
         }
     }
+}
+
+/// The rest of the function would see the names that the branch declares.
+fn declares(at: Span, d: &Diagnostics) -> Reported {
+    d.error(
+        Code::ReturnPlace,
+        at,
+        "this `return` stands in a branch that declares variables and may go on: end the branch with `return`, or write \
+         the rest of the function in an `else`",
+    )
 }
 
 /// An expression without the braces around it.

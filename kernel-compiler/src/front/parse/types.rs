@@ -2,7 +2,7 @@
 
 use crate::diag::{Code, Diagnostics, Reported, Result, Span};
 use crate::dtype::DType;
-use crate::front::ast::{ClosureType, ParamType, Said, Scope, TypeName};
+use crate::front::ast::{ClosureType, ParamType, Said, TypeName};
 use crate::front::suggest;
 
 /// What a type says of a value.
@@ -114,22 +114,6 @@ pub fn type_name(ty: &syn::Type, d: &Diagnostics) -> Result<TypeName> {
             Err(d.error(code, Span::of(ty), why))
         }
     }
-}
-
-/// Resolves a type name among bound parameters, aliases and dtypes.
-pub fn resolve(t: &TypeName, bound: &[(String, DType)], scope: &Scope) -> Option<DType> {
-    bound
-        .iter()
-        .find(|(n, _)| *n == t.name)
-        .map(|b| b.1)
-        .or_else(|| {
-            scope
-                .aliases
-                .iter()
-                .find(|(n, _)| *n == t.name)
-                .and_then(|(_, to)| if to.name == t.name { None } else { resolve(to, bound, scope) })
-        })
-        .or_else(|| DType::parse(&t.name))
 }
 
 pub fn unknown_type(t: &TypeName, d: &Diagnostics) -> Reported {
