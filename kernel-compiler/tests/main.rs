@@ -8,6 +8,7 @@ mod barriers;
 mod block_pointers;
 mod breakpoints;
 mod common;
+mod constants;
 mod control_flow;
 mod expansion;
 mod expansion_size;

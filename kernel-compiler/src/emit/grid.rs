@@ -1,19 +1,19 @@
 //! Grid expressions: integers over parameters and constants, evaluated on the host before a launch.
 
-use crate::diag::{Code, Diagnostics, Reported, Result};
+use crate::diag::{Code, Diagnostics, Reported, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{
-    self, Arm, ArmPattern, BinaryOp, Block, Choice, Config, Const, Expr, ExprKind, Param, ParamKind, Pattern, TypeName,
-    UnaryOp,
+    self, Arm, ArmPattern, Block, Choice, Config, Const, Expr, ExprKind, Param, ParamKind, Pattern, TypeName,
 };
 use crate::front::constants::{compare, select, select_option, variant};
 use crate::front::instance::Kernel;
+use crate::front::operators::{BinaryOp, UnaryOp};
 use crate::front::print::{self, Level};
 use std::fmt;
 
 /// The body of `fn(&GridCtx) -> [u64; 3]`, with the context in `g`.
 pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<String> {
-    let cx = Grid { k: &k.ast, choice, config, names: vec![], in_module: false, d };
+    let cx = Grid { k: &k.ast, choice, config, names: vec![], in_constants: vec![], d };
     let mut extents = k.ast.grid.iter().map(|e| cx.expr(e)).collect::<Result<Vec<_>>>()?;
     extents.resize(3, "1u64".into());
     Ok(format!("[{}]", extents.join(", ")))
@@ -22,7 +22,7 @@ pub fn body(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Re
 /// The body of `fn(&GridCtx) -> bool` for the conditions of a configuration on its arguments, and their text; none
 /// where it has no conditions.
 pub fn condition(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Option<(String, String)>> {
-    let cx = Grid { k: &k.ast, choice, config, names: vec![], in_module: false, d };
+    let cx = Grid { k: &k.ast, choice, config, names: vec![], in_constants: vec![], d };
     let (mut code, mut texts) = (vec![], vec![]);
     for e in &k.ast.requires {
         let e = cx.taken(e)?;
@@ -75,8 +75,9 @@ struct Grid<'a> {
     config: &'a Config,
     /// Names that `if let Some(name) = x` and arms of `match` give to parameters, innermost last.
     names: Vec<(String, &'a Param)>,
-    /// In a constant of a module, which does not see the const parameters of a kernel.
-    in_module: bool,
+    /// Constants of a module, each of which the value of the one before names. They do not see the parameters of a
+    /// kernel.
+    in_constants: Vec<&'a str>,
     d: &'a Diagnostics,
 }
 
@@ -91,6 +92,7 @@ impl<'a> Grid<'a> {
         let d = self.d;
         Ok(match &e.kind {
             ExprKind::Int(n, _) if *n >= 0 => format!("{n}u64"),
+            ExprKind::Typed(x, _) => self.expr(x)?,
             ExprKind::Cast(x, to) if self.dtype(to).is_some_and(|t| t.is_int()) => self.expr(x)?,
             ExprKind::Cast(_, to) => return Err(d.error(Code::GridExpression, to.span, ALLOWED)),
             ExprKind::Name(n) => self.name(n, e)?,
@@ -193,6 +195,7 @@ impl<'a> Grid<'a> {
                 }
             }
             ExprKind::Block(Block { stmts, value: Some(value), .. }) if stmts.is_empty() => self.condition(value),
+            ExprKind::Typed(x, _) => self.condition(x),
             ExprKind::Unary(UnaryOp::Not, a) => Ok(match self.condition(a)? {
                 Condition::Known(is) => Condition::Known(!is),
                 Condition::Asked(code) => Condition::Asked(format!("!({code})")),
@@ -230,30 +233,37 @@ impl<'a> Grid<'a> {
 
     /// With one more name.
     fn with(&self, name: Option<(String, &'a Param)>) -> Self {
-        Grid { names: self.names.iter().cloned().chain(name).collect(), ..*self }
+        let names = self.names.iter().cloned().chain(name).collect();
+        Grid { names, in_constants: self.in_constants.clone(), ..*self }
     }
 
     /// For the value of a module's constant.
-    fn of_module(&self) -> Self {
-        Grid { in_module: true, ..self.with(None) }
+    fn of_constant(&self, name: &'a str, at: Span) -> Result<Self> {
+        if self.in_constants.contains(&name) {
+            let why = format!("the constant `{name}` is defined by itself");
+            return Err(self.d.error(Code::Recursion, at, why));
+        }
+        let in_constants = self.in_constants.iter().copied().chain([name]).collect();
+        Ok(Grid { in_constants, ..self.with(None) })
     }
 
     /// The value of a const parameter.
     fn const_param(&self, name: &str) -> Option<&'a Const> {
-        let mut all = self.config.consts.iter().chain(&self.k.given.consts).filter(|_| !self.in_module);
+        let mut all = self.config.consts.iter().chain(&self.k.given.consts).filter(|_| self.in_constants.is_empty());
         all.find(|(c, _)| c == name).map(|(_, v)| v)
     }
 
     /// The parameter of a name.
     fn param(&self, name: &str) -> Option<&'a Param> {
         let renamed = self.names.iter().rev().find(|(n, _)| n == name).map(|(_, p)| *p);
-        renamed.or_else(|| self.k.params.iter().find(|p| p.name == name)).filter(|_| !self.in_module)
+        renamed.or_else(|| self.k.params.iter().find(|p| p.name == name)).filter(|_| self.in_constants.is_empty())
     }
 
-    /// The value of a module's constant, which a parameter of its name hides.
-    fn module_const(&self, name: &str) -> Option<&'a Expr> {
+    /// A module's constant, which a parameter of its name hides, and what its value sees.
+    fn module_const(&self, name: &str, at: Span) -> Result<Option<(Self, &'a Expr)>> {
         let mut all = self.k.scope.consts.iter().filter(|_| self.param(name).is_none());
-        all.find(|(c, _)| c == name).map(|(_, value)| value)
+        let found = all.find(|(c, _)| c == name);
+        found.map(|(name, value)| Ok((self.of_constant(name, at)?, value))).transpose()
     }
 
     /// An optional parameter as it is declared.
@@ -270,6 +280,7 @@ impl<'a> Grid<'a> {
     fn constant(&self, e: &Expr) -> Result<Option<Const>> {
         Ok(match &e.kind {
             ExprKind::Int(n, _) => Some(Const::Int(*n)),
+            ExprKind::Typed(x, _) => self.constant(x)?,
             ExprKind::Bool(b) => Some(Const::Bool(*b)),
             ExprKind::Call { name, args, method: true, .. } if name == "is_some" || name == "is_none" => {
                 match &args[..] {
@@ -289,8 +300,8 @@ impl<'a> Grid<'a> {
             ExprKind::Assoc(of, name) => variant(of, name, e.span, &self.k.scope, self.d).transpose()?,
             ExprKind::Name(n) => match self.const_param(n) {
                 Some(v) => Some(v.clone()),
-                None => match self.module_const(n) {
-                    Some(e) => self.of_module().constant(e)?,
+                None => match self.module_const(n, e.span)? {
+                    Some((cx, value)) => cx.constant(value)?,
                     None => None,
                 },
             },
@@ -321,8 +332,8 @@ impl<'a> Grid<'a> {
             Some(_) => return Err(self.d.error(Code::GridExpression, e.span, ALLOWED)),
             None => {}
         }
-        if let Some(v) = self.module_const(n) {
-            return self.of_module().expr(v);
+        if let Some((cx, value)) = self.module_const(n, e.span)? {
+            return cx.expr(value);
         }
         let Some(p) = self.param(n).filter(|p| p.kind == ParamKind::Scalar) else {
             return Err(self.d.error(Code::UnknownName, e.span, format!("unknown name `{n}` in the grid: {ALLOWED}")));

@@ -2,6 +2,7 @@
 
 use crate::diag::Span;
 use crate::dtype::DType;
+use crate::front::operators::{BinaryOp, UnaryOp};
 pub use crate::ir::ParamKind;
 use proc_macro2::Ident;
 use std::fmt;
@@ -64,6 +65,8 @@ pub struct TypeParam {
 pub struct ConstParam {
     pub name: Ident,
     pub ty: ConstType,
+    /// The type of an integer.
+    pub int: DType,
     /// Of a kernel's parameter: its value where a `tune(..)` gives none.
     pub default: Option<Const>,
 }
@@ -217,6 +220,8 @@ pub enum Said {
     Tuple(Vec<Said>),
     /// `Option<..>`
     Option(Box<Said>),
+    /// `[T; N]`: that of each element.
+    Array(Box<Said>),
 }
 
 #[derive(Clone, Debug)]
@@ -435,79 +440,10 @@ pub enum Generic {
     Const(Expr),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnaryOp {
-    Neg,
-    Not,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Rem,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
 impl Kernel {
     /// The parameters that a call may leave out, in order.
     pub fn optional(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().filter(|p| p.is_optional)
-    }
-}
-
-impl BinaryOp {
-    pub fn is_compare(self) -> bool {
-        use BinaryOp::*;
-        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
-    }
-
-    /// What a comparison says of two numbers.
-    pub fn compare<T: PartialOrd>(self, x: T, y: T) -> bool {
-        use BinaryOp::*;
-        match self {
-            Eq => x == y,
-            Ne => x != y,
-            Lt => x < y,
-            Le => x <= y,
-            Gt => x > y,
-            Ge => x >= y,
-            _ => unreachable!("`{}` is no comparison", self.symbol()),
-        }
-    }
-
-    pub fn symbol(self) -> &'static str {
-        use BinaryOp::*;
-        match self {
-            Add => "+",
-            Sub => "-",
-            Mul => "*",
-            Div => "/",
-            Rem => "%",
-            And => "&",
-            Or => "|",
-            Xor => "^",
-            Shl => "<<",
-            Shr => ">>",
-            Eq => "==",
-            Ne => "!=",
-            Lt => "<",
-            Le => "<=",
-            Gt => ">",
-            Ge => ">=",
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What constants mean: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
 
 use crate::diag::{Code, Diagnostics, Result, Span};
-use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstType, Expr, Scope, TypeName};
+use crate::front::ast::{Arm, ArmPattern, Const, ConstType, Expr, Scope, TypeName};
+use crate::front::operators::BinaryOp;
 
 /// `Scheduler::Grid`, where `Scheduler` is an enum of the scope.
 pub fn variant(of: &TypeName, name: &str, span: Span, scope: &Scope, d: &Diagnostics) -> Option<Result<Const>> {

@@ -10,6 +10,7 @@ pub mod library;
 pub(crate) mod map;
 pub mod module;
 pub(crate) mod names;
+pub(crate) mod operators;
 pub(crate) mod parse;
 pub(crate) mod print;
 pub mod registry;

@@ -2,8 +2,9 @@
 
 use crate::dtype::DType;
 use crate::front::ast::{
-    Arch, ArmPattern, BinaryOp, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt, UnaryOp,
+    Arch, ArmPattern, Block, Config, Expr, ExprKind, Generic, Kernel, ParamKind, Pattern, Said, Stmt,
 };
+use crate::front::operators::{BinaryOp, UnaryOp};
 use proc_macro2::Ident;
 use quote::ToTokens;
 use std::fmt::Write;
@@ -128,8 +129,9 @@ fn given(k: &Kernel) -> Vec<String> {
     let mut out = vec![];
     for p in &k.item.sig.generics.params {
         match p {
-            syn::GenericParam::Type(t) if !k.type_params.iter().any(|p| p.name == t.ident) => out
-                .extend(k.given.types.iter().find(|(n, _)| t.ident == n).map(|(n, to)| format!("{n} = {}", to.name))),
+            syn::GenericParam::Type(t) if !k.type_params.iter().any(|p| p.name == t.ident) => {
+                out.extend(k.given.types.iter().find(|(n, _)| t.ident == n).map(|(n, to)| format!("{n} = {}", to.name)))
+            }
             syn::GenericParam::Const(c) if !k.consts.iter().any(|p| p.name == c.ident) => {
                 let value = k.given.consts.iter().find(|(n, _)| c.ident == n);
                 out.extend(value.map(|(n, v)| format!("{n} = {}", constant(&v.expr(k.name.span().into())))));
@@ -226,6 +228,7 @@ fn said(ty: &Said) -> String {
         Said::Elem(t) => t.name.clone(),
         Said::Tuple(list) => tuple(list.iter().map(said).collect()),
         Said::Option(of) => format!("Option<{}>", said(of)),
+        Said::Array(of) => format!("[{}; _]", said(of)),
     }
 }
 

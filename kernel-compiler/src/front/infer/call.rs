@@ -189,7 +189,12 @@ impl Infer<'_> {
         // Type parameters that the call does not name follow from the arguments.
         for (p, (v, _)) in h.params.iter().zip(&args) {
             if let ParamType::Value(said) = &p.ty {
-                self.bind_types(h, said, v, &mut types);
+                self.bind_types(h, said, v, false, &mut types);
+            }
+        }
+        for (p, (v, _)) in h.params.iter().zip(&args) {
+            if let ParamType::Value(said) = &p.ty {
+                self.bind_types(h, said, v, true, &mut types);
             }
         }
         let caller = std::mem::replace(&mut self.scopes, vec![scope]);
@@ -234,20 +239,28 @@ impl Infer<'_> {
         result
     }
 
-    /// Binds the type parameters of a helper that an argument says, unless they are `bound`.
-    fn bind_types(&self, h: &Helper, said: &Said, v: &Val, bound: &mut BoundTypes) {
+    /// Binds the type parameters of a helper that an argument says, unless they are `bound`. Literals without a type
+    /// say theirs where they are `open`.
+    fn bind_types(&self, h: &Helper, said: &Said, v: &Val, open: bool, bound: &mut BoundTypes) {
         match (said, v) {
             (Said::Elem(elem), v) => {
-                let is_open =
-                    h.type_params.contains(&elem.name) && !bound.iter().any(|(name, _)| *name == elem.name);
-                if let Some(dtype) = self.elem_of(v).filter(|_| is_open) {
+                let is_open = h.type_params.contains(&elem.name) && !bound.iter().any(|(name, _)| *name == elem.name);
+                let of_literal = match v {
+                    Val::Int(_, None) if open => Some(DType::I32),
+                    Val::Float(_, None) if open => Some(DType::F32),
+                    _ => None,
+                };
+                if let Some(dtype) = self.elem_of(v).or(of_literal).filter(|_| is_open) {
                     bound.push((elem.name.clone(), dtype));
                 }
             }
             (Said::Tuple(parts), Val::Tuple(list)) => {
-                parts.iter().zip(list).for_each(|(said, v)| self.bind_types(h, said, v, bound));
+                parts.iter().zip(list).for_each(|(said, v)| self.bind_types(h, said, v, open, bound));
             }
-            (Said::Option(said), Val::Option(Some(v))) => self.bind_types(h, said, v, bound),
+            (Said::Array(said), Val::Array(list)) => {
+                list.iter().for_each(|v| self.bind_types(h, said, v, open, bound));
+            }
+            (Said::Option(said), Val::Option(Some(v))) => self.bind_types(h, said, v, open, bound),
             _ => {}
         }
     }
@@ -280,6 +293,14 @@ impl Infer<'_> {
                     format!("`{of}` expects `Some(..)` or `None` here, found {found}"),
                 );
             }
+            (Said::Array(said), Val::Array(list)) => {
+                let list = list.into_iter().map(|v| self.argument(of, v, said, at));
+                return list.collect::<Result<_>>().map(Val::Array);
+            }
+            (Said::Array(_), v) => {
+                let found = self.describe(&v);
+                return self.error(Code::TypeMismatch, at, format!("`{of}` expects an array here, found {found}"));
+            }
             (Said::Elem(t), v) => match self.as_named(&v, &t.name, at) {
                 Some(is_one) => return is_one.map(|()| v),
                 None => (self.dtype(t)?, v),
@@ -296,7 +317,7 @@ impl Infer<'_> {
     }
 
     /// A literal argument takes the dtype of its parameter and stays a compile-time value.
-    fn checked_literal(&self, v: Val, t: DType, at: Span) -> Result<Val> {
+    pub(super) fn checked_literal(&self, v: Val, t: DType, at: Span) -> Result<Val> {
         match self.typed(&v, t, at)? {
             Some(v) => Ok(v),
             None => {

@@ -47,9 +47,7 @@ impl Infer<'_> {
             );
         }
         // Of the helper's type parameters those that nothing has bound are left open.
-        let is_open = |t: &TypeName| {
-            h.type_params.contains(&t.name) && !self.types.iter().any(|(n, _)| *n == t.name)
-        };
+        let is_open = |t: &TypeName| h.type_params.contains(&t.name) && !self.types.iter().any(|(n, _)| *n == t.name);
         let of_helper = |t: &TypeName| if is_open(t) { Ok(None) } else { self.dtype(t).map(Some) };
         let args = ty.args.iter().map(|s| self.of_dtypes(s, &of_helper)).collect::<Result<Vec<_>>>()?;
         let returns = ty.returns.as_ref().map(|s| self.of_dtypes(s, &of_helper)).transpose()?;
@@ -100,6 +98,7 @@ impl Infer<'_> {
             Said::Nothing => Said::Nothing,
             Said::Tuple(list) => Said::Tuple(list.iter().map(|s| self.of_dtypes(s, resolve)).collect::<Result<_>>()?),
             Said::Option(of) => Said::Option(Box::new(self.of_dtypes(of, resolve)?)),
+            Said::Array(of) => Said::Array(Box::new(self.of_dtypes(of, resolve)?)),
             Said::Elem(t) if self.kernel.scope.names(&t.name) => said.clone(),
             Said::Elem(t) => match resolve(t)? {
                 Some(dtype) => Said::Elem(TypeName { name: dtype.name().into(), span: t.span }),
@@ -183,11 +182,12 @@ fn conflict(a: &Said, b: &Said) -> Option<(String, String)> {
         Said::Elem(t) => t.name.clone(),
         Said::Tuple(list) => format!("a tuple of {}", list.len()),
         Said::Option(_) => "an optional value".into(),
+        Said::Array(_) => "an array".into(),
     };
     match (a, b) {
         (Said::Nothing, _) | (_, Said::Nothing) => None,
         (Said::Elem(x), Said::Elem(y)) if x.name == y.name => None,
-        (Said::Option(x), Said::Option(y)) => conflict(x, y),
+        (Said::Option(x), Said::Option(y)) | (Said::Array(x), Said::Array(y)) => conflict(x, y),
         (Said::Tuple(x), Said::Tuple(y)) if x.len() == y.len() => x.iter().zip(y).find_map(|(a, b)| conflict(a, b)),
         _ => Some((describe(a), describe(b))),
     }

@@ -2,9 +2,10 @@
 
 use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
-use crate::front::ast::{Arm, ArmPattern, BinaryOp, Const, ConstParam, ConstType, Expr, ExprKind, Helper, Said};
+use crate::front::ast::{Arm, ArmPattern, Const, ConstParam, ConstType, Expr, ExprKind, Helper, Said};
 use crate::front::constants::{OPTIONAL, compare, select, select_option};
 use crate::front::infer::{Binding, Infer, Val};
+use crate::front::operators::BinaryOp;
 use crate::ir::{Binary, Op, Value};
 use proc_macro2::Ident;
 use std::collections::{HashMap, HashSet};
@@ -180,7 +181,10 @@ impl Infer<'_> {
     pub(super) fn const_arg(&self, of: &Helper, param: &ConstParam, v: Val, span: Span) -> Result<Val> {
         self.known(&v, span, &format!("the const argument `{}` of `{}`", param.name, of.name))?;
         match v.as_const() {
-            Some(c) if c.ty() == param.ty => Ok(v),
+            Some(c) if c.ty() == param.ty => match v {
+                Val::Int(..) => self.checked_literal(v, param.int, span),
+                v => Ok(v),
+            },
             _ => {
                 let found = self.describe(&v);
                 self.error(

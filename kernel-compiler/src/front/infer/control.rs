@@ -88,6 +88,14 @@ impl Infer<'_> {
                 let found = self.describe(&other);
                 self.error(Code::TypeMismatch, span, format!("expected `Some(..)` or `None`, found {found}"))
             }
+            (Said::Array(said), Val::Array(list)) => {
+                let list = list.into_iter().map(|v| self.as_said(v, said, span));
+                list.collect::<Result<_>>().map(Val::Array)
+            }
+            (Said::Array(_), other) => {
+                let found = self.describe(&other);
+                self.error(Code::TypeMismatch, span, format!("expected an array, found {found}"))
+            }
             (Said::Elem(t), v) => {
                 if let Some(is_one) = self.as_named(&v, &t.name, span) {
                     return is_one.map(|()| v);
@@ -303,6 +311,20 @@ impl Infer<'_> {
         let (mut then_stmts, a) = self.nested(then);
         let (mut other_stmts, b) = self.nested(other);
         let (a, b) = (a?, b?);
+        // The value of the branch that goes on, whose statements follow.
+        match (&a, &b) {
+            (Val::Unit, v) if !matches!(v, Val::Unit) && leaves(&then_stmts) => {
+                self.emit(StmtKind::If { cond, then: then_stmts, other: vec![] });
+                self.blocks.last_mut().expect("a block").extend(other_stmts);
+                return Ok(b);
+            }
+            (v, Val::Unit) if !matches!(v, Val::Unit) && leaves(&other_stmts) => {
+                self.emit(StmtKind::If { cond, then: vec![], other: other_stmts });
+                self.blocks.last_mut().expect("a block").extend(then_stmts);
+                return Ok(a);
+            }
+            _ => {}
+        }
         let out = self.merge(a, b, &mut then_stmts, &mut other_stmts, then_span, span)?;
         self.emit(StmtKind::If { cond, then: then_stmts, other: other_stmts });
         self.read_merged(out, span)
@@ -405,6 +427,15 @@ impl Infer<'_> {
 
 const ASSIGNED: &str = "variables are assigned, their fields and elements, and tuples of variables: `store(y, i, v)` writes \
      memory";
+
+/// Whether every way through statements leaves them.
+fn leaves(stmts: &[Stmt]) -> bool {
+    match stmts.last().map(|s| &s.kind) {
+        Some(StmtKind::Break | StmtKind::Continue | StmtKind::Return) => true,
+        Some(StmtKind::If { then, other, .. }) => leaves(then) && leaves(other),
+        _ => false,
+    }
+}
 
 /// What follows a static assertion may count on it.
 fn is_static_assert(s: &ast::Stmt) -> bool {

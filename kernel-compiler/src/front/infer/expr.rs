@@ -3,22 +3,26 @@
 use crate::diag::{Code, Reported, Result, Span};
 use crate::dtype::{DType, in_message, rounded, rounded_integer, saturated, wrapped};
 use crate::front::ast;
-use crate::front::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::front::ast::{Expr, ExprKind};
 use crate::front::constants;
 use crate::front::infer::jumps::Jump;
 use crate::front::infer::{Binding, Infer, Range, Val, builtins};
+use crate::front::operators::{BinaryOp, UnaryOp};
 use crate::front::suggest;
 use crate::ir::{Binary, LoopOptions, Op, StmtKind, Type, Unary, Value, Var};
 use std::rc::Rc;
 
 /// Values of an array.
 const MAX_ELEMENTS: i128 = 1024;
+/// Values of an array of arrays, all together.
+const MAX_PARTS: i128 = 1 << 14;
 
 impl Infer<'_> {
     pub(super) fn expr(&mut self, e: &Expr) -> Result<Val> {
         let span = e.span;
         Ok(match &e.kind {
-            ExprKind::Int(v, t) => Val::Int(*v, *t),
+            ExprKind::Int(v, Some(t)) => self.suffixed(*v, *t, false, span)?,
+            ExprKind::Int(v, None) => Val::Int(*v, None),
             ExprKind::Float(v, t) => {
                 if let Some(t) = t {
                     self.fits(*v, *t, span)?;
@@ -56,13 +60,19 @@ impl Infer<'_> {
                         format!("an array of {n}: it has 1 to {MAX_ELEMENTS} values"),
                     );
                 }
+                let parts = parts(&x) as i128;
+                if n > 1 && parts * n > MAX_PARTS {
+                    let why = format!("an array of {n} arrays of {parts} values: all have at most {MAX_PARTS}");
+                    return self.error(Code::ArrayIndex, span, why);
+                }
                 Val::Array(vec![x; n as usize])
             }
             ExprKind::Field(..) | ExprKind::Member(..) | ExprKind::Index(..) => self.part_of_value(e)?,
             ExprKind::Struct { name, fields } => self.new_struct(name, fields)?,
             ExprKind::Range { lo, hi, is_closed } => {
                 let (lo, end) = (self.expr(lo)?, self.expr(hi)?);
-                let end = if *is_closed { self.next(end, hi)? } else { end };
+                let of = self.elem_of(&lo);
+                let end = if *is_closed { self.behind(end, of, hi)? } else { end };
                 Val::Range(Rc::new(Range {
                     lo,
                     hi: end,
@@ -84,7 +94,12 @@ impl Infer<'_> {
                 self.assign(to, v, span)?
             }
             ExprKind::AssignOp(op, to, x) => {
-                let (a, b) = (self.expr(to)?, self.expr(x)?);
+                let before = self.assignments;
+                let (mut a, b) = (self.expr(to)?, self.expr(x)?);
+                // The right side comes first, as it does in Rust.
+                if self.assignments != before {
+                    a = self.expr(to)?;
+                }
                 let v = self.binary_op(*op, (a, to), (b, x), span)?;
                 self.assign(to, v, span)?
             }
@@ -117,12 +132,6 @@ impl Infer<'_> {
         self.push(Op::ReadVar(var), ty, span)
     }
 
-    /// `v + 1`, behind the last number of a closed range.
-    fn next(&mut self, v: Val, e: &Expr) -> Result<Val> {
-        let one = Expr { kind: ExprKind::Int(1, None), span: e.span };
-        self.binary_op(BinaryOp::Add, (v, e), (Val::Int(1, None), &one), e.span)
-    }
-
     pub(super) fn exprs(&mut self, list: &[Expr]) -> Result<Vec<Val>> {
         // All are inferred before the first failure is passed on, so that each mistake is reported.
         let all: Vec<_> = list.iter().map(|e| self.expr(e)).collect();
@@ -138,10 +147,15 @@ impl Infer<'_> {
         }
         let kernel = self.kernel;
         if let Some((_, e)) = kernel.scope.consts.iter().find(|(c, _)| c == n) {
+            if self.resolving.iter().any(|c| c == n) {
+                return self.error(Code::Recursion, span, format!("the constant `{n}` is defined by itself"));
+            }
+            self.resolving.push(n.to_string());
             // It sees neither locals nor parameters.
             let (scopes, types) = (std::mem::take(&mut self.scopes), std::mem::take(&mut self.types));
             let v = self.expr(e);
             (self.scopes, self.types) = (scopes, types);
+            self.resolving.pop();
             return v;
         }
         if let Some(of) = kernel.scope.enums.iter().find(|e| e.position(n).is_some()) {
@@ -253,16 +267,14 @@ impl Infer<'_> {
     }
 
     fn unary_op(&mut self, op: UnaryOp, x: &Expr, span: Span) -> Result<Val> {
+        if let (UnaryOp::Neg, ExprKind::Int(n, Some(t))) = (op, &x.kind)
+            && t.is_signed()
+        {
+            return self.suffixed(*n, *t, true, span);
+        }
         let v = self.expr(x)?;
-        match (op, &v) {
-            (UnaryOp::Neg, Val::Int(_, Some(t))) if !t.is_signed() => {
-                return self.error(Code::ElementType, span, format!("cannot negate a {t} constant: it is not signed"));
-            }
-            (UnaryOp::Neg, Val::Int(n, t)) => return Ok(Val::Int(-n, *t)),
-            (UnaryOp::Neg, Val::Float(n, t)) => return Ok(Val::Float(-n, *t)),
-            (UnaryOp::Not, Val::Bool(b)) => return Ok(Val::Bool(!b)),
-            (UnaryOp::Not, Val::Int(n, Some(t))) => return Ok(Val::Int(wrapped(!n, *t), Some(*t))),
-            _ => {}
+        if let Some(v) = self.fold_unary(op, &v, span)? {
+            return Ok(v);
         }
         let v = self.run(v, x.span)?;
         let ty = self.ty(v).clone();
@@ -284,7 +296,13 @@ impl Infer<'_> {
     fn logic(&mut self, a: &Expr, b: &Expr, and: bool, span: Span) -> Result<Val> {
         let x = self.expr(a)?;
         if let Val::Bool(x) = x {
-            return if x == and { self.expr(b) } else { Ok(Val::Bool(x)) };
+            if x != and {
+                return Ok(Val::Bool(x));
+            }
+            return match self.expr(b)? {
+                Val::Bool(y) => Ok(Val::Bool(y)),
+                y => self.condition(y, b.span).map(Val::Run),
+            };
         }
         let x = self.condition(x, a.span)?;
         let var = self.new_var("logic", Type::scalar(DType::Bool));
@@ -450,102 +468,14 @@ impl Infer<'_> {
         let dtype = self.ty(a).dtype;
         Ok(self.push(Op::Fma(a, b, c), Type { dtype, shape }, span))
     }
+}
 
-    /// Arithmetic on compile-time values.
-    fn fold(&self, op: BinaryOp, a: &Val, b: &Val, span: Span) -> Result<Option<Val>> {
-        use BinaryOp::*;
-        if let Some(v) = self.compare_variants(op, a, b, span)? {
-            return Ok(Some(v));
-        }
-        Ok(Some(match (a, b) {
-            (Val::Int(x, tx), Val::Int(y, ty)) => {
-                let shift = matches!(op, Shl | Shr);
-                if let (Some(tx), Some(ty), false) = (tx, ty, shift)
-                    && tx != ty
-                {
-                    return self.error(
-                        Code::MixedTypes,
-                        span,
-                        format!("`{}` of a {tx} and a {ty} constant: convert with `as`", op.symbol()),
-                    );
-                }
-                let t = if shift { *tx } else { tx.or(*ty) };
-                if op.is_compare() {
-                    return Ok(Some(Val::Bool(op.compare(x, y))));
-                }
-                let r = match op {
-                    Add => x.checked_add(*y),
-                    Sub => x.checked_sub(*y),
-                    Mul => x.checked_mul(*y),
-                    Div => x.checked_div(*y),
-                    Rem => x.checked_rem(*y),
-                    And => Some(x & y),
-                    Or => Some(x | y),
-                    Xor => Some(x ^ y),
-                    _ => {
-                        let width = t.map_or(64, |t| 8 * t.size() as u32);
-                        let Some(by) = u32::try_from(*y).ok().filter(|s| *s < width) else {
-                            return self.error(
-                                Code::ConstantArithmetic,
-                                span,
-                                format!(
-                                    "`{x} {} {y}`: a constant of {width} bits is shifted by less than {width}",
-                                    op.symbol()
-                                ),
-                            );
-                        };
-                        Some(if op == Shl { x << by } else { x >> by })
-                    }
-                };
-                let Some(r) = r else {
-                    return self.error(
-                        Code::ConstantArithmetic,
-                        span,
-                        format!("`{x} {} {y}` has no value: it divides by 0 or overflows", op.symbol()),
-                    );
-                };
-                if let Some(t) = t
-                    && !t.holds(r)
-                {
-                    return self.error(
-                        Code::ConstantArithmetic,
-                        span,
-                        format!("`{x} {} {y}` is {r}, which does not fit in {t}", op.symbol()),
-                    );
-                }
-                Val::Int(r, t)
-            }
-            (Val::Float(x, tx), Val::Float(y, ty)) if tx.is_none() || ty.is_none() || tx == ty => {
-                let t = tx.or(*ty);
-                let [x, y] = [*x, *y].map(|v| t.map_or(v, |t| rounded(v, t)));
-                if op.is_compare() {
-                    // A literal without a type is an f32.
-                    let [x, y] = [x, y].map(|v| rounded(v, t.unwrap_or(DType::F32)));
-                    return Ok(Some(Val::Bool(op.compare(x, y))));
-                }
-                let result = match op {
-                    Add => x + y,
-                    Sub => x - y,
-                    Mul => x * y,
-                    Div => x / y,
-                    _ => return Ok(None),
-                };
-                Val::Float(result, t)
-            }
-            (Val::DType(x), Val::DType(y)) => match op {
-                Eq => Val::Bool(x == y),
-                Ne => Val::Bool(x != y),
-                _ => return Ok(None),
-            },
-            (Val::Bool(x), Val::Bool(y)) => match op {
-                And => Val::Bool(x & y),
-                Or => Val::Bool(x | y),
-                Xor | Ne => Val::Bool(x ^ y),
-                Eq => Val::Bool(x == y),
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
-        }))
+/// How many values an array of arrays, a tuple or a struct has.
+fn parts(v: &Val) -> usize {
+    match v {
+        Val::Tuple(list) | Val::Array(list) | Val::Struct(_, list) => list.iter().map(parts).sum(),
+        Val::Option(Some(v)) => parts(v),
+        _ => 1,
     }
 }
 

@@ -13,6 +13,8 @@ mod control;
 mod cumcount;
 mod dot;
 mod expr;
+mod extremum;
+mod fold;
 mod histogram;
 mod jumps;
 mod loops;
@@ -129,6 +131,10 @@ struct Infer<'a> {
     loops: Vec<Frame>,
     /// Jumps over inner loops to one that a label names.
     exits: Vec<Exit>,
+    /// Constants of the module whose values are being inferred.
+    resolving: Vec<String>,
+    /// Statements so far that give a variable a new content.
+    assignments: usize,
     /// Depth of inlined helpers.
     depth: usize,
     /// In a helper of a library of the language: the user's call, of the outermost one.
@@ -166,6 +172,8 @@ impl<'a> Infer<'a> {
             scopes: vec![HashMap::new()],
             loops: vec![],
             exits: vec![],
+            resolving: vec![],
+            assignments: 0,
             depth: 0,
             standard_call: None,
         }
@@ -234,6 +242,7 @@ impl<'a> Infer<'a> {
     // --- making IR ---
 
     fn emit(&mut self, s: StmtKind) {
+        self.assignments += usize::from(matches!(s, StmtKind::Assign(..)));
         self.blocks.last_mut().expect("a block").push(s.into());
     }
 

@@ -133,12 +133,12 @@ impl Infer<'_> {
             "max" | "min" => {
                 let Some(first) = c.args.first() else { return self.reduction(&name, c, None) };
                 let first = self.expr(first)?;
-                if self.is_reduced(&first, c) {
+                let second = c.args.get(1).map(|e| self.expr(e)).transpose()?;
+                if self.is_reduced(&first, second.as_ref()) {
                     return self.reduction(&name, c, Some(first));
                 }
                 self.count_args(c, 2)?;
-                let pair = [first, self.expr(&c.args[1])?];
-                self.extremum(pair, c)
+                self.extremum([first, second.expect("counted")], c)
             }
             "sum" | "argmax" | "argmin" | "reduce" => self.reduction(&name, c, None),
             "join" | "split" | "interleave" | "cat" | "slice" | "insert" | "flip" | "gather" => self.parts(&name, c),
@@ -268,7 +268,7 @@ impl Infer<'_> {
         Ok(n as usize)
     }
 
-    fn numeric(&self, v: Value, what: &str, span: Span) -> Result<()> {
+    pub(super) fn numeric(&self, v: Value, what: &str, span: Span) -> Result<()> {
         self.computes(v, &format!("`{what}`"), span)?;
         if self.ty(v).dtype == DType::Bool {
             self.error(Code::ElementType, span, format!("`{what}` takes numbers, found {}", self.ty(v)))
@@ -377,6 +377,9 @@ impl Infer<'_> {
             [Val::Range(r)] if r.reversed => {
                 return self.error(Code::Arange, c.span, "`arange` counts up: subtract it from the last index");
             }
+            [Val::Range(r)] if !matches!(r.step, Val::Int(1, _)) => {
+                return self.error(Code::Arange, c.span, "`arange` counts in steps of 1: multiply it by the step");
+            }
             [Val::Range(r)] => (
                 self.const_int(&r.lo, c.span, "a bound of arange")?,
                 self.const_int(&r.hi, c.span, "a bound of arange")?,
@@ -397,37 +400,6 @@ impl Infer<'_> {
         }
         let n = self.extent(&Val::Int(hi - lo, None), c.span)?;
         Ok(Val::Run(self.push(Op::Arange { start: lo }, Type::tile(DType::U64, [n]), c.span)))
-    }
-
-    /// The greater or the less of two values, by the name of the call.
-    fn extremum(&mut self, [a, b]: [Val; 2], c: &Call) -> Result<Val> {
-        let op = if c.name.to_string().starts_with("max") { Binary::Max } else { Binary::Min };
-        if let (Val::Int(_, Some(tx)), Val::Int(_, Some(ty))) = (&a, &b)
-            && tx != ty
-        {
-            let why = format!("`{}` of a {tx} and a {ty} constant: convert with `as`", c.name);
-            return self.error(Code::MixedTypes, c.span, why);
-        }
-        if let (Val::Int(x, tx), Val::Int(y, ty)) = (&a, &b) {
-            return Ok(Val::Int(if op == Binary::Max { *x.max(y) } else { *x.min(y) }, tx.or(*ty)));
-        }
-        let (a, b) = self.unify(a, b, (&c.args[0], &c.args[1]), &format!("`{}`", c.name))?;
-        self.numeric(a, &c.name.to_string(), c.span)?;
-        let op = self.extremum_op(op, self.ty(a).dtype, c)?;
-        self.binary(op, a, b, c.span).map(Val::Run)
-    }
-
-    /// `max` or `min` of elements of a type, with what `.propagate_nan()` makes of it.
-    pub(super) fn extremum_op(&self, op: Binary, dtype: DType, c: &Call) -> Result<Binary> {
-        match c.options.propagate_nan {
-            None => Ok(op),
-            Some(_) if dtype.is_float() => Ok(op.propagating_nan()),
-            Some(at) => self.error(
-                Code::ElementType,
-                at,
-                format!("`.propagate_nan()` is for floats, {} has no NaN: leave it out", in_message(dtype)),
-            ),
-        }
     }
 
     fn shape_op(&mut self, name: &str, c: &Call) -> Result<Val> {

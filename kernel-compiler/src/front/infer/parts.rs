@@ -204,7 +204,7 @@ impl Infer<'_> {
         let (extent, len) = (ty.shape[axis], of.shape[axis]);
         let mut fits = of.shape.clone();
         fits[axis] = extent;
-        if fits != ty.shape || at < 0 || at as usize + len > extent {
+        if fits != ty.shape || at < 0 || at + len as i128 > extent as i128 {
             return self.error(
                 Code::PartOfTile,
                 c.args[3].span,

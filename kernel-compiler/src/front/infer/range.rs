@@ -40,6 +40,9 @@ impl Infer<'_> {
             ("step_by", [Val::Range(r), _]) if r.reversed => {
                 return self.error(Code::Range, c.span, "a step stands before `.rev()`: `(a..b).step_by(s).rev()`");
             }
+            ("step_by", [Val::Range(r), _]) if !matches!(r.step, Val::Int(1, _)) => {
+                return self.error(Code::Range, c.span, "the range has a step: multiply it by the other one");
+            }
             ("step_by", [Val::Range(_), Val::Int(step, _)]) if *step < 1 => {
                 let why = format!("a step of `.step_by` is 1 or more, found {step}: `range(a, b, -1)` counts down");
                 return self.error(Code::Step, c.args[1].span, why);

@@ -2,7 +2,6 @@
 
 use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
-use crate::front::ast;
 use crate::front::ast::Expr;
 use crate::front::infer::builtins::Call;
 use crate::front::infer::options::is_scan;
@@ -13,10 +12,10 @@ use crate::ir::{Binary, Combine, Op, StmtKind, Type, Value};
 const MAX_TILES: usize = 8;
 
 impl Infer<'_> {
-    /// `max(t)` and `max(t, 1)` reduce a tile; `max(a, b)` of two values compares them. `first` is the first argument.
-    pub(super) fn is_reduced(&self, first: &Val, c: &Call) -> bool {
+    /// `max(t)` and `max(t, AXIS)` reduce a tile; `max(a, b)` of two values compares them.
+    pub(super) fn is_reduced(&self, first: &Val, second: Option<&Val>) -> bool {
         let is_tile = matches!(first, Val::Run(v) if !self.ty(*v).is_scalar());
-        is_tile && (c.args.len() == 1 || matches!(c.args[1].kind, ast::ExprKind::Int(_, None)))
+        is_tile && second.is_none_or(|v| matches!(v, Val::Int(_, None | Some(DType::U64))))
     }
 
     /// `first`: the first argument, where it is known.

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::front::ast::{Arch, Config, Const, ConstParam, Expr, TypeName, TypeParam};
 use crate::front::map::MAP;
 use crate::front::parse::constants::Value;
-use crate::front::parse::tune::{DEFAULT, Tune, TuneConfigs, bracketed_list, product, tune};
+use crate::front::parse::tune::{DEFAULT, MAX_CONFIGS, Tune, TuneConfigs, bracketed_list, product, tune};
 use crate::front::parse::types::unknown_type;
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt;
@@ -87,9 +87,6 @@ impl Named {
         self.given.iter().filter_map(of).collect()
     }
 }
-
-/// An instance costs build time: a product of long lists is a mistake.
-const MAX_CONFIGS: usize = 64;
 
 enum Item {
     Kernel(Named),

@@ -3,9 +3,9 @@
 use crate::diag::{Code, Diagnostics, Result, Span};
 use crate::dtype::DType;
 use crate::front::ast::{
-    Arm, ArmPattern, BinaryOp, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, PointerType, Said, Stmt,
-    TypeName, UnaryOp,
+    Arm, ArmPattern, Block, Closure, ClosureParam, Expr, ExprKind, Generic, Pattern, PointerType, Said, Stmt, TypeName,
 };
+use crate::front::operators::{BinaryOp, UnaryOp};
 use crate::front::parse::returns;
 use crate::front::parse::types::{option_of, said, type_name};
 use crate::front::suggest;
@@ -93,13 +93,13 @@ fn local(l: &syn::Local, d: &Diagnostics) -> Result<Stmt> {
     Ok(Stmt::Let { pattern, ty, init, span: Span::of(l) })
 }
 
-/// The type of a `let`.
-fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
+/// The type of a `let` or a constant.
+pub fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
     match ty {
         syn::Type::Infer(_) => Ok(Said::Nothing),
         syn::Type::Tuple(t) => Ok(Said::Tuple(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),
         syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Tile") => Ok(said(ty, d)),
-        syn::Type::Array(_) => Ok(Said::Nothing),
+        syn::Type::Array(a) => Ok(Said::Array(Box::new(local_type(&a.elem, d)?))),
         ty if let Some(of) = option_of(ty) => Ok(Said::Option(Box::new(local_type(of, d)?))),
         ty => type_name(ty, d).map(Said::Elem),
     }
@@ -448,7 +448,9 @@ fn literal(l: &syn::Lit, d: &Diagnostics) -> Result<ExprKind> {
     Ok(match l {
         syn::Lit::Int(i) => {
             let ty = suffix(i.suffix(), i.span())?;
-            let v = i.base10_parse::<i128>().map_err(|e| d.syn(e))?;
+            let v = i.base10_parse::<u64>().map(i128::from).map_err(|_| {
+                d.error(Code::LiteralRange, i.span(), "the literal is larger than any integer type can hold")
+            })?;
             match ty {
                 Some(t) if t.is_float() => ExprKind::Float(v as f64, ty),
                 _ => ExprKind::Int(v, ty),
@@ -462,7 +464,14 @@ fn literal(l: &syn::Lit, d: &Diagnostics) -> Result<ExprKind> {
                     "the literal is larger than any float type can hold",
                 ));
             }
-            v => ExprKind::Float(v, suffix(f.suffix(), f.span())?),
+            v => match suffix(f.suffix(), f.span())? {
+                Some(t) if !t.is_float() => {
+                    let why =
+                        format!("a literal with a fraction is no {t}: `{}` is a literal of an integer", v as i128);
+                    return Err(d.error(Code::LiteralForm, f.span(), why));
+                }
+                t => ExprKind::Float(v, t),
+            },
         },
         syn::Lit::Bool(b) => ExprKind::Bool(b.value),
         syn::Lit::Str(s) => ExprKind::Str(s.value()),

@@ -53,7 +53,8 @@ pub fn const_param(c: &syn::ConstParam, of_kernel: bool, scope: &Scope, d: &Diag
             format!("a const parameter is {integer}, a `bool` or an enum that the #[tile_module] declares or uses"),
         ));
     };
-    let param = ConstParam { name: c.ident.clone(), ty, default: None };
+    let int = name.as_deref().and_then(DType::parse).filter(|t| t.is_int()).unwrap_or(DType::U64);
+    let param = ConstParam { name: c.ident.clone(), ty, int, default: None };
     let default = match &c.default {
         Some(e) if !of_kernel => {
             return Err(d.error(

@@ -9,7 +9,7 @@ mod tune;
 pub mod types;
 
 use crate::diag::{Code, Diagnostics, Result, Span};
-use crate::front::ast::{ConstParam, Given, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
+use crate::front::ast::{ConstParam, Expr, ExprKind, Given, Helper, HelperParam, Kernel, Param, Said, Scope, TypeName};
 use crate::front::parse::attr::Attr;
 use crate::front::parse::constants::{const_param, enumeration};
 use crate::front::parse::types::{option_of, param_type, said, type_name, unknown_type};
@@ -317,7 +317,15 @@ pub fn scope<'a>(
     }
     for (item, is_standard) in items {
         match item {
-            syn::Item::Const(c) => scope.consts.push((c.ident.to_string(), body::expr(&c.expr, d))),
+            syn::Item::Const(c) => match body::local_type(&c.ty, d) {
+                Ok(said) => {
+                    let value = body::expr(&c.expr, d);
+                    let span = value.span;
+                    let kind = ExprKind::Typed(Box::new(value), said);
+                    scope.consts.push((c.ident.to_string(), Expr { kind, span }));
+                }
+                Err(r) => failed = Some(r),
+            },
             syn::Item::Type(t) => match type_name(&t.ty, d) {
                 Ok(of) => scope.aliases.push((t.ident.to_string(), of)),
                 Err(r) => failed = Some(r),

@@ -1,6 +1,8 @@
 //! `return` of helpers and closures, which are inlined: a block with an early `return` becomes one whose value is what
 //! it returns. What follows `if c { return a; }` is its `else`.
 
+use std::cell::Cell;
+
 use crate::diag::{Code, Diagnostics, Reported, Result, Span};
 use crate::front::ast::{Arm, ArmPattern, Block, Expr, ExprKind, Pattern, Said, Stmt};
 
@@ -14,12 +16,14 @@ pub fn as_values(b: Block, said: &Said, d: &Diagnostics) -> Block {
         let mistake = Expr { kind: ExprKind::Error, span };
         Block { stmts: vec![], value: Some(Box::new(mistake)), span }
     };
-    Returns { said, d }.block(b).unwrap_or_else(lost)
+    Returns { said, d, copied: Cell::new(0) }.block(b).unwrap_or_else(lost)
 }
 
 struct Returns<'a> {
     said: &'a Said,
     d: &'a Diagnostics,
+    /// Statements that stand behind branches that go on, each of which has a copy.
+    copied: Cell<usize>,
 }
 
 /// The first `return` in an expression, but for those of closures, which leave these.
@@ -95,7 +99,26 @@ fn block_returns(b: &Block) -> bool {
     in_stmts || b.value.as_ref().is_some_and(|e| returns(e))
 }
 
+/// Branches that go on double the rest of a function each time.
+const MAX_COPIED: usize = 1 << 14;
+
 impl Returns<'_> {
+    /// The rest of a function behind one more branch that goes on.
+    fn copy(&self, rest: &Block) -> Result<Block> {
+        self.copied.set(self.copied.get() + rest.stmts.len() + 1);
+        match self.copied.get() > MAX_COPIED {
+            false => Ok(rest.clone()),
+            true => Err(self.d.error(
+                Code::TooManyOperations,
+                rest.span,
+                format!(
+                    "early returns repeat the rest of a function in each branch that goes on: more than {MAX_COPIED} \
+                     statements here; let branches without a `return` end, or put the rest into a helper"
+                ),
+            )),
+        }
+    }
+
     fn block(&self, mut b: Block) -> Result<Block> {
         let Some(at) = b.stmts.iter().position(|s| in_stmt(s).is_some()) else {
             b.value = b.value.map(|e| self.value(*e).map(Box::new)).transpose()?;
@@ -105,7 +128,7 @@ impl Returns<'_> {
         let first = rest.remove(0);
         let rest = Block { stmts: rest, value: b.value, span: b.span };
         let last = match first {
-            Stmt::Expr(e) => self.split(e, &|e| e.map_or(Ok(rest.clone()), |e| self.after(e, &rest)))?,
+            Stmt::Expr(e) => self.split(e, &|e| e.map_or_else(|| self.copy(&rest), |e| self.after(e, &rest)))?,
             Stmt::Let { pattern, ty, init: Some(init), span } => {
                 let continued = |e: Option<Expr>| {
                     let e = e.map(unwrapped);
@@ -115,7 +138,8 @@ impl Returns<'_> {
                         return Err(misplaced(at, self.d));
                     }
                     let bound = Stmt::Let { pattern: pattern.clone(), ty: ty.clone(), init: e, span };
-                    Ok(Block { stmts: [vec![bound], rest.stmts.clone()].concat(), ..rest.clone() })
+                    let rest = self.copy(&rest)?;
+                    Ok(Block { stmts: [vec![bound], rest.stmts].concat(), ..rest })
                 };
                 self.split(init, &continued)?
             }
@@ -127,17 +151,21 @@ impl Returns<'_> {
     /// A statement that goes on, before the rest of its block. The names that it defines are not those of the rest.
     fn after(&self, e: Expr, rest: &Block) -> Result<Block> {
         match (&e.kind, found(&e)) {
-        (ExprKind::Block(inner), Some(at)) if inner.stmts.iter().any(|s| !matches!(s, Stmt::Expr(_))) => {
-            Err(declares(at, self.d))
+            (ExprKind::Block(inner), Some(at)) if inner.stmts.iter().any(|s| !matches!(s, Stmt::Expr(_))) => {
+                Err(declares(at, self.d))
+            }
+            // Its statements first, so that each `return` in them is seen.
+            (ExprKind::Block(inner), Some(_)) => {
+                let value = inner.value.iter().map(|v| Stmt::Expr((**v).clone()));
+                let rest = self.copy(rest)?;
+                let stmts = inner.stmts.iter().cloned().chain(value).chain(rest.stmts);
+                Ok(Block { stmts: stmts.collect(), ..rest })
+            }
+            _ => {
+                let rest = self.copy(rest)?;
+                Ok(Block { stmts: [vec![Stmt::Expr(e)], rest.stmts].concat(), ..rest })
+            }
         }
-        // Its statements first, so that each `return` in them is seen.
-        (ExprKind::Block(inner), Some(_)) => {
-            let value = inner.value.iter().map(|v| Stmt::Expr((**v).clone()));
-            let stmts = inner.stmts.iter().cloned().chain(value).chain(rest.stmts.iter().cloned());
-            Ok(Block { stmts: stmts.collect(), ..rest.clone() })
-        }
-        _ => Ok(Block { stmts: [vec![Stmt::Expr(e)], rest.stmts.clone()].concat(), ..rest.clone() }),
-    }
     }
 
     /// The value of a statement with a `return` and of what follows it. `continued` is what follows a branch that goes

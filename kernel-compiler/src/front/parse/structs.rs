@@ -25,6 +25,7 @@ fn of_any(said: Said, generics: &[&Ident]) -> Said {
         Said::Elem(t) if generics.iter().any(|g| **g == t.name) => Said::Nothing,
         Said::Tuple(parts) => Said::Tuple(parts.into_iter().map(|s| of_any(s, generics)).collect()),
         Said::Option(of) => Said::Option(Box::new(of_any(*of, generics))),
+        Said::Array(of) => Said::Array(Box::new(of_any(*of, generics))),
         said => said,
     }
 }

@@ -25,6 +25,10 @@ pub(super) struct Tune {
 
 pub(super) const DEFAULT: Config =
     Config { consts: vec![], defaults: vec![], warps: 4, blocks_per_sm: 0, stages: 0, ctas: 1, arch: Arch::Any };
+/// Configurations of a kernel: an instance costs build time, and a product of long lists is a mistake.
+pub(super) const MAX_CONFIGS: usize = 64;
+/// Configurations of one `tune(..)`, of which some may be equal or for other kernels.
+const MAX_PRODUCT: usize = 1 << 12;
 const WARPS: [i128; 6] = [1, 2, 4, 8, 16, 32];
 /// What tune(..) takes beside const parameters.
 const SETTINGS: [&str; 5] = ["warps", "blocks_per_sm", "stages", "ctas", "arch"];
@@ -74,6 +78,13 @@ pub(super) fn product(
         }
         if values.is_empty() {
             return Err(d.error(Code::NoValues, name.span(), format!("no values for `{name}`")));
+        }
+        if product.len() * values.len() > MAX_PRODUCT {
+            let why = format!(
+                "more than {MAX_PRODUCT} configurations: at most {MAX_CONFIGS} of a kernel; split the product into several \
+                 tune(..)"
+            );
+            return Err(d.error(Code::TooManyInstances, span, why));
         }
         let mut next = vec![];
         for config in &product {

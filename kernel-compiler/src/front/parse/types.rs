@@ -9,6 +9,7 @@ use crate::front::suggest;
 pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
     match ty {
         syn::Type::Tuple(t) => Said::Tuple(t.elems.iter().map(|t| said(t, d)).collect()),
+        syn::Type::Array(a) => Said::Array(Box::new(said(&a.elem, d))),
         ty if let Some(of) = option_of(ty) => Said::Option(Box::new(said(of, d))),
         ty => helper_elem(ty, d).map_or(Said::Nothing, Said::Elem),
     }
@@ -78,6 +79,7 @@ fn helper_elem(ty: &syn::Type, d: &Diagnostics) -> Option<TypeName> {
             syn::Type::Slice(s) => type_name(&s.elem, d).ok(),
             inner => helper_elem(inner, d),
         },
+        syn::Type::Ptr(p) => helper_elem(&p.elem, d),
         syn::Type::Path(p) => {
             let last = p.path.segments.last()?;
             match (&*last.ident.to_string(), &last.arguments) {
