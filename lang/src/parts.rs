@@ -52,6 +52,7 @@ pub trait Parts: Value {
     }
 
     /// The elements of two tiles in turn along the last dimension, whose extent doubles. Extents are powers of two.
+    /// Tiles have at most four dimensions.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -73,6 +74,7 @@ pub trait Parts: Value {
     }
 
     /// One tile behind the other along `axis`. Both have the same extents, which are powers of two.
+    /// Tiles have at most four dimensions.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -119,7 +121,7 @@ pub trait Parts: Value {
     /// A tile with another part from index `at` along `axis` on.
     ///
     /// `at` is a constant. The part has a power of two of elements along the axis, as the tile has, and `at` is a
-    /// multiple of it. Along the other axes it has the extents of the tile.
+    /// multiple of it. Along the other axes it has the extents of the tile, of at most four dimensions.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -235,6 +237,7 @@ pub fn split<V: Value>(t: V) -> (V, V) {
 }
 
 /// The elements of two tiles in turn along the last dimension, whose extent doubles. Extents are powers of two.
+/// Tiles have at most four dimensions.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -256,6 +259,7 @@ pub fn interleave<V: Value>(a: V, b: V) -> V {
 }
 
 /// One tile behind the other along `axis`. Both have the same extents, which are powers of two.
+/// Tiles have at most four dimensions.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
