@@ -153,7 +153,7 @@ fn spills(code: &KernelCode) -> Result<Vec<String>> {
     let mut out = vec![];
     for entry in bundle.entries() {
         for target in entry.targets() {
-            let usage = bundle.image_of(entry, target)?.and_then(|i| i.usage);
+            let usage = bundle.image_of(entry, target).and_then(|i| i.usage);
             if let Some(u) = usage.filter(|u| u.spill_bytes > 0) {
                 out.push(format!(
                     "{}: kernel `{}`, not in registers: {} spills {} bytes for {target}: use smaller tiles or more warps",
@@ -243,7 +243,7 @@ fn ptx(code: &KernelCode, args: &Args) -> Result<String> {
     let target = newest(&bundle, args.target.as_deref())?;
     let mut text = String::new();
     for entry in built(&bundle, code, args, &target)? {
-        let image = bundle.image_of(entry, &target)?.context("it was built")?;
+        let image = bundle.image_of(entry, &target).context("it was built")?;
         text += &format!(
             "// {} for {target}, {} threads, {} bytes of shared memory",
             entry.name, entry.threads, entry.shared_bytes
@@ -254,7 +254,7 @@ fn ptx(code: &KernelCode, args: &Args) -> Result<String> {
                 u.registers, u.spill_bytes, u.stack_bytes
             );
         }
-        text += &format!("\n{}\n", image.ptx);
+        text += &format!("\n{}\n", image.ptx()?);
     }
     Ok(text)
 }
@@ -281,11 +281,11 @@ fn sass(code: &KernelCode, args: &Args) -> Result<String> {
     let done = (|| {
         let mut text = String::new();
         for entry in built(&bundle, code, args, &target)? {
-            let image = bundle.image_of(entry, &target)?.context("it was built")?;
+            let image = bundle.image_of(entry, &target).context("it was built")?;
             let cubin = folder.join("kernel.cubin");
-            match &image.cubin {
+            match image.cubin()? {
                 Some(bytes) => std::fs::write(&cubin, bytes)?,
-                None => assemble(&folder.join("kernel.ptx"), &image.ptx, &target, &cubin)?,
+                None => assemble(&folder.join("kernel.ptx"), &image.ptx()?, &target, &cubin)?,
             }
             text += &format!("// {} for {target}\n{}\n", entry.name, disassembler::disassemble(&cubin)?);
         }

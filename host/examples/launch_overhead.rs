@@ -99,8 +99,8 @@ pub fn main() -> tilewright_runtime::Result<()> {
 /// The kernel through the driver alone, in the context that the runtime has made.
 fn bare(bundle: &[u8], entry: &str) -> sys::CUfunction {
     let bundle = Bundle::parse(bundle).expect("a bundle");
-    let image = bundle.image_of(bundle.entry(entry).expect("an entry"), "sm_75").expect("an image").expect("an image");
-    let (ptx, name) = (format!("{}\0", image.ptx), format!("{entry}\0"));
+    let image = bundle.image_of(bundle.entry(entry).expect("an entry"), "sm_75").expect("an image");
+    let (ptx, name) = (format!("{}\0", image.ptx().expect("PTX")), format!("{entry}\0"));
     let (mut module, mut function) = (core::ptr::null_mut(), core::ptr::null_mut());
     // SAFETY: room for each handle; an image and a name that end in zero.
     unsafe {

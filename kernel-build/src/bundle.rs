@@ -1,11 +1,13 @@
 //! Packs what was compiled: one bundle a kernel.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use tilewright_core::bundle::{BundleData, EntryData, ImageData};
+use tilewright_cache_dir::digest;
+use tilewright_core::bundle::{BundleData, Compression, EntryData, ImageData, VERSION};
 
 use crate::compile::{Build, Compiled};
 
@@ -19,17 +21,52 @@ pub fn write_all(compiled: &[Compiled], b: &Build) -> io::Result<()> {
     let written = b.pool.map(&jobs, |((kernel, fingerprint), list)| {
         let name = format!("{kernel}-{fingerprint}.bundle");
         let names: Vec<String> = b.targets.iter().map(|t| t.name()).collect();
-        write_if_new(&b.out.join(&name), &pack(kernel, fingerprint, list, &names).to_bytes()).map(|()| name)
+        write(&b.out.join(&name), &pack(kernel, fingerprint, list, &names), b.compression).map(|()| name)
     });
     let keep = written.into_iter().collect::<io::Result<HashSet<String>>>()?;
     for entry in fs::read_dir(b.out)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.ends_with(".bundle") && !keep.contains(&name) {
+        let bundle = name.strip_suffix(OF).unwrap_or(&name);
+        if bundle.ends_with(".bundle") && !keep.contains(bundle) {
             fs::remove_file(path)?;
         }
     }
     Ok(())
+}
+
+/// The ending of the file that says which contents a bundle has.
+const OF: &str = ".of";
+
+/// Compression takes longer than all else of a build that finds its kernels compiled: a bundle of these contents stays.
+fn write(path: &Path, data: &BundleData, compression: Compression) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(OF);
+    let contents = contents(data, compression);
+    let is_there = || Some(fs::metadata(path).ok()?.len().to_string());
+    let line = |length: String| format!("{contents} {length}");
+    if is_there().is_some_and(|length| fs::read_to_string(&beside).is_ok_and(|old| old == line(length))) {
+        return Ok(());
+    }
+    fs::write(path, data.to_bytes(compression))?;
+    fs::write(&beside, line(is_there().unwrap_or_default()))
+}
+
+/// A digest of all that a bundle has.
+fn contents(data: &BundleData, compression: Compression) -> String {
+    let mut parts: Vec<Cow<[u8]>> = vec![];
+    let head = format!("{VERSION} {compression:?} {} {}", data.kernel, data.fingerprint);
+    parts.push(head.into_bytes().into());
+    for e in &data.entries {
+        let EntryData { name, threads, shared_bytes, min_blocks, ctas, images } = e;
+        parts.push(format!("{name} {threads} {shared_bytes} {min_blocks} {ctas}").into_bytes().into());
+        for ImageData { target, ptx, cubin, usage } in images {
+            parts.push(format!("{target} {usage:?} {}", cubin.is_some()).into_bytes().into());
+            parts.push(ptx.as_bytes().into());
+            parts.extend(cubin.as_deref().map(Cow::from));
+        }
+    }
+    digest(parts.iter().map(|p| &**p))
 }
 
 /// Entries by name, images in the order of targets: the same bytes whatever order the jobs ended in.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use tilewright_compiler::front::cfg::Features;
 use tilewright_compiler::remarks::Remark;
 use tilewright_compiler::{Configs, Source};
+use tilewright_core::bundle::Compression;
 
 use crate::archive::ENDING;
 use crate::cache::Cache;
@@ -131,6 +132,7 @@ impl Settings {
             prebuilt: &self.archives_of(crate_dir),
             archive: archive.as_deref(),
             out,
+            compression: if variable("PROFILE") == "release" { Compression::Small } else { Compression::Fast },
             pool,
         })
     }

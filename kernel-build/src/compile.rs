@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tilewright_compiler::{DeviceUnit, EntryMeta};
+use tilewright_core::bundle::Compression;
 
 use crate::archive::{self, Archive, BuiltUnit, Tools};
 use crate::assemble::{self, AssembleError, BuiltEntry};
@@ -91,6 +92,7 @@ pub struct Build<'a> {
     pub archive: Option<&'a Path>,
     /// Where bundles and logs go.
     pub out: &'a Path,
+    pub compression: Compression,
     pub pool: &'a Pool,
 }
 

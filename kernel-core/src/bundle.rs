@@ -1,14 +1,15 @@
 //! The compiled form of one kernel: one PTX per entry and target, with the facts that a launch needs.
 //!
 //! `kernel-build` writes a bundle per kernel ([`BundleData::to_bytes`]), the macro embeds it, the host reads it
-//! ([`Bundle::parse`]). Parsing copies nothing and looks at the table alone; an image is decompressed and checked when
-//! it is asked for. Whatever the bytes are, reading them gives a value or a [`BundleError`], never a panic.
+//! ([`Bundle::parse`]). Parsing copies nothing and looks at the table alone; code is decompressed and checked when it is
+//! asked for. Whatever the bytes are, reading them gives a value or a [`BundleError`], never a panic.
 //!
 //! ```text
-//! magic "TILEBNDL" | version u32 | table length u32 | table checksum u32 | table | images (zlib streams)
+//! magic "TILEBNDL" | version u32 | table length u32 | table checksum u32 | table | chunks (LZMA streams)
 //! ```
-//! Integers are little-endian; a string is its length (u32) and its bytes; an image is named by its place among the
-//! images, its stored and its plain length. zlib's own checksum guards the images.
+//! Integers are little-endian; a string is its length (u32) and its bytes. Entries of a kernel are much alike, so that a
+//! chunk holds the PTX of several of them for one target, or the machine code. Code is named by its chunk, its place in
+//! the plain bytes of the chunk, its length and its checksum.
 
 mod read;
 mod target;
@@ -17,15 +18,15 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
-pub use read::{Bundle, Entry};
+pub use read::{Bundle, Entry, Image};
 pub use target::{Arch, Suffix};
-pub use write::{BundleData, EntryData, ImageData};
+pub use write::{BundleData, Compression, EntryData, ImageData};
 
 const MAGIC: &[u8; 8] = b"TILEBNDL";
 /// Raised whenever the layout changes: an application and its bundles are always built together.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
+/// Plain bytes of a chunk, unless one image has more: unpacking them all takes some 20 ms.
+const CHUNK: usize = 2 << 20;
 const HEADER: usize = MAGIC.len() + 12;
 
 /// The error of a bundle, or of an image in it.
@@ -76,20 +77,6 @@ pub enum BundleError {
         /// The minor compute capability of the device.
         minor: u32,
     },
-}
-
-/// One entry compiled for one target, ready to load. [`BundleData`] has an example.
-#[derive(Clone, Debug)]
-pub struct Image<'a> {
-    /// The target, as in `sm_90a`.
-    pub target: &'a str,
-    /// The PTX.
-    pub ptx: Cow<'a, str>,
-    /// Assembled ahead of time; present only where the device asked for runs it. Its toolkit may be newer than the
-    /// driver, so a failure to load it means: use the PTX.
-    pub cubin: Option<Cow<'a, [u8]>>,
-    /// The resources that `ptxas` reported, where there was one.
-    pub usage: Option<Usage>,
 }
 
 /// The resources of one thread of an entry, as `ptxas` reports them.

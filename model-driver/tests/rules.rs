@@ -94,8 +94,8 @@ fn code_with_other_parameters_than_its_descriptor_is_found() {
 /// A kernel's function, as a program loads it that uses the driver alone.
 fn function(kernel: &KernelDesc, entry: &core::ffi::CStr, target: &str) -> usize {
     let bundle = Bundle::parse(kernel.bundle.unwrap()).unwrap();
-    let image = bundle.image_of(bundle.entry(entry.to_str().unwrap()).unwrap(), target).unwrap().unwrap();
-    let ptx = format!("{}\0", image.ptx);
+    let image = bundle.image_of(bundle.entry(entry.to_str().unwrap()).unwrap(), target).unwrap();
+    let ptx = format!("{}\0", image.ptx().unwrap());
     let (mut module, mut function) = (0, 0);
     // SAFETY: the text and the name end with a null, and there is room for the handles.
     unsafe {

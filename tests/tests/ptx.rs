@@ -125,12 +125,12 @@ fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
         }
         let block = config.consts.iter().find(|c| c.0 == "BLOCK").map_or(0, |c| c.1 as usize);
         for target in entry.targets() {
-            let image = bundle.image_of(entry, target).expect("unpacks").expect("is there");
+            let image = bundle.image_of(entry, target).expect("is there");
             out.push(Entry {
                 name: variant.entry,
                 only: variant.only.is_some(),
                 target: target.into(),
-                ptx: code(&image.ptx),
+                ptx: code(&image.ptx().expect("unpacks")),
                 threads: entry.threads,
                 min_blocks: entry.min_blocks,
                 ctas: entry.ctas as usize,

@@ -63,7 +63,7 @@ fn compiled_for_the_gpu() {
             for variant in config.variants.iter().filter(|v| v.built) {
                 let entry = bundle.entry(variant.entry).unwrap();
                 assert_eq!(entry.threads, config.warps * 32);
-                assert!(bundle.image_for(entry, (9, 0)).unwrap().ptx.contains(variant.entry));
+                assert!(bundle.image_for(entry, (9, 0)).unwrap().ptx().unwrap().contains(variant.entry));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A kernel that takes a tensor map: `y = x + 1` of a strided matrix into a packed one, for Hopper alone.
 
 use super::leak;
-use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
+use tilewright_runtime::tilewright_core::bundle::{BundleData, Compression, EntryData, ImageData};
 use tilewright_runtime::tilewright_core::{
     ConfigDesc, CpuCode, GridCtx, Guard, KernelParts, MapDesc, MapDim, Number, ParamDesc, ParamKind, Pointees, Test,
     VariantDesc, Width, cpu,
@@ -104,7 +104,9 @@ pub fn add_boxes() -> &'static KernelDesc {
     let images = vec![ImageData { target: "sm_90a".into(), ptx: PTX.into(), cubin: None, usage: None }];
     let entries =
         vec![EntryData { name: "add_boxes".into(), threads: 256, shared_bytes: 0, min_blocks: 1, ctas: 1, images }];
-    let bundle = BundleData { kernel: "add_boxes".into(), fingerprint: "hand-made".into(), entries }.to_bytes().leak();
+    let bundle = BundleData { kernel: "add_boxes".into(), fingerprint: "hand-made".into(), entries }
+        .to_bytes(Compression::Fast)
+        .leak();
     let parts = KernelParts {
         name: "add_boxes",
         file: file!(),

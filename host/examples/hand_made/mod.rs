@@ -3,7 +3,7 @@
 
 pub mod boxes;
 
-use tilewright_runtime::tilewright_core::bundle::{BundleData, EntryData, ImageData};
+use tilewright_runtime::tilewright_core::bundle::{BundleData, Compression, EntryData, ImageData};
 use tilewright_runtime::tilewright_core::{
     ConfigDesc, CpuCode, CpuFn, Emulated, GridCtx, KernelParts, ParamDesc, ParamKind, Pointees, VariantDesc, Width, cpu,
 };
@@ -112,7 +112,7 @@ fn bundle_for(targets: &[&str], text: impl Fn(&str, f32) -> String) -> &'static 
         entry("add_shared", 64, 1 << 20, 1.0),
         entry("add_wrong", 64, 0, 2.0),
     ];
-    BundleData { kernel: "add_one".into(), fingerprint: "hand-made".into(), entries }.to_bytes().leak()
+    BundleData { kernel: "add_one".into(), fingerprint: "hand-made".into(), entries }.to_bytes(Compression::Fast).leak()
 }
 
 const fn desc(name: &'static str, bundle: Option<&'static [u8]>) -> KernelParts {

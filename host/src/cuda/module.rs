@@ -121,18 +121,15 @@ fn load_new(
     fits("threads", meta.threads, device.limits.threads).map_err(cannot)?;
     fits("bytes of shared memory", meta.shared_bytes, device.limits.shared_bytes).map_err(cannot)?;
 
-    let load = |mut image: Image<'static>| {
-        if cuda.assumed {
-            image.cubin = None;
-        }
+    let load = |image: Image<'static>| {
+        let image = if cuda.assumed { image.without_cubin() } else { image };
         load_image(cuda.api, desc.name, &image).map(|(library, how)| (library, how, image.target))
     };
     let best = load(bundle.image_for(meta, cuda.compute).map_err(bundle_error)?);
     let (library, how, target) = match best {
         // The PTX of an older target may be older, too.
         Err(Error::DriverTooOld { .. }) => {
-            let others = || bundle.others_for(meta, cuda.compute).filter_map(Result::ok);
-            others().find_map(|image| load(image).ok()).map_or(best, Ok)?
+            bundle.others_for(meta, cuda.compute).find_map(|image| load(image).ok()).map_or(best, Ok)?
         }
         other => other?,
     };
@@ -258,8 +255,9 @@ impl Library {
 
 /// The cubin where there is one for this device, else the PTX through the driver's compiler.
 fn load_image(api: &'static Api, kernel: &'static str, image: &Image) -> Result<(Library, &'static str)> {
-    if let Some(cubin) = &image.cubin {
-        // SAFETY: `bundle::Image::cubin` is a whole cubin.
+    let damaged = |e: BundleError| Error::BadBundle { kernel, why: e.to_string() };
+    if let Some(cubin) = image.cubin().map_err(damaged)? {
+        // SAFETY: `bundle::Image::cubin` gives a whole cubin.
         match unsafe { Library::load(api, cubin.as_ptr().cast(), vec![]) } {
             Ok(library) => return Ok((library, "cubin")),
             Err((e, _)) if matches!(api.error("", e), Error::DeviceLost { .. }) => {
@@ -272,7 +270,7 @@ fn load_image(api: &'static Api, kernel: &'static str, image: &Image) -> Result<
             ),
         }
     }
-    let ptx = CString::new(image.ptx.as_bytes())
+    let ptx = CString::new(image.ptx().map_err(damaged)?)
         .map_err(|_| Error::BadBundle { kernel, why: "its PTX has a null in it".into() })?;
     // SAFETY: text that ends in zero.
     match unsafe { Library::load(api, ptx.as_ptr().cast(), vec![0; 8192]) } {

@@ -1,8 +1,16 @@
 //! The reader, for the host.
 
-use std::borrow::Cow;
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Arch, BundleError, HEADER, Image, MAGIC, Suffix, Usage, VERSION, checksum};
+use lzma_rust2::LzmaReader;
+
+use super::{Arch, BundleError, CHUNK, HEADER, MAGIC, Suffix, Usage, VERSION, checksum};
+
+/// Plain bytes of a chunk that are unpacked: a table that says more is damaged.
+const MAX_PLAIN: usize = 256 << 20;
+/// Memory that unpacking may take for a dictionary.
+const MAX_DICTIONARY_KIB: u32 = 16 << 10;
 
 /// A bundle's table over the bytes it was read from. [`BundleData`](super::BundleData) has an example.
 #[derive(Clone, Debug)]
@@ -10,8 +18,18 @@ pub struct Bundle<'a> {
     kernel: &'a str,
     fingerprint: &'a str,
     entries: Vec<Entry<'a>>,
-    images: &'a [u8],
+    chunks: Vec<Chunk<'a>>,
+    last: Last,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Chunk<'a> {
+    packed: &'a [u8],
+    plain: usize,
+}
+
+/// The chunk of a bundle that was unpacked last, with its number: who asks for one image often asks for those beside it.
+type Last = Arc<Mutex<Option<(usize, Arc<[u8]>)>>>;
 
 /// One entry point, and the parameters of its launch. [`BundleData`](super::BundleData) has an example.
 #[derive(Clone, Debug)]
@@ -34,20 +52,84 @@ struct Stored<'a> {
     name: &'a str,
     arch: Arch,
     usage: Option<Usage>,
-    ptx: StoredImage,
-    cubin: Option<StoredImage>,
+    ptx: Place,
+    cubin: Option<Place>,
 }
 
-/// Where among the images, and how long once unpacked.
+/// Where code is in the plain bytes of a chunk.
 #[derive(Clone, Copy, Debug)]
-struct StoredImage {
+struct Place {
+    chunk: usize,
     start: usize,
-    stored: usize,
-    plain: usize,
+    len: usize,
+    sum: u32,
+}
+
+/// One entry compiled for one target. Its code is unpacked when it is asked for.
+/// [`BundleData`](super::BundleData) has an example.
+#[derive(Clone, Debug)]
+pub struct Image<'a> {
+    /// The target, as in `sm_90a`.
+    pub target: &'a str,
+    /// The resources that `ptxas` reported, where there was one.
+    pub usage: Option<Usage>,
+    ptx: Packed<'a>,
+    cubin: Option<Packed<'a>>,
+}
+
+#[derive(Clone, Debug)]
+struct Packed<'a> {
+    chunk: Chunk<'a>,
+    place: Place,
+    last: Last,
+}
+
+impl<'a> Image<'a> {
+    /// The PTX. Errors: [`BundleError::Damaged`].
+    pub fn ptx(&self) -> Result<String, BundleError> {
+        String::from_utf8(self.ptx.unpack()?).map_err(|_| BundleError::Damaged { what: "PTX is not text" })
+    }
+
+    /// Machine code that was assembled ahead of time; none where the device asked for does not run it. Its toolkit may
+    /// be newer than the driver, so a failure to load it means: use the PTX. Errors: [`BundleError::Damaged`].
+    pub fn cubin(&self) -> Result<Option<Vec<u8>>, BundleError> {
+        self.cubin.as_ref().map(Packed::unpack).transpose()
+    }
+
+    /// The same image without machine code.
+    pub fn without_cubin(self) -> Self {
+        Image { cubin: None, ..self }
+    }
+}
+
+impl Packed<'_> {
+    fn unpack(&self) -> Result<Vec<u8>, BundleError> {
+        let Place { chunk, start, len, sum } = self.place;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.as_ref().filter(|(of, _)| *of == chunk).map(|(_, plain)| plain.clone());
+        let plain = match known {
+            Some(plain) => plain,
+            None => self.chunk.unpack()?,
+        };
+        let code = plain[start..start + len].to_vec();
+        *last = Some((chunk, plain));
+        if checksum(&code) == sum { Ok(code) } else { Err(DAMAGED) }
+    }
+}
+
+const DAMAGED: BundleError = BundleError::Damaged { what: "an image does not unpack" };
+
+impl Chunk<'_> {
+    fn unpack(self) -> Result<Arc<[u8]>, BundleError> {
+        let reader = LzmaReader::new_mem_limit(self.packed, MAX_DICTIONARY_KIB, None).map_err(|_| DAMAGED)?;
+        let mut plain = Vec::with_capacity(self.plain.min(CHUNK));
+        reader.take(self.plain as u64 + 1).read_to_end(&mut plain).map_err(|_| DAMAGED)?;
+        if plain.len() == self.plain { Ok(plain.into()) } else { Err(DAMAGED) }
+    }
 }
 
 impl<'a> Bundle<'a> {
-    /// Reads the table. Images are not looked at. Errors: [`BundleError::NotABundle`], [`BundleError::Version`],
+    /// Reads the table. Chunks are not looked at. Errors: [`BundleError::NotABundle`], [`BundleError::Version`],
     /// [`BundleError::Damaged`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BundleError> {
         if bytes.len() < HEADER || !bytes.starts_with(MAGIC) {
@@ -60,17 +142,24 @@ impl<'a> Bundle<'a> {
         }
         let (table_len, sum) = (header.len()?, header.u32()?);
         let rest = &bytes[HEADER..];
-        let (table, images) = rest.split_at_checked(table_len).ok_or(CUT)?;
+        let (table, mut body) = rest.split_at_checked(table_len).ok_or(CUT)?;
         if checksum(table) != sum {
             return Err(BundleError::Damaged { what: "its table does not match its checksum" });
         }
         let mut t = Cursor(table);
         let (kernel, fingerprint) = (t.str()?, t.str()?);
-        let entries = t.list(|t| t.entry(images.len()))?;
+        let lengths = t.list(|t| Ok((t.len()?, t.len()?)))?;
+        let mut chunks = vec![];
+        for (stored, plain) in lengths {
+            let packed;
+            (packed, body) = body.split_at_checked(stored).ok_or(CUT)?;
+            chunks.push(Chunk { packed, plain });
+        }
+        let entries = t.list(|t| t.entry(&chunks))?;
         if !t.0.is_empty() {
             return Err(BundleError::Damaged { what: "its table is too long" });
         }
-        Ok(Bundle { kernel, fingerprint, entries, images })
+        Ok(Bundle { kernel, fingerprint, entries, chunks, last: Last::default() })
     }
 
     /// The name of the kernel.
@@ -97,7 +186,7 @@ impl<'a> Bundle<'a> {
     }
 
     /// The best image for a device of this compute capability: code for exactly this device first, then code for the
-    /// highest architecture it can run. Errors: [`BundleError::NoTarget`], [`BundleError::Damaged`].
+    /// highest architecture it can run. Errors: [`BundleError::NoTarget`].
     pub fn image_for(&self, entry: &Entry<'a>, sm: (u32, u32)) -> Result<Image<'a>, BundleError> {
         let best = entry.best_for(sm).ok_or_else(|| BundleError::NoTarget {
             kernel: self.kernel.into(),
@@ -105,39 +194,25 @@ impl<'a> Bundle<'a> {
             major: sm.0,
             minor: sm.1,
         })?;
-        self.unpack(best, best.arch.cubin_runs_on(sm))
+        Ok(self.image(best, best.arch.cubin_runs_on(sm)))
     }
 
     /// The other images that a device of this compute capability runs, the best first: for a driver that is too old for
-    /// the PTX of [`Bundle::image_for`]. Each is unpacked when it is asked for.
-    pub fn others_for<'s>(
-        &'s self,
-        entry: &'s Entry<'a>,
-        sm: (u32, u32),
-    ) -> impl Iterator<Item = Result<Image<'a>, BundleError>> + 's {
+    /// the PTX of [`Bundle::image_for`].
+    pub fn others_for<'s>(&'s self, entry: &'s Entry<'a>, sm: (u32, u32)) -> impl Iterator<Item = Image<'a>> + 's {
         let mut all: Vec<_> = entry.all_for(sm).collect();
         all.sort_by_key(|i| core::cmp::Reverse(i.rank()));
-        all.into_iter().skip(1).map(move |i| self.unpack(i, i.arch.cubin_runs_on(sm)))
+        all.into_iter().skip(1).map(move |i| self.image(i, i.arch.cubin_runs_on(sm)))
     }
 
-    /// The image made for this very target, whatever the device: for inspection. Errors: [`BundleError::Damaged`].
-    pub fn image_of(&self, entry: &Entry<'a>, target: &str) -> Result<Option<Image<'a>>, BundleError> {
-        entry.images.iter().find(|i| i.name == target).map(|i| self.unpack(i, true)).transpose()
+    /// The image made for this very target, whatever the device: for inspection.
+    pub fn image_of(&self, entry: &Entry<'a>, target: &str) -> Option<Image<'a>> {
+        entry.images.iter().find(|i| i.name == target).map(|i| self.image(i, true))
     }
 
-    fn unpack(&self, i: &Stored<'a>, with_cubin: bool) -> Result<Image<'a>, BundleError> {
-        let ptx =
-            String::from_utf8(self.plain(i.ptx)?).map_err(|_| BundleError::Damaged { what: "PTX is not text" })?;
-        let cubin = i.cubin.filter(|_| with_cubin).map(|c| self.plain(c)).transpose()?;
-        Ok(Image { target: i.name, ptx: Cow::Owned(ptx), cubin: cubin.map(Cow::Owned), usage: i.usage })
-    }
-
-    fn plain(&self, p: StoredImage) -> Result<Vec<u8>, BundleError> {
-        let packed = self.images.get(p.start..).and_then(|b| b.get(..p.stored)).ok_or(CUT)?;
-        match miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packed, p.plain) {
-            Ok(v) if v.len() == p.plain => Ok(v),
-            _ => Err(BundleError::Damaged { what: "an image does not unpack" }),
-        }
+    fn image(&self, i: &Stored<'a>, with_cubin: bool) -> Image<'a> {
+        let packed = |place: Place| Packed { chunk: self.chunks[place.chunk], place, last: self.last.clone() };
+        Image { target: i.name, usage: i.usage, ptx: packed(i.ptx), cubin: i.cubin.filter(|_| with_cubin).map(packed) }
     }
 }
 
@@ -212,14 +287,14 @@ impl<'a> Cursor<'a> {
         Ok(out)
     }
 
-    fn entry(&mut self, images_len: usize) -> Result<Entry<'a>, BundleError> {
+    fn entry(&mut self, chunks: &[Chunk]) -> Result<Entry<'a>, BundleError> {
         Ok(Entry {
             name: self.str()?,
             threads: self.u32()?,
             shared_bytes: self.u32()?,
             min_blocks: self.u32()?,
             ctas: self.nonzero("an entry has no thread blocks")?,
-            images: self.list(|t| t.stored(images_len))?,
+            images: self.list(|t| t.stored(chunks))?,
         })
     }
 
@@ -230,20 +305,21 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn stored(&mut self, images_len: usize) -> Result<Stored<'a>, BundleError> {
+    fn stored(&mut self, chunks: &[Chunk]) -> Result<Stored<'a>, BundleError> {
         let name = self.str()?;
         let arch = name.parse().map_err(|()| BundleError::Damaged { what: "a target has no meaning" })?;
         let has_usage = self.flag()?;
         let usage = Usage { registers: self.u32()?, spill_bytes: self.u32()?, stack_bytes: self.u32()? };
-        let ptx = self.stored_image(images_len)?;
-        let cubin = if self.flag()? { Some(self.stored_image(images_len)?) } else { None };
+        let ptx = self.place(chunks)?;
+        let cubin = if self.flag()? { Some(self.place(chunks)?) } else { None };
         Ok(Stored { name, arch, usage: has_usage.then_some(usage), ptx, cubin })
     }
 
-    fn stored_image(&mut self, images_len: usize) -> Result<StoredImage, BundleError> {
-        let p = StoredImage { start: self.len()?, stored: self.len()?, plain: self.len()? };
-        match p.start.checked_add(p.stored) {
-            Some(end) if end <= images_len => Ok(p),
+    fn place(&mut self, chunks: &[Chunk]) -> Result<Place, BundleError> {
+        let p = Place { chunk: self.len()?, start: self.len()?, len: self.len()?, sum: self.u32()? };
+        let chunk = chunks.get(p.chunk).filter(|c| c.plain <= MAX_PLAIN).ok_or(CUT)?;
+        match p.start.checked_add(p.len) {
+            Some(end) if end <= chunk.plain => Ok(p),
             _ => Err(CUT),
         }
     }

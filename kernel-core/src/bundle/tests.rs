@@ -21,7 +21,7 @@ fn sample() -> BundleData {
 #[test]
 fn round_trip() {
     let data = sample();
-    let bytes = data.to_bytes();
+    let bytes = data.to_bytes(Compression::Small);
     assert!(bytes.len() < 20_000, "not compressed: {}", bytes.len());
     let b = Bundle::parse(&bytes).unwrap();
     assert_eq!((b.kernel(), b.fingerprint(), b.entries().len()), ("gelu", "0123abcd", 2));
@@ -31,18 +31,18 @@ fn round_trip() {
     assert_eq!(e.usage("sm_80"), Some(Usage { registers: 40, spill_bytes: 0, stack_bytes: 8 }));
     assert_eq!(e.usage("sm_75"), None);
     for want in &data.entries[1].images {
-        let got = b.image_of(e, &want.target).unwrap().unwrap();
-        assert_eq!(got.ptx, want.ptx);
-        assert_eq!(got.cubin.as_deref(), want.cubin.as_deref());
+        let got = b.image_of(e, &want.target).unwrap();
+        assert_eq!(got.ptx().unwrap(), want.ptx);
+        assert_eq!(got.cubin().unwrap(), want.cubin);
         assert_eq!(got.usage, want.usage);
     }
-    assert!(b.image_of(e, "sm_100a").unwrap().is_none());
+    assert!(b.image_of(e, "sm_100a").is_none());
     assert_eq!(b.entry("c").unwrap_err(), BundleError::NoEntry { kernel: "gelu".into(), entry: "c".into() });
 }
 
 #[test]
 fn the_best_image_for_a_device() {
-    let bytes = sample().to_bytes();
+    let bytes = sample().to_bytes(Compression::Fast);
     let b = Bundle::parse(&bytes).unwrap();
     let e = b.entry("a").unwrap();
     // (device, target, whether machine code for it runs there)
@@ -56,9 +56,9 @@ fn the_best_image_for_a_device() {
     ];
     for (sm, target, cubin) in cases {
         let i = b.image_for(e, sm).unwrap();
-        assert_eq!((i.target, i.cubin.is_some()), (target, cubin), "{sm:?}");
+        assert_eq!((i.target, i.cubin().unwrap().is_some()), (target, cubin), "{sm:?}");
     }
-    let others = |sm| b.others_for(e, sm).map(|i| i.unwrap().target).collect::<Vec<_>>();
+    let others = |sm| b.others_for(e, sm).map(|i| i.target).collect::<Vec<_>>();
     assert_eq!((others((9, 0)), others((8, 0)), others((7, 5))), (vec!["sm_80", "sm_75"], vec!["sm_75"], vec![]));
     let err = b.image_for(e, (7, 0)).unwrap_err();
     assert!(err.to_string().contains("TILE_TARGETS=sm_70"), "{err}");
@@ -78,8 +78,28 @@ fn architectures() {
 
 #[test]
 fn an_empty_bundle() {
-    let bytes = BundleData::default().to_bytes();
+    let bytes = BundleData::default().to_bytes(Compression::Fast);
     assert!(Bundle::parse(&bytes).unwrap().entries().is_empty());
+}
+
+/// Code of more than one chunk, and of one that is larger than a chunk.
+#[test]
+fn several_chunks() {
+    let text = |seed: usize, n: usize| (0..n).map(|i| char::from(b' ' + ((i * i + seed * i) % 90) as u8)).collect();
+    let image = |ptx: String| ImageData { target: "sm_80".into(), ptx, ..ImageData::default() };
+    let of = |(i, n): (usize, usize)| EntryData {
+        name: format!("e{i}"),
+        ctas: 1,
+        images: vec![image(text(i, n))],
+        ..EntryData::default()
+    };
+    let lengths = [CHUNK / 2, CHUNK / 2, 1, 0, CHUNK + 1, 7];
+    let data = BundleData { entries: lengths.into_iter().enumerate().map(of).collect(), ..BundleData::default() };
+    let bytes = data.to_bytes(Compression::Fast);
+    let b = Bundle::parse(&bytes).unwrap();
+    for (e, want) in b.entries().iter().zip(&data.entries) {
+        assert_eq!(b.image_for(e, (8, 0)).unwrap().ptx().unwrap(), want.images[0].ptx, "{}", e.name);
+    }
 }
 
 /// Everything that can be asked of a bundle; an error or the original answers, never a panic.
@@ -88,8 +108,8 @@ fn read_all(bytes: &[u8]) -> Result<Vec<(String, Option<Vec<u8>>)>, BundleError>
     let mut out = Vec::new();
     for e in b.entries() {
         for t in e.targets() {
-            let i = b.image_of(e, t)?.expect("a target it names");
-            out.push((i.ptx.into_owned(), i.cubin.map(|c| c.into_owned())));
+            let i = b.image_of(e, t).expect("a target it names");
+            out.push((i.ptx()?, i.cubin()?));
         }
     }
     Ok(out)
@@ -97,7 +117,7 @@ fn read_all(bytes: &[u8]) -> Result<Vec<(String, Option<Vec<u8>>)>, BundleError>
 
 #[test]
 fn truncated() {
-    let bytes = sample().to_bytes();
+    let bytes = sample().to_bytes(Compression::Fast);
     for n in 0..bytes.len() {
         assert!(read_all(&bytes[..n]).is_err(), "cut to {n} of {}", bytes.len());
     }
@@ -105,12 +125,12 @@ fn truncated() {
 
 #[test]
 fn flipped_bits() {
-    let bytes = sample().to_bytes();
+    let bytes = sample().to_bytes(Compression::Fast);
     let whole = read_all(&bytes).unwrap();
     for at in 0..bytes.len() {
         let mut b = bytes.clone();
         b[at] ^= 1 << (at % 8);
-        // A few bits of a zlib header carry no meaning.
+        // A few bits of a stream's header carry no meaning.
         if let Ok(got) = read_all(&b) {
             assert_eq!(got, whole, "bit {} of byte {at}", at % 8);
         }
@@ -120,7 +140,7 @@ fn flipped_bits() {
 /// A table that lies but has a right checksum: what a hostile or buggy writer could make.
 #[test]
 fn lies_in_the_table() {
-    let bytes = sample().to_bytes();
+    let bytes = sample().to_bytes(Compression::Fast);
     let table_len = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
     for at in 0..table_len {
         for v in [0, 1, 0x7f, 0xff] {
@@ -143,7 +163,8 @@ fn hostile_bundles_are_values_or_errors() {
         for e in bundle.entries() {
             let targets: Vec<&str> = e.targets().collect();
             for target in targets {
-                let _ = (e.usage(target), bundle.image_of(e, target).is_ok());
+                let image = bundle.image_of(e, target).expect("a target it names");
+                let _ = (e.usage(target), image.ptx().is_ok(), image.cubin().is_ok());
             }
             for sm in [(7, 5), (8, 0), (9, 0), (u32::MAX, u32::MAX)] {
                 let _ = bundle.image_for(e, sm).is_ok();
@@ -170,11 +191,12 @@ fn hostile_bundles_are_values_or_errors() {
 fn write_the_corpus() {
     let corpus = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/bundle"));
     std::fs::create_dir_all(corpus).unwrap();
-    std::fs::write(corpus.join("two-entries"), sample().to_bytes()).unwrap();
+    std::fs::write(corpus.join("two-entries"), sample().to_bytes(Compression::Fast)).unwrap();
     let mut small = sample();
     small.entries.truncate(1);
     small.entries[0].images.truncate(1);
     small.entries[0].images[0].ptx = "ret;".into();
-    std::fs::write(corpus.join("one-image"), small.to_bytes()).unwrap();
-    std::fs::write(corpus.join("no-entry"), BundleData { entries: vec![], ..sample() }.to_bytes()).unwrap();
+    std::fs::write(corpus.join("one-image"), small.to_bytes(Compression::Fast)).unwrap();
+    std::fs::write(corpus.join("no-entry"), BundleData { entries: vec![], ..sample() }.to_bytes(Compression::Fast))
+        .unwrap();
 }

@@ -36,14 +36,15 @@ fn copies_of_every_rank() {
     for rank in 2..=5 {
         let bundle = bundles.iter().find(|b| b.kernel() == format!("c_{rank}")).expect("its bundle");
         let entry = bundle.entries().iter().find(|e| e.name.ends_with("__tma")).expect("it copies by tensor maps");
-        let image = bundle.image_of(entry, "sm_90a").unwrap().unwrap();
-        let copies: Vec<&str> = image.ptx.lines().filter(|l| l.contains("cp.async.bulk.tensor")).collect();
+        let image = bundle.image_of(entry, "sm_90a").unwrap();
+        let ptx = image.ptx().unwrap();
+        let copies: Vec<&str> = ptx.lines().filter(|l| l.contains("cp.async.bulk.tensor")).collect();
         assert!(copies.iter().any(|l| l.contains(".shared::cluster.")), "{rank}: {copies:#?}");
         for copy in copies {
             let coordinates = copy.split('{').nth(1).and_then(|l| l.split('}').next()).map(|l| l.split(',').count());
             let of_rank = copy.contains(&format!("cp.async.bulk.tensor.{rank}d."));
             assert!(of_rank && coordinates == Some(rank), "a copy of rank {rank}: {copy}");
         }
-        assert_eq!(image.cubin.is_some(), outcome.report.ptxas.is_some(), "{rank}");
+        assert_eq!(image.cubin().unwrap().is_some(), outcome.report.ptxas.is_some(), "{rank}");
     }
 }

@@ -159,24 +159,25 @@ fn functions_for_devices() {
     assert!(alone.len() > 10, "{} kernels", alone.len());
     for alone in alone.iter().map(|b| Bundle::parse(b).unwrap()) {
         let both = bundles.iter().find(|b| b.kernel() == alone.kernel()).expect("it was built before");
-        let ptx = |b: &Bundle| b.image_of(&b.entries()[0], "sm_90a").unwrap().unwrap().ptx.to_string();
+        let ptx = |b: &Bundle| b.image_of(&b.entries()[0], "sm_90a").unwrap().ptx().unwrap();
         assert_eq!(ptx(both), ptx(&alone), "{}", alone.kernel());
     }
     for bundle in &bundles {
         for e in bundle.entries() {
             for target in ["sm_75", "sm_80"] {
-                let image = bundle.image_of(e, target).unwrap().unwrap();
+                let image = bundle.image_of(e, target).unwrap();
+                let ptx = image.ptx().unwrap();
                 let name = bundle.kernel();
-                let functions = image.ptx.replace(".extern .shared", "");
+                let functions = ptx.replace(".extern .shared", "");
                 assert!(!functions.contains(".extern") && !functions.contains("call"), "{name} calls a function");
-                assert!(!image.ptx.contains(".local"), "{name} uses local memory for {target}");
-                assert_eq!(image.cubin.is_some(), outcome.report.ptxas.is_some(), "{name} for {target}");
+                assert!(!ptx.contains(".local"), "{name} uses local memory for {target}");
+                assert_eq!(image.cubin().unwrap().is_some(), outcome.report.ptxas.is_some(), "{name} for {target}");
             }
         }
     }
     for (kernel, target, instruction, wanted) in INSTRUCTIONS {
         let bundle = bundles.iter().find(|b| b.kernel() == kernel).expect(kernel);
-        let image = bundle.image_of(&bundle.entries()[0], target).unwrap().unwrap();
-        assert_eq!(image.ptx.contains(instruction), wanted, "{kernel} for {target}: {instruction}\n{}", image.ptx);
+        let ptx = bundle.image_of(&bundle.entries()[0], target).unwrap().ptx().unwrap();
+        assert_eq!(ptx.contains(instruction), wanted, "{kernel} for {target}: {instruction}\n{ptx}");
     }
 }

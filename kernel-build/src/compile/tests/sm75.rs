@@ -47,12 +47,13 @@ fn kernels_for_sm_75() {
         let entries: Vec<_> = bundle.entries().iter().filter(|e| e.name.contains(part)).collect();
         assert!(!entries.is_empty(), "{kernel} {part}");
         for e in entries {
-            let image = bundle.image_of(e, "sm_75").unwrap().unwrap();
-            assert_eq!(products(&image.ptx), made_of.as_slice(), "{}", e.name);
-            assert_eq!(image.cubin.is_some(), outcome.report.ptxas.is_some(), "{}", e.name);
+            let image = bundle.image_of(e, "sm_75").unwrap();
+            let ptx = image.ptx().unwrap();
+            assert_eq!(products(&ptx), made_of.as_slice(), "{}", e.name);
+            assert_eq!(image.cubin().unwrap().is_some(), outcome.report.ptxas.is_some(), "{}", e.name);
             let local = |u: Usage| (u.spill_bytes, u.stack_bytes);
             assert!(
-                !image.ptx.contains(".local") && image.usage.is_none_or(|u| local(u) == (0, 0)),
+                !ptx.contains(".local") && image.usage.is_none_or(|u| local(u) == (0, 0)),
                 "{} uses local memory",
                 e.name
             );
