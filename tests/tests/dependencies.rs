@@ -21,17 +21,8 @@ const TWICE: [(&str, &str); 1] =
     [("syn", "Derives of serde and thiserror take version 3. A derive that half depends on takes version 2, as ours.")];
 
 /// Crates of a user's program that do not say which compiler they need. `cargo +1.95 check --workspace` tries.
-const UNSTATED: [&str; 9] = [
-    "adler2",
-    "cudarc",
-    "lazy_static",
-    "matchers",
-    "miniz_oxide",
-    "scopeguard",
-    "siphasher",
-    "smallvec",
-    "zerocopy-derive",
-];
+const UNSTATED: [&str; 7] =
+    ["cudarc", "lazy_static", "matchers", "scopeguard", "siphasher", "smallvec", "zerocopy-derive"];
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
