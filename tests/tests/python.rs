@@ -121,26 +121,6 @@ assert abs(tw.softmax(x).sum() - 1) < 1e-5
     passes(c);
 }
 
-/// The order of a sum is no matter of measurements, which are made where a call has a choice.
-#[test]
-fn sums_have_no_choice() {
-    let Some(modules) = Modules::package("sums") else { return };
-    let recorded = modules.0.join("recorded");
-    let mut c = modules.python();
-    c.env("TILE_RECORD", &recorded).args([
-        "-c",
-        "
-import numpy as np, tilewright as tw
-assert tw.sum(np.ones(100_000, np.float32)) == 100_000
-h = np.ones(100, np.float16)
-assert tw.dot(h, h) == 100
-",
-    ]);
-    passes(c);
-    let calls = fs::read_to_string(recorded).expect("calls with a choice");
-    assert!(calls.contains("dot_product") && !calls.contains("reduction"), "{calls}");
-}
-
 /// The examples of the package's page and of its modules.
 #[test]
 fn examples_of_the_page() {

@@ -130,16 +130,14 @@ fn norm_backward(
     Ok((dx.into_object(py)?, dw.into_object(py)?, Some(db.into_object(py)?)))
 }
 
-/// The sum of all elements, of rank 0. f32 of any shape. The same array on the same device gives the same bits every
-/// time.
+/// The sum of all elements, of rank 0. f32 of any shape. The same array gives the same bits every time.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn sum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {
     let x = x.contiguous(py)?;
     let mut out = Output::or_empty(py, out, &x, &[], DType::F32)?;
     run_by_dtype!(py, "sum", x.context(), x, [F32: f32], T => |on| {
-        // Measurements would choose the order of the sum.
-        ops::reduction(&options(on).batch_invariant(true), x.slice::<T>()?, out.slice_mut::<T>()?)
+        ops::reduction(&options(on), x.slice::<T>()?, out.slice_mut::<T>()?)
     })?;
     out.into_object(py)
 }
