@@ -384,14 +384,16 @@ int solve_int8_kv_cache_attention(const float *Q,
                                   int seq_len,
                                   int head_dim);
 
-// output[i] = input[0] + .. + input[i].
+// output[i] = input[0] + .. + input[i]. The sums of blocks are added in an order that may change from call to call,
+// and the last bits of long arrays with it.
 //
 // # Safety
 // The pointers address N floats each.
 int solve_prefix_sum(const float *input, float *output, int N);
 
 // output[i] = the sum of the values before i, from the last one on whose flag is not 0; 0 where the flag of i is not
-// 0.
+// 0. The sums of blocks are added in an order that may change from call to call, and the last bits of long arrays with
+// it.
 //
 // # Safety
 // The pointers address N elements each.
@@ -415,7 +417,9 @@ int solve_max_subarray_sum(const int *input,
                            int N,
                            int window_size);
 
-// h[t] = a[t] h[t - 1] + x[t] in each of B rows of L elements, where h[-1] is 0.
+// h[t] = a[t] h[t - 1] + x[t] in each of B rows of L elements, where h[-1] is 0. Blocks of a row are composed maps, in
+// which 0 times infinity counts as 0. After an element that is not finite, and where the product of some elements of a
+// that follow each other is infinite, h may differ from the recurrence.
 //
 // # Safety
 // The pointers address B * L floats each.
@@ -437,6 +441,9 @@ int solve_gae_reverse_scan(const float *rewards,
 // A selective state space model: h[t, n] = exp(delta[t, d] A[d, n]) h[t - 1, n] + delta[t, d] B[t, n] u[t, d] for each
 // channel d of each sequence, and y[t, d] = the sum of C[t, n] h[t, n] over n, and skip[d] u[t, d]. u, delta and y are
 // batch x seq_len x d_model, A is d_model x d_state, B and C are batch x seq_len x d_state.
+//
+// Blocks of steps are composed maps, in which 0 times infinity counts as 0. After a value that is not finite, and
+// where the product of the factors of some steps that follow each other is infinite, y may differ from the recurrence.
 //
 // # Safety
 // The pointers address as many floats as these extents multiply to, and `skip` addresses d_model.

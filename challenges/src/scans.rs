@@ -10,6 +10,9 @@ const BLOCK: usize = 4096;
 
 /// `y[i] = x[0] + .. + x[i]`. Sums are those of f32 in blocks.
 ///
+/// The sums of blocks are added in an order that may change from call to call, and the last bits of arrays of several
+/// blocks with it.
+///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) unless both arrays have the same length.
 ///
@@ -28,6 +31,9 @@ pub fn prefix_sum<'a>(on: &impl Queue, x: impl AsSlice<'a, f32>, y: impl AsSlice
 }
 
 /// The sum of the elements before each one, itself left out, in its segment. A segment begins where a flag is not 0.
+///
+/// The sums of blocks are added in an order that may change from call to call, and the last bits of arrays of several
+/// blocks with it.
 ///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) unless all arrays have the same length.
@@ -188,6 +194,10 @@ pub struct SelectiveScan<X> {
 /// A selective state space model. A channel `d` has `states` states, which begin as 0:
 /// `h[t, n] = exp(delta[t, d] * a[d, n]) * h[t - 1, n] + delta[t, d] * b[t, n] * u[t, d]`. Its result `y[t, d]` is the
 /// sum of `c[t, n] * h[t, n]`, and `skip[d] * u[t, d]`.
+///
+/// Blocks of steps are composed maps, in which 0 times infinity counts as 0. After a value that is not finite, and
+/// where the product of the factors of some steps that follow each other is infinite, a channel may differ from the
+/// recurrence.
 ///
 /// Shapes: `y` is `[batch, steps, channels]`, those of the inputs are at [`SelectiveScan`]. `extents` is
 /// `[batch, steps, channels, states]`.

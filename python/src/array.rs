@@ -4,11 +4,10 @@ use crate::capsule;
 use crate::cuda_array;
 use crate::error::{argument_error, raise};
 use crate::exchange::Exchange;
-use crate::exec_context::{self, ExecContext};
+use crate::exec_context::{self, ExecContext, stream_of_library};
 use crate::framework::{Framework, Kind};
 use crate::managed::release;
 use crate::tensor::Tensor;
-use core::ffi::c_void;
 use core::ptr::NonNull;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -16,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tilewright_core::{DType, DeviceId, Element, SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 use tilewright_runtime::dlpack::{DLDevice, DLManagedTensorVersioned, DlpackTensor};
-use tilewright_runtime::{Error, Result, Runtime, Stream};
+use tilewright_runtime::{Error, Result, Runtime};
 
 /// An array that a function reads, borrowed from Python for a call.
 ///
@@ -268,9 +267,9 @@ fn by_exchange(object: &Bound<'_, PyAny>, kind: Kind, exchange: Exchange) -> PyR
     capsule::known(py, element)?;
     let context = ExecContext::of(py, device, kind)?;
     if exec_context::is_set() && !context.is_host() {
-        let raw = exchange.current_stream(py, device)? as *mut c_void;
+        let raw = exchange.current_stream(py, device)?;
         // SAFETY: the current stream of the library, which is alive during the call.
-        let current = unsafe { Stream::from_raw(context.runtime(), raw) };
+        let current = unsafe { stream_of_library(context.runtime(), raw) };
         current.and_then(|current| context.stream().wait_for(&current)).map_err(|e| raise(py, e))?;
     }
     // SAFETY: a new tensor. As for capsules, nobody else writes it during a call.

@@ -1,6 +1,7 @@
 //! `__cuda_array_interface__`: arrays of libraries without DLPack.
 
 use crate::error::{argument_error, raise};
+use crate::exec_context::stream_of_library;
 use crate::managed::owning;
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -66,7 +67,7 @@ pub(crate) fn tensor_of(
 /// The work of a call waits for the stream that the contents are written on.
 pub(crate) fn order_behind(rt: &Runtime, stream: &Stream, writer: usize) -> tilewright_runtime::Result<()> {
     // SAFETY: the protocol of the interface: the stream is alive as long as its dict is in use.
-    let writer = unsafe { Stream::from_raw(rt, writer as *mut c_void) }?;
+    let writer = unsafe { stream_of_library(rt, writer) }?;
     stream.wait_for(&writer)
 }
 

@@ -118,6 +118,19 @@ pub(crate) fn dlpack_device(rt: &Runtime) -> DLDevice {
     }
 }
 
+/// A stream of another library, to put work before it or behind it. For the default stream of a thread it is the legacy
+/// default stream: each of them waits for the work that the other one was given before.
+///
+/// # Safety
+/// The stream is alive as long as the result.
+pub(crate) unsafe fn stream_of_library(rt: &Runtime, raw: usize) -> Result<Stream> {
+    const LEGACY: usize = 1;
+    const PER_THREAD: usize = 2;
+    let raw = if raw == PER_THREAD { LEGACY } else { raw };
+    // SAFETY: the caller's contract.
+    unsafe { Stream::from_raw(rt, raw as *mut c_void) }
+}
+
 impl ExecContext {
     /// The context of an array on a device.
     pub(crate) fn of(py: Python<'_>, device: DLDevice, kind: Kind) -> PyResult<ExecContext> {

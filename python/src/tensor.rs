@@ -3,7 +3,7 @@
 use crate::capsule;
 use crate::element::name_of;
 use crate::error::raise;
-use crate::exec_context::{ExecContext, dlpack_device};
+use crate::exec_context::{ExecContext, dlpack_device, stream_of_library};
 use crate::managed::{Managed, VERSION, owning};
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut};
@@ -16,7 +16,7 @@ use tilewright_core::DType;
 use tilewright_runtime::dlpack::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTensor, DlpackTensor,
 };
-use tilewright_runtime::{Buffer, Event, Runtime, Stream};
+use tilewright_runtime::{Buffer, Event, Runtime};
 
 /// An array of this library: the result for an array of an unknown one. ``numpy.from_dlpack(tensor)`` and the like
 /// take it without a copy.
@@ -90,9 +90,8 @@ impl Tensor {
     /// order and none is the default stream.
     fn order_before(&self, stream: Option<isize>) -> tilewright_runtime::Result<()> {
         let (Some(written), false) = (self.memory.written.get(), stream == Some(-1)) else { return Ok(()) };
-        let raw = stream.unwrap_or(0) as *mut c_void;
         // SAFETY: DLPack's protocol: a stream of the consumer, which is alive during the call.
-        unsafe { Stream::from_raw(&self.memory.rt, raw) }?.wait(written)
+        unsafe { stream_of_library(&self.memory.rt, stream.unwrap_or(0) as usize) }?.wait(written)
     }
 }
 

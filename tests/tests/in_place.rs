@@ -68,6 +68,18 @@ fn gradients_of_softmax() {
 }
 
 #[test]
+fn gradients_of_losses() {
+    // Rows in one tile, and a row in several.
+    for [rows, classes] in [[40, 3], [2, 5000]] {
+        check(&format!("the gradient of {rows} x {classes} logits"), rows * classes, &|on, logits, d_logits| {
+            let lse = Buffer::from_slice(on.runtime(), &vec![9.0f32; rows])?;
+            let targets = Buffer::from_slice(on.runtime(), &vec![1i32; rows])?;
+            ops::cross_entropy_backward(on, logits, &targets, &lse, &lse, d_logits)
+        });
+    }
+}
+
+#[test]
 fn rotations() {
     // Pairs in one tile and in several, and elements behind them.
     for (heads, columns, half) in [(3, 64, 32), (9, 130, 64), (2, 300, 140)] {

@@ -130,7 +130,8 @@ fn norm_backward(
     Ok((dx.into_object(py)?, dw.into_object(py)?, Some(db.into_object(py)?)))
 }
 
-/// The sum of all elements, of rank 0. f32 of any shape. The same array gives the same bits every time.
+/// The sum of all elements, of rank 0. f32 of any shape. The order of the sum is that of the configuration that runs:
+/// the same one gives the same bits every time.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn sum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Object> {

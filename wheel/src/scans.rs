@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use tilewright_challenges as challenges;
 use tilewright_python::{Array, Output};
 
-/// ``x[0] + .. + x[i]`` of a vector of f32.
+/// ``x[0] + .. + x[i]`` of a vector of f32. On a GPU the sums of blocks are added in an order that may change from
+/// call to call, and the last bits of long vectors with it.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out = None))]
 fn cumsum(py: Python<'_>, x: Array, out: Option<Output>) -> PyResult<Py<PyAny>> {

@@ -306,6 +306,20 @@ class CudaArrayInterface(unittest.TestCase):
             y = torch.from_dlpack(tw.relu(Interface(x, stream=stream.cuda_stream or 1)))
             self.assertEqual(float(y.sum()), 3000)
 
+    def test_the_default_stream_of_a_thread(self):
+        of_thread, side = torch.cuda.ExternalStream(2), torch.cuda.Stream()
+        x = torch.zeros(1000, device="cuda")
+        torch.cuda.synchronize()
+        with torch.cuda.stream(of_thread):
+            torch.cuda._sleep(LONG)
+            x.fill_(3)
+        with tw.stream(side.cuda_stream):
+            y = tw.relu(Interface(x, stream=2))
+        with torch.cuda.stream(of_thread):
+            # Asks for the stream 2.
+            total = torch.from_dlpack(y).sum()
+            self.assertEqual(float(total), 3000)
+
     def test_what_is_refused(self):
         x = normal(10)
         for changes, said in [

@@ -337,6 +337,14 @@ class Operations(unittest.TestCase):
             wanted.backward()
             torch.testing.assert_close(logits.grad.float(), wide.grad, rtol=1e-2, atol=1e-4)
 
+    def test_gradients_of_large_logits(self):
+        for device in DEVICES:
+            logits = torch.full((2, 2), 1e7, device=device, requires_grad=True)
+            for create_graph in [False, True]:
+                loss = ops.cross_entropy(logits, torch.tensor([0, 1], device=device))
+                (found,) = torch.autograd.grad(loss, logits, create_graph=create_graph)
+                close(found, torch.tensor([[-0.25, 0.25], [0.25, -0.25]], device=device), f"gradients on {device}")
+
     def test_dropout(self):
         for device in DEVICES:
             x = torch.ones(40, 50, device=device, requires_grad=True)
@@ -377,6 +385,31 @@ class Operations(unittest.TestCase):
         self.assertEqual(torch.autograd.grad(g.sum(), table)[0].sum(1).tolist(), [0, 66, 0, 0, 0, 0, 0, 0, 0])
         none = torch.randn(3, 0, requires_grad=True)
         torch.autograd.grad(ops.embedding(none, torch.tensor([1])).sum(), none, create_graph=True)
+
+    def test_indices_of_8_bits_into_many_rows(self):
+        for dtype, rows in [(torch.uint8, 256), (torch.uint8, 300), (torch.int8, 128), (torch.int8, 300)]:
+            table = torch.randn(rows, 5, requires_grad=True)
+            ids = torch.tensor([1, 127, 3, 1], dtype=dtype)
+            wanted = torch.zeros(rows)
+            wanted[[1, 3, 127]] = torch.tensor([10.0, 5.0, 5.0])
+            for create_graph in [False, True]:
+                loss = ops.embedding(table, ids).sum()
+                (found,) = torch.autograd.grad(loss, table, create_graph=create_graph)
+                self.assertTrue(torch.equal(found.detach().sum(1), wanted), f"{dtype} into {rows} rows")
+
+    def test_indices_of_64_bits_without_a_sign(self):
+        ids = torch.tensor([1, 2**40, -1]).view(torch.uint64)
+        found = ops.embedding(torch.randn(9, 33), ids)
+        self.assertEqual(found.isnan().any(1).tolist(), [False, True, True])
+
+    def test_gradients_of_rows_without_elements(self):
+        for shape in [(3, 0), (2, 3, 0), (0,), (0, 4)]:
+            x, w = torch.randn(shape, requires_grad=True), torch.randn(shape[-1], requires_grad=True)
+            for create_graph in [False, True]:
+                for y in [ops.rms_norm(x, w), ops.layer_norm(x, w, w)]:
+                    of_x, of_w = torch.autograd.grad(y.sum(), (x, w), create_graph=create_graph)
+                    self.assertEqual(of_x.shape, x.shape)
+                    self.assertEqual(of_w.tolist(), [0.0] * shape[-1])
 
     def test_rope_backward_interleaved(self):
         x = torch.randn(5, 3, 8, requires_grad=True)

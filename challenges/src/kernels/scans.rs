@@ -256,7 +256,7 @@ pub mod rows {
                 let input = (dt * v).expand(2) * load(b, of_state).mask(has_state).expand(1);
                 let maps = (exp(dt.expand(2) * rate.expand(0)), input);
                 let (factor, shift) = scan(maps, 0, |(a, b), (c, d)| compose(a, b, c, d));
-                let h = factor * carry.expand(0) + shift;
+                let h = product(factor, carry.expand(0)) + shift;
                 let read = sum(h * load(c, of_state).mask(has_state).expand(1), 2);
                 let rest = if first == 0 { load(skip, d).expand(0) * v } else { load(y, at).mask(inside) };
                 store(y, at, read + rest).mask(inside);

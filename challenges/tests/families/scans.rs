@@ -214,6 +214,23 @@ fn selective_scans() {
 }
 
 #[test]
+fn selective_scans_whose_factors_overflow() {
+    everywhere(|on| {
+        const STEPS: usize = 32;
+        // The product of 30 factors of e^3 is infinite, and each state is finite.
+        let (u, delta, one) = ([1e-30f32; STEPS], [3.0f32; STEPS], [1.0f32; STEPS]);
+        let mut y = [9.0f32; STEPS];
+        let (one, rate) = (&one[..], &one[..1]);
+        let x = SelectiveScan { u: &u[..], delta: &delta[..], a: rate, b: one, c: one, skip: &[0.0] };
+        ops::ssm_selective_scan(on, x, &mut y, [1, STEPS, 1, 1]).unwrap();
+        let wanted = running(STEPS, 0.0, |h, i| 3f64.exp() * h + 3.0 * f64::from(u[i]));
+        // Products of factors add their errors up.
+        y.iter().zip(&wanted).for_each(|(&y, w)| assert!((f64::from(y) - w).abs() <= 2e-5 * w, "{y} for {w}"));
+        assert!((wanted[29] / 1.9e8 - 1.0).abs() < 0.02);
+    });
+}
+
+#[test]
 fn shapes_that_do_not_fit_are_refused() {
     everywhere(|on| {
         let (six, four, flags) = ([1.0; 6], [1.0; 4], [1; 4]);

@@ -157,10 +157,12 @@ def rope(
     """
 
 def sum(x: T, /, *, out: Optional[T] = None) -> T:
-    """The sum of all elements, of rank 0. f32 of any shape. The same array gives the same bits every time."""
+    """The sum of all elements, of rank 0. f32 of any shape. The order of the sum is that of the configuration that runs:
+    the same one gives the same bits every time."""
 
 def cumsum(x: T, /, *, out: Optional[T] = None) -> T:
-    """``x[0] + .. + x[i]`` of a vector of f32."""
+    """``x[0] + .. + x[i]`` of a vector of f32. On a GPU the sums of blocks are added in an order that may change from
+    call to call, and the last bits of long vectors with it."""
 
 def sort(x: T, /, *, out: Optional[T] = None) -> T:
     """The elements of a vector in ascending order. f32, NaN last, or uint32. ``out`` may overlap ``x``."""

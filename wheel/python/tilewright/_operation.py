@@ -141,4 +141,14 @@ def indices_of(x, name, rows):
         raise TypeError(f"{name} are integers, not {x.dtype}")
     if rows >= 2**31:
         raise ValueError(f"{name} are of {rows} rows: there are at most {2**31 - 1}")
-    return x.long().clamp(-1, 2**31 - 1).to(torch.int32)
+    wide = x.long()
+    if x.dtype == torch.uint64:
+        # From 2**63 on the conversion wraps to negative integers.
+        wide = torch.where(wide < 0, 2**31 - 1, wide)
+    return wide.clamp(-1, 2**31 - 1).to(torch.int32)
+
+
+def labels_of(labels, classes):
+    """Labels of 32 bits. One that is no class stays none."""
+    labels = indices_of(labels, "labels", classes)
+    return torch.where(labels < 0, 2**31 - 1, labels)

@@ -13,6 +13,7 @@ from . import _native
 from ._operation import Operation as _Operation
 from ._operation import indices_of as _indices_of
 from ._operation import is_native as _is_native
+from ._operation import labels_of as _labels_of
 from ._operation import library as _lib
 from ._operation import lower as _lower
 from ._operation import single as _single
@@ -236,7 +237,9 @@ def _norm_backward(x, weight, eps, g, has_bias):
     of_x = gw - normal * (gw * normal).mean(-1, keepdim=True)
     if has_bias:
         of_x = of_x - gw.mean(-1, keepdim=True)
-    of_weight, of_bias = ((t.reshape(-1, t.shape[-1])).sum(0).to(weight.dtype) for t in (g * normal, g))
+    # Rows without elements leave their number open: it is not -1.
+    shape = x.shape[:-1].numel(), x.shape[-1]
+    of_weight, of_bias = (t.reshape(shape).sum(0).to(weight.dtype) for t in (g * normal, g))
     return (scale * of_x).to(x.dtype), of_weight, of_bias
 
 
@@ -352,12 +355,6 @@ _sort = _Operation("sort(Tensor x) -> Tensor", _same, _sort_backward, _keep_inpu
 _topk = _Operation("topk(Tensor x, int k) -> Tensor", _topk_fake, _topk_backward, _topk_save)
 
 
-def _labels_of(labels, classes):
-    """Labels of 32 bits. One that is no class stays none."""
-    labels = _indices_of(labels, "labels", classes)
-    return torch.where(labels < 0, 2**31 - 1, labels)
-
-
 def _run_cross_entropy(logits, labels):
     return _native._cross_entropy(logits, _labels_of(labels, logits.shape[-1]))
 
@@ -373,14 +370,14 @@ def _cross_entropy_save(ctx, inputs, output):
 
 
 def _cross_entropy_backward(ctx, g, of_lse):
-    # The caller does not see the logarithms of sums: they have gradients in second derivatives alone.
     logits, labels, lse = ctx.saved_tensors
     if g is None:
         g = torch.zeros_like(lse)
     if of_lse is None and _is_native(logits) and _is_native(lse, g):
         return _native._cross_entropy_backward(logits, _labels_of(labels, logits.shape[-1]), lse, g), None
     labels = labels.long()[:, None]
-    weights = torch.exp(logits.float() - lse[:, None])
+    # By the logits alone, since `lse` is rounded.
+    weights = torch.softmax(logits, -1, dtype=torch.float32)
     of_rows = weights - torch.zeros_like(weights).scatter(1, labels.clamp(0, logits.shape[-1] - 1), 1.0)
     is_class = (labels >= 0) & (labels < logits.shape[-1])
     of_logits = torch.where(is_class, of_rows, float("nan")) * g[:, None]
@@ -462,9 +459,11 @@ def _embedding_backward(ctx, g):
     if _is_native(g):
         _native._embedding_backward(_indices_of(ids, "ids", of_table.shape[0]), g, of_table)
         return of_table.to(ctx.dtype), None
-    is_row = ((ids >= 0) & (ids < ctx.shape[0])).flatten()
+    # A comparison takes the number of rows as one of the indices' type, which may be too narrow for it.
+    ids = ids.long().flatten()
+    is_row = (ids >= 0) & (ids < ctx.shape[0])
     rows = torch.where(is_row[:, None], g.reshape(ids.numel(), ctx.shape[1]).float(), 0)
-    return of_table.index_add(0, torch.where(is_row, ids.flatten().long(), 0), rows).to(ctx.dtype), None
+    return of_table.index_add(0, torch.where(is_row, ids, 0), rows).to(ctx.dtype), None
 
 
 _embedding = _Operation(
