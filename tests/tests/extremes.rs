@@ -82,7 +82,8 @@ fn a_gradient_of_very_many_classes() {
     let (targets, lse, d_losses) = ([0i32], [0.0f32], [1.0f32]);
     let call = cross_entropy_gradient(logits, &targets, &lse, &d_losses, d_logits, 1usize, CLASSES);
     let named = LaunchOptions::new().config("BLOCK=2048,LONG=true,warps=4");
-    rt.prepare_with(rt.stream(), call, &named).unwrap();
+    let launcher = rt.prepare_with(rt.stream(), call, &named).unwrap();
+    assert_eq!(launcher.grid(), [65536, 1, 1]);
 }
 
 /// The sigmoid of these gates is denormal, and their SiLU is not.
