@@ -122,7 +122,7 @@ impl Machine {
             order: Order::new(cluster),
             global: Global::new(regions, options),
             shared: (0..ctas).map(|cta| Shared::new(cta, shared_bytes, options)).collect(),
-            tensor: Tensor::new(cluster),
+            tensor: Tensor::new(cluster, options.seed),
             registers: (0..ctas).map(|_| Pool::new(threads)).collect(),
             waited_for_launch: vec![false; n],
             banks: Banks::new(cluster.size(), options.banks),
