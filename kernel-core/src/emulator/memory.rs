@@ -333,6 +333,11 @@ impl Shared {
             Err(RaceKind::Unfenced { earlier, wrote }) => Err(Fault {
                 kind: Kind::MissingProxyFence,
                 message: match wrote {
+                    true if r.kind.writes() => format!(
+                        "{} may come before the store of line {}: no proxy_fence by the thread that stored comes between",
+                        what(),
+                        earlier.site()
+                    ),
                     true => format!(
                         "{} may not see the store of line {}: no proxy_fence by the thread that stored comes between",
                         what(),

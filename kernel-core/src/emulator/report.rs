@@ -227,7 +227,7 @@ pub enum Kind {
     /// Unordered accesses of which one is part of an asynchronous step: a tensor load or store, an asynchronous copy,
     /// a warpgroup's product.
     AsyncRace,
-    /// The asynchronous proxy reads what a thread stored without a fence.
+    /// The asynchronous proxy reads or writes what a thread stored, or writes what it loaded, without a fence.
     MissingProxyFence,
     /// Accumulators of a warpgroup's product are read or written before it is waited for.
     RegistersInFlight,

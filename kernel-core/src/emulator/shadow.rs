@@ -68,7 +68,7 @@ pub struct Check<'a> {
     pub now: Epoch,
     /// Who makes it; `now` may be of an agent.
     pub by: &'a Observer,
-    /// By the asynchronous proxy: what threads stored and it reads, or loaded and it writes, must be fenced.
+    /// By the asynchronous proxy: what threads stored and it reads or writes, or loaded and it writes, must be fenced.
     pub proxy: bool,
     /// Forgets all accesses: another program used the shared memory before.
     pub since: u64,
@@ -152,6 +152,9 @@ impl Cell {
             let reads = if c.kind.is_atomic() { &mut self.atomic_loads } else { &mut self.reads };
             *reads = noted(*reads, c);
             return Ok(());
+        }
+        if unfenced(self.write) {
+            return Err(RaceKind::Unfenced { earlier: self.write, wrote: true });
         }
         for earlier in self.reads.into_iter().chain(self.atomic_loads) {
             if !ordered(earlier) {

@@ -19,6 +19,7 @@ mod divergence;
 mod in_flight;
 mod memory;
 mod orders;
+mod proxies;
 mod races;
 mod results;
 mod schedule;
