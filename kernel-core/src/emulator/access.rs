@@ -8,8 +8,21 @@ use super::report::{Kind, Side};
 use super::shadow::AccessKind;
 use super::vector_clock::{Agent, Observer};
 
-/// The most atomic loads of a thread from one address without a store to memory.
-const MAX_LOADS: u32 = 1 << 16;
+/// The most atomics of a thread at one address that change nothing, while nothing is stored to global memory and no
+/// thread ends.
+const MAX_ASKED: u32 = 1 << 20;
+/// After so many of them the other threads of the program run.
+const ASKED_IN_TURN: u32 = 1 << 10;
+
+/// What a thread does after an atomic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    Continue,
+    /// Lets the other threads run first.
+    Yield,
+    /// A failure is recorded.
+    Stop,
+}
 
 /// A step whose accesses an agent makes, ordered after earlier steps of certain threads.
 pub struct Asynchronous {
@@ -118,25 +131,26 @@ impl Machine {
         Asynchronous { name, now: self.order.epoch(false, agent, site), by: Observer::new(first, threads), proxy: true }
     }
 
-    /// Whether the current thread may ask again, by an atomic that changes nothing, for what it waits for: no other
-    /// program runs meanwhile, so that who has asked often enough asks for ever.
-    pub fn may_ask(&mut self, kind: AccessKind, addr: u64, changes: bool, site: u32) -> bool {
+    /// The current thread has made an atomic, which may have changed memory. If it has not, the thread may wait for a
+    /// change. Threads of its own program can make one, and get a turn. Programs that begin later cannot: no other
+    /// program runs meanwhile.
+    pub fn asked(&mut self, kind: AccessKind, addr: u64, changes: bool, site: u32) -> Next {
         if changes || !kind.reads() {
             self.asked.clear();
-            return true;
+            return Next::Continue;
         }
         let times = self.asked.entry((self.current, addr)).or_default();
         *times += 1;
-        if *times == MAX_LOADS {
+        if *times == MAX_ASKED {
             let message = format!(
-                "thread {} has loaded {} {MAX_LOADS} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
+                "thread {} has loaded {} {MAX_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
                 self.name(self.current),
                 self.global.describe(addr)
             );
             self.fail_at(Kind::EndlessWait, site, None, vec![self.current], message);
-            return false;
+            return Next::Stop;
         }
-        true
+        if times.is_multiple_of(ASKED_IN_TURN) && self.give_turn() { Next::Yield } else { Next::Continue }
     }
 
     /// An atomic that has been checked happens.

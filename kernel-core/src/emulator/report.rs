@@ -245,7 +245,8 @@ pub enum Kind {
     Registers,
     /// Memory that the launch in front may write, or read, before this one has waited for it.
     TooEarly,
-    /// A program waits for one that may begin after it.
+    /// A program waits for one that may begin after it: a thread has made 2^20 atomics at one address that changed
+    /// nothing, and meanwhile no thread has stored to global memory or ended.
     EndlessWait,
     /// A bank conflict, where [`Options::forbid_bank_conflicts`] is set.
     BankConflict,
