@@ -42,6 +42,7 @@ impl Asynchronous {
             by: &self.by,
             name: Some(self.name),
             proxy: self.proxy,
+            acquires: false,
             bytes,
             value: None,
         }
@@ -59,10 +60,35 @@ impl Machine {
         if kind == AccessKind::Write {
             self.asked.clear();
         }
-        let now = self.order.epoch(kind.is_atomic(), self.current, site);
+        let now = self.order.epoch(false, self.current, site);
+        self.global_by_thread(kind, (addr, bytes), Some(value), now, false, site)
+    }
+
+    /// As [`global`](Self::global), of an atomic, which takes its place in the order of the launch.
+    pub fn global_atomic(&mut self, kind: AccessKind, addr: u64, bytes: usize, relaxed: bool, site: u32) -> bool {
+        self.report.global_bytes += bytes as u64;
+        if !self.may_go_ahead(kind, addr, site) {
+            return false;
+        }
+        let now = self.order.epoch(true, self.current, site);
+        // The atomics that this one acquires come before it.
+        self.order.atomic(kind, self.current, addr, relaxed);
+        let acquires = kind == AccessKind::Atomic && !relaxed;
+        self.global_by_thread(kind, (addr, bytes), None, now, acquires, site)
+    }
+
+    #[inline]
+    fn global_by_thread(
+        &mut self,
+        kind: AccessKind,
+        (addr, bytes): (u64, usize),
+        value: Option<u128>,
+        now: Epoch,
+        acquires: bool,
+        site: u32,
+    ) -> bool {
         let by = &Observer::new(self.current, 1);
-        let request =
-            Request { order: &self.order, kind, now, by, name: None, proxy: false, bytes, value: Some(value) };
+        let request = Request { order: &self.order, kind, now, by, name: None, proxy: false, acquires, bytes, value };
         match self.global.check(addr, &request) {
             Ok(()) => true,
             Err(fault) => {
@@ -153,11 +179,6 @@ impl Machine {
         if times.is_multiple_of(ASKED_IN_TURN) && self.give_turn() { Next::Yield } else { Next::Continue }
     }
 
-    /// An atomic that has been checked happens.
-    pub fn synchronize(&mut self, kind: AccessKind, addr: u64, relaxed: bool) {
-        self.order.atomic(kind, self.current, addr, relaxed);
-    }
-
     /// Checks an access to the current thread's CTA's shared memory and says where to carry it out; `None` if it must
     /// not happen.
     #[inline]
@@ -203,8 +224,17 @@ impl Machine {
     ) -> Option<*mut u8> {
         let now = self.order.epoch(kind.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
-        let request =
-            Request { order: &self.order, kind, now, by, name: None, proxy: false, bytes, value: Some(value) };
+        let request = Request {
+            order: &self.order,
+            kind,
+            now,
+            by,
+            name: None,
+            proxy: false,
+            acquires: false,
+            bytes,
+            value: Some(value),
+        };
         match self.shared[at.cta as usize].check(at.off, &request, self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {

@@ -163,11 +163,7 @@ pub unsafe fn atomic(
 ) -> u64 {
     let allowed = with(|m| {
         m.report.atomics += 1;
-        let allowed = m.global(kind, addr, bytes, 0, site);
-        if allowed {
-            m.synchronize(kind, addr, relaxed);
-        }
-        allowed
+        m.global_atomic(kind, addr, bytes, relaxed, site)
     });
     if !allowed {
         stop();

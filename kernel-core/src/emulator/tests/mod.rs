@@ -10,6 +10,7 @@
 )]
 
 mod asynchronous;
+mod atomics;
 mod banks;
 mod circular_buffer;
 mod cluster;
