@@ -8,8 +8,21 @@ use super::report::{Kind, Side};
 use super::shadow::AccessKind;
 use super::vector_clock::{Agent, Observer};
 
-/// The most atomic loads of a thread from one address without a store to memory.
-const MAX_LOADS: u32 = 1 << 16;
+/// The most atomics of a thread at one address that change nothing, while nothing is stored to global memory and no
+/// thread ends.
+const MAX_ASKED: u32 = 1 << 20;
+/// After so many of them the other threads of the program run.
+const ASKED_IN_TURN: u32 = 1 << 10;
+
+/// What a thread does after an atomic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    Continue,
+    /// Lets the other threads run first.
+    Yield,
+    /// A failure is recorded.
+    Stop,
+}
 
 /// A step whose accesses an agent makes, ordered after earlier steps of certain threads.
 pub struct Asynchronous {
@@ -29,6 +42,7 @@ impl Asynchronous {
             by: &self.by,
             name: Some(self.name),
             proxy: self.proxy,
+            acquires: false,
             bytes,
             value: None,
         }
@@ -46,10 +60,35 @@ impl Machine {
         if kind == AccessKind::Write {
             self.asked.clear();
         }
-        let now = self.order.epoch(kind.is_atomic(), self.current, site);
+        let now = self.order.epoch(false, self.current, site);
+        self.global_by_thread(kind, (addr, bytes), Some(value), now, false, site)
+    }
+
+    /// As [`global`](Self::global), of an atomic, which takes its place in the order of the launch.
+    pub fn global_atomic(&mut self, kind: AccessKind, addr: u64, bytes: usize, relaxed: bool, site: u32) -> bool {
+        self.report.global_bytes += bytes as u64;
+        if !self.may_go_ahead(kind, addr, site) {
+            return false;
+        }
+        let now = self.order.epoch(true, self.current, site);
+        // The atomics that this one acquires come before it.
+        self.order.atomic(kind, self.current, addr, relaxed);
+        let acquires = kind == AccessKind::Atomic && !relaxed;
+        self.global_by_thread(kind, (addr, bytes), None, now, acquires, site)
+    }
+
+    #[inline]
+    fn global_by_thread(
+        &mut self,
+        kind: AccessKind,
+        (addr, bytes): (u64, usize),
+        value: Option<u128>,
+        now: Epoch,
+        acquires: bool,
+        site: u32,
+    ) -> bool {
         let by = &Observer::new(self.current, 1);
-        let request =
-            Request { order: &self.order, kind, now, by, name: None, proxy: false, bytes, value: Some(value) };
+        let request = Request { order: &self.order, kind, now, by, name: None, proxy: false, acquires, bytes, value };
         match self.global.check(addr, &request) {
             Ok(()) => true,
             Err(fault) => {
@@ -118,30 +157,26 @@ impl Machine {
         Asynchronous { name, now: self.order.epoch(false, agent, site), by: Observer::new(first, threads), proxy: true }
     }
 
-    /// Whether the current thread may ask again, by an atomic that changes nothing, for what it waits for: no other
-    /// program runs meanwhile, so that who has asked often enough asks for ever.
-    pub fn may_ask(&mut self, kind: AccessKind, addr: u64, changes: bool, site: u32) -> bool {
+    /// The current thread has made an atomic, which may have changed memory. If it has not, the thread may wait for a
+    /// change. Threads of its own program can make one, and get a turn. Programs that begin later cannot: no other
+    /// program runs meanwhile.
+    pub fn asked(&mut self, kind: AccessKind, addr: u64, changes: bool, site: u32) -> Next {
         if changes || !kind.reads() {
             self.asked.clear();
-            return true;
+            return Next::Continue;
         }
         let times = self.asked.entry((self.current, addr)).or_default();
         *times += 1;
-        if *times == MAX_LOADS {
+        if *times == MAX_ASKED {
             let message = format!(
-                "thread {} has loaded {} {MAX_LOADS} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
+                "thread {} has loaded {} {MAX_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
                 self.name(self.current),
                 self.global.describe(addr)
             );
             self.fail_at(Kind::EndlessWait, site, None, vec![self.current], message);
-            return false;
+            return Next::Stop;
         }
-        true
-    }
-
-    /// An atomic that has been checked happens.
-    pub fn synchronize(&mut self, kind: AccessKind, addr: u64, relaxed: bool) {
-        self.order.atomic(kind, self.current, addr, relaxed);
+        if times.is_multiple_of(ASKED_IN_TURN) && self.give_turn() { Next::Yield } else { Next::Continue }
     }
 
     /// Checks an access to the current thread's CTA's shared memory and says where to carry it out; `None` if it must
@@ -189,8 +224,17 @@ impl Machine {
     ) -> Option<*mut u8> {
         let now = self.order.epoch(kind.is_atomic(), self.current, site);
         let by = &Observer::new(self.current, 1);
-        let request =
-            Request { order: &self.order, kind, now, by, name: None, proxy: false, bytes, value: Some(value) };
+        let request = Request {
+            order: &self.order,
+            kind,
+            now,
+            by,
+            name: None,
+            proxy: false,
+            acquires: false,
+            bytes,
+            value: Some(value),
+        };
         match self.shared[at.cta as usize].check(at.off, &request, self.order.program_start()) {
             Ok(place) => Some(place),
             Err(fault) => {

@@ -146,6 +146,7 @@ impl Machine {
         let (thread, cta) = (self.current, self.rank as usize);
         self.states[thread as usize] = State::Finished;
         self.finished[cta] += 1;
+        self.asked.clear();
         let order = &self.order;
         self.reached.0[cta].retain(|_, (access, _)| !order.before(*access, thread));
         if self.finished[cta] == self.cluster.threads

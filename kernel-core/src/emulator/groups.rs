@@ -59,15 +59,16 @@ impl Machine {
     /// As [`global_load`](super::step::global_load), of a source. `bytes` is 16 at most.
     pub unsafe fn copy_async(&mut self, dst: u32, src: Option<u64>, bytes: usize, site: u32) -> bool {
         let thread = self.current;
-        if let Some(src) = src {
-            self.report.global_loads += 1;
-            if !self.global(AccessKind::Read, src, bytes, 0, site) {
-                return false;
-            }
-        }
         // These copies are no part of the asynchronous proxy.
         let step =
             Asynchronous { proxy: false, ..self.asynchronous("cp_async", Agent::Copy { thread }, (thread, 1), site) };
+        if let Some(src) = src {
+            self.report.global_loads += 1;
+            // Until the copy is waited for the source may be read.
+            if !self.global_async(std::slice::from_ref(&step), AccessKind::Read, src, bytes) {
+                return false;
+            }
+        }
         let Some(place) = self.shared_async(&step, AccessKind::Write, self.here(dst), bytes) else { return false };
         // SAFETY: the source was checked above, or can be read by the caller's contract.
         let value = src.map_or(0, |src| unsafe { read(src as *const u8, bytes) });

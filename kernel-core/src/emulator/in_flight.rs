@@ -5,11 +5,16 @@
 //! the machine keeps the sums aside and leaves a *mark* in each register, a pattern that tells which one it is wherever
 //! it was brought. A wait puts the sums in the place of the marks, and finds those that are missing: somebody wrote
 //! there. What was computed from a mark is no number, or far from any sum.
+//!
+//! Any word may be an integer of the kernel, too. So marks are drawn at random, from NaNs that no arithmetic gives and
+//! from integers that no counter reaches: a word that is no mark looks like one of a warpgroup's accumulators in one of
+//! 2^14 cases at most, if it is of that range at all.
 
 use std::ops::Range;
 
 use super::machine::Machine;
 use super::product::{Operand, d_place};
+use super::random::Random;
 use super::report::Kind;
 use super::tensor::{Operands, WARPGROUP};
 use super::wgmma::{Product, ROWS};
@@ -54,21 +59,23 @@ impl Flight {
 }
 
 /// Those of all warpgroups.
-#[derive(Default)]
 pub struct Flights {
     list: Vec<Flight>,
-    /// Marks given so far. They start over late, so that a copy of an old one is not taken for another's.
-    marks: u32,
+    random: Random,
 }
 
-const MARKS: u32 = 0x1f_0000;
-
-/// Marks of f32 are NaNs that arithmetic passes on; those of i32 are beyond all sums of less than 2^17 products.
-fn first_mark(kind: Operand) -> u32 {
-    if kind == Operand::I8 { 0x8020_0000 } else { 0xffe0_0000 }
+/// Marks of f32 are NaNs that arithmetic passes on: neither those that it makes nor small integers. Those of i32 are
+/// beyond all sums of less than 2^16 products, and are no sums of i32::MIN and small integers.
+fn marks(kind: Operand) -> Range<u32> {
+    if kind == Operand::I8 { 0x8100_0000..0xbf00_0000 } else { 0x7fc1_0000..0x7fff_0000 }
 }
 
 impl Flights {
+    pub fn new(seed: u64) -> Self {
+        // Marks are drawn with every seed.
+        Flights { list: Vec::new(), random: Random::new(seed.wrapping_add(1).max(1)) }
+    }
+
     pub fn clear(&mut self) {
         self.list.clear();
     }
@@ -84,12 +91,14 @@ impl Flights {
     }
 
     fn start(&mut self, group: u32, kind: Operand, n: usize) -> usize {
-        let count = n as u32 / 2;
-        if self.marks + count > MARKS {
-            self.marks = 0;
-        }
-        let first = first_mark(kind) + self.marks;
-        self.marks += count;
+        let (count, marks) = (n as u32 / 2, marks(kind));
+        let first = loop {
+            let first = marks.start + self.random.below(marks.end - marks.start - count);
+            let apart = |f: &Flight| first.abs_diff(f.first) >= count.max(f.n as u32 / 2);
+            if self.list.iter().all(apart) {
+                break first;
+            }
+        };
         self.list.push(Flight { group, kind, n, first, site: 0, time: 0, sums: vec![0; ROWS * n], waited: 0 });
         self.list.len() - 1
     }

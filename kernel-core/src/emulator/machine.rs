@@ -58,7 +58,8 @@ pub struct Machine {
     pub watched: Watched,
     pub report: Report,
     failure: Option<Failure>,
-    /// The number of atomic loads of a thread from an address since the last write to memory.
+    /// By thread and address: the atomics that changed nothing since the last write to global memory, or the end of a
+    /// thread.
     pub asked: HashMap<(u32, u64), u32>,
     random: Random,
 }
@@ -122,7 +123,7 @@ impl Machine {
             order: Order::new(cluster),
             global: Global::new(regions, options),
             shared: (0..ctas).map(|cta| Shared::new(cta, shared_bytes, options)).collect(),
-            tensor: Tensor::new(cluster),
+            tensor: Tensor::new(cluster, options.seed),
             registers: (0..ctas).map(|_| Pool::new(threads)).collect(),
             waited_for_launch: vec![false; n],
             banks: Banks::new(cluster.size(), options.banks),
@@ -220,6 +221,15 @@ impl Machine {
         let from = self.runnable.len();
         self.runnable.extend(threads.rev());
         self.random.shuffle(&mut self.runnable[from..]);
+    }
+
+    /// Whether there are threads that can continue. They do so before the current one, which suspends.
+    pub fn give_turn(&mut self) -> bool {
+        let others = !self.runnable.is_empty();
+        if others {
+            self.runnable.insert(0, self.current);
+        }
+        others
     }
 
     /// Removes a thread from those that can continue.

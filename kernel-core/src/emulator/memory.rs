@@ -76,6 +76,8 @@ pub struct Request<'a> {
     pub name: Option<&'static str>,
     /// By the asynchronous proxy.
     pub proxy: bool,
+    /// An atomic that acquires.
+    pub acquires: bool,
     pub bytes: usize,
     /// The value of a store of a thread: races of equal values are benign.
     pub value: Option<u128>,
@@ -99,6 +101,7 @@ impl Request<'_> {
             now: self.now,
             by: self.by,
             proxy: self.proxy,
+            acquires: self.acquires,
             since,
             written_since,
         }
@@ -333,6 +336,11 @@ impl Shared {
             Err(RaceKind::Unfenced { earlier, wrote }) => Err(Fault {
                 kind: Kind::MissingProxyFence,
                 message: match wrote {
+                    true if r.kind.writes() => format!(
+                        "{} may come before the store of line {}: no proxy_fence by the thread that stored comes between",
+                        what(),
+                        earlier.site()
+                    ),
                     true => format!(
                         "{} may not see the store of line {}: no proxy_fence by the thread that stored comes between",
                         what(),

@@ -19,13 +19,18 @@ impl Random {
         self.state
     }
 
+    /// A number below `n`; 0 of seed 0.
+    pub fn below(&mut self, n: u32) -> u32 {
+        ((self.next() >> 32) * n as u64 >> 32) as u32
+    }
+
     #[inline]
     pub fn shuffle(&mut self, items: &mut [u32]) {
         if self.state == 0 {
             return;
         }
         for i in (1..items.len()).rev() {
-            let j = ((self.next() >> 32) * (i as u64 + 1)) >> 32;
+            let j = self.below(i as u32 + 1);
             items.swap(i, j as usize);
         }
     }

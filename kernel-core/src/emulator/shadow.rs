@@ -1,5 +1,6 @@
 //! The last accesses to each piece of memory. They reveal unordered accesses, and reads of unwritten memory.
 
+use super::atomics::{Atomics, noted};
 use super::order::{Epoch, Order};
 use super::vector_clock::Observer;
 
@@ -44,13 +45,55 @@ pub enum RaceKind {
     Uninitialized,
 }
 
-/// The last write, and reads since: of those not ordered before one another two are kept, of different programs if
-/// possible, else of different warps, so that whoever writes next differs from one of them. Likewise of atomic loads.
+/// The last write of a thread or an agent that is no atomic, and such reads since: of those not ordered before one
+/// another two are kept, of different programs if possible, else of different warps, so that whoever writes next
+/// differs from one of them.
+///
+/// Atomics take the place of neither. An atomic may follow a store of its own thread while an atomic of another thread
+/// races with that store.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     write: Epoch,
     reads: [Epoch; 2],
-    atomic_loads: [Epoch; 2],
+    /// The atomics since the write, as a number of [`Logs`]; 0 if there are none.
+    atomics: u32,
+}
+
+/// The atomics at the words that have any.
+struct Logs {
+    /// The first one is nobody's, and stays empty.
+    logs: Vec<Atomics>,
+    free: Vec<u32>,
+}
+
+impl Logs {
+    /// Those of a cell, which gets some if it has none.
+    fn of(&mut self, number: &mut u32) -> &mut Atomics {
+        if *number == 0 {
+            *number = self.add(Atomics::default());
+        }
+        &mut self.logs[*number as usize]
+    }
+
+    fn add(&mut self, atomics: Atomics) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.logs[number as usize] = atomics;
+            return number;
+        }
+        self.logs.push(atomics);
+        self.logs.len() as u32 - 1
+    }
+
+    fn copy(&mut self, number: u32) -> u32 {
+        if number == 0 { 0 } else { self.add(self.logs[number as usize].clone()) }
+    }
+
+    fn remove(&mut self, number: u32) {
+        if number != 0 {
+            self.logs[number as usize] = Atomics::default();
+            self.free.push(number);
+        }
+    }
 }
 
 /// Cells for a stretch of memory, one for each word of 4 bytes, and four for words that smaller accesses have touched.
@@ -58,6 +101,7 @@ pub struct Shadow {
     words: Vec<Cell>,
     bytes: Vec<Cell>,
     split: Vec<u64>,
+    logs: Logs,
     pub races: bool,
 }
 
@@ -68,8 +112,10 @@ pub struct Check<'a> {
     pub now: Epoch,
     /// Who makes it; `now` may be of an agent.
     pub by: &'a Observer,
-    /// By the asynchronous proxy: what threads stored and it reads, or loaded and it writes, must be fenced.
+    /// By the asynchronous proxy: what threads stored and it reads or writes, or loaded and it writes, must be fenced.
     pub proxy: bool,
+    /// An atomic that acquires, which has acquired already.
+    pub acquires: bool,
     /// Forgets all accesses: another program used the shared memory before.
     pub since: u64,
     /// Oldest time at which a write makes memory initialized; `None` if it always is.
@@ -79,7 +125,13 @@ pub struct Check<'a> {
 impl Shadow {
     pub fn new(bytes: usize, races: bool) -> Self {
         let words = bytes.div_ceil(4);
-        Shadow { words: vec![Cell::default(); words], bytes: Vec::new(), split: vec![0; words.div_ceil(64)], races }
+        Shadow {
+            words: vec![Cell::default(); words],
+            bytes: Vec::new(),
+            split: vec![0; words.div_ceil(64)],
+            logs: Logs { logs: vec![Atomics::default()], free: Vec::new() },
+            races,
+        }
     }
 
     /// `at` is aligned to `bytes`. Of several mistakes the first is reported; a race between writes is left to the
@@ -97,10 +149,10 @@ impl Shadow {
         }
         for word in at / 4..(at + bytes).div_ceil(4) {
             if self.split[word / 64] >> (word % 64) & 1 == 0 {
-                self.words[word].access(check, self.races, &mut tolerate)?;
+                self.words[word].access(check, self.races, &mut self.logs, &mut tolerate)?;
             } else {
                 for byte in (word * 4).max(at)..(word * 4 + 4).min(at + bytes) {
-                    self.bytes[byte].access(check, self.races, &mut tolerate)?;
+                    self.bytes[byte].access(check, self.races, &mut self.logs, &mut tolerate)?;
                 }
             }
         }
@@ -110,7 +162,8 @@ impl Shadow {
     /// The last write of a byte.
     pub fn written(&self, at: usize) -> Epoch {
         let split = self.split[at / 4 / 64] >> (at / 4 % 64) & 1 == 1;
-        if split { self.bytes[at].write } else { self.words[at / 4].write }
+        let cell = if split { &self.bytes[at] } else { &self.words[at / 4] };
+        cell.written(&self.logs)
     }
 
     fn split_word(&mut self, word: usize) {
@@ -118,18 +171,33 @@ impl Shadow {
             if self.bytes.is_empty() {
                 self.bytes = vec![Cell::default(); self.words.len() * 4];
             }
-            self.bytes[word * 4..word * 4 + 4].fill(self.words[word]);
+            let whole = std::mem::take(&mut self.words[word]);
+            for cell in &mut self.bytes[word * 4..word * 4 + 4] {
+                *cell = Cell { atomics: self.logs.copy(whole.atomics), ..whole };
+            }
+            self.logs.remove(whole.atomics);
             self.split[word / 64] |= 1 << (word % 64);
         }
     }
 }
 
 impl Cell {
+    /// The last write, also by an atomic.
+    fn written(&self, logs: &Logs) -> Epoch {
+        logs.logs[self.atomics as usize].written().unwrap_or(self.write)
+    }
+
     #[inline]
-    fn access(&mut self, c: &Check<'_>, races: bool, tolerate: &mut impl FnMut() -> bool) -> Result<(), RaceKind> {
+    fn access(
+        &mut self,
+        c: &Check<'_>,
+        races: bool,
+        logs: &mut Logs,
+        tolerate: &mut impl FnMut() -> bool,
+    ) -> Result<(), RaceKind> {
         if c.kind.reads()
             && let Some(since) = c.written_since
-            && self.write.time() < since
+            && self.written(logs).time() < since
         {
             return Err(RaceKind::Uninitialized);
         }
@@ -139,21 +207,32 @@ impl Cell {
             }
             return Ok(());
         }
-        let ordered = |s: Epoch| s.time() < c.since || (c.kind.is_atomic() && s.is_atomic()) || c.by.after(c.order, s);
+        if c.kind.is_atomic() {
+            return self.atomic(c, logs);
+        }
+        let ordered = |s: Epoch| s.time() < c.since || c.by.after(c.order, s);
         let unfenced = |s: Epoch| c.proxy && s.time() >= c.since && !c.by.after_fence(c.order, s);
-        let harmless = ordered(self.write) || (c.kind == AccessKind::Write && !self.write.is_async() && tolerate());
-        if !harmless {
-            return Err(RaceKind::Unordered { earlier: self.write, wrote: true });
+        let unordered = match ordered(self.write) {
+            true if self.atomics == 0 => None,
+            true => logs.of(&mut self.atomics).unordered_write(c.now, ordered, |s| c.by.after_barriers(c.order, s)),
+            false => Some(self.write),
+        };
+        if let Some(earlier) = unordered
+            && (c.kind != AccessKind::Write || earlier.is_async() || !tolerate())
+        {
+            return Err(RaceKind::Unordered { earlier, wrote: true });
+        }
+        if c.proxy {
+            let mut writes = [self.write].into_iter().chain(logs.logs[self.atomics as usize].writes());
+            if let Some(earlier) = writes.find(|&s| unfenced(s)) {
+                return Err(RaceKind::Unfenced { earlier, wrote: true });
+            }
         }
         if !c.kind.writes() {
-            if unfenced(self.write) {
-                return Err(RaceKind::Unfenced { earlier: self.write, wrote: true });
-            }
-            let reads = if c.kind.is_atomic() { &mut self.atomic_loads } else { &mut self.reads };
-            *reads = noted(*reads, c);
+            self.reads = c.noted(self.reads);
             return Ok(());
         }
-        for earlier in self.reads.into_iter().chain(self.atomic_loads) {
+        for earlier in self.reads.into_iter().chain(logs.logs[self.atomics as usize].loads()) {
             if !ordered(earlier) {
                 return Err(RaceKind::Unordered { earlier, wrote: false });
             }
@@ -161,33 +240,44 @@ impl Cell {
                 return Err(RaceKind::Unfenced { earlier, wrote: false });
             }
         }
+        logs.remove(self.atomics);
         *self = Cell { write: c.now, ..Cell::default() };
+        Ok(())
+    }
+
+    /// Atomics race with what is no atomic alone.
+    fn atomic(&mut self, c: &Check<'_>, logs: &mut Logs) -> Result<(), RaceKind> {
+        let ordered = |s: Epoch| s.time() < c.since || c.by.after(c.order, s);
+        let by_barriers = |s: Epoch| c.by.after_barriers(c.order, s);
+        let log = logs.of(&mut self.atomics);
+        if !by_barriers(log.after_write) && !ordered(self.write) {
+            return Err(RaceKind::Unordered { earlier: self.write, wrote: true });
+        }
+        if c.kind.writes()
+            && let Some(&earlier) = self.reads.iter().find(|&&s| !ordered(s))
+        {
+            return Err(RaceKind::Unordered { earlier, wrote: false });
+        }
+        log.after_write = c.now;
+        log.forget_before(c.since);
+        let current = |s: Epoch| c.order.in_current_program(s);
+        log.add(c.kind.writes(), current, |pair| c.noted(pair));
+        if c.acquires {
+            log.forget_ordered(current, ordered);
+        }
         Ok(())
     }
 }
 
-/// Two reads, one of which may give way to another. Ordering through atomics is not asked for here: at worst a read is
-/// kept that need not be.
-#[inline]
-fn noted([a, b]: [Epoch; 2], c: &Check<'_>) -> [Epoch; 2] {
-    let now = c.now;
-    // An agent ends its reads in order.
-    let same_agent = |s: Epoch| s.thread() == now.thread() && c.order.in_current_program(s);
-    let older = |s: Epoch| s.time() < c.since || same_agent(s) || c.by.after_barriers(c.order, s);
-    match (older(a), older(b)) {
-        (true, true) => [now, Epoch::NEVER],
-        (true, false) => [now, b],
-        (false, true) => [a, now],
-        (false, false) => {
-            let current = |s: Epoch| c.order.in_current_program(s);
-            // `now` is of the current program; keep two programs, else two warps, else two threads.
-            if current(a) && current(b) && a.warp() == b.warp() {
-                [a, now]
-            } else if !current(a) && !current(b) {
-                [b, now]
-            } else {
-                [a, b]
-            }
-        }
+impl Check<'_> {
+    /// Two accesses of one kind that are not ordered with each other, and this one. Ordering through atomics is not
+    /// asked for here: at worst an access is kept that need not be.
+    #[inline]
+    fn noted(&self, pair: [Epoch; 2]) -> [Epoch; 2] {
+        let current = |s: Epoch| self.order.in_current_program(s);
+        // An agent ends its reads in order.
+        let same_agent = |s: Epoch| s.thread() == self.now.thread() && current(s);
+        let older = |s: Epoch| s.time() < self.since || same_agent(s) || self.by.after_barriers(self.order, s);
+        noted(pair, self.now, older, current)
     }
 }

@@ -2,6 +2,7 @@
 
 use core::ffi::CStr;
 
+use super::access::Next;
 pub use super::banks::Access;
 use super::cluster::SharedAddress;
 use super::machine::{State, suspend, with};
@@ -162,11 +163,7 @@ pub unsafe fn atomic(
 ) -> u64 {
     let allowed = with(|m| {
         m.report.atomics += 1;
-        let allowed = m.global(kind, addr, bytes, 0, site);
-        if allowed {
-            m.synchronize(kind, addr, relaxed);
-        }
-        allowed
+        m.global_atomic(kind, addr, bytes, relaxed, site)
     });
     if !allowed {
         stop();
@@ -174,12 +171,19 @@ pub unsafe fn atomic(
     // SAFETY: as in `global_load`.
     let old = unsafe { read(addr as *const u8, bytes) as u64 };
     let new = if kind.writes() { replace(old) } else { old };
-    if !with(|m| m.may_give(new as u128, bytes, site) && m.may_ask(kind, addr, old != new, site)) {
+    let next = with(|m| match m.may_give(new as u128, bytes, site) {
+        true => m.asked(kind, addr, old != new, site),
+        false => Next::Stop,
+    });
+    if next == Next::Stop {
         stop();
     }
     if kind.writes() {
         // SAFETY: as in `global_store`.
         unsafe { write(addr as *mut u8, bytes, new as u128) };
+    }
+    if next == Next::Yield {
+        suspend();
     }
     old
 }

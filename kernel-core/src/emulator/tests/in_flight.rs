@@ -221,3 +221,41 @@ fn a_product_does_not_reach_beyond_the_accumulators_that_a_thread_gives() {
     let f = program(128, 16384).fails(two_widths, Kind::Divergence, 11);
     assert!(f.message.ends_with("come with different numbers of columns"), "{f}");
 }
+
+/// Integers of any value beside accumulators in flight: stored, exchanged, and given to the wait.
+unsafe fn integers<A: Mem, D: Mem>(s: &[u64]) {
+    let [out, first] = *s else { unreachable!() };
+    let t = d::thread();
+    ones::<A>();
+    let mut all = [D::ZERO; 64];
+    h::wgmma_fence(40);
+    h::wgmma::<A, D, 64, false, false>(all.as_mut_ptr(), tile(0), tile(8192), true, 41);
+    h::wgmma_commit(42);
+    for i in 0..32 {
+        let x = first as u32 + i as u32;
+        all[32 + i as usize] = D::from_bits64(x as u64);
+        let at = out + t as u64 * 4;
+        d::store::<u32, 1, 1, false, false>(|_| at, true, |_| true, |_| x, 0, 43);
+        assert_eq!(d::shuffle_xor(x, 1, 44), x);
+    }
+    h::wgmma_wait::<D, 0, 64, 64>(&mut all, 45);
+    for i in 0..32u64 {
+        assert_eq!(all[32 + i as usize].to_bits64() as u32, first as u32 + i as u32);
+    }
+    let at = out + t as u64 * 4;
+    d::store::<D, 1, 1, false, false>(|_| at, true, |_| true, |_| all[3], 0, 46);
+}
+
+#[test]
+fn integers_are_no_accumulators() {
+    let mut out = [0u32; 128];
+    for first in [0xffe0_0000, 0x8020_0000, i32::MAX as u32 - 31, i32::MIN as u32, u32::MAX - 31, f32::NAN.to_bits()] {
+        for seed in 0..4 {
+            let launch = || program(128, 16384).seed(seed);
+            launch().write(&mut out).scalar(first as u64).passes(integers::<F16, f32>);
+            assert_eq!(out, [16f32.to_bits(); 128]);
+            launch().write(&mut out).scalar(first as u64).passes(integers::<i8, i32>);
+            assert_eq!(out, [32; 128]);
+        }
+    }
+}

@@ -10,6 +10,7 @@
 )]
 
 mod asynchronous;
+mod atomics;
 mod banks;
 mod circular_buffer;
 mod cluster;
@@ -19,6 +20,7 @@ mod divergence;
 mod in_flight;
 mod memory;
 mod orders;
+mod proxies;
 mod races;
 mod results;
 mod schedule;
