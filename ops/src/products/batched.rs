@@ -13,7 +13,7 @@ use crate::stream_k::Workspace;
 use crate::tma::{batch_takes_tma, width_of_batch};
 use crate::{Executor, decide};
 use tilewright_core::{
-    AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, SliceMutArg, ViewArg, ViewMutArg, Width, bf16, f16,
+    AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f16,
 };
 use tilewright_kernels as k;
 use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
@@ -236,7 +236,7 @@ impl Batch {
             a: layout(&x, v.a),
             b: layout(&y, v.b),
             c: Layout { in_sectors: batch_takes_tma(c), ..of_batch(c) },
-            c_transposed: Layout { transposed: true, tma: false, width: Width::Elements, in_sectors: false },
+            c_transposed: Layout::TRANSPOSE_OF_ROWS,
             math: math_of::<T>(false),
             bytes: [size_of::<T>(); 2],
         };
