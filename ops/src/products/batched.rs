@@ -236,6 +236,8 @@ impl Batch {
             a: layout(&x, v.a),
             b: layout(&y, v.b),
             c: Layout { in_sectors: batch_takes_tma(c), ..of_batch(c) },
+    /// All matrices have one A.
+    shares_a: bool,
             c_transposed: Layout::TRANSPOSE_OF_ROWS,
             math: math_of::<T>(false),
             bytes: [size_of::<T>(); 2],
@@ -275,6 +277,7 @@ fn planned<L: Executor, T: BatchMultiply>(
         &question,
         &v.c,
         |limits| plans(on, &batch, limits),
+            shares_a: v.a.strides()[0] == 0,
         |plan| {
             // SAFETY: one launch has the result at a time.
             run(on, plan, Views { a: v.a, b: v.b, c: unsafe { decide::again(&v.c) } })
@@ -292,7 +295,8 @@ fn plans<L: Executor, T: BatchMultiply>(on: &L, b: &Batch, limits: Limits) -> Ve
 fn f32_plans<L: Executor>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
     let mut out = plans::<L, f32>(on, b, limits);
     if b.decomposes {
-        Target::new(on, limits).decomposed_batches(&mut out, &b.problem, b.count, batched_matmul_f32_3xtf32::DESCS[0]);
+        let target = Target::new(on, limits);
+        target.decomposed_batches(&mut out, &b.problem, b.count, b.shares_a, batched_matmul_f32_3xtf32::DESCS[0]);
     }
     out
 }
