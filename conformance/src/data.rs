@@ -1,5 +1,7 @@
 //! Seeded inputs.
 
+use tilewright_core::{DType, Element};
+
 /// SplitMix64: small, well mixed, and the same on every platform.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -28,6 +30,24 @@ impl Rng {
     /// A number in `0..n`; 0 where `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
+    }
+}
+
+/// `n` elements of operands of products. `of` makes an element of a number, which is an integer for i8.
+///
+/// # Examples
+/// ```
+/// use tilewright_conformance::data;
+///
+/// let bytes = data::entries(&mut data::Rng::new(1), 100, |v| v as i8);
+/// assert!(bytes.iter().any(|b| *b < -64) && bytes.iter().any(|b| *b > 64));
+/// ```
+pub fn entries<T: Element>(rng: &mut Rng, n: usize, of: impl Fn(f64) -> T) -> Vec<T> {
+    match T::DTYPE {
+        DType::I8 => (0..n).map(|_| of(rng.below(256) as f64 - 128.0)).collect(),
+        // The narrow formats have few numbers below 1.
+        DType::F8E4M3 | DType::F8E5M2 => (0..n).map(|_| of(rng.uniform(-4.0, 4.0) as f64)).collect(),
+        _ => (0..n).map(|_| of(rng.uniform(-1.0, 1.0) as f64)).collect(),
     }
 }
 

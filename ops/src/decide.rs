@@ -3,7 +3,7 @@
 use super::Executor;
 use super::launch::PinnedConfig;
 use super::samples::{Sample, Samples};
-use crate::planner::{self, Candidate, Plan, Question};
+use crate::planner::{self, Candidate, Measuring, Plan, Question};
 use core::time::Duration;
 use tilewright_core::{Element, SliceMutArg, ViewMutArg};
 use tilewright_runtime::tuning::Output;
@@ -61,8 +61,12 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
     let has_gaps = result.dims().into_iter().fold(1, usize::saturating_mul) < result.span();
     // SAFETY: the operation borrows the result mutably. While plans are measured nobody has it but those that run.
     let output = unsafe { Output::of_view(c) }.without_comparison();
-    let measure = !on.preparing() && !has_gaps;
-    let (plan, report) = planner::decide(rt, on.stream(), question, &[output], measure, all, &run)?;
+    let measuring = match (has_gaps, on.preparing()) {
+        (true, _) => Measuring::Never,
+        (false, true) => Measuring::Later,
+        (false, false) => Measuring::Allowed,
+    };
+    let (plan, report) = planner::decide(rt, on.stream(), question, &[output], measuring, all, &run)?;
     // Off the GPU a plan has no configuration: the launch of its kernel is tuned.
     if let (Some(report), Some(tuned), BackendKind::Cuda) = (report, on.tuned(), rt.kind()) {
         tuned.borrow_mut().push((plan.kernel(), report));
@@ -154,4 +158,58 @@ pub(super) unsafe fn again<'b, T: Element, const R: usize>(c: &'b ViewMutArg<'_,
     // SAFETY: the same borrow, which one launch has at a time by the caller's contract.
     let all = unsafe { SliceMutArg::from_raw(seen.addr(), seen.span(), seen.device()) };
     all.strided(seen.dims(), seen.strides()).expect("the same memory")
+}
+
+#[cfg(all(test, feature = "products"))]
+mod tests {
+    use super::*;
+    use crate::kernel_plan::KernelPlan;
+    use crate::planner::cost::{Moved, Work};
+    use crate::planner::state::State;
+    use core::cell::Cell;
+    use tilewright_core::AsSliceMut;
+    use tilewright_kernels::matmul::products::{matmul_nn, matmul_nt};
+    use tilewright_runtime::Runtime;
+    use tilewright_runtime::tuning::{Autotune, Version};
+
+    /// No call may measure on a result with gaps, so that no later call would find a plan.
+    #[test]
+    fn plans_for_results_with_gaps_are_kept() {
+        let rt = Runtime::cpu();
+        rt.set_cache_dir(None);
+        rt.set_autotune(Autotune::Force);
+        let version = Version::from("a test");
+        let question = Question {
+            op: "an operation of a test",
+            types: "",
+            version: &version,
+            sizes: [2, 2, 2, 0],
+            layout: 0,
+            recorded: &Vec::new,
+        };
+        let (enumerated, measured) = (Cell::new(0), Cell::new(0));
+        let model = State::model_of(&rt);
+        let candidates = |_: Limits| {
+            enumerated.set(enumerated.get() + 1);
+            let plans = [matmul_nn::DESCS[0], matmul_nt::DESCS[0]].map(|kernel| KernelPlan { kernel, config: None });
+            plans.map(|plan| Candidate::new(plan, Moved::default(), Work::Unknown, &model, 1)).to_vec()
+        };
+        let mut data = [0f32; 8];
+        let mut decide = |strides: [usize; 2]| {
+            let c = data.as_mut_slice().as_slice_mut_arg().strided([2, 2], strides).unwrap();
+            let before = (enumerated.get(), measured.get());
+            let ran = run(&rt, &question, &c, candidates, |_: &KernelPlan| {
+                measured.set(measured.get() + 1);
+                Ok(())
+            });
+            ran.unwrap();
+            (enumerated.get() - before.0, measured.get() - before.1)
+        };
+        let (dense, with_gaps) = ([2, 1], [4, 1]);
+        assert_eq!([decide(with_gaps), decide(with_gaps)], [(1, 1), (0, 1)]);
+        // A result without gaps is still measured, once.
+        let (enumerations, runs) = decide(dense);
+        assert!(enumerations == 1 && runs > 2, "{enumerations} {runs}");
+        assert_eq!([decide(dense), decide(with_gaps)], [(0, 1); 2]);
+    }
 }

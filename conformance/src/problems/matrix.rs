@@ -131,12 +131,7 @@ impl<T: Entry> Matrix<T> {
 
 /// Random elements of products.
 pub(super) fn entries<T: Entry>(rng: &mut data::Rng, n: usize) -> Vec<T> {
-    match T::DTYPE {
-        DType::I8 => (0..n).map(|_| T::of(rng.below(256) as f64 - 128.0)).collect(),
-        // The narrow formats have few numbers below 1.
-        DType::F8E4M3 | DType::F8E5M2 => (0..n).map(|_| T::of(rng.uniform(-4.0, 4.0) as f64)).collect(),
-        _ => (0..n).map(|_| T::of(rng.uniform(-1.0, 1.0) as f64)).collect(),
-    }
+    data::entries(rng, n, T::of)
 }
 
 /// A, `m x k`, and B, `k x n`: the given ones, or random ones, if `awkward` both with special values.

@@ -24,6 +24,18 @@ pub(crate) struct Moved {
     pub decomposed: [usize; 2],
     /// A result that is transposed.
     pub transposed: usize,
+    /// Bytes of scratch memory that all of them need. Files of samples may be without; no time depends on it.
+    #[serde(default)]
+    pub scratch: usize,
+}
+
+/// A launch beside the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    /// Bytes that it reads and writes; 0 where there is no such launch.
+    pub bytes: usize,
+    /// Bytes of scratch memory that it fills, or reads where the kernel fills them.
+    pub scratch: usize,
 }
 
 /// The work of the kernel itself.
@@ -73,12 +85,23 @@ pub(crate) fn key(kernel: &str, config: &str, loads: Option<Loads>) -> String {
     format!("{kernel} {config}{loads}")
 }
 
+impl Traffic {
+    /// The same launch with the traffic of another one.
+    pub fn and(self, other: Traffic) -> Traffic {
+        Traffic { bytes: self.bytes.saturating_add(other.bytes), scratch: self.scratch.saturating_add(other.scratch) }
+    }
+}
+
 impl Moved {
-    /// Bytes of scratch memory that these launches fill.
-    pub fn scratch(&self) -> usize {
-        // A copy and a transposition write what they read; of three bytes, a decomposition and a conversion write two.
-        let copied = self.copied.iter().sum::<usize>() + self.transposed;
-        copied / 2 + self.decomposed.iter().sum::<usize>() / 3 * 2
+    /// Of launches that copy, decompose or convert, and transpose.
+    pub fn of(copied: [Traffic; 3], decomposed: [Traffic; 2], transposed: Traffic) -> Moved {
+        let all = copied.iter().chain(&decomposed).chain([&transposed]);
+        Moved {
+            copied: copied.map(|t| t.bytes),
+            decomposed: decomposed.map(|t| t.bytes),
+            transposed: transposed.bytes,
+            scratch: all.fold(0, |sum, t| sum.saturating_add(t.scratch)),
+        }
     }
 
     fn micros(&self, model: &DeviceModel) -> [f32; 3] {

@@ -31,6 +31,13 @@ pub(crate) struct Key {
     pub layout: u64,
 }
 
+impl Key {
+    /// The same with a bit of the layout that questions leave free.
+    pub fn with(self, bit: u64) -> Key {
+        Key { layout: self.layout | bit, ..self }
+    }
+}
+
 /// Decided plans of one runtime, at most. A program whose shapes are all different does not grow without end.
 const MAX_DECIDED: usize = 1 << 16;
 

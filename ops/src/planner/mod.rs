@@ -77,6 +77,21 @@ pub(crate) struct Question<'a> {
     pub recorded: &'a dyn Fn() -> Vec<Argument>,
 }
 
+/// Whether a call may measure plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measuring {
+    Allowed,
+    /// Another call of the same question may.
+    Later,
+    /// No call with such a result may: elements between those of the result are another array's.
+    Never,
+}
+
+/// Bits of the layout of [`Key`]s that no question has: plans that are predicted, whatever was measured, and plans of
+/// questions that cannot be measured.
+const PREDICTED: u64 = 1 << 63;
+const UNMEASURABLE: u64 = 1 << 62;
+
 /// Plans that the first call measures, at most, and how many times the shortest predicted time one may take. On an H200
 /// the best of three plans took 1.010 times as long as the fastest one, in the geometric mean over 3131 products, and
 /// the best of eight 1.002.
@@ -85,8 +100,11 @@ const MEASURED: (usize, f32) = (8, 1.6);
 const FORCED: (usize, f32) = (24, 2.5);
 
 /// The plan for these arguments, and a report where plans were measured. `run` enqueues one whole run of a plan on
-/// `stream`; it is called only where plans are measured, which `measure` allows. `outputs` are all that a plan
+/// `stream`; it is called only where plans are measured, which `measuring` allows. `outputs` are all that a plan
 /// writes but scratch memory; they are as before afterwards.
+///
+/// A question that cannot be measured takes the plan of the same question that was, or one that is kept apart: a later
+/// call may still measure.
 ///
 /// Errors: [`Error::Unsupported`] without a candidate; those of lost devices.
 pub(crate) fn decide<P: Plan>(
@@ -94,12 +112,14 @@ pub(crate) fn decide<P: Plan>(
     stream: &Stream,
     question: &Question,
     outputs: &[Output<'_>],
-    measure: bool,
+    measuring: Measuring,
     candidates: impl FnOnce() -> Vec<Candidate<P>>,
     mut run: impl FnMut(&P) -> Result<()>,
 ) -> Result<(P, Option<Report>)> {
-    let key = question.key();
-    if let Some(plan) = State::of(rt).decided.get::<P>(&key) {
+    let mut key = question.key();
+    let apart = (measuring == Measuring::Never).then(|| key.with(UNMEASURABLE));
+    let decided = &State::of(rt).decided;
+    if let Some(plan) = [Some(key), apart].into_iter().flatten().find_map(|key| decided.get::<P>(&key)) {
         return Ok((plan, None));
     }
     if rt.kind() != BackendKind::Emulator {
@@ -122,7 +142,10 @@ pub(crate) fn decide<P: Plan>(
         (plan, source)
     } else if candidates.len() < 2 || !private::would_tune(rt) {
         alike().unwrap_or((predicted.plan, Source::Predicted))
-    } else if stream.is_capturing() || !measure {
+    } else if let Some(apart) = apart {
+        key = apart;
+        alike().unwrap_or((predicted.plan, Source::Predicted))
+    } else if stream.is_capturing() || measuring == Measuring::Later {
         // Another call may find the time.
         return Ok((alike().map_or(predicted.plan, |(plan, _)| plan), None));
     } else {
@@ -149,7 +172,7 @@ pub(crate) fn decide<P: Plan>(
         }
     };
     tracing::debug!(operation = file.label, key = file.signature, plan = %plan, ?source, "decided on a plan");
-    State::of(rt).decided.insert(key, plan);
+    decided.insert(key, plan);
     Ok((plan, report))
 }
 
@@ -161,7 +184,7 @@ pub(crate) fn predicted<P: Plan>(
     question: &Question,
     candidates: impl FnOnce() -> Vec<Candidate<P>>,
 ) -> Result<P> {
-    let key = Key { layout: question.layout | 1 << 63, ..question.key() };
+    let key = question.key().with(PREDICTED);
     if let Some(plan) = State::of(rt).decided.get::<P>(&key) {
         return Ok(plan);
     }

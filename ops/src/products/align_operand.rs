@@ -9,9 +9,6 @@ use tilewright_core::{AsView, AsViewMut, Call, Element, SliceArg, ViewArg, ViewM
 use tilewright_kernels::align_operand::copies as k;
 use tilewright_runtime::{Error, Result};
 
-/// Rows of a copy are a multiple of this many bytes: whole cache lines.
-const PITCH_BYTES: usize = 128;
-
 /// The element types of [`align_operand`]: `u8`, `u16` and `u32`, which stand for any type of their size. The example
 /// of [`align_operand`] has one of them. The trait is sealed.
 /// ```compile_fail,E0277
@@ -147,8 +144,7 @@ impl<B: Bits> AlignedOperand<B> {
     fn allocate<T: Element>(on: &impl Executor, from: &Operand<T>, transposed: bool) -> Result<Self> {
         let [rows, cols] = from.view.dims();
         let dims = if from.transposed != transposed { [cols, rows] } else { [rows, cols] };
-        let rows = ScratchMatrix::new(on, dims, PITCH_BYTES / size_of::<B>())?;
-        Ok(AlignedOperand { rows, transposed })
+        Ok(AlignedOperand { rows: ScratchMatrix::aligned(on, dims)?, transposed })
     }
 
     /// What is copied, and where to.

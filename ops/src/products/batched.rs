@@ -6,14 +6,14 @@ use super::multiply::{Kernels, Typed, Views};
 use super::plan::{Layout, MatmulPlan, Problem, Variant, math_of};
 use super::prediction::{Prediction, predictions};
 use super::product::{GemmShape, Operand, Transpose, is_work};
-use super::{Multiply, f32_3xtf32};
+use super::{Matmul, Multiply, f32_3xtf32, one_product};
 use crate::decide::Limits;
 use crate::planner::{Candidate, Question};
 use crate::stream_k::Workspace;
 use crate::tma::{batch_takes_tma, width_of_batch};
 use crate::{Executor, decide};
 use tilewright_core::{
-    AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, SliceMutArg, ViewArg, ViewMutArg, Width, bf16, f16,
+    AsView, AsViewMut, Call, Element, KernelDesc, SliceArg, SliceMutArg, ViewArg, ViewMutArg, bf16, f16,
 };
 use tilewright_kernels as k;
 use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
@@ -72,7 +72,8 @@ batch! {
 /// where that is faster. Sums are accumulated in f32 and rounded once; products of f32 have the accuracy of
 /// [`Precision::F32`](super::Precision::F32). An operand may be the same for the whole batch, with a stride of 0. Rows
 /// that do not start at multiples of 16 bytes are copied to scratch memory first, where the products are large enough
-/// to win by it and their matrices follow each other as rows do. Nothing is enqueued before [`BatchedMatmul::launch`].
+/// to win by it and their matrices follow each other as rows do. A batch is computed as one product where all matrices
+/// have one B, and the rows of A and C follow each other. Nothing is enqueued before [`BatchedMatmul::launch`].
 ///
 /// Shapes: `a` is `batch x m x k`, `b` `batch x k x n`, `c` `batch x m x n`. Errors: as [`Matmul`](super::Matmul).
 ///
@@ -149,11 +150,12 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn launch(self, on: &impl Executor) -> Result<()> {
-        let Some((e, views)) = self.check()? else { return Ok(()) };
-        match views {
-            Typed::F32(v) => planned(on, e, &v, f32_plans, run_f32),
-            Typed::F16(v) => planned(on, e, &v, plans::<_, f16>, run),
-            Typed::Other(v) => planned(on, e, &v, plans::<_, T>, run),
+        match self.check(may_be_one::<T>(on))? {
+            Checked::Empty => Ok(()),
+            Checked::One(product) => product.launch(on),
+            Checked::Batch(e, Typed::F32(v)) => planned(on, e, &v, f32_plans, run_f32),
+            Checked::Batch(e, Typed::F16(v)) => planned(on, e, &v, plans::<_, f16>, run),
+            Checked::Batch(e, Typed::Other(v)) => planned(on, e, &v, plans::<_, T>, run),
         }
     }
 
@@ -161,11 +163,12 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
     /// launched. A batch without elements has none. Errors: as [`BatchedMatmul::launch`], but for those of a launch.
     pub fn plans(self, on: &impl Executor) -> Result<Vec<Prediction>> {
         let limits = Limits { scratch: on.runtime().scratch_limit(), pin: on.pin() };
-        let Some((e, views)) = self.check()? else { return Ok(vec![]) };
-        let all = match views {
-            Typed::F32(v) => f32_plans(on, &Batch::of(on, e, &v), limits),
-            Typed::F16(v) => plans::<_, f16>(on, &Batch::of(on, e, &v), limits),
-            Typed::Other(v) => plans::<_, T>(on, &Batch::of(on, e, &v), limits),
+        let all = match self.check(may_be_one::<T>(on))? {
+            Checked::Empty => vec![],
+            Checked::One(product) => return product.plans(on),
+            Checked::Batch(e, Typed::F32(v)) => f32_plans(on, &Batch::of(on, e, &v), limits),
+            Checked::Batch(e, Typed::F16(v)) => plans::<_, f16>(on, &Batch::of(on, e, &v), limits),
+            Checked::Batch(e, Typed::Other(v)) => plans::<_, T>(on, &Batch::of(on, e, &v), limits),
         };
         Ok(predictions(on, all))
     }
@@ -173,16 +176,17 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
     /// Enqueues the products by a plan of [`BatchedMatmul::plans`], instead of the one that the planner would decide
     /// on. Errors: as [`Matmul::launch_by`](super::Matmul::launch_by).
     pub fn launch_by(self, on: &impl Executor, plan: &MatmulPlan) -> Result<()> {
-        let Some((_, views)) = self.check()? else { return Ok(()) };
-        match views {
-            Typed::F32(v) => run_f32(on, plan, v),
-            Typed::F16(v) => run(on, plan, v),
-            Typed::Other(v) => run(on, plan, v),
+        match self.check(!is_of_batches::<T>(plan.kernel))? {
+            Checked::Empty => Ok(()),
+            Checked::One(product) => product.launch_by(on, plan),
+            Checked::Batch(_, Typed::F32(v)) => run_f32(on, plan, v),
+            Checked::Batch(_, Typed::F16(v)) => run(on, plan, v),
+            Checked::Batch(_, Typed::Other(v)) => run(on, plan, v),
         }
     }
 
-    /// The shape of each product and the arguments, by their type; none where the result has no elements.
-    fn check(self) -> Result<Option<(GemmShape, Typed<'a, T, 3>)>> {
+    /// The checked batch, which is one product where it can be and `may_be_one`.
+    fn check(self, may_be_one: bool) -> Result<Checked<'a, T>> {
         let BatchedMatmul { a, b, c } = self;
         let ([na, m, ka], [nb, kb, n], [nc, mc, n_c]) = (a.dims(), b.dims(), c.as_view().dims());
         if na != nb || na != nc {
@@ -191,10 +195,35 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
         }
         let e = GemmShape::of(WHAT, [m, ka], [kb, n], [mc, n_c], Transpose::NONE)?;
         if !is_work(WHAT, e, &a, &b, &c)? || na == 0 {
-            return Ok(None);
+            return Ok(Checked::Empty);
         }
-        Ok(Some((e, T::typed(Views { a, b, c }))))
+        let views = Views { a, b, c };
+        Ok(match one_product::operands(&views).filter(|_| may_be_one) {
+            Some((a, b)) => Checked::One(Matmul::new(a, b, one_product::result(views.c))),
+            None => Checked::Batch(e, T::typed(views)),
+        })
     }
+}
+
+/// A batch whose arguments were checked.
+enum Checked<'a, T: BatchMultiply> {
+    /// The result has no elements.
+    Empty,
+    /// All matrices have one B: the product of all rows of A.
+    One(Matmul<'a, T>),
+    /// The shape of each product and the arguments, by their type.
+    Batch(GemmShape, Typed<'a, T, 3>),
+}
+
+/// Whether a batch may be computed as one product. Whether it can be depends on the rows of its matrices, on which
+/// batch-invariant results may not depend. A pinned kernel of batches stays one.
+fn may_be_one<T: BatchMultiply>(on: &impl Executor) -> bool {
+    !on.batch_invariant() && !on.pin().is_some_and(|(kernel, _)| is_of_batches::<T>(kernel))
+}
+
+/// Whether a kernel computes batches.
+fn is_of_batches<T: BatchMultiply>(kernel: &KernelDesc) -> bool {
+    [T::batch_desc(), batched_matmul_f32_3xtf32::DESCS[0]].iter().any(|desc| core::ptr::eq(*desc, kernel))
 }
 
 const WHAT: &str = "batched_matmul";
@@ -207,6 +236,8 @@ struct Batch {
     copyable: (bool, bool),
     /// 3xTF32 takes the strides.
     decomposes: bool,
+    /// All matrices have one A.
+    shares_a: bool,
 }
 
 /// How a batch lies in memory, by the strides of all its dimensions.
@@ -236,7 +267,7 @@ impl Batch {
             a: layout(&x, v.a),
             b: layout(&y, v.b),
             c: Layout { in_sectors: batch_takes_tma(c), ..of_batch(c) },
-            c_transposed: Layout { transposed: true, tma: false, width: Width::Elements, in_sectors: false },
+            c_transposed: Layout::TRANSPOSE_OF_ROWS,
             math: math_of::<T>(false),
             bytes: [size_of::<T>(); 2],
         };
@@ -246,6 +277,7 @@ impl Batch {
             copyable: (any_rows && copyable(&x, v.a), copyable(&y, v.b)),
             // TMA takes a result's rows alone.
             decomposes: any_rows && x.is_some() && copyable(&y, v.b) && rows,
+            shares_a: v.a.strides()[0] == 0,
         }
     }
 }
@@ -292,7 +324,8 @@ fn plans<L: Executor, T: BatchMultiply>(on: &L, b: &Batch, limits: Limits) -> Ve
 fn f32_plans<L: Executor>(on: &L, b: &Batch, limits: Limits) -> Vec<Candidate<MatmulPlan>> {
     let mut out = plans::<L, f32>(on, b, limits);
     if b.decomposes {
-        Target::new(on, limits).decomposed_batches(&mut out, &b.problem, b.count, batched_matmul_f32_3xtf32::DESCS[0]);
+        let target = Target::new(on, limits);
+        target.decomposed_batches(&mut out, &b.problem, b.count, b.shares_a, batched_matmul_f32_3xtf32::DESCS[0]);
     }
     out
 }
@@ -444,6 +477,44 @@ mod tests {
         assert_eq!(copyable(&any, [35, 7, 1], [0, 5, 1]), ((true, false), false));
         for a in [[35, 7, 1], [42, 7, 1]] {
             assert_eq!(copyable(&invariant, a, [35, 5, 1]), ((false, true), false));
+        }
+    }
+
+    /// All rows are those of one product, unless results may not depend on the number of rows or a kernel is pinned.
+    #[test]
+    fn a_batch_of_one_b_is_one_product() {
+        let rt = Runtime::cpu();
+        let [m, n, k] = [4, 3, 5];
+        let of = |len: usize| (0..len).map(|i| ((i * 7 + i / 5) % 5) as f32 - 2.0).collect::<Vec<f32>>();
+        let (x, y) = (of(BATCH * m * k), of(k * n));
+        let (a, b) = (Buffer::from_slice(&rt, &x).unwrap(), Buffer::from_slice(&rt, &y).unwrap());
+        let mut c = Buffer::<f32>::zeros(&rt, BATCH * m * n).unwrap();
+        let with = |c: &mut Buffer<f32>, strides: [usize; 3], run: &mut dyn FnMut(BatchedMatmul<f32>) -> Result<()>| {
+            let b = b.slice(..).unwrap().strided([BATCH, k, n], strides).unwrap();
+            let c = c.view_mut([BATCH, m, n]).unwrap();
+            run(BatchedMatmul::new(a.view([BATCH, m, k]).unwrap(), b, c)).unwrap();
+        };
+        let desc = <f32 as BatchKernel>::batch_desc();
+        let options = [
+            (crate::ExecOptions::new(&rt), true),
+            (crate::ExecOptions::new(&rt).batch_invariant(true), false),
+            (crate::ExecOptions::new(&rt).pin((desc, &desc.configs[0])), false),
+        ];
+        for (on, is_one) in options {
+            for strides in [[0, n, 1], [0, 1, k]] {
+                let mut all = vec![];
+                with(&mut c, strides, &mut |batch| batch.plans(&on).map(|plans| all = plans));
+                assert!(all.iter().all(|p| is_of_batches::<f32>(p.plan.kernel) != is_one), "{all:?}");
+                let product = |e: usize, l: usize| x[e / n * k + l] * y[l * strides[1] + e % n * strides[2]];
+                let wanted: Vec<f32> = (0..BATCH * m * n).map(|e| (0..k).map(|l| product(e, l)).sum()).collect();
+                with(&mut c, strides, &mut |batch| batch.launch(&on));
+                assert_eq!(c.to_vec().unwrap(), wanted, "{strides:?}");
+                for Prediction { plan, .. } in all {
+                    c.fill_zero().unwrap();
+                    with(&mut c, strides, &mut |batch| batch.launch_by(&on, &plan));
+                    assert_eq!(c.to_vec().unwrap(), wanted, "{strides:?}: {plan}");
+                }
+            }
         }
     }
 

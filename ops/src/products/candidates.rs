@@ -3,9 +3,10 @@
 use super::f32_3xtf32;
 use super::plan::{Copies, Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Transpose};
+use super::scratch_matrix::to_aligned;
 use crate::decide::Limits;
 use crate::planner::Candidate;
-use crate::planner::cost::{self, Cost, Moved, Work};
+use crate::planner::cost::{self, Cost, Moved, Traffic, Work};
 use crate::planner::device::{DeviceModel, Math};
 use crate::planner::gemm::{GemmWork, Loads, Tile};
 use crate::planner::offers::Offer;
@@ -13,15 +14,15 @@ use crate::planner::state::State;
 use crate::tma::Tma;
 use crate::{Executor, stream_k};
 use std::sync::Arc;
-use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc, Width};
+use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc, Width, f16};
 use tilewright_runtime::{BackendKind, private};
 
 /// The kernels that compute tiles of one element type.
 pub(super) trait TileKernels {
     /// The kernel for an order of the operands under a scheduler, if there is one.
     fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc>;
-    /// A kernel that is launched after this one under stream-K, with its bytes.
-    fn after(&self) -> Option<(&'static KernelDesc, usize)> {
+    /// A kernel that is launched after this one under stream-K, and reads its result from scratch memory.
+    fn after(&self) -> Option<(&'static KernelDesc, Traffic)> {
         None
     }
 }
@@ -135,7 +136,7 @@ impl<'a, L: Executor> Target<'a, L> {
             out.push(self.candidate(plan, moved, Work::Unknown));
             return;
         }
-        if moved.scratch() > self.limits.scratch {
+        if moved.scratch > self.limits.scratch {
             return;
         }
         let unbounded = self.columns_are_unbounded(plan.orientation);
@@ -184,14 +185,14 @@ fn is_of_scheduler(config: &ConfigDesc, stream_k: bool) -> bool {
 
 impl<L: Executor> Target<'_, L> {
     /// Plans that compute tiles, for each order of the operands that a kernel has, with the copies that it takes.
-    /// `front`: bytes of a copy that each of them has in front, 0 for none.
+    /// `front`: a copy that each of them has in front, if any.
     pub fn tiles(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         p: &Problem,
         orientation: Orientation,
         kernels: &impl TileKernels,
-        front: usize,
+        front: Traffic,
     ) {
         let GemmShape { m, n, k } = p.shape;
         for order in ORDERS {
@@ -217,9 +218,10 @@ impl<L: Executor> Target<'_, L> {
                 if (copy.0 || copy.1) && !may_copy {
                     continue;
                 }
-                let bytes = |copy: bool, area: usize| if copy { area.saturating_mul(2 * p.bytes[0]) } else { 0 };
+                let of_a = copies.a.map(|transposed| copy_of([m, k], transposed, p.bytes[0]));
+                let of_b = copies.b.map(|transposed| copy_of([k, n], transposed, p.bytes[0]));
                 // One launch copies both.
-                let copied = bytes(copy.0, m.saturating_mul(k)).saturating_add(bytes(copy.1, k.saturating_mul(n)));
+                let copied = of_a.unwrap_or_default().and(of_b.unwrap_or_default());
                 for stream_k in [false, true] {
                     if stream_k && !self.takes_stream_k() {
                         continue;
@@ -239,8 +241,9 @@ impl<L: Executor> Target<'_, L> {
                         stream_k,
                         ..p.work(a, b)
                     };
-                    let after = kernels.after().filter(|_| stream_k).map_or(0, |(_, bytes)| bytes);
-                    let moved = Moved { copied: [front, copied, after], ..Moved::default() };
+                    let none = Traffic::default();
+                    let after = kernels.after().filter(|_| stream_k).map_or(none, |(_, traffic)| traffic);
+                    let moved = Moved::of([front, copied, after], [none; 2], none);
                     let plan =
                         MatmulPlan { orientation, variant: Variant::Tiles { copies, stream_k }, kernel, config: None };
                     if pinned_after {
@@ -288,13 +291,13 @@ impl<L: Executor> Target<'_, L> {
         }
     }
 
-    /// Plans of f32 by 3xTF32. `transposed`: bytes of a result that is transposed behind, 0 for none.
+    /// Plans of f32 by 3xTF32. `transposed`: a result that is transposed behind, if any.
     pub fn tf32x3(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         p: &Problem,
         orientation: Orientation,
-        transposed: usize,
+        transposed: Traffic,
     ) {
         // TMA takes no K of 0.
         if self.limits.scratch == 0 || p.shape.k == 0 && !self.is_cpu() {
@@ -302,9 +305,6 @@ impl<L: Executor> Target<'_, L> {
         }
         let GemmShape { m, n, k } = p.shape;
         let pinned = self.limits.pin.map(|(kernel, _)| kernel);
-        let (area_a, area_b) = (m.saturating_mul(k), k.saturating_mul(n));
-        // Read once, and two parts written.
-        let decomposed = |area: usize| area.saturating_mul(3 * size_of::<f32>());
         let kernel = f32_3xtf32::desc(p.b.transposed);
         let rows_of_c = !p.c.transposed || self.is_cpu();
         if self.allows(kernel)
@@ -314,8 +314,9 @@ impl<L: Executor> Target<'_, L> {
             && rows_of_c
         {
             let copy_b = !p.b.tma && !self.is_cpu();
-            let copied = if copy_b { area_b.saturating_mul(2 * size_of::<f32>()) } else { 0 };
-            let moved = Moved { copied: [copied, 0, 0], decomposed: [decomposed(area_a), 0], transposed };
+            let none = Traffic::default();
+            let copied = if copy_b { copy_of([k, n], p.b.transposed, size_of::<f32>()) } else { none };
+            let moved = Moved::of([copied, none, none], [decomposition_of([m, k]), none], transposed);
             let splits = match pinned {
                 Some(_) => vec![PINNED_SPLITS],
                 None if self.on.batch_invariant() => vec![1],
@@ -346,19 +347,21 @@ impl<L: Executor> Target<'_, L> {
                 return;
             }
             let work = GemmWork { math: Math::DecomposedTf32x3, ..p.work(Layout::copied(false), Layout::copied(true)) };
-            let decomposed = [decomposed(area_a), decomposed(area_b)];
-            let moved = Moved { decomposed, transposed, ..Moved::default() };
+            let decomposed = [decomposition_of([m, k]), decomposition_of([n, k])];
+            let moved = Moved::of([Traffic::default(); 3], decomposed, transposed);
             self.add_configurations(out, plan, &work, p.c.width, moved);
         }
     }
 
-    /// Plans of few rows of A as f16 and a B of 8 bits. `ones`: rows of ones below A.
+    /// Plans of few rows of A as f16 and a B of 8 bits. `ones`: rows of ones below A. `after`: a launch that reads the
+    /// result from scratch memory, if any.
     pub fn mixed_input(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         p: &Problem,
         kernel: &'static KernelDesc,
         ones: usize,
+        after: Traffic,
     ) {
         const MAX_ROWS: usize = 128;
         if self.limits.scratch == 0 || self.on.batch_invariant() {
@@ -387,8 +390,12 @@ impl<L: Executor> Target<'_, L> {
             stream_k: true,
             ..p.work(Layout::copied(false), p.b)
         };
-        let mixed_input = p.shape.m.saturating_mul(p.shape.k).saturating_mul(3);
-        let moved = Moved { decomposed: [mixed_input, 0], ..Moved::default() };
+        // The conversion of B is part of the steps of the kernel: `Math::MixedInput` has a rate of its own, which is
+        // fitted to measured times. So are the bytes of A, which are two for an element here and one for the terms.
+        let read = p.shape.m.saturating_mul(p.shape.k);
+        let converted = to_aligned(read, [shape.m, shape.k], size_of::<f16>(), 1);
+        let none = Traffic::default();
+        let moved = Moved::of([none, none, after], [converted, none], none);
         self.add_configurations(out, plan, &work, p.width(p.b, p.b), moved);
     }
 
@@ -416,8 +423,12 @@ impl<L: Executor> Target<'_, L> {
             if (copy.0 || copy.1) && !(may_copy && self.takes_tma(kernel)) {
                 continue;
             }
-            let bytes = |copy: bool, area: usize| if copy { area.saturating_mul(2 * batch * p.bytes[0]) } else { 0 };
-            let copied = [bytes(copy.0, m.saturating_mul(k)), bytes(copy.1, k.saturating_mul(n)), 0];
+            // Operands that all matrices share are not copied.
+            let none = Traffic::default();
+            let of = |copy: bool, [rows, cols]: [usize; 2]| {
+                if copy { copy_of([rows.saturating_mul(batch), cols], false, p.bytes[0]) } else { none }
+            };
+            let moved = Moved::of([of(copy.0, [m, k]), of(copy.1, [k, n]), none], [none; 2], none);
             let copies = Copies { a: copy.0.then_some(false), b: copy.1.then_some(false) };
             for stream_k in [false, true] {
                 if stream_k && !self.takes_stream_k() {
@@ -426,17 +437,18 @@ impl<L: Executor> Target<'_, L> {
                 let work = GemmWork { batch, tma, stream_k, ..p.work(a, b) };
                 let variant = Variant::Tiles { copies, stream_k };
                 let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
-                self.add_configurations(out, plan, &work, p.width(a, b), Moved { copied, ..Moved::default() });
+                self.add_configurations(out, plan, &work, p.width(a, b), moved);
             }
         }
     }
 
-    /// Plans of batches of f32 by 3xTF32.
+    /// Plans of batches of f32 by 3xTF32. `shares_a`: all matrices have one A, which is decomposed once.
     pub fn decomposed_batches(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         p: &Problem,
         batch: usize,
+        shares_a: bool,
         kernel: &'static KernelDesc,
     ) {
         let pinned = self.limits.pin.is_some();
@@ -446,17 +458,28 @@ impl<L: Executor> Target<'_, L> {
         }
         let GemmShape { m, n, k } = p.shape;
         let copy_b = !p.b.tma && !self.is_cpu();
-        let each = size_of::<f32>() * batch;
-        let copied = if copy_b { k.saturating_mul(n).saturating_mul(2 * each) } else { 0 };
+        let none = Traffic::default();
+        let copied = if copy_b { copy_of([k.saturating_mul(batch), n], false, size_of::<f32>()) } else { none };
         let b = if copy_b { Layout::copied(false) } else { p.b };
         let work =
             GemmWork { batch, math: Math::Tf32x3, tma: true, rows_of_c: true, ..p.work(Layout::copied(false), b) };
         let variant = Variant::Tf32x3 { splits: 1, copy_b };
         let plan = MatmulPlan { orientation: Orientation::AsGiven, variant, kernel, config: None };
-        let decomposed = [m.saturating_mul(k).saturating_mul(3 * each), 0];
-        let moved = Moved { copied: [copied, 0, 0], decomposed, transposed: 0 };
+        let rows = if shares_a { m } else { m.saturating_mul(batch) };
+        let moved = Moved::of([copied, none, none], [decomposition_of([rows, k]), none], none);
         self.add_configurations(out, plan, &work, p.c.width, moved);
     }
+}
+
+/// A copy of a matrix whose elements have so many bytes; its rows are columns where the copy is `transposed`.
+pub(super) fn copy_of([rows, cols]: [usize; 2], transposed: bool, size: usize) -> Traffic {
+    let read = rows.saturating_mul(cols).saturating_mul(size);
+    to_aligned(read, if transposed { [cols, rows] } else { [rows, cols] }, size, 1)
+}
+
+/// A decomposition of a matrix of f32 into two parts.
+fn decomposition_of(dims: [usize; 2]) -> Traffic {
+    to_aligned(dims[0].saturating_mul(dims[1]).saturating_mul(size_of::<f32>()), dims, size_of::<f32>(), 2)
 }
 
 /// Programs of a pinned kernel that share a tile: their last part is not as long as the others, for most K.
@@ -479,4 +502,78 @@ fn split_counts(num_sms: usize, shape: GemmShape) -> Vec<usize> {
                 && tiles.saturating_mul(splits / 2) < 8 * num_sms
     };
     [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].into_iter().filter(fit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_kernels::matmul_f32::f32_products::batched_matmul_f32_3xtf32;
+    use tilewright_runtime::Runtime;
+
+    /// A kernel of operands as they are.
+    struct Kernels(&'static KernelDesc);
+
+    impl TileKernels for Kernels {
+        fn desc(&self, order: Transpose, stream_k: bool) -> Option<&'static KernelDesc> {
+            (order == Transpose::NONE && !stream_k).then_some(self.0)
+        }
+    }
+
+    fn problem([m, n, k]: [usize; 3], math: Math, bytes: usize) -> Problem {
+        let (rows, columns) = (Layout::copied(false), Layout::TRANSPOSE_OF_ROWS);
+        let shape = GemmShape { m, n, k };
+        Problem { shape, a: rows, b: rows, c: rows, c_transposed: columns, math, bytes: [bytes; 2] }
+    }
+
+    /// The launches beside a pinned kernel: the CPU, too, makes copies for one.
+    fn moved(
+        kernel: &'static KernelDesc,
+        plans: impl Fn(&Target<Runtime>, &mut Vec<Candidate<MatmulPlan>>),
+    ) -> Vec<Moved> {
+        let rt = Runtime::cpu();
+        let config = kernel.configs.iter().find(|c| is_of_scheduler(c, false)).unwrap_or(&kernel.configs[0]);
+        let mut out = vec![];
+        plans(&Target::new(&rt, Limits { scratch: 1 << 30, pin: Some((kernel, config)) }), &mut out);
+        out.into_iter().map(|c| c.cost.moved).collect()
+    }
+
+    #[test]
+    fn copies_count_with_the_gaps_between_their_rows() {
+        let unaligned = Layout { tma: false, width: Width::Elements, ..Layout::copied(false) };
+        let [m, n, k] = [1000, 3, 5];
+        let p = Problem { a: unaligned, b: unaligned, ..problem([m, n, k], Math::Half, 2) };
+        let kernel = <(f16,) as tilewright_kernels::matmul::products::matmul_nn::Types>::DESC;
+        let found = moved(kernel, |target, out| {
+            target.tiles(out, &p, Orientation::AsGiven, &Kernels(kernel), Traffic::default());
+        });
+        // One element or more of a row take a cache line.
+        let scratch = (m + k) * 128;
+        let copied = [0, 2 * (m * k + k * n) + scratch, 0];
+        assert!(found.contains(&Moved { copied, scratch, ..Moved::default() }), "{found:?}");
+        // A column that becomes a row: 4000 bytes in 32 cache lines.
+        assert_eq!(copy_of([m, 1], true, 4), Traffic { bytes: 4000 + 4096, scratch: 4096 });
+    }
+
+    #[test]
+    fn an_operand_of_all_matrices_is_decomposed_once() {
+        let p = problem([20, 64, 30], Math::F32, 4);
+        let kernel = batched_matmul_f32_3xtf32::DESCS[0];
+        let of = |shares_a: bool| moved(kernel, |target, out| target.decomposed_batches(out, &p, 7, shares_a, kernel));
+        let decomposed = |rows: usize| {
+            let scratch = 2 * rows * 128;
+            Moved { decomposed: [rows * 30 * 4 + scratch, 0], scratch, ..Moved::default() }
+        };
+        assert_eq!((of(false), of(true)), (vec![decomposed(7 * 20)], vec![decomposed(20)]));
+    }
+
+    #[test]
+    fn mixed_input_counts_rows_of_ones_and_the_launch_behind() {
+        let p = problem([6, 48, 100], Math::Byte, 1);
+        let kernel = tilewright_kernels::matmul::products::matmul_f16_i8::DESCS[0];
+        let after = Traffic { bytes: 50, scratch: 40 };
+        let found = moved(kernel, |target, out| target.mixed_input(out, &p, kernel, 2, after));
+        let scratch = 8 * 256;
+        let wanted = Moved { copied: [0, 0, 50], decomposed: [600 + scratch, 0], transposed: 0, scratch: scratch + 40 };
+        assert_eq!(found, [wanted]);
+    }
 }

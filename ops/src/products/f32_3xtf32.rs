@@ -18,8 +18,6 @@ const MIN_TILE: [usize; 2] = [16, 64];
 const MAX_TILE: [usize; 2] = [128, 128];
 /// Columns of a program that makes a row, at most.
 const MAX_ROW_COLUMNS: usize = 64;
-/// Rows of the parts are a multiple of this: whole cache lines of f32.
-const PITCH: usize = 32;
 
 /// `y = xᵀ`.
 pub(super) fn transpose(on: &impl Executor, x: ViewArg<f32, 2>, y: ViewMutArg<f32, 2>) -> Result<()> {
@@ -128,7 +126,7 @@ struct Decomposed {
 
 impl Decomposed {
     fn of(on: &impl Executor, x: ViewArg<f32, 2>) -> Result<Decomposed> {
-        let (mut high, mut low) = (ScratchMatrix::new(on, x.dims(), PITCH)?, ScratchMatrix::new(on, x.dims(), PITCH)?);
+        let (mut high, mut low) = (ScratchMatrix::aligned(on, x.dims())?, ScratchMatrix::aligned(on, x.dims())?);
         let (h, l) = (high.view_mut()?, low.view_mut()?);
         // Columns in memory are read as rows of the transpose.
         on.launch(if x.strides()[1] == 1 {

@@ -5,6 +5,7 @@ use super::candidates::{Target, TileKernels};
 use super::plan::{Layout, MatmulPlan, Orientation, Problem, Variant};
 use super::product::{GemmShape, Operand, Transpose};
 use crate::planner::Question;
+use crate::planner::cost::Traffic;
 use crate::planner::device::Math;
 use crate::stream_k::Workspace;
 use crate::{Executor, decide};
@@ -41,7 +42,7 @@ pub(super) fn scaled(
     };
     let candidates = |limits| {
         let mut out = vec![];
-        Target::new(on, limits).tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
+        Target::new(on, limits).tiles(&mut out, &problem, Orientation::AsGiven, &kernels, Traffic::default());
         out
     };
     decide::run(on, &question, &c, candidates, |plan: &MatmulPlan| {

@@ -10,6 +10,7 @@ use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::scratch_matrix::ScratchMatrix;
 use super::{Multiply, f32_3xtf32, gemm};
 use crate::decide::Limits;
+use crate::planner::cost::Traffic;
 use crate::planner::device::Math;
 use crate::planner::{Candidate, Question};
 use crate::stream_k::Workspace;
@@ -438,13 +439,13 @@ fn plans<L: Executor, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<C
         if !target.considers(orientation, p) {
             continue;
         }
-        target.tiles(&mut out, p, orientation, &tiles, 0);
+        target.tiles(&mut out, p, orientation, &tiles, Traffic::default());
         if let Some(kernel) = T::gemv() {
             target.gemv(&mut out, p, orientation, (kernel.desc)(p.b.transposed));
         }
     }
     if let Some(kernel) = T::mixed_input() {
-        target.mixed_input(&mut out, p, kernel.desc, 0);
+        target.mixed_input(&mut out, p, kernel.desc, 0, Traffic::default());
     }
     out
 }
@@ -454,11 +455,12 @@ fn f32_plans<L: Executor>(on: &L, p: &Problem, limits: Limits) -> Vec<Candidate<
     let mut out = plans::<L, f32>(on, p, limits);
     if p.math == Math::F32 {
         let target = Target::new(on, limits);
-        target.tf32x3(&mut out, p, Orientation::AsGiven, 0);
+        target.tf32x3(&mut out, p, Orientation::AsGiven, Traffic::default());
         let transposed = p.transposed().in_scratch();
         if target.considers(Orientation::TransposedInScratch, &transposed) {
-            let bytes = p.shape.m.saturating_mul(p.shape.n).saturating_mul(2 * p.bytes[1]);
-            target.tf32x3(&mut out, &transposed, Orientation::TransposedInScratch, bytes);
+            let scratch = p.shape.m.saturating_mul(p.shape.n).saturating_mul(p.bytes[1]);
+            let transposition = Traffic { bytes: scratch.saturating_mul(2), scratch };
+            target.tf32x3(&mut out, &transposed, Orientation::TransposedInScratch, transposition);
         }
     }
     out

@@ -11,9 +11,6 @@ use crate::stream_k::Workspace;
 use tilewright_core::{ViewMutArg, f16};
 use tilewright_runtime::{LaunchOptions, Result};
 
-/// Rows of A as f16 are a multiple of this many elements: whole cache lines.
-const PITCH: usize = 64;
-
 /// A as f16 with rows of ones below it, and a workspace.
 pub(super) struct MixedInput<T: Multiply> {
     kernel: MixedInputKernel<T>,
@@ -26,7 +23,7 @@ impl<T: Multiply> MixedInput<T> {
     pub fn of(on: &impl Executor, kernel: MixedInputKernel<T>, a: &Operand<T>, ones: usize) -> Result<Self> {
         let x = a.as_transposed(false).view;
         let [m, k] = x.dims();
-        let mut rows = ScratchMatrix::new(on, [m.saturating_add(ones), k], PITCH)?;
+        let mut rows = ScratchMatrix::aligned(on, [m.saturating_add(ones), k])?;
         let workspace = Workspace::new(on)?;
         on.launch((kernel.upcast)(x, rows.view_mut()?))?;
         Ok(MixedInput { kernel, rows, workspace })

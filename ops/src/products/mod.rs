@@ -10,6 +10,7 @@ pub(crate) mod kernels;
 mod matmul;
 mod mixed_input;
 mod multiply;
+mod one_product;
 mod plan;
 mod prediction;
 mod product;

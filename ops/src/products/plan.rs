@@ -47,14 +47,17 @@ impl Layout {
         Layout { transposed: c.strides()[1] != 1, ..Layout::of(&rows) }
     }
 
+    /// Of the transpose of a result whose rows are contiguous.
+    pub const TRANSPOSE_OF_ROWS: Layout =
+        Layout { transposed: true, tma: false, width: Width::Elements, in_sectors: true };
+
     /// Of a copy in scratch memory.
     pub fn copied(transposed: bool) -> Layout {
         Layout { transposed, tma: true, width: Width::Vectors, in_sectors: true }
     }
 
-    fn bits(self) -> u64 {
-        let [transposed, tma, in_sectors] = [self.transposed, self.tma, self.in_sectors].map(u64::from);
-        transposed | tma << 1 | in_sectors << 2 | (self.width as u64) << 3
+    const fn bits(self) -> u64 {
+        self.transposed as u64 | (self.tma as u64) << 1 | (self.in_sectors as u64) << 2 | (self.width as u64) << 3
     }
 
     /// The layout of these bits.
@@ -98,9 +101,11 @@ impl Problem {
         Problem { shape: GemmShape { m, ..self.shape }, ..self }
     }
 
-    /// A number that tells layouts and arithmetic apart.
+    /// A number that tells layouts and arithmetic apart, without bits 20 to 25 and those from 31 on. The transpose of
+    /// most results has the same layout, which adds nothing: results of measurements are filed under this number.
     pub fn layout(&self) -> u64 {
-        self.a.bits() | self.b.bits() << 5 | self.c.bits() << 10 | (self.math as u64) << 15
+        let c_transposed = self.c_transposed.bits() ^ Layout::TRANSPOSE_OF_ROWS.bits();
+        self.a.bits() | self.b.bits() << 5 | self.c.bits() << 10 | (self.math as u64) << 15 | c_transposed << 26
     }
 
     /// The work of a launch that computes whole tiles of these operands.
@@ -267,5 +272,29 @@ pub(super) fn math_of<T: Element>(tf32: bool) -> Math {
         DType::F32 => Math::F32,
         DType::I8 | DType::F8E4M3 | DType::F8E5M2 => Math::Byte,
         _ => Math::Half,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_core::{DeviceId, SliceMutArg};
+
+    /// The transposed product stores rows of the transpose: what it may do depends on where these begin.
+    #[test]
+    fn problems_tell_columns_of_results_apart() {
+        let layout = |addr: u64, strides: [usize; 2]| {
+            let rows = Layout::copied(false);
+            // SAFETY: no element is accessed.
+            let all = unsafe { SliceMutArg::<f32>::from_raw(addr, 1 << 20, DeviceId::Host) };
+            let c = all.strided([64, 32], strides).unwrap();
+            Problem::new(GemmShape { m: 64, n: 32, k: 16 }, rows, rows, &c, Math::F32, 4).layout()
+        };
+        let columns = [1, 64];
+        assert_ne!(layout(4096, columns), layout(4100, columns));
+        assert_ne!(layout(4096, columns), layout(4096, [1, 65]));
+        assert_ne!(layout(4104, columns), layout(4100, columns));
+        // Results are filed under the layout of rows: they have the number that they had.
+        assert!([layout(4096, [32, 1]), layout(4100, [33, 1])].iter().all(|l| l >> 20 == 0));
     }
 }

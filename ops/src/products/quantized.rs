@@ -1,7 +1,7 @@
 //! Products of quantized matrices.
 
 use super::align_operand::with_copies;
-use super::candidates::{Target, TileKernels};
+use super::candidates::{Target, TileKernels, copy_of};
 use super::mixed_input::MixedInput;
 use super::multiply;
 use super::multiply::{Kernels as _, MatmulVariant};
@@ -10,6 +10,7 @@ use super::product::{GemmShape, Operand, Transpose, is_work};
 use super::scratch_matrix::ScratchMatrix;
 use crate::decide::Limits;
 use crate::planner::Question;
+use crate::planner::cost::Traffic;
 use crate::planner::device::Math;
 use crate::stream_k::Workspace;
 use crate::{Executor, decide};
@@ -106,19 +107,19 @@ pub fn matmul_int8<'a>(
     };
     let candidates = |limits: Limits| {
         let (target, mut out) = (Target::new(on, limits), vec![]);
-        let kernels = Kernels { area: e.m.saturating_mul(e.n) };
+        let kernels = Kernels { after: quantization([e.m, e.n]) };
         if !b.transposed {
             // Kernels of tiles take a B that is transposed, and are slow on any other.
             let transposed = Problem { b: Layout::copied(true), ..problem };
-            let bytes = e.n.saturating_mul(e.k).saturating_mul(2);
-            target.tiles(&mut out, &transposed, Orientation::AsGiven, &kernels, bytes);
+            let front = copy_of([e.k, e.n], true, size_of::<i8>());
+            target.tiles(&mut out, &transposed, Orientation::AsGiven, &kernels, front);
             out.iter_mut().for_each(|candidate| candidate.plan.transpose_b());
         }
         if out.is_empty() {
-            target.tiles(&mut out, &problem, Orientation::AsGiven, &kernels, 0);
+            target.tiles(&mut out, &problem, Orientation::AsGiven, &kernels, Traffic::default());
         }
         if let Some(kernel) = i8::mixed_input() {
-            target.mixed_input(&mut out, &problem, kernel.desc, ones);
+            target.mixed_input(&mut out, &problem, kernel.desc, ones, quantization([e.m.saturating_add(ones), e.n]));
         }
         out
     };
@@ -167,8 +168,15 @@ fn run(
 
 /// The kernels of products whose results are quantized.
 struct Kernels {
-    /// Elements of the result.
-    area: usize,
+    /// The launch of `quantize`.
+    after: Traffic,
+}
+
+/// A launch of `quantize`: it reads a product of i32 from scratch memory and writes bytes.
+fn quantization([rows, cols]: [usize; 2]) -> Traffic {
+    let area = rows.saturating_mul(cols);
+    let scratch = area.saturating_mul(size_of::<i32>());
+    Traffic { bytes: scratch.saturating_add(area), scratch }
 }
 
 impl TileKernels for Kernels {
@@ -177,8 +185,8 @@ impl TileKernels for Kernels {
         (order == Transpose::OF_B).then_some(desc)
     }
 
-    fn after(&self) -> Option<(&'static KernelDesc, usize)> {
-        Some((quantize::DESCS[0], self.area.saturating_mul(size_of::<i32>() + 1)))
+    fn after(&self) -> Option<(&'static KernelDesc, Traffic)> {
+        Some((quantize::DESCS[0], self.after))
     }
 }
 
