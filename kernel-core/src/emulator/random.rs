@@ -21,7 +21,7 @@ impl Random {
 
     /// A number below `n`; 0 of seed 0.
     pub fn below(&mut self, n: u32) -> u32 {
-        ((self.next() >> 32) * n as u64 >> 32) as u32
+        (((self.next() >> 32) * n as u64) >> 32) as u32
     }
 
     #[inline]

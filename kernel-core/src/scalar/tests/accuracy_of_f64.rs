@@ -44,7 +44,7 @@ impl Double {
 
 /// e^a as a number near 1 and a power of two.
 fn exp(a: f64) -> (Double, i32) {
-    const LN_2: [f64; 3] = [6.931_471_805_599_453e-1, 2.319_046_813_846_299_6e-17, 5.707_708_438_416_212e-34];
+    const LN_2: [f64; 3] = [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17, 5.707_708_438_416_212e-34];
     let k = (a / LN_2[0]).round();
     let parts = LN_2.map(|part| Double::product(-k, part));
     let r = Double(a, 0.0).add(parts[0]).add(parts[1]).add(parts[2]);
