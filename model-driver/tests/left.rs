@@ -5,7 +5,7 @@ use super::owners::Owned;
 use super::{driver, driver_of_thread, enter, hand_made, hold_at, over};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use tilewright_runtime::{Buffer, Stream};
+use tilewright_runtime::{Buffer, Error, Runtime, Stream};
 
 /// Its owner destroys it after the last launch, and the buffers are dropped later.
 #[test]
@@ -134,17 +134,39 @@ fn memory_that_waits_is_there_for_an_allocation() {
     assert_eq!(model.reports(), [""; 0]);
 }
 
-/// The driver is too old for the PTX of the newest target that the device runs.
+const UNSUPPORTED_PTX_VERSION: u32 = 222;
+
+/// The driver is too old for the PTX of the newest target that the device runs. It says so when it is given the PTX, or
+/// when it is asked for the kernel.
 #[test]
 fn code_for_an_older_target_is_left_to_an_older_driver() {
-    const UNSUPPORTED_PTX_VERSION: u32 = 222;
-    let (model, rt, _, _here) = over(6);
+    for refuses in ["cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetAttribute", "cuKernelGetFunction"] {
+        let (model, rt, _, _here) = over(6);
+        let k = hand_made::add_for_two();
+        model.register(k);
+        let (x, mut y) = (rt.zeros::<f32>(64).unwrap(), rt.zeros::<f32>(64).unwrap());
+        model.fail(Some(refuses), 0, UNSUPPORTED_PTX_VERSION);
+        rt.launch(hand_made::call(k, &x, &mut y)).unwrap();
+        assert!(model.fail_no_more());
+        assert_eq!(y.to_vec().unwrap(), [1.0; 64]);
+        assert_eq!((model.calls()["cuLibraryLoadData"], model.counts().libraries), (2, 1), "{refuses}");
+    }
+}
+
+/// Neither target's code loads, for two reasons.
+#[test]
+fn the_errors_of_all_targets_are_reported() {
+    const INVALID_PTX: u32 = 218;
+    let (model, rt, _, _here) = over(7);
     let k = hand_made::add_for_two();
     model.register(k);
     let (x, mut y) = (rt.zeros::<f32>(64).unwrap(), rt.zeros::<f32>(64).unwrap());
     model.fail(Some("cuLibraryLoadData"), 0, UNSUPPORTED_PTX_VERSION);
-    rt.launch(hand_made::call(k, &x, &mut y)).unwrap();
-    assert!(model.fail_no_more());
-    assert_eq!(y.to_vec().unwrap(), [1.0; 64]);
-    assert_eq!(model.calls()["cuLibraryLoadData"], 2);
+    model.refuse("cuLibraryGetKernel", INVALID_PTX);
+    let e = rt.launch(hand_made::call(k, &x, &mut y)).unwrap_err();
+    assert!(matches!(e, Error::DriverTooOld { .. }), "{e}");
+    let text = e.to_string();
+    let [first, later] = ["support for this version of PTX", "does not load either: "].map(|t| text.find(t));
+    assert!(first.is_some() && first < later, "{text}");
+    assert_eq!(model.counts().libraries, 0);
 }
