@@ -2,7 +2,7 @@
 //! driver that refuses some.
 
 use super::owners::Owned;
-use super::{driver, driver_of_thread, enter, hand_made, hold_at, over};
+use super::{driver, driver_of_thread, enter, hand_made, hold_at, over, without_tuning};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use tilewright_runtime::{Buffer, Error, Runtime, Stream};
@@ -132,6 +132,33 @@ fn memory_that_waits_is_there_for_an_allocation() {
     model.set_capacity((LEN * size_of::<f32>() + 4096) as u64);
     drop(rt.alloc::<f32>(LEN).expect("the memory is free to go"));
     assert_eq!(model.reports(), [""; 0]);
+/// Of another context: its kernels have nothing to do with this one's memory.
+#[test]
+fn scratch_of_one_context_does_not_care_about_the_launches_of_another() {
+    let (model, primary, k, _here) = over(8);
+    let _own = model.new_context();
+    let rt = without_tuning(Runtime::current().unwrap());
+    let s = Stream::new(&rt).unwrap();
+    let x = primary.zeros::<f32>(64).unwrap();
+    let mut y = primary.zeros::<f32>(64).unwrap();
+    let fills = || model.calls()["cuMemsetD8Async"];
+    for (is_across, cleared) in [(false, 0), (true, 1)] {
+        // SAFETY: no launch writes it.
+        let mut kept = unsafe { s.zeroed_scratch::<f32>(64) }.unwrap();
+        let before = fills();
+        if is_across {
+            primary.launch(hand_made::call(k, &x, &mut kept)).unwrap_err();
+        } else {
+            model.fail(Some("cuLaunchKernel"), 0, 1);
+            primary.launch(hand_made::call(k, &x, &mut y)).unwrap_err();
+            assert!(model.fail_no_more());
+        }
+        drop(kept);
+        assert_eq!(fills() - before, cleared, "the other context is given this one's memory: {is_across}");
+    }
+    assert_eq!(model.reports(), [""; 0]);
+}
+
 }
 
 const UNSUPPORTED_PTX_VERSION: u32 = 222;

@@ -6,6 +6,7 @@ use super::module::Relaxed;
 use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
+use crate::failures::Failures;
 use crate::joins::Joins;
 use crate::leases::Leases;
 use crate::owners::Owners;
@@ -73,6 +74,8 @@ pub(crate) struct Cuda {
     pub allocations: AtomicU64,
     /// The scratch memory of its streams that is leased.
     pub leases: Leases,
+    /// Launches that have failed.
+    pub failures: Failures,
     /// Owners of foreign memory.
     owners: Owners<Box<dyn Send>>,
 }
@@ -261,7 +264,7 @@ impl Cuda {
         })();
         match made {
             Ok((id, compute, assumed, driver, pool, info)) => {
-                let context = Handle(context);
+                let (context, device_id) = (Handle(context), info.id);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
                 Ok(Cuda {
                     api,
@@ -279,6 +282,7 @@ impl Cuda {
                     joins: Joins::new(),
                     allocations: AtomicU64::new(0),
                     leases: Leases::new(),
+                    failures: Failures::new(device_id),
                     owners: Owners::new(),
                 })
             }
