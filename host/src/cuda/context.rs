@@ -450,11 +450,7 @@ impl Cuda {
             let (blocks, owners) = (self.joins.take_waiting().len(), self.owners.forget());
             tracing::warn!(error = %e, blocks, owners, "memory that a stream may use stays allocated");
         }
-        // Events of a program that frees no memory would add up.
-        const MANY: usize = 64;
-        if self.joins.left() >= MANY
-            && let Err(e) = self.join_streams()
-        {
+        if let Err(e) = Left::trim(self) {
             tracing::debug!(error = %e, "what streams have left is waited for later");
         }
     }
