@@ -8,7 +8,8 @@
  *
  * Functions tile_handle_<operation> run on the device and the stream of their handle. Functions tile_<operation> run in
  * the caller's current context (else the device's primary one), on its legacy default stream or on the stream given to
- * tile_set_stream. Work is enqueued; nothing waits, but for a first call that tunes.
+ * tile_set_stream. Work is enqueued; nothing waits, but for a first call that tunes. The thread's current context is
+ * put back. On a thread without one the context of the call stays current, and later calls without a handle run in it.
  *
  * Arguments called dtype take a tile_dtype_t, and arguments called precision a tile_precision_t.
  *

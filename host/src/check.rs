@@ -71,12 +71,22 @@ fn shape<'a>(call: &'a Call, b: &BufferUse) -> &'a [u64] {
 
 /// Why configurations are not measured on these arguments: runs would leave traces where nothing puts back what was
 /// there.
-pub(crate) fn is_not_put_back(call: &Call) -> Option<String> {
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotPutBack {
+    #[error("it writes through addresses that it computes, where tuning could not put back what was there")]
+    ComputedAddresses,
+    #[error(
+        "there is memory between the elements of `{0}`, which tuning would overwrite: tune with an output without gaps"
+    )]
+    Gaps(&'static str),
+    #[error("it writes through a raw pointer, whose extent is not known: `RawArg::within` says it")]
+    UnknownExtent,
+}
+
+pub(crate) fn is_not_put_back(call: &Call) -> Option<NotPutBack> {
     let desc = call.desc();
     if desc.pointees == Pointees::Written {
-        return Some(
-            "it writes through addresses that it computes, where tuning could not put back what was there".into(),
-        );
+        return Some(NotPutBack::ComputedAddresses);
     }
     let has_gaps = |b: &BufferUse, param: &ParamDesc| {
         let words = shape(call, b);
@@ -86,15 +96,10 @@ pub(crate) fn is_not_put_back(call: &Call) -> Option<String> {
     call.buffers().iter().filter(|b| b.mutable).find_map(|b| {
         let param = desc.params.get(b.param as usize)?;
         if has_gaps(b, param) {
-            return Some(format!(
-                "there is memory between the elements of `{}`, which tuning would overwrite: tune with an output without \
-                 gaps",
-                param.name
-            ));
+            return Some(NotPutBack::Gaps(param.name));
         }
         let is_unknown = param.kind == ParamKind::PtrMut && b.extent.is_none();
-        is_unknown
-            .then(|| "it writes through a raw pointer, whose extent is not known: `RawArg::within` says it".into())
+        is_unknown.then_some(NotPutBack::UnknownExtent)
     })
 }
 

@@ -52,11 +52,11 @@ pub enum Error {
         count: u32,
     },
 
-    /// The driver has no function of this name, which CUDA 12.0 has.
+    /// The driver has no function of this name, which CUDA 12.0 has, or does not know the version of a kernel's PTX.
     #[error("the NVIDIA driver is too old: it lacks {missing}. Install a driver for CUDA 12.0 or later")]
     DriverTooOld {
-        /// As in `cuTensorMapEncodeTiled`.
-        missing: &'static str,
+        /// As in `cuTensorMapEncodeTiled`. For PTX, with the errors of the code for older targets.
+        missing: String,
     },
 
     /// [`Runtime::from_name`](crate::Runtime::from_name) or `TILE_BACKEND` has another name than those of a backend.

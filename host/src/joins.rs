@@ -63,6 +63,18 @@ impl<S: Clone, L, M> Joins<S, L, M> {
         lock(&self.left).len()
     }
 
+    /// Takes the oldest `of_kind` that streams have left if `is_done` says that its work is done: no wait needs it.
+    pub(crate) fn take_done(&self, of_kind: impl Fn(&L) -> bool, is_done: impl FnOnce(&L) -> bool) -> Option<L> {
+        let mut left = lock(&self.left);
+        let oldest = left.iter().position(of_kind)?;
+        is_done(&left[oldest]).then(|| left.remove(oldest))
+    }
+
+    /// Takes all that streams have left whose work is done.
+    pub(crate) fn take_all_done(&self, mut is_done: impl FnMut(&L) -> bool) -> Vec<L> {
+        lock(&self.left).extract_if(.., |left| is_done(left)).collect()
+    }
+
     /// Calls `wait`, which lets the default stream wait for all that is left and for all streams. Then calls `end` for
     /// all that was left, when other threads may wait again. When this returns, the wait for what was added or left
     /// before the call is enqueued. Errors: those of `wait`, after which what was left still is.

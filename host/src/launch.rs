@@ -7,10 +7,10 @@ use crate::cuda::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttribute
 use crate::cuda::tensor_map::{self, TensorMap};
 use crate::emulate;
 use crate::error::{Error, Result};
+use crate::failures::Failures;
 use crate::launch_options::LaunchOptions;
 use crate::plan::{Function, Plan, PlanKey};
 use crate::runtime::{Backend, Runtime};
-use crate::scratch;
 use crate::stream::{CudaStream, Stream};
 use crate::tuner::key;
 use core::ffi::c_void;
@@ -119,27 +119,34 @@ impl Runtime {
     /// another stream that this one cannot wait for, because either is captured, and for that of a capture outside of
     /// it. Off the GPU also [`Error::Assert`] and [`Error::OutOfMemory`], after which outputs may be partly written.
     pub fn launch_with(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
-        self.launch_checked(stream, call, options).inspect_err(|_| scratch::launch_failed())
+        self.launch_checked(stream, &call, options).inspect_err(|_| self.launch_failed(stream, &call))
     }
 
     #[inline]
-    fn launch_checked(&self, stream: &Stream, call: Call<'_>, options: &LaunchOptions) -> Result<()> {
-        check::call(self.0.device.id, stream.as_raw() as u64, &call)?;
+    fn launch_checked(&self, stream: &Stream, call: &Call<'_>, options: &LaunchOptions) -> Result<()> {
+        check::call(self.0.device.id, stream.as_raw() as u64, call)?;
         match &self.0.backend {
             Backend::Cuda(cuda) => {
                 let s = cuda_stream(cuda, stream)?;
                 let _entered = cuda.enter()?;
                 let _borrowed = stream.borrow_scratch(call.buffers())?;
-                match self.ready(stream, &call, options, true)? {
-                    Some(ready) => ready.enqueue(cuda, s, &call, &self.0.device.name),
+                match self.ready(stream, call, options, true)? {
+                    Some(ready) => ready.enqueue(cuda, s, call, &self.0.device.name),
                     None => Ok(()),
                 }
             }
-            _ => match self.ready(stream, &call, options, true)? {
-                Some(ready) => self.run_here(stream, &call, ready.plan.config, ready.variant, ready.grid),
+            _ => match self.ready(stream, call, options, true)? {
+                Some(ready) => self.run_here(stream, call, ready.plan.config, ready.variant, ready.grid),
                 None => Ok(()),
             },
         }
+    }
+
+    /// To be called once for a launch that has failed.
+    #[cold]
+    fn launch_failed(&self, stream: &Stream, call: &Call) {
+        let own = self.cuda_context().map_or(Failures::on_host(), |cuda| &cuda.failures);
+        own.add(stream.failures(), call.buffers());
     }
 
     /// Checks a call once, for the default stream: [`Runtime::prepare_with`] with the default options.
@@ -340,6 +347,10 @@ impl Runtime {
 
     /// Launches a configuration as it is. On the GPU the context must be current.
     pub(crate) fn launch_config(&self, stream: &Stream, call: &Call, plan: &Arc<Plan>) -> Result<()> {
+        self.launch_planned(stream, call, plan).inspect_err(|_| self.launch_failed(stream, call))
+    }
+
+    fn launch_planned(&self, stream: &Stream, call: &Call, plan: &Arc<Plan>) -> Result<()> {
         let (variant, grid) = self.taken(call.desc(), plan.config, call.words())?;
         if !check::grid(call.desc(), grid)? {
             return Ok(());
@@ -376,7 +387,7 @@ impl Runtime {
             }
         };
         // A failed device_assert unwinds, and a program whose tiles do not fit into memory panics.
-        let ran = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
             if let Some(cpu::OutOfMemory { bytes }) = panic.downcast_ref() {
                 return Err(Error::OutOfMemory { device: DeviceId::Host, bytes: *bytes, free: None });
             }
@@ -384,8 +395,7 @@ impl Runtime {
             let text = failed.or_else(|| panic.downcast_ref::<String>().cloned());
             let message = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
             Err(Error::Assert { kernel, message: message.unwrap_or_else(|| "it panicked".into()) })
-        });
-        ran.inspect_err(|_| scratch::launch_failed())
+        })
     }
 }
 
@@ -511,7 +521,7 @@ impl Launcher<'_> {
             }
             _ => self.rt.run_here(&self.stream, &self.call, ready.plan.config, ready.variant, ready.grid),
         };
-        run().inspect_err(|_| scratch::launch_failed())
+        run().inspect_err(|_| self.rt.launch_failed(&self.stream, &self.call))
     }
 
     /// The id of the chosen configuration; `None` where there is nothing to do.

@@ -1,7 +1,9 @@
 //! What is known of a stream's work, and what is left of a stream that nobody names any more.
 
 use crate::cuda::Cuda;
+use crate::cuda::api::code;
 use crate::cuda::context::{DEFAULT_STREAM, Handle};
+use crate::cuda::module::Relaxed;
 use crate::cuda::sys::{CUevent, CUstream};
 #[cfg(doc)]
 use crate::error::Error;
@@ -65,12 +67,14 @@ impl Queue {
         self.marks.note(|| {
             let _captures = self.captures();
             cuda.not_captured("noting the work of a stream", self.raw.0)?;
-            let event = cuda.mark_of(self.raw.0)?;
+            let _entered = cuda.enter()?;
+            let event = Left::take_done_event(cuda).map_or_else(|| cuda.new_event(), Ok)?;
+            // SAFETY: an event that nobody else has, and a live stream of the current context.
+            let recorded =
+                cuda.api.check("noting the work of a stream", unsafe { (cuda.api.event_record)(event, self.raw.0) });
             // An event of a capture that its owner has begun meanwhile marks no work.
-            if let Err(e) = cuda.not_captured("noting the work of a stream", self.raw.0) {
-                cuda.destroy_event(event);
-                return Err(e);
-            }
+            let noted = recorded.and_then(|()| cuda.not_captured("noting the work of a stream", self.raw.0));
+            noted.inspect_err(|_| cuda.destroy_event(event))?;
             Left::Work(vec![], Handle(event)).stay(cuda);
             Ok(())
         })
@@ -115,6 +119,46 @@ pub(crate) enum Left {
 }
 
 impl Left {
+    /// From so many on, events whose work is done are used again.
+    const FEW: usize = 8;
+    /// From so many on, the default stream waits for all that is left. Events of a program that frees no memory would
+    /// add up.
+    const MANY: usize = 64;
+
+    /// The oldest event that a stream has left, if its work is done.
+    fn take_done_event(cuda: &Cuda) -> Option<CUevent> {
+        if cuda.joins.left() < Self::FEW {
+            return None;
+        }
+        cuda.joins.take_done(|left| left.event().is_some(), |left| left.is_done(cuda))?.event()
+    }
+
+    /// Lets the default stream wait for all that streams have left, where that is much and most of its work is not
+    /// done. Errors: as of [`Cuda::join_streams`].
+    pub(crate) fn trim(cuda: &Cuda) -> Result<()> {
+        if cuda.joins.left() < Self::MANY {
+            return Ok(());
+        }
+        cuda.joins.take_all_done(|left| left.is_done(cuda)).into_iter().for_each(|left| left.end_now(cuda));
+        if cuda.joins.left() > Self::MANY / 2 { cuda.join_streams() } else { Ok(()) }
+    }
+
+    /// The event, where no scratch memory is freed behind it: the default stream, which does that, may be captured.
+    fn event(&self) -> Option<CUevent> {
+        match self {
+            Left::Work(scratch, event) if scratch.is_empty() => Some(event.0),
+            _ => None,
+        }
+    }
+
+    /// Whether this is an event alone whose work is known to be done: no free has to wait for it.
+    fn is_done(&self, cuda: &Cuda) -> bool {
+        let Some(event) = self.event() else { return false };
+        let _relaxed = Relaxed::new(cuda.api);
+        // SAFETY: the event lives as long as this value, and no capture has recorded it.
+        unsafe { (cuda.api.event_query)(event) == code::SUCCESS }
+    }
+
     /// Lets the default stream wait for the event. Errors: the driver's; [`Error::Unsupported`] while the default
     /// stream is captured.
     pub(crate) fn join(&self, cuda: &Cuda) -> Result<()> {

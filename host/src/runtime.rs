@@ -261,6 +261,10 @@ impl Runtime {
     /// code calls: the default stream is that context's. The same context gives the same runtime. Errors: as
     /// [`Runtime::cuda`].
     ///
+    /// A call of this library puts the thread's current context back. On a thread that has none, the context of the
+    /// call stays current, which spares later calls two calls of the driver each. This function then gives the runtime
+    /// of the context that the thread has used last. Code that needs another device makes its context current first.
+    ///
     /// # Examples
     /// ```no_run
     /// let rt = tilewright::Runtime::current()?; // that of torch, in a library that Python calls

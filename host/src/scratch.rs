@@ -11,17 +11,7 @@ use crate::stream::{CudaStream, Stream, StreamInner};
 use core::marker::PhantomData;
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use tilewright_core::{AsSlice, AsSliceMut, DeviceId, Element, RawArg, SliceArg, SliceMutArg};
-
-/// Launches that have failed, in this process.
-static FAILED: AtomicU64 = AtomicU64::new(0);
-
-/// To be called after a launch has failed: what it, or one before it, was to leave zero may not be.
-pub(crate) fn launch_failed() {
-    FAILED.fetch_add(1, AcqRel);
-}
 
 /// `len` elements of scratch on a stream. Pass `&scratch` for `&[T]`, `&mut scratch` for `&mut [T]`, in launches on
 /// that stream, and drop it after the last of them. A launch on another stream runs behind what this one was given
@@ -59,7 +49,7 @@ pub struct Scratch<T> {
     device: DeviceId,
     lease: Lease,
     stream: Stream,
-    /// [`FAILED`] when it was leased.
+    /// The launches that had failed when it was leased.
     failed: u64,
     element: PhantomData<T>,
 }
@@ -133,7 +123,7 @@ impl Stream {
                 (ptr, capture.map_or(Lease::Block, Lease::Captured))
             }
         };
-        let failed = FAILED.load(Acquire);
+        let failed = self.failures().count();
         Ok(Scratch { ptr, len, device, lease, stream: self.clone(), failed, element: PhantomData })
     }
 
@@ -296,7 +286,7 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Scratch<T> {
 
 impl<T> Drop for Scratch<T> {
     fn drop(&mut self) {
-        let failed = FAILED.load(Acquire) != self.failed;
+        let failed = self.stream.failures().count() != self.failed;
         let Some(s) = self.stream.as_cuda() else {
             return self.stream.blocks().give_back(self.ptr, failed);
         };

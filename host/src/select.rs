@@ -1,5 +1,6 @@
 //! Which configuration a launch takes: the caller's, a known result, or one that is measured now.
 
+use crate::check::{self, NotPutBack};
 use crate::error::{Error, Result};
 use crate::launch::config_index;
 use crate::plan::{Plan, PlanKey};
@@ -70,7 +71,7 @@ impl Runtime {
         let mut lasting = true;
         let (config, source) = if let Some(known) = self.look_up(call, &file) {
             known
-        } else if self.would_tune() && self.0.choices(desc) > 1 && crate::check::is_not_put_back(call).is_none() {
+        } else if self.would_tune() && self.0.choices(desc) > 1 && self.is_put_back(call, &file) {
             if stream.is_capturing() || !measure {
                 // Another launch may find the time.
                 lasting = false;
@@ -108,7 +109,7 @@ impl Runtime {
         );
         let fits = self.one_that_fits(call, config)?;
         // Another of these sizes may fit the grid.
-        lasting &= fits == config || crate::check::grid(desc, self.grid(&desc.configs[config], call.words())).is_ok();
+        lasting &= fits == config || check::grid(desc, self.grid(&desc.configs[config], call.words())).is_ok();
         Ok((fits, lasting))
     }
 
@@ -119,7 +120,7 @@ impl Runtime {
     /// is written, whose extent is not known, where the kernel writes through addresses that it computes, where an
     /// output has gaps, which tuning would overwrite, or where the kernel is `deterministic`.
     pub fn tune(&self, stream: &Stream, call: Call<'_>) -> Result<Report> {
-        crate::check::call(self.device().id, stream.as_raw() as u64, &call)?;
+        check::call(self.device().id, stream.as_raw() as u64, &call)?;
         let _entered = self.cuda_context().map(|c| c.enter()).transpose()?;
         let _borrowed = stream.borrow_scratch(call.buffers())?;
         let file = self.file_of(&call)?;
@@ -209,6 +210,19 @@ impl Runtime {
         }
     }
 
+    /// Whether the outputs of a call can be put back after a measurement. Where they cannot, says so once of a kernel:
+    /// as a warning if its caller can mend that.
+    fn is_put_back(&self, call: &Call, file: &File) -> bool {
+        let Some(why) = check::is_not_put_back(call) else { return true };
+        if self.0.tuner.is_first_untuned(&file.label) {
+            match why {
+                NotPutBack::UnknownExtent => tracing::warn!(kernel = file.label, reason = %why, "not tuned"),
+                _ => tracing::debug!(kernel = file.label, reason = %why, "not tuned"),
+            }
+        }
+        false
+    }
+
     /// The configuration, or the first other one that the device can run.
     pub(crate) fn one_that_fits(&self, call: &Call, config: usize) -> Result<usize> {
         let desc = call.desc();
@@ -243,8 +257,8 @@ impl Runtime {
         if stream.is_capturing() {
             return Err(tuning("its stream is being captured: tune before the capture"));
         }
-        if let Some(why) = crate::check::is_not_put_back(call) {
-            return Err(tuning(&why));
+        if let Some(why) = check::is_not_put_back(call) {
+            return Err(tuning(&why.to_string()));
         }
         let leases = stream.as_cuda().map(|s| &s.cuda.leases);
         // Scratch of any stream is no output.
@@ -460,7 +474,7 @@ impl Runtime {
         if let Some(i) = self.0.plans.choice(&fast, op.candidates, op.version) {
             return Ok(i);
         }
-        let signature = format!("{} v0", fast.2.iter().map(u8::to_string).collect::<Vec<_>>().join("x"));
+        let signature = key::operation_signature(&fast.2, op.candidates);
         let file = File { label: key::kernel_label(op.name, op.types), version: op.version.clone(), signature };
         let index =
             |found: Option<(String, Source)>| found.and_then(|(id, _)| op.candidates.iter().position(|c| *c == id));

@@ -8,6 +8,7 @@ use crate::cuda::module::Relaxed;
 use crate::cuda::sys::{CUevent, CUstream};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::failures::Failures;
 use crate::queue::{Left, Owner, Queue};
 use crate::runtime::Runtime;
 use core::ffi::c_void;
@@ -296,6 +297,11 @@ impl Stream {
     pub fn is_capturing(&self) -> bool {
         // The default stream is that of the current context.
         self.as_cuda().is_some_and(|s| s.cuda.enter().map_or(true, |_entered| s.cuda.is_capturing(s.raw.0)))
+    }
+
+    /// The failed launches of its device.
+    pub(crate) fn failures(&self) -> &Failures {
+        self.as_cuda().map_or(Failures::on_host(), |s| &s.cuda.failures)
     }
 
     #[inline]

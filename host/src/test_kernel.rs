@@ -1,8 +1,8 @@
 //! A hand-made kernel for the tests: what the macro would emit for a copy, and for a sum that asserts.
 
 use tilewright_core::{
-    Call, ConfigDesc, CpuCode, DType, DeviceId, Emulated, GridCtx, Guard, KernelDesc, KernelParts, Number, ParamDesc,
-    ParamKind, Pointees, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
+    AsSlice, Call, ConfigDesc, CpuCode, DType, DeviceId, Emulated, GridCtx, Guard, KernelDesc, KernelParts, Number,
+    ParamDesc, ParamKind, Pointees, RawArg, SliceArg, SliceMutArg, Test, VariantDesc, Width, cpu,
 };
 
 const PARAMS: &[ParamDesc] = &[
@@ -180,6 +180,31 @@ pub(crate) fn copy_of<'a>(
     y: impl tilewright_core::AsSliceMut<'a, f32>,
 ) -> Call<'a> {
     Call::new(&COPY).slice(x.as_slice_arg()).slice_mut(y.as_slice_mut_arg())
+}
+
+/// As [`COPY`], to a raw pointer.
+static RAW: KernelDesc =
+    // SAFETY: the functions of `COPY` take a pointer with a length as they take a slice.
+    unsafe {
+        KernelDesc::new(KernelParts {
+            name: "raw",
+            params: &[
+                ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, first_word: 0 },
+                ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, first_word: 2 },
+                ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, first_word: 3 },
+            ],
+            is_unsafe: true,
+            ..*COPY.parts()
+        })
+    };
+
+/// A call of [`RAW`].
+///
+/// # Safety
+/// `y` has as many elements as `x`.
+pub(crate) unsafe fn raw_copy(x: &[f32], y: RawArg<f32>) -> Call<'_> {
+    // SAFETY: the caller's contract.
+    unsafe { Call::new_unsafe(&RAW) }.slice(x.as_slice_arg()).raw(y, true).scalar(x.len() as u64)
 }
 
 /// A new folder for a test.

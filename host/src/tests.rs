@@ -1,11 +1,13 @@
 //! The runtime end to end, without a GPU, on a hand-made kernel.
 
 use crate::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, DlpackTensor};
-use crate::test_kernel::{COPY, EMULATED_IN_PART, copy_call, copy_of, temp_dir};
+use crate::test_kernel::{COPY, EMULATED_IN_PART, copy_call, copy_of, raw_copy, temp_dir};
 use crate::tuning::{Autotune, Outcome, Output, Source, Tunable, Version};
 use crate::{Buffer, Error, Event, ExternalSlice, ExternalSliceMut, LaunchOptions, Runtime, Stream, cuda_status};
 use std::time::Duration;
 use tilewright_core::{AsSlice, AsSliceMut, Call, DType, DeviceId, SliceMutArg};
+
+mod choices;
 
 /// A CPU runtime that keeps no results on disk.
 fn cpu() -> Runtime {
@@ -427,35 +429,12 @@ fn a_report_tells_of_every_configuration_and_outputs_are_restored() {
 
 #[test]
 fn what_raw_pointers_write_is_tuned_where_their_extent_is_known() {
-    use tilewright_core::{KernelDesc, KernelParts, ParamDesc, ParamKind, Pointees, RawArg};
-    // SAFETY: the functions of `COPY` take a pointer with a length as they take a slice.
-    static RAW: KernelDesc = unsafe {
-        KernelDesc::new(KernelParts {
-            name: "raw",
-            file: "",
-            line: 0,
-            types: "",
-            params: &[
-                ParamDesc { name: "x", kind: ParamKind::Slice, dtype: DType::F32, first_word: 0 },
-                ParamDesc { name: "y", kind: ParamKind::PtrMut, dtype: DType::F32, first_word: 2 },
-                ParamDesc { name: "n", kind: ParamKind::Scalar, dtype: DType::U64, first_word: 3 },
-            ],
-            is_unsafe: true,
-            pdl: false,
-            aliases: &[],
-            deterministic: false,
-            tf32: false,
-            pointees: Pointees::None,
-            configs: COPY.parts().configs,
-            bundle: None,
-        })
-    };
+    use tilewright_core::RawArg;
     let rt = cpu();
     let x = ramp(1 << 10);
     let mut y = vec![7.0f32; 1 << 10];
     // SAFETY: `y` has as many elements as `x`.
-    let call =
-        |y: RawArg<f32>| unsafe { Call::new_unsafe(&RAW) }.slice(x.as_slice_arg()).raw(y, true).scalar(x.len() as u64);
+    let call = |y| unsafe { raw_copy(&x, y) };
     let all = RawArg::within(y.as_mut_ptr() as u64, 4 << 10, DeviceId::Host);
     let report = rt.tune(rt.stream(), call(all)).unwrap();
     assert!(matches!(&report.candidates[2].outcome, Outcome::Wrong(why) if why.contains("instead of 0")), "{report:?}");

@@ -38,10 +38,9 @@ pub enum AssembleError {
     Io(#[from] io::Error),
 }
 
-/// Whether this ptxas knows the target and the versions of PTX that entries for it have; if not, why.
-pub fn supports(ptxas: &Ptxas, target: &Target, dir: &Path) -> Result<(), AssembleError> {
-    let [version, of_target] = target.newest_directives();
-    let text = format!("{version}\n{of_target}\n.address_size 64\n.visible .entry e() {{ ret; }}\n");
+/// Whether this ptxas knows the target, and the version of PTX of this directive of its entries; if not, why.
+pub fn supports(ptxas: &Ptxas, target: &Target, version: &str, dir: &Path) -> Result<(), AssembleError> {
+    let text = format!("{version}\n.target {target}\n.address_size 64\n.visible .entry e() {{ ret; }}\n");
     run(ptxas, target, &text, &dir.join(format!("probe-{target}"))).map(drop)
 }
 

@@ -1,6 +1,6 @@
 //! From a crate's sources to a folder of bundles.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -379,18 +379,22 @@ fn unit_ptx(
 
 /// Adds machine code to every entry; an entry that ptxas rejects is a failure, and keeps its PTX.
 fn assemble_all(b: &Build, ptxas: &Ptxas, scratch: &Path, compiled: &mut [Compiled], outcome: &mut Outcome) {
-    let mut usable = vec![true; b.targets.len()];
-    for (t, ok) in b.targets.iter().zip(&mut usable) {
-        if let Err(e) = assemble::supports(ptxas, t, scratch) {
+    let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| compiled[i].built.assembled.is_none()).collect();
+    // A ptxas may know a target, and not the version of the PTX of some entries.
+    let of = |i: usize| (compiled[i].target, compiled[i].built.ptx.version());
+    let mut usable: BTreeMap<(usize, &str), bool> = jobs.iter().map(|&i| (of(i), true)).collect();
+    for (&(t, version), ok) in &mut usable {
+        let target = &b.targets[t];
+        if let Err(e) = assemble::supports(ptxas, target, version, scratch) {
             *ok = false;
             outcome.warnings.push(format!(
-                "no machine code for {t}, its PTX is compiled by the driver instead: {} says: {e}",
+                "no machine code for {target} of entries with `{version}`, the driver compiles their PTX instead: {} \
+                 says: {e}",
                 ptxas.path.display()
             ));
         }
     }
-    let is_left = |c: &Compiled| c.built.assembled.is_none() && usable[c.target];
-    let mut jobs: Vec<usize> = (0..compiled.len()).filter(|&i| is_left(&compiled[i])).collect();
+    jobs.retain(|&i| usable[&of(i)]);
     jobs.sort_by_key(|&i| std::cmp::Reverse(compiled[i].built.ptx.text.len()));
     let list = &*compiled;
     let results = b.pool.map(&jobs, |&i| {

@@ -31,6 +31,11 @@ pub struct EntryPtx {
 }
 
 impl EntryPtx {
+    /// The directive that names the version of the PTX.
+    pub fn version(&self) -> &str {
+        self.text.lines().find(|l| l.starts_with(".version ")).unwrap_or_default()
+    }
+
     /// The same code with the directives of another target.
     pub fn with_directives(&self, [version, target]: &[String; 2]) -> EntryPtx {
         let mut text = String::with_capacity(self.text.len() + 8);

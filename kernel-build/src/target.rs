@@ -57,11 +57,6 @@ impl Target {
         self.directives_of(if ptx.lines().any(adds_vectors) { self.newest_isa() } else { self.isa() })
     }
 
-    /// The directives of the youngest PTX that an entry for this target may have.
-    pub(crate) fn newest_directives(&self) -> [String; 2] {
-        self.directives_of(self.newest_isa())
-    }
-
     fn newest_isa(&self) -> &'static str {
         if self.arch.major == 9 { "ptx81" } else { self.isa() }
     }

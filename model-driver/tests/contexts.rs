@@ -111,6 +111,29 @@ fn a_reset_primary_context_is_taken_for_the_new_one() {
     assert!(second.zeros::<f32>(3).unwrap().to_vec().is_ok());
 }
 
+/// As the documentation of `Runtime::current` says, and the header of the C library.
+#[test]
+fn a_thread_without_a_context_keeps_that_of_its_last_call() {
+    let (model, primary, k, _here) = over(6);
+    let own = model.new_context();
+    let rt = without_tuning(Runtime::current().unwrap());
+    let calls = super::driver_of_thread();
+    let context = |rt: &Runtime| context_of(rt.device().id);
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            let _here = super::enter(&model, calls);
+            for (with, current) in [(&rt, &rt), (&primary, &rt)] {
+                let (x, mut y) = (with.zeros::<f32>(3).unwrap(), with.zeros::<f32>(3).unwrap());
+                with.launch(call(k, &x, &mut y)).unwrap();
+                assert_eq!(y.to_vec().unwrap(), [1.0; 3]);
+                assert_eq!(context(&Runtime::current().unwrap()), context(current));
+            }
+        });
+    });
+    drop(rt);
+    model.destroy_context(own);
+}
+
 /// Another library has made the primary context current before this one opens the device.
 #[test]
 fn a_primary_context_that_is_current_is_one_context() {

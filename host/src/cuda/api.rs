@@ -74,7 +74,7 @@ macro_rules! api {
                         }
                         let f = find($symbol);
                         if f.is_null() {
-                            return Err(Error::DriverTooOld { missing: $symbol });
+                            return Err(Error::DriverTooOld { missing: $symbol.into() });
                         }
                         let driver =
                             // SAFETY: not null, and the signature is that of cuda.h, as the caller vouches.
@@ -327,6 +327,9 @@ impl Api {
         let source = DriverError { code: e as i32, name: self.name(e), message };
         match e {
             code::FORKED => Error::Forked,
+            code::UNSUPPORTED_PTX_VERSION => {
+                Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)".into() }
+            }
             code::INVALID_CONTEXT | code::CONTEXT_IS_DESTROYED => Error::ContextDestroyed { what, source },
             e if code::LOST.contains(&e) => Error::DeviceLost { what, source },
             _ => Error::Driver { what, source },

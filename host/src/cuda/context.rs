@@ -6,6 +6,7 @@ use super::module::Relaxed;
 use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
 use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
+use crate::failures::Failures;
 use crate::joins::Joins;
 use crate::leases::Leases;
 use crate::owners::Owners;
@@ -73,6 +74,8 @@ pub(crate) struct Cuda {
     pub allocations: AtomicU64,
     /// The scratch memory of its streams that is leased.
     pub leases: Leases,
+    /// Launches that have failed.
+    pub failures: Failures,
     /// Owners of foreign memory.
     owners: Owners<Box<dyn Send>>,
 }
@@ -261,7 +264,7 @@ impl Cuda {
         })();
         match made {
             Ok((id, compute, assumed, driver, pool, info)) => {
-                let context = Handle(context);
+                let (context, device_id) = (Handle(context), info.id);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
                 Ok(Cuda {
                     api,
@@ -279,6 +282,7 @@ impl Cuda {
                     joins: Joins::new(),
                     allocations: AtomicU64::new(0),
                     leases: Leases::new(),
+                    failures: Failures::new(device_id),
                     owners: Owners::new(),
                 })
             }
@@ -446,11 +450,7 @@ impl Cuda {
             let (blocks, owners) = (self.joins.take_waiting().len(), self.owners.forget());
             tracing::warn!(error = %e, blocks, owners, "memory that a stream may use stays allocated");
         }
-        // Events of a program that frees no memory would add up.
-        const MANY: usize = 64;
-        if self.joins.left() >= MANY
-            && let Err(e) = self.join_streams()
-        {
+        if let Err(e) = Left::trim(self) {
             tracing::debug!(error = %e, "what streams have left is waited for later");
         }
     }

@@ -121,47 +121,37 @@ fn load_new(
     fits("threads", meta.threads, device.limits.threads).map_err(cannot)?;
     fits("bytes of shared memory", meta.shared_bytes, device.limits.shared_bytes).map_err(cannot)?;
 
-    let load = |image: Image<'static>| {
+    // The driver may compile PTX when it is loaded, or when its kernel is first asked for.
+    let attempt = |image: Image<'static>| -> Result<_> {
         let image = if cuda.assumed { image.without_cubin() } else { image };
-        load_image(cuda.api, desc.name, &image).map(|(library, how)| (library, how, image.target))
+        let (library, how) = load_image(cuda.api, desc.name, &image)?;
+        let kernel = find_kernel(cuda, desc, &library, entry)?;
+        let get = |what: i32| {
+            let mut v = 0;
+            // SAFETY: a query of a kernel of the library loaded above.
+            let code = unsafe { (cuda.api.kernel_get_attribute)(&mut v, what, kernel, cuda.device) };
+            cuda.api.check("asking for a kernel attribute", code).map(|()| v as u32)
+        };
+        let (registers, most_threads) = (get(attr::NUM_REGS)?, get(attr::MAX_THREADS_PER_BLOCK)?);
+        function_of(cuda.api, kernel)?;
+        Ok((Handle(kernel), library, image.target, how, registers, most_threads))
     };
-    let best = load(bundle.image_for(meta, cuda.compute).map_err(bundle_error)?);
-    let (library, how, target) = match best {
+    let best = attempt(bundle.image_for(meta, cuda.compute).map_err(bundle_error)?);
+    let (kernel, library, target, how, registers, most_threads) = match best {
         // The PTX of an older target may be older, too.
-        Err(Error::DriverTooOld { .. }) => {
-            bundle.others_for(meta, cuda.compute).find_map(|image| load(image).ok()).map_or(best, Ok)?
+        Err(Error::DriverTooOld { missing }) => {
+            first_of_older(missing, bundle.others_for(meta, cuda.compute).map(attempt))?
         }
         other => other?,
     };
-    let name = CString::new(entry)
-        .map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
-    let mut kernel = core::ptr::null_mut();
-    // SAFETY: room for the handle; the library loaded above; a name that ends in zero.
-    let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library.raw.0, name.as_ptr()) };
-    if found != code::SUCCESS {
-        // The driver compiles PTX when a kernel is first asked for, not when its module is loaded.
-        return Err(match cuda.api.error("finding a kernel in its module", found) {
-            e @ Error::DeviceLost { .. } => e,
-            e if found == code::OUT_OF_MEMORY => e,
-            _ => Error::BadBundle { kernel: desc.name, why: format!("the driver reports {}", cuda.api.name(found)) },
-        });
-    }
-
-    let get = |what: i32| {
-        let mut v = 0;
-        // SAFETY: a query of a kernel of the library loaded above.
-        let code = unsafe { (cuda.api.kernel_get_attribute)(&mut v, what, kernel, cuda.device) };
-        cuda.api.check("asking for a kernel attribute", code).map(|()| v as u32)
-    };
-    let registers = get(attr::NUM_REGS)?;
-    fits("threads with its registers", meta.threads, get(attr::MAX_THREADS_PER_BLOCK)?).map_err(cannot)?;
+    fits("threads with its registers", meta.threads, most_threads).map_err(cannot)?;
     // The hardware gives registers to warps in units of 256.
     let needed = (registers * 32).next_multiple_of(256) * meta.threads.div_ceil(32);
     fits("registers", needed, device.limits.registers).map_err(cannot)?;
     if meta.shared_bytes > 0 {
         // SAFETY: a kernel of the library loaded above, and a number.
         let set = unsafe {
-            (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel, cuda.device)
+            (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel.0, cuda.device)
         };
         if set != code::SUCCESS {
             return Err(match cuda.api.error("giving a kernel its shared memory", set) {
@@ -185,13 +175,50 @@ fn load_new(
         "loaded a kernel"
     );
     Ok(Entry {
-        kernel: Handle(kernel),
+        kernel,
         _library: library,
         threads: meta.threads,
         shared_bytes: meta.shared_bytes,
         ctas: meta.ctas,
         pdl: pdl(desc, cuda, target),
     })
+}
+
+/// The first image that loads, where the driver lacks something for the best one. Errors: [`Error::DriverTooOld`] with
+/// what is missing, and with the errors of all others; an error after which no other image can load, as it is.
+fn first_of_older<T>(mut missing: String, others: impl Iterator<Item = Result<T>>) -> Result<T> {
+    for other in others {
+        match other {
+            Err(e) if !e.is_fatal() => missing += &format!("; code for an older target does not load either: {e}"),
+            loaded_or_lost => return loaded_or_lost,
+        }
+    }
+    Err(Error::DriverTooOld { missing })
+}
+
+/// The kernel of an entry in a library that is loaded. Without a cubin the driver compiles the PTX here at the latest.
+fn find_kernel(cuda: &Cuda, desc: &'static KernelDesc, library: &Library, entry: &str) -> Result<CUkernel> {
+    let name = CString::new(entry)
+        .map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
+    let mut kernel = core::ptr::null_mut();
+    // SAFETY: room for the handle; a loaded library; a name that ends in zero.
+    let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library.raw.0, name.as_ptr()) };
+    if found == code::SUCCESS {
+        return Ok(kernel);
+    }
+    Err(match cuda.api.error("finding a kernel in its module", found) {
+        e @ (Error::DeviceLost { .. } | Error::DriverTooOld { .. }) => e,
+        e if found == code::OUT_OF_MEMORY => e,
+        _ => Error::BadBundle { kernel: desc.name, why: format!("the driver reports {}", cuda.api.name(found)) },
+    })
+}
+
+/// A kernel in the current context.
+fn function_of(api: &Api, kernel: CUkernel) -> Result<CUfunction> {
+    let mut f = core::ptr::null_mut();
+    // SAFETY: room for the handle; a kernel of a library that is loaded.
+    api.check("loading a kernel into the context", unsafe { (api.kernel_get_function)(&mut f, kernel) })?;
+    Ok(f)
 }
 
 /// Whether a launch may begin before the one in front of it has ended: code for devices before 9.0 does not wait, and
@@ -275,11 +302,8 @@ fn load_image(api: &'static Api, kernel: &'static str, image: &Image) -> Result<
     // SAFETY: text that ends in zero.
     match unsafe { Library::load(api, ptx.as_ptr().cast(), vec![0; 8192]) } {
         Ok(library) => Ok((library, "ptx")),
-        Err((code::UNSUPPORTED_PTX_VERSION, _)) => {
-            Err(Error::DriverTooOld { missing: "support for this version of PTX (newer than the driver)" })
-        }
         Err((e, log)) => match api.error("loading a kernel", e) {
-            lost @ Error::DeviceLost { .. } => Err(lost),
+            e @ (Error::DeviceLost { .. } | Error::DriverTooOld { .. }) => Err(e),
             _ if e == code::OUT_OF_MEMORY => Err(api.error("loading a kernel", e)),
             _ => {
                 let said = CStr::from_bytes_until_nul(&log);
@@ -293,10 +317,8 @@ fn load_image(api: &'static Api, kernel: &'static str, image: &Image) -> Result<
 impl Entry {
     /// The kernel in the current context.
     pub(crate) fn function(&self, api: &Api) -> Result<CUfunction> {
-        let mut f = core::ptr::null_mut();
-        // SAFETY: room for the handle; the kernel's library stays loaded for the life of the process.
-        api.check("loading a kernel into the context", unsafe { (api.kernel_get_function)(&mut f, self.kernel.0) })?;
-        Ok(f)
+        // The kernel's library stays loaded as long as this value.
+        function_of(api, self.kernel.0)
     }
 }
 

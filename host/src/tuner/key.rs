@@ -102,6 +102,16 @@ pub(crate) fn signature(desc: &KernelDesc, buckets: &Buckets, kind: Kind) -> Str
     s + &kind.text()
 }
 
+/// The rounded sizes of an operation and the identity of its list of candidates: `24x25 v0-8c6f3d2b1a097e54`. Lists
+/// that come under one name have results of their own. The identity is the same in every process.
+pub(crate) fn operation_signature(buckets: &Buckets, candidates: &[&str]) -> String {
+    let sizes = buckets.iter().map(u8::to_string).collect::<Vec<_>>().join("x");
+    // FNV-1a of the ids, each with a byte behind it that no text has.
+    let bytes = candidates.iter().flat_map(|id| id.bytes().chain([0xff]));
+    let identity = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    format!("{sizes} v0-{identity:016x}")
+}
+
 /// How far apart the sizes in two signatures are; `None` where anything but sizes differs.
 pub(crate) fn distance(a: &str, b: &str) -> Option<u32> {
     let ((a, va), (b, vb)) = (a.rsplit_once(' ').unwrap_or((a, "")), b.rsplit_once(' ').unwrap_or((b, "")));
@@ -190,5 +200,15 @@ mod tests {
         assert_eq!(distance("x:25 y:25 v0", "x:25 z:25 v0"), None);
         assert_eq!(distance("a:12x13/13x1 v0", "a:12x13/14x1 v0"), Some(1));
         assert_eq!(distance("a:12x13 v0", "a:12 v0"), None);
+    }
+
+    /// Files of other processes have these.
+    #[test]
+    fn operations_by_their_candidates() {
+        let of = |candidates: &[&str]| operation_signature(&smallvec![24, 25], candidates);
+        assert_eq!(of(&["at once", "by halves"]), "24x25 v0-0c44738724154511");
+        assert_ne!(of(&["at once", "by halves"]), of(&["by halves", "at once"]));
+        assert_ne!(of(&["ab", "c"]), of(&["a", "bc"]));
+        assert_ne!(of(&["a"]), of(&["a", ""]));
     }
 }

@@ -114,6 +114,8 @@ pub(crate) struct Tuner {
 struct State {
     /// Kernels and signatures whose result names an unknown configuration.
     unknown: HashSet<(String, String)>,
+    /// Kernels of which it was reported why they are not measured.
+    untuned: HashSet<String>,
     dir: Option<PathBuf>,
     /// By their label: two kernels of a program may have one.
     kernels: HashMap<String, Vec<Kernel>>,
@@ -214,6 +216,11 @@ impl Tuner {
     /// Whether this key's unknown configuration has not been reported before.
     pub(crate) fn is_first_unknown(&self, label: &str, signature: &str) -> bool {
         self.lock().unknown.insert((label.into(), signature.into()))
+    }
+
+    /// Whether it has not been reported before why this kernel is not measured.
+    pub(crate) fn is_first_untuned(&self, label: &str) -> bool {
+        self.lock().untuned.insert(label.into())
     }
 
     /// Keeps a result, for this process and on disk.

@@ -157,6 +157,34 @@ fn what_is_left_stays_where_a_wait_fails() {
     }
 }
 
+/// An event is used again once its work is done. Until then a free waits for it.
+#[test]
+fn an_event_is_taken_when_its_work_is_done() {
+    for of_all in [false, true] {
+        loom::model(move || {
+            let context = Context::new();
+            let s = Stream::new();
+            s.launch();
+            s.destroy();
+            context.joins.leave(Left::Work(s.clone(), 1));
+            let device = s.clone();
+            let device = thread::spawn(move || device.finish());
+            let c = context.clone();
+            let other = thread::spawn(move || {
+                let is_done = |left: &Left| matches!(left, Left::Work(s, event) if s.is_done(*event));
+                match of_all {
+                    true => drop(c.joins.take_all_done(is_done)),
+                    false => drop(c.joins.take_done(|_| true, is_done)),
+                }
+            });
+            context.release(Memory(s, 1));
+            device.join().unwrap();
+            other.join().unwrap();
+            assert_eq!((context.freed.load(SeqCst), context.joins.left()), (1, 0));
+        });
+    }
+}
+
 /// The other thread has looked for streams before this one was there.
 #[test]
 fn a_stream_that_is_left_at_once_is_waited_for() {

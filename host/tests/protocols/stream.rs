@@ -9,6 +9,8 @@ pub struct Stream {
     /// Pieces of work on the stream, and of those how many the default stream waits for.
     work: AtomicU64,
     waited: AtomicU64,
+    /// Those that the device has done.
+    done: AtomicU64,
     /// The driver refuses the next call.
     refuses: AtomicBool,
     gone: AtomicBool,
@@ -20,6 +22,7 @@ impl Stream {
             marks: Marks::new(),
             work: AtomicU64::new(0),
             waited: AtomicU64::new(0),
+            done: AtomicU64::new(0),
             refuses: AtomicBool::new(false),
             gone: AtomicBool::new(false),
         })
@@ -69,9 +72,19 @@ impl Stream {
         })
     }
 
+    /// The device does all work that there is.
+    pub fn finish(&self) {
+        self.done.store(self.work.load(SeqCst), SeqCst);
+    }
+
+    /// Whether the device has done the work before an event.
+    pub fn is_done(&self, event: u64) -> bool {
+        self.done.load(SeqCst) >= event
+    }
+
     /// Memory is freed that `work` pieces of work may use.
     pub fn free(&self, work: u64) {
-        let waited = self.waited();
+        let waited = self.waited().max(self.done.load(SeqCst));
         assert!(waited >= work, "freed behind {waited} of {work} pieces of work");
     }
 

@@ -256,6 +256,53 @@ fn what_the_device_does_not_see_changes_nothing() {
     assert_ne!(key(), first);
 }
 
+/// As of CUDA 12.0, which knows PTX 8.0: an entry that adds vectors is left to the driver, and no other one.
+#[cfg(unix)]
+#[test]
+fn an_older_ptxas_assembles_the_entries_that_it_knows() {
+    use std::os::unix::fs::PermissionsExt;
+    let p = TestCrate::new("older-ptxas");
+    let path = p.dir.join("ptxas");
+    let script = "#!/bin/sh\nif grep -q '^.version 8.1' $5; then echo 'ptxas fatal: Unsupported .version 8.1' >&2; \
+                  exit 255; fi\nprintf '\\177ELF' > $4\n";
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let ptxas = Ptxas { path, version: format!("of the test {}", std::process::id()) };
+    let targets = ["sm_80", "sm_90a"].map(|t| Target::parse(t).unwrap());
+    let units = as_is(UNIT.into(), &Libraries::default());
+    let bodies = ["ret;", "red.relaxed.gpu.global.add.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};\n\tret;"];
+    let mut compiled = vec![];
+    for (t, target) in targets.iter().enumerate() {
+        let texts = bodies.map(|body| {
+            let text = format!("\n.visible .entry e()\n{{\n\t{body}\n}}\n");
+            EntryPtx { text: target.directives(&text).join("\n") + &text, local_bytes: 0 }
+        });
+        let built = texts.map(|ptx| BuiltEntry { ptx, assembled: None });
+        compiled.extend(Job { unit: &units[0], target: t }.entries(built));
+    }
+    let b = Build {
+        sources: &Sources::read(&p.files).unwrap(),
+        targets: &targets,
+        lower: &as_is,
+        toolchain: missing,
+        ptxas: || None,
+        tilewright_core: &p.tilewright_core,
+        cache: &Cache::at(p.dir.join("cache")),
+        prebuilt: &[],
+        archive: None,
+        out: &p.dir,
+        pool: &Pool::of(1),
+    };
+    let mut outcome = Outcome::default();
+    assemble_all(&b, &ptxas, &p.dir, &mut compiled, &mut outcome);
+    let assembled: Vec<bool> = compiled.iter().map(|c| c.built.assembled.is_some()).collect();
+    // Before sm_90 such an addition is no reason for newer PTX.
+    assert_eq!(assembled, [true, true, true, false], "{:?}", outcome.warnings);
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    let [warning] = &outcome.warnings[..] else { panic!("{:?}", outcome.warnings) };
+    assert!(warning.contains("sm_90a") && warning.contains(".version 8.1") && warning.contains("Unsupported"));
+}
+
 /// As in an example and in a test.
 #[test]
 fn two_kernels_of_one_text_are_one() {

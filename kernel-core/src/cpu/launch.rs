@@ -129,16 +129,39 @@ impl Times {
     }
 }
 
+/// The addresses that a waiting loop may read in turns.
+const SEEN_PLACES: usize = 16;
+
 thread_local! {
     static LAST: RefCell<Times> = RefCell::default();
+    /// An address and the bits that this thread has read there last.
+    static SEEN: [Cell<(u64, u64)>; SEEN_PLACES] = const { [const { Cell::new((0, 0)) }; SEEN_PLACES] };
     /// Whether a program of the launch that this thread works for has failed.
     static FAILED: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has paused.
+    pub(super) static PAUSES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// For a program that has read these bits at an address, and may wait there for another one to write: pauses where its
+/// thread has found the same there before. Ends the program as [`fail_with_others`] does.
+#[inline]
+pub(super) fn may_wait(addr: u64, bits: u64) {
+    let place = (addr >> 2) as usize % SEEN_PLACES;
+    if SEEN.with(|seen| seen[place].replace((addr, bits))) == (addr, bits) {
+        #[cfg(test)]
+        PAUSES.set(PAUSES.get() + 1);
+        std::hint::spin_loop();
+    }
+    fail_with_others();
+}
+
 /// For a program that may be waiting for another: that one may have panicked, then so does this.
 #[inline]
-pub(super) fn wait_a_little() {
-    std::hint::spin_loop();
+pub(super) fn fail_with_others() {
     // SAFETY: `launch` sets the pointer around the programs that it runs, which the flag outlives, and restores it.
     if unsafe { FAILED.get().as_ref() }.is_some_and(|failed| failed.load(Ordering::Relaxed)) {
         // Without a message: the program that failed first has said why.

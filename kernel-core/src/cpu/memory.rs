@@ -180,7 +180,7 @@ pub unsafe fn atomic_cas<T: Mem>(
         let (expected, new) = (expected(i).to_bits64(), new(i).to_bits64());
         // SAFETY: called for allowed addresses alone, which are readable and writable.
         let old = unsafe { cas::<T>(addr(i), expected, new) }.unwrap_or_else(|old| {
-            super::launch::wait_a_little();
+            super::launch::may_wait(addr(i), old);
             old
         });
         T::from_bits64(old)
@@ -201,7 +201,7 @@ unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
     // SAFETY: the caller's contract.
     let mut old = unsafe { read_bits::<T>(addr) };
     if OP == atomic_op::LOAD {
-        super::launch::wait_a_little();
+        super::launch::may_wait(addr, old);
         return T::from_bits64(old);
     }
     loop {
@@ -216,9 +216,13 @@ unsafe fn atomic_one<T: Mem, const OP: u32>(addr: u64, v: T) -> T {
         // SAFETY: the caller's contract.
         match unsafe { cas::<T>(addr, old, new.to_bits64()) } {
             Ok(_) => {
-                // The program may wait for another value, as of a lock.
+                // The program may wait for another value. An exchange is how one takes a lock; other operations that
+                // change nothing, such as a maximum of smaller numbers, are rarely repeated for that.
                 if new.to_bits64() == old {
-                    super::launch::wait_a_little();
+                    match OP {
+                        atomic_op::XCHG => super::launch::may_wait(addr, old),
+                        _ => super::launch::fail_with_others(),
+                    }
                 }
                 return a;
             }

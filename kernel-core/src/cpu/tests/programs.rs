@@ -194,7 +194,7 @@ fn programs_that_store_to_one_element_leave_the_value_of_one() {
 }
 
 /// The last to begin wait for a flag that the one which fails does not store: by loads, by exchanges of it for itself,
-/// or by comparing it.
+/// by maxima, or by comparing it.
 ///
 /// # Safety
 /// The argument words are the addresses of a counter and of a flag.
@@ -214,6 +214,7 @@ unsafe fn wait_for_one_that_fails<const WAY: u32>(program: &Program, words: &[u6
         match WAY {
             0 => atomic::<u64, { atomic_op::LOAD }>(&[1], |_| flag, |_| true, |_| 0).at(0),
             1 => atomic::<u64, { atomic_op::XCHG }>(&[1], |_| flag, |_| true, |_| 0).at(0),
+            2 => atomic::<u64, { atomic_op::MAX }>(&[1], |_| flag, |_| true, |_| 0).at(0),
             _ => atomic_cas::<u64>(&[1], |_| flag, |_| true, |_| 1, |_| 2).at(0),
         }
     };
@@ -222,10 +223,59 @@ unsafe fn wait_for_one_that_fails<const WAY: u32>(program: &Program, words: &[u6
     }
 }
 
+/// A program that waits repeats a read that finds the same. Others read here and there, or change nothing.
+#[test]
+fn only_repeated_reads_pause() {
+    use crate::cpu::launch::PAUSES;
+    let mut cells = [7u64; 8];
+    let first = cells.as_mut_ptr() as u64;
+    let at = |i: usize| first + 8 * i as u64;
+    let pauses = |runs: &dyn Fn()| {
+        let before = PAUSES.get();
+        runs();
+        PAUSES.get() - before
+    };
+    // SAFETY: a cell that nobody else uses, and to which nothing else is written than it has.
+    let each = |op: u32, i: usize| unsafe {
+        match op {
+            0 => atomic::<u64, { atomic_op::LOAD }>(&[1], |_| at(i), |_| true, |_| 0),
+            1 => atomic::<u64, { atomic_op::XCHG }>(&[1], |_| at(i), |_| true, |_| 7),
+            2 => atomic_cas::<u64>(&[1], |_| at(i), |_| true, |_| 1, |_| 2),
+            3 => atomic::<u64, { atomic_op::MAX }>(&[1], |_| at(i), |_| true, |_| 3),
+            4 => atomic::<u64, { atomic_op::ADD }>(&[1], |_| at(i), |_| true, |_| 0),
+            _ => atomic::<u64, { atomic_op::OR }>(&[1], |_| at(i), |_| true, |_| 1),
+        };
+    };
+    for op in 0..6 {
+        let waits = op < 3;
+        each(op, 0);
+        let repeated = pauses(&|| (0..100).for_each(|_| each(op, 0)));
+        assert_eq!(repeated, if waits { 100 } else { 0 }, "operation {op}");
+        // Each in its turn.
+        (1..4).for_each(|i| each(op, i));
+        let of_three = pauses(&|| (0..99).for_each(|k| each(op, 1 + k % 3)));
+        assert_eq!(of_three, if waits { 99 } else { 0 }, "operation {op}");
+    }
+    let mut many = [1u64; 1000];
+    let first = many.as_mut_ptr() as u64;
+    let load = |i: usize| {
+        let addr = first + 8 * i as u64;
+        // SAFETY: an element that nobody else uses.
+        unsafe { atomic::<u64, { atomic_op::LOAD }>(&[1], |_| addr, |_| true, |_| 0) };
+    };
+    assert_eq!(pauses(&|| (0..1000).for_each(load)), 0);
+}
+
 #[test]
 fn nobody_waits_for_a_program_that_failed() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
-    for kernel in [wait_for_one_that_fails::<0>, wait_for_one_that_fails::<1>, wait_for_one_that_fails::<2>] {
+    let ways = [
+        wait_for_one_that_fails::<0>,
+        wait_for_one_that_fails::<1>,
+        wait_for_one_that_fails::<2>,
+        wait_for_one_that_fails::<3>,
+    ];
+    for kernel in ways {
         let (mut ticket, mut flag) = (0u64, 0u64);
         let words = [&raw mut ticket as u64, &raw mut flag as u64];
         let begun = std::time::Instant::now();
