@@ -1,5 +1,6 @@
 //! The commands of `cargo xtask`: the demo, the tests, recorded results, packages, and the setup of a machine.
 
+mod archive;
 mod command;
 mod debian;
 mod long;
@@ -57,7 +58,7 @@ fn run() -> Result<ExitCode> {
         Some("bless") => test::bless(&rest),
         Some("mutate") => mutate::run(&rest),
         Some("packages") => packages::run(&rest),
-        Some("archive") => archive(&rest),
+        Some("archive") => archive::run(&rest),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)
@@ -88,36 +89,4 @@ fn demo(args: &[&str]) -> Result<ExitCode> {
         cargo = cargo.env("TILE_TARGETS", "none");
     }
     cargo.status_code()
-}
-
-/// Compiles the kernels of the operations for the GPU, and writes them to an archive in a folder.
-fn archive(args: &[&str]) -> Result<ExitCode> {
-    let folder = match args {
-        [] => command::root().join("target/archives"),
-        [folder] if !folder.starts_with('-') => std::path::absolute(folder)?,
-        _ => bail!("`cargo xtask archive` takes a folder, not `{}`", args.join(" ")),
-    };
-    if !setup::setup()?.device_toolchain {
-        bail!("an archive needs the device toolchain");
-    }
-    // A check runs the build script, and compiles nothing for the host. The build script runs anew, since the folder is
-    // new.
-    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos();
-    let fresh = command::root().join(format!("target/archives-{started}"));
-    let cargo = command::cargo().args(["check", "--release", "--quiet", "--package", "tilewright-kernels"]);
-    let built = cargo.without("TILE_CONFIGS").env("TILE_ARCHIVE", &fresh).succeeds()?;
-    std::fs::create_dir_all(&folder)?;
-    let mut written = 0;
-    for entry in std::fs::read_dir(&fresh).into_iter().flatten() {
-        let (from, name) = entry.map(|e| (e.path(), e.file_name()))?;
-        let to = folder.join(name);
-        // The folder may be on another disk.
-        println!("{}: {:.1} MB", to.display(), std::fs::copy(&from, &to)? as f64 / 1e6);
-        written += 1;
-    }
-    let _ = std::fs::remove_dir_all(&fresh);
-    if !built || written == 0 {
-        bail!("no archive was written");
-    }
-    Ok(ExitCode::SUCCESS)
 }
