@@ -8,6 +8,7 @@ mod mutate;
 mod nvidia;
 mod packages;
 mod python;
+mod release;
 mod setup;
 mod stamp;
 mod test;
@@ -29,6 +30,10 @@ cargo xtask archive [DIR] compile the kernels of the operations for the GPU into
                           TILE_PREBUILT takes them
 cargo xtask packages      packs the packages, and builds and runs the first kernel of the README with them; --families: also
                           compiles each family of operations without the others
+cargo xtask release --out DIR
+                          make the artifacts of a release: packages, archives of kernels, the C library with the `tile`
+                          program, the wheel, SBOM, notices, SHA256SUMS; --only PART,PART: some of them;
+                          --check: make all twice and compare; --allow-dirty: with changes that are not committed
 cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
 ";
 
@@ -59,6 +64,7 @@ fn run() -> Result<ExitCode> {
         Some("mutate") => mutate::run(&rest),
         Some("packages") => packages::run(&rest),
         Some("archive") => archive::run(&rest),
+        Some("release") => release::run(&rest),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)
