@@ -43,11 +43,16 @@ pub fn with_metadata_of_clippy(cargo: Run) -> Run {
     }
 }
 
+/// The output of `cargo metadata` with these arguments.
+pub fn metadata(args: &[&str]) -> Result<Value> {
+    // The first time it downloads all packages.
+    let metadata = cargo().args(["metadata", "--format-version=1"]).args(args).output(Duration::from_secs(600))?;
+    Ok(serde_json::from_str(&metadata)?)
+}
+
 /// The packages of the workspace, as `cargo metadata` describes them.
 pub fn packages() -> Result<Vec<Value>> {
-    let metadata = cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]);
-    let mut metadata: Value = serde_json::from_str(&metadata.output(Duration::from_secs(60))?)?;
-    match metadata["packages"].take() {
+    match metadata(&["--no-deps", "--offline"])?["packages"].take() {
         Value::Array(packages) => Ok(packages),
         _ => bail!("cargo metadata lists no packages"),
     }

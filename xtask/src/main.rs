@@ -1,5 +1,6 @@
 //! The commands of `cargo xtask`: the demo, the tests, recorded results, packages, and the setup of a machine.
 
+mod archive;
 mod command;
 mod debian;
 mod long;
@@ -7,6 +8,7 @@ mod mutate;
 mod nvidia;
 mod packages;
 mod python;
+mod release;
 mod setup;
 mod stamp;
 mod test;
@@ -28,6 +30,10 @@ cargo xtask archive [DIR] compile the kernels of the operations for the GPU into
                           TILE_PREBUILT takes them
 cargo xtask packages      packs the packages, and builds and runs the first kernel of the README with them; --families: also
                           compiles each family of operations without the others
+cargo xtask release --out DIR
+                          make the artifacts of a release: packages, archives of kernels, the C library with the `tile`
+                          program, the wheel, SBOM, notices, SHA256SUMS; --only PART,PART: some of them;
+                          --check: make all twice and compare; --allow-dirty: with changes that are not committed
 cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
 ";
 
@@ -57,7 +63,8 @@ fn run() -> Result<ExitCode> {
         Some("bless") => test::bless(&rest),
         Some("mutate") => mutate::run(&rest),
         Some("packages") => packages::run(&rest),
-        Some("archive") => archive(&rest),
+        Some("archive") => archive::run(&rest),
+        Some("release") => release::run(&rest),
         Some("help" | "-h" | "--help") | None => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)
@@ -88,36 +95,4 @@ fn demo(args: &[&str]) -> Result<ExitCode> {
         cargo = cargo.env("TILE_TARGETS", "none");
     }
     cargo.status_code()
-}
-
-/// Compiles the kernels of the operations for the GPU, and writes them to an archive in a folder.
-fn archive(args: &[&str]) -> Result<ExitCode> {
-    let folder = match args {
-        [] => command::root().join("target/archives"),
-        [folder] if !folder.starts_with('-') => std::path::absolute(folder)?,
-        _ => bail!("`cargo xtask archive` takes a folder, not `{}`", args.join(" ")),
-    };
-    if !setup::setup()?.device_toolchain {
-        bail!("an archive needs the device toolchain");
-    }
-    // A check runs the build script, and compiles nothing for the host. The build script runs anew, since the folder is
-    // new.
-    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos();
-    let fresh = command::root().join(format!("target/archives-{started}"));
-    let cargo = command::cargo().args(["check", "--release", "--quiet", "--package", "tilewright-kernels"]);
-    let built = cargo.without("TILE_CONFIGS").env("TILE_ARCHIVE", &fresh).succeeds()?;
-    std::fs::create_dir_all(&folder)?;
-    let mut written = 0;
-    for entry in std::fs::read_dir(&fresh).into_iter().flatten() {
-        let (from, name) = entry.map(|e| (e.path(), e.file_name()))?;
-        let to = folder.join(name);
-        // The folder may be on another disk.
-        println!("{}: {:.1} MB", to.display(), std::fs::copy(&from, &to)? as f64 / 1e6);
-        written += 1;
-    }
-    let _ = std::fs::remove_dir_all(&fresh);
-    if !built || written == 0 {
-        bail!("no archive was written");
-    }
-    Ok(ExitCode::SUCCESS)
 }

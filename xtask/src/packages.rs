@@ -33,17 +33,10 @@ pub fn run(args: &[&str]) -> Result<ExitCode> {
         _ => bail!("`cargo xtask packages` takes --families, not `{}`", args.join(" ")),
     };
     let root = command::root();
-    let out = root.join("target/package");
-    if out.exists() {
-        fs::remove_dir_all(&out)?;
-    }
-    let metadata = command::packages()?;
-    let (packages, families) = (published(&metadata)?, families(&metadata)?);
-    let packages = packages.into_iter().map(|p| format!("--package={p}"));
-    let packed = command::cargo().args(["package", "--no-verify", "--allow-dirty", "--quiet"]).args(packages);
-    ensure!(packed.succeeds()?, "cargo package failed");
+    let (out, families) = (root.join("target/package"), families(&command::packages()?)?);
+    let packed = pack(&root.join("target"), true)?;
     let consumer = out.join("consumer");
-    write_consumer(&root, &consumer, &families, &unpack(&out)?)?;
+    write_consumer(&root, &consumer, &families, &unpack(&packed)?)?;
     // Features and profiles are those of the workspace, so that libraries of others are not built again.
     let cargo = |targets: &str, args: &[&str]| {
         let cargo = command::cargo().dir(&consumer).args(args).env("CARGO_TARGET_DIR", root.join("target"));
@@ -66,6 +59,24 @@ pub fn run(args: &[&str]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Packs the packages that are published. Returns their files, in the folder `package` of a target folder. Errors: with
+/// changes that are not committed, unless these are allowed.
+pub fn pack(target: &Path, allow_changes: bool) -> Result<Vec<PathBuf>> {
+    let out = target.join("package");
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    let packages = published(&command::packages()?)?;
+    let cargo = command::cargo().args(["package", "--no-verify", "--quiet", "--target-dir"]).args([target]);
+    let cargo = cargo.args(packages.iter().map(|p| format!("--package={p}")));
+    ensure!(cargo.args(allow_changes.then_some("--allow-dirty")).succeeds()?, "cargo package failed");
+    let files = fs::read_dir(&out)?.map(|e| Ok(e?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    let mut files: Vec<PathBuf> = files.into_iter().filter(|f| f.extension().is_some_and(|e| e == "crate")).collect();
+    files.sort();
+    ensure!(files.len() == packages.len(), "cargo packed {} of {} packages", files.len(), packages.len());
+    Ok(files)
+}
+
 /// The names of the packages of the workspace that are published: all but those with `publish = false`.
 fn published(packages: &[Value]) -> Result<Vec<String>> {
     let published = packages.iter().filter(|p| p["publish"].is_null()).filter_map(|p| p["name"].as_str());
@@ -83,20 +94,16 @@ fn families(packages: &[Value]) -> Result<Vec<String>> {
     Ok(families)
 }
 
-/// Unpacks all packages that `cargo package` left in a folder. Returns their folders.
-fn unpack(folder: &Path) -> Result<Vec<PathBuf>> {
+/// Unpacks packages where they are. Returns their folders.
+fn unpack(packages: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut folders = vec![];
-    for entry in fs::read_dir(folder)? {
-        let file = entry?.path();
-        if file.extension().is_some_and(|e| e == "crate") {
-            // With the time of now: files of packages have one time, by which cargo takes changed files for built.
-            let tar = command::program("tar").dir(folder).args(["xzmf"]).args([&file]);
-            ensure!(tar.succeeds()?, "tar does not unpack {}", file.display());
-            folders.push(file.with_extension(""));
-        }
+    for file in packages {
+        let folder = file.parent().context("a package is in a folder")?;
+        // With the time of now: files of packages have one time, by which cargo takes changed files for built.
+        let tar = command::program("tar").dir(folder).args(["xzmf"]).args([file]);
+        ensure!(tar.succeeds()?, "tar does not unpack {}", file.display());
+        folders.push(file.with_extension(""));
     }
-    ensure!(!folders.is_empty(), "cargo package left nothing in {}", folder.display());
-    folders.sort();
     Ok(folders)
 }
 
