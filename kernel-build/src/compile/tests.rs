@@ -104,7 +104,7 @@ impl TestCrate {
 
     fn bundles(&self) -> Vec<String> {
         let names = fs::read_dir(self.dir.join("out")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<_> = names.collect();
+        let mut names: Vec<_> = names.filter(|n| n.ends_with(".bundle")).collect();
         names.sort();
         names
     }
@@ -291,6 +291,7 @@ fn an_older_ptxas_assembles_the_entries_that_it_knows() {
         prebuilt: &[],
         archive: None,
         out: &p.dir,
+        compression: Compression::Fast,
         pool: &Pool::of(1),
     };
     let mut outcome = Outcome::default();
