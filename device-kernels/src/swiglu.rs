@@ -1,11 +1,19 @@
 //! `y = silu(gate) * up` and its gradient, where `silu(x) = x / (1 + e^-x)`.
 
-use tilewright_macros::tile_module;
+use tilewright_macros::{tile_library, tile_module};
 
 pub use kernels::*;
 
+#[tile_library]
+mod logistic {
+    /// `1 / (1 + e^-x)`.
+    fn sigmoid(x: Tile<f32>) -> Tile<f32> {
+        recip(1.0 + exp2(x * -1.442_695))
+    }
+}
+
 /// An operation, and its gradients.
-#[tile_module]
+#[tile_module(use crate::swiglu::logistic)]
 pub mod kernels {
     /// `y = silu(gate) * up`.
     #[tile_kernel(
@@ -18,7 +26,6 @@ pub mod kernels {
     pub fn swiglu<T: Float, const BLOCK: usize>(gate: &[T], up: &[T], y: &mut [T]) {
         let i = program_id(0) * BLOCK + arange(BLOCK);
         let (g, u) = (load(gate, i).to::<f32>(), load(up, i).to::<f32>());
-        // Not by `recip`, which takes denormals for 0: their products with `g` are normal.
         store(y, i, (g * sigmoid(g) * u).to::<T>());
     }
 
