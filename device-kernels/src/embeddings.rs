@@ -13,13 +13,12 @@ pub mod tables {
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
         tune(TOKENS = [4], BLOCK = [256], warps = [4]),
-        tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
         tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
+        tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
         // Of blocks of 1024 columns at most a fifth is behind the last one.
         requires = [
             WIDE || columns <= BLOCK,
             BLOCK < 1024 || 4 * cdiv(columns, BLOCK) * BLOCK <= 5 * columns,
-            !WIDE || BLOCK == 1024 || (256 < columns && columns <= 65535 * BLOCK),
         ],
         grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
     )]
@@ -45,13 +44,12 @@ pub mod tables {
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
         tune(TOKENS = [4], BLOCK = [256], warps = [4]),
-        tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
         tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
+        tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
         // Of blocks of 1024 columns at most a fifth is behind the last one.
         requires = [
             WIDE || columns <= BLOCK,
             BLOCK < 1024 || 4 * cdiv(columns, BLOCK) * BLOCK <= 5 * columns,
-            !WIDE || BLOCK == 1024 || (256 < columns && columns <= 65535 * BLOCK),
         ],
         grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
     )]
