@@ -21,7 +21,7 @@ fn a_family_is_one_file_of_kernels() {
 }
 
 /// The steps of the radix sort: with two programs on a multiprocessor they spill, and are 1.2 times as fast as without
-/// spills (`docs/lab/in-a-tile.md`).
+/// spills (`docs/lab/in-a-tile.md`). A selective scan spills four words.
 const SPILLING: [&str; 5] =
     ["selective_scan", "sort_digit", "sort_first_digit", "sort_last_digit", "sort_last_digit_descending"];
 
