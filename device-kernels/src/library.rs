@@ -89,7 +89,7 @@ pub mod partials {
                 atomic_store(workspace, i, 0).mask(i < n).relaxed();
             }
             done(sum(total));
-            store(semaphore, 0, 0);
+            atomic_store(semaphore, 0, 0).relaxed();
         }
     }
 

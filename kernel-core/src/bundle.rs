@@ -1,15 +1,15 @@
 //! The compiled form of one kernel: one PTX per entry and target, with the facts that a launch needs.
 //!
 //! `kernel-build` writes a bundle per kernel ([`BundleData::to_bytes`]), the macro embeds it, the host reads it
-//! ([`Bundle::parse`]). Parsing copies nothing and looks at the table alone; code is decompressed and checked when it is
-//! asked for. Whatever the bytes are, reading them gives a value or a [`BundleError`], never a panic.
+//! ([`Bundle::parse`]). Parsing copies nothing and looks at the table alone; code is decompressed and checked when it
+//! is asked for. Whatever the bytes are, reading them gives a value or a [`BundleError`], never a panic.
 //!
 //! ```text
 //! magic "TILEBNDL" | version u32 | table length u32 | table checksum u32 | table | chunks (LZMA streams)
 //! ```
-//! Integers are little-endian; a string is its length (u32) and its bytes. Entries of a kernel are much alike, so that a
-//! chunk holds the PTX of several of them for one target, or the machine code. Code is named by its chunk, its place in
-//! the plain bytes of the chunk, its length and its checksum.
+//! Integers are little-endian; a string is its length (u32) and its bytes. Entries of a kernel are much alike, so that
+//! a chunk holds the PTX of several of them for one target, or the machine code. Code is named by its chunk, its place
+//! in the plain bytes of the chunk, its length and its checksum.
 
 mod read;
 mod target;

@@ -28,7 +28,8 @@ struct Chunk<'a> {
     plain: usize,
 }
 
-/// The chunk of a bundle that was unpacked last, with its number: who asks for one image often asks for those beside it.
+/// The chunk of a bundle that was unpacked last, with its number: who asks for one image often asks for those beside
+/// it.
 type Last = Arc<Mutex<Option<(usize, Arc<[u8]>)>>>;
 
 /// One entry point, and the parameters of its launch. [`BundleData`](super::BundleData) has an example.
@@ -73,12 +74,12 @@ pub struct Image<'a> {
     pub target: &'a str,
     /// The resources that `ptxas` reported, where there was one.
     pub usage: Option<Usage>,
-    ptx: Packed<'a>,
-    cubin: Option<Packed<'a>>,
+    ptx: Code<'a>,
+    cubin: Option<Code<'a>>,
 }
 
 #[derive(Clone, Debug)]
-struct Packed<'a> {
+struct Code<'a> {
     chunk: Chunk<'a>,
     place: Place,
     last: Last,
@@ -93,7 +94,7 @@ impl<'a> Image<'a> {
     /// Machine code that was assembled ahead of time; none where the device asked for does not run it. Its toolkit may
     /// be newer than the driver, so a failure to load it means: use the PTX. Errors: [`BundleError::Damaged`].
     pub fn cubin(&self) -> Result<Option<Vec<u8>>, BundleError> {
-        self.cubin.as_ref().map(Packed::unpack).transpose()
+        self.cubin.as_ref().map(Code::unpack).transpose()
     }
 
     /// The same image without machine code.
@@ -102,7 +103,7 @@ impl<'a> Image<'a> {
     }
 }
 
-impl Packed<'_> {
+impl Code<'_> {
     fn unpack(&self) -> Result<Vec<u8>, BundleError> {
         let Place { chunk, start, len, sum } = self.place;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,7 +212,7 @@ impl<'a> Bundle<'a> {
     }
 
     fn image(&self, i: &Stored<'a>, with_cubin: bool) -> Image<'a> {
-        let packed = |place: Place| Packed { chunk: self.chunks[place.chunk], place, last: self.last.clone() };
+        let packed = |place: Place| Code { chunk: self.chunks[place.chunk], place, last: self.last.clone() };
         Image { target: i.name, usage: i.usage, ptx: packed(i.ptx), cubin: i.cubin.filter(|_| with_cubin).map(packed) }
     }
 }
