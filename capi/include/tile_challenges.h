@@ -389,7 +389,9 @@ int solve_int8_kv_cache_attention(const float *Q,
 //
 // # Safety
 // The pointers address N floats each.
-int solve_prefix_sum(const float *input, float *output, int N);
+int solve_prefix_sum(const float *input,
+                     float *output,
+                     int N);
 
 // output[i] = the sum of the values before i, from the last one on whose flag is not 0; 0 where the flag of i is not
 // 0. The sums of blocks are added in an order that may change from call to call, and the last bits of long arrays with
@@ -423,7 +425,11 @@ int solve_max_subarray_sum(const int *input,
 //
 // # Safety
 // The pointers address B * L floats each.
-int solve_linear_recurrence(const float *a, const float *x, float *h, int B, int L);
+int solve_linear_recurrence(const float *a,
+                            const float *x,
+                            float *h,
+                            int B,
+                            int L);
 
 // advantages[t] = rewards[t] + gamma * values[t + 1] - values[t] + gamma * lam * advantages[t + 1] in each of B rows
 // of S elements, behind which values and advantages are 0.
