@@ -65,12 +65,9 @@ pub unsafe extern "C" fn tile_handle_cross_entropy(
     }
 }
 
-/// d_logits[r][c] = d_losses[r] * (p - (1 if c is targets[r] else 0)) of a rows x classes matrix, where p is the
-/// softmax exp(logits[r][c] - lse[r]): the gradient of tile_cross_entropy, which gives lse for the same logits. It is 0
-/// where the target is negative, and NaN where the target is no class. d_logits may be logits.
-///
-/// Rows of up to 1024 classes subtract their greatest logit instead, and do not read lse. In longer rows the rounding
-/// of lse is a relative error of p: half an ulp of lse[r], which is 4e-6 at 100.
+/// d_logits[r][c] = d_losses[r] * (exp(logits[r][c] - lse[r]) - (1 if c is targets[r] else 0)) of a rows x classes
+/// matrix: the gradient of tile_cross_entropy, which gives lse. It is 0 where the target is negative, and NaN where the
+/// target is no class. d_logits may be logits.
 ///
 /// # Safety
 /// logits and d_logits address rows * classes elements of the dtype, the other pointers address rows elements.

@@ -13,13 +13,8 @@ pub mod tables {
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
         tune(TOKENS = [4], BLOCK = [256], warps = [4]),
-        tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
         tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
-        // Of blocks of 1024 columns at most a fifth is behind the last one.
-        requires = [
-            WIDE || columns <= BLOCK,
-            BLOCK < 1024 || 4 * cdiv(columns, BLOCK) * BLOCK <= 5 * columns,
-        ],
+        requires = [WIDE || columns <= BLOCK],
         grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
     )]
     pub fn embedding<T: Float, const TOKENS: usize, const BLOCK: usize, const WIDE: bool = false>(
@@ -44,13 +39,8 @@ pub mod tables {
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
         tune(TOKENS = [4], BLOCK = [256], warps = [4]),
-        tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
         tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
-        // Of blocks of 1024 columns at most a fifth is behind the last one.
-        requires = [
-            WIDE || columns <= BLOCK,
-            BLOCK < 1024 || 4 * cdiv(columns, BLOCK) * BLOCK <= 5 * columns,
-        ],
+        requires = [WIDE || columns <= BLOCK],
         grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
     )]
     pub fn embedding_gradient<T: Float, const TOKENS: usize, const BLOCK: usize, const WIDE: bool = false>(

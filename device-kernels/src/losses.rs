@@ -15,13 +15,6 @@ pub mod rows {
     #[allow(clippy::approx_constant)]
     const LN_2: f32 = 0.693_147_2;
 
-    /// The softmax of the rows of a tile, whose classes are `inside`.
-    fn softmax(logits: Tile<f32>, inside: Tile<bool>) -> Tile<f32> {
-        let v = where_(inside, logits, f32::NEG_INFINITY);
-        let e = exp2((v - maximum(max(v, 1), f32::MIN).expand(1)) * LOG2_E);
-        e * recip(sum(e, 1)).expand(1)
-    }
-
     /// `lse`, the logarithm of a row's sum of exponentials, and that less the logit of the row's target.
     ///
     /// A program has ROWS rows of at most LANES classes. With LONG it has one row of any length, which it reads in
@@ -90,9 +83,7 @@ pub mod rows {
     }
 
     /// The gradient of the logits: `d_losses` of the row times the softmax of the row, less one at the target. A
-    /// program has ROWS rows of at most BLOCK classes, or with LONG BLOCK classes of one row of any length.
-    ///
-    /// Of a row in one tile the greatest logit is subtracted first. `lse`, which is rounded, is for longer rows alone.
+    /// program has BLOCK classes of ROWS rows, with LONG of rows that are longer.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
         tune(ROWS = [128], BLOCK = [4], warps = [4]),
@@ -103,7 +94,7 @@ pub mod rows {
         tune(ROWS = [4], BLOCK = [512], warps = [4]),
         tune(LONG = [true], BLOCK = [1024, 2048], warps = [4]),
         requires = [LONG || classes <= BLOCK],
-        grid = [cdiv(rows, ROWS) * cdiv(classes, BLOCK)],
+        grid = [cdiv(rows, ROWS), cdiv(classes, BLOCK)],
         alias(logits, d_logits),
     )]
     pub fn cross_entropy_gradient<T: Float, const BLOCK: usize, const ROWS: usize = 1, const LONG: bool = false>(
@@ -115,25 +106,13 @@ pub mod rows {
         rows: usize,
         classes: usize,
     ) {
-        // One axis for rows and blocks: a second one has at most 65535 programs.
-        let blocks = cdiv(classes, BLOCK);
-        let (first, block) =
-            if LONG { (program_id(0) / blocks, program_id(0) % blocks) } else { (program_id(0) * ROWS, 0usize) };
-        let r = first + arange(ROWS);
+        let r = program_id(0) * ROWS + arange(ROWS);
         let target = load(targets, r).mask(r < rows).other(-1);
         let scale = where_(target.to::<i64>() >= classes as i64, f32::NAN, load(d_losses, r).mask(r < rows));
-        let c = (block * BLOCK + arange(BLOCK)).expand(0);
+        let c = (program_id(1) * BLOCK + arange(BLOCK)).expand(0);
         let inside = (r < rows).expand(1) & (c < classes);
         let v = load(logits, r.expand(1) * classes + c).mask(inside).to::<f32>();
-        let p = if LONG {
-            if classes <= BLOCK {
-                softmax(v, inside)
-            } else {
-                exp2((v - load(lse, r).mask(r < rows).expand(1)) * LOG2_E)
-            }
-        } else {
-            softmax(v, inside)
-        };
+        let p = exp2((v - load(lse, r).mask(r < rows).expand(1)) * LOG2_E);
         // One number for each row says all of its target: a tile of it and of `c` has a sign.
         let ahead = c.to::<i64>() - target.to::<i64>().expand(1);
         let d = (p - where_(ahead == 0, 1.0, 0.0)) * scale.expand(1);
