@@ -107,8 +107,8 @@ pub fn cross_entropy<'a, T: Logit>(
 /// The gradient of [`cross_entropy`]: `d_logits[r][c] = d_losses[r] * (exp(logits[r][c] - lse[r]) - t)`, where `t` is 1
 /// if `c` is `targets[r]`, else 0. A row that is ignored gets zeros. 16-bit types are computed in f32 and rounded once.
 ///
-/// The rounding of `lse` is a relative error of the exponential: half an ulp of `lse[r]`, which is 4e-6 at 100 and 0.5 at
-/// 1e7. On a GPU a row has at most 65535 * 2048 classes.
+/// The rounding of `lse` is a relative error of the exponential: half an ulp of `lse[r]`, which is 4e-6 at 100 and 0.5
+/// at 1e7. On a GPU a row has at most 65535 * 2048 classes.
 ///
 /// Shapes: `logits` and `d_logits` are `[rows, classes]`, `targets`, `lse` and `d_losses` are `[rows]`. `d_logits` may
 /// be the memory of `logits`.
