@@ -153,6 +153,8 @@ fn make(options: &Options, graph: &Graph, builds: &Builds, out: &Path) -> Result
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let (version, rust) = (graph.version(), &graph.rust);
     let write = |name: &str, bytes: &[u8]| tarball::write(&out.join(name), bytes);
+    let needs_notices = |p: &Part| matches!(p, Part::Notices | Part::Library | Part::Wheel);
+    let notices = if options.parts.iter().any(needs_notices) { notices::files(graph)? } else { vec![] };
     for part in &options.parts {
         match part {
             Part::Packages => {
@@ -161,9 +163,8 @@ fn make(options: &Options, graph: &Graph, builds: &Builds, out: &Path) -> Result
                 }
             }
             Part::Notices => {
-                write(notices::NAME, notices::text(graph)?.as_bytes())?;
-                if let Some(of_std) = notices::of_std(rust) {
-                    write(notices::OF_STD, &fs::read(of_std)?)?;
+                for (name, text) in &notices {
+                    write(name, text)?;
                 }
             }
             Part::Sbom => write(&format!("tilewright-{version}.cdx.json"), sbom::text(graph).as_bytes())?,
@@ -172,10 +173,10 @@ fn make(options: &Options, graph: &Graph, builds: &Builds, out: &Path) -> Result
             }
             Part::Library => {
                 let (name, built) = (library::name(version, rust), library::build(builds)?);
-                let files = library::tarball(built, version, &notices::text(graph)?, rust)?;
+                let files = library::tarball(built, version, &notices)?;
                 write(&format!("{name}.tar.gz"), &files.compress(&name, builds.time)?)?;
             }
-            Part::Wheel => wheel::build(builds, &notices::text(graph)?, rust, out)?,
+            Part::Wheel => wheel::build(builds, &notices, out)?,
             Part::Checksums => write(checksums::NAME, checksums::text(out)?.as_bytes())?,
         }
     }

@@ -10,7 +10,7 @@ use elf::{ElfBytes, endian::AnyEndian};
 use crate::command;
 use crate::release::builds::Builds;
 use crate::release::graph::Rust;
-use crate::release::notices;
+use crate::release::notices::Notices;
 use crate::release::tarball::Tarball;
 
 /// The name by which a linker finds the library.
@@ -44,7 +44,7 @@ pub fn name(version: &str, rust: &Rust) -> String {
 }
 
 /// The files of the tarball.
-pub fn tarball(built: Built, version: &str, notices: &str, rust: &Rust) -> Result<Tarball> {
+pub fn tarball(built: Built, version: &str, notices: &[Notices]) -> Result<Tarball> {
     let root = command::root();
     let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let mut out = Tarball::default();
@@ -64,9 +64,8 @@ pub fn tarball(built: Built, version: &str, notices: &str, rust: &Rust) -> Resul
     for name in LICENSES {
         out.file(name, read(&root.join(name))?);
     }
-    out.file(notices::NAME, notices);
-    if let Some(of_std) = notices::of_std(rust) {
-        out.file(notices::OF_STD, read(&of_std)?);
+    for (name, text) in notices {
+        out.file(name, text.clone());
     }
     Ok(out)
 }
@@ -118,7 +117,10 @@ mod tests {
             let Some(library) = library(folder.path(), name) else { return };
             assert_eq!(soname(&library).unwrap(), name);
             let built = Built { library, program: b"program".to_vec() };
-            let files = tarball(built, "1.2.3", "notices", &Rust::default()).unwrap().compress("libtile", 0).unwrap();
+            let files = tarball(built, "1.2.3", &[("NOTICES.txt", b"notices".to_vec())])
+                .unwrap()
+                .compress("libtile", 0)
+                .unwrap();
             let files: Vec<String> = entries(&files).unwrap().into_keys().collect();
             for path in [&format!("lib/{name}"), "lib/libtile.so", "bin/tile", "include/tile.h", "LICENSE-MIT"] {
                 assert!(files.contains(&format!("libtile/{path}")), "{path}: {files:?}");
@@ -126,7 +128,7 @@ mod tests {
             assert_eq!(files.iter().filter(|f| f.contains(LIBRARY)).count(), 1 + usize::from(is_link));
         }
         let library = library(folder.path(), "other.so").unwrap();
-        assert!(tarball(Built { library, program: vec![] }, "1.2.3", "", &Rust::default()).is_err());
+        assert!(tarball(Built { library, program: vec![] }, "1.2.3", &[]).is_err());
     }
 
     /// A program that is compiled with the flags of pkg-config, and run beside the unpacked tarball.
@@ -138,7 +140,7 @@ mod tests {
             return;
         }
         let built = Built { library, program: vec![] };
-        let bytes = tarball(built, "1.2.3", "", &Rust::default()).unwrap().compress("libtile-1.2.3", 0).unwrap();
+        let bytes = tarball(built, "1.2.3", &[]).unwrap().compress("libtile-1.2.3", 0).unwrap();
         fs::write(folder.path().join("t.tar.gz"), bytes).unwrap();
         command::program("tar").args(["xzf", "t.tar.gz"]).dir(folder.path()).output(LIMIT).unwrap();
         let root = folder.path().join("libtile-1.2.3");

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::release::graph::{Crate, Graph, Rust};
+use crate::release::graph::{Crate, Graph};
 
 /// The name of the notices.
 pub const NAME: &str = "THIRD-PARTY-NOTICES.txt";
@@ -28,15 +28,24 @@ struct Licensed<'a> {
     texts: BTreeMap<String, String>,
 }
 
-/// The notices: a list of crates, then each text once, with the crates that have it.
-pub fn text(graph: &Graph) -> Result<String> {
-    let licensed = graph.third_party().map(read).collect::<Result<Vec<_>>>()?;
-    Ok(write(graph, &licensed))
+/// A file of notices: its name and its text.
+pub type Notices = (&'static str, Vec<u8>);
+
+/// The notices that a program comes with: those of the crates, and those of the standard library if the toolchain has
+/// them.
+pub fn files(graph: &Graph) -> Result<Vec<Notices>> {
+    let mut files = vec![(NAME, text(graph)?.into_bytes())];
+    let of_std = graph.rust.sysroot.join("share/doc/rust/COPYRIGHT-library.html");
+    if of_std.is_file() {
+        files.push((OF_STD, fs::read(of_std)?));
+    }
+    Ok(files)
 }
 
-/// The toolchain's notices of the standard library, if it has them.
-pub fn of_std(rust: &Rust) -> Option<PathBuf> {
-    Some(rust.sysroot.join("share/doc/rust/COPYRIGHT-library.html")).filter(|p| p.is_file())
+/// The notices of the crates: a list of these, then each text once, with the crates that have it.
+fn text(graph: &Graph) -> Result<String> {
+    let licensed = graph.third_party().map(read).collect::<Result<Vec<_>>>()?;
+    Ok(write(graph, &licensed))
 }
 
 fn read(c: &Crate) -> Result<Licensed<'_>> {

@@ -7,19 +7,17 @@ use anyhow::{Context, Result, ensure};
 
 use crate::command;
 use crate::release::builds::Builds;
-use crate::release::graph::Rust;
-use crate::release::notices;
+use crate::release::notices::Notices;
 
 /// The command that installs maturin, in the versions that `wheel/pyproject.toml` takes.
 pub const INSTALL: &str = "pip install 'maturin>=1.9,<2'";
 
 /// Builds the wheel into a folder. Its metadata have the licenses and the notices.
-pub fn build(builds: &Builds, notices: &str, rust: &Rust, out: &Path) -> Result<()> {
+pub fn build(builds: &Builds, notices: &[Notices], out: &Path) -> Result<()> {
     let folder = command::root().join("wheel");
     let mut files = Files(vec![]);
-    files.write(&folder.join(notices::NAME), notices.as_bytes())?;
-    if let Some(of_std) = notices::of_std(rust) {
-        files.write(&folder.join(notices::OF_STD), &fs::read(of_std)?)?;
+    for (name, text) in notices {
+        files.write(&folder.join(name), text)?;
     }
     let wheels = builds.target.join("wheels-of-release");
     let _ = fs::remove_dir_all(&wheels);
@@ -58,6 +56,7 @@ impl Drop for Files {
 mod tests {
     use super::*;
     use crate::release::library::LICENSES;
+    use crate::release::notices;
 
     #[test]
     fn the_project_of_the_wheel_agrees() {
