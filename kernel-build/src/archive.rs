@@ -11,13 +11,12 @@
 //! texts and the machine code of one kernel's entries, for all targets, one after another.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::Path;
 
-use lzma_rust2::{LzmaOptions, LzmaReader, LzmaWriter};
 use serde_json::{Value, json};
 use tilewright_cache_dir::{MAX_BYTES, digest};
-use tilewright_core::bundle::Usage;
+use tilewright_core::bundle::{Usage, lzma};
 
 use crate::assemble::{Assembled, BuiltEntry, is_code};
 use crate::cache::Key;
@@ -270,17 +269,11 @@ fn read_index(index: &Value, start: usize, total: usize) -> Option<(Tools, Vec<C
 }
 
 fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut to = LzmaWriter::new_use_header(vec![], &LzmaOptions::with_preset(6), Some(bytes.len() as u64))?;
-    to.write_all(bytes)?;
-    to.finish()
+    lzma::compress(bytes, 6)
 }
 
-/// None if it is no stream of just so many bytes.
 fn decompress(bytes: &[u8], plain: usize) -> Option<Vec<u8>> {
-    let from = LzmaReader::new_mem_limit(bytes, MAX_DICTIONARY_KIB, None).ok()?;
-    let mut out = vec![];
-    from.take(plain as u64 + 1).read_to_end(&mut out).ok()?;
-    (out.len() == plain).then_some(out)
+    lzma::decompress(bytes, plain, MAX_DICTIONARY_KIB)
 }
 
 #[cfg(test)]

@@ -55,7 +55,6 @@ const CIRCLES: &[Circle] = &[
         of: "kernel-core",
         files: &[
             "emulator/access.rs",
-            "emulator/atomics.rs",
             "emulator/cluster.rs",
             "emulator/groups.rs",
             "emulator/in_flight.rs",

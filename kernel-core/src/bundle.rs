@@ -11,6 +11,8 @@
 //! a chunk holds the PTX of several of them for one target, or the machine code. Code is named by its chunk, its place
 //! in the plain bytes of the chunk, its length and its checksum.
 
+#[doc(hidden)]
+pub mod lzma;
 mod read;
 mod target;
 mod write;

@@ -75,8 +75,7 @@ struct Grid<'a> {
     config: &'a Config,
     /// Names that `if let Some(name) = x` and arms of `match` give to parameters, innermost last.
     names: Vec<(String, &'a Param)>,
-    /// Constants of a module, each of which the value of the one before names. They do not see the parameters of a
-    /// kernel.
+    /// The constants of a module whose values lead to this expression. They do not see the parameters of a kernel.
     in_constants: Vec<&'a str>,
     d: &'a Diagnostics,
 }

@@ -1,11 +1,8 @@
 //! The reader, for the host.
 
-use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lzma_rust2::LzmaReader;
-
-use super::{Arch, BundleError, CHUNK, HEADER, MAGIC, Suffix, Usage, VERSION, checksum};
+use super::{Arch, BundleError, HEADER, MAGIC, Suffix, Usage, VERSION, checksum, lzma};
 
 /// Plain bytes of a chunk that are unpacked: a table that says more is damaged.
 const MAX_PLAIN: usize = 256 << 20;
@@ -110,7 +107,7 @@ impl Code<'_> {
         let known = last.as_ref().filter(|(of, _)| *of == chunk).map(|(_, plain)| plain.clone());
         let plain = match known {
             Some(plain) => plain,
-            None => self.chunk.unpack()?,
+            None => lzma::decompress(self.chunk.packed, self.chunk.plain, MAX_DICTIONARY_KIB).ok_or(DAMAGED)?.into(),
         };
         let code = plain[start..start + len].to_vec();
         *last = Some((chunk, plain));
@@ -119,15 +116,6 @@ impl Code<'_> {
 }
 
 const DAMAGED: BundleError = BundleError::Damaged { what: "an image does not unpack" };
-
-impl Chunk<'_> {
-    fn unpack(self) -> Result<Arc<[u8]>, BundleError> {
-        let reader = LzmaReader::new_mem_limit(self.packed, MAX_DICTIONARY_KIB, None).map_err(|_| DAMAGED)?;
-        let mut plain = Vec::with_capacity(self.plain.min(CHUNK));
-        reader.take(self.plain as u64 + 1).read_to_end(&mut plain).map_err(|_| DAMAGED)?;
-        if plain.len() == self.plain { Ok(plain.into()) } else { Err(DAMAGED) }
-    }
-}
 
 impl<'a> Bundle<'a> {
     /// Reads the table. Chunks are not looked at. Errors: [`BundleError::NotABundle`], [`BundleError::Version`],

@@ -82,6 +82,16 @@ fn an_empty_bundle() {
     assert!(Bundle::parse(&bytes).unwrap().entries().is_empty());
 }
 
+/// A chunk without a byte.
+#[test]
+fn an_empty_image() {
+    let image = ImageData { target: "sm_80".into(), ..ImageData::default() };
+    let entry = EntryData { ctas: 1, images: vec![image], ..EntryData::default() };
+    let bytes = BundleData { entries: vec![entry], ..BundleData::default() }.to_bytes(Compression::Fast);
+    let b = Bundle::parse(&bytes).unwrap();
+    assert_eq!(b.image_for(&b.entries()[0], (8, 0)).unwrap().ptx().unwrap(), "");
+}
+
 /// Code of more than one chunk, and of one that is larger than a chunk.
 #[test]
 fn several_chunks() {

@@ -1,10 +1,6 @@
 //! The writer, for `kernel-build`.
 
-use std::io::Write;
-
-use lzma_rust2::{LzmaOptions, LzmaWriter};
-
-use super::{CHUNK, HEADER, MAGIC, Usage, VERSION, checksum};
+use super::{CHUNK, HEADER, MAGIC, Usage, VERSION, checksum, lzma};
 
 /// A bundle to be written.
 ///
@@ -69,7 +65,7 @@ pub struct ImageData {
 pub enum Compression {
     /// For a build that is soon made again.
     Fast,
-    /// A fifth fewer bytes, in five to ten times as long.
+    /// For a release: fewer bytes, which take longer to make.
     Small,
 }
 
@@ -79,7 +75,7 @@ impl BundleData {
     /// # Panics
     /// The bundle is larger than 4 GiB.
     pub fn to_bytes(&self, compression: Compression) -> Vec<u8> {
-        let mut chunks = Chunks { compression, closed: vec![], open: vec![] };
+        let mut chunks = Chunks { compression, closed: vec![], open: None };
         let mut targets: Vec<&str> = vec![];
         for i in self.entries.iter().flat_map(|e| &e.images) {
             if !targets.contains(&&*i.target) {
@@ -138,37 +134,30 @@ struct Chunks {
     compression: Compression,
     /// Compressed, with the number of plain bytes.
     closed: Vec<(Vec<u8>, usize)>,
-    open: Vec<u8>,
+    /// The plain bytes of the chunk that is being filled.
+    open: Option<Vec<u8>>,
 }
 
 impl Chunks {
     fn add(&mut self, code: &[u8]) -> Place {
-        if self.open.len() + code.len() > CHUNK {
+        if self.open.as_ref().is_some_and(|open| open.len() + code.len() > CHUNK) {
             self.close();
         }
-        let place = Place([self.closed.len(), self.open.len(), code.len()], checksum(code));
-        self.open.extend(code);
+        let open = self.open.get_or_insert_default();
+        let place = Place([self.closed.len(), open.len(), code.len()], checksum(code));
+        open.extend(code);
         place
     }
 
     fn close(&mut self) {
-        let plain = std::mem::take(&mut self.open);
-        if !plain.is_empty() {
-            self.closed.push((self.compress(&plain), plain.len()));
+        if let Some(plain) = self.open.take() {
+            let preset = match self.compression {
+                Compression::Fast => 1,
+                Compression::Small => 6,
+            };
+            let packed = lzma::compress(&plain, preset).expect("a preset that there is, and memory to write to");
+            self.closed.push((packed, plain.len()));
         }
-    }
-
-    fn compress(&self, plain: &[u8]) -> Vec<u8> {
-        let mut options = LzmaOptions::with_preset(match self.compression {
-            Compression::Fast => 1,
-            Compression::Small => 6,
-        });
-        options.dict_size = CHUNK as u32;
-        let packed = LzmaWriter::new_use_header(vec![], &options, Some(plain.len() as u64)).and_then(|mut to| {
-            to.write_all(plain)?;
-            to.finish()
-        });
-        packed.expect("options that are allowed, and memory to write to")
     }
 }
 

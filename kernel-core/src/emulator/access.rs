@@ -1,9 +1,10 @@
 //! Accesses to memory, of threads and of asynchronous steps.
 
 use super::cluster::SharedAddress;
+use super::epoch::Epoch;
 use super::machine::Machine;
 use super::memory::{Earlier, Fault, Request};
-use super::order::{Epoch, Order};
+use super::order::Order;
 use super::report::{Kind, Side};
 use super::shadow::AccessKind;
 use super::vector_clock::{Agent, Observer};
@@ -169,7 +170,8 @@ impl Machine {
         *times += 1;
         if *times == MAX_ASKED {
             let message = format!(
-                "thread {} has loaded {} {MAX_ASKED} times and nothing was stored meanwhile: a program may wait for those alone that began before it",
+                "thread {} has loaded {} {MAX_ASKED} times and nothing was stored meanwhile: a program may wait for \
+                 those alone that began before it",
                 self.name(self.current),
                 self.global.describe(addr)
             );

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::order::Epoch;
+use super::epoch::Epoch;
 
 /// The most atomics of one kind that a log keeps. Beyond it those of the oldest programs are forgotten: a load that is
 /// ordered with none of the others still finds a race.

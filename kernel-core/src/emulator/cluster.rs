@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::epoch::Epoch;
 use super::machine::{Machine, State};
-use super::order::Epoch;
 use super::report::Kind;
 use super::vector_clock::Actor;
 

@@ -7,9 +7,10 @@ use std::ptr;
 
 use super::banks::Banks;
 use super::cluster::{Cluster, Reached};
+use super::epoch::Epoch;
 use super::fiber::{Fibers, Suspend};
 use super::memory::{Global, Shared};
-use super::order::{Epoch, Order};
+use super::order::Order;
 use super::random::Random;
 use super::registers::Pool;
 use super::report::{BarrierSite, Failure, Kind, Options, Region, Report, Side};

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::cluster::SharedAddress;
+use super::epoch::Epoch;
 use super::machine::{Machine, State};
-use super::order::Epoch;
 use super::report::Kind;
 use super::shadow::AccessKind;
 use super::vector_clock::{Agent, VectorClock};

@@ -1,7 +1,8 @@
 //! Global and shared memory of a launch, with their checks.
 
 use super::cluster::SharedAddress;
-use super::order::{Epoch, Order};
+use super::epoch::Epoch;
+use super::order::Order;
 use super::report::{Kind, Options, Region};
 use super::shadow::{AccessKind, Check, RaceKind, Shadow};
 use super::vector_clock::{Agent, Observer};

@@ -18,6 +18,7 @@ mod atomics;
 mod banks;
 mod cluster;
 pub mod debug;
+mod epoch;
 mod explain;
 mod fiber;
 mod groups;
@@ -48,6 +49,7 @@ mod vector_clock;
 mod watch;
 mod wgmma;
 
+pub use epoch::MAX_CLUSTER_THREADS;
 pub use explain::explain;
 pub use lines::by_line;
 pub use report::{BarrierSite, Failure, GlobalSite, Kind, Options, Region, Report, SharedSite, Side, WatchOptions};
@@ -59,8 +61,6 @@ pub use tensor_map::TensorMap;
 pub const MAX_THREADS: u32 = 1024;
 /// CTAs of the largest cluster that every device with clusters takes.
 pub const MAX_CTAS: u32 = 8;
-/// The most threads that the machine tells apart. Hardware takes more.
-pub const MAX_CLUSTER_THREADS: u32 = 4096;
 
 /// The code of a launch. [`launch`] has an example.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! The last accesses to each piece of memory. They reveal unordered accesses, and reads of unwritten memory.
 
 use super::atomics::{Atomics, noted};
-use super::order::{Epoch, Order};
+use super::epoch::Epoch;
+use super::order::Order;
 use super::vector_clock::Observer;
 
 /// The kind of an access. Atomics do not race with each other.
@@ -245,7 +246,7 @@ impl Cell {
         Ok(())
     }
 
-    /// Atomics race with what is no atomic alone.
+    /// Atomics race with other accesses alone.
     fn atomic(&mut self, c: &Check<'_>, logs: &mut Logs) -> Result<(), RaceKind> {
         let ordered = |s: Epoch| s.time() < c.since || c.by.after(c.order, s);
         let by_barriers = |s: Epoch| c.by.after_barriers(c.order, s);

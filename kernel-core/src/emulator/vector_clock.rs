@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::cluster::SharedAddress;
-use super::order::{ACTORS, ASYNC, Epoch, Order};
+use super::epoch::{ACTORS, ASYNC, Epoch};
+use super::order::Order;
 
 /// A time for each thread and each agent; zero beyond the end.
 #[derive(Clone, Default)]

@@ -186,15 +186,12 @@ impl Infer<'_> {
         args: Vec<(Val, Span)>,
         span: Span,
     ) -> Result<Val> {
-        // Type parameters that the call does not name follow from the arguments.
-        for (p, (v, _)) in h.params.iter().zip(&args) {
-            if let ParamType::Value(said) = &p.ty {
-                self.bind_types(h, said, v, false, &mut types);
-            }
-        }
-        for (p, (v, _)) in h.params.iter().zip(&args) {
-            if let ParamType::Value(said) = &p.ty {
-                self.bind_types(h, said, v, true, &mut types);
+        // Type parameters that the call does not name follow from the arguments, from literals last.
+        for open in [false, true] {
+            for (p, (v, _)) in h.params.iter().zip(&args) {
+                if let ParamType::Value(said) = &p.ty {
+                    self.bind_types(h, said, v, open, &mut types);
+                }
             }
         }
         let caller = std::mem::replace(&mut self.scopes, vec![scope]);

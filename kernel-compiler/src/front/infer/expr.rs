@@ -21,7 +21,7 @@ impl Infer<'_> {
     pub(super) fn expr(&mut self, e: &Expr) -> Result<Val> {
         let span = e.span;
         Ok(match &e.kind {
-            ExprKind::Int(v, Some(t)) => self.suffixed(*v, *t, false, span)?,
+            ExprKind::Int(v, Some(t)) => self.suffixed(*v, *t, span)?,
             ExprKind::Int(v, None) => Val::Int(*v, None),
             ExprKind::Float(v, t) => {
                 if let Some(t) = t {
@@ -270,7 +270,7 @@ impl Infer<'_> {
         if let (UnaryOp::Neg, ExprKind::Int(n, Some(t))) = (op, &x.kind)
             && t.is_signed()
         {
-            return self.suffixed(*n, *t, true, span);
+            return self.suffixed(-*n, *t, span);
         }
         let v = self.expr(x)?;
         if let Some(v) = self.fold_unary(op, &v, span)? {

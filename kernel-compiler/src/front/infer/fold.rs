@@ -7,7 +7,7 @@ use crate::front::infer::{Infer, Val};
 use crate::front::operators::{BinaryOp, UnaryOp};
 
 impl Infer<'_> {
-    /// `-x` and `!x` of constants; none of what is no constant.
+    /// `-x` and `!x` of constants; none of other values.
     pub(super) fn fold_unary(&self, op: UnaryOp, v: &Val, span: Span) -> Result<Option<Val>> {
         Ok(Some(match (op, v) {
             (UnaryOp::Neg, Val::Int(_, Some(t))) if !t.is_signed() => {
@@ -29,9 +29,8 @@ impl Infer<'_> {
         }))
     }
 
-    /// A literal with the suffix of its type, behind `-` where it is `negative`.
-    pub(super) fn suffixed(&self, n: i128, t: DType, negative: bool, span: Span) -> Result<Val> {
-        let n = if negative { -n } else { n };
+    /// The number of a literal with the suffix of its type, and the sign that it has.
+    pub(super) fn suffixed(&self, n: i128, t: DType, span: Span) -> Result<Val> {
         match t.holds(n) {
             true => Ok(Val::Int(n, Some(t))),
             false => self.error(Code::LiteralRange, span, format!("{n} does not fit in {t}")),

@@ -72,11 +72,11 @@ impl Named {
     }
 
     /// The values of the const parameters that are given one.
-    pub fn consts(&self, consts: &[ConstParam], d: &Diagnostics) -> Result<Vec<(Ident, Const)>> {
+    pub fn consts(&self, consts: &[ConstParam], d: &Diagnostics) -> Result<Vec<(String, Const)>> {
         let of = |(name, given): &(Ident, Given)| {
             let param = consts.iter().find(|c| c.name == *name)?;
             Some(match given {
-                Given::One(v) => v.constant(param, d).map(|c| (name.clone(), c)),
+                Given::One(v) => v.constant(param, d).map(|c| (name.to_string(), c)),
                 Given::List(_) => Err(d.error(
                     Code::KernelParameters,
                     name.span(),
@@ -396,7 +396,7 @@ fn chosen(t: &mut Tune, kernels: &[Named], consts: &[ConstParam], d: &Diagnostic
         };
         let values = values.iter().map(|v| v.constant(param, d).map(|c| (c, v.span()))).collect::<Result<Vec<_>>>()?;
         let of = |k: &Named| -> Result<Option<Const>> {
-            Ok(k.consts(consts, d)?.into_iter().find(|(n, _)| *n == name).map(|(_, c)| c))
+            Ok(k.consts(consts, d)?.into_iter().find(|(n, _)| name == n).map(|(_, c)| c))
         };
         let mut wanted = vec![];
         for k in kernels {

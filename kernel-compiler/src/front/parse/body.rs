@@ -94,7 +94,7 @@ fn local(l: &syn::Local, d: &Diagnostics) -> Result<Stmt> {
 }
 
 /// The type of a `let` or a constant.
-pub fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
+fn local_type(ty: &syn::Type, d: &Diagnostics) -> Result<Said> {
     match ty {
         syn::Type::Infer(_) => Ok(Said::Nothing),
         syn::Type::Tuple(t) => Ok(Said::Tuple(t.elems.iter().map(|t| local_type(t, d)).collect::<Result<_>>()?)),

@@ -109,9 +109,7 @@ pub fn kernels(
         }
         // Bound in the order in which the function declares them.
         type_params.sort_by_key(|p| types.iter().position(|t| *t == p.name));
-        for (name, value) in k.consts(&consts, d)? {
-            given.consts.push((name.to_string(), value));
-        }
+        given.consts = k.consts(&consts, d)?;
         for p in &params {
             if !type_params.iter().any(|t| t.name == p.elem.name) && given.dtype(&p.elem, &[], &scope).is_none() {
                 return Err(unknown_type(&p.elem, d));
@@ -317,15 +315,13 @@ pub fn scope<'a>(
     }
     for (item, is_standard) in items {
         match item {
-            syn::Item::Const(c) => match body::local_type(&c.ty, d) {
-                Ok(said) => {
-                    let value = body::expr(&c.expr, d);
-                    let span = value.span;
-                    let kind = ExprKind::Typed(Box::new(value), said);
-                    scope.consts.push((c.ident.to_string(), Expr { kind, span }));
-                }
-                Err(r) => failed = Some(r),
-            },
+            syn::Item::Const(c) => {
+                let value = body::expr(&c.expr, d);
+                let span = value.span;
+                // A constant of the host may have any type: one that is no type of the language says nothing.
+                let kind = ExprKind::Typed(Box::new(value), said(&c.ty, &Diagnostics::default()));
+                scope.consts.push((c.ident.to_string(), Expr { kind, span }));
+            }
             syn::Item::Type(t) => match type_name(&t.ty, d) {
                 Ok(of) => scope.aliases.push((t.ident.to_string(), of)),
                 Err(r) => failed = Some(r),
