@@ -186,7 +186,7 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
     }
 
     /// The checked batch, which is one product where it can be and `may_be_one`.
-    fn check(self, may_be_one: bool) -> Result<Checked<'a, T>> {
+    fn check(self, may_be_one: bool) -> Result<Checked<Matmul<'a, T>, Typed<'a, T, 3>>> {
         let BatchedMatmul { a, b, c } = self;
         let ([na, m, ka], [nb, kb, n], [nc, mc, n_c]) = (a.dims(), b.dims(), c.as_view().dims());
         if na != nb || na != nc {
@@ -205,14 +205,15 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
     }
 }
 
-/// A batch whose arguments were checked.
-enum Checked<'a, T: BatchMultiply> {
+/// A batch whose arguments were checked. (An enum of `T` itself, with a field of a type that `T::Product` makes, panics
+/// rustdoc 1.95.)
+enum Checked<Product, Views> {
     /// The result has no elements.
     Empty,
     /// All matrices have one B: the product of all rows of A.
-    One(Matmul<'a, T>),
+    One(Product),
     /// The shape of each product and the arguments, by their type.
-    Batch(GemmShape, Typed<'a, T, 3>),
+    Batch(GemmShape, Views),
 }
 
 /// Whether a batch may be computed as one product. Whether it can be depends on the rows of its matrices, on which
