@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use std::time::Duration;
 use tilewright_bench::Timer;
 use tilewright_conformance::data;
-use tilewright_core::{DType, Element, bf16, f8e4m3, f8e5m2, f16};
+use tilewright_core::{DType, bf16, f8e4m3, f8e5m2, f16};
 use tilewright_ops::{BatchMultiply, BatchedMatmul, Matmul, MatmulPlan, Multiply, Precision, Prediction, Transpose};
 use tilewright_runtime::{BackendKind, Buffer, Runtime};
 
@@ -71,31 +71,30 @@ pub fn main(args: Args) -> Result<bool> {
     }
     let dtype = DType::parse(&args.dtype);
     match dtype {
-        Some(DType::F32) if is_batch => of_batch::<f32>(&rt, &args, |v| v as f32),
-        Some(DType::F16) if is_batch => of_batch::<f16>(&rt, &args, f16::from_f64),
-        Some(DType::BF16) if is_batch => of_batch::<bf16>(&rt, &args, bf16::from_f64),
+        Some(DType::F32) if is_batch => of_batch::<f32>(&rt, &args),
+        Some(DType::F16) if is_batch => of_batch::<f16>(&rt, &args),
+        Some(DType::BF16) if is_batch => of_batch::<bf16>(&rt, &args),
         _ if is_batch => bail!("`{}` is no type of a batch: f32, f16 or bf16", args.dtype),
-        Some(DType::F32) => plans::<f32>(&rt, &args, |v| v as f32, |m, p| m.precision(p)),
-        Some(DType::F16) => plans::<f16>(&rt, &args, f16::from_f64, |m, _| m),
-        Some(DType::BF16) => plans::<bf16>(&rt, &args, bf16::from_f64, |m, _| m),
-        Some(DType::I8) => plans::<i8>(&rt, &args, |v| v as i8, |m, _| m),
-        Some(DType::F8E4M3) => plans::<f8e4m3>(&rt, &args, |v| f8e4m3::from_f32(v as f32), |m, _| m),
-        Some(DType::F8E5M2) => plans::<f8e5m2>(&rt, &args, |v| f8e5m2::from_f32(v as f32), |m, _| m),
+        Some(DType::F32) => plans::<f32>(&rt, &args, |m, p| m.precision(p)),
+        Some(DType::F16) => plans::<f16>(&rt, &args, |m, _| m),
+        Some(DType::BF16) => plans::<bf16>(&rt, &args, |m, _| m),
+        Some(DType::I8) => plans::<i8>(&rt, &args, |m, _| m),
+        Some(DType::F8E4M3) => plans::<f8e4m3>(&rt, &args, |m, _| m),
+        Some(DType::F8E5M2) => plans::<f8e5m2>(&rt, &args, |m, _| m),
         _ => bail!("`{}` is no type of a product: f32, f16, bf16, i8, f8e4m3 or f8e5m2", args.dtype),
     }
 }
 
-fn plans<T: Multiply>(
+fn plans<T: Multiply + data::Number>(
     rt: &Runtime,
     args: &Args,
-    of: impl Fn(f64) -> T,
     with_precision: impl for<'a> Fn(Matmul<'a, T>, Precision) -> Matmul<'a, T>,
 ) -> Result<bool> {
     let (m, n, k) = (args.m, args.n, args.k);
     let transpose = Transpose { a: args.transpose_a, b: args.transpose_b };
     let precision = if args.tf32 { Precision::Tf32 } else { Precision::Default };
     let dims = |flip: bool, dims: [usize; 2]| if flip { [dims[1], dims[0]] } else { dims };
-    let [a, b] = operands(rt, args, [&[m, k], &[k, n]], of)?;
+    let [a, b] = operands(rt, args, [&[m, k], &[k, n]])?;
     let mut c = Buffer::<T::Product>::zeros(rt, len(&[m, n])?)?;
     let mut product = |of: &mut dyn FnMut(Matmul<T>) -> tilewright_runtime::Result<()>| {
         let a = a.view(dims(transpose.a, [m, k]))?;
@@ -110,9 +109,9 @@ fn plans<T: Multiply>(
     print(rt, args, all, |plan| product(&mut |m| m.launch_by(rt, plan)))
 }
 
-fn of_batch<T: BatchMultiply>(rt: &Runtime, args: &Args, of: impl Fn(f64) -> T) -> Result<bool> {
+fn of_batch<T: BatchMultiply + data::Number>(rt: &Runtime, args: &Args) -> Result<bool> {
     let (batch, m, n, k) = (args.batch, args.m, args.n, args.k);
-    let [a, b] = operands(rt, args, [&[batch, m, k], &[batch, k, n]], of)?;
+    let [a, b] = operands(rt, args, [&[batch, m, k], &[batch, k, n]])?;
     let mut c = Buffer::<T>::zeros(rt, len(&[batch, m, n])?)?;
     let all =
         BatchedMatmul::new(a.view([batch, m, k])?, b.view([batch, k, n])?, c.view_mut([batch, m, n])?).plans(rt)?;
@@ -124,18 +123,13 @@ fn of_batch<T: BatchMultiply>(rt: &Runtime, args: &Args, of: impl Fn(f64) -> T) 
 
 /// A and B with these extents: with `--measure` the random numbers that `tile bench` takes. The power that a GPU draws
 /// depends on them, and its clocks on the power. Predictions take zeros, which no time is spent on.
-fn operands<T: Element>(
-    rt: &Runtime,
-    args: &Args,
-    dims: [&[usize]; 2],
-    of: impl Fn(f64) -> T,
-) -> Result<[Buffer<T>; 2]> {
+fn operands<T: data::Number>(rt: &Runtime, args: &Args, dims: [&[usize]; 2]) -> Result<[Buffer<T>; 2]> {
     const SEED: u64 = 1;
     let mut rng = data::Rng::new(SEED);
     let mut make = |len| -> Result<Buffer<T>> {
         let mut operand = Buffer::zeros(rt, len)?;
         if args.measure {
-            operand.copy_from(&data::entries(&mut rng, len, &of))?;
+            operand.copy_from(&data::entries(&mut rng, len))?;
         }
         Ok(operand)
     };
@@ -201,10 +195,10 @@ mod tests {
         let of = |measure: &[&str]| {
             let line = [&["plan", "matmul", "--m", "8", "--n", "4", "--k", "16"][..], measure].concat();
             let args = Command::try_parse_from(line).unwrap().args;
-            operands(&rt, &args, [&[8, 16], &[16, 4]], |v| v as f32).unwrap().map(|o| o.to_vec().unwrap())
+            operands::<f32>(&rt, &args, [&[8, 16], &[16, 4]]).unwrap().map(|o| o.to_vec().unwrap())
         };
         let mut rng = data::Rng::new(1);
-        let wanted = [8 * 16, 16 * 4].map(|n| data::entries(&mut rng, n, |v| v as f32));
+        let wanted = [8 * 16, 16 * 4].map(|n| data::entries::<f32>(&mut rng, n));
         assert_eq!(of(&["--measure"]), wanted);
         assert_eq!(of(&[]), [vec![0.0; 8 * 16], vec![0.0; 16 * 4]]);
     }

@@ -1,6 +1,6 @@
 //! Seeded inputs.
 
-use tilewright_core::{DType, Element};
+use tilewright_core::{DType, Element, bf16, f8e4m3, f8e5m2, f16};
 
 /// SplitMix64: small, well mixed, and the same on every platform.
 #[derive(Clone, Debug)]
@@ -33,21 +33,43 @@ impl Rng {
     }
 }
 
-/// `n` elements of operands of products. `of` makes an element of a number, which is an integer for i8.
+/// An element of the operands and the results of products. [`entries`] has an example.
+pub trait Number: Element {
+    /// The element for a number, which is an integer of the type where the type has no others.
+    fn of(v: f64) -> Self;
+}
+
+macro_rules! numbers { ($($t:ty: $of:expr;)*) => { $(impl Number for $t {
+    fn of(v: f64) -> Self { $of(v) }
+})* } }
+numbers! {
+    f32: |v| v as f32;
+    f16: f16::from_f64;
+    bf16: bf16::from_f64;
+    f8e4m3: |v| f8e4m3::from_f32(v as f32);
+    f8e5m2: |v| f8e5m2::from_f32(v as f32);
+    i8: |v| v as i8;
+    i32: |v| v as i32;
+    u8: |v| v as u8;
+    u16: |v| v as u16;
+    u32: |v| v as u32;
+}
+
+/// `n` elements of operands of products.
 ///
 /// # Examples
 /// ```
 /// use tilewright_conformance::data;
 ///
-/// let bytes = data::entries(&mut data::Rng::new(1), 100, |v| v as i8);
+/// let bytes: Vec<i8> = data::entries(&mut data::Rng::new(1), 100);
 /// assert!(bytes.iter().any(|b| *b < -64) && bytes.iter().any(|b| *b > 64));
 /// ```
-pub fn entries<T: Element>(rng: &mut Rng, n: usize, of: impl Fn(f64) -> T) -> Vec<T> {
+pub fn entries<T: Number>(rng: &mut Rng, n: usize) -> Vec<T> {
     match T::DTYPE {
-        DType::I8 => (0..n).map(|_| of(rng.below(256) as f64 - 128.0)).collect(),
+        DType::I8 => (0..n).map(|_| T::of(rng.below(256) as f64 - 128.0)).collect(),
         // The narrow formats have few numbers below 1.
-        DType::F8E4M3 | DType::F8E5M2 => (0..n).map(|_| of(rng.uniform(-4.0, 4.0) as f64)).collect(),
-        _ => (0..n).map(|_| of(rng.uniform(-1.0, 1.0) as f64)).collect(),
+        DType::F8E4M3 | DType::F8E5M2 => (0..n).map(|_| T::of(rng.uniform(-4.0, 4.0) as f64)).collect(),
+        _ => (0..n).map(|_| T::of(rng.uniform(-1.0, 1.0) as f64)).collect(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Boxed;
 use super::matmul::{judge, sampled};
-use super::matrix::{Entry, Matrix, entries, floats_of};
+use super::matrix::{Entry, Matrix, floats_of};
 use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
 use crate::{data, reference, verdict};
@@ -57,7 +57,7 @@ pub fn attention(rt: &Runtime, setup: &Setup) -> Boxed {
         let share = s.seed / 2 % 2 == 0 && heads > 0 && s.given.is_none();
         let shared = if share { heads >> heads.trailing_zeros().min(3) } else { heads };
         let mut rng = data::Rng::new(s.seed);
-        let mut input = |name, rows| s.input(name, rows * d, || entries::<T>(&mut rng, rows * d));
+        let mut input = |name, rows| s.input(name, rows * d, || data::entries::<T>(&mut rng, rows * d));
         let (mut q, mut k, v) = (input("q", heads * queries)?, input("k", shared * keys)?, input("v", shared * keys)?);
         if s.given.is_none() {
             // Of numbers within 1 all weights would be nearly the same.

@@ -2,7 +2,7 @@
 
 use super::Boxed;
 use super::matmul::{accumulation, int_products, judge, of_f32, sampled};
-use super::matrix::{Entry, Matrix, entries, floats_of, operands, random_operands, specials};
+use super::matrix::{Entry, Matrix, floats_of, operands, random_operands, specials};
 use crate::guarded::Guarded;
 use crate::pattern::Output;
 use crate::problem::{Prepared, Setup, Work};
@@ -32,7 +32,11 @@ pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {
     let mut rng = data::Rng::new(s.seed);
     let (a, b) = operands::<f16>(&mut rng, s, extents)?;
     let old =
-        s.input("c", m * n, || if beta == 0.0 { vec![f16::NAN; m * n] } else { entries::<f16>(&mut rng, m * n) })?;
+        s.input(
+            "c",
+            m * n,
+            || if beta == 0.0 { vec![f16::NAN; m * n] } else { data::entries::<f16>(&mut rng, m * n) },
+        )?;
     let host = [floats_of(&a), floats_of(&b), floats_of(&old)];
     let (a, b) = (Matrix::new(rt, s, &a, [1, m, k])?, Matrix::new(rt, s, &b, [1, k, n])?);
     let c = Matrix::new(rt, s, &old, [1, m, n])?;
@@ -193,7 +197,10 @@ struct Dot {
 pub fn dot_product(rt: &Runtime, s: &Setup) -> Boxed {
     let n = s.size[0] as usize;
     let mut rng = data::Rng::new(s.seed);
-    let mut host = (s.input("a", n, || entries::<f16>(&mut rng, n))?, s.input("b", n, || entries::<f16>(&mut rng, n))?);
+    let mut host = (
+        s.input("a", n, || data::entries::<f16>(&mut rng, n))?,
+        s.input("b", n, || data::entries::<f16>(&mut rng, n))?,
+    );
     if s.awkward && n > 0 {
         // One of them: of several the sum is NaN.
         let at = rng.below(n as u64) as usize;

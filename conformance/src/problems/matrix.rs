@@ -8,8 +8,7 @@ use tilewright_core::{DType, ViewArg, ViewMutArg, Width, bf16, f8e4m3, f8e5m2, f
 use tilewright_runtime::{Error, Result, Runtime};
 
 /// An element of a matrix.
-pub(super) trait Entry: Pattern + PartialEq {
-    fn of(v: f64) -> Self;
+pub(super) trait Entry: Pattern + PartialEq + data::Number {
     fn value(self) -> f64;
     /// What outputs hold before they are written, and what is between rows.
     const POISON: Self;
@@ -23,24 +22,23 @@ pub(super) trait Entry: Pattern + PartialEq {
     }
 }
 
-macro_rules! entries { ($($t:ty: $of:expr, $value:expr, $poison:expr, $rounding:expr, $normal:expr;)*) => { $(impl Entry for $t {
-    fn of(v: f64) -> Self { $of(v) }
+macro_rules! entries { ($($t:ty: $value:expr, $poison:expr, $rounding:expr, $normal:expr;)*) => { $(impl Entry for $t {
     fn value(self) -> f64 { $value(self) }
     const POISON: Self = $poison;
     const ROUNDING: f64 = $rounding;
     const NORMAL: f64 = $normal;
 })* } }
 entries! {
-    f32: |v| v as f32, |v| v as f64, f32::NAN, 5.97e-8, 1.18e-38;
-    f16: f16::from_f64, f16::to_f64, f16::NAN, 4.89e-4, 6.11e-5;
-    bf16: bf16::from_f64, bf16::to_f64, bf16::NAN, 3.91e-3, 1.18e-38;
-    f8e4m3: |v| f8e4m3::from_f32(v as f32), |v: f8e4m3| v.to_f32() as f64, f8e4m3(0x7f), 6.25e-2, 1.57e-2;
-    f8e5m2: |v| f8e5m2::from_f32(v as f32), |v: f8e5m2| v.to_f32() as f64, f8e5m2(0x7f), 0.125, 6.11e-5;
-    i8: |v| v as i8, |v| v as f64, -77, 0.0, 0.0;
-    i32: |v| v as i32, |v| v as f64, -77_777, 0.0, 0.0;
-    u8: |v| v as u8, |v| v as f64, 0xA5, 0.0, 0.0;
-    u16: |v| v as u16, |v| v as f64, 0xA5A5, 0.0, 0.0;
-    u32: |v| v as u32, |v| v as f64, 0xA5A5_A5A5, 0.0, 0.0;
+    f32: |v| v as f64, f32::NAN, 5.97e-8, 1.18e-38;
+    f16: f16::to_f64, f16::NAN, 4.89e-4, 6.11e-5;
+    bf16: bf16::to_f64, bf16::NAN, 3.91e-3, 1.18e-38;
+    f8e4m3: |v: f8e4m3| v.to_f32() as f64, f8e4m3(0x7f), 6.25e-2, 1.57e-2;
+    f8e5m2: |v: f8e5m2| v.to_f32() as f64, f8e5m2(0x7f), 0.125, 6.11e-5;
+    i8: |v| v as f64, -77, 0.0, 0.0;
+    i32: |v| v as f64, -77_777, 0.0, 0.0;
+    u8: |v| v as f64, 0xA5, 0.0, 0.0;
+    u16: |v| v as f64, 0xA5A5, 0.0, 0.0;
+    u32: |v| v as f64, 0xA5A5_A5A5, 0.0, 0.0;
 }
 
 /// Rows that lie `pitch` elements apart, in batches one after another.
@@ -129,11 +127,6 @@ impl<T: Entry> Matrix<T> {
     }
 }
 
-/// Random elements of products.
-pub(super) fn entries<T: Entry>(rng: &mut data::Rng, n: usize) -> Vec<T> {
-    data::entries(rng, n, T::of)
-}
-
 /// A, `m x k`, and B, `k x n`: the given ones, or random ones, if `awkward` both with special values.
 pub(super) fn operands<T: Entry>(rng: &mut data::Rng, s: &Setup, [m, n, k]: [usize; 3]) -> Result<(Vec<T>, Vec<T>)> {
     match s.given {
@@ -143,7 +136,7 @@ pub(super) fn operands<T: Entry>(rng: &mut data::Rng, s: &Setup, [m, n, k]: [usi
 }
 
 pub(super) fn random_operands<T: Entry>(rng: &mut data::Rng, [m, n, k]: [usize; 3], awkward: bool) -> (Vec<T>, Vec<T>) {
-    let (mut a, mut b) = (entries::<T>(rng, m * k), entries::<T>(rng, k * n));
+    let (mut a, mut b) = (data::entries::<T>(rng, m * k), data::entries::<T>(rng, k * n));
     if !awkward || m * n * k == 0 || T::ROUNDING == 0.0 {
         return (a, b);
     }
