@@ -130,22 +130,27 @@ fn speeds() {
     speed("i8", |x| x as i8, 0, Precision::Ieee);
 }
 
+/// The sums of all instructions that the processor has are those of plain Rust, for numbers of rows and of panels that
+/// every kernel takes part in.
 #[test]
-fn rows_without_vectors() {
-    use crate::cpu::panels::{Number, WIDTH, f32_rows, i32_rows};
-    let (k, m) = (9, 4);
-    let floats = |n: usize| (0..n).map(|i| number(3, i)).collect::<Vec<_>>();
-    let (a, b, mut c) = (floats(m * k), floats(k * WIDTH), floats(m * WIDTH));
-    let mut plain = c.clone();
-    Number::multiply(&a, &b, &mut c, k);
-    // SAFETY: four rows of each, a panel wide.
-    unsafe { f32_rows::<4>(a.as_ptr(), &b, plain.as_mut_ptr(), WIDTH) };
-    assert_eq!(c, plain);
-    let of = |x: &Vec<f32>| x.iter().map(|v| (v * 1e9) as i32).collect::<Vec<_>>();
-    let (a, b, mut c) = (of(&a), of(&b), of(&c));
-    let mut plain = c.clone();
-    Number::multiply(&a, &b, &mut c, k);
-    // SAFETY: as above.
-    unsafe { i32_rows::<4>(a.as_ptr(), &b, plain.as_mut_ptr(), WIDTH) };
-    assert_eq!(c, plain);
+fn kernels_agree() {
+    use crate::cpu::panels::{Number, Vectors, WIDTH};
+    fn check<T: Number + PartialEq + std::fmt::Debug>(of: impl Fn(f32) -> T) {
+        for (m, panels, k) in [(1, 1, 9), (5, 2, 9), (8, 3, 1), (29, 3, 17), (31, 4, 5)] {
+            let numbers = |seed, n: usize| (0..n).map(|i| of(number(seed, i))).collect::<Vec<_>>();
+            let (a, b) = (numbers(3, m * k), numbers(4, k * WIDTH * panels));
+            let sums = |vectors| {
+                let mut c = numbers(5, m * WIDTH * panels);
+                T::multiply_by(vectors, &a, &b, &mut c, k);
+                c
+            };
+            let plain = sums(Vectors::Any);
+            for vectors in [Vectors::Avx2, Vectors::Avx512].into_iter().filter(|&v| v <= Vectors::here()) {
+                assert_eq!(sums(vectors), plain, "{vectors:?}, {m} rows, {panels} panels of {k}");
+            }
+        }
+    }
+    check(|x| x);
+    check(|x| x as f64);
+    check(|x| (x * 1e9) as i32);
 }
