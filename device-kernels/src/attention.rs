@@ -137,6 +137,7 @@ pub mod heads {
         tune(BM = [128], BN = [128], PERSISTENT = [1], warps = [8], arch = [90], kernels = [attention_128]),
         tune(BM = [128], BN = [32], PERSISTENT = [0], warps = [8], arch = [80], kernels = [attention_128]),
         tune(BM = [64], BN = [16], PERSISTENT = [0], warps = [8], arch = [80], kernels = [attention_128]),
+        tune(BM = [16, 128], BN = [128], PERSISTENT = [0], arch = [cpu]),
         grid = [if PERSISTENT == 0 { cdiv(o.dim(1), BM) * o.dim(0) } else { min(cdiv(o.dim(1), BM) * o.dim(0), num_sms() * PERSISTENT) }],
     )]
     pub fn attention<T: Float, const BM: usize, const BN: usize, const D: usize, const PERSISTENT: usize>(

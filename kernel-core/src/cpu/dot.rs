@@ -100,34 +100,38 @@ fn add_products<T: Operand>(a: &Tile<T>, b: &Tile<T>, acc: &mut Tile<T::Sum>, pr
 /// Adds the product of one matrix each.
 #[inline(always)]
 fn add_product<T: Operand>(extents: [usize; 3], a: &[T], b: &[T], acc: &mut [T::Sum], precision: Precision) {
-    let n = extents[1];
-    match (precision, T::as_sums(a)) {
-        (Precision::Tf32, _) => {
+    match (precision, T::as_sums(a), T::as_sums(b)) {
+        (Precision::Ieee | Precision::Tf32x3, Some(a), Some(b)) => multiply(a, b, acc, extents),
+        (Precision::Tf32, ..) => {
             let tf32 = |x: T| x.widen().tf32();
-            multiply(rows(a, tf32).as_slice(), panels(b, n, tf32).as_slice(), acc, extents);
+            let (a, b) = (widened(a, tf32), widened(b, tf32));
+            multiply(a.as_slice(), b.as_slice(), acc, extents);
         }
-        (_, Some(a)) => multiply(a, panels(b, n, T::widen).as_slice(), acc, extents),
-        (_, None) => multiply(rows(a, T::widen).as_slice(), panels(b, n, T::widen).as_slice(), acc, extents),
+        _ => {
+            let (a, b) = (widened(a, T::widen), widened(b, T::widen));
+            multiply(a.as_slice(), b.as_slice(), acc, extents);
+        }
     }
 }
 
+/// All elements at once: loops over the few columns of a panel are not vectorized.
 #[inline(always)]
-fn rows<T: Copy, S: Copy>(a: &[T], f: impl Fn(T) -> S) -> Tile<S> {
+fn widened<T: Copy, S: Copy>(x: &[T], f: impl Fn(T) -> S) -> Tile<S> {
     // SAFETY: `i` is less than the one extent, which is the number of elements.
-    each(&[a.len()], |i| f(unsafe { *a.get_unchecked(i) }))
+    each(&[x.len()], |i| f(unsafe { *x.get_unchecked(i) }))
 }
 
 /// As [`Number::multiply`] takes them; columns that are not there are 0.
 #[inline(always)]
-fn panels<T: Copy, S: Number>(b: &[T], n: usize, f: impl Fn(T) -> S) -> Tile<S> {
+fn panels<S: Number>(b: &[S], n: usize) -> Tile<S> {
     let k = b.len() / n;
     let mut out = Buffer::new(k * n.next_multiple_of(WIDTH));
     for (p, panel) in out.uninit().chunks_exact_mut(k * WIDTH).enumerate() {
         for (row, out) in b.chunks_exact(n).zip(panel.as_chunks_mut::<WIDTH>().0) {
             let row = &row[p * WIDTH..];
             match row.first_chunk::<WIDTH>() {
-                Some(row) => fill(out, |j| f(row[j])),
-                None => fill(out, |j| row.get(j).map_or(S::default(), |&x| f(x))),
+                Some(row) => fill(out, |j| row[j]),
+                None => fill(out, |j| row.get(j).copied().unwrap_or_default()),
             }
         }
     }
@@ -136,10 +140,12 @@ fn panels<T: Copy, S: Number>(b: &[T], n: usize, f: impl Fn(T) -> S) -> Tile<S> 
     unsafe { Tile::new(Shape::new(&[length]), out) }
 }
 
-/// Adds the product of rows and [`panels`].
-#[inline(never)]
+/// Adds the product of `[m, k]` and `[k, n]`.
+#[inline(always)]
 fn multiply<S: Number>(a: &[S], b: &[S], acc: &mut [S], [m, n, k]: [usize; 3]) {
     let stride = n.next_multiple_of(WIDTH);
+    let b = panels(b, n);
+    let b = b.as_slice();
     if n == stride {
         return S::multiply(a, b, acc, k);
     }
