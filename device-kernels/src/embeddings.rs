@@ -8,14 +8,20 @@ pub use tables::*;
 /// Rows of a table.
 #[tile_module]
 pub mod tables {
+    /// The tokens and the columns of a program. Programs that follow each other have the columns of the same tokens:
+    /// where rows begin between lines of memory, blocks that share a line are stored at about the same time.
+    fn elements_of<const TOKENS: usize, const BLOCK: usize>(columns: usize) -> (Tile<usize>, Tile<usize>) {
+        let (me, blocks) = (program_id(0) as u32, cdiv(columns, BLOCK) as u32);
+        ((me / blocks) as usize * TOKENS + arange(TOKENS), (me % blocks) as usize * BLOCK + arange(BLOCK))
+    }
+
     /// Row `ids[t]` of the table for each token `t`. A negative index gives zeros, one that is no row gives NaN.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
-        tune(TOKENS = [4], BLOCK = [256], warps = [4]),
-        tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
+        tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
         requires = [WIDE || columns <= BLOCK],
-        grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
+        grid = [cdiv(ids.len(), TOKENS) * cdiv(columns, BLOCK)],
     )]
     pub fn embedding<T: Float, const TOKENS: usize, const BLOCK: usize, const WIDE: bool = false>(
         table: &[T],
@@ -24,7 +30,7 @@ pub mod tables {
         rows: usize,
         columns: usize,
     ) {
-        let (t, c) = (program_id(0) * TOKENS + arange(TOKENS), program_id(1) * BLOCK + arange(BLOCK));
+        let (t, c) = elements_of::<TOKENS, BLOCK>(columns);
         let id = load(ids, t).other(-1);
         let is_row = (id >= 0) & (id.to::<i64>() < rows as i64);
         let inside = (t < ids.len()).expand(1) & (c < columns).expand(0);
@@ -38,10 +44,9 @@ pub mod tables {
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
-        tune(TOKENS = [4], BLOCK = [256], warps = [4]),
-        tune(WIDE = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
+        tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
         requires = [WIDE || columns <= BLOCK],
-        grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
+        grid = [cdiv(ids.len(), TOKENS) * cdiv(columns, BLOCK)],
     )]
     pub fn embedding_gradient<T: Float, const TOKENS: usize, const BLOCK: usize, const WIDE: bool = false>(
         ids: &[i32],
@@ -50,7 +55,7 @@ pub mod tables {
         rows: usize,
         columns: usize,
     ) {
-        let (t, c) = (program_id(0) * TOKENS + arange(TOKENS), program_id(1) * BLOCK + arange(BLOCK));
+        let (t, c) = elements_of::<TOKENS, BLOCK>(columns);
         let id = load(ids, t).other(-1);
         let is_row = (id >= 0) & (id.to::<i64>() < rows as i64);
         let inside = (t < ids.len()).expand(1) & (c < columns).expand(0);
