@@ -8,22 +8,37 @@ pub use tables::*;
 /// Rows of a table.
 #[tile_module]
 pub mod tables {
-    /// The tokens and the columns of a program. Programs that follow each other have the columns of the same tokens:
-    /// where rows begin between lines of memory, blocks that share a line are stored at about the same time.
+    /// The tokens and the columns of a program. Programs that follow each other have other tokens, unless rows begin
+    /// between lines of memory: then they have the blocks of the same tokens, so that a line that two blocks share is
+    /// stored at about the same time.
     fn elements_of<const TOKENS: usize, const BLOCK: usize>(columns: usize) -> (Tile<usize>, Tile<usize>) {
-        let (me, blocks) = (program_id(0) as u32, cdiv(columns, BLOCK) as u32);
-        ((me / blocks) as usize * TOKENS + arange(TOKENS), (me % blocks) as usize * BLOCK + arange(BLOCK))
+        let (mut t, mut block) = (program_id(0), program_id(1));
+        if columns > BLOCK && columns % 64 != 0 {
+            // No memory has the elements of 2^32 programs. Divisions of 64 bits take long.
+            let (me, blocks) = ((block * num_programs(0) + t) as u32, cdiv(columns, BLOCK) as u32);
+            t = (me / blocks) as usize;
+            block = (me % blocks) as usize;
+        }
+        (t * TOKENS + arange(TOKENS), block * BLOCK + arange(BLOCK))
     }
 
     /// Row `ids[t]` of the table for each token `t`. A negative index gives zeros, one that is no row gives NaN.
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
+        tune(TOKENS = [8], BLOCK = [128], warps = [4]),
+        tune(ROW = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
         tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
-        requires = [WIDE || columns <= BLOCK],
-        grid = [cdiv(ids.len(), TOKENS) * cdiv(columns, BLOCK)],
+        requires = [WIDE || columns <= BLOCK, !ROW || (columns > 768 && columns % 64 != 0)],
+        grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
     )]
-    pub fn embedding<T: Float, const TOKENS: usize, const BLOCK: usize, const WIDE: bool = false>(
+    pub fn embedding<
+        T: Float,
+        const TOKENS: usize,
+        const BLOCK: usize,
+        const ROW: bool = false,
+        const WIDE: bool = false,
+    >(
         table: &[T],
         ids: &[i32],
         y: &mut [T],
@@ -44,11 +59,19 @@ pub mod tables {
     #[tile_kernel(
         types(T = [f32, f16, bf16]),
         tune(TOKENS = [16], BLOCK = [64], warps = [4]),
+        tune(TOKENS = [8], BLOCK = [128], warps = [4]),
+        tune(ROW = [true], TOKENS = [1], BLOCK = [1024], warps = [2]),
         tune(WIDE = [true], TOKENS = [4], BLOCK = [256], warps = [4]),
-        requires = [WIDE || columns <= BLOCK],
-        grid = [cdiv(ids.len(), TOKENS) * cdiv(columns, BLOCK)],
+        requires = [WIDE || columns <= BLOCK, !ROW || (columns > 768 && columns % 64 != 0)],
+        grid = [cdiv(ids.len(), TOKENS), cdiv(columns, BLOCK)],
     )]
-    pub fn embedding_gradient<T: Float, const TOKENS: usize, const BLOCK: usize, const WIDE: bool = false>(
+    pub fn embedding_gradient<
+        T: Float,
+        const TOKENS: usize,
+        const BLOCK: usize,
+        const ROW: bool = false,
+        const WIDE: bool = false,
+    >(
         ids: &[i32],
         dy: &[T],
         d_table: &mut [f32],
