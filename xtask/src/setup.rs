@@ -37,7 +37,7 @@ pub struct Needed {
     pub what: &'static str,
 }
 
-const NEEDED: [Needed; 2] = [
+const NEEDED: [Needed; 3] = [
     Needed {
         name: "gcc",
         how: "apt-get install gcc libc6-dev",
@@ -49,6 +49,12 @@ const NEEDED: [Needed; 2] = [
         how: "apt-get install python3 python3-pip",
         variable: "TILE_ALLOW_NO_PYTHON3",
         what: "the tests of the C library from Python",
+    },
+    Needed {
+        name: "mpirun",
+        how: "apt-get install openmpi-bin",
+        variable: "TILE_ALLOW_NO_MPIRUN",
+        what: "the tests of collectives with several processes",
     },
 ];
 
