@@ -172,9 +172,9 @@ pub unsafe trait Communicator: Debug + Send + Sync {
     /// Replaces `data` by the reduction of the `data` of all ranks.
     ///
     /// # Safety
-    /// As of all calls here: the parts are memory of the stream's device that lives until a launch on the stream, in the
-    /// place of this call, would be done with it. Nothing else uses what is written meanwhile. Types and lengths fit
-    /// together as [`World`](crate::World) checks them.
+    /// As of all calls here: the parts are memory of the stream's device that lives until a launch on the stream, in
+    /// the place of this call, would be done with it. Nothing else uses what is written meanwhile. Types and lengths
+    /// fit together as [`World`](crate::World) checks them.
     unsafe fn all_reduce(&self, stream: &Stream, data: Part, reduction: Reduction) -> Result<()>;
 
     /// Writes to `to` the part of this rank of the reduction of all ranks' `from`, which has `size` times its elements.

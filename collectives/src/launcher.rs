@@ -47,7 +47,9 @@ impl Launcher {
     fn from(get: impl Fn(&str) -> Option<String>) -> Result<Launcher> {
         let number = |name: &str| match get(name) {
             None => Ok(None),
-            Some(text) => text.parse::<usize>().map(Some).map_err(|_| environment(format!("{name}={text} is no number"))),
+            Some(text) => {
+                text.parse::<usize>().map(Some).map_err(|_| environment(format!("{name}={text} is no number")))
+            }
         };
         // A program that `mpirun` starts may have variables of `torchrun`, and not the other way round.
         for names in [OPEN_MPI, MPICH, TORCHRUN] {
@@ -65,7 +67,8 @@ impl Launcher {
                 None if names != TORCHRUN => Kind::Mpirun,
                 None if size == 1 => Kind::None,
                 None => {
-                    let why = "RANK and WORLD_SIZE are set, and MASTER_ADDR is not: start the ranks with torchrun or mpirun";
+                    let why =
+                        "RANK and WORLD_SIZE are set, and MASTER_ADDR is not: start the ranks with torchrun or mpirun";
                     return Err(environment(why.into()));
                 }
             };
@@ -144,8 +147,8 @@ pub fn runtime() -> Result<Runtime> {
         // A launcher may show each rank one device.
         (1, _) if std::env::var_os("CUDA_VISIBLE_DEVICES").is_some() => Ok(Runtime::cuda(0)?),
         (n, rank) => Err(environment(format!(
-            "rank {rank} of this machine has no GPU, of which there are {n}: start at most {n} ranks on a machine, or set \
-             TILE_BACKEND=cpu"
+            "rank {rank} of this machine has no GPU, of which there are {n}: start at most {n} ranks on a machine, or \
+             set TILE_BACKEND=cpu"
         ))),
     }
 }
@@ -186,7 +189,8 @@ mod tests {
 
     #[test]
     fn variables_of_mpirun() {
-        let open_mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4"), ("RANK", "9"), ("WORLD_SIZE", "9")];
+        let open_mpi =
+            [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4"), ("RANK", "9"), ("WORLD_SIZE", "9")];
         assert_eq!(of(&open_mpi).unwrap(), Launcher { rank: 1, size: 4, local_rank: 1, kind: Kind::Mpirun });
         let mpich = [("PMI_RANK", "6"), ("PMI_SIZE", "8"), ("MPI_LOCALRANKID", "2")];
         assert_eq!(of(&mpich).unwrap(), Launcher { rank: 6, size: 8, local_rank: 2, kind: Kind::Mpirun });

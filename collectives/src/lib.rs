@@ -14,8 +14,8 @@
 //! world.finish()?;
 //! # Ok::<(), tilewright_collectives::Error>(())
 //! ```
-//! Ranks on GPUs use NCCL, and ranks on the CPU use MPI. Neither is needed to build a program: the library is loaded when
-//! [`World::from_env`] needs it. A program that is started alone needs none.
+//! Ranks on GPUs use NCCL, and ranks on the CPU use MPI. Neither is needed to build a program: the library is loaded
+//! when [`World::from_env`] needs it. A program that is started alone needs none.
 //!
 //! # Libraries
 //! - NCCL 2.10 or later: `libnccl.so.2` of the system, else that of PyPI's `nvidia-nccl-cu12` beside the `python3` of

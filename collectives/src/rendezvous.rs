@@ -1,7 +1,7 @@
 //! Rank 0 hands bytes to all other ranks: the id by which the ranks of NCCL find each other.
 //!
-//! Rank 0 listens at the launcher's address, or at the first free port behind it. The others try the same ports until one
-//! answers as rank 0 of the same run does.
+//! Rank 0 listens at the launcher's address, or at the first free port behind it. The others try the same ports until
+//! one answers as rank 0 of the same run does.
 
 use crate::error::{Error, Result};
 use crate::launcher::Meeting;

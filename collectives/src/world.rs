@@ -64,9 +64,9 @@ pub struct World {
 }
 
 impl World {
-    /// The processes that `mpirun` or `torchrun` has started with this one, and one rank where neither has. Ranks on GPUs
-    /// use NCCL, ranks on the CPU use MPI, and one rank alone needs no library. `TILE_COLLECTIVES` overrides: `nccl`,
-    /// `mpi` or `alone`.
+    /// The processes that `mpirun` or `torchrun` has started with this one, and one rank where neither has. Ranks on
+    /// GPUs use NCCL, ranks on the CPU use MPI, and one rank alone needs no library. `TILE_COLLECTIVES` overrides:
+    /// `nccl`, `mpi` or `alone`.
     ///
     /// It returns when all ranks have called it. Errors: [`Error::Environment`], [`Error::NoLibrary`],
     /// [`Error::Rendezvous`], those of the library.
@@ -195,7 +195,8 @@ impl World {
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: memory that a launch on this stream would take, of lengths that fit together. `to` is borrowed mutably.
+        // SAFETY: memory that a launch on this stream would take, of lengths that fit together. `to` is borrowed
+        // mutably.
         unsafe { self.ranks.reduce_scatter(stream, from, to, reduction) }
     }
 
@@ -215,12 +216,7 @@ impl World {
     /// assert!(matches!(e, Error::NoRank { rank: 1, size: 1, .. }));
     /// # Ok::<(), tilewright_collectives::Error>(())
     /// ```
-    pub fn broadcast<'a, T: Element>(
-        &self,
-        stream: &Stream,
-        data: impl AsSliceMut<'a, T>,
-        root: usize,
-    ) -> Result<()> {
+    pub fn broadcast<'a, T: Element>(&self, stream: &Stream, data: impl AsSliceMut<'a, T>, root: usize) -> Result<()> {
         let [data] = self.checked("broadcast", stream, &[Part::of_mut(&data.as_slice_mut_arg())])?;
         self.known("broadcast", root)?;
         if data.is_empty() {
@@ -262,12 +258,13 @@ impl World {
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: memory that a launch on this stream would take, of lengths that fit together. `to` is borrowed mutably.
+        // SAFETY: memory that a launch on this stream would take, of lengths that fit together. `to` is borrowed
+        // mutably.
         unsafe { self.ranks.all_gather(stream, from, to) }
     }
 
-    /// Part `i` of `to` is the part of rank `i` that is for this rank: each rank sends its part `j` to rank `j`. Errors:
-    /// [`Error::Length`] unless both have the same number of elements, a multiple of the number of ranks;
+    /// Part `i` of `to` is the part of rank `i` that is for this rank: each rank sends its part `j` to rank `j`.
+    /// Errors: [`Error::Length`] unless both have the same number of elements, a multiple of the number of ranks;
     /// [`Error::ElementType`]; as [`World::all_reduce`].
     ///
     /// # Examples
@@ -299,7 +296,8 @@ impl World {
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: memory that a launch on this stream would take, of lengths that fit together. `to` is borrowed mutably.
+        // SAFETY: memory that a launch on this stream would take, of lengths that fit together. `to` is borrowed
+        // mutably.
         unsafe { self.ranks.all_to_all(stream, from, to) }
     }
 
@@ -406,8 +404,8 @@ impl World {
         self.ranks.barrier(stream)
     }
 
-    /// The ranks that pass the same color, in the order of their ranks here: for tensor parallelism within a machine and
-    /// data parallelism between machines. All ranks call it. Errors: [`Error::Color`], the library's.
+    /// The ranks that pass the same color, in the order of their ranks here: for tensor parallelism within a machine
+    /// and data parallelism between machines. All ranks call it. Errors: [`Error::Color`], the library's.
     ///
     /// # Examples
     /// ```
@@ -415,7 +413,8 @@ impl World {
     /// use tilewright_collectives::World;
     ///
     /// let world = World::alone(&Runtime::cpu());
-    /// let (tensor_parallel, data_parallel) = (world.split(world.rank() as u32 / 2)?, world.split(world.rank() as u32 % 2)?);
+    /// let rank = world.rank() as u32;
+    /// let (tensor_parallel, data_parallel) = (world.split(rank / 2)?, world.split(rank % 2)?);
     /// assert_eq!((tensor_parallel.size(), data_parallel.size()), (1, 1));
     /// # Ok::<(), tilewright_collectives::Error>(())
     /// ```

@@ -1,10 +1,12 @@
-//! Debian's second rustc, unpacked into the cache folder: needs no root, and installs nothing.
+//! Packages of Debian, unpacked into the cache folder: needs no root, and installs nothing. They are a second rustc, and
+//! Open MPI for tests.
 //!
 //! `rustc-web` and `rust-web-src` follow the current Rust also in Debian's stable release. Installed by apt they
 //! would replace Debian's own rustc.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,17 +15,64 @@ use tilewright_build::cache::Cache;
 
 use crate::command;
 
-const PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
-/// Downloads are 140 MB.
+/// Packages, with the libraries that they need.
+struct Packages {
+    names: [&'static str; 2],
+    /// Libraries that are taken also where the system has them.
+    always: fn(&str) -> bool,
+}
+
+const RUST: Packages = Packages { names: ["rustc-web", "rust-web-src"], always: of_rust };
+/// 7 MB with all libraries.
+const OPEN_MPI: Packages = Packages { names: ["openmpi-bin", "openmpi-common"], always: |_| false };
+/// Downloads of Rust are 140 MB.
 const LIMIT: Duration = Duration::from_secs(600);
 
-pub fn unpack(cache: &Cache) -> Result<()> {
+/// `mpirun` of the unpacked Open MPI, which looks for its files below `/usr` otherwise.
+const MPIRUN: &str = r#"#!/bin/sh
+root=$(cd "$(dirname "$0")" && pwd)
+export OPAL_PREFIX="$root/usr" OPAL_SYSCONFDIR="$root/etc/openmpi" PMIX_MCA_pcompress_base_silence_warning=1
+for lib in "$root"/usr/lib/*-linux-gnu; do
+    export LD_LIBRARY_PATH="$lib:$lib/openmpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+done
+exec "$root/usr/bin/orterun" "$@"
+"#;
+
+/// The path of an `mpirun`; what is missing is unpacked.
+pub fn mpirun(cache: &Cache) -> Result<PathBuf> {
+    if let Some(there) = cache.trusted_toolchain("open-mpi/mpirun") {
+        return Ok(there);
+    }
+    println!("no mpirun yet; unpacking Debian's Open MPI into the cache folder");
+    has_tools()?;
+    let work = cache.dir().temp_dir("toolchain")?;
+    let root = fill(work.path(), &OPEN_MPI)?;
+    let program = root.join("mpirun");
+    fs::write(&program, MPIRUN)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let version = command::program(&program).args(["--version"]).output(LIMIT)?;
+    ensure!(version.contains("Open MPI"), "mpirun says {version}");
+    let to = cache.toolchain().join("open-mpi");
+    if to.exists() {
+        fs::remove_dir_all(&to)?;
+    }
+    fs::rename(root, &to)?;
+    Ok(to.join("mpirun"))
+}
+
+fn has_tools() -> Result<()> {
     for tool in ["apt-get", "apt-cache", "dpkg-deb", "dpkg-query"] {
         ensure!(command::exists(tool), "there is no {tool}: this is no Debian system");
     }
+    Ok(())
+}
+
+pub fn unpack(cache: &Cache) -> Result<()> {
+    has_tools()?;
     // A random name that nobody else can have made.
     let work = cache.dir().temp_dir("toolchain")?;
-    let root = fill(work.path())?;
+    let root = fill(work.path(), &RUST)?;
+    trim(&root)?;
     let to = cache.toolchain().join("debian");
     if to.exists() {
         fs::remove_dir_all(&to)?;
@@ -32,17 +81,17 @@ pub fn unpack(cache: &Cache) -> Result<()> {
 }
 
 /// Downloads and unpacks below `work`; the folder that holds the result.
-fn fill(work: &Path) -> Result<PathBuf> {
+fn fill(work: &Path, wanted: &Packages) -> Result<PathBuf> {
     let (debs, root) = (work.join("debs"), work.join("root"));
     fs::create_dir_all(&debs)?;
     fs::create_dir_all(&root)?;
-    let apt = match Apt::system().packages() {
+    let apt = match Apt::system().packages(wanted) {
         Ok(list) => (Apt::system(), list),
         // Fresh images come without package lists.
         Err(_) => {
             println!("  fetching package lists");
             let own = Apt::private(&work.join("apt"))?;
-            let list = own.packages()?;
+            let list = own.packages(wanted)?;
             (own, list)
         }
     };
@@ -52,7 +101,6 @@ fn fill(work: &Path) -> Result<PathBuf> {
     for deb in fs::read_dir(&debs)? {
         command::program("dpkg-deb").args(["-x".as_ref(), deb?.path().as_os_str(), root.as_os_str()]).output(LIMIT)?;
     }
-    trim(&root)?;
     Ok(root)
 }
 
@@ -81,13 +129,13 @@ impl Apt {
     }
 
     /// What to download: the packages, and the libraries they need that this system has not got.
-    fn packages(&self) -> Result<Vec<String>> {
-        let mut todo: Vec<String> = PACKAGES.iter().map(|p| p.to_string()).collect();
+    fn packages(&self, wanted: &Packages) -> Result<Vec<String>> {
+        let mut todo: Vec<String> = wanted.names.iter().map(|p| p.to_string()).collect();
         let mut list = BTreeSet::new();
         while let Some(name) = todo.pop() {
             let about = self.run("apt-cache", &["show", "--no-all-versions", &name]).output(LIMIT)?;
             if list.insert(name) {
-                todo.extend(needed(&about).filter(|d| of_rust(d) || !is_installed(d)));
+                todo.extend(needed(&about).filter(|d| (wanted.always)(d) || !is_installed(d)));
             }
         }
         Ok(list.into_iter().collect())

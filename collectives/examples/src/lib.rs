@@ -6,7 +6,8 @@ use tilewright_collectives::Result;
 
 tilewright::kernels!();
 
-/// Ends a program. An error is printed at once: under `mpirun` the other ranks are ended with this one, and it says why.
+/// Ends a program. An error is printed at once: under `mpirun` the other ranks are ended with this one, and it says
+/// why.
 pub fn end(done: Result<String>) -> std::process::ExitCode {
     match done {
         Ok(text) => {

@@ -26,7 +26,7 @@ fn programs_run_as_four_ranks() {
         let (succeed, text) = output(c);
         assert!(succeed, "{program}: {text}");
         for rank in 0..4 {
-            assert!(text.contains(&format!("rank {rank} of 4 (Open MPI")), "{text}");
+            assert!(text.contains(&format!("rank {rank} of 4 (")), "{text}");
         }
     }
 }

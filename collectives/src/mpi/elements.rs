@@ -158,6 +158,9 @@ mod tests {
         assert_eq!(divided([3.0, -1.0].map(f16::from_f32)), [1.5, -0.5].map(f16::from_f32));
         assert_eq!(divided([3.0, -1.0].map(bf16::from_f32)), [1.5, -0.5].map(bf16::from_f32));
         assert_eq!((divided([3i8, -3]), divided([3i32, -3]), divided([3i64, -3])), ([1, -1], [1, -1], [1, -1]));
-        assert_eq!((divided([3u8, 255]), divided([3u32, 4]), divided([3u64, u64::MAX])), ([1, 127], [1, 2], [1, u64::MAX / 2]));
+        assert_eq!(
+            (divided([3u8, 255]), divided([3u32, 4]), divided([3u64, u64::MAX])),
+            ([1, 127], [1, 2], [1, u64::MAX / 2])
+        );
     }
 }

@@ -141,8 +141,9 @@ impl<A: Abi> Mpi<A> {
         unsafe { (self.functions.library_version)(text.as_mut_ptr().cast(), &mut len) };
         text.truncate(usize::try_from(len).unwrap_or(0).min(1 << 14));
         let text = String::from_utf8_lossy(&text).into_owned();
-        // As in `Open MPI v4.1.4, package: ..`.
-        text.split([',', '\n', '\0']).next().unwrap_or("MPI").trim().to_string()
+        // As in `Open MPI v4.1.4, package: ..` and `MPICH Version:  4.0.2`.
+        let first = text.split([',', '\n', '\0']).next().unwrap_or("MPI");
+        first.split_whitespace().filter(|word| *word != "Version:").collect::<Vec<_>>().join(" ")
     }
 
     fn check(&self, call: &'static str, code: c_int) -> Result<()> {
@@ -286,9 +287,8 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
             for part in chunks(data) {
                 let n = count("all_reduce", part.len())?;
                 // SAFETY: the caller's contract; the call returns when it is done with the memory.
-                let code = unsafe {
-                    (self.mpi.functions.all_reduce)(A::IN_PLACE, pointer(part), n, element, op, self.comm)
-                };
+                let code =
+                    unsafe { (self.mpi.functions.all_reduce)(A::IN_PLACE, pointer(part), n, element, op, self.comm) };
                 self.check("MPI_Allreduce", code)?;
             }
             if averages && !is_float {
@@ -352,9 +352,7 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
             let _turn = self.turn();
             let f = self.mpi.functions.all_gather;
             // SAFETY: the caller's contract: `to` has `size` times as many elements.
-            self.check("MPI_Allgather", unsafe {
-                f(pointer(from), n, element, pointer(to), n, element, self.comm)
-            })
+            self.check("MPI_Allgather", unsafe { f(pointer(from), n, element, pointer(to), n, element, self.comm) })
         })?
     }
 
@@ -364,9 +362,7 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
             let _turn = self.turn();
             let f = self.mpi.functions.all_to_all;
             // SAFETY: the caller's contract: both have `size` parts of `n` elements.
-            self.check("MPI_Alltoall", unsafe {
-                f(pointer(from), n, element, pointer(to), n, element, self.comm)
-            })
+            self.check("MPI_Alltoall", unsafe { f(pointer(from), n, element, pointer(to), n, element, self.comm) })
         })?
     }
 
@@ -413,9 +409,8 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
                 let (n, element) = (count("receive", part.len())?, self.mpi.bits(part.dtype()));
                 let mut status = Status([0; 64]);
                 // SAFETY: the caller's contract, and room for a status.
-                let code = unsafe {
-                    (f.receive)(pointer(part), n, element, rank_of(rank), TAG, self.comm, &mut status)
-                };
+                let code =
+                    unsafe { (f.receive)(pointer(part), n, element, rank_of(rank), TAG, self.comm, &mut status) };
                 self.check("MPI_Recv", code)?;
                 self.came(&status, part)
             }),
@@ -435,9 +430,7 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
         let _turn = self.turn();
         let mut comm = self.comm;
         // SAFETY: a communicator of this library; room for the handle.
-        let code = unsafe {
-            (self.mpi.functions.comm_split)(self.comm, color as c_int, rank_of(self.rank), &mut comm)
-        };
+        let code = unsafe { (self.mpi.functions.comm_split)(self.comm, color as c_int, rank_of(self.rank), &mut comm) };
         self.check("MPI_Comm_split", code)?;
         Ok(Box::new(Ranks::of(self.mpi, comm)?))
     }

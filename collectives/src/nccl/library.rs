@@ -1,8 +1,8 @@
 //! The functions of NCCL, which is loaded at run time.
 //!
 //! They are declared here, and not taken from cudarc's feature `nccl`. That one looks for `libnccl.so` under names with
-//! versions of CUDA, never for `libnccl.so.2` or a file; it panics where it finds none; and it asks for the functions of
-//! one version of NCCL, for which its features, which are those of the whole program, would have to agree.
+//! versions of CUDA, never for `libnccl.so.2` or a file; it panics where it finds none; and it asks for the functions
+//! of one version of NCCL, for which its features, which are those of the whole program, would have to agree.
 
 use core::ffi::{c_char, c_int, c_void};
 use libloading::Library;
@@ -105,7 +105,8 @@ pub(crate) fn load() -> Result<Functions, String> {
 fn python_packages() -> impl Iterator<Item = PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
     let listed = of("PYTHONPATH").map(|p| std::env::split_paths(&p).collect::<Vec<_>>()).unwrap_or_default();
-    let mut prefixes: Vec<PathBuf> = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(of).map(Into::into).collect();
+    let mut prefixes: Vec<PathBuf> =
+        ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(of).map(Into::into).collect();
     let programs = of("PATH").map(|p| std::env::split_paths(&p).collect::<Vec<_>>()).unwrap_or_default();
     for program in programs.into_iter().map(|folder| folder.join("python3")).filter(|p| p.is_file()) {
         // That of a virtual environment is a link.

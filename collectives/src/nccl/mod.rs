@@ -31,7 +31,8 @@ fn functions() -> Result<&'static Functions> {
         })?;
         let version = version(&functions);
         if version < OLDEST {
-            let why = "it is older than NCCL 2.10, the first with averages: `pip install nvidia-nccl-cu12` gives a newer one";
+            let why =
+                "it is older than NCCL 2.10, the first with averages: `pip install nvidia-nccl-cu12` gives a newer one";
             return Err(Error::Unsupported { library: name(version), why: why.into() });
         }
         Ok(functions)

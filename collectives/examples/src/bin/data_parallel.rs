@@ -1,7 +1,7 @@
 //! Training steps of a small network, `relu(x a) b`, by several ranks of which each has a part of the batch.
 //!
-//! The gradient of the last layer is known first. Its sum over the ranks runs on a stream of its own, beside the kernels
-//! that compute the gradient of the layer in front.
+//! The gradient of the last layer is known first. Its sum over the ranks runs on a stream of its own, beside the
+//! kernels that compute the gradient of the layer in front.
 //! ```text
 //! mpirun -n 4 target/release/data_parallel
 //! torchrun --nproc-per-node 2 --no-python target/release/data_parallel

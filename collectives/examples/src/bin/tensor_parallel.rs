@@ -56,7 +56,8 @@ fn program() -> Result<String> {
     let whole = layer(&World::alone(&rt), &x, &a, &b, HIDDEN)?.to_vec()?;
     let difference = error(&y, &whole);
     assert!(difference < 1e-5, "rank {rank}: the layer of {size} ranks differs from the whole one by {difference}");
-    let text = format!("rank {rank} of {size} ({}, {}): as the whole layer, up to {difference:.1e}", world.name(), rt.name());
+    let text =
+        format!("rank {rank} of {size} ({}, {}): as the whole layer, up to {difference:.1e}", world.name(), rt.name());
     world.finish()?;
     Ok(text)
 }
