@@ -51,8 +51,12 @@ impl Launcher {
                 text.parse::<usize>().map(Some).map_err(|_| environment(format!("{name}={text} is no number")))
             }
         };
-        // A program that `mpirun` starts may have variables of `torchrun`, and not the other way round.
-        for names in [OPEN_MPI, MPICH, TORCHRUN] {
+        // `mpirun` may start a `torchrun` on each machine. Other programs set a RANK of their own.
+        let all = match get("TORCHELASTIC_RUN_ID") {
+            Some(_) => [TORCHRUN, OPEN_MPI, MPICH],
+            None => [OPEN_MPI, MPICH, TORCHRUN],
+        };
+        for names in all {
             let [rank, size, local] = names.map(number);
             let (rank, size, local) = match (rank?, size?, local?) {
                 (Some(rank), Some(size), local) => (rank, size, local),
@@ -194,6 +198,16 @@ mod tests {
         assert_eq!(of(&open_mpi).unwrap(), Launcher { rank: 1, size: 4, local_rank: 1, kind: Kind::Mpirun });
         let mpich = [("PMI_RANK", "6"), ("PMI_SIZE", "8"), ("MPI_LOCALRANKID", "2")];
         assert_eq!(of(&mpich).unwrap(), Launcher { rank: 6, size: 8, local_rank: 2, kind: Kind::Mpirun });
+    }
+
+    #[test]
+    fn the_inner_launcher_counts() {
+        let mut variables = vec![("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2")];
+        variables.extend([("RANK", "9"), ("WORLD_SIZE", "16"), ("LOCAL_RANK", "1")]);
+        assert_eq!(of(&variables).unwrap().rank, 1);
+        variables.extend([("TORCHELASTIC_RUN_ID", "a"), ("MASTER_ADDR", "host"), ("MASTER_PORT", "29500")]);
+        let launcher = of(&variables).unwrap();
+        assert_eq!((launcher.rank, launcher.size, launcher.local_rank), (9, 16, 1));
     }
 
     #[test]

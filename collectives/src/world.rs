@@ -405,7 +405,8 @@ impl World {
     }
 
     /// The ranks that pass the same color, in the order of their ranks here: for tensor parallelism within a machine
-    /// and data parallelism between machines. All ranks call it. Errors: [`Error::Color`], the library's.
+    /// and data parallelism between machines. All ranks call it. On GPUs, calls of several worlds come in one order on
+    /// all ranks, as NCCL demands. Errors: [`Error::Color`], the library's.
     ///
     /// # Examples
     /// ```

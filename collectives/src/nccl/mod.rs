@@ -336,11 +336,12 @@ pub(crate) fn world(rt: &Runtime, launcher: &Launcher) -> Result<Box<dyn Communi
         check(nccl, None, "ncclGetUniqueId", code)?;
     }
     match &launcher.kind {
+        _ if launcher.size == 1 => {}
         Kind::Torchrun(meeting) => rendezvous::hand_out(meeting, launcher.rank, launcher.size, &mut id.0)?,
         Kind::Mpirun => mpi::hand_out(&mut id.0)?,
         Kind::None => {}
     }
     let mut ranks = Ranks::new(nccl, rt, id, launcher.rank, launcher.size)?;
-    ranks.is_of_mpi = launcher.kind == Kind::Mpirun;
+    ranks.is_of_mpi = launcher.size > 1 && launcher.kind == Kind::Mpirun;
     Ok(Box::new(ranks))
 }

@@ -192,6 +192,23 @@ fn work_is_in_the_order_of_its_stream() {
     }
 }
 
+#[test]
+fn one_rank_copies_on_the_stream() {
+    for seed in 0..20 {
+        let (model, rt, two, _here) = over(seed);
+        let (world, beside) = (World::alone(&rt), Stream::new(&rt).unwrap());
+        let (x, mut y) = (rt.from_slice(&[1.0f32, 2.0]).unwrap(), rt.zeros::<f32>(2).unwrap());
+        world.all_gather(&beside, &x, &mut y).unwrap();
+        drop(x);
+        world.all_reduce(&beside, &mut y, Reduction::Sum).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [1.0, 2.0]);
+        assert!(world.broadcast(Runtime::cpu().stream(), &mut y, 0).is_err());
+        drop((y, beside, world, two, rt));
+        assert_eq!((model.reports(), model.counts().blocks), (vec![], 0), "seed {seed}");
+    }
+    calls();
+}
+
 /// The test itself: work that the runtime does not know of is found.
 #[test]
 fn the_model_sees_work_of_others() {
@@ -259,7 +276,7 @@ fn a_world_that_is_dropped_is_aborted() {
 #[test]
 fn memory_of_others_is_refused() {
     let (model, rt, world, _here) = over(6);
-    let mut there = vec![0.0f32; 4];
+    let mut there = [0.0f32; 4];
     let mismatch = |e: Result<()>| matches!(e, Err(Error::Runtime(tilewright_runtime::Error::StreamMismatch { .. })));
     assert!(mismatch(world.all_reduce(rt.stream(), &mut there[..], Reduction::Sum)));
     let mut x = rt.zeros::<f32>(4).unwrap();
