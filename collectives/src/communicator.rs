@@ -54,12 +54,12 @@ pub struct Part {
 }
 
 impl Part {
-    /// The part that is a slice.
+    /// The part that is a slice. [`Part`] has an example.
     pub fn of<T: tilewright_core::Element>(slice: tilewright_core::SliceArg<'_, T>) -> Part {
         Part { addr: slice.addr(), len: slice.len(), dtype: T::DTYPE, device: slice.device() }
     }
 
-    /// The part that is a slice to be written. [`Part::of`] has an example for one to be read.
+    /// The part that is a slice to be written. [`Part`] has an example of one to be read.
     pub fn of_mut<T: tilewright_core::Element>(slice: &tilewright_core::SliceMutArg<'_, T>) -> Part {
         Part { addr: slice.addr(), len: slice.len(), dtype: T::DTYPE, device: slice.device() }
     }
@@ -74,7 +74,7 @@ impl Part {
         self.len
     }
 
-    /// Whether there are no elements. [`Part::of`] has an example of a length.
+    /// Whether there are no elements. [`Part`] has an example with some.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -10,7 +10,7 @@ use tilewright_core::DType;
 /// use tilewright_collectives::{Reduction, Result, World};
 ///
 /// fn total(world: &World, x: &mut Buffer<f32>) -> Result<Vec<f32>> {
-///     world.all_reduce(world.runtime().stream(), x, Reduction::Sum)?;
+///     world.all_reduce(world.runtime().stream(), &mut *x, Reduction::Sum)?;
 ///     Ok(x.to_vec()?)
 /// }
 /// let rt = Runtime::cpu();
