@@ -333,8 +333,8 @@ impl World {
         unsafe { self.ranks.send_receive(stream, Some((from, rank)), None) }
     }
 
-    /// Writes what the rank `rank` sends to `to`, which has as many elements. Errors: as [`World::send`]. The example of
-    /// [`World::send`] receives.
+    /// Writes what the rank `rank` sends to `to`, which has as many elements. Errors: as [`World::send`]. The example
+    /// of [`World::send`] receives.
     pub fn receive<'a, T: Element>(&self, stream: &Stream, to: impl AsSliceMut<'a, T>, rank: usize) -> Result<()> {
         let [to] = self.checked("receive", stream, &[Part::of_mut(&to.as_slice_mut_arg())])?;
         self.other("receive", rank)?;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,16 +15,9 @@ use tilewright_build::cache::Cache;
 
 use crate::command;
 
-/// Packages, with the libraries that they need.
-struct Packages {
-    names: [&'static str; 2],
-    /// Libraries that are taken also where the system has them.
-    always: fn(&str) -> bool,
-}
-
-const RUST: Packages = Packages { names: ["rustc-web", "rust-web-src"], always: of_rust };
+const RUST: [&str; 2] = ["rustc-web", "rust-web-src"];
 /// 7 MB with all libraries.
-const OPEN_MPI: Packages = Packages { names: ["openmpi-bin", "openmpi-common"], always: |_| false };
+const OPEN_MPI: &str = "openmpi-bin";
 /// Downloads of Rust are 140 MB.
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -35,7 +28,7 @@ export OPAL_PREFIX="$root/usr" OPAL_SYSCONFDIR="$root/etc/openmpi" PMIX_MCA_pcom
 for lib in "$root"/usr/lib/*-linux-gnu; do
     export LD_LIBRARY_PATH="$lib:$lib/openmpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 done
-exec "$root/usr/bin/orterun" "$@"
+exec "$root/usr/bin/mpirun" "$@"
 "#;
 
 /// The path of an `mpirun`; what is missing is unpacked.
@@ -46,7 +39,9 @@ pub fn mpirun(cache: &Cache) -> Result<PathBuf> {
     println!("no mpirun yet; unpacking Debian's Open MPI into the cache folder");
     has_tools()?;
     let work = cache.dir().temp_dir("toolchain")?;
-    let root = fill(work.path(), &OPEN_MPI)?;
+    let root = fill(work.path(), Apt::open_mpi)?;
+    // The program tells by its name whether it is `mpirun`.
+    symlink("mpirun.openmpi", root.join("usr/bin/mpirun"))?;
     let program = root.join("mpirun");
     fs::write(&program, MPIRUN)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
@@ -71,7 +66,7 @@ pub fn unpack(cache: &Cache) -> Result<()> {
     has_tools()?;
     // A random name that nobody else can have made.
     let work = cache.dir().temp_dir("toolchain")?;
-    let root = fill(work.path(), &RUST)?;
+    let root = fill(work.path(), Apt::rust)?;
     trim(&root)?;
     let to = cache.toolchain().join("debian");
     if to.exists() {
@@ -80,18 +75,18 @@ pub fn unpack(cache: &Cache) -> Result<()> {
     Ok(fs::rename(root, to)?)
 }
 
-/// Downloads and unpacks below `work`; the folder that holds the result.
-fn fill(work: &Path, wanted: &Packages) -> Result<PathBuf> {
+/// Downloads and unpacks the packages of a list below `work`; the folder that holds the result.
+fn fill(work: &Path, packages: fn(&Apt) -> Result<Vec<String>>) -> Result<PathBuf> {
     let (debs, root) = (work.join("debs"), work.join("root"));
     fs::create_dir_all(&debs)?;
     fs::create_dir_all(&root)?;
-    let apt = match Apt::system().packages(wanted) {
+    let apt = match packages(&Apt::system()) {
         Ok(list) => (Apt::system(), list),
         // Fresh images come without package lists.
         Err(_) => {
             println!("  fetching package lists");
             let own = Apt::private(&work.join("apt"))?;
-            let list = own.packages(wanted)?;
+            let list = packages(&own)?;
             (own, list)
         }
     };
@@ -128,18 +123,33 @@ impl Apt {
         command::program(program).args(&self.0).args(args).env("LC_ALL", "C")
     }
 
-    /// What to download: the packages, and the libraries they need that this system has not got.
-    fn packages(&self, wanted: &Packages) -> Result<Vec<String>> {
-        let mut todo: Vec<String> = wanted.names.iter().map(|p| p.to_string()).collect();
+    /// What apt would install with Open MPI, in one call, which takes a second.
+    fn open_mpi(&self) -> Result<Vec<String>> {
+        let args = ["install", "--print-uris", "-qq", "--yes", "--no-install-recommends", OPEN_MPI];
+        let list = downloads(&self.run("apt-get", &args).output(LIMIT)?);
+        ensure!(!list.is_empty(), "apt-get would download nothing with {OPEN_MPI}");
+        Ok(list)
+    }
+
+    /// What to download of Rust: the packages, and the libraries they need that this system has not got.
+    fn rust(&self) -> Result<Vec<String>> {
+        let mut todo: Vec<String> = RUST.iter().map(|p| p.to_string()).collect();
         let mut list = BTreeSet::new();
         while let Some(name) = todo.pop() {
             let about = self.run("apt-cache", &["show", "--no-all-versions", &name]).output(LIMIT)?;
             if list.insert(name) {
-                todo.extend(needed(&about).filter(|d| (wanted.always)(d) || !is_installed(d)));
+                todo.extend(needed(&about).filter(|d| of_rust(d) || !is_installed(d)));
             }
         }
         Ok(list.into_iter().collect())
     }
+}
+
+/// The packages that `apt-get install --print-uris` would download.
+fn downloads(uris: &str) -> Vec<String> {
+    // As in `'http://..' libpmix2_4.2.2-1_amd64.deb 670924 MD5Sum:..`.
+    let files = uris.lines().filter_map(|l| l.split_whitespace().nth(1));
+    files.filter_map(|file| Some(file.split_once('_')?.0.to_string())).collect()
 }
 
 /// The libraries among the dependencies of a package; of alternatives the first.
@@ -187,6 +197,13 @@ fn trim(root: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_that_apt_would_download() {
+        let uris = "'http://h/p/libpmix2_4.2.2-1_amd64.deb' libpmix2_4.2.2-1_amd64.deb 670924 MD5Sum:00\n\
+                    'http://h/o/openmpi-bin_4.1.4-3%2bb1_amd64.deb' openmpi-bin_4.1.4-3+b1_amd64.deb 226072 \n";
+        assert_eq!(downloads(uris), ["libpmix2", "openmpi-bin"]);
+    }
 
     #[test]
     fn dependencies_that_matter() {
