@@ -163,3 +163,8 @@ pub enum Error {
         message: String,
     },
 }
+
+/// What the loader says, which is the cause of its error.
+pub(crate) fn of_loader(e: &libloading::Error) -> String {
+    std::error::Error::source(e).map_or_else(|| e.to_string(), |cause| cause.to_string())
+}

@@ -245,6 +245,7 @@ mod rank {
     fn without_a_library() {
         let e = World::from_env(&Runtime::cpu()).unwrap_err();
         assert!(matches!(e, Error::NoLibrary { library: "MPI", .. }));
+        assert!(e.to_string().starts_with("no MPI here: /nowhere/libmpi.so: cannot open"), "{e}");
         assert!(e.to_string().contains("Install it with `apt-get install openmpi-bin`, or set TILE_MPI"), "{e}");
     }
 

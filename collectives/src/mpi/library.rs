@@ -3,6 +3,7 @@
 //! There are two binary interfaces: handles of Open MPI are addresses of its variables, those of MPICH and of libraries
 //! that are compatible with it, as Intel's, are numbers.
 
+use crate::error::of_loader;
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Debug;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
@@ -180,7 +181,7 @@ pub(crate) fn load() -> Result<Library, String> {
         // SAFETY: initializers of a library that the user or the system has installed.
         match unsafe { Library::open(Some(&file), RTLD_NOW | RTLD_GLOBAL) } {
             Ok(library) => return Ok(library),
-            Err(e) => why.push(e.to_string()),
+            Err(e) => why.push(of_loader(&e)),
         }
     }
     // The loader says the same of each name.

@@ -4,6 +4,7 @@
 //! versions of CUDA, never for `libnccl.so.2` or a file; it panics where it finds none; and it asks for the functions
 //! of one version of NCCL, for which its features, which are those of the whole program, would have to agree.
 
+use crate::error::of_loader;
 use core::ffi::{c_char, c_int, c_void};
 use libloading::Library;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,7 @@ pub(crate) fn load() -> Result<Functions, String> {
     let named = std::env::var_os("TILE_NCCL").filter(|v| !v.is_empty()).map(PathBuf::from);
     let open = |file: &Path| {
         // SAFETY: initializers of a library that the user or the system has installed.
-        unsafe { Library::new(file) }.map_err(|e| e.to_string())
+        unsafe { Library::new(file) }.map_err(|e| of_loader(&e))
     };
     let library = match named {
         Some(file) => open(&file)?,
