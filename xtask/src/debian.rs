@@ -1,5 +1,5 @@
-//! Packages of Debian, unpacked into the cache folder: needs no root, and installs nothing. They are a second rustc, and
-//! Open MPI for tests.
+//! Packages of Debian, unpacked into the cache folder: needs no root, and installs nothing. They are a second rustc,
+//! and Open MPI for tests.
 //!
 //! `rustc-web` and `rust-web-src` follow the current Rust also in Debian's stable release. Installed by apt they
 //! would replace Debian's own rustc.
