@@ -29,6 +29,7 @@ mod error;
 mod event;
 mod extension;
 mod external;
+mod external_work;
 mod failures;
 mod graph;
 mod joins;

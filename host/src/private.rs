@@ -1,5 +1,5 @@
-//! What `tilewright-ops` and `tilewright-python` take of the runtime beyond the public interface. It may change in
-//! every version. All of it is safe: every launch checks its arguments.
+//! What `tilewright-ops`, `tilewright-python` and `tilewright-collectives` take of the runtime beyond the public
+//! interface. It may change in every version. All of it but a copy is safe: every launch checks its arguments.
 
 use crate::error::Result;
 use crate::runtime::{BackendKind, Runtime};
@@ -8,7 +8,7 @@ use crate::tuner::measure::Output;
 use crate::tuner::{Report, Source};
 use crate::workload::{self, RecordedCall};
 use std::path::PathBuf;
-use tilewright_core::{Call, VariantDesc};
+use tilewright_core::{Call, RawArg, VariantDesc};
 
 /// The libraries of `tile debug`.
 #[cfg(feature = "emulator")]
@@ -84,4 +84,21 @@ pub fn measure(
     run: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<Report> {
     rt.search_among(stream, file, candidates, outputs, run)
+}
+
+/// Copies `from` to `to`, which is as long, on a stream of the runtime, in the order of its launches. Errors: as of
+/// [`Stream::external_work`].
+///
+/// # Safety
+/// Both are memory of the extent that they name, as of a launch on the stream, and do not overlap.
+pub unsafe fn copy_on(rt: &Runtime, stream: &Stream, from: RawArg<u8>, to: RawArg<u8>) -> Result<()> {
+    let bytes = from.extent().unwrap_or(0).min(to.extent().unwrap_or(0));
+    stream.external_work(&[from, to], |raw| match rt.cuda_context() {
+        Some(cuda) => cuda.copy(to.addr(), from.addr(), bytes as u64, raw.cast()),
+        None => {
+            // SAFETY: the caller's contract, for memory of the host.
+            unsafe { core::ptr::copy_nonoverlapping(from.addr() as *const u8, to.addr() as *mut u8, bytes) };
+            Ok(())
+        }
+    })?
 }

@@ -184,8 +184,8 @@ functions! {
     cuDriverGetVersion(v: *mut c_int) s { give(v, 13000) }
     cuGetErrorName(e: Code, out: *mut *const c_char) s { give(out, c"CUDA_ERROR_OF_THE_MODEL".as_ptr()) }
     cuGetErrorString(e: Code, out: *mut *const c_char) s { give(out, c"of the model".as_ptr()) }
-    cuDeviceGet(d: *mut c_int, n: c_int) s { if n == 0 { give(d, 0) } else { Err(101) } }
-    cuDeviceGetCount(n: *mut c_int) s { give(n, 1) }
+    cuDeviceGet(d: *mut c_int, n: c_int) s { s.device(n)?; give(d, n) }
+    cuDeviceGetCount(n: *mut c_int) s { give(n, s.devices.count() as c_int) }
     cuDeviceGetName(out: *mut c_char, room: c_int, d: c_int) s {
         let mut name = s.name.clone().into_bytes();
         name.truncate((room as usize).saturating_sub(1));
@@ -198,18 +198,14 @@ functions! {
         if let Some(&own) = s.attributes.get(&what) { return give(v, own) }
         give(v, match what { 1 => 1024, 12 => 65536, 16 => 8, 38 => 1 << 16, 75 => s.compute.0, 76 => s.compute.1, 97 => 232448, 115 => s.pools_supported.into(), _ => 0 })
     }
-    cuDeviceGetUuid(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7; 16]) }
-    cuDeviceGetUuid_v2(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7; 16]) }
+    cuDeviceGetUuid(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7 + d as u8; 16]) }
+    cuDeviceGetUuid_v2(out: *mut c_void, d: c_int) s { give(out.cast::<[u8; 16]>(), [7 + d as u8; 16]) }
     cuDeviceTotalMem_v2(n: *mut usize, d: c_int) s { give(n, s.capacity as usize) }
-    cuDevicePrimaryCtxRetain(c: *mut Handle, d: c_int) s { s.retain_primary(); give(c, s.primary) }
-    cuDevicePrimaryCtxRelease_v2(d: c_int) s {
-        s.retained = s.retained.checked_sub(1).ok_or(201u32)?;
-        if s.retained == 0 { s.report_leaks() }
-        Ok(())
-    }
+    cuDevicePrimaryCtxRetain(c: *mut Handle, d: c_int) s { let d = s.device(d)?; give(c, s.retain_primary(d)) }
+    cuDevicePrimaryCtxRelease_v2(d: c_int) s { let d = s.device(d)?; s.release_primary(d) }
     cuCtxGetCurrent(c: *mut Handle) s { let now = s.me().context; give(c, now) }
     cuCtxSetCurrent(c: Handle) s { s.me().context = c; Ok(()) }
-    cuCtxGetDevice(d: *mut c_int) s { context(s)?; give(d, 0) }
+    cuCtxGetDevice(d: *mut c_int) s { context(s)?; give(d, s.current_device() as c_int) }
     cuCtxGetId(c: Handle, id: *mut c_ulonglong) s { let number = *s.contexts.get(&c).ok_or(709u32)?; give(id, number) }
     cuCtxSynchronize() s {
         context(s)?;
@@ -225,17 +221,20 @@ functions! {
     cuMemAllocAsync(out: *mut u64, bytes: usize, on: Handle) s { allocate(s, out, bytes, Some(stream(s, on)), "cuMemAllocAsync") }
     cuMemFree_v2(base: u64) s { free(s, base) }
     cuMemAllocFromPoolAsync(out: *mut u64, bytes: usize, pool: Handle, on: Handle) s {
-        if !s.pools.contains(&pool) { return Err(400) }
+        s.check_pool(pool, stream(s, on))?;
         allocate(s, out, bytes, Some(stream(s, on)), "cuMemAllocFromPoolAsync")
     }
     cuMemFreeAsync(base: u64, on: Handle) s { free_async(s, base, stream(s, on)) }
     cuMemPoolCreate(out: *mut Handle, props: *const c_void) s {
         s.unsafe_call()?;
         let pool = s.handle();
-        s.pools.insert(pool);
+        // The fourth number of `CUmemPoolProps` is that of the device.
+        // SAFETY: the caller gives properties as cuda.h has them.
+        let device = s.device(unsafe { *props.cast::<c_int>().add(3) })?;
+        s.pools.insert(pool, device);
         give(out, pool)
     }
-    cuMemPoolDestroy(pool: Handle) s { s.unsafe_call()?; if s.pools.remove(&pool) { Ok(()) } else { Err(400) } }
+    cuMemPoolDestroy(pool: Handle) s { s.unsafe_call()?; s.pools.remove(&pool).map(|_| ()).ok_or(400) }
     cuMemPoolSetAttribute(pool: Handle, what: c_int, value: *mut c_void) s { s.unsafe_call() }
     cuMemPoolTrimTo(pool: Handle, keep: usize) s { s.unsafe_call() }
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, on: Handle) s {
@@ -261,8 +260,8 @@ functions! {
         s.put(stream(s, on), Task::new(Work::Fill { to, value, bytes }, vec![range(to, bytes, true)], "cuMemsetD8Async"))
     }
     cuPointerGetAttribute(out: *mut c_void, what: c_int, addr: u64) s {
-        s.block_at(addr).filter(|b| b.freed.is_none()).ok_or(1u32)?;
-        give(out.cast::<c_int>(), 0)
+        let device = s.block_at(addr).filter(|b| b.freed.is_none()).ok_or(1u32)?.device;
+        give(out.cast::<c_int>(), device as c_int)
     }
     cuStreamCreate(out: *mut Handle, flags: c_uint) s {
         context(s)?;
@@ -370,10 +369,13 @@ functions! {
         s.libraries.insert(library, text);
         give(out, library)
     }
-    cuModuleGetFunction(out: *mut Handle, module: Handle, name: *const c_char) s { give(out, kernel(s, module, name)?) }
+    cuModuleGetFunction(out: *mut Handle, module: Handle, name: *const c_char) s {
+        let kernel = kernel(s, module, name)?;
+        give(out, s.function_here(kernel))
+    }
     cuLibraryUnload(library: Handle) s { s.unsafe_call()?; s.libraries.remove(&library).map(|_| ()).ok_or(400) }
     cuLibraryGetKernel(out: *mut Handle, library: Handle, name: *const c_char) s { give(out, kernel(s, library, name)?) }
-    cuKernelGetFunction(out: *mut Handle, kernel: Handle) s { context(s)?; give(out, kernel) }
+    cuKernelGetFunction(out: *mut Handle, kernel: Handle) s { context(s)?; give(out, s.function_here(kernel)) }
     cuKernelGetAttribute(v: *mut c_int, what: c_int, kernel: Handle, d: c_int) s { give(v, match what { 0 => 1024, 4 => 16, _ => 0 }) }
     cuKernelSetAttribute(what: c_int, v: c_int, kernel: Handle, d: c_int) s {
         if what == 8 { s.kernels.get_mut(&kernel).ok_or(400u32)?.opted_in = v as u32 }

@@ -105,7 +105,8 @@ impl State {
     /// `params` points to as many pointers as the entry has parameters, each null or to as many bytes as the parameter
     /// has.
     pub unsafe fn launch(&mut self, asked: &Asked, params: *const *const c_void) -> Result<(), Code> {
-        let Loaded { kernel, signature, opted_in } = self.kernels.get(&asked.function).ok_or(400u32)?.clone();
+        let function = self.kernel_of(asked.function, asked.stream)?;
+        let Loaded { kernel, signature, opted_in } = self.kernels.get(&function).ok_or(400u32)?.clone();
         let name = kernel.name;
         let ([x, y, z], block) = (asked.grid, asked.block);
         let threads = block.iter().try_fold(1u32, |n, b| n.checked_mul(*b)).unwrap_or(u32::MAX);

@@ -39,6 +39,7 @@
 mod api;
 mod capture;
 mod clock;
+mod devices;
 mod launch;
 pub mod library;
 mod memory;
@@ -63,7 +64,7 @@ pub(crate) type Code = u32;
 /// Called before a driver call with its name, without any lock held.
 type Hook = Box<dyn Fn(&str) + Send + Sync>;
 
-/// One driver with one device. A thread uses the one that it has entered.
+/// One driver, with one device unless [`Model::add_device`] adds others. A thread uses the one that it has entered.
 #[derive(Clone)]
 pub struct Model(Arc<Shared>);
 
@@ -185,7 +186,12 @@ impl Model {
 
     /// A context beside the primary one, as `cuCtxCreate` makes; made current on this thread.
     pub fn new_context(&self) -> usize {
-        self.state().new_context()
+        self.state().new_context_on(0)
+    }
+
+    /// A device beside those that there are, with the same name and attributes.
+    pub fn add_device(&self) {
+        self.state().add_device();
     }
 
     /// Ends a context that [`Model::new_context`] made, as `cuCtxDestroy` does.

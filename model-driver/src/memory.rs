@@ -50,6 +50,7 @@ struct Touched {
 pub(crate) struct Block {
     pub memory: Arc<Memory>,
     pub end: u64,
+    pub device: usize,
     /// The stream-ordered allocation; none where the host allocated it, or before a graph does.
     pub born: Option<Epoch>,
     /// Where it is a graph's: whether a launch has allocated it.
@@ -77,6 +78,7 @@ impl State {
         let block = Block {
             memory,
             end: base + bytes,
+            device: self.current_device(),
             born: None,
             graph,
             alive: !graph,

@@ -34,9 +34,9 @@ impl State {
         }
     }
 
-    /// Reports all that still exists in the primary context as it ends.
-    pub fn report_leaks(&mut self) {
-        let live = |b: &&crate::memory::Block| b.freed.is_none() && b.alive;
+    /// Reports all that still exists on a device as its primary context ends.
+    pub fn report_leaks(&mut self, device: usize) {
+        let live = |b: &&crate::memory::Block| b.freed.is_none() && b.alive && b.device == device;
         let mut left: Vec<String> = self
             .blocks
             .values()
@@ -50,14 +50,15 @@ impl State {
                 )
             })
             .collect();
-        let primary = self.primary;
-        let streams = self.streams.iter().filter(|(h, s)| !crate::state::is_default(**h) && s.context == primary);
+        let primary = self.devices.primary(device);
+        let streams = self.streams.iter().filter(|(h, s)| !crate::state::is_default(**h) && Some(s.context) == primary);
+        let here = |handle: &&usize| self.device_made_on(**handle) == device;
         let counts = [
             ("streams", streams.count()),
-            ("events", self.events.len()),
-            ("graphs", self.graphs.len()),
-            ("instantiated graphs", self.executables.len()),
-            ("memory pools", self.pools.len()),
+            ("events", self.events.keys().filter(here).count()),
+            ("graphs", if self.devices.retained() == 0 { self.graphs.len() } else { 0 }),
+            ("instantiated graphs", self.executables.keys().filter(here).count()),
+            ("memory pools", self.pools.values().filter(|of| **of == device).count()),
         ];
         left.extend(
             counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what} are not destroyed")),

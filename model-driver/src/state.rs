@@ -4,6 +4,7 @@ use crate::Code;
 use crate::Counts;
 use crate::capture::{Capture, Executable, Graph};
 use crate::clock::{Clock, Epoch, Lane};
+use crate::devices::Devices;
 use crate::launch::{Kernel, Loaded, Run};
 use crate::memory::{Access, Block, Memory};
 use crate::report::{Kind, Report};
@@ -122,7 +123,8 @@ pub(crate) struct State {
     pub graphs: BTreeMap<usize, Graph>,
     pub executables: BTreeMap<usize, Executable>,
     pub captures: BTreeMap<u64, Capture>,
-    pub pools: BTreeSet<usize>,
+    /// With their devices.
+    pub pools: BTreeMap<usize, usize>,
     pub libraries: BTreeMap<usize, String>,
     pub kernels: BTreeMap<usize, Loaded>,
     pub known: HashMap<&'static str, Kernel>,
@@ -139,12 +141,13 @@ pub(crate) struct State {
     pub attributes: BTreeMap<c_int, c_int>,
     pub contexts: BTreeMap<usize, u64>,
     /// The contexts in which events and executables were made.
-    made_in: BTreeMap<usize, usize>,
+    pub made_in: BTreeMap<usize, usize>,
     /// The streams, events and executables of contexts that have ended. The driver's reference calls their use
     /// undefined.
     pub ended: BTreeSet<usize>,
+    /// That of device 0.
     pub primary: usize,
-    pub retained: usize,
+    pub devices: Devices,
     /// The code of a kernel that failed: every later call gives it.
     pub lost: Option<Code>,
     pending: BTreeMap<OpId, Op>,
@@ -166,7 +169,7 @@ impl State {
             graphs: BTreeMap::new(),
             executables: BTreeMap::new(),
             captures: BTreeMap::new(),
-            pools: BTreeSet::new(),
+            pools: BTreeMap::new(),
             libraries: BTreeMap::new(),
             kernels: BTreeMap::new(),
             known: HashMap::new(),
@@ -182,7 +185,7 @@ impl State {
             made_in: BTreeMap::new(),
             ended: BTreeSet::new(),
             primary: 0,
-            retained: 0,
+            devices: Devices::new(0),
             lost: None,
             pending: BTreeMap::new(),
             next_op: 0,
@@ -190,6 +193,7 @@ impl State {
         };
         state.primary = state.handle();
         let primary = state.primary;
+        state.devices = Devices::new(primary);
         state.number_context(primary);
         state.new_default_stream(primary);
         state
@@ -200,15 +204,7 @@ impl State {
         self.next_handle
     }
 
-    pub fn new_context(&mut self) -> usize {
-        let context = self.handle();
-        self.number_context(context);
-        self.me().context = context;
-        self.new_default_stream(context);
-        context
-    }
-
-    fn new_default_stream(&mut self, context: usize) {
+    pub fn new_default_stream(&mut self, context: usize) {
         let made = self.new_stream(context, true);
         if let Some(stream) = self.streams.remove(&made) {
             self.streams.insert(self.default_stream(context), stream);
@@ -225,16 +221,9 @@ impl State {
     }
 
     /// Addresses of contexts are used again, numbers are not, in any model of the process.
-    fn number_context(&mut self, context: usize) {
+    pub fn number_context(&mut self, context: usize) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         self.contexts.insert(context, NEXT.fetch_add(1, Relaxed));
-    }
-
-    pub fn retain_primary(&mut self) {
-        self.retained += 1;
-        if !self.contexts.contains_key(&self.primary) {
-            self.number_context(self.primary);
-        }
     }
 
     /// Memory from a pool stays: the pool belongs to the device.
@@ -279,7 +268,7 @@ impl State {
             executables: self.executables.len(),
             pools: self.pools.len(),
             libraries: self.libraries.len(),
-            retained: self.retained,
+            retained: self.devices.retained(),
         }
     }
 
@@ -324,6 +313,7 @@ impl State {
             Some(stream) if stream.capture.is_some() => return self.record(handle, task),
             Some(_) => {}
         }
+        self.check_memory(handle, &task);
         self.legacy_rules(handle)?;
         let host = self.me().clock.clone();
         let Some(stream) = self.streams.get_mut(&handle) else { return Err(400) };
@@ -407,6 +397,7 @@ impl State {
             self.report(Kind::Call, "cuEventRecord: on an event that does not exist");
             return Err(400);
         }
+        self.check_event(event, handle)?;
         self.put(handle, Task::new(Work::Nothing, Vec::new(), "cuEventRecord"))?;
         let stream = &self.streams[&handle];
         let made = match stream.capture {

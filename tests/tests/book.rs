@@ -8,12 +8,13 @@ use tilewright_compiler::variant::Variant;
 use tilewright_compiler::{Libraries, Stage, show};
 
 /// Folders of code that the workspace compiles and tests.
-const COMPILED: [&str; 7] = [
+const COMPILED: [&str; 8] = [
     "examples/src/",
     "examples/tests/",
     "examples/own-kernel/",
     "examples/from-python/",
     "examples/first-python/",
+    "collectives/examples/src/",
     "tests/language/tests/",
     "kernel-compiler/src/explain/",
 ];
@@ -290,6 +291,7 @@ fn names_of_the_book_exist() {
         "capi/src",
         "bench/src",
         "python/src",
+        "collectives/src",
     ];
     for dir in dirs {
         each_rust_file(&root().join(dir), &mut |text| code.push_str(text));

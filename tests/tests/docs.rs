@@ -324,7 +324,7 @@ fn tile_command(command: &str, args: &[&str]) {
 #[test]
 fn settings_exist() {
     let mut code = String::new();
-    for dir in ["host/src", "kernel-build/src", "capi/src"] {
+    for dir in ["host/src", "kernel-build/src", "capi/src", "collectives/src"] {
         each_rust_file(&root().join(dir), &mut |text| code.push_str(text));
     }
     let settings = read("docs/settings.md");

@@ -17,7 +17,7 @@ const CRATES: [(&str, &str); 3] = [
 ];
 
 /// Files with `pub use`, and the folder that their paths begin in.
-const EXPORTS: [(&str, &str); 10] = [
+const EXPORTS: [(&str, &str); 11] = [
     ("cache-dir/src/lib.rs", "cache-dir/src"),
     ("host/src/lib.rs", "host/src"),
     ("host/src/tuning.rs", "host/src"),
@@ -28,6 +28,7 @@ const EXPORTS: [(&str, &str); 10] = [
     ("kernel-build/src/lib.rs", "kernel-build/src"),
     ("python/src/lib.rs", "python/src"),
     ("bench/src/lib.rs", "bench/src"),
+    ("collectives/src/lib.rs", "collectives/src"),
 ];
 
 /// Modules whose items are public themselves.
@@ -43,8 +44,8 @@ const MODULES: [&str; 8] = [
 ];
 
 /// The crates whose methods need examples.
-const WITH_METHODS: [&str; 6] =
-    ["cache-dir/src", "host/src", "kernel-build/src", "ops/src", "python/src", "tilewright/src"];
+const WITH_METHODS: [&str; 7] =
+    ["cache-dir/src", "collectives/src", "host/src", "kernel-build/src", "ops/src", "python/src", "tilewright/src"];
 
 /// The items of a source, which is parsed once.
 fn parsed(path: &Path) -> Rc<syn::File> {

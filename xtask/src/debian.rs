@@ -1,10 +1,12 @@
-//! Debian's second rustc, unpacked into the cache folder: needs no root, and installs nothing.
+//! Packages of Debian, unpacked into the cache folder: needs no root, and installs nothing. They are a second rustc,
+//! and Open MPI for tests.
 //!
 //! `rustc-web` and `rust-web-src` follow the current Rust also in Debian's stable release. Installed by apt they
 //! would replace Debian's own rustc.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,17 +15,59 @@ use tilewright_build::cache::Cache;
 
 use crate::command;
 
-const PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
-/// Downloads are 140 MB.
+const RUST: [&str; 2] = ["rustc-web", "rust-web-src"];
+/// 7 MB with all libraries.
+const OPEN_MPI: &str = "openmpi-bin";
+/// Downloads of Rust are 140 MB.
 const LIMIT: Duration = Duration::from_secs(600);
 
-pub fn unpack(cache: &Cache) -> Result<()> {
+/// `mpirun` of the unpacked Open MPI, which looks for its files below `/usr` otherwise.
+const MPIRUN: &str = r#"#!/bin/sh
+root=$(cd "$(dirname "$0")" && pwd)
+export OPAL_PREFIX="$root/usr" OPAL_SYSCONFDIR="$root/etc/openmpi" PMIX_MCA_pcompress_base_silence_warning=1
+for lib in "$root"/usr/lib/*-linux-gnu; do
+    export LD_LIBRARY_PATH="$lib:$lib/openmpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+done
+exec "$root/usr/bin/mpirun" "$@"
+"#;
+
+/// The path of an `mpirun`; what is missing is unpacked.
+pub fn mpirun(cache: &Cache) -> Result<PathBuf> {
+    if let Some(there) = cache.trusted_toolchain("open-mpi/mpirun") {
+        return Ok(there);
+    }
+    println!("no mpirun yet; unpacking Debian's Open MPI into the cache folder");
+    has_tools()?;
+    let work = cache.dir().temp_dir("toolchain")?;
+    let root = fill(work.path(), Apt::open_mpi)?;
+    // The program tells by its name whether it is `mpirun`.
+    symlink("mpirun.openmpi", root.join("usr/bin/mpirun"))?;
+    let program = root.join("mpirun");
+    fs::write(&program, MPIRUN)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let version = command::program(&program).args(["--version"]).output(LIMIT)?;
+    ensure!(version.contains("Open MPI"), "mpirun says {version}");
+    let to = cache.toolchain().join("open-mpi");
+    if to.exists() {
+        fs::remove_dir_all(&to)?;
+    }
+    fs::rename(root, &to)?;
+    Ok(to.join("mpirun"))
+}
+
+fn has_tools() -> Result<()> {
     for tool in ["apt-get", "apt-cache", "dpkg-deb", "dpkg-query"] {
         ensure!(command::exists(tool), "there is no {tool}: this is no Debian system");
     }
+    Ok(())
+}
+
+pub fn unpack(cache: &Cache) -> Result<()> {
+    has_tools()?;
     // A random name that nobody else can have made.
     let work = cache.dir().temp_dir("toolchain")?;
-    let root = fill(work.path())?;
+    let root = fill(work.path(), Apt::rust)?;
+    trim(&root)?;
     let to = cache.toolchain().join("debian");
     if to.exists() {
         fs::remove_dir_all(&to)?;
@@ -31,18 +75,18 @@ pub fn unpack(cache: &Cache) -> Result<()> {
     Ok(fs::rename(root, to)?)
 }
 
-/// Downloads and unpacks below `work`; the folder that holds the result.
-fn fill(work: &Path) -> Result<PathBuf> {
+/// Downloads and unpacks the packages of a list below `work`; the folder that holds the result.
+fn fill(work: &Path, packages: fn(&Apt) -> Result<Vec<String>>) -> Result<PathBuf> {
     let (debs, root) = (work.join("debs"), work.join("root"));
     fs::create_dir_all(&debs)?;
     fs::create_dir_all(&root)?;
-    let apt = match Apt::system().packages() {
+    let apt = match packages(&Apt::system()) {
         Ok(list) => (Apt::system(), list),
         // Fresh images come without package lists.
         Err(_) => {
             println!("  fetching package lists");
             let own = Apt::private(&work.join("apt"))?;
-            let list = own.packages()?;
+            let list = packages(&own)?;
             (own, list)
         }
     };
@@ -52,7 +96,6 @@ fn fill(work: &Path) -> Result<PathBuf> {
     for deb in fs::read_dir(&debs)? {
         command::program("dpkg-deb").args(["-x".as_ref(), deb?.path().as_os_str(), root.as_os_str()]).output(LIMIT)?;
     }
-    trim(&root)?;
     Ok(root)
 }
 
@@ -80,9 +123,17 @@ impl Apt {
         command::program(program).args(&self.0).args(args).env("LC_ALL", "C")
     }
 
-    /// What to download: the packages, and the libraries they need that this system has not got.
-    fn packages(&self) -> Result<Vec<String>> {
-        let mut todo: Vec<String> = PACKAGES.iter().map(|p| p.to_string()).collect();
+    /// What apt would install with Open MPI, in one call, which takes a second.
+    fn open_mpi(&self) -> Result<Vec<String>> {
+        let args = ["install", "--print-uris", "-qq", "--yes", "--no-install-recommends", OPEN_MPI];
+        let list = downloads(&self.run("apt-get", &args).output(LIMIT)?);
+        ensure!(!list.is_empty(), "apt-get would download nothing with {OPEN_MPI}");
+        Ok(list)
+    }
+
+    /// What to download of Rust: the packages, and the libraries they need that this system has not got.
+    fn rust(&self) -> Result<Vec<String>> {
+        let mut todo: Vec<String> = RUST.iter().map(|p| p.to_string()).collect();
         let mut list = BTreeSet::new();
         while let Some(name) = todo.pop() {
             let about = self.run("apt-cache", &["show", "--no-all-versions", &name]).output(LIMIT)?;
@@ -92,6 +143,13 @@ impl Apt {
         }
         Ok(list.into_iter().collect())
     }
+}
+
+/// The packages that `apt-get install --print-uris` would download.
+fn downloads(uris: &str) -> Vec<String> {
+    // As in `'http://..' libpmix2_4.2.2-1_amd64.deb 670924 MD5Sum:..`.
+    let files = uris.lines().filter_map(|l| l.split_whitespace().nth(1));
+    files.filter_map(|file| Some(file.split_once('_')?.0.to_string())).collect()
 }
 
 /// The libraries among the dependencies of a package; of alternatives the first.
@@ -139,6 +197,13 @@ fn trim(root: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_that_apt_would_download() {
+        let uris = "'http://h/p/libpmix2_4.2.2-1_amd64.deb' libpmix2_4.2.2-1_amd64.deb 670924 MD5Sum:00\n\
+                    'http://h/o/openmpi-bin_4.1.4-3%2bb1_amd64.deb' openmpi-bin_4.1.4-3+b1_amd64.deb 226072 \n";
+        assert_eq!(downloads(uris), ["libpmix2", "openmpi-bin"]);
+    }
 
     #[test]
     fn dependencies_that_matter() {

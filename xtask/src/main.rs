@@ -34,7 +34,7 @@ cargo xtask release --out DIR
                           make the artifacts of a release: packages, archives of kernels, the C library with the `tile`
                           program, the wheel, SBOM, notices, SHA256SUMS; --only PART,PART: some of them;
                           --check: make all twice and compare; --allow-dirty: with changes that are not committed
-cargo xtask setup         set up only: the device toolchain, ptxas and nvdisasm, in the user's cache folder, without root
+cargo xtask setup         set up only: the device toolchain, ptxas, nvdisasm and Open MPI, in the user's cache folder, without root
 ";
 
 fn main() -> ExitCode {

@@ -17,6 +17,8 @@ pub struct Ready {
     pub ptxas: bool,
     /// The folder of NumPy and JAX for tests.
     pub python_packages: Option<PathBuf>,
+    /// The program that starts several processes of a test.
+    pub mpirun: Option<PathBuf>,
     /// Programs and packages that tests use and that are not here.
     pub missing: Vec<&'static Needed>,
 }
@@ -24,7 +26,7 @@ pub struct Ready {
 impl Ready {
     /// Nothing was looked for.
     pub fn without_device() -> Ready {
-        Ready { device_toolchain: false, ptxas: false, python_packages: None, missing: vec![] }
+        Ready { device_toolchain: false, ptxas: false, python_packages: None, mpirun: None, missing: vec![] }
     }
 }
 
@@ -57,6 +59,13 @@ const NUMPY: Needed = Needed {
     how: "cargo xtask setup, with a network and python3-pip,",
     variable: "TILE_ALLOW_NO_NUMPY",
     what: "the tests of the Python package",
+};
+
+const MPIRUN: Needed = Needed {
+    name: "mpirun",
+    how: "apt-get install openmpi-bin",
+    variable: "TILE_ALLOW_NO_MPIRUN",
+    what: "the tests of collectives with several processes",
 };
 
 /// Sets up what is missing. What cannot be had is said, not an error: kernels then run on the CPU, or are assembled
@@ -93,13 +102,22 @@ pub fn setup() -> Result<Ready> {
         Ok(p) => println!("Python packages:  {}", p.display()),
         Err(e) => println!("Python packages:  none; {} are skipped ({e:#})", NUMPY.what),
     }
+    let mpirun = match command::exists(MPIRUN.name) {
+        true => Ok(PathBuf::from(MPIRUN.name)),
+        false => debian::mpirun(&cache),
+    };
+    match &mpirun {
+        Ok(p) => println!("mpirun:           {}", p.display()),
+        Err(e) => println!("mpirun:           none; {} are skipped ({e:#})", MPIRUN.what),
+    }
     let mut missing: Vec<_> = NEEDED.iter().filter(|n| !command::exists(n.name)).collect();
     for n in &missing {
         println!("{:17} none; {} are skipped. `{}` gives it", format!("{}:", n.name), n.what, n.how);
     }
     missing.extend(python_packages.is_err().then_some(&NUMPY));
+    missing.extend(mpirun.is_err().then_some(&MPIRUN));
     let (device_toolchain, ptxas, python_packages) = (found.is_some(), ptxas.is_ok(), python_packages.ok());
-    Ok(Ready { device_toolchain, ptxas, python_packages, missing })
+    Ok(Ready { device_toolchain, ptxas, python_packages, mpirun: mpirun.ok(), missing })
 }
 
 fn install(cache: &Cache) -> Option<Toolchain> {

@@ -236,6 +236,9 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
         if let Some(folder) = &ready.python_packages {
             run = run.env("TILE_PYTHON_PACKAGES", folder);
         }
+        if let Some(program) = &ready.mpirun {
+            run = run.env("TILE_MPIRUN", program);
+        }
         let outcome = if run.succeeds()? { Outcome::Passed } else { Outcome::Failed };
         results.push((step.name, outcome, start.elapsed()));
     }
