@@ -1,0 +1,3 @@
+fn main() {
+    tilewright::build::compile()
+}
