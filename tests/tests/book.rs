@@ -8,7 +8,7 @@ use tilewright_compiler::variant::Variant;
 use tilewright_compiler::{Libraries, Stage, show};
 
 /// Folders of code that the workspace compiles and tests.
-const COMPILED: [&str; 7] = [
+const COMPILED: [&str; 8] = [
     "examples/src/",
     "examples/tests/",
     "examples/own-kernel/",
@@ -16,6 +16,7 @@ const COMPILED: [&str; 7] = [
     "examples/first-python/",
     "tests/language/tests/",
     "kernel-compiler/src/explain/",
+    "candle/examples/",
 ];
 /// Documents whose snippets other tests compile.
 const DOCUMENTS: [&str; 2] = ["README.md", "ARCHITECTURE.md"];
