@@ -25,7 +25,7 @@ pub fn squared_relu_gradient<T: Float>(y: &[T], dy: &[T], dx: &mut [T]) {
 custom_op! {
     /// The square of what is positive of `x + bias`. A bias is broadcast by the caller, without a copy.
     pub struct SquaredRelu;
-    types T in [f32, tilewright::f16, tilewright::bf16];
+    types T in [f32, f16, bf16];
     fn(self, x: View<T, 2>, bias: View<T, 2>) -> y: ViewMut<T, 2> = x.dims();
     launch squared_relu(x, bias, y);
     bwd(dy) { x: SquaredReluGradient => (y, dy), bias: SquaredReluGradient => (y, dy) }
@@ -33,7 +33,7 @@ custom_op! {
 
 custom_op! {
     struct SquaredReluGradient;
-    types T in [f32, tilewright::f16, tilewright::bf16];
+    types T in [f32, f16, bf16];
     fn(self, y: &[T], dy: &[T]) -> dx: &mut [T] = y.dims();
     launch squared_relu_gradient(y, dy, dx);
 }

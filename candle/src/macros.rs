@@ -3,7 +3,7 @@
 /// Makes a candle operation of a kernel: a struct with the kernel's scalars, which is a `CustomOp1`, `CustomOp2` or
 /// `CustomOp3` by the number of its tensors.
 ///
-/// - `types T in [..]` are the element types that the kernel is compiled for.
+/// - `types T in [..]` are the element types that the kernel is compiled for, by their names in kernels.
 /// - `fn(self, x: &[T], ..) -> y: &mut [T] = shape` lists one to three tensors and the result. The types are those of
 ///   the kernel's parameters: `&[T]` takes a contiguous tensor, [`View<T, R>`](crate::View) one of rank `R` with any
 ///   strides, broadcast dimensions included. The shape of the result is an expression of `self` and of the tensors,
@@ -100,8 +100,8 @@ macro_rules! custom_op {
     ) => {
         #[allow(unused_imports, dead_code, unused_variables)]
         const _: () = {
+            use $crate::private::{self, bf16, f8e4m3, f16};
             use $crate::{View, ViewMut};
-            use $crate::private;
 
             const NAMES: &[&str] = &[$(stringify!($x)),+];
 

@@ -3,6 +3,7 @@
 pub use crate::{Failure, Input, Operation, Output, apply_no_bwd};
 pub use candle_core as candle;
 pub use tilewright::ops::{ExecOptions, Executor};
+pub use tilewright::{bf16, f8e4m3, f16};
 
 use crate::{InputType, LaunchResult, OutputType, TensorElement};
 use candle_core::{CpuStorage, CudaStorage, DType, Error, Layout, Result, Shape};

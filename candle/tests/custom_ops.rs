@@ -15,7 +15,7 @@ custom_op! {
     /// Multiplies by a factor.
     #[derive(Clone, Copy, Debug)]
     pub struct Scale { pub factor: f32 }
-    types T in [f32, tilewright::f16, tilewright::bf16];
+    types T in [f32, f16, bf16];
     fn(self, x: &[T]) -> y: &mut [T] = x.dims();
     launch scale(self.factor, x, y);
     bwd(dy) { x: Scale { factor: self.factor } => (dy) }
@@ -30,7 +30,7 @@ fn multiply_add<T: Float>(x: View<T, 2>, y: View<T, 2>, z: View<T, 2>, mut out: 
 
 custom_op! {
     struct MultiplyAdd;
-    types T in [f32, tilewright::f16];
+    types T in [f32, f16];
     fn(self, x: View<T, 2>, y: View<T, 2>, z: View<T, 2>) -> out: ViewMut<T, 2> = x.dims();
     launch multiply_add(x, y, z, out);
 }
@@ -71,7 +71,7 @@ fn put<T: Float>(dy: &[T], ids: &[i32], dx: &mut [T]) {
 
 custom_op! {
     struct Take;
-    types T in [f32, tilewright::bf16];
+    types T in [f32, bf16];
     fn(self, x: &[T], ids: &[i32]) -> y: &mut [T] = ids.dims();
     launch take(x, ids, y);
     bwd(dy) { x: Put => (dy, ids) }
@@ -79,7 +79,7 @@ custom_op! {
 
 custom_op! {
     struct Put;
-    types T in [f32, tilewright::bf16];
+    types T in [f32, bf16];
     fn(self, dy: &[T], ids: &[i32]) -> dx: &mut [T] = dy.dims();
     launch put(dy, ids, dx);
 }
