@@ -62,7 +62,7 @@ impl<'a> Input<'a> {
     /// dtype.
     pub fn slice<T: TensorElement>(&self) -> LaunchResult<SliceArg<'a, T>> {
         if !self.layout.is_contiguous() {
-            return Err(Error::RequiresContiguous { op: self.op }.bt())?;
+            return Err(Error::RequiresContiguous { op: self.op }.bt().into());
         }
         self.elements(self.layout.start_offset(), self.layout.shape().elem_count())
     }
@@ -97,12 +97,12 @@ impl<'a> Input<'a> {
     /// Elements of the storage.
     fn elements<T: TensorElement>(&self, start: usize, len: usize) -> LaunchResult<SliceArg<'a, T>> {
         if !T::reads(self.dtype) {
-            return Err(Error::UnsupportedDTypeForOp(self.dtype, self.op).bt())?;
+            return Err(Error::UnsupportedDTypeForOp(self.dtype, self.op).bt().into());
         }
         let end = start.checked_add(len).filter(|end| *end <= self.len);
         if end.is_none() && len > 0 {
             let end = start.saturating_add(len);
-            return Err(tilewright::Error::OutOfRange { what: self.op, start, end, len: self.len })?;
+            return Err(tilewright::Error::OutOfRange { what: self.op, start, end, len: self.len }.into());
         }
         let addr = self.addr + (start.min(self.len) * size_of::<T>()) as u64;
         // SAFETY: by the contract of `new` the storage has `self.len` elements, among which these are. `T` has the size
@@ -165,7 +165,7 @@ impl<'a> Output<'a> {
     pub fn view<T: TensorElement, const R: usize>(self) -> LaunchResult<ViewMutArg<'a, T, R>> {
         let Ok(dims) = <[usize; R]>::try_from(self.dims) else {
             let (got, shape) = (self.dims.len(), Shape::from(self.dims));
-            return Err(Error::UnexpectedNumberOfDims { expected: R, got, shape }.bt())?;
+            return Err(Error::UnexpectedNumberOfDims { expected: R, got, shape }.bt().into());
         };
         Ok(self.slice()?.view(dims)?)
     }
@@ -201,10 +201,10 @@ impl<'a> Output<'a> {
 
     fn check<T: TensorElement>(&self, len: usize) -> LaunchResult {
         if T::CANDLE_DTYPE != self.dtype {
-            return Err(Error::UnsupportedDTypeForOp(self.dtype, self.op).bt())?;
+            return Err(Error::UnsupportedDTypeForOp(self.dtype, self.op).bt().into());
         }
         if len > self.len {
-            return Err(tilewright::Error::OutOfRange { what: self.op, start: 0, end: len, len: self.len })?;
+            return Err(tilewright::Error::OutOfRange { what: self.op, start: 0, end: len, len: self.len }.into());
         }
         Ok(())
     }

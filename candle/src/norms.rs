@@ -240,10 +240,11 @@ impl Operation<3> for NormGradient {
         for_float!(x.dtype(), Self::NAME, T => {
             let [dx, dw, db] = all.parts::<T, 3>([rows * columns, columns, of_bias])?;
             let (x, weight, dy) = (x.slice::<T>()?, weight.slice::<T>()?, dy.slice::<T>()?);
-            Ok(match self.is_layer_norm {
+            match self.is_layer_norm {
                 true => ops::layer_norm_backward(on, x, weight, dy, dx, dw, db, self.eps)?,
                 false => ops::rms_norm_backward(on, x, weight, dy, dx, dw, self.eps)?,
-            })
+            }
+            Ok(())
         })
     }
 }

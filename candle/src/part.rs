@@ -7,7 +7,7 @@ use tilewright::kernel::{SliceArg, SliceMutArg};
 pub fn of<T: TensorElement>(x: SliceArg<'_, T>, start: usize, len: usize) -> LaunchResult<SliceArg<'_, T>> {
     let end = start.saturating_add(len);
     if end > x.len() {
-        return Err(tilewright::Error::OutOfRange { what: "a part of a tensor", start, end, len: x.len() })?;
+        return Err(tilewright::Error::OutOfRange { what: "a part of a tensor", start, end, len: x.len() }.into());
     }
     // SAFETY: elements of the array.
     Ok(unsafe { SliceArg::from_raw(x.addr() + (start * size_of::<T>()) as u64, len, x.device()) })
@@ -19,7 +19,9 @@ pub fn split<T: TensorElement>(
     len: usize,
 ) -> LaunchResult<(SliceMutArg<'_, T>, SliceMutArg<'_, T>)> {
     let Some(rest) = x.len().checked_sub(len) else {
-        return Err(tilewright::Error::OutOfRange { what: "a part of a tensor", start: 0, end: len, len: x.len() })?;
+        return Err(
+            tilewright::Error::OutOfRange { what: "a part of a tensor", start: 0, end: len, len: x.len() }.into()
+        );
     };
     let (addr, device) = (x.addr(), x.device());
     // SAFETY: the two parts of an array that is given away, which do not overlap.

@@ -29,8 +29,9 @@ fn softmax_in_every_layout() -> Result<()> {
             let expected = in_f32(&x, |x| candle_nn::ops::softmax(x, dim))?;
             assert_close(&softmax(&x, dim)?, &expected, tolerance(dtype), "softmax of a dimension");
         }
-        let found = gradients(&[x.clone()], |[x]| softmax(x, 1))?;
-        let expected = gradients(&[x], |[x]| candle_nn::ops::softmax(x, 1))?;
+        let x = [x];
+        let found = gradients(&x, |[x]| softmax(x, 1))?;
+        let expected = gradients(&x, |[x]| candle_nn::ops::softmax(x, 1))?;
         assert_close(&found[0], &expected[0], tolerance(dtype), "its gradient");
     }
     Ok(())
@@ -122,8 +123,9 @@ fn cross_entropy_and_its_gradient() -> Result<()> {
             }
         }
         let logits = numbers(&[5, 70], 1).to_dtype(dtype)?;
-        let found = gradients(&[logits.clone()], |[x]| cross_entropy(x, &targets))?;
-        let expected = gradients(&[logits], |[x]| candle_nn::loss::cross_entropy(&x.to_dtype(DType::F32)?, &targets))?;
+        let logits = [logits];
+        let found = gradients(&logits, |[x]| cross_entropy(x, &targets))?;
+        let expected = gradients(&logits, |[x]| candle_nn::loss::cross_entropy(&x.to_dtype(DType::F32)?, &targets))?;
         assert_close(&found[0], &expected[0], tolerance(dtype), "its gradient");
     }
     let targets = Tensor::new(&[-100i64, 1 << 40, 1], &Device::Cpu)?;
@@ -150,8 +152,9 @@ fn embedding_and_its_gradient() -> Result<()> {
             }
         }
         let table = numbers(&[6, 70], 1).to_dtype(dtype)?;
-        let found = gradients(&[table.clone()], |[table]| embedding(table, &ids))?;
-        let expected = gradients(&[table], |[table]| of_candle(table, &ids))?;
+        let table = [table];
+        let found = gradients(&table, |[table]| embedding(table, &ids))?;
+        let expected = gradients(&table, |[table]| of_candle(table, &ids))?;
         assert_close(&found[0], &expected[0], tolerance(dtype), "its gradient");
     }
     let ids = Tensor::new(&[-1i64, 6], &Device::Cpu)?;

@@ -66,8 +66,9 @@ fn sorted_rows_have_a_gradient() -> Result<()> {
     let x = numbers(&[2, 3, 50], 1);
     let (sorted, indices) = sort_last_dim(&x, false)?;
     assert_eq!(flat(&sorted), flat(&x.gather(&indices, D::Minus1)?));
-    let found = gradients(&[x.clone()], |[x]| Ok(sort_last_dim(x, true)?.0))?;
-    let expected = gradients(&[x], |[x]| Ok(x.sort_last_dim(true)?.0))?;
+    let x = [x];
+    let found = gradients(&x, |[x]| Ok(sort_last_dim(x, true)?.0))?;
+    let expected = gradients(&x, |[x]| Ok(x.sort_last_dim(true)?.0))?;
     assert_eq!(flat(&found[0]), flat(&expected[0]));
     Ok(())
 }
