@@ -1,3 +1,3 @@
 fn main() {
-    tilewright::build::compile()
+    tilewright_build::compile();
 }

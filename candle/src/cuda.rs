@@ -3,7 +3,7 @@
 use crate::{Failure, Input, Operation, Output};
 use candle_core::cuda::CudaStorageSlice;
 use candle_core::cuda::cudarc::driver::{
-    CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, SyncOnDrop, ValidAsZeroBits,
+    CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, SyncOnDrop, ValidAsZeroBits,
 };
 use candle_core::{CudaDevice, CudaStorage, DType, Error, Layout, Result, Shape};
 use std::collections::HashMap;

@@ -3,6 +3,8 @@
 mod attention;
 mod common;
 mod custom_ops;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod int8;
 mod llama;
 mod rope;
