@@ -25,7 +25,7 @@ pub fn row_scales<T: Float, const BLOCK: usize>(x: &[T], scales: &mut [f32], col
         let v = load(x, row * columns + c).mask(c < columns).to::<f32>();
         greatest = maximum(greatest, abs(v)).propagate_nan();
     }
-    store(scales, row, max(greatest) / 127.0);
+    store(scales, row, max(greatest).propagate_nan() / 127.0);
 }
 
 /// Each element of a row over the row's scale, rounded to nearest even.

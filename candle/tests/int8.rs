@@ -73,6 +73,11 @@ fn a_layer_is_close_to_that_of_floats() -> Result<()> {
             }
         }
     }
+    // A NaN makes its row NaN, and no other one.
+    let mut x = flat(&numbers(&[3, 300], 2));
+    x[450] = f32::NAN;
+    let y = flat(&Int8Linear::new(&weight)?.forward(&Tensor::from_vec(x, (3, 300), &Device::Cpu)?)?);
+    assert!(y[50..100].iter().all(|x| x.is_nan()) && !y[..50].iter().chain(&y[100..]).any(|x| x.is_nan()));
     // The scale of zeros is 0.
     let zeros = Tensor::zeros((3, 8), DType::F32, &Device::Cpu)?;
     assert!(flat(&Int8Linear::new(&zeros)?.forward(&zeros)?).iter().all(|&x| x == 0.0));
