@@ -17,6 +17,7 @@ const COMPILED: [&str; 8] = [
     "collectives/examples/src/",
     "tests/language/tests/",
     "kernel-compiler/src/explain/",
+    "candle/examples/",
 ];
 /// Documents whose snippets other tests compile.
 const DOCUMENTS: [&str; 2] = ["README.md", "ARCHITECTURE.md"];

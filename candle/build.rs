@@ -1,0 +1,3 @@
+fn main() {
+    tilewright_build::compile();
+}

@@ -1,0 +1,282 @@
+//! Tensors as arguments of kernels.
+
+use crate::{LaunchResult, TensorElement};
+use candle_core::{DType, Error, Layout, Shape};
+use core::marker::PhantomData;
+use tilewright::DeviceId;
+use tilewright::kernel::{SliceArg, SliceMutArg, ViewArg, ViewMutArg};
+
+/// A tensor that an operation reads: its layout, and its elements on the device of the launch.
+///
+/// [`Operation`](crate::Operation) has an example.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    op: &'static str,
+    layout: &'a Layout,
+    dtype: DType,
+    /// The address of the first element of the storage.
+    addr: u64,
+    /// The elements of the storage.
+    len: usize,
+    device: DeviceId,
+}
+
+impl<'a> Input<'a> {
+    /// # Safety
+    /// `addr` addresses `len` initialized elements of `dtype` on `device`. They stay valid and unwritten during `'a`,
+    /// and on a GPU until the work is done that is enqueued in that time.
+    pub(crate) unsafe fn new(
+        op: &'static str,
+        layout: &'a Layout,
+        dtype: DType,
+        (addr, len): (u64, usize),
+        device: DeviceId,
+    ) -> Self {
+        Input { op, layout, dtype, addr, len, device }
+    }
+
+    /// The dtype.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Extents, strides and the offset of the first element.
+    pub fn layout(&self) -> &'a Layout {
+        self.layout
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> &'a Shape {
+        self.layout.shape()
+    }
+
+    /// The extents.
+    pub fn dims(&self) -> &'a [usize] {
+        self.layout.dims()
+    }
+
+    /// All elements in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::RequiresContiguous`] for a strided or broadcast tensor, [`Error::UnsupportedDTypeForOp`] for another
+    /// dtype.
+    pub fn slice<T: TensorElement>(&self) -> LaunchResult<SliceArg<'a, T>> {
+        if !self.layout.is_contiguous() {
+            return Err(Error::RequiresContiguous { op: self.op }.bt().into());
+        }
+        self.elements(self.layout.start_offset(), self.layout.shape().elem_count())
+    }
+
+    /// The tensor with its strides, of which those of broadcast dimensions are 0.
+    ///
+    /// # Errors
+    /// [`Error::UnexpectedNumberOfDims`] for another rank, [`Error::UnsupportedDTypeForOp`] for another dtype.
+    pub fn view<T: TensorElement, const R: usize>(&self) -> LaunchResult<ViewArg<'a, T, R>> {
+        let dims: [usize; R] = self.dims().try_into().map_err(|_| self.rank(R))?;
+        let strides: [usize; R] = self.layout.stride().try_into().map_err(|_| self.rank(R))?;
+        Ok(self.behind(0)?.strided(dims, strides)?)
+    }
+
+    /// The elements of the storage from `offset` elements behind the first one of the tensor on, for views that are
+    /// parts of the tensor.
+    ///
+    /// # Errors
+    /// [`Error::UnsupportedDTypeForOp`] for another dtype, an error of tilewright for an offset behind the storage.
+    pub fn behind<T: TensorElement>(&self, offset: usize) -> LaunchResult<SliceArg<'a, T>> {
+        let start = self.layout.start_offset().saturating_add(offset);
+        // An empty tensor may begin at the end of its storage or behind it.
+        let start = if self.layout.shape().elem_count() == 0 { start.min(self.len) } else { start };
+        self.elements(start, self.len.saturating_sub(start))
+    }
+
+    fn rank(&self, expected: usize) -> Error {
+        let (got, shape) = (self.dims().len(), self.shape().clone());
+        Error::UnexpectedNumberOfDims { expected, got, shape }.bt()
+    }
+
+    /// Elements of the storage.
+    fn elements<T: TensorElement>(&self, start: usize, len: usize) -> LaunchResult<SliceArg<'a, T>> {
+        if !T::reads(self.dtype) {
+            return Err(Error::UnsupportedDTypeForOp(self.dtype, self.op).bt().into());
+        }
+        let end = start.checked_add(len).filter(|end| *end <= self.len);
+        if end.is_none() && len > 0 {
+            let end = start.saturating_add(len);
+            return Err(tilewright::Error::OutOfRange { what: self.op, start, end, len: self.len }.into());
+        }
+        let addr = self.addr + (start.min(self.len) * size_of::<T>()) as u64;
+        // SAFETY: by the contract of `new` the storage has `self.len` elements, among which these are. `T` has the size
+        // of the dtype that it reads, and every pattern of its bits is a value.
+        Ok(unsafe { SliceArg::from_raw(addr, len, self.device) })
+    }
+}
+
+/// The result of an operation: new memory of a row-major tensor, to be written.
+///
+/// [`Operation`](crate::Operation) has an example.
+#[derive(Debug)]
+pub struct Output<'a> {
+    op: &'static str,
+    dims: &'a [usize],
+    dtype: DType,
+    addr: u64,
+    len: usize,
+    device: DeviceId,
+}
+
+impl<'a> Output<'a> {
+    /// # Safety
+    /// `addr` addresses the elements of a tensor with these extents and this dtype, on `device`. They are valid, and
+    /// nothing else uses them, during `'a`, and on a GPU until the work is done that is enqueued in that time.
+    pub(crate) unsafe fn new(
+        op: &'static str,
+        dims: &'a [usize],
+        dtype: DType,
+        (addr, len): (u64, usize),
+        device: DeviceId,
+    ) -> Self {
+        Output { op, dims, dtype, addr, len, device }
+    }
+
+    /// The dtype.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The extents.
+    pub fn dims(&self) -> &'a [usize] {
+        self.dims
+    }
+
+    /// All elements in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::UnsupportedDTypeForOp`] for another dtype.
+    pub fn slice<T: TensorElement>(self) -> LaunchResult<SliceMutArg<'a, T>> {
+        let len = self.len;
+        let [all] = self.parts([len])?;
+        Ok(all)
+    }
+
+    /// The row-major tensor.
+    ///
+    /// # Errors
+    /// [`Error::UnexpectedNumberOfDims`] for another rank, [`Error::UnsupportedDTypeForOp`] for another dtype.
+    pub fn view<T: TensorElement, const R: usize>(self) -> LaunchResult<ViewMutArg<'a, T, R>> {
+        let Ok(dims) = <[usize; R]>::try_from(self.dims) else {
+            let (got, shape) = (self.dims.len(), Shape::from(self.dims));
+            return Err(Error::UnexpectedNumberOfDims { expected: R, got, shape }.bt().into());
+        };
+        Ok(self.slice()?.view(dims)?)
+    }
+
+    /// Parts of these lengths, one behind the other, for operations with several results.
+    ///
+    /// # Errors
+    /// [`Error::UnsupportedDTypeForOp`] for another dtype, an error of tilewright for more elements than there are.
+    pub fn parts<T: TensorElement, const P: usize>(self, lengths: [usize; P]) -> LaunchResult<[SliceMutArg<'a, T>; P]> {
+        self.check::<T>(lengths.iter().copied().fold(0, usize::saturating_add))?;
+        let mut start = 0;
+        Ok(lengths.map(|len| {
+            start += len;
+            // SAFETY: `check` has seen that the parts are in the memory, and they do not overlap.
+            unsafe { self.part(start - len, len) }
+        }))
+    }
+
+    /// As [`Output::parts`], of any number of parts.
+    ///
+    /// # Errors
+    /// As [`Output::parts`].
+    pub fn split<T: TensorElement>(self, lengths: &[usize]) -> LaunchResult<Vec<SliceMutArg<'a, T>>> {
+        self.check::<T>(lengths.iter().copied().fold(0, usize::saturating_add))?;
+        let mut start = 0;
+        let part = |&len: &usize| {
+            start += len;
+            // SAFETY: `check` has seen that the parts are in the memory, and they do not overlap.
+            unsafe { self.part(start - len, len) }
+        };
+        Ok(lengths.iter().map(part).collect())
+    }
+
+    fn check<T: TensorElement>(&self, len: usize) -> LaunchResult {
+        if T::CANDLE_DTYPE != self.dtype {
+            return Err(Error::UnsupportedDTypeForOp(self.dtype, self.op).bt().into());
+        }
+        if len > self.len {
+            return Err(tilewright::Error::OutOfRange { what: self.op, start: 0, end: len, len: self.len }.into());
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The elements are those of the tensor, `T` has their dtype, and no other argument has them.
+    unsafe fn part<T: TensorElement>(&self, start: usize, len: usize) -> SliceMutArg<'a, T> {
+        // SAFETY: by the contracts of `new` and of this function.
+        unsafe { SliceMutArg::from_raw(self.addr + (start * size_of::<T>()) as u64, len, self.device) }
+    }
+}
+
+/// In [`custom_op!`](crate::custom_op!), a tensor of rank `R` that a kernel takes as `View<T, R>`, with its strides.
+pub struct View<T, const R: usize>(PhantomData<T>);
+
+/// In [`custom_op!`](crate::custom_op!), a result of rank `R` that a kernel takes as `ViewMut<T, R>`.
+pub struct ViewMut<T, const R: usize>(PhantomData<T>);
+
+/// A type of a parameter that is read, in [`custom_op!`](crate::custom_op!): `&[T]`, or [`View`].
+pub trait InputType<'a> {
+    /// The element type.
+    type Element: TensorElement;
+    /// The argument of the kernel.
+    type Argument;
+
+    /// The argument for this tensor. Errors: those of [`Input::slice`] and [`Input::view`].
+    fn argument(input: &Input<'a>) -> LaunchResult<Self::Argument>;
+}
+
+impl<'a, T: TensorElement> InputType<'a> for &[T] {
+    type Element = T;
+    type Argument = SliceArg<'a, T>;
+
+    fn argument(input: &Input<'a>) -> LaunchResult<Self::Argument> {
+        input.slice()
+    }
+}
+
+impl<'a, T: TensorElement, const R: usize> InputType<'a> for View<T, R> {
+    type Element = T;
+    type Argument = ViewArg<'a, T, R>;
+
+    fn argument(input: &Input<'a>) -> LaunchResult<Self::Argument> {
+        input.view()
+    }
+}
+
+/// A type of the parameter that is written, in [`custom_op!`](crate::custom_op!): `&mut [T]`, or [`ViewMut`].
+pub trait OutputType<'a> {
+    /// The element type.
+    type Element: TensorElement;
+    /// The argument of the kernel.
+    type Argument;
+
+    /// The argument for this result. Errors: those of [`Output::slice`] and [`Output::view`].
+    fn argument(output: Output<'a>) -> LaunchResult<Self::Argument>;
+}
+
+impl<'a, T: TensorElement> OutputType<'a> for &mut [T] {
+    type Element = T;
+    type Argument = SliceMutArg<'a, T>;
+
+    fn argument(output: Output<'a>) -> LaunchResult<Self::Argument> {
+        output.slice()
+    }
+}
+
+impl<'a, T: TensorElement, const R: usize> OutputType<'a> for ViewMut<T, R> {
+    type Element = T;
+    type Argument = ViewMutArg<'a, T, R>;
+
+    fn argument(output: Output<'a>) -> LaunchResult<Self::Argument> {
+        output.view()
+    }
+}
