@@ -23,10 +23,10 @@ pub fn squared_relu_gradient<T: Float>(y: &[T], dy: &[T], dx: &mut [T]) {
 
 // ANCHOR: operation
 custom_op! {
-    /// The square of what is positive of `x + bias`. A bias is broadcast by the caller, without a copy.
+    /// `max(x + bias, 0)²`. The caller broadcasts the bias, without a copy.
     pub struct SquaredRelu;
     types T in [f32, f16, bf16];
-    fn(self, x: View<T, 2>, bias: View<T, 2>) -> y: ViewMut<T, 2> = x.dims();
+    fn(self, x: View<T, 2>, bias: View<T, 2>) -> y: ViewMut<T, 2> = x.same_shape(bias)?;
     launch squared_relu(x, bias, y);
     bwd(dy) { x: SquaredReluGradient => (y, dy), bias: SquaredReluGradient => (y, dy) }
 }
@@ -34,7 +34,7 @@ custom_op! {
 custom_op! {
     struct SquaredReluGradient;
     types T in [f32, f16, bf16];
-    fn(self, y: &[T], dy: &[T]) -> dx: &mut [T] = y.dims();
+    fn(self, y: &[T], dy: &[T]) -> dx: &mut [T] = y.same_shape(dy)?;
     launch squared_relu_gradient(y, dy, dx);
 }
 // ANCHOR_END: operation

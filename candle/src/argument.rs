@@ -1,6 +1,6 @@
 //! Tensors as arguments of kernels.
 
-use crate::{LaunchResult, TensorElement};
+use crate::{LaunchResult, TensorElement, check};
 use candle_core::{DType, Error, Layout, Shape};
 use core::marker::PhantomData;
 use tilewright::DeviceId;
@@ -53,6 +53,15 @@ impl<'a> Input<'a> {
     /// The extents.
     pub fn dims(&self) -> &'a [usize] {
         self.layout.dims()
+    }
+
+    /// The extents of this tensor and of another one of the same shape.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatchBinaryOp`] for tensors of two shapes.
+    pub fn same_shape(&self, other: &Input<'_>) -> candle_core::Result<&'a [usize]> {
+        check::same_shape(self.op, self, other)?;
+        Ok(self.dims())
     }
 
     /// All elements in row-major order.
@@ -175,13 +184,8 @@ impl<'a> Output<'a> {
     /// # Errors
     /// [`Error::UnsupportedDTypeForOp`] for another dtype, an error of tilewright for more elements than there are.
     pub fn parts<T: TensorElement, const P: usize>(self, lengths: [usize; P]) -> LaunchResult<[SliceMutArg<'a, T>; P]> {
-        self.check::<T>(lengths.iter().copied().fold(0, usize::saturating_add))?;
-        let mut start = 0;
-        Ok(lengths.map(|len| {
-            start += len;
-            // SAFETY: `check` has seen that the parts are in the memory, and they do not overlap.
-            unsafe { self.part(start - len, len) }
-        }))
+        let parts = self.split(&lengths)?;
+        Ok(parts.try_into().unwrap_or_else(|_| unreachable!("a part for each length")))
     }
 
     /// As [`Output::parts`], of any number of parts.

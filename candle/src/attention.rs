@@ -9,14 +9,15 @@ use tilewright::{bf16, f16};
 
 /// `softmax(softmax_scale · Q Kᵀ) V` of every head, with the arguments of `candle_flash_attn::flash_attn`.
 ///
-/// The dtype is f16 or bf16. `q` and the result are `(batch, queries, heads, d)`, `k` and `v` `(batch, keys, shared, d)`,
-/// where `heads` is a multiple of `shared` (grouped-query attention) and `d` is 1 to 128. With `causal` the last query sees all keys, the
-/// one before it all but the last, and so on. A query that sees no key gives zeros.
+/// The dtype is f16 or bf16. `q` and the result are `(batch, queries, heads, d)`, `k` and `v` are
+/// `(batch, keys, shared, d)`, where `heads` is a multiple of `shared` (grouped-query attention) and `d` is 1 to 128.
+/// With `causal` the last query sees all keys, the one before it all but the last, and so on. A query that sees no key
+/// gives zeros.
 ///
 /// Tensors of any strides are read where they are, as those of a transpose or of a KV cache that is longer than its
-/// use. The result is contiguous. It is one launch where the heads of all batches lie at one stride in each tensor: for
-/// a batch of one, for one query, and for tensors of one head. Else it is a launch for each batch. There is no
-/// gradient.
+/// use. The result is contiguous. A batch of one is one launch. A larger batch is one launch where in each of the
+/// tensors the stride of a batch is that of a head times the number of heads, as where heads stand before rows in
+/// memory. Otherwise each batch has a launch of its own. There is no gradient.
 ///
 /// # Errors
 /// Candle's, for other dtypes and shapes, and an error of tilewright for a scale below 1e-30.
@@ -103,6 +104,9 @@ struct Rows {
     len: usize,
 }
 
+/// The most elements of a head.
+const MAX_HEAD_DIM: usize = 128;
+
 struct FlashAttention {
     scale: f32,
     causal: bool,
@@ -169,6 +173,9 @@ impl Operation<3> for FlashAttention {
         if b != of_batch || d != of_d || (heads != 0 && (shared == 0 || heads % shared != 0)) {
             let (lhs, rhs) = (q.shape().clone(), k.shape().clone());
             return Err(Error::ShapeMismatchBinaryOp { lhs, rhs, op: Self::NAME }.bt());
+        }
+        if d > MAX_HEAD_DIM {
+            candle_core::bail!("flash-attn: heads have {d} elements: {MAX_HEAD_DIM} at most are allowed");
         }
         Ok((dtype, q.shape().clone()))
     }

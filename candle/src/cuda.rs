@@ -19,6 +19,10 @@ pub fn forward<const N: usize, O: Operation<N>>(
     let Some((first, _)) = inputs.first() else { candle_core::bail!("{} has no tensors", O::NAME) };
     let device = first.device.clone();
     let theirs = device.cuda_stream();
+    // Cudarc's event of a tensor's last use is that of one stream.
+    if inputs[1..].iter().any(|(storage, _)| storage.device.cuda_stream().cu_stream() != theirs.cu_stream()) {
+        candle_core::bail!("{}: the tensors are on different streams of a GPU: use clones of one `Device`", O::NAME);
+    }
     let (rt, stream) = queue(&theirs).map_err(|e| Failure::from(e).into_candle(O::NAME))?;
     // Work of other streams may not use the memory: candle's events are those of its stream.
     let at = match rt.device().id {
@@ -31,8 +35,8 @@ pub fn forward<const N: usize, O: Operation<N>>(
         let (addr, dtype, used) = elements(&storage.slice, &theirs);
         uses.push(used);
         // SAFETY: the elements of the storage, which is borrowed. `theirs` waits for their last write, and work on
-        // `stream` follows it (see `queue`). What writes or frees them waits for the event of `used`, or is put on
-        // `theirs` later.
+        // `stream` follows it (see `queue`). All inputs are of this stream, and so is the event of `used`: later
+        // writes, and the release of the memory, wait for it or are enqueued on `theirs` behind it.
         unsafe { Input::new(O::NAME, layout, dtype, addr, at) }
     });
     let (dtype, shape) = op.output(&inputs)?;
@@ -132,6 +136,6 @@ fn slice<T: DeviceRepr + ValidAsZeroBits>(on: &CudaDevice, len: usize, zeros: bo
     if zeros {
         return on.alloc_zeros(len);
     }
-    // SAFETY: any bytes are a value of candle's types. The operation writes the elements before candle gets the slice.
+    // SAFETY: any bytes are a value of candle's types.
     unsafe { on.alloc(len) }
 }

@@ -7,9 +7,9 @@ use tilewright::ops::{self, ExecOptions, Executor};
 
 /// The rows of a table that indices name, as of `candle_nn::Embedding`, with a gradient of the table.
 ///
-/// `table` is `(rows, columns)` of f32, f16 or bf16, and the result has the shape of `ids` and `columns`. Indices are u32, i32, i64 or u8.
-/// An index that is no row gives NaN, and a negative one zeros. Of u32, indices from 2^31 on count as negative. Strided
-/// tensors are copied first.
+/// `table` is `(rows, columns)` of f32, f16 or bf16, and the result has the shape of `ids` and `columns`. Indices are
+/// u32, i32, i64 or u8. An index that is no row gives NaN, and a negative one zeros. Of u32, indices from 2^31 on count
+/// as negative. Strided tensors are copied first.
 ///
 /// The gradient of a row is the sum of those of its uses, in f32, in an order that may change from call to call.
 ///

@@ -22,7 +22,7 @@ pub enum Failure {
     Tilewright(tilewright::Error),
 }
 
-/// The result of what launches kernels.
+/// The result of a launch.
 pub type LaunchResult<T = ()> = Result<T, Failure>;
 
 impl Failure {

@@ -93,7 +93,8 @@ pub fn int8_matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// The bytes of a matrix, and the scales of its rows: an element is its byte times the scale of its row.
 ///
 /// `x` is f32, f16 or bf16. The bytes are signed, of dtype u8 since candle has no signed ones, and scales are f32: the
-/// greatest absolute value of a row over 127. A row with a NaN has a scale of NaN. A strided matrix is copied first.
+/// greatest absolute value of a row over 127. A row whose elements are all below 1.5e-36 counts as zeros, with a scale
+/// of 0. A row with a NaN has a scale of NaN. A strided matrix is copied first.
 ///
 /// # Errors
 /// Candle's, for another dtype or rank.

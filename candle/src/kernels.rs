@@ -11,7 +11,8 @@ pub fn indices<const BLOCK: usize>(x: &[i64], y: &mut [i32]) {
     store(y, i, minimum(maximum(load(x, i), -1), 0x7fff_ffff).to::<i32>());
 }
 
-/// The scale of each row: its greatest absolute value becomes 127.
+/// The scale of each row: its greatest absolute value becomes 127. A scale that is not normal is 0, since it has no
+/// reciprocal.
 #[tile_kernel(
     types(T = [f32, f16, bf16]),
     tune(BLOCK = [1024, 4096], warps = [4]),
@@ -25,10 +26,11 @@ pub fn row_scales<T: Float, const BLOCK: usize>(x: &[T], scales: &mut [f32], col
         let v = load(x, row * columns + c).mask(c < columns).to::<f32>();
         greatest = maximum(greatest, abs(v)).propagate_nan();
     }
-    store(scales, row, max(greatest).propagate_nan() / 127.0);
+    let scale = max(greatest).propagate_nan() / 127.0;
+    store(scales, row, if scale < 1.1754944e-38 { 0.0 } else { scale });
 }
 
-/// Each element of a row over the row's scale, rounded to nearest even.
+/// Each element of a row times the reciprocal of the row's scale, rounded to nearest even.
 #[tile_kernel(
     types(T = [f32, f16, bf16]),
     tune(BLOCK = [1024, 4096], warps = [4]),

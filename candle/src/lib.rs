@@ -34,7 +34,7 @@
 //! [`RequiresContiguous`](candle_core::Error::RequiresContiguous). Results are contiguous.
 //!
 //! # Errors
-//! Dtypes and shapes are checked before anything is allocated, with candle's errors. An error of a launch is a
+//! Dtypes and shapes are checked before the result is allocated, with candle's errors. An error of a launch is a
 //! [`WrappedContext`](candle_core::Error::WrappedContext) whose `wrapped` is a [`tilewright::Error`].
 //!
 //! # Features

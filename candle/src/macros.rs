@@ -63,7 +63,7 @@
 /// custom_op! {
 ///     pub struct Add;
 ///     types T in [f32];
-///     fn(self, x: View<T, 2>, bias: View<T, 2>) -> y: ViewMut<T, 2> = x.dims();
+///     fn(self, x: View<T, 2>, bias: View<T, 2>) -> y: ViewMut<T, 2> = x.same_shape(bias)?;
 ///     launch add(x, bias, y);
 /// }
 ///

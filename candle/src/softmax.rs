@@ -26,7 +26,8 @@ pub fn softmax_last_dim(x: &Tensor) -> Result<Tensor> {
     x.contiguous()?.apply_op1(Softmax)
 }
 
-/// The softmax of a dimension, as of `candle_nn::ops::softmax`. Any but the last one is brought to the end by a copy.
+/// The softmax of a dimension, as of `candle_nn::ops::softmax`. Any but the last one is brought to the end by a copy,
+/// and back by another one.
 ///
 /// # Errors
 /// As [`softmax_last_dim`], and candle's for a dimension that there is not.
@@ -42,7 +43,10 @@ pub fn softmax_last_dim(x: &Tensor) -> Result<Tensor> {
 pub fn softmax<D: Dim>(x: &Tensor, dim: D) -> Result<Tensor> {
     let dim = dim.to_index(x.shape(), "softmax")?;
     let last = x.rank() - 1;
-    if dim == last { softmax_last_dim(x) } else { softmax_last_dim(&x.transpose(dim, last)?)?.transpose(dim, last) }
+    if dim == last {
+        return softmax_last_dim(x);
+    }
+    softmax_last_dim(&x.transpose(dim, last)?)?.transpose(dim, last)?.contiguous()
 }
 
 /// Softmax of contiguous rows.
@@ -69,7 +73,7 @@ impl Operation<1> for Softmax {
 }
 derive_custom_op!(Softmax, x);
 
-/// Of the result and its gradient.
+/// The gradient of softmax, by its result and the gradient of that.
 struct SoftmaxGradient;
 
 impl Operation<2> for SoftmaxGradient {

@@ -48,11 +48,34 @@ pub fn arg_sort_last_dim(x: &Tensor, asc: bool) -> Result<Tensor> {
 /// ```
 pub fn sort_last_dim(x: &Tensor, asc: bool) -> Result<(Tensor, Tensor)> {
     let indices = arg_sort_last_dim(x, asc)?;
-    Ok((x.contiguous()?.gather(&indices, D::Minus1)?, indices))
+    let x = x.contiguous()?;
+    // Candle gathers no i32 on a GPU.
+    let sorted = match x.dtype() {
+        DType::I32 => x.to_dtype(DType::I64)?.gather(&indices, D::Minus1)?.to_dtype(DType::I32)?,
+        _ => x.gather(&indices, D::Minus1)?,
+    };
+    Ok((sorted, indices))
 }
 
 struct ArgSort {
     descending: bool,
+}
+
+/// Runs code for the type `T` of a dtype that is sorted. Errors: `UnsupportedDTypeForOp`.
+macro_rules! for_sorted {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        for_sorted!(@each $dtype, $t => $body; F32 f32, F16 f16, BF16 bf16, U32 u32, I32 i32, U8 u8)
+    };
+    (@each $dtype:expr, $t:ident => $body:expr; $($variant:ident $ty:ty),+) => {
+        match $dtype {
+            $(DType::$variant => {
+                #[allow(dead_code, reason = "one of the callers asks for the dtype alone")]
+                type $t = $ty;
+                $body
+            })+
+            other => Err(Error::UnsupportedDTypeForOp(other, ArgSort::NAME).bt())?,
+        }
+    };
 }
 
 /// The most elements of a row that one program sorts.
@@ -66,23 +89,11 @@ impl Operation<1> for ArgSort {
         if columns >= u32::MAX as usize {
             candle_core::bail!("arg-sort: rows of {columns} elements: u32 counts fewer than 2^32 - 1");
         }
-        match x.dtype() {
-            DType::F32 | DType::F16 | DType::BF16 | DType::U32 | DType::I32 | DType::U8 => {
-                Ok((DType::U32, x.shape().clone()))
-            }
-            other => Err(Error::UnsupportedDTypeForOp(other, Self::NAME).bt()),
-        }
+        for_sorted!(x.dtype(), T => Ok((DType::U32, x.shape().clone())))
     }
 
     fn launch<'a>(&self, on: &ExecOptions<'_>, [x]: [Input<'a>; 1], y: Output<'a>) -> LaunchResult {
-        match x.dtype() {
-            DType::F32 => self.run::<f32>(on, x, y),
-            DType::F16 => self.run::<f16>(on, x, y),
-            DType::BF16 => self.run::<bf16>(on, x, y),
-            DType::U32 => self.run::<u32>(on, x, y),
-            DType::I32 => self.run::<i32>(on, x, y),
-            _ => self.run::<u8>(on, x, y),
-        }
+        for_sorted!(x.dtype(), T => self.run::<T>(on, x, y))
     }
 }
 derive_custom_op!(ArgSort, x);

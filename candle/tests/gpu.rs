@@ -9,11 +9,11 @@ use tilewright_candle as ops;
 fn devices() -> Vec<(&'static str, Device)> {
     let (own, default) = (Device::new_cuda_with_stream(0), Device::new_cuda(0));
     let all = [("own stream", own), ("default stream", default)];
-    let found: Vec<_> = all.into_iter().filter_map(|(name, device)| Some((name, device.ok()?))).collect();
-    if found.is_empty() {
+    if all.iter().all(|(_, device)| device.is_err()) {
         eprintln!("there is no GPU: nothing is compared");
+        return vec![];
     }
-    found
+    all.map(|(name, device)| (name, device.expect(name))).into()
 }
 
 type Function = fn(&Tensor) -> Result<Tensor>;
@@ -63,8 +63,12 @@ fn every_layout_and_gradient() -> Result<()> {
                         let gradient = gradients.get(&x).expect("a gradient").to_device(&Device::Cpu)?;
                         Ok((y.to_device(&Device::Cpu)?, gradient))
                     };
-                    let (y, gradient) = run(&to(&x, &device)?)?;
+                    let there = to(&x, &device)?;
+                    // A variable is a contiguous copy: its layout is not that of `x`.
+                    let (y, gradient) = run(&there)?;
                     let (expected, of_cpu) = run(&x)?;
+                    let strided = f(&there)?.to_device(&Device::Cpu)?;
+                    assert_close(&strided, &expected, 2.0 * tolerance(dtype).max(2e-5), &format!("strided {what}"));
                     assert_close(&y, &expected, 2.0 * tolerance(dtype).max(2e-5), &what);
                     assert_close(&gradient, &of_cpu, 4.0 * tolerance(dtype).max(2e-5), &format!("gradient of {what}"));
                 }
@@ -77,9 +81,11 @@ fn every_layout_and_gradient() -> Result<()> {
 /// The tensor with its layout.
 fn to(x: &Tensor, device: &Device) -> Result<Tensor> {
     if x.is_contiguous() {
-        return x.to_device(device);
+        let (first, rows) = (x.narrow(0, 0, 1)?, x.dim(0)?);
+        return Tensor::cat(&[&first, x], 0)?.to_device(device)?.narrow(0, 1, rows);
     }
-    // A broadcast dimension has one element in memory; another layout is that of a transpose.
+    // A broadcast dimension has one element in memory; another layout is that of a transpose. A part of a longer tensor
+    // is contiguous.
     let last = x.rank() - 1;
     match x.stride()[0] {
         0 => x.narrow(0, 0, 1)?.contiguous()?.to_device(device)?.broadcast_as(x.shape()),
@@ -116,12 +122,13 @@ fn attention() -> Result<()> {
 fn sorts() -> Result<()> {
     for (stream, device) in devices() {
         for columns in [1, 60, 1000, 4096, 5000, 50_000] {
-            for dtype in [DType::F32, DType::BF16, DType::U32] {
+            for dtype in [DType::F32, DType::BF16, DType::U32, DType::I32] {
                 let x = (numbers(&[3, columns], 1) * 100.0)?.abs()?.to_dtype(dtype)?;
                 for ascending in [true, false] {
-                    let found = ops::arg_sort_last_dim(&x.to_device(&device)?, ascending)?;
-                    let expected = ops::arg_sort_last_dim(&x, ascending)?;
-                    assert!(flat(&found) == flat(&expected), "{columns} {dtype:?} {stream}");
+                    let (sorted, found) = ops::sort_last_dim(&x.to_device(&device)?, ascending)?;
+                    let (expected, indices) = ops::sort_last_dim(&x, ascending)?;
+                    assert!(flat(&found) == flat(&indices), "{columns} {dtype:?} {stream}");
+                    assert!(flat(&sorted) == flat(&expected), "{columns} {dtype:?} {stream}");
                 }
             }
         }

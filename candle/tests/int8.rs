@@ -67,7 +67,8 @@ fn a_layer_is_close_to_that_of_floats() -> Result<()> {
             let x = x.to_dtype(DType::F32)?.reshape(((), 300))?;
             let expected = x.matmul(&weight.t()?)?;
             let found = y.to_dtype(DType::F32)?.reshape(((), 50))?;
-            // Each of 300 products has an error of a 127th of 2 times 2 at most, and they cancel. The result is rounded.
+            // Each of 300 products has an error of a 127th of 2 times 2 at most, and they cancel. The result is
+            // rounded.
             for (a, b) in flat(&found).into_iter().zip(flat(&expected)) {
                 assert!((a - b).abs() < 0.6 + b.abs() * tolerance(dtype), "{dtype:?} {shape:?}: {a}, not {b}");
             }
@@ -78,6 +79,11 @@ fn a_layer_is_close_to_that_of_floats() -> Result<()> {
     x[450] = f32::NAN;
     let y = flat(&Int8Linear::new(&weight)?.forward(&Tensor::from_vec(x, (3, 300), &Device::Cpu)?)?);
     assert!(y[50..100].iter().all(|x| x.is_nan()) && !y[..50].iter().chain(&y[100..]).any(|x| x.is_nan()));
+    // The scale of the second row has no reciprocal.
+    let small = Tensor::new(&[[1e-35f32, 0.0, -1e-35], [1e-37, 0.0, -1e-37]], &Device::Cpu)?;
+    let (small, scales) = quantize_rows(&small)?;
+    assert_eq!(small.to_vec2::<u8>()?, [[127, 0, 129], [0, 0, 0]]);
+    assert_eq!(scales.to_vec1::<f32>()?, [1e-35 / 127.0, 0.0]);
     // The scale of zeros is 0.
     let zeros = Tensor::zeros((3, 8), DType::F32, &Device::Cpu)?;
     assert!(flat(&Int8Linear::new(&zeros)?.forward(&zeros)?).iter().all(|&x| x == 0.0));

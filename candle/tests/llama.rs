@@ -19,6 +19,7 @@ fn assert_same(batch: usize, dtype: DType, int8: bool, tolerance: f32) -> Result
         let expected = model.forward(&tokens, &mut theirs, Kernels::Candle)?;
         assert_eq!((found.dims(), found.dtype()), (&[batch, Config::TINY.vocabulary][..], dtype));
         let (a, b) = (flat(&found), flat(&expected));
+        assert!(a.iter().all(|x| x.is_finite()), "step {step}: {dtype:?}");
         let greatest = b.iter().fold(0.0f32, |m, x| m.max(x.abs()));
         let error = a.iter().zip(&b).fold(0.0f32, |m, (x, y)| m.max((x - y).abs()));
         assert!(greatest > 0.5 && error < tolerance * greatest, "step {step}: {error} of {greatest}, {dtype:?}");

@@ -50,15 +50,32 @@ impl CudaStream {
     fn external_work<R>(&self, cuda: &Cuda, uses: &[BufferUse], enqueue: impl FnOnce(*mut c_void) -> R) -> Result<R> {
         cuda.takes_work("enqueuing on the default stream", self.raw.0)?;
         self.behind_allocations()?;
-        let (begun, capture) = (self.queue.begun(), self.capture());
-        let enqueued = enqueue(self.raw.0.cast());
-        self.mark(capture);
+        let _enqueued = Enqueued { on: self, cuda, uses, begun: self.queue.begun(), capture: self.capture() };
+        Ok(enqueue(self.raw.0.cast()))
+    }
+}
+
+/// Marks a stream when it is dropped: after the work was enqueued, and also where that panics, since some of the work
+/// may be there then.
+struct Enqueued<'a> {
+    on: &'a CudaStream,
+    cuda: &'a Cuda,
+    uses: &'a [BufferUse],
+    /// The captures that had begun before.
+    begun: u64,
+    /// The capture of the stream before.
+    capture: Option<u64>,
+}
+
+impl Drop for Enqueued<'_> {
+    fn drop(&mut self) {
+        let Enqueued { on, cuda, uses, begun, capture } = self;
+        on.mark(*capture);
         // As of a launch.
-        let is_captured = || self.queue.may_be_captured(begun) || self.capture().is_some();
+        let is_captured = || on.queue.may_be_captured(*begun) || on.capture().is_some();
         if capture.is_some() || (cuda.leases.have_lenders() && is_captured()) {
             cuda.leases.captured(uses.iter().map(|u| u.start));
         }
-        Ok(enqueued)
     }
 }
 

@@ -66,21 +66,57 @@ fn everything(rt: &Runtime, k: &'static KernelDesc) -> Result<()> {
     Ok(())
 }
 
-/// The model itself: a runtime that mixed up its devices would be found.
-#[test]
-fn the_model_sees_memory_of_the_other_device() {
+/// `cuMemsetD8Async` of nine bytes, as a library may call it.
+fn fill(memory: &Buffer<u8>, stream: *mut core::ffi::c_void) {
     type Fill = unsafe extern "C" fn(u64, u8, usize, usize) -> u32;
-    let devices = Devices::new(1);
-    let [a, b] = devices.runtimes();
-    let there = b.zeros::<u8>(9).unwrap();
+    assert_eq!(memory.len(), 9);
     let symbol = Model::symbol("cuMemsetD8Async").expect("the model has it");
     // SAFETY: the signature is that of cuda.h.
     let fill = unsafe { core::mem::transmute::<*const core::ffi::c_void, Fill>(symbol) };
-    // SAFETY: memory that lives. The model reports that its device is another one.
-    let code = a.stream().external_work(&[], |stream| unsafe { fill(there.addr(), 1, 9, stream as usize) });
-    assert_eq!(code.unwrap(), 0);
-    let reports = devices.model.reports();
-    assert!(reports.iter().any(|r| r.contains("on device 0, with memory of device 1")), "{reports:?}");
+    // SAFETY: memory that lives. The model reports it where its device is another one than the stream's.
+    assert_eq!(unsafe { fill(memory.addr(), 1, 9, stream as usize) }, 0);
+}
+
+/// The model itself: a runtime that mixed up its devices would be found, in captured work, too.
+#[test]
+fn the_model_sees_memory_of_the_other_device() {
+    for captured in [false, true] {
+        let devices = Devices::new(1);
+        let [a, b] = devices.runtimes();
+        let (there, s) = (b.zeros::<u8>(9).unwrap(), Stream::new(&a).unwrap());
+        let enqueue = |s: &Stream| s.external_work(&[], |stream| fill(&there, stream));
+        if captured {
+            let graph = s.capture(|s| enqueue(s)).unwrap();
+            assert_eq!(devices.model.reports(), Vec::<String>::new());
+            // SAFETY: the memory lives until the work is done.
+            unsafe { graph.replay(&s) }.unwrap();
+        } else {
+            enqueue(&s).unwrap();
+        }
+        s.synchronize().unwrap();
+        let reports = devices.model.reports();
+        assert!(reports.iter().any(|r| r.contains("on device 0, with memory of device 1")), "{reports:?}");
+    }
+}
+
+/// Work of a library is in the order of its stream, also where the caller panics after it was enqueued.
+#[test]
+fn external_work_before_a_panic_counts() {
+    for seed in 0..20 {
+        let devices = Devices::new(seed);
+        let [a, b] = devices.runtimes();
+        let (memory, s) = (a.zeros::<u8>(9).unwrap(), Stream::new(&a).unwrap());
+        let enqueue = |stream| {
+            fill(&memory, stream);
+            std::panic::resume_unwind(Box::new("the library's check"))
+        };
+        let work = std::panic::AssertUnwindSafe(|| s.external_work::<()>(&[memory.raw()], enqueue));
+        assert!(std::panic::catch_unwind(work).is_err());
+        drop(memory);
+        drop(a.zeros::<u8>(9).unwrap());
+        drop((s, a, b));
+        devices.are_clean("after a panic");
+    }
 }
 
 #[test]

@@ -258,6 +258,7 @@ impl State {
         let mut made: Vec<Made> = Vec::new();
         let (mut end, mut ends) = (clock.clone(), after.clone());
         for (i, n) in nodes.iter().enumerate() {
+            self.check_memory(stream, &n.task);
             let (mut mine, mut front, mut behind) = (clock.clone(), clock.clone(), after.clone());
             for &d in &n.after {
                 mine.join(&made[d].done);
