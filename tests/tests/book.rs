@@ -8,7 +8,7 @@ use tilewright_compiler::variant::Variant;
 use tilewright_compiler::{Libraries, Stage, show};
 
 /// Folders of code that the workspace compiles and tests.
-const COMPILED: [&str; 8] = [
+const COMPILED: [&str; 9] = [
     "examples/src/",
     "examples/tests/",
     "examples/own-kernel/",
@@ -293,6 +293,7 @@ fn names_of_the_book_exist() {
         "bench/src",
         "python/src",
         "collectives/src",
+        "candle/src",
     ];
     for dir in dirs {
         each_rust_file(&root().join(dir), &mut |text| code.push_str(text));
