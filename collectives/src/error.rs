@@ -22,7 +22,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of a collective operation.
 ///
-/// Nothing was sent unless the variant says otherwise. More variants may be added.
+/// Unless the variant says otherwise, the call has sent and written nothing. More variants may be added.
 ///
 /// # Examples
 /// ```
@@ -77,7 +77,8 @@ pub enum Error {
         why: String,
     },
 
-    /// The lengths of input and output do not fit together.
+    /// The lengths of input and output do not fit together. Of a receive on MPI: another number of elements came, and
+    /// they are written.
     #[error("{operation}: {why}")]
     Length {
         /// The operation.
@@ -130,11 +131,11 @@ pub enum Error {
     },
 
     /// The library takes fewer elements in one call.
-    #[error("{operation}: {len} elements for a rank are more than the {max} that MPI takes: pass parts of them")]
+    #[error("{operation}: {len} elements are more than the {max} that MPI takes in one call: pass parts of them")]
     TooLong {
         /// The operation.
         operation: &'static str,
-        /// Elements for one rank.
+        /// Elements of the longer argument.
         len: usize,
         /// The limit.
         max: usize,

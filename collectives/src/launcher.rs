@@ -38,6 +38,8 @@ pub(crate) struct Meeting {
 const OPEN_MPI: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"];
 const MPICH: [&str; 3] = ["PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"];
 const TORCHRUN: [&str; 3] = ["RANK", "WORLD_SIZE", "LOCAL_RANK"];
+/// The rank within the machine, where `srun` starts the processes and the launcher names none.
+const SLURM_LOCAL: &str = "SLURM_LOCALID";
 
 impl Launcher {
     pub(crate) fn from_env() -> Result<Launcher> {
@@ -76,6 +78,7 @@ impl Launcher {
                     return Err(environment(why.into()));
                 }
             };
+            let local = if local.is_some() { local } else { number(SLURM_LOCAL)? };
             return Ok(Launcher { rank, size, local_rank: local.unwrap_or(rank), kind });
         }
         Ok(Launcher { rank: 0, size: 1, local_rank: 0, kind: Kind::None })
@@ -124,9 +127,9 @@ impl Library {
     }
 }
 
-/// The runtime of this process: of the processes on a machine each has another GPU, by `LOCAL_RANK` of `torchrun` or
-/// `OMPI_COMM_WORLD_LOCAL_RANK` of `mpirun`. Where there is no GPU it is the CPU. `TILE_BACKEND` overrides, except that
-/// `cuda` and `auto` name the GPU of the rank.
+/// The runtime of this process: of the processes on a machine each has another GPU, by `LOCAL_RANK` of `torchrun`,
+/// `OMPI_COMM_WORLD_LOCAL_RANK` or `MPI_LOCALRANKID` of `mpirun`, or `SLURM_LOCALID` of `srun`. Where there is no GPU
+/// it is the CPU. `TILE_BACKEND` overrides, except that `cuda` and `auto` name the GPU of the rank.
 ///
 /// Errors: [`Error::Environment`] where a machine has fewer GPUs than ranks: NCCL takes a GPU once. Those of
 /// [`Runtime::from_name`].
@@ -198,6 +201,8 @@ mod tests {
         assert_eq!(of(&open_mpi).unwrap(), Launcher { rank: 1, size: 4, local_rank: 1, kind: Kind::Mpirun });
         let mpich = [("PMI_RANK", "6"), ("PMI_SIZE", "8"), ("MPI_LOCALRANKID", "2")];
         assert_eq!(of(&mpich).unwrap(), Launcher { rank: 6, size: 8, local_rank: 2, kind: Kind::Mpirun });
+        let slurm = [("PMI_RANK", "6"), ("PMI_SIZE", "8"), ("SLURM_LOCALID", "3")];
+        assert_eq!(of(&slurm).unwrap(), Launcher { rank: 6, size: 8, local_rank: 3, kind: Kind::Mpirun });
     }
 
     #[test]

@@ -18,10 +18,12 @@
 //! when [`World::from_env`] needs it. A program that is started alone needs none.
 //!
 //! # Libraries
-//! - NCCL 2.10 or later: `libnccl.so.2` of the system, else that of PyPI's `nvidia-nccl-cu12` beside the `python3` of
-//!   `PATH`, else the file that `TILE_NCCL` names.
-//! - MPI: Open MPI 3 or later (`libmpi.so.40`), or MPICH and what is compatible with it (`libmpi.so.12`), else the file
-//!   that `TILE_MPI` names.
+//! - NCCL 2.10 or later. If `TILE_NCCL` names a file, that file alone is tried. Otherwise the system's `libnccl.so.2`
+//!   is loaded, else that of PyPI's `nvidia-nccl-cu12` in a Python environment: `PYTHONPATH`, `VIRTUAL_ENV`,
+//!   `CONDA_PREFIX`, the `python3` of `PATH`, `~/.local` or `/usr/local`.
+//! - MPI. If `TILE_MPI` names a file, that file alone is tried. Otherwise Open MPI 3 or later (`libmpi.so.40`) is
+//!   loaded, or MPICH and libraries that are compatible with it (`libmpi.so.12`). The launcher's own library is tried
+//!   first.
 #![deny(missing_docs)]
 
 mod alone;

@@ -8,7 +8,7 @@ use crate::{mpi, nccl};
 use tilewright_core::{AsSlice, AsSliceMut, DType, Element, bf16, f16};
 use tilewright_runtime::{BackendKind, Runtime, Stream};
 
-/// An element type that ranks reduce: that of a number which both NCCL and MPI have.
+/// An element type of reductions. NCCL and MPI both reduce numbers of this type.
 ///
 /// # Examples
 /// ```
@@ -34,15 +34,20 @@ numbers! { f32, f64, f16, bf16, i8, u8, i32, u32, i64, u64, isize, usize }
 /// The processes that were started together. Each has a rank from 0 on and the same number of ranks, and works on the
 /// device of its runtime.
 ///
-/// Every rank makes the same calls in the same order, with the same lengths and types: nothing else is checked between
-/// ranks, and a rank that differs leaves the others waiting.
+/// Every rank makes the same calls in the same order, with the same lengths, types and reductions. Ranks do not compare
+/// them. If a rank differs, the results are undefined: ranks wait, fail, or get wrong data. NCCL and MPI call it
+/// undefined behavior.
 ///
 /// On a GPU a call enqueues its work on the stream, and returns. So it is ordered with the launches on that stream, and
 /// runs beside those on others, which [`Stream::wait_for`] and [`Event`](tilewright_runtime::Event) order. A buffer may
 /// be dropped at any time: its memory is freed behind the work. On the CPU a call returns when the work is done.
 ///
+/// Drop every [`Graph`](tilewright_runtime::Graph) that holds a collective before the world is finished: NCCL waits
+/// until these graphs are gone. A world that is dropped without [`World::finish`] does not wait: its communicator stays
+/// until the process ends.
+///
 /// A world that is dropped and was not given to [`World::finish`] has failed: MPI is not finalized, so that `mpirun`
-/// ends the other ranks, which would wait for this one.
+/// ends the other ranks, which would wait for this one. This holds for each world of [`World::split`], too.
 ///
 /// # Examples
 /// ```
@@ -427,7 +432,9 @@ impl World {
     }
 
     /// Ends the work of all ranks, which wait for each other: a program calls it at its end, and where it has failed it
-    /// does not. Errors: those of the work, and the library's. [`World`] has an example.
+    /// does not. Drop every [`Graph`](tilewright_runtime::Graph) that holds a collective before: NCCL waits until these
+    /// graphs are gone, and this call does not return. Errors: those of the work, and the library's. [`World`] has an
+    /// example.
     pub fn finish(self) -> Result<()> {
         self.ranks.barrier(self.rt.stream())?;
         self.ranks.finish()

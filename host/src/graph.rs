@@ -148,7 +148,8 @@ impl Graph {
     /// Runs the recorded launches on `stream`, with one call into the driver.
     ///
     /// # Safety
-    /// Every buffer that a recorded launch uses is still alive, and is not used by other work at the same time.
+    /// Every buffer that a recorded launch uses is still alive, and is not used by other work at the same time. Every
+    /// `World` of `tilewright-collectives` whose calls were captured is still open.
     ///
     /// # Errors
     /// [`Error::StreamMismatch`] for a stream of another runtime, [`Error::Unsupported`] for the default stream while a

@@ -5,7 +5,7 @@ use crate::communicator::{Part, Reduction};
 use core::ffi::{c_int, c_void};
 use tilewright_core::{DType, bf16, f16};
 
-/// A float of 16 bits, which is computed with in f32.
+/// A 16-bit float. Its arithmetic is in f32.
 trait Half: Copy {
     fn widened(self) -> f32;
     fn rounded(x: f32) -> Self;

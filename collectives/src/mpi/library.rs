@@ -158,7 +158,7 @@ functions! {
     barrier = MPI_Barrier(H);
 }
 
-/// Names of libraries, those first that the launcher's processes use.
+/// File names of MPI libraries. The launcher's own library comes first.
 fn names(is_of_mpich: bool) -> [&'static str; 4] {
     let (open_mpi, mpich) = ("libmpi.so.40", ["libmpi.so.12", "libmpich.so.12"]);
     match is_of_mpich {
@@ -177,9 +177,10 @@ pub(crate) fn load() -> Result<Library, String> {
     };
     let mut why = Vec::new();
     for file in candidates {
-        // Plugins of Open MPI look for its functions among those of the whole process.
+        // Plugins of Open MPI look for its functions among those of the whole process. The library is never unloaded:
+        // once it is initialized, its threads and exit handlers run until the process ends.
         // SAFETY: initializers of a library that the user or the system has installed.
-        match unsafe { Library::open(Some(&file), RTLD_NOW | RTLD_GLOBAL) } {
+        match unsafe { Library::open(Some(&file), RTLD_NOW | RTLD_GLOBAL | libc::RTLD_NODELETE) } {
             Ok(library) => return Ok(library),
             Err(e) => why.push(of_loader(&e)),
         }

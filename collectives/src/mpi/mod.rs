@@ -8,7 +8,7 @@ mod library;
 use crate::communicator::{Communicator, Part, Reduction};
 use crate::error::{Error, Result};
 use crate::launcher::{Launcher, is_gpu};
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use library::{Abi, Functions, Handles, Mpich, OpenMpi, Status};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -41,8 +41,10 @@ enum Process {
 
 /// MPI is initialized once in a process.
 static PROCESS: OnceLock<Result<Process>> = OnceLock::new();
-/// All ranks have said that they are done: the end of the process finalizes MPI.
+/// All ranks of the launcher have finished: the end of the process finalizes MPI, unless [`FAILED`].
 static FINISHED: AtomicBool = AtomicBool::new(false);
+/// A world has failed, or was dropped before it had finished. It stays true, whatever other worlds do.
+static FAILED: AtomicBool = AtomicBool::new(false);
 
 fn process() -> Result<&'static Process> {
     PROCESS.get_or_init(initialize).as_ref().map_err(Error::clone)
@@ -65,9 +67,9 @@ fn initialize() -> Result<Process> {
     }
 }
 
-/// Finalizes MPI where all ranks are done. `mpirun` ends the other ranks of a process that ends without that.
+/// Finalizes MPI where every world has finished. `mpirun` ends the other ranks of a process that ends without that.
 extern "C" fn at_exit() {
-    if !FINISHED.load(Acquire) {
+    if !FINISHED.load(Acquire) || FAILED.load(Acquire) {
         return;
     }
     match PROCESS.get() {
@@ -89,12 +91,18 @@ impl<A: Abi> Mpi<A> {
         let functions = unsafe { Functions::<A::Handle>::of(library) }.map_err(lacks)?;
         let mut mpi = Mpi { half: [[handles.sum; 4]; 2], functions, handles, version: String::new() };
         let f = &mpi.functions;
-        let mut is_initialized = 0;
+        let (mut is_initialized, mut is_finalized) = (0, 0);
         // SAFETY: may be called at any time; room for the answer.
         mpi.check("MPI_Initialized", unsafe { (f.initialized)(&mut is_initialized) })?;
+        // SAFETY: as above.
+        mpi.check("MPI_Finalized", unsafe { (f.finalized)(&mut is_finalized) })?;
+        if is_finalized != 0 {
+            let why = "the program has finalized it: join the other ranks before MPI_Finalize".into();
+            return Err(Error::Unsupported { library: "MPI".into(), why });
+        }
         let mut provided = 0;
         if is_initialized != 0 {
-            // SAFETY: MPI is initialized; room for the answer.
+            // SAFETY: MPI is initialized and not finalized; room for the answer.
             mpi.check("MPI_Query_thread", unsafe { (f.query_thread)(&mut provided) })?;
         } else {
             let none = core::ptr::null_mut();
@@ -110,10 +118,6 @@ impl<A: Abi> Mpi<A> {
             let why = "it was initialized for calls of one thread: initialize it with MPI_THREAD_MULTIPLE".into();
             return Err(Error::Unsupported { library: mpi.version, why });
         }
-        // Errors are results, and do not end the process.
-        // SAFETY: MPI is initialized; its own handles.
-        let code = unsafe { (f.set_error_handler)(mpi.handles.world, mpi.handles.errors_return) };
-        mpi.check("MPI_Comm_set_errhandler", code)?;
         for (of_type, made) in elements::half_functions().into_iter().zip(&mut mpi.half) {
             for (function, made) in of_type.into_iter().zip(made) {
                 // SAFETY: a function of this signature, for operands in any order; room for the handle.
@@ -134,13 +138,37 @@ impl<A: Abi> Mpi<A> {
         }
     }
 
+    /// A duplicate of the communicator of all ranks, apart from other messages of the program. All ranks call it.
+    fn duplicate(&self) -> Result<A::Handle> {
+        let mut comm = self.handles.world;
+        // SAFETY: MPI is initialized; room for the handle.
+        self.check("MPI_Comm_dup", unsafe { (self.functions.comm_dup)(self.handles.world, &mut comm) })?;
+        self.return_errors(comm)?;
+        Ok(comm)
+    }
+
+    /// Errors of calls on a communicator of this crate are results, and do not end the process.
+    fn return_errors(&self, comm: A::Handle) -> Result<()> {
+        // SAFETY: a communicator of this library; its own handle.
+        let code = unsafe { (self.functions.set_error_handler)(comm, self.handles.errors_return) };
+        self.check("MPI_Comm_set_errhandler", code)
+    }
+
+    fn rank_and_size(&self, comm: A::Handle) -> Result<(usize, usize)> {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: a communicator of this library; room for the answers.
+        self.check("MPI_Comm_rank", unsafe { (self.functions.comm_rank)(comm, &mut rank) })?;
+        // SAFETY: as above.
+        self.check("MPI_Comm_size", unsafe { (self.functions.comm_size)(comm, &mut size) })?;
+        Ok((rank as usize, size as usize))
+    }
+
     fn library_version(&self) -> String {
         // `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 at most.
-        let (mut text, mut len) = (vec![0u8; 1 << 14], 0);
-        // SAFETY: room for the longest text.
-        unsafe { (self.functions.library_version)(text.as_mut_ptr().cast(), &mut len) };
-        text.truncate(usize::try_from(len).unwrap_or(0).min(1 << 14));
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = text(1 << 14, |out, len| {
+            // SAFETY: room for the longest text.
+            unsafe { (self.functions.library_version)(out, len) };
+        });
         // As in `Open MPI v4.1.4, package: ..` and `MPICH Version:  4.0.2`.
         let first = text.split([',', '\n', '\0']).next().unwrap_or("MPI");
         first.split_whitespace().filter(|word| *word != "Version:").collect::<Vec<_>>().join(" ")
@@ -178,12 +206,19 @@ fn check<H>(functions: &Functions<H>, call: &'static str, code: c_int) -> Result
         return Ok(());
     }
     // `MPI_MAX_ERROR_STRING` is 1024 at most.
-    let (mut text, mut len) = (vec![0u8; 1 << 12], 0);
-    // SAFETY: room for the longest text.
-    unsafe { (functions.error_string)(code, text.as_mut_ptr().cast(), &mut len) };
-    text.truncate(usize::try_from(len).unwrap_or(0).min(1 << 12));
-    let message = String::from_utf8_lossy(&text).trim_end_matches('\0').to_string();
+    let message = text(1 << 12, |out, len| {
+        // SAFETY: room for the longest text.
+        unsafe { (functions.error_string)(code, out, len) };
+    });
     Err(Error::Call { library: "MPI", call, code, message })
+}
+
+/// The text that `write` writes with its length, up to `room` bytes.
+fn text(room: usize, write: impl FnOnce(*mut c_char, *mut c_int)) -> String {
+    let (mut text, mut len) = (vec![0u8; room], 0);
+    write(text.as_mut_ptr().cast(), &mut len);
+    text.truncate(usize::try_from(len).unwrap_or(0));
+    String::from_utf8_lossy(&text).trim_end_matches('\0').to_string()
 }
 
 /// A communicator of MPI.
@@ -195,27 +230,20 @@ struct Ranks<A: Abi> {
     size: usize,
     /// All ranks of the launcher.
     is_whole: bool,
+    /// Whether [`Communicator::finish`] was called.
+    done: AtomicBool,
     /// Collective calls of one communicator come one after the other.
     turn: Mutex<()>,
 }
 
 impl<A: Abi> Ranks<A> {
     fn of(mpi: &'static Mpi<A>, comm: A::Handle) -> Result<Ranks<A>> {
-        let (mut rank, mut size) = (0, 0);
-        // SAFETY: a communicator of this library; room for the answers.
-        mpi.check("MPI_Comm_rank", unsafe { (mpi.functions.comm_rank)(comm, &mut rank) })?;
-        // SAFETY: as above.
-        mpi.check("MPI_Comm_size", unsafe { (mpi.functions.comm_size)(comm, &mut size) })?;
-        let (rank, size) = (rank as usize, size as usize);
-        Ok(Ranks { mpi, comm, rank, size, is_whole: false, turn: Mutex::new(()) })
+        let (rank, size) = mpi.rank_and_size(comm)?;
+        Ok(Ranks { mpi, comm, rank, size, is_whole: false, done: AtomicBool::new(false), turn: Mutex::new(()) })
     }
 
-    /// All ranks, apart from other messages of the program.
     fn world(mpi: &'static Mpi<A>) -> Result<Ranks<A>> {
-        let mut comm = mpi.handles.world;
-        // SAFETY: MPI is initialized; room for the handle.
-        mpi.check("MPI_Comm_dup", unsafe { (mpi.functions.comm_dup)(mpi.handles.world, &mut comm) })?;
-        let mut ranks = Self::of(mpi, comm)?;
+        let mut ranks = Self::of(mpi, mpi.duplicate()?)?;
         ranks.is_whole = true;
         Ok(ranks)
     }
@@ -300,6 +328,8 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
     }
 
     unsafe fn reduce_scatter(&self, stream: &Stream, from: Part, to: Part, reduction: Reduction) -> Result<()> {
+        // Open MPI computes the total of all ranks in an `int`.
+        count("reduce_scatter", from.len())?;
         let n = count("reduce_scatter", to.len())?;
         let (op, element) = self.mpi.reduction(to.dtype(), reduction);
         let (averages, is_float) = (reduction == Reduction::Average, elements::is_float(to.dtype()));
@@ -347,6 +377,8 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
     }
 
     unsafe fn all_gather(&self, stream: &Stream, from: Part, to: Part) -> Result<()> {
+        // The total of all ranks, as of `reduce_scatter`.
+        count("all_gather", to.len())?;
         let (n, element) = (count("all_gather", from.len())?, self.mpi.bits(from.dtype()));
         stream.external_work(&[from.raw(), to.raw()], |_| {
             let _turn = self.turn();
@@ -357,6 +389,8 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
     }
 
     unsafe fn all_to_all(&self, stream: &Stream, from: Part, to: Part) -> Result<()> {
+        // The total of all ranks, as of `reduce_scatter`.
+        count("all_to_all", from.len())?;
         let (n, element) = (count("all_to_all", from.len() / self.size)?, self.mpi.bits(from.dtype()));
         stream.external_work(&[from.raw(), to.raw()], |_| {
             let _turn = self.turn();
@@ -400,20 +434,20 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
                 self.check("MPI_Sendrecv", code)?;
                 self.came(&status, to)
             }
-            (Some((from, rank)), None) => chunks(from).try_for_each(|part| {
-                let (n, element) = (count("send", part.len())?, self.mpi.bits(part.dtype()));
+            // One message each: a send may meet the receive of a `send_receive`.
+            (Some((from, rank)), None) => {
+                let (n, element) = (count("send", from.len())?, self.mpi.bits(from.dtype()));
                 // SAFETY: the caller's contract.
-                self.check("MPI_Send", unsafe { (f.send)(pointer(part), n, element, rank_of(rank), TAG, self.comm) })
-            }),
-            (None, Some((to, rank))) => chunks(to).try_for_each(|part| {
-                let (n, element) = (count("receive", part.len())?, self.mpi.bits(part.dtype()));
+                self.check("MPI_Send", unsafe { (f.send)(pointer(from), n, element, rank_of(rank), TAG, self.comm) })
+            }
+            (None, Some((to, rank))) => {
+                let (n, element) = (count("receive", to.len())?, self.mpi.bits(to.dtype()));
                 let mut status = Status([0; 64]);
                 // SAFETY: the caller's contract, and room for a status.
-                let code =
-                    unsafe { (f.receive)(pointer(part), n, element, rank_of(rank), TAG, self.comm, &mut status) };
+                let code = unsafe { (f.receive)(pointer(to), n, element, rank_of(rank), TAG, self.comm, &mut status) };
                 self.check("MPI_Recv", code)?;
-                self.came(&status, part)
-            }),
+                self.came(&status, to)
+            }
             (None, None) => Ok(()),
         })?
     }
@@ -432,10 +466,12 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
         // SAFETY: a communicator of this library; room for the handle.
         let code = unsafe { (self.mpi.functions.comm_split)(self.comm, color as c_int, rank_of(self.rank), &mut comm) };
         self.check("MPI_Comm_split", code)?;
+        self.mpi.return_errors(comm)?;
         Ok(Box::new(Ranks::of(self.mpi, comm)?))
     }
 
     fn finish(&self) -> Result<()> {
+        self.done.store(true, Release);
         if self.is_whole {
             finish();
         }
@@ -446,8 +482,8 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
 impl<A: Abi> Drop for Ranks<A> {
     fn drop(&mut self) {
         // Other ranks may wait for this one in a call that it never makes.
-        if std::thread::panicking() {
-            FINISHED.store(false, Release);
+        if !self.done.load(Acquire) {
+            failed();
         }
     }
 }
@@ -466,35 +502,48 @@ pub(crate) fn world(rt: &Runtime, launcher: &Launcher) -> Result<Box<dyn Communi
         Process::OpenMpi(mpi) => Box::new(Ranks::world(mpi)?),
         Process::Mpich(mpi) => Box::new(Ranks::world(mpi)?),
     };
-    if (ranks.rank(), ranks.size()) != (launcher.rank, launcher.size) {
-        let why = format!(
-            "the launcher says rank {} of {}, and {} rank {} of {}: start the ranks with the mpirun of that library",
-            launcher.rank,
-            launcher.size,
-            ranks.name(),
-            ranks.rank(),
-            ranks.size()
-        );
-        return Err(Error::Environment { why });
-    }
+    as_launched(launcher, &ranks.name(), ranks.rank(), ranks.size())?;
     Ok(ranks)
 }
 
+/// Errors: [`Error::Environment`] where MPI gives this process another rank or size than the launcher does.
+fn as_launched(launcher: &Launcher, library: &str, rank: usize, size: usize) -> Result<()> {
+    if (rank, size) == (launcher.rank, launcher.size) {
+        return Ok(());
+    }
+    let why = format!(
+        "the launcher says rank {} of {}, and {library} rank {rank} of {size}: start the ranks with the mpirun of that \
+         library",
+        launcher.rank, launcher.size
+    );
+    Err(Error::Environment { why })
+}
+
 /// Hands bytes of rank 0 to all ranks. Errors: as of [`world`].
-pub(crate) fn hand_out(bytes: &mut [u8]) -> Result<()> {
-    fn by<A: Abi>(mpi: &'static Mpi<A>, bytes: &mut [u8]) -> Result<()> {
+pub(crate) fn hand_out(launcher: &Launcher, bytes: &mut [u8]) -> Result<()> {
+    fn by<A: Abi>(mpi: &Mpi<A>, launcher: &Launcher, bytes: &mut [u8]) -> Result<()> {
         let n = count("broadcast", bytes.len())?;
-        let (f, h) = (mpi.functions.broadcast, &mpi.handles);
-        // SAFETY: bytes that are borrowed mutably, and the communicator of all ranks.
-        mpi.check("MPI_Bcast", unsafe { f(bytes.as_mut_ptr().cast(), n, h.unsigned[0], 0, h.world) })
+        let comm = mpi.duplicate()?;
+        let (rank, size) = mpi.rank_and_size(comm)?;
+        as_launched(launcher, &mpi.version, rank, size)?;
+        let f = mpi.functions.broadcast;
+        // SAFETY: bytes that are borrowed mutably, and a communicator of all ranks.
+        mpi.check("MPI_Bcast", unsafe { f(bytes.as_mut_ptr().cast(), n, mpi.handles.unsigned[0], 0, comm) })
     }
     match process()? {
-        Process::OpenMpi(mpi) => by(mpi, bytes),
-        Process::Mpich(mpi) => by(mpi, bytes),
+        Process::OpenMpi(mpi) => by(mpi, launcher, bytes),
+        Process::Mpich(mpi) => by(mpi, launcher, bytes),
     }
 }
 
-/// All ranks are done: the end of the process finalizes MPI, if it was used.
+/// All ranks of the launcher have finished: the end of the process finalizes MPI, if it was used and no world has
+/// failed.
 pub(crate) fn finish() {
     FINISHED.store(true, Release);
+}
+
+/// A world was dropped before it had finished, or a call has failed: `mpirun` ends the other ranks, which may wait for
+/// this one.
+pub(crate) fn failed() {
+    FAILED.store(true, Release);
 }

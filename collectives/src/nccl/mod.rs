@@ -11,6 +11,8 @@ use crate::{mpi, rendezvous};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt::{Debug, Formatter};
 use library::{Comm, Functions, UniqueId};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tilewright_core::{AsSlice, DType, RawArg};
 use tilewright_runtime::{Buffer, Runtime, Stream};
@@ -48,7 +50,9 @@ fn version(functions: &Functions) -> c_int {
 }
 
 fn name(version: c_int) -> String {
-    format!("NCCL {}.{}.{}", version / 10000, version % 10000 / 100, version % 100)
+    // `NCCL_VERSION` of `nccl.h`: 2804 is 2.8.4, and 20908 is 2.9.8.
+    let major = if version < 10000 { 1000 } else { 10000 };
+    format!("NCCL {}.{}.{}", version / major, version % major / 100, version % 100)
 }
 
 /// A communicator, of which calls are made one after the other.
@@ -64,6 +68,8 @@ struct Ranks {
     size: usize,
     /// None after the end, and after a failure.
     comm: Mutex<Option<Handle>>,
+    /// Whether a graph may refer to the communicator: a call was captured.
+    is_captured: AtomicBool,
     /// Reduced at barriers.
     token: Buffer<f32>,
     /// All ranks, of which `mpirun` waits for the end.
@@ -87,8 +93,12 @@ impl Ranks {
             unsafe { (nccl.init_rank)(&mut comm, size as c_int, id, rank as c_int) }
         })?;
         check(nccl, None, "ncclCommInitRank", code)?;
-        let comm = Mutex::new(Some(Handle(comm)));
-        Ok(Ranks { nccl, rt: rt.clone(), rank, size, comm, token, is_of_mpi: false })
+        Ok(Self::of(nccl, rt, comm, token, rank, size))
+    }
+
+    fn of(nccl: &'static Functions, rt: &Runtime, comm: Comm, token: Buffer<f32>, rank: usize, size: usize) -> Ranks {
+        let (comm, is_captured) = (Mutex::new(Some(Handle(comm))), AtomicBool::new(false));
+        Ranks { nccl, rt: rt.clone(), rank, size, comm, is_captured, token, is_of_mpi: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Handle>> {
@@ -108,7 +118,12 @@ impl Ranks {
             let why = "an earlier call has failed or ended the communicator".into();
             return Err(Error::Unsupported { library: self.name(), why });
         };
+        let is_captured = stream.is_capturing();
         let code = stream.external_work(memory, |stream| enqueue(raw, stream))?;
+        // Another thread may have begun the capture meanwhile.
+        if is_captured || stream.is_capturing() {
+            self.is_captured.store(true, Relaxed);
+        }
         let mut later = 0;
         let done = check(self.nccl, Some(raw), call, code).and_then(|()| {
             // What other ranks and the network have reported since the calls before.
@@ -118,16 +133,27 @@ impl Ranks {
             check(self.nccl, Some(raw), call, code)
         });
         if done.is_err() {
-            self.end(comm.take(), self.nccl.abort);
+            self.abort(comm.take());
         }
         done
     }
 
-    fn end(&self, comm: Option<Handle>, end: unsafe extern "C" fn(Comm) -> c_int) -> c_int {
-        let Some(Handle(comm)) = comm else { return 0 };
-        // Where the context is gone or the process is forked, nothing of it can be ended.
+    /// Calls `ncclCommDestroy` or `ncclCommAbort`. Errors, after which nothing has ended: the context is gone, or the
+    /// process is forked.
+    fn end(&self, comm: Comm, end: unsafe extern "C" fn(Comm) -> c_int) -> Result<c_int> {
         // SAFETY: a live communicator, which nobody uses after this.
-        self.rt.stream().external_work(&[], |_| unsafe { end(comm) }).unwrap_or(0)
+        Ok(self.rt.stream().external_work(&[], |_| unsafe { end(comm) })?)
+    }
+
+    /// Ends the communicator after a failure. Where calls were captured it stays until the process ends: NCCL would
+    /// wait until every graph with such a call is gone, and this process may keep one.
+    fn abort(&self, comm: Option<Handle>) {
+        let Some(Handle(comm)) = comm else { return };
+        mpi::failed();
+        if !self.is_captured.load(Relaxed) {
+            // After an error nothing can be ended any more.
+            let _ = self.end(comm, self.nccl.abort);
+        }
     }
 
     fn asks_for_rank(&self) -> Result<(usize, usize)> {
@@ -291,22 +317,26 @@ unsafe impl Communicator for Ranks {
             let why = "it is older than NCCL 2.18, the first that splits communicators".into();
             return Err(Error::Unsupported { library: self.name(), why });
         };
+        // Before the split: an error after it would lose the communicator.
+        let token = Buffer::zeros(&self.rt, 1)?;
         let mut made = core::ptr::null_mut();
         self.enqueue(self.rt.stream(), &[], "ncclCommSplit", |comm, _| {
             // SAFETY: room for the handle. Without a configuration it is that of this communicator.
             unsafe { split(comm, color as c_int, self.rank as c_int, &mut made, core::ptr::null_mut()) }
         })?;
-        let token = Buffer::zeros(&self.rt, 1)?;
-        let (nccl, rt, comm) = (self.nccl, self.rt.clone(), Mutex::new(Some(Handle(made))));
-        let mut ranks = Ranks { nccl, rt, rank: 0, size: 0, comm, token, is_of_mpi: false };
+        let mut ranks = Ranks::of(self.nccl, &self.rt, made, token, 0, 0);
         (ranks.rank, ranks.size) = ranks.asks_for_rank()?;
         Ok(Box::new(ranks))
     }
 
     fn finish(&self) -> Result<()> {
-        let comm = self.lock().take();
-        let code = self.end(comm, self.nccl.destroy);
-        check(self.nccl, None, "ncclCommDestroy", code)?;
+        let mut comm = self.lock();
+        if let Some(Handle(raw)) = *comm {
+            // After an error the communicator is still here, and the drop ends it.
+            let code = self.end(raw, self.nccl.destroy)?;
+            *comm = None;
+            check(self.nccl, None, "ncclCommDestroy", code).inspect_err(|_| mpi::failed())?;
+        }
         if self.is_of_mpi {
             mpi::finish();
         }
@@ -318,7 +348,7 @@ impl Drop for Ranks {
     fn drop(&mut self) {
         // Other ranks may never make the calls for which this one's work waits.
         let comm = self.lock().take();
-        self.end(comm, self.nccl.abort);
+        self.abort(comm);
     }
 }
 
@@ -338,7 +368,7 @@ pub(crate) fn world(rt: &Runtime, launcher: &Launcher) -> Result<Box<dyn Communi
     match &launcher.kind {
         _ if launcher.size == 1 => {}
         Kind::Torchrun(meeting) => rendezvous::hand_out(meeting, launcher.rank, launcher.size, &mut id.0)?,
-        Kind::Mpirun => mpi::hand_out(&mut id.0)?,
+        Kind::Mpirun => mpi::hand_out(launcher, &mut id.0)?,
         Kind::None => {}
     }
     let mut ranks = Ranks::new(nccl, rt, id, launcher.rank, launcher.size)?;

@@ -5,7 +5,7 @@ use super::*;
 use crate::World;
 use std::cell::{Cell, RefCell};
 use tilewright_model_driver::{Kind as Report, Model};
-use tilewright_runtime::{AsSliceMut, Driver, Event};
+use tilewright_runtime::{AsSliceMut, Driver, Event, Graph};
 
 thread_local! {
     /// The calls of this thread, in their order.
@@ -13,6 +13,10 @@ thread_local! {
     /// The code of the next call.
     static CODE: Cell<c_int> = const { Cell::new(0) };
     static LATER: Cell<c_int> = const { Cell::new(0) };
+    /// Captured calls of the communicators.
+    static CAPTURED: Cell<usize> = const { Cell::new(0) };
+    /// The model of this thread, which counts graphs.
+    static MODEL: RefCell<Option<Model>> = const { RefCell::new(None) };
 }
 
 fn called(name: &'static str) -> c_int {
@@ -22,6 +26,24 @@ fn called(name: &'static str) -> c_int {
 
 fn calls() -> Vec<&'static str> {
     CALLS.take()
+}
+
+/// Counts a call on a stream that is captured.
+fn count_captured(stream: *mut c_void) {
+    type IsCapturing = unsafe extern "C" fn(usize, *mut c_int) -> u32;
+    let symbol = Model::symbol("cuStreamIsCapturing").expect("the model has it");
+    // SAFETY: the signature is that of `cuda.h`.
+    let f = unsafe { core::mem::transmute::<*const c_void, IsCapturing>(symbol) };
+    let mut status = 0;
+    // SAFETY: a stream of the model; room for the answer.
+    assert_eq!(unsafe { f(stream as usize, &mut status) }, 0);
+    CAPTURED.set(CAPTURED.get() + usize::from(status != 0));
+}
+
+/// NCCL waits at the end of a communicator until no graph refers to it. The stub says so, and returns.
+fn ended(name: &'static str, waits: &'static str) -> c_int {
+    let graphs = MODEL.with_borrow(|model| model.as_ref().map_or(0, |model| model.counts().executables));
+    called(if CAPTURED.get() > 0 && graphs > 0 { waits } else { name })
 }
 
 /// Copies on a stream of the model, as work of NCCL uses memory.
@@ -52,10 +74,10 @@ unsafe extern "C" fn init(out: *mut Comm, _: c_int, id: UniqueId, _: c_int) -> c
     called("init")
 }
 unsafe extern "C" fn destroy(_: Comm) -> c_int {
-    called("destroy")
+    ended("destroy", "destroy waits for a graph")
 }
 unsafe extern "C" fn abort(_: Comm) -> c_int {
-    called("abort")
+    ended("abort", "abort waits for a graph")
 }
 unsafe extern "C" fn async_error(_: Comm, out: *mut c_int) -> c_int {
     // SAFETY: the caller gives room.
@@ -86,6 +108,7 @@ unsafe extern "C" fn reduce(
     let bytes = if element == 7 { 4 * n } else { n };
     // SAFETY: so many elements.
     unsafe { copy(from, to, bytes, stream) };
+    count_captured(stream);
     called("reduce")
 }
 unsafe extern "C" fn gather(
@@ -151,12 +174,15 @@ fn over(seed: u64) -> (Model, Runtime, World, impl Drop) {
     struct Both(Option<Box<dyn core::any::Any>>, Option<tilewright_model_driver::Entered>);
     impl Drop for Both {
         fn drop(&mut self) {
+            MODEL.take();
+            CAPTURED.set(0);
             self.0.take();
             self.1.take();
         }
     }
     let model = Model::new(seed);
     let here = model.enter();
+    MODEL.set(Some(model.clone()));
     // SAFETY: the model's functions keep to the driver's contract.
     let driver = unsafe { Driver::from_symbols(|name| Model::symbol(name).unwrap_or(core::ptr::null())) };
     let own = driver.expect("the model has all functions").enter();
@@ -311,4 +337,64 @@ fn calls_are_captured() {
     end.synchronize().unwrap();
     assert_eq!((x.to_vec_on(&stream).unwrap(), model.reports()), (vec![1.0, 2.0], vec![]));
     drop((graph, x, stream, world, rt));
+}
+
+/// A graph of one call.
+fn graph_of(world: &World, x: &mut Buffer<f32>) -> Graph {
+    let stream = Stream::new(world.runtime()).unwrap();
+    let graph = stream.capture(|s| {
+        world.all_reduce(s, &mut *x, Reduction::Sum).unwrap();
+        Ok(())
+    });
+    assert_eq!((calls().pop(), CAPTURED.get()), (Some("reduce"), 1));
+    graph.unwrap()
+}
+
+#[test]
+fn graphs_are_dropped_before_the_world_is_finished() {
+    let (_model, rt, world, _here) = over(8);
+    let mut x = rt.zeros::<f32>(2).unwrap();
+    drop(graph_of(&world, &mut x));
+    world.finish().unwrap();
+    assert_eq!(calls(), ["reduce", "destroy"], "the first call is of the barrier");
+}
+
+/// The test itself: the stub finds the other order.
+#[test]
+fn the_stub_sees_graphs_that_outlive_their_world() {
+    let (_model, rt, world, _here) = over(9);
+    let mut x = rt.zeros::<f32>(2).unwrap();
+    let graph = graph_of(&world, &mut x);
+    world.finish().unwrap();
+    assert_eq!(calls(), ["reduce", "destroy waits for a graph"]);
+    drop(graph);
+}
+
+#[test]
+fn a_drop_with_a_graph_does_not_wait_for_it() {
+    let (_model, rt, world, _here) = over(10);
+    let mut x = rt.zeros::<f32>(2).unwrap();
+    let graph = graph_of(&world, &mut x);
+    drop(world);
+    assert!(calls().is_empty(), "the communicator stays until the process ends");
+    drop(graph);
+}
+
+#[test]
+fn a_failure_with_a_graph_does_not_wait_for_it() {
+    let (_model, rt, world, _here) = over(11);
+    let mut x = rt.zeros::<f32>(2).unwrap();
+    let graph = graph_of(&world, &mut x);
+    CODE.set(1);
+    assert!(matches!(world.all_reduce(rt.stream(), &mut x, Reduction::Sum), Err(Error::Call { code: 1, .. })));
+    let e = world.finish().unwrap_err();
+    assert!(matches!(e, Error::Unsupported { .. }), "{e}");
+    assert_eq!(calls(), ["reduce"]);
+    drop(graph);
+}
+
+#[test]
+fn versions_are_named() {
+    let names = [2406, 2804, 20908, 21000, 22703].map(name);
+    assert_eq!(names, ["NCCL 2.4.6", "NCCL 2.8.4", "NCCL 2.9.8", "NCCL 2.10.0", "NCCL 2.27.3"]);
 }

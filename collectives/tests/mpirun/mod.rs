@@ -17,6 +17,9 @@ pub fn mpirun(ranks: usize) -> Option<Command> {
     if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
         // More ranks than cores, by any user, and without a network. A rank that never comes ends the test.
         c.args(["--oversubscribe", "--allow-run-as-root", "--mca", "btl", "self,vader", "--timeout", "120"]);
+    } else {
+        // MPICH's name of that timeout.
+        c.env("MPIEXEC_TIMEOUT", "120");
     }
     c.args(["-n", &ranks.to_string()]).env("TILE_BACKEND", "cpu").env("RAYON_NUM_THREADS", "1");
     c.env_remove("TILE_COLLECTIVES");
