@@ -31,7 +31,7 @@ impl Operation<2> for Swiglu {
     const NAME: &'static str = "swiglu";
 
     fn output(&self, [gate, up]: &[Input<'_>; 2]) -> Result<(DType, Shape)> {
-        check::same_shape(Self::NAME, gate, up)?;
+        gate.same_shape(up)?;
         Ok((check::floats(Self::NAME, &[gate, up])?, gate.shape().clone()))
     }
 
@@ -55,8 +55,8 @@ impl Operation<3> for SwigluGradient {
     const NAME: &'static str = "swiglu-backward";
 
     fn output(&self, [gate, up, dy]: &[Input<'_>; 3]) -> Result<(DType, Shape)> {
-        check::same_shape(Self::NAME, gate, up)?;
-        check::same_shape(Self::NAME, gate, dy)?;
+        gate.same_shape(up)?;
+        gate.same_shape(dy)?;
         let shape = Shape::from([&[2], gate.dims()].concat());
         Ok((check::floats(Self::NAME, &[gate, up, dy])?, shape))
     }

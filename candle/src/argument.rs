@@ -1,6 +1,6 @@
 //! Tensors as arguments of kernels.
 
-use crate::{LaunchResult, TensorElement, check};
+use crate::{LaunchResult, TensorElement};
 use candle_core::{DType, Error, Layout, Shape};
 use core::marker::PhantomData;
 use tilewright::DeviceId;
@@ -60,8 +60,11 @@ impl<'a> Input<'a> {
     /// # Errors
     /// [`Error::ShapeMismatchBinaryOp`] for tensors of two shapes.
     pub fn same_shape(&self, other: &Input<'_>) -> candle_core::Result<&'a [usize]> {
-        check::same_shape(self.op, self, other)?;
-        Ok(self.dims())
+        if self.dims() == other.dims() {
+            return Ok(self.dims());
+        }
+        let (lhs, rhs) = (self.shape().clone(), other.shape().clone());
+        Err(Error::ShapeMismatchBinaryOp { lhs, rhs, op: self.op }.bt())
     }
 
     /// All elements in row-major order.

@@ -168,7 +168,7 @@ impl Operation<3> for FlashAttention {
         }
         let has_batch = self.lengths.is_none();
         let (of_q, of_k) = (Heads::of(q, has_batch)?.dims, Heads::of(k, has_batch)?.dims);
-        check::same_shape(Self::NAME, k, v)?;
+        k.same_shape(v)?;
         let ([b, _, heads, d], [of_batch, _, shared, of_d]) = (of_q, of_k);
         if b != of_batch || d != of_d || (heads != 0 && (shared == 0 || heads % shared != 0)) {
             let (lhs, rhs) = (q.shape().clone(), k.shape().clone());

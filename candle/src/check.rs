@@ -42,14 +42,6 @@ pub fn floats(op: &'static str, inputs: &[&Input<'_>]) -> Result<DType> {
     }
 }
 
-/// Two inputs have the same shape.
-pub fn same_shape(op: &'static str, a: &Input<'_>, b: &Input<'_>) -> Result<()> {
-    if a.dims() == b.dims() {
-        return Ok(());
-    }
-    Err(Error::ShapeMismatchBinaryOp { lhs: a.shape().clone(), rhs: b.shape().clone(), op }.bt())
-}
-
 /// An input has this shape.
 pub fn shape(what: &str, x: &Input<'_>, expected: impl Into<Shape>) -> Result<()> {
     let expected = expected.into();

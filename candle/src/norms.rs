@@ -131,7 +131,7 @@ impl Operation<3> for AddRmsNorm {
     fn output(&self, [x, residual, weight]: &[Input<'_>; 3]) -> Result<(DType, Shape)> {
         let (dtype, shape) = output(Self::NAME, x, &[("weight", weight)])?;
         check::floats(Self::NAME, &[x, residual])?;
-        check::same_shape(Self::NAME, x, residual)?;
+        x.same_shape(residual)?;
         Ok((dtype, Shape::from([&[2], shape.dims()].concat())))
     }
 
@@ -229,7 +229,7 @@ impl Operation<3> for NormGradient {
     fn output(&self, [x, weight, dy]: &[Input<'_>; 3]) -> Result<(DType, Shape)> {
         let (dtype, _) = output(Self::NAME, x, &[("weight", weight)])?;
         check::floats(Self::NAME, &[x, dy])?;
-        check::same_shape(Self::NAME, x, dy)?;
+        x.same_shape(dy)?;
         let (rows, columns) = check::rows(x)?;
         Ok((dtype, Shape::from((rows + 1 + usize::from(self.has_bias), columns))))
     }

@@ -116,7 +116,7 @@ impl Rope {
             [_, positions, half] => (positions, half, true),
             _ => return Err(check::rank(2, cos.shape())),
         };
-        check::same_shape(Self::NAME, cos, sin)?;
+        cos.same_shape(sin)?;
         if has_tables {
             check::shape("rope: a table for each sequence", cos, (batch, positions, half))?;
         }

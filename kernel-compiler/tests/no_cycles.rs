@@ -110,6 +110,7 @@ const CIRCLES: &[Circle] = &[
         of: "model-driver",
         files: &[
             "capture.rs",
+            "devices.rs",
             "launch.rs",
             "lib.rs",
             "memory.rs",
