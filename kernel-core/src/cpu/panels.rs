@@ -76,8 +76,8 @@ fn first_that_fits<T>(all: &[Step<T>], left: usize) -> &Step<T> {
     all.iter().find(|s| s.size <= left).expect("the last size is 1")
 }
 
-/// Adds the product of R rows of `a` and P panels of `b`, `[k, WIDTH]` each, to R rows that begin at `c` and are so many
-/// elements apart.
+/// Adds the product of R rows of `a` and P panels of `b`, `[k, WIDTH]` each, to R rows. The rows begin at `c` and are
+/// so many elements apart.
 ///
 /// # Safety
 /// `R * k` elements can be read from `a`, and `P * WIDTH` elements of each row of `c` be read and written. The
