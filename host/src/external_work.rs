@@ -1,8 +1,7 @@
 //! Work that other libraries put on a stream of this one.
 
-use crate::cuda::Cuda;
 use crate::error::{Error, Result};
-use crate::stream::{CudaStream, Stream};
+use crate::stream::{BeforeWork, CudaStream, Stream};
 use core::ffi::c_void;
 use tilewright_core::{BufferUse, DeviceId, RawArg};
 
@@ -41,41 +40,24 @@ impl Stream {
         let _entered = s.cuda.enter()?;
         let uses: Vec<BufferUse> = memory.iter().map(of_external_work).collect();
         let _borrowed = self.borrow_scratch(&uses)?;
-        s.external_work(&s.cuda, &uses, enqueue)
+        s.cuda.takes_work("enqueuing on the default stream", s.raw.0)?;
+        s.behind_allocations()?;
+        let _enqueued = Enqueued { on: s, uses: &uses, before: s.before_work() };
+        Ok(enqueue(s.raw.0.cast()))
     }
 }
 
-impl CudaStream {
-    /// The context must be current.
-    fn external_work<R>(&self, cuda: &Cuda, uses: &[BufferUse], enqueue: impl FnOnce(*mut c_void) -> R) -> Result<R> {
-        cuda.takes_work("enqueuing on the default stream", self.raw.0)?;
-        self.behind_allocations()?;
-        let _enqueued = Enqueued { on: self, cuda, uses, begun: self.queue.begun(), capture: self.capture() };
-        Ok(enqueue(self.raw.0.cast()))
-    }
-}
-
-/// Marks a stream when it is dropped: after the work was enqueued, and also where that panics, since some of the work
-/// may be there then.
+/// Tells a stream of work when it is dropped: after the work was enqueued, and also where that panics, since some of the
+/// work may be there then.
 struct Enqueued<'a> {
     on: &'a CudaStream,
-    cuda: &'a Cuda,
     uses: &'a [BufferUse],
-    /// The captures that had begun before.
-    begun: u64,
-    /// The capture of the stream before.
-    capture: Option<u64>,
+    before: BeforeWork,
 }
 
 impl Drop for Enqueued<'_> {
     fn drop(&mut self) {
-        let Enqueued { on, cuda, uses, begun, capture } = self;
-        on.mark(*capture);
-        // As of a launch.
-        let is_captured = || on.queue.may_be_captured(*begun) || on.capture().is_some();
-        if capture.is_some() || (cuda.leases.have_lenders() && is_captured()) {
-            cuda.leases.captured(uses.iter().map(|u| u.start));
-        }
+        self.on.enqueued(self.before, self.uses.iter().map(|u| u.start));
     }
 }
 

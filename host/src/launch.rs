@@ -411,7 +411,7 @@ impl Ready {
         let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_TENSOR_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
-        let (begun, capture) = (stream.queue.begun(), stream.capture());
+        let before = stream.before_work();
         // SAFETY: by `KernelDesc::new` the entry's parameters are the argument words and the maps, which live until the
         // call returns. The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer
         // waits for the stream.
@@ -436,12 +436,7 @@ impl Ready {
         if code != code::SUCCESS {
             return Err(launch_error(cuda, call.desc(), self.plan.config, device, code));
         }
-        stream.mark(capture);
-        // Another library may have begun a capture since the stream was asked.
-        let is_captured = || stream.queue.may_be_captured(begun) || stream.capture().is_some();
-        if capture.is_some() || (cuda.leases.have_lenders() && is_captured()) {
-            cuda.leases.captured(call.buffers().iter().map(|b| b.start));
-        }
+        stream.enqueued(before, call.buffers().iter().map(|b| b.start));
         Ok(())
     }
 }

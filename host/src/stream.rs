@@ -319,6 +319,15 @@ impl core::fmt::Debug for Stream {
     }
 }
 
+/// A stream before work is enqueued on it.
+#[derive(Clone, Copy)]
+pub(crate) struct BeforeWork {
+    /// The captures of this runtime that had begun.
+    begun: u64,
+    /// The capture of the stream.
+    capture: Option<u64>,
+}
+
 impl CudaStream {
     fn new(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> CudaStream {
         let leased = AtomicBool::new(false);
@@ -403,6 +412,25 @@ impl CudaStream {
         let is_captured = || before.is_some() && self.cuda.capture_of(self.raw.0) == before;
         if !matches!(self.owner, Owner::Default) && !is_captured() {
             self.queue.marks.mark();
+        }
+    }
+
+    /// To be asked before work is enqueued that uses memory, for [`CudaStream::enqueued`].
+    #[inline]
+    pub(crate) fn before_work(&self) -> BeforeWork {
+        BeforeWork { begun: self.queue.begun(), capture: self.capture() }
+    }
+
+    /// To be called after work was enqueued that uses the memory at these addresses.
+    #[inline]
+    pub(crate) fn enqueued(&self, before: BeforeWork, starts: impl Iterator<Item = u64> + Clone) {
+        let BeforeWork { begun, capture } = before;
+        self.mark(capture);
+        // Another library may have begun a capture since the stream was asked.
+        let is_captured = || self.queue.may_be_captured(begun) || self.capture().is_some();
+        let leases = &self.cuda.leases;
+        if capture.is_some() || (leases.have_lenders() && is_captured()) {
+            leases.captured(starts);
         }
     }
 
