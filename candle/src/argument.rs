@@ -73,10 +73,16 @@ impl<'a> Input<'a> {
     /// [`Error::RequiresContiguous`] for a strided or broadcast tensor, [`Error::UnsupportedDTypeForOp`] for another
     /// dtype.
     pub fn slice<T: TensorElement>(&self) -> LaunchResult<SliceArg<'a, T>> {
+        self.part(0, self.layout.shape().elem_count())
+    }
+
+    /// `len` elements in row-major order, from element `start` of the tensor on. Errors: as [`Input::slice`].
+    pub(crate) fn part<T: TensorElement>(&self, start: usize, len: usize) -> LaunchResult<SliceArg<'a, T>> {
         if !self.layout.is_contiguous() {
             return Err(Error::RequiresContiguous { op: self.op }.bt().into());
         }
-        self.elements(self.layout.start_offset(), self.layout.shape().elem_count())
+        debug_assert!(start + len <= self.layout.shape().elem_count(), "a part of the tensor");
+        self.elements(self.layout.start_offset() + start, len)
     }
 
     /// The tensor with its strides, of which those of broadcast dimensions are 0.

@@ -62,7 +62,6 @@ mod losses;
 mod macros;
 mod norms;
 mod operation;
-mod part;
 #[doc(hidden)]
 pub mod private;
 mod rope;

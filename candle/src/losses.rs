@@ -106,9 +106,9 @@ impl Operation<3> for CrossEntropyGradient {
         [logits, targets, rows]: [Input<'a>; 3],
         d_logits: Output<'a>,
     ) -> LaunchResult {
-        let (targets, rows) = (targets.slice::<i32>()?, rows.slice::<f32>()?);
-        let [lse, d_losses] = [0, 1].map(|i| crate::part::of(rows, i * targets.len(), targets.len()));
-        let (lse, d_losses) = (lse?, d_losses?);
+        let targets = targets.slice::<i32>()?;
+        let n = targets.len();
+        let (lse, d_losses) = (rows.part::<f32>(0, n)?, rows.part::<f32>(n, n)?);
         for_float!(logits.dtype(), Self::NAME, T => {
             let (logits, d_logits) = (logits.slice::<T>()?, d_logits.slice::<T>()?);
             Ok(ops::cross_entropy_backward(on, logits, targets, lse, d_losses, d_logits)?)

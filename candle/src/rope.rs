@@ -145,13 +145,11 @@ impl Operation<3> for Rope {
         // Where tokens follow heads, each head of a sequence is a sequence of one head.
         let heads = if self.heads_first { 1 } else { heads };
         for_float!(x.dtype(), Self::NAME, T => {
-            let x = x.slice::<T>()?;
-            let (cos, sin) = (cos.slice::<f32>()?, sin.slice::<f32>()?);
             for (i, y) in y.split::<T>(&vec![of_launch; launches])?.into_iter().enumerate() {
-                let table = |t| crate::part::of(t, i * of_table, of_table);
+                let table = |t: Input<'a>| t.part::<f32>(i * of_table, of_table);
                 let rope = ops::Rope::new(table(cos)?, table(sin)?, half);
                 let rope = rope.interleaved(self.interleaved).sequences_of(tokens);
-                let x = crate::part::of(x, i * of_launch, of_launch)?;
+                let x = x.part::<T>(i * of_launch, of_launch)?;
                 match self.back {
                     false => rope.launch(on, x, y, heads, columns)?,
                     true => rope.launch_backward(on, x, y, heads, columns)?,

@@ -1,7 +1,6 @@
 //! Sorts of the last dimension.
 
-use crate::{Input, LaunchResult, Operation, Output, TensorElement, derive_custom_op, kernels};
-use crate::{check, part};
+use crate::{Input, LaunchResult, Operation, Output, TensorElement, check, derive_custom_op, kernels};
 use candle_core::{D, DType, Error, Result, Shape, Tensor};
 use tilewright::kernel::{AsSlice, AsSliceMut, Call, SliceArg, SliceMutArg};
 use tilewright::ops::{ExecOptions, Executor};
@@ -103,16 +102,14 @@ impl ArgSort {
         /// The rows of a launch: a GPU has no more programs along y.
         const ROWS: usize = 65535;
         let (rows, columns) = check::rows(&x)?;
-        let (x, y) = (x.slice::<T>()?, y.slice::<u32>()?);
         if columns <= BLOCK {
-            return Ok(on.launch(T::few(x, y, [rows, columns], self.descending))?);
+            return Ok(on.launch(T::few(x.slice()?, y.slice()?, [rows, columns], self.descending))?);
         }
-        let mut rest = y;
-        for first in (0..rows).step_by(ROWS) {
-            let rows = ROWS.min(rows - first);
-            let (y, behind) = part::split(rest, rows * columns)?;
-            self.sort_rows::<T>(on, part::of(x, first * columns, rows * columns)?, y, rows, columns)?;
-            rest = behind;
+        let parts: Vec<usize> = (0..rows).step_by(ROWS).map(|first| ROWS.min(rows - first) * columns).collect();
+        for (i, y) in y.split::<u32>(&parts)?.into_iter().enumerate() {
+            let x = x.part::<T>(i * ROWS * columns, y.len())?;
+            let rows = y.len() / columns;
+            self.sort_rows::<T>(on, x, y, rows, columns)?;
         }
         Ok(())
     }
