@@ -154,7 +154,7 @@ pub fn runtime() -> Result<Runtime> {
         // A launcher may show each rank one device.
         (1, _) if std::env::var_os("CUDA_VISIBLE_DEVICES").is_some() => Ok(Runtime::cuda(0)?),
         (n, rank) => Err(environment(format!(
-            "rank {rank} of this machine has no GPU, of which there are {n}: start at most {n} ranks on a machine, or \
+            "rank {rank} of this machine has no GPU, and there are {n}: start at most {n} ranks on a machine, or \
              set TILE_BACKEND=cpu"
         ))),
     }

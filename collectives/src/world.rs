@@ -186,8 +186,7 @@ impl World {
         to: impl AsSliceMut<'b, T>,
         reduction: Reduction,
     ) -> Result<()> {
-        let parts = [Part::of(from.as_slice_arg()), Part::of_mut(&to.as_slice_mut_arg())];
-        let [from, to] = self.checked("reduce_scatter", stream, &parts)?;
+        let [from, to] = self.checked_pair("reduce_scatter", stream, from, to)?;
         let size = self.size();
         if to.len().checked_mul(size) != Some(from.len()) {
             let (whole, part) = (from.len(), to.len());
@@ -252,8 +251,7 @@ impl World {
         from: impl AsSlice<'a, T>,
         to: impl AsSliceMut<'b, T>,
     ) -> Result<()> {
-        let parts = [Part::of(from.as_slice_arg()), Part::of_mut(&to.as_slice_mut_arg())];
-        let [from, to] = self.checked("all_gather", stream, &parts)?;
+        let [from, to] = self.checked_pair("all_gather", stream, from, to)?;
         if from.len().checked_mul(self.size()) != Some(to.len()) {
             let (part, whole, size) = (from.len(), to.len(), self.size());
             let wanted = part.saturating_mul(size);
@@ -290,8 +288,7 @@ impl World {
         from: impl AsSlice<'a, T>,
         to: impl AsSliceMut<'b, T>,
     ) -> Result<()> {
-        let parts = [Part::of(from.as_slice_arg()), Part::of_mut(&to.as_slice_mut_arg())];
-        let [from, to] = self.checked("all_to_all", stream, &parts)?;
+        let [from, to] = self.checked_pair("all_to_all", stream, from, to)?;
         let (sent, size) = (from.len(), self.size());
         if sent != to.len() || sent % size != 0 {
             let received = to.len();
@@ -375,8 +372,7 @@ impl World {
         to: impl AsSliceMut<'b, T>,
         from_rank: usize,
     ) -> Result<()> {
-        let parts = [Part::of(from.as_slice_arg()), Part::of_mut(&to.as_slice_mut_arg())];
-        let [from, to] = self.checked("send_receive", stream, &parts)?;
+        let [from, to] = self.checked_pair("send_receive", stream, from, to)?;
         self.known("send_receive", to_rank)?;
         self.known("send_receive", from_rank)?;
         let is_itself = to_rank == self.rank();
@@ -438,6 +434,17 @@ impl World {
     pub fn finish(self) -> Result<()> {
         self.ranks.barrier(self.rt.stream())?;
         self.ranks.finish()
+    }
+
+    /// [`World::checked`] of memory that is read and memory that is written.
+    fn checked_pair<'a, 'b, T: Element>(
+        &self,
+        operation: &'static str,
+        stream: &Stream,
+        from: impl AsSlice<'a, T>,
+        to: impl AsSliceMut<'b, T>,
+    ) -> Result<[Part; 2]> {
+        self.checked(operation, stream, &[Part::of(from.as_slice_arg()), Part::of_mut(&to.as_slice_mut_arg())])
     }
 
     /// Errors for memory of another device, for types that are not sent, and for memory that is shared.

@@ -29,22 +29,23 @@ fn four_ranks() {
     assert_eq!(text.matches("this rank is done").count(), 4, "{text}");
 }
 
-/// The others are ended at once, and not by the timeout of `mpirun`.
+/// `mpirun` ends two ranks of a test without success, at once and not by its timeout. One of them prints `says`.
+fn fails(test: &str, says: &str) {
+    let start = Instant::now();
+    let Some((passed, text)) = on_ranks(2, test) else { return };
+    assert!(!passed && text.contains(says), "{text}");
+    assert!(start.elapsed() < Duration::from_secs(60), "{text}");
+}
+
 #[test]
 fn ranks_that_panic_end_the_others() {
-    let start = Instant::now();
-    let Some((passed, text)) = on_ranks(2, "rank::panics") else { return };
-    assert!(!passed && text.contains("as it should be"), "{text}");
-    assert!(start.elapsed() < Duration::from_secs(60), "{text}");
+    fails("rank::panics", "as it should be");
 }
 
 /// A group has failed on rank 1, which finishes its world: `mpirun` ends rank 0, and does not succeed.
 #[test]
 fn a_group_that_does_not_finish_is_a_failure() {
-    let start = Instant::now();
-    let Some((passed, text)) = on_ranks(2, "rank::leaves_a_group") else { return };
-    assert!(!passed && text.contains("this rank has left its group"), "{text}");
-    assert!(start.elapsed() < Duration::from_secs(60), "{text}");
+    fails("rank::leaves_a_group", "this rank has left its group");
 }
 
 #[test]

@@ -37,7 +37,7 @@ const MAX: u8 = 3;
 /// The function of an MPI operation: combines `len` elements.
 ///
 /// # Safety
-/// As MPI calls it: both are arrays of as many elements of `T`, of which the second is written.
+/// As MPI calls it: both are arrays of as many elements of `T`. The second is written.
 unsafe extern "C" fn combine<T: Half, H, const OP: u8>(
     from: *mut c_void,
     into: *mut c_void,

@@ -1,4 +1,4 @@
-//! Training steps of a small network, `relu(x a) b`, by several ranks of which each has a part of the batch.
+//! Training steps of a small network, `relu(x a) b`, by several ranks. Each has a part of the batch.
 //!
 //! The gradient of the last layer is known first. Its sum over the ranks runs on a stream of its own, beside the
 //! kernels that compute the gradient of the layer in front.

@@ -20,7 +20,7 @@ const HIDDEN: usize = 480;
 const OUTPUTS: usize = 128;
 
 // ANCHOR: layer
-/// `relu(x a) b`, of which each rank has `hidden` columns of `a` and rows of `b`.
+/// `relu(x a) b`. Each rank has `hidden` columns of `a` and rows of `b`.
 fn layer(world: &World, x: &Buffer<f32>, a: &Buffer<f32>, b: &Buffer<f32>, hidden: usize) -> Result<Buffer<f32>> {
     let rt = world.runtime();
     let mut xa = rt.zeros::<f32>(ROWS * hidden)?;
@@ -44,7 +44,7 @@ fn program() -> Result<String> {
     let world = World::from_env(&rt)?;
     let (rank, size) = (world.rank(), world.size());
     let (x, a, b) = (random(1, ROWS * INPUTS), random(2, INPUTS * HIDDEN), random(3, HIDDEN * OUTPUTS));
-    // All ranks have as many columns, and the last one those that are left, too.
+    // All ranks have as many columns. The last one has the remaining columns, too.
     let mine = rank * (HIDDEN / size)..if rank + 1 == size { HIDDEN } else { (rank + 1) * (HIDDEN / size) };
     let x = Buffer::from_slice(&rt, &x)?;
     let my_a = Buffer::from_slice(&rt, &columns(&a, HIDDEN, mine.clone()))?;
