@@ -47,8 +47,8 @@ impl Stream {
     }
 }
 
-/// Tells a stream of work when it is dropped: after the work was enqueued, and also where that panics, since some of the
-/// work may be there then.
+/// Tells a stream of work when it is dropped: after the work was enqueued, and also where that panics, since
+/// some of the work may be there then.
 struct Enqueued<'a> {
     on: &'a CudaStream,
     uses: &'a [BufferUse],
