@@ -20,4 +20,3 @@ mod python;
 mod recorded;
 mod rows;
 mod shapes;
-mod words;

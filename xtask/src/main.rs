@@ -11,6 +11,7 @@ mod python;
 mod release;
 mod setup;
 mod stamp;
+mod style;
 mod test;
 
 use std::process::ExitCode;
@@ -19,11 +20,12 @@ use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask demo [ARGS]   set up, build, and run real operations on the GPU or the CPU (ARGS go to `tile demo`)
-cargo xtask test [STEP]   set up and run every test; --quick: format, compiler, language; --long: PTX of all configurations, more seeds,
+cargo xtask test [STEP]   set up and run every test; --quick: format, style, compiler, language; --long: PTX of all configurations, more seeds,
                           random kernels, Miri, planted defects;
-                          STEP: one or more of format, language, workspace, clippy, random-kernels, ...
+                          STEP: one or more of format, style, language, workspace, clippy, random-kernels, ...
 cargo xtask bless         write recorded results of tests anew: file tests, hashes of lowered code, snapshots, the header of the
                           C library; --compiler: those of the compiler alone
+cargo xtask style         replaced words, British spelling, lines of more than 120 columns, and Rust files of 600 lines
 cargo xtask mutate [NAME] plant defects in the compiler and the device library, one at a time, all or the named ones, and run
                           the tests of the language: each must be caught, without a GPU; --list: the defects
 cargo xtask archive [DIR] compile the kernels of the operations for the GPU into an archive, from which a build with
@@ -60,6 +62,8 @@ fn run() -> Result<ExitCode> {
             demo(rest)
         }
         Some("test") => test::all(&rest),
+        Some("style") if rest.is_empty() => style::run(),
+        Some("style") => bail!("`cargo xtask style` takes no arguments"),
         Some("bless") => test::bless(&rest),
         Some("mutate") => mutate::run(&rest),
         Some("packages") => packages::run(&rest),

@@ -26,7 +26,7 @@ enum Outcome {
 /// Which steps run.
 #[derive(Clone, Copy, PartialEq)]
 enum Scope {
-    /// The loop of an edit: format, compiler, language. Nothing is compiled for the GPU, and no operation is built.
+    /// The loop of an edit: format, style, compiler, language. Nothing is compiled for the GPU; no operation is built.
     Quick,
     /// All that a change has to pass.
     Full,
@@ -43,10 +43,19 @@ const FORMAT: Step = Step {
     run: || Ok(command::cargo().args(["fmt", "--all", "--check"])),
 };
 
-const QUICK: [Step; 2] = [FORMAT, Step { name: "language", what: "compiler and language", run: || Ok(language()) }];
+/// It builds no more than this program, so that a long line is found first.
+const STYLE: Step = Step {
+    name: "style",
+    what: "words, lines and files",
+    run: || Ok(command::cargo().args(["run", "--quiet", "--package", "xtask", "--", "style"])),
+};
 
-const FULL: [Step; 6] = [
+const QUICK: [Step; 3] =
+    [FORMAT, STYLE, Step { name: "language", what: "compiler and language", run: || Ok(language()) }];
+
+const FULL: [Step; 7] = [
     FORMAT,
+    STYLE,
     Step {
         name: "workspace",
         what: "tests of the workspace",
@@ -196,7 +205,7 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
         Scope::Full => &FULL[..],
         Scope::Long => &LONG[..],
     };
-    let every: Vec<&Step> = FULL.iter().chain(&QUICK[1..]).chain(&LONG).collect();
+    let every: Vec<&Step> = FULL.iter().chain(&QUICK[2..]).chain(&LONG).collect();
     for n in &names {
         let known: Vec<_> = every.iter().map(|s| s.name).collect();
         ensure!(known.contains(n), "no step `{n}`: there are {}", known.join(", "));

@@ -1,11 +1,7 @@
-//! Code and documents use the field's words, not the project's own that they replaced, and American spelling.
+//! Words that are not written any more, each with the word in its place.
 
-use crate::docs::root;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-/// A replaced word, and the field's.
-const REPLACED: [(&str, &str); 60] = [
+/// A replaced word of the project's own, and the field's.
+pub const REPLACED: [(&str, &str); 60] = [
     ("Act", "AccessKind"),
     ("Alike", "SameArch"),
     ("Channel", "OperandGroup"),
@@ -69,7 +65,7 @@ const REPLACED: [(&str, &str); 60] = [
 ];
 
 /// British and American spelling.
-const SPELLING: [(&str, &str); 18] = [
+pub const SPELLING: [(&str, &str); 18] = [
     ("analyse", "analyze"),
     ("behaviour", "behavior"),
     ("centre", "center"),
@@ -89,40 +85,3 @@ const SPELLING: [(&str, &str); 18] = [
     ("uninitialised", "uninitialized"),
     ("vectorised", "vectorized"),
 ];
-
-/// The names of sources, documents and recorded results end so.
-const EXTENSIONS: [&str; 12] = ["rs", "md", "json", "py", "pyi", "h", "c", "toml", "tir", "snap", "stderr", "svg"];
-
-/// The sources, documents and recorded results below a folder, without build products.
-pub(crate) fn texts(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            if name != "target" && !name.starts_with('.') {
-                texts(&path, out);
-            }
-        } else if path.extension().is_some_and(|e| EXTENSIONS.iter().any(|x| e == *x)) && name != "words.rs" {
-            out.push(path);
-        }
-    }
-}
-
-#[test]
-fn replaced_words_do_not_come_back() {
-    let (mut all, mut found) = (vec![], vec![]);
-    texts(&root(), &mut all);
-    assert!(all.len() > 500, "{} texts", all.len());
-    for path in all {
-        let text = fs::read_to_string(&path).expect("a text");
-        for (i, line) in text.lines().enumerate() {
-            for word in line.split(|c: char| !c.is_alphanumeric() && c != '_') {
-                if let Some((_, other)) = REPLACED.iter().chain(&SPELLING).find(|(w, _)| *w == word) {
-                    let at = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
-                    found.push(format!("{at}:{}: `{word}` is `{other}`", i + 1));
-                }
-            }
-        }
-    }
-    assert_eq!(found, [""; 0]);
-}
