@@ -73,16 +73,14 @@ pub fn entries<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<
     let of = |found: module::Found| {
         let d = Diagnostics::default();
         let kernels = found.parse(&d).ok()?;
-        kernels.iter().map(|k| emit::device::entries(k, Configs::All, &d)).collect::<diag::Result<Vec<_>>>().ok()
+        kernels.iter().map(|k| emit::device::entries(k, &d)).collect::<diag::Result<Vec<_>>>().ok()
     };
     module::file(source, libraries).into_iter().filter_map(of).flatten().flatten().collect()
 }
 
 /// The lowered code of these configurations of a function's kernels.
 pub fn units_of(found: module::Found, configs: Configs, d: &Diagnostics) -> diag::Result<Vec<DeviceUnit>> {
-    let units: Vec<_> =
-        found.parse(d)?.iter().map(|k| emit::device::units(k, configs, d)).collect::<diag::Result<_>>()?;
-    Ok(units.into_iter().flatten().collect())
+    emit::device::units(&found.parse(d)?, configs, d)
 }
 
 /// A source file that the build script writes, and that the expansion of a kernel includes.

@@ -1,7 +1,9 @@
 //! The device side of a kernel: one `no_std` crate with an entry function per instance and variant.
 
 use super::built::Configs;
-use super::entry_name;
+use super::host::options::HostOptions;
+use super::instances::Instance;
+use super::{coverage, entry_name};
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
 use crate::front::instance::Kernel;
@@ -73,31 +75,50 @@ pub struct EntryCode {
     ctas: u32,
 }
 
-/// The variants of the instances of these configurations.
-pub(crate) fn entries(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<EntryCode>> {
-    let (mut out, built) = (vec![], configs.built(k));
-    for (choice, repeats) in k.choices().into_iter().zip(configs.repeats(k)) {
-        for (config, _) in k.ast.configs.iter().zip(&built).filter(|(_, built)| **built) {
-            let func = driver::instance(k, &choice, config, d)?;
-            let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
-            let variants = driver::variants(&func, config, false);
-            let built = Configs::built_variants(repeats, variants.iter().map(|(_, lowered)| lowered));
-            let variants = variants.into_iter().zip(built).filter(|(_, built)| *built);
-            out.extend(variants.map(|((variant, lowered), _)| EntryCode {
-                name: entry_name(&k.name, &choice, config, variant),
-                variant,
-                lowered,
-                words,
-                blocks_per_sm: config.blocks_per_sm,
-                ctas: config.ctas,
-            }));
-        }
+/// All variants of all instances of a kernel.
+pub(crate) fn entries(k: &Kernel, d: &Diagnostics) -> Result<Vec<EntryCode>> {
+    entries_of(k, |_, _| true, d)
+}
+
+/// The variants that `is_built` is true of: by the number of their instance and their own.
+fn entries_of(k: &Kernel, is_built: impl Fn(usize, usize) -> bool, d: &Diagnostics) -> Result<Vec<EntryCode>> {
+    let mut out = vec![];
+    let choices = k.choices();
+    let each = choices.iter().flat_map(|choice| k.ast.configs.iter().map(move |config| (choice, config)));
+    for (i, (choice, config)) in each.enumerate() {
+        let func = driver::instance(k, choice, config, d)?;
+        let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
+        let variants = driver::variants(&func, config, false).into_iter().enumerate();
+        out.extend(variants.filter(|(v, _)| is_built(i, *v)).map(|(_, (variant, lowered))| EntryCode {
+            name: entry_name(&k.name, choice, config, variant),
+            variant,
+            lowered,
+            words,
+            blocks_per_sm: config.blocks_per_sm,
+            ctas: config.ctas,
+        }));
     }
     Ok(out)
 }
 
-/// The lowered code of the instances of these configurations: that for every target, and that for one.
-pub fn units(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
+/// The lowered code of a function's kernels.
+pub fn units(kernels: &[Kernel], configs: Configs, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
+    let built = match configs {
+        Configs::All => None,
+        Configs::Few => {
+            let options = HostOptions { configs, ..HostOptions::default() };
+            let instances = kernels.iter().map(|k| Instance::all(k, &options, d)).collect::<Result<Vec<_>>>()?;
+            Some(coverage::built(configs, kernels, &instances))
+        }
+    };
+    let of_kernel = |(k, kernel): (usize, &Kernel)| {
+        units_of_kernel(kernel, |i, v| built.as_ref().is_none_or(|built| built[k][i][v]), d)
+    };
+    Ok(kernels.iter().enumerate().map(of_kernel).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// The code for every target, and the code for one.
+fn units_of_kernel(k: &Kernel, is_built: impl Fn(usize, usize) -> bool, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
     let name = k.ast.name.span().start();
     let unit = |only: Option<&'static str>| DeviceUnit {
         kernel: k.name.clone(),
@@ -110,7 +131,7 @@ pub fn units(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<Device
         entries: vec![],
     };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
-    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries(k, configs, d)? {
+    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries_of(k, is_built, d)? {
         let params = (0..words).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         let by_wgmma = variant.mma != MmaPath::MmaSync;
         let unit = &mut out[usize::from(variant.only(ctas).is_some())];

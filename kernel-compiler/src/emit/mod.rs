@@ -2,10 +2,12 @@
 //! meaning.
 
 pub(crate) mod built;
+pub(crate) mod coverage;
 pub(crate) mod cpu;
 pub mod device;
 pub mod grid;
 pub mod host;
+pub(crate) mod instances;
 pub(crate) mod numbers;
 
 use crate::front::ast::{Arch, Choice, Config};

@@ -6,8 +6,10 @@
 
 mod call;
 pub mod emulate;
-mod options;
+pub mod options;
 
+use super::coverage;
+use super::instances::{Instance, Version};
 use super::numbers::{Use, share};
 use super::{choice_id, config_id, cpu, entry_name, grid};
 use crate::diag::{Diagnostics, Result};
@@ -17,7 +19,7 @@ use crate::ir::walk::{dots, values, written};
 use crate::ir::{Array, Func, Number, Op, Precision, Test};
 use call::{call, host_type};
 pub use call::{stub, stub_of_function};
-use emulate::{Instance, SCALARS, Version, emulated};
+use emulate::SCALARS;
 pub use options::{Emulate, HostOptions};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
@@ -87,23 +89,24 @@ fn in_module(k: &Kernel, options: &HostOptions, code: TokenStream, is_included: 
 /// The code of the modules of a function's kernels. Together they have what the emulated SM is tested with.
 pub(crate) fn code(kernels: &[Kernel], options: &HostOptions, d: &Diagnostics) -> Result<Vec<ModuleCode>> {
     let instances = kernels.iter().map(|k| Instance::all(k, options, d)).collect::<Result<Vec<_>>>()?;
-    let emulated = emulated(options.emulate, kernels, &instances);
-    let each = kernels.iter().zip(instances).zip(emulated);
-    each.map(|((k, instances), emulated)| module_code(k, instances, emulated, options, d)).collect()
+    let emulated = coverage::emulated(options.emulate, kernels, &instances);
+    let built = coverage::built(options.configs, kernels, &instances);
+    let each = kernels.iter().zip(instances).zip(emulated.into_iter().zip(built));
+    each.map(|((k, instances), chosen)| module_code(k, instances, chosen, options, d)).collect()
 }
 
 fn module_code(
     k: &Kernel,
     instances: Vec<Instance>,
-    emulated: Vec<Vec<bool>>,
+    (emulated, built): (Vec<Vec<bool>>, Vec<Vec<bool>>),
     options: &HostOptions,
     d: &Diagnostics,
 ) -> Result<ModuleCode> {
     let (mut descs, mut keys, mut code) = (vec![], vec![], Code::default());
     let has_code = has_code(k);
-    let mut instances = instances.into_iter().zip(emulated);
+    let mut instances = instances.into_iter().zip(emulated.into_iter().zip(built));
     for (t, choice) in k.choices().into_iter().enumerate() {
-        let of_choice: Vec<(Instance, Vec<bool>)> = instances.by_ref().take(k.ast.configs.len()).collect();
+        let of_choice: Vec<(Instance, (Vec<bool>, Vec<bool>))> = instances.by_ref().take(k.ast.configs.len()).collect();
         let mut configs = vec![];
         let cpu = match options.check_only || !has_code {
             true => vec![],
@@ -115,13 +118,13 @@ fn module_code(
         let aliases = funcs.first().map_or(vec![], |f| f.aliases.iter().map(|pair| pair.map(|i| i as u8)).collect());
         let aliases = aliases.into_iter().map(|[x, y]| quote! { [#x, #y] });
         let (pointees, tf32) = (pointees(&funcs), funcs.iter().any(|f| in_tf32(f)));
-        for (Instance { config: c, func, versions, .. }, emulated) in of_choice {
+        for (Instance { config: c, func, versions, .. }, (emulated, built)) in of_choice {
             let meaning = match cpu.uses.get(c) {
                 Some(of) => code.on_cpu(&cpu.functions[of.function], of),
                 None => quote! { __k::CpuCode::NOT_COMPILED },
             };
             let emulated = emulated.into_iter().map(|e| e && has_code);
-            let versions = versions.into_iter().zip(emulated).collect();
+            let versions = versions.into_iter().zip(emulated.zip(built)).collect();
             configs.push(instance(k, &func, &choice, &k.ast.configs[c], meaning, versions, (t, c), &mut code, d)?);
         }
         let (name, line, id) = (&k.name, k.ast.name.span().start().line as u32, choice_id(&choice));
@@ -173,7 +176,7 @@ fn has_code(_: &Kernel) -> bool {
 pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<String>>> {
     let options = HostOptions::default();
     let instances = kernels.iter().map(|k| Instance::all(k, &options, d)).collect::<Result<Vec<_>>>()?;
-    let emulated = emulated(options.emulate, kernels, &instances);
+    let emulated = coverage::emulated(options.emulate, kernels, &instances);
     let of_kernel = |((k, instances), emulated): ((&Kernel, &Vec<Instance>), Vec<Vec<bool>>)| {
         let (choices, mut out) = (k.choices(), vec![]);
         for (i, (Instance { config, func, versions, .. }, emulated)) in instances.iter().zip(emulated).enumerate() {
@@ -282,7 +285,7 @@ fn instance(
     choice: &Choice,
     config: &ast::Config,
     cpu: TokenStream,
-    versions: Vec<(Version, bool)>,
+    versions: Vec<(Version, (bool, bool))>,
     (t, c): (usize, usize),
     code: &mut Code,
     d: &Diagnostics,
@@ -299,7 +302,7 @@ fn instance(
         None => quote! { ::core::option::Option::None },
     };
     let mut variants = vec![];
-    for (i, (Version { variant, lowered, features, built }, emulated)) in versions.into_iter().enumerate() {
+    for (i, (Version { variant, lowered, features }, (emulated, built))) in versions.into_iter().enumerate() {
         let entry = entry_name(&k.name, choice, config, variant);
         let guards = lowered.guards.iter().map(|r| {
             let of = number(&r.of);
