@@ -10,6 +10,14 @@ pub fn command() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// The target that Cargo builds for by default, as in `x86_64-unknown-linux-gnu`.
+pub fn host() -> Result<String> {
+    let out = command().arg("-vV").output().context("cannot run cargo")?;
+    let said = String::from_utf8_lossy(&out.stdout);
+    let host = said.lines().find_map(|l| l.strip_prefix("host: "));
+    Ok(host.context("cargo names no host")?.to_owned())
+}
+
 /// What Cargo says of the package in a folder, and of its workspace.
 pub fn metadata(folder: &Path) -> Result<Value> {
     ensure!(folder.join("Cargo.toml").is_file(), "{} has no package", folder.display());
