@@ -5,3 +5,4 @@ mod cli;
 mod debug;
 mod loaded_driver;
 mod ncu;
+mod package;
