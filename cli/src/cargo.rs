@@ -20,9 +20,19 @@ pub fn host() -> Result<String> {
 
 /// What Cargo says of the package in a folder, and of its workspace.
 pub fn metadata(folder: &Path) -> Result<Value> {
+    ask_metadata(folder, &["--no-deps"])
+}
+
+/// The same with all packages that these depend on here: those of other platforms may not have been downloaded.
+pub fn resolved_metadata(folder: &Path) -> Result<Value> {
+    ask_metadata(folder, &["--filter-platform", &host()?])
+}
+
+fn ask_metadata(folder: &Path, options: &[&str]) -> Result<Value> {
     ensure!(folder.join("Cargo.toml").is_file(), "{} has no package", folder.display());
     let metadata = command()
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(options)
         .current_dir(folder)
         .output()
         .context("cannot run cargo")?;

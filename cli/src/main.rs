@@ -8,6 +8,7 @@ mod choose;
 mod debug;
 mod debug_library;
 mod demo;
+mod dependencies;
 mod disassembler;
 mod doctor;
 mod explain;

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// A package with a kernel and a benchmark.
+/// A package with a kernel, a library of kernels and a benchmark, and one whose kernels use that library.
 const OWN_KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/own-kernel");
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
 
 /// Cargo for `tile`, which builds benchmarks with the profile of tests: the package is built once for all of these
 /// tests.
@@ -119,4 +120,36 @@ fn debug_shows_a_variable_of_what_cargo_runs() {
     let out = tile(&[&["debug", "--crate", OWN_KERNEL, "rms_norm"], &of[..]].concat());
     let said = text(&out.stderr);
     assert!(out.status.code() == Some(1) && said.contains("was not reached by program (0, 0, 0)"), "{said}");
+}
+
+#[test]
+fn kernels_use_libraries_of_other_crates() {
+    let said = ok(&["show", "--crate", EXAMPLES, "gate", "--stage", "ast"]);
+    assert!(said.contains("swiglu"), "{said}");
+    let said = ok(&["show", "--crate", EXAMPLES, "gate", "--stage", "rust"]);
+    assert!(said.contains("sigmoid"), "{said}");
+    ok(&["show", "--crate", EXAMPLES, "gate", "--why"]);
+}
+
+/// A package that Cargo knows no dependencies of, and one that has not the library.
+#[test]
+fn a_library_that_is_not_found_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |file: &str| folder.path().join(file);
+    fs::create_dir(at("src")).expect("a folder");
+    let kernel = "#[tile_module(use other::tiles)] mod m { #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) {} }";
+    fs::write(at("src/lib.rs"), kernel).expect("a file");
+    let package = "[package]\nname = \"p\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n";
+    let path = folder.path().to_str().expect("UTF-8");
+    for (dependency, why) in
+        [("", "no #[tile_library] `other::tiles`"), ("other = { path = \"other\" }\n", "cargo metadata: ")]
+    {
+        fs::write(at("Cargo.toml"), format!("{package}{dependency}")).expect("a manifest");
+        let out = tile(&["show", "--crate", path, "k"]);
+        let said = text(&out.stderr);
+        assert!(
+            out.status.code() == Some(1) && said.contains("there is no kernel `k`") && said.contains(why),
+            "{said}"
+        );
+    }
 }
