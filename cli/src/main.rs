@@ -5,6 +5,7 @@ mod benches;
 mod cargo;
 mod check;
 mod choose;
+mod clone;
 mod debug;
 mod debug_library;
 mod demo;

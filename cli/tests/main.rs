@@ -5,4 +5,5 @@ mod cli;
 mod debug;
 mod loaded_driver;
 mod ncu;
+mod new;
 mod package;
