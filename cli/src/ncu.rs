@@ -11,13 +11,14 @@ use std::process::{Command, ExitStatus};
 use tilewright_build::ptxas::Search;
 use tilewright_cache_dir::TempDir;
 
-pub const INSTALL_HINT: &str = "Get it with `apt-get install cuda-nsight-compute-13-0` from NVIDIA's repository or with \
-                                `conda install -c nvidia nsight-compute`, or have the programs of a CUDA toolkit in PATH";
+pub const INSTALL_HINT: &str = "\
+    Get it with `apt-get install cuda-nsight-compute-13-0` from NVIDIA's repository or with `conda install -c nvidia \
+    nsight-compute`, or have the programs of a CUDA toolkit in PATH";
 
-const NO_PERMISSION: &str = "ncu may not read the counters of the GPU (ERR_NVGPUCTRPERM). Run this command as root, in a \
-                             container with `--cap-add SYS_ADMIN`, or let all users read them: `echo options nvidia \
-                             NVreg_RestrictProfilingToAdminUsers=0 | sudo tee /etc/modprobe.d/nvidia-counters.conf`, then \
-                             `sudo reboot`";
+const NO_PERMISSION: &str = "\
+    ncu may not read the counters of the GPU (ERR_NVGPUCTRPERM). Run this command as root, in a container with \
+    `--cap-add SYS_ADMIN`, or let all users read them: `echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee \
+    /etc/modprobe.d/nvidia-counters.conf`, then `sudo reboot`";
 
 /// What is counted beside the reasons why warps stall.
 const METRICS: [&str; 22] = [

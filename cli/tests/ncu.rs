@@ -11,6 +11,8 @@ use tilewright_model_driver::library;
 /// Takes its options off, writes what follows to `arguments`, and does what `FAKE_NCU` says.
 const NCU: &str = r#"#!/bin/sh
 here=$(dirname "$0")
+lacked=smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio
+no_permission='ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters'
 while [ $# -gt 0 ]; do
     case $1 in
         --csv) shift ;;
@@ -28,11 +30,15 @@ case $FAKE_NCU in
     wrong) cp "$here/table.csv" "$log"; echo 'error: as the program says it' >&2; exit 1 ;;
     lacks)
         case $metrics in
-            *_gmma_*) echo '==ERROR== Failed to find metric smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio' >"$log"; exit 1 ;;
+            *_gmma_*) echo "==ERROR== Failed to find metric $lacked" >"$log"; exit 1 ;;
             *) cp "$here/table.csv" "$log" ;;
         esac ;;
-    permission) echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0.' >"$log"; exit 1 ;;
-    busy) printf '==PROF== Connected to process 7\n==ERROR== Profiling failed because a driver resource was unavailable.\n==ERROR== The application returned an error code (9).\n' >"$log"; exit 9 ;;
+    permission) echo "==ERROR== $no_permission" >"$log"; exit 1 ;;
+    busy)
+        echo '==PROF== Connected to process 7' >"$log"
+        echo '==ERROR== Profiling failed because a driver resource was unavailable.' >>"$log"
+        echo '==ERROR== The application returned an error code (9).' >>"$log"
+        exit 9 ;;
     none) printf '==PROF== Connected to process 7\n==WARNING== No kernels were profiled.\n' >"$log" ;;
     garbage) echo 'what is this'; echo '{"a": 1}' >"$log" ;;
     cut) head -c 600 "$here/table.csv" >"$log" ;;

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What to watch for some paths: those that are there, and for the others a folder of links, which is written.
+/// What to watch for some paths: each that is there, and for the others a folder of links, which is written.
 pub fn watched(paths: impl IntoIterator<Item = PathBuf>, links: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut there, missing): (Vec<_>, Vec<_>) = paths.into_iter().partition(|p| p.exists());
     if write_links(&missing, links)? {
