@@ -10,11 +10,29 @@ pub fn command() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// The target that Cargo builds for by default, as in `x86_64-unknown-linux-gnu`.
+pub fn host() -> Result<String> {
+    let out = command().arg("-vV").output().context("cannot run cargo")?;
+    let said = String::from_utf8_lossy(&out.stdout);
+    let host = said.lines().find_map(|l| l.strip_prefix("host: "));
+    Ok(host.context("cargo names no host")?.to_owned())
+}
+
 /// What Cargo says of the package in a folder, and of its workspace.
 pub fn metadata(folder: &Path) -> Result<Value> {
+    ask_metadata(folder, &["--no-deps"])
+}
+
+/// The same with all packages that these depend on here: those of other platforms may not have been downloaded.
+pub fn resolved_metadata(folder: &Path) -> Result<Value> {
+    ask_metadata(folder, &["--filter-platform", &host()?])
+}
+
+fn ask_metadata(folder: &Path, options: &[&str]) -> Result<Value> {
     ensure!(folder.join("Cargo.toml").is_file(), "{} has no package", folder.display());
     let metadata = command()
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(options)
         .current_dir(folder)
         .output()
         .context("cannot run cargo")?;

@@ -1,10 +1,10 @@
 //! Builds the library of `tile debug`: the code of a kernel for the emulated SM, with breakpoints.
 
-use crate::cargo;
+use crate::{cargo, clone};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tilewright_core::emulator::WatchOptions;
 
 /// A library, which is deleted when this is dropped.
@@ -105,8 +105,7 @@ pub fn build(code: &str, source: &str, watch: &WatchOptions) -> Result<Built> {
 /// The dependency on `tilewright-core`, and the lock file of its dependencies: of the clone that this command was built
 /// in, else of the registry.
 fn core_crate() -> (String, Option<PathBuf>) {
-    let clone = Path::new(env!("CARGO_MANIFEST_DIR")).parent().filter(|c| c.join("kernel-core/Cargo.toml").is_file());
-    match clone {
+    match clone::here() {
         Some(clone) => {
             let lock = Some(clone.join("Cargo.lock")).filter(|l| l.is_file());
             (format!("path = {:?}", clone.join("kernel-core").to_string_lossy()), lock)

@@ -1,8 +1,8 @@
 //! `tile doctor`
 
 use crate::choose::{self, Backend};
-use crate::disassembler;
 use crate::out::outln;
+use crate::{disassembler, ncu};
 use anyhow::Result;
 use serde::Serialize;
 use tilewright_build::{cache::Cache, ptxas, toolchain};
@@ -31,8 +31,17 @@ struct Finding {
 
 /// The CPU backend needs nothing of this, so a missing part is no failure. The name of an unknown backend is one.
 pub fn main(args: Args) -> Result<bool> {
-    let findings =
-        [device_toolchain(), assembler(), disassembler(), compiled(), processor(), driver(), gpu(), caches()];
+    let findings = [
+        device_toolchain(),
+        assembler(),
+        disassembler(),
+        profiler(),
+        compiled(),
+        processor(),
+        driver(),
+        gpu(),
+        caches(),
+    ];
     let opened = args.backend.open();
     let known = !opened.as_ref().is_err_and(|e| matches!(e.downcast_ref(), Some(Error::UnknownBackend { .. })));
     if args.json {
@@ -91,6 +100,19 @@ fn disassembler() -> Finding {
             ok: false,
             found: "none: `tile show --stage sass` needs one".into(),
             how: disassembler::INSTALL_HINT.into(),
+        },
+    }
+}
+
+fn profiler() -> Finding {
+    let what = "Nsight Compute";
+    match ncu::find() {
+        Some(path) => Finding { what, ok: true, found: path.display().to_string(), how: String::new() },
+        None => Finding {
+            what,
+            ok: false,
+            found: "no ncu: `tile profile --ncu` needs it".into(),
+            how: ncu::INSTALL_HINT.into(),
         },
     }
 }

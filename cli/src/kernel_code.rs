@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cargo;
+use crate::{cargo, dependencies};
 use anyhow::{Context, Result, bail, ensure};
 use tilewright_build::files::{DIRS, rust_files};
 use tilewright_compiler::{InstanceNames, Libraries, Source, Variant};
@@ -65,10 +65,20 @@ impl KernelCode {
         ensure!(!texts.is_empty(), "{} has no {} with Rust files", folder.display(), DIRS.join(" or "));
         let mut libraries = Libraries::default();
         texts.iter().for_each(|(file, text)| libraries.add(Source { file, text }));
+        let missing = |libraries: &Libraries| {
+            texts.iter().flat_map(|(file, text)| libraries.missing(Source { file, text })).collect::<Vec<_>>()
+        };
+        let of_dependencies = match missing(&libraries)[..] {
+            [] => Ok(()),
+            [..] => dependencies::add_libraries(folder, &mut libraries),
+        };
         let of_file = |(file, text): &(PathBuf, String)| tilewright_compiler::names(Source { file, text }, &libraries);
         let names: Vec<Vec<String>> = texts.iter().map(of_file).collect();
         let Some(at) = names.iter().position(|n| n.iter().any(|n| n == kernel)) else {
-            bail!("there is no kernel `{kernel}` in {}; it has: {}", folder.display(), names.concat().join(", "));
+            // A module that uses an unknown library has no kernels.
+            let why = of_dependencies.err().map(|e| format!("{e:#}")).into_iter().chain(missing(&libraries));
+            let why: String = why.map(|w| format!("; {w}")).collect();
+            bail!("there is no kernel `{kernel}` in {}; it has: {}{why}", folder.display(), names.concat().join(", "));
         };
         let (file, text) = texts.swap_remove(at);
         let source = Source { file: &file, text: &text };

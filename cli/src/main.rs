@@ -5,9 +5,11 @@ mod benches;
 mod cargo;
 mod check;
 mod choose;
+mod clone;
 mod debug;
 mod debug_library;
 mod demo;
+mod dependencies;
 mod disassembler;
 mod doctor;
 mod explain;
@@ -15,6 +17,8 @@ mod kernel_code;
 mod list;
 mod measure;
 mod model;
+mod ncu;
+mod ncu_csv;
 mod new;
 mod out;
 mod over;
@@ -22,6 +26,7 @@ mod picture;
 mod plan;
 mod profile;
 mod profile_launch;
+mod profile_ncu;
 mod run;
 mod show;
 mod tune;
@@ -56,7 +61,8 @@ enum Command {
     Model(model::Args),
     /// Time operations over a range of sizes, draw them, and compare with an earlier run
     Bench(bench::Args),
-    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them; without a GPU
+    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them, without a GPU; on one
+    /// what Nsight Compute counts
     Profile(profile::Args),
     /// Run a kernel on the emulated SM, with breakpoints, and explain what is wrong with it
     Debug(debug::Args),

@@ -1,6 +1,7 @@
 //! `tile new NAME`: a crate with a kernel, its tests on every backend and a benchmark, and CI where it depends on
 //! released versions. With `--python`, a module of Python.
 
+use crate::clone;
 use crate::out::outln;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// The name of the package, and of its new folder
     name: String,
-    /// The folder of a clone of Tilewright, on which the crate depends by path; without it, by version
+    /// The folder of a clone of Tilewright, on which the crate depends by path; by default the clone that this command
+    /// was built in; without a clone the crate depends on released versions
     #[arg(long, value_name = "CLONE")]
     path: Option<PathBuf>,
     /// A module of Python, for arrays of NumPy, PyTorch, JAX and CuPy
@@ -64,8 +66,9 @@ const PYTHON: Template = Template {
 
 pub fn main(args: Args) -> Result<bool> {
     let template = if args.python { PYTHON } else { CRATE };
-    let mut files = template.files(&args.name, args.path.as_deref())?;
-    if args.path.is_some() {
+    let clone = args.path.as_deref().or_else(|| clone::here());
+    let mut files = template.files(&args.name, clone)?;
+    if clone.is_some() {
         // A runner has the crate alone, and no clone beside it.
         files.retain(|(file, _)| *file != CI);
     }
@@ -75,6 +78,9 @@ pub fn main(args: Args) -> Result<bool> {
     } else {
         "cargo test"
     };
+    if let (None, Some(clone)) = (&args.path, clone) {
+        outln!("{} depends on the clone that this command was built in, {}", args.name, clone.display());
+    }
     outln!("created the package `{0}`. Next: cd {0} && {next}", args.name);
     if let Some(workspace) = workspace(&std::env::current_dir()?) {
         let name = &args.name;

@@ -1,9 +1,9 @@
-//! `tile profile OP`, `tile profile --crate FOLDER KERNEL`
+//! `tile profile OP`, `tile profile --crate FOLDER KERNEL`: of the build, of a size, by lines, or by Nsight Compute
 
 use crate::choose::{self, Backend, Size};
 use crate::kernel_code::KernelCode;
 use crate::out::{self, outln};
-use crate::{debug, profile_launch};
+use crate::{debug, profile_launch, profile_ncu};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
 use tilewright_bench::Table;
@@ -23,24 +23,29 @@ pub struct Args {
     #[arg(long)]
     dtype: Option<String>,
     /// The compute capability of the GPU, as in 9.0
-    #[arg(long, default_value = "9.0", value_parser = capability)]
+    #[arg(long, default_value = "9.0", value_parser = capability, conflicts_with = "ncu")]
     arch: (u32, u32),
     /// Also the launches of this size, as in 25000000 or 4096x781: waves, bytes, operations, and on a GPU the time and
     /// its share of the ceilings
     #[arg(long)]
     size: Option<Size>,
-    /// A configuration for the launches, as `tile list --json` gives them, or with --crate for --lines
+    /// A configuration for the launches, as `tile list --json` gives them, or with --crate for --lines and --ncu
     #[arg(long)]
     config: Option<String>,
     /// Multiprocessors of the GPU whose waves are counted
-    #[arg(long, default_value_t = 132, requires = "size", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 132, requires = "size", conflicts_with = "ncu",
+        value_parser = clap::value_parser!(u32).range(1..))]
     sms: u32,
     /// Instead: run on the emulated SM, and count sectors, bank conflicts and barriers by the kernel's lines; with
     /// --crate the launches of what Cargo runs
-    #[arg(long)]
+    #[arg(long, group = "counts")]
     lines: bool,
-    /// With --crate and --lines: what Cargo is to run, as in `test name_of_a_test`; by default `test`
-    #[arg(last = true, requires = "package", requires = "lines")]
+    /// Instead: run on the GPU under Nsight Compute, and show its counters beside the build's numbers, and why warps
+    /// stall; with --crate the launches of what Cargo runs
+    #[arg(long, group = "counts")]
+    ncu: bool,
+    /// With --crate and --lines or --ncu: what Cargo is to run, as in `test name_of_a_test`; by default `test`
+    #[arg(last = true, requires = "package", requires = "counts", conflicts_with = "size")]
     cargo: Vec<String>,
     #[command(flatten)]
     backend: Backend,
@@ -53,21 +58,22 @@ fn capability(text: &str) -> Result<(u32, u32), String> {
 }
 
 pub fn main(args: Args) -> Result<bool> {
-    match &args.package {
-        Some(folder) if args.lines => {
-            let code = KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref())?;
-            debug::count_lines(&code, folder, &args.cargo)
-        }
-        Some(folder) => {
-            let code = KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref())?;
-            let bytes = code.bundle.as_deref();
-            let why = "was not compiled for a GPU: `tile doctor` says what is missing, then build the package";
-            let bundle = Bundle::parse(bytes.with_context(|| format!("{} {why}", code.name))?)?;
-            let entries = bundle.entries().iter().filter(|e| is_asked(&args, &code, e.name)).collect::<Vec<_>>();
-            table(&code.name, &entries, args.arch)
-        }
-        None => own(&args),
+    let Some(folder) = &args.package else { return own(&args) };
+    let code = || KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref());
+    if args.ncu {
+        return profile_ncu::of_package(&code, folder, &args.cargo, &args.backend, &|c, entry| {
+            is_asked(&args, c, entry)
+        });
     }
+    if args.lines {
+        return debug::count_lines(&code()?, folder, &args.cargo);
+    }
+    let code = code()?;
+    let bytes = code.bundle.as_deref();
+    let why = "was not compiled for a GPU: `tile doctor` says what is missing, then build the package";
+    let bundle = Bundle::parse(bytes.with_context(|| format!("{} {why}", code.name))?)?;
+    let entries = bundle.entries().iter().filter(|e| is_asked(&args, &code, e.name)).collect::<Vec<_>>();
+    table(&code.name, &entries, args.arch)
 }
 
 /// Whether an entry is of the type and the configuration that are asked for: of all where none is.
@@ -89,6 +95,10 @@ fn own(args: &Args) -> Result<bool> {
     if args.lines {
         let size = args.size.clone().map_or_else(|| debug::small(op), |s| s.0);
         return profile_launch::lines(op, dtype, &size, config);
+    }
+    if args.ncu {
+        let size = args.size.clone().map_or_else(|| op.large.to_vec(), |s| s.0);
+        return profile_ncu::own(op, dtype, &size, config, &args.backend);
     }
     if let Some(size) = &args.size {
         let machine = profile_launch::Gpu { compute: args.arch, sms: args.sms };

@@ -23,6 +23,9 @@ pub struct Args {
     /// Of the data and, unless the backend has a seed of its own, of the order of threads on the emulated SM
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// For `tile profile --ncu`: launch, and compare nothing
+    #[arg(long, hide = true)]
+    unchecked: bool,
     #[command(flatten)]
     backend: Backend,
 }
@@ -44,6 +47,11 @@ pub fn main(args: Args) -> Result<bool> {
         args.seed,
         rt.name()
     );
+    if args.unchecked {
+        problem.launch(&ExecOptions::new(&rt).pin(config))?;
+        rt.synchronize()?;
+        return Ok(true);
+    }
     let (took, verdict) = attempt(&rt, problem.as_mut(), config).map_err(|e| anyhow!("{e}\nagain: {again}"))?;
     outln!("{} {} {size} on {}: {:.3} ms", op.name, dtype.name(), rt.device().name, took.as_secs_f64() * 1e3);
     outln!("largest error {:.2e}, allowed {:.2e}", verdict.error, verdict.tolerance);

@@ -4,3 +4,6 @@ mod bench;
 mod cli;
 mod debug;
 mod loaded_driver;
+mod ncu;
+mod new;
+mod package;

@@ -18,7 +18,7 @@ use crate::pool::Pool;
 use crate::report::Report;
 use crate::settings::{Settings, VARIABLES};
 use crate::sources::Sources;
-use crate::{files, host_code, ptxas, registry, toolchain, units};
+use crate::{files, host_code, ptxas, registry, toolchain, units, watch};
 
 /// Compiles the kernels of the crate whose build script calls it, with the settings of the environment.
 ///
@@ -54,8 +54,7 @@ impl Settings {
             return;
         }
         let dependencies = dependencies::announced(std::env::vars_os());
-        self.watch(&crate_dir, &cache);
-        dependencies.iter().for_each(|d| println!("cargo::rerun-if-changed={}", d.sources.display()));
+        self.watch(&crate_dir, &dependencies, &cache, &out);
         let (outcome, remarks) = match self.sources(&crate_dir, &dependencies) {
             Ok(sources) => {
                 let misspellings = sources.misspellings(&crate_dir);
@@ -104,7 +103,7 @@ impl Settings {
 
     /// The package's own archive, if it has one, and those of the settings.
     fn archives_of(&self, crate_dir: &Path) -> Vec<PathBuf> {
-        let own = Some(crate_dir.join(format!("kernels.{ENDING}"))).filter(|p| p.is_file());
+        let own = Some(own_archive(crate_dir)).filter(|p| p.is_file());
         own.into_iter().chain(self.prebuilt.iter().cloned()).collect()
     }
 
@@ -144,22 +143,25 @@ impl Settings {
 
     /// When cargo has to run the script again. Cargo itself follows the tile compiler, a dependency of the script, but
     /// not the parts of `tilewright_core` that only the device has.
-    fn watch(&self, crate_dir: &Path, cache: &Cache) {
-        println!("cargo::rerun-if-changed={}", tilewright_core::SOURCE_DIR);
-        for d in self.dirs.iter().map(|d| crate_dir.join(d)).filter(|d| d.is_dir()) {
-            println!("cargo::rerun-if-changed={}", d.display());
+    fn watch(&self, crate_dir: &Path, dependencies: &[Dependency], cache: &Cache, out: &Path) {
+        let tell = |path: &Path| println!("cargo::rerun-if-changed={}", path.display());
+        tell(Path::new(tilewright_core::SOURCE_DIR));
+        let dirs = self.dirs.iter().map(|d| crate_dir.join(d));
+        let others = dependencies.iter().map(|d| d.sources.clone()).chain([own_archive(crate_dir)]);
+        match watch::watched(dirs.chain(others).chain(self.prebuilt.clone()), &out.join("watched")) {
+            Ok(paths) => paths.iter().for_each(|p| tell(p)),
+            Err(e) => println!("cargo::warning=folders of kernels are not watched: {}", one_line(&e.to_string())),
         }
-        self.archives_of(crate_dir).iter().for_each(|a| println!("cargo::rerun-if-changed={}", a.display()));
         for v in VARIABLES {
             println!("cargo::rerun-if-env-changed={v}");
         }
         // A path that does not exist would make every build run the script: have the stamp there from the start.
         let stamp = cache.toolchain_stamp();
         if stamp.exists() || cache.stamp_toolchain("").is_ok() {
-            println!("cargo::rerun-if-changed={}", stamp.display());
+            tell(&stamp);
         }
         if let Some(list) = std::env::var_os("RUSTC").and_then(|r| toolchain::components(Path::new(&r))) {
-            println!("cargo::rerun-if-changed={}", list.display());
+            tell(&list);
         }
     }
 
@@ -208,6 +210,10 @@ impl Settings {
             );
         }
     }
+}
+
+fn own_archive(crate_dir: &Path) -> PathBuf {
+    crate_dir.join(format!("kernels.{ENDING}"))
 }
 
 /// Writes the code that the macros include. Where it cannot be written the macros make it themselves.

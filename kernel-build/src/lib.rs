@@ -61,6 +61,8 @@ mod sources;
 mod target;
 #[cfg(feature = "compile")]
 mod units;
+#[cfg(feature = "compile")]
+mod watch;
 
 #[cfg(feature = "compile")]
 pub use {cargo::compile, compile::BuildError, report::Report, settings::Settings, target::Target};

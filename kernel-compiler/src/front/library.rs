@@ -17,6 +17,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
 use std::collections::HashSet;
 use std::sync::Arc;
+use syn::ext::IdentExt;
 use syn::parse::Parser;
 
 /// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that
@@ -249,8 +250,8 @@ impl Libraries {
     }
 
     fn find(&self, path: &syn::Path, at: &ModulePath) -> std::result::Result<&Library, String> {
-        let mut names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
-        let written = names.join("::");
+        let written = path.segments.iter().map(|s| s.ident.to_string()).collect::<Vec<_>>().join("::");
+        let mut names: Vec<String> = path.segments.iter().map(|s| s.ident.unraw().to_string()).collect();
         let of_crate = names.split_first().and_then(|(first, rest)| {
             let root = root_of_crate(first);
             self.0.iter().find(|l| l.place.root == root && l.place.modules == rest)
@@ -334,11 +335,15 @@ mod tests {
                 "{file}"
             );
         }
+        let of_raw_module = format!("mod r#in {{ {LIBRARY} }}");
         for (path, file) in [
             ("library", "src/a.rs"),
             ("self::library", "src/a.rs"),
             ("super::library", "src/b.rs"),
             ("super::super::library", "src/b/c.rs"),
+            ("crate::r#match::library", "src/match.rs"),
+            ("crate::r#match::r#type::library", "src/match/type.rs"),
+            ("crate::r#in::library", "src/lib.rs"),
             ("common::library", "tests/common/mod.rs"),
         ] {
             let user = USER.replace("crate::tiles::library", path);
@@ -347,6 +352,8 @@ mod tests {
                 "super::library" => ("src/b.rs", ("src/b.rs", LIBRARY)),
                 "super::super::library" => ("src/b/c.rs", ("src/b.rs", LIBRARY)),
                 "common::library" => ("tests/t.rs", ("tests/common.rs", LIBRARY)),
+                // A module in the file, whose name is none without `r#`.
+                "crate::r#in::library" => ("src/a.rs", (file, &*of_raw_module)),
                 _ => (file, (file, LIBRARY)),
             };
             let user = if path.starts_with("super") { format!("mod inner {{ {user} }}") } else { user };

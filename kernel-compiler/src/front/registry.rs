@@ -44,9 +44,17 @@ pub fn expand(input: TokenStream) -> TokenStream {
 pub fn paths(source: Source, features: &Features) -> Vec<String> {
     let Ok(file) = syn::parse_file(source.text) else { return vec![] };
     let mut out = vec![];
-    let at = ["crate".to_string()].into_iter().chain(ModulePath::of(source.file).modules).collect();
+    let modules = ModulePath::of(source.file).modules.into_iter().map(identifier);
+    let at = ["crate".to_string()].into_iter().chain(modules).collect();
     collect(&file.items, at, features, &mut out);
     out
+}
+
+/// The name of a file's module in a path: a keyword is `r#match`. `gen` is one since the edition of 2024.
+fn identifier(name: String) -> String {
+    let raw = format!("r#{name}");
+    let is = |name: &str| syn::parse_str::<syn::Ident>(name).is_ok();
+    if (name == "gen" || !is(&name)) && is(&raw) { raw } else { name }
 }
 
 fn collect(items: &[syn::Item], at: Vec<String>, features: &Features, out: &mut Vec<String>) {
@@ -95,5 +103,10 @@ mod tests {
         assert_eq!(of("p/src/rows.rs"), names.map(|n| format!("crate::rows::{n}")));
         assert_eq!(of("p/src/lib.rs")[0], "crate::alone");
         assert_eq!(of("p/src/a/mod.rs")[0], "crate::a::alone");
+        assert_eq!(of("p/src/match/gen.rs")[0], "crate::r#match::r#gen::alone");
+        assert_eq!(
+            paths("mod r#type { #[tile_kernel(grid = [1])] fn k(y: &mut [f32]) {} }".into(), &on),
+            ["crate::r#type::k"]
+        );
     }
 }

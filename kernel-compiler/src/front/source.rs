@@ -41,7 +41,7 @@ impl<'a> From<&'a String> for Source<'a> {
 pub struct ModulePath {
     /// The path of the crate in the package, as in `src`, or `src/bin/tool`.
     pub root: Vec<String>,
-    /// The names of the modules, the outermost first.
+    /// The names of the modules, the outermost first, without `r#`: that of `mod r#match;` is the file's.
     pub modules: Vec<String>,
 }
 
@@ -57,7 +57,8 @@ impl ModulePath {
     }
 
     pub(crate) fn within(&self, module: &str) -> ModulePath {
-        ModulePath { root: self.root.clone(), modules: [&self.modules[..], &[module.to_string()]].concat() }
+        let module = module.strip_prefix("r#").unwrap_or(module).to_string();
+        ModulePath { root: self.root.clone(), modules: [&self.modules[..], &[module]].concat() }
     }
 }
 
