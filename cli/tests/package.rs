@@ -52,6 +52,7 @@ fn line_of(what: &str) -> String {
 }
 
 #[test]
+#[ignore = "builds a package on its own, for minutes: `cargo xtask test package`"]
 fn check_runs_the_benchmarks_against_their_references() {
     let said = ok(&["check", "--crate", OWN_KERNEL, "--backend", "cpu"]);
     for size in ["512x1", "512x1000", "512x4097"] {
@@ -62,6 +63,7 @@ fn check_runs_the_benchmarks_against_their_references() {
 }
 
 #[test]
+#[ignore = "builds a package on its own, for minutes: `cargo xtask test package`"]
 fn bench_measures_every_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("page");
@@ -80,6 +82,7 @@ fn bench_measures_every_line() {
 
 /// The numbers are those of the package's last build, which a check is.
 #[test]
+#[ignore = "builds a package on its own, for minutes: `cargo xtask test package`"]
 fn profile_has_the_numbers_of_the_build() {
     ok(&["check", "--crate", OWN_KERNEL, "--backend", "cpu"]);
     let findings: serde_json::Value = serde_json::from_str(&ok(&["doctor", "--json"])).expect("JSON");
@@ -101,6 +104,7 @@ fn profile_has_the_numbers_of_the_build() {
 }
 
 #[test]
+#[ignore = "builds a package on its own, for minutes: `cargo xtask test package`"]
 fn profile_counts_the_lines_of_what_cargo_runs() {
     let test = ["--lines", "--", "test", "--test", "own_kernel", "on_the_emulated_gpu"];
     let said = ok(&[&["profile", "--crate", OWN_KERNEL, "rms_norm"], &test[..]].concat());
@@ -110,6 +114,7 @@ fn profile_counts_the_lines_of_what_cargo_runs() {
 }
 
 #[test]
+#[ignore = "builds a package on its own, for minutes: `cargo xtask test package`"]
 fn debug_shows_a_variable_of_what_cargo_runs() {
     let line = line_of("let scale = ");
     let of = ["--break", &line, "--print", "scale", "--", "test", "--test", "own_kernel", "on_the_emulated_gpu"];

@@ -82,7 +82,7 @@ const FULL: [Step; 7] = [
     Step { name: "editor", what: "kernels in rust-analyzer", run: long::editor },
 ];
 
-const LONG: [Step; 12] = [
+const LONG: [Step; 13] = [
     Step { name: "random-kernels", what: "random kernels of a new seed", run: || Ok(fuzz(now(), 240)) },
     Step {
         name: "seeds",
@@ -106,6 +106,14 @@ const LONG: [Step; 12] = [
         what: "each family of operations without the others",
         run: || {
             let args = ["run", "--quiet", "--package", "xtask", "--", "packages", "--families"];
+            Ok(command::cargo_with_few().args(args))
+        },
+    },
+    Step {
+        name: "package",
+        what: "commands of `tile` on a package of its own",
+        run: || {
+            let args = ["test", "-p", "tilewright-cli", "--test", "commands", "--", "package::", "--include-ignored"];
             Ok(command::cargo_with_few().args(args))
         },
     },
