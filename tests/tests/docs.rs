@@ -151,14 +151,12 @@ pub(crate) fn mistakes(text: &str) -> Vec<String> {
     }
     for f in found {
         let Ok(kernels) = f.parse(&d) else { continue };
-        for kernel in kernels {
-            for i in kernel.instances() {
-                // Its message is in `d`.
-                let _ = tilewright_compiler::driver::instance(&kernel, &i.choice, i.config, &d);
-            }
-            if d.is_empty() {
-                let _ = tilewright_compiler::emit::device::units(&kernel, Configs::All, &d);
-            }
+        // Messages of both are in `d`.
+        for (kernel, i) in kernels.iter().flat_map(|k| k.instances().into_iter().map(move |i| (k, i))) {
+            let _ = tilewright_compiler::driver::instance(kernel, &i.choice, i.config, &d);
+        }
+        if d.is_empty() {
+            let _ = tilewright_compiler::emit::device::units(&kernels, Configs::All, &d);
         }
     }
     out.extend(d.take().into_iter().map(|e| format!("line {} of the block: {}", e.span.first.start().line, e.message)));
