@@ -4,7 +4,9 @@ use super::built::Configs;
 use super::entry_name;
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
+use crate::front::ast::{Choice, Config};
 use crate::front::instance::Kernel;
+use crate::ir::Func;
 use crate::thread_ir::Lowered;
 use crate::variant::{MmaPath, TMA_TARGET, Variant};
 use std::path::PathBuf;
@@ -79,18 +81,10 @@ pub(crate) fn entries(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<V
     for (choice, repeats) in k.choices().into_iter().zip(configs.repeats(k)) {
         for (config, _) in k.ast.configs.iter().zip(&built).filter(|(_, built)| **built) {
             let func = driver::instance(k, &choice, config, d)?;
-            let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
             let variants = driver::variants(&func, config, false);
             let built = Configs::built_variants(repeats, variants.iter().map(|(_, lowered)| lowered));
             let variants = variants.into_iter().zip(built).filter(|(_, built)| *built);
-            out.extend(variants.map(|((variant, lowered), _)| EntryCode {
-                name: entry_name(&k.name, &choice, config, variant),
-                variant,
-                lowered,
-                words,
-                blocks_per_sm: config.blocks_per_sm,
-                ctas: config.ctas,
-            }));
+            out.extend(variants.map(|((v, lowered), _)| EntryCode::of(k, &choice, config, &func, v, lowered)));
         }
     }
     Ok(out)
@@ -98,6 +92,11 @@ pub(crate) fn entries(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<V
 
 /// The lowered code of the instances of these configurations: that for every target, and that for one.
 pub fn units(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
+    Ok(units_of(k, entries(k, configs, d)?))
+}
+
+/// The same of entries of a kernel.
+pub(crate) fn units_of(k: &Kernel, entries: Vec<EntryCode>) -> Vec<DeviceUnit> {
     let name = k.ast.name.span().start();
     let unit = |only: Option<&'static str>| DeviceUnit {
         kernel: k.name.clone(),
@@ -110,7 +109,7 @@ pub fn units(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<Device
         entries: vec![],
     };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
-    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries(k, configs, d)? {
+    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries {
         let params = (0..words).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         let by_wgmma = variant.mma != MmaPath::MmaSync;
         let unit = &mut out[usize::from(variant.only(ctas).is_some())];
@@ -129,5 +128,26 @@ pub fn units(k: &Kernel, configs: Configs, d: &Diagnostics) -> Result<Vec<Device
             maps: lowered.maps.len() as u32,
         });
     }
-    Ok(out.into_iter().filter(|u| !u.entries.is_empty()).collect())
+    out.into_iter().filter(|u| !u.entries.is_empty()).collect()
+}
+
+impl EntryCode {
+    /// The entry of a variant of an instance, with its program.
+    pub(crate) fn of(
+        k: &Kernel,
+        choice: &Choice,
+        config: &Config,
+        f: &Func,
+        variant: Variant,
+        lowered: Lowered,
+    ) -> Self {
+        EntryCode {
+            name: entry_name(&k.name, choice, config, variant),
+            variant,
+            lowered,
+            words: f.params.iter().map(|p| p.kind.words()).sum(),
+            blocks_per_sm: config.blocks_per_sm,
+            ctas: config.ctas,
+        }
+    }
 }
