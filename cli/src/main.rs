@@ -24,6 +24,7 @@ mod profile;
 mod profile_launch;
 mod run;
 mod show;
+mod trace;
 mod tune;
 
 use clap::{Parser, Subcommand};
@@ -56,7 +57,8 @@ enum Command {
     Model(model::Args),
     /// Time operations over a range of sizes, draw them, and compare with an earlier run
     Bench(bench::Args),
-    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them; without a GPU
+    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them, without a GPU; counters
+    /// by line; a timeline of warps
     Profile(profile::Args),
     /// Run a kernel on the emulated SM, with breakpoints, and explain what is wrong with it
     Debug(debug::Args),

@@ -4,3 +4,4 @@ mod bench;
 mod cli;
 mod debug;
 mod loaded_driver;
+mod trace;

@@ -33,7 +33,8 @@ pub struct TracedLaunch {
 
 /// Traced code, and who reads what its launches leave.
 pub trait Tracer: Send + Sync {
-    /// The bundle with the traced code of an entry; none where the build's own code is launched. The error is a message.
+    /// The bundle with the traced code of an entry; none where the build's own code is launched. The error is a
+    /// message.
     fn code(&self, entry: &str) -> Result<Option<&'static [u8]>, String>;
 
     /// Whether there is traced code of an entry that the build has no code of: then it counts as built.
@@ -47,9 +48,11 @@ static TRACER: RwLock<Option<Arc<dyn Tracer>>> = RwLock::new(None);
 /// Whether there is or may be a tracer: launches of other processes ask no further.
 static MAY_TRACE: AtomicBool = AtomicBool::new(true);
 
-/// Asks `tracer` for the code of entries that are loaded from now on, in all runtimes of this process; `None` ends that.
+/// Asks `tracer` for the code of entries that are loaded from now on, in all runtimes of this process; `None` ends
+/// that.
 pub fn set_tracer(tracer: Option<Arc<dyn Tracer>>) {
-    *TRACER.write().unwrap_or_else(PoisonError::into_inner) = tracer;
+    let mut set = TRACER.write().unwrap_or_else(PoisonError::into_inner);
+    *set = tracer;
     MAY_TRACE.store(true, Ordering::Relaxed);
 }
 
@@ -57,9 +60,10 @@ fn tracer() -> Result<Option<Arc<dyn Tracer>>, String> {
     if !MAY_TRACE.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let set = TRACER.read().unwrap_or_else(PoisonError::into_inner).clone();
-    let found = match set {
-        Some(tracer) => Some(tracer),
+    // Held to the end, so that a tracer that is set meanwhile is not forgotten.
+    let set = TRACER.read().unwrap_or_else(PoisonError::into_inner);
+    let found = match &*set {
+        Some(tracer) => Some(tracer.clone()),
         None => of_environment()?.map(|t| t as Arc<dyn Tracer>),
     };
     if found.is_none() {

@@ -291,8 +291,8 @@ pub fn lower(
     }
 }
 
-/// As [`lower`], with marks for a timeline of the warps, and their events. `layout` has the blocks and the capacity. The
-/// warps of a block are those of the program.
+/// As [`lower`], with marks for a timeline of the warps, and their events. `layout` has the blocks and the capacity.
+/// The warps of a block are those of the program.
 pub fn lower_traced(
     f: &Func,
     variant: Variant,

@@ -1,11 +1,14 @@
-//! The code of a kernel with marks for a timeline of its warps: what `tile profile --trace` compiles and launches in the
-//! place of the build's own.
+//! The code of a kernel with marks for a timeline of its warps: what `tile profile --trace` compiles and launches in
+//! the place of the build's own.
 
+use crate::debug;
 use crate::diag::Diagnostics;
 use crate::driver;
 use crate::emit::device::{DeviceUnit, EntryCode, units_of};
+use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::source::Source;
+use crate::ir::Func;
 use crate::select;
 pub use crate::thread_ir::TraceEvent;
 use crate::thread_ir::{self, Lowered};
@@ -70,14 +73,10 @@ pub fn units<'a>(
     let source = source.into();
     let k = select::kernel(source, libraries, kernel)?;
     let i = select::instance(&k, types, config)?;
-    let d = Diagnostics::default();
-    let f = driver::instance(&k, &i.choice, i.config, &d).map_err(|_| select::messages(&d))?;
+    let f = function(&k, &i)?;
     let (mut code, mut traced) = (vec![], vec![]);
     for &variant in variants {
-        let none = |missed| format!("{kernel} has no variant `{}`: {missed}", variant.name());
-        let TraceOptions { blocks, records, listed } = options;
-        let layout = TraceLayout { blocks, warps: 0, capacity: records, listed };
-        let (lowered, layout, events) = driver::lower_traced(&f, variant, layout).map_err(none)?;
+        let (lowered, layout, events) = lowered(&k, &f, variant, options)?;
         let (threads, own) = (lowered.threads, f.warps * 32);
         let entry = EntryCode::of(&k, &i.choice, i.config, &f, variant, lowered);
         traced.push(TracedEntry {
@@ -101,6 +100,43 @@ pub fn units<'a>(
         TracedUnit { unit, entries }
     };
     Ok(units_of(&k, code).into_iter().map(of_unit).collect())
+}
+
+/// The code of variants of an instance with marks for the emulated SM, where marks do nothing: what
+/// [`debug::code`](crate::debug::code()) gives without breakpoints. The error is a message.
+pub fn emulated<'a>(
+    source: impl Into<Source<'a>>,
+    libraries: &Libraries,
+    kernel: &str,
+    types: Option<&str>,
+    config: Option<&str>,
+    variants: &[Variant],
+    options: TraceOptions,
+) -> Result<String, String> {
+    let k = select::kernel(source, libraries, kernel)?;
+    let i = select::instance(&k, types, config)?;
+    let f = function(&k, &i)?;
+    let of = |(n, &v): (usize, &Variant)| Ok(debug::Code::new(&k, &i, &f, n, (v, lowered(&k, &f, v, options)?.0)));
+    let code = variants.iter().enumerate().map(of).collect::<Result<Vec<_>, String>>()?;
+    Ok(debug::text(&code))
+}
+
+fn function(k: &Kernel, i: &Instance) -> Result<Func, String> {
+    let d = Diagnostics::default();
+    driver::instance(k, &i.choice, i.config, &d).map_err(|_| select::messages(&d))
+}
+
+/// A variant with marks.
+fn lowered(
+    k: &Kernel,
+    f: &Func,
+    variant: Variant,
+    options: TraceOptions,
+) -> Result<(Lowered, TraceLayout, Vec<TraceEvent>), String> {
+    let TraceOptions { blocks, records, listed } = options;
+    let layout = TraceLayout { blocks, warps: 0, capacity: records, listed };
+    let none = |missed| format!("{} has no variant `{}`: {missed}", k.name, variant.name());
+    driver::lower_traced(f, variant, layout).map_err(none)
 }
 
 /// The only target that a variant is for, of a program of `ctas` thread blocks; none where each target has it.

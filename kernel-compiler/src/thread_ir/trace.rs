@@ -2,12 +2,12 @@
 //! inserts them where a trace is asked for; other code has none.
 //!
 //! An event begins and ends, or takes no time. It is a step that waits, orders or hands over: waits for mbarriers and
-//! their release, products and waits for them, copies, barriers, stores and atomics. Loads have no marks: a load returns
-//! at once, and the wait for it is where its first use is. A loop that polls an atomic is one event. So is an iteration
-//! of a loop that has another loop with events in it, as the loop over the tiles of a persistent program.
+//! their release, products and waits for them, copies, barriers, stores and atomics. Loads have no marks: a load
+//! returns at once, and the wait for it is where its first use is. A loop that polls an atomic is one event. So is an
+//! iteration of a loop that has another loop with events in it, as the loop over the tiles of a persistent program.
 //!
-//! Equal steps that follow each other, with definitions of scalars between them at most, are one event. Events of a warp
-//! nest: what is open where a thread leaves a loop or the program is closed there (see [`verify`](super::verify)).
+//! Equal steps that follow each other, with definitions of scalars between them at most, are one event. Events of a
+//! warp nest: what is open where a thread leaves a loop or the program is closed there (see [`verify`](super::verify)).
 
 mod steps;
 
