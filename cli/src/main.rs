@@ -29,6 +29,7 @@ mod profile_launch;
 mod profile_ncu;
 mod run;
 mod show;
+mod trace;
 mod tune;
 
 use clap::{Parser, Subcommand};
@@ -61,8 +62,8 @@ enum Command {
     Model(model::Args),
     /// Time operations over a range of sizes, draw them, and compare with an earlier run
     Bench(bench::Args),
-    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them, without a GPU; on one
-    /// what Nsight Compute counts
+    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them, without a GPU; counters
+    /// by line; on a GPU what Nsight Compute counts, and a timeline of warps
     Profile(profile::Args),
     /// Run a kernel on the emulated SM, with breakpoints, and explain what is wrong with it
     Debug(debug::Args),

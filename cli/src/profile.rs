@@ -3,13 +3,14 @@
 use crate::choose::{self, Backend, Size};
 use crate::kernel_code::KernelCode;
 use crate::out::{self, outln};
-use crate::{debug, profile_launch, profile_ncu};
+use crate::{debug, profile_launch, profile_ncu, trace};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
 use tilewright_bench::Table;
 use tilewright_conformance::Operation;
-use tilewright_core::ConfigDesc;
 use tilewright_core::bundle::{Bundle, Entry};
+use tilewright_core::{ConfigDesc, DType};
+use tilewright_ops::PinnedConfig;
 use tilewright_runtime::Multiprocessor;
 use tilewright_runtime::tuning::{BlockResources, Occupancy, OccupancyLimit};
 
@@ -44,8 +45,20 @@ pub struct Args {
     /// stall; with --crate the launches of what Cargo runs
     #[arg(long, group = "counts")]
     ncu: bool,
-    /// With --crate and --lines or --ncu: what Cargo is to run, as in `test name_of_a_test`; by default `test`
-    #[arg(last = true, requires = "package", requires = "counts", conflicts_with = "size")]
+    /// Instead: launch once with marks in the code, on a GPU, and write a timeline of warps to this file, for
+    /// ui.perfetto.dev; with --crate of the last launch of what Cargo runs
+    #[arg(long, value_name = "FILE", conflicts_with = "counts")]
+    trace: Option<PathBuf>,
+    /// Compile the code with marks to this file, for --compiled on a machine without Rust
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "counts", "package"])]
+    compile_only: Option<PathBuf>,
+    /// With --trace: a file that --compile-only has written
+    #[arg(long, value_name = "FILE", requires = "trace", conflicts_with_all = ["package", "blocks", "marks"])]
+    compiled: Option<PathBuf>,
+    #[command(flatten)]
+    kept: trace::Kept,
+    /// With --crate, and --lines, --ncu or --trace: what Cargo is to run, as in `test name_of_a_test`; by default `test`
+    #[arg(last = true, requires = "package")]
     cargo: Vec<String>,
     #[command(flatten)]
     backend: Backend,
@@ -59,11 +72,16 @@ fn capability(text: &str) -> Result<(u32, u32), String> {
 
 pub fn main(args: Args) -> Result<bool> {
     let Some(folder) = &args.package else { return own(&args) };
+    let runs_cargo = args.lines || args.ncu || args.trace.is_some();
+    ensure!(args.cargo.is_empty() || runs_cargo, "what Cargo is to run is for --lines, --ncu and --trace");
     let code = || KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref());
     if args.ncu {
         return profile_ncu::of_package(&code, folder, &args.cargo, &args.backend, &|c, entry| {
             is_asked(&args, c, entry)
         });
+    }
+    if let Some(out) = &args.trace {
+        return trace::of_package(&code()?, folder, &args.cargo, args.kept, out);
     }
     if args.lines {
         return debug::count_lines(&code()?, folder, &args.cargo);
@@ -92,6 +110,9 @@ fn own(args: &Args) -> Result<bool> {
     let op = Operation::find(&args.op)?;
     let dtype = choose::dtype(op, args.dtype.as_deref())?;
     let config = args.config.as_deref().map(|c| choose::config(op, dtype, c)).transpose()?;
+    if args.trace.is_some() || args.compile_only.is_some() {
+        return traced(args, op, dtype, config);
+    }
     if args.lines {
         let size = args.size.clone().map_or_else(|| debug::small(op), |s| s.0);
         return profile_launch::lines(op, dtype, &size, config);
@@ -114,6 +135,17 @@ fn own(args: &Args) -> Result<bool> {
     let entries: Vec<&Entry> =
         bundles.iter().flat_map(|(d, b)| b.entries().iter().filter(move |e| own(d, e.name))).collect();
     table(&format!("{} {}", op.name, dtype.name()), &entries, args.arch)
+}
+
+/// A timeline of an operation of ours, or the code for one.
+fn traced(args: &Args, op: &'static Operation, dtype: DType, config: Option<PinnedConfig>) -> Result<bool> {
+    let size = args.size.as_ref().map_or_else(|| op.large.to_vec(), |s| s.0.clone());
+    let asked = trace::Asked { op, dtype, size: &size, config, kept: args.kept, arch: args.arch, sms: args.sms };
+    match (&args.trace, &args.compile_only) {
+        (Some(out), _) => trace::run(&asked, &args.backend, args.compiled.as_deref(), out),
+        (None, Some(file)) => trace::compile_only(&asked, file),
+        (None, None) => unreachable!("one of them is asked for"),
+    }
 }
 
 /// Registers, shared memory and occupancy of each compiled entry, and what stands in the way of another block. Of the

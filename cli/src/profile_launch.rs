@@ -59,14 +59,7 @@ pub fn launches(
     problem.launch(&ExecOptions::new(&planned).pin(config))?;
     let launches = listed.launches();
     drop(listed);
-    let arch = format!("sm_{}{}", gpu.compute.0, gpu.compute.1);
-    for launch in &launches {
-        let only = launch.variant.only.filter(|target| target.trim_end_matches(|c: char| !c.is_ascii_digit()) != arch);
-        if let Some(target) = only {
-            let (name, id) = (launch.kernel.name, launch.config.id);
-            bail!("{name}[{id}] runs on {target} alone: choose a configuration for {arch} with --config");
-        }
-    }
+    are_for(&launches, gpu.compute)?;
     let mut table = Table::new(&["kernel", "variant", "grid", "blocks", "at a time", "waves", "last wave"]);
     for launch in &launches {
         table.row(row(launch, gpu, &sm)?);
@@ -88,6 +81,19 @@ pub fn launches(
         }
     }
     Ok(true)
+}
+
+/// Whether a GPU of this compute capability runs these launches. The error names one that it does not run.
+pub fn are_for(launches: &[EmulatedLaunch], (major, minor): (u32, u32)) -> Result<()> {
+    let arch = format!("sm_{major}{minor}");
+    for launch in launches {
+        let only = launch.variant.only.filter(|target| target.trim_end_matches(|c: char| !c.is_ascii_digit()) != arch);
+        if let Some(target) = only {
+            let (name, id) = (launch.kernel.name, launch.config.id);
+            bail!("{name}[{id}] runs on {target} alone: choose a configuration for {arch} with --config");
+        }
+    }
+    Ok(())
 }
 
 /// The median time on this GPU, and its shares of the ceilings.

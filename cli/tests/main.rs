@@ -7,3 +7,4 @@ mod loaded_driver;
 mod ncu;
 mod new;
 mod package;
+mod trace;

@@ -12,6 +12,7 @@ use crate::launch_options::LaunchOptions;
 use crate::plan::{Function, Plan, PlanKey};
 use crate::runtime::{Backend, Runtime};
 use crate::stream::{CudaStream, Stream};
+use crate::traced_launch::Traced;
 use crate::tuner::key;
 use core::ffi::c_void;
 use smallvec::SmallVec;
@@ -411,6 +412,7 @@ impl Ready {
         let mut params: SmallVec<[*mut c_void; INLINE_ARGUMENT_WORDS + MAX_TENSOR_MAPS]> = words.chain(maps).collect();
         let [x, y, z] = self.grid.map(|g| g as u32);
         let x = x * f.ctas;
+        let traced = f.trace.map_or(Ok(None), |array| Traced::begin(cuda, stream.raw.0, array))?;
         let before = stream.before_work();
         // SAFETY: by `KernelDesc::new` the entry's parameters are the argument words and the maps, which live until the
         // call returns. The memory they name is borrowed by the call, or vouched for by its caller; a drop of a buffer
@@ -437,7 +439,10 @@ impl Ready {
             return Err(launch_error(cuda, call.desc(), self.plan.config, device, code));
         }
         stream.enqueued(before, call.buffers().iter().map(|b| b.start));
-        Ok(())
+        match traced {
+            Some(traced) => traced.end(cuda, stream.raw.0, call.desc().name, self.plan.config.id, [x, y, z]),
+            None => Ok(()),
+        }
     }
 }
 

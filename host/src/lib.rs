@@ -60,6 +60,8 @@ mod tensor_map;
 mod test_kernel;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod traced_launch;
 mod tuner;
 pub mod tuning;
 mod variant;

@@ -6,6 +6,7 @@ use crate::cuda::module;
 use crate::cuda::sys::CUfunction;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::trace;
 use crate::tuner::file::Version;
 use crate::tuner::key::{Buckets, MixState};
 use crate::variant::Kind;
@@ -33,6 +34,8 @@ pub(crate) struct Function {
     pub pdl: bool,
     /// What it takes after the argument words.
     pub maps: &'static [MapDesc],
+    /// Where its marks go, if it has some.
+    pub trace: Option<module::TraceArray>,
 }
 
 impl Plan {
@@ -59,7 +62,7 @@ impl Plan {
     fn load(&self, cuda: &Cuda, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
         let _relaxed = module::Relaxed::new(cuda.api);
         let mut chosen = &self.config.variants[variant];
-        if module::lacks(desc, chosen) {
+        if module::lacks(desc, chosen) && !trace::has(chosen.entry) {
             // Built for other targets than this device's own: one that takes at least the same arguments stands in.
             let stands_in = |v: &&VariantDesc| v.only.is_none() && v.guards.iter().all(|g| chosen.guards.contains(g));
             chosen = self.config.variants[variant + 1..].iter().find(stands_in).ok_or_else(|| Error::CannotLaunch {
@@ -78,6 +81,7 @@ impl Plan {
             ctas: entry.ctas,
             pdl: entry.pdl,
             maps: chosen.maps,
+            trace: entry.trace_array(cuda.api)?,
         };
         Ok(*self.functions[variant].get_or_init(|| f))
     }

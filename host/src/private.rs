@@ -13,6 +13,8 @@ use tilewright_core::{Call, RawArg, VariantDesc};
 /// The libraries of `tile debug`.
 #[cfg(feature = "emulator")]
 pub use crate::debug::{DebugLibrary, set_debugger};
+/// The traced code of `tile profile --trace`.
+pub use crate::trace::{TracedLaunch, Tracer, set_tracer};
 /// What a result is filed under. The planner files its plans beside the results of kernels, in the tuner's files.
 pub use crate::tuner::file::File;
 /// Sizes rounded as the tuner rounds them: the planner's results have the same buckets.

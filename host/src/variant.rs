@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::launched::all_run;
 use crate::runtime::{Backend, Inner};
+use crate::trace;
 use tilewright_core::bundle::Arch;
 use tilewright_core::{ConfigDesc, GridCtx, Guard, KernelDesc, ParamKind, Test, VariantDesc};
 
@@ -100,7 +101,7 @@ impl Inner {
             // The comparison spares the launch path a parse.
             Backend::Cuda(cuda) => {
                 let runs = |t: &str| t == cuda.target || t.parse::<Arch>().is_ok_and(|a| a.ptx_runs_on(cuda.compute));
-                variant.built && variant.only.is_none_or(runs)
+                (variant.built || trace::has(variant.entry)) && variant.only.is_none_or(runs)
             }
         }
     }

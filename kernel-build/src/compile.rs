@@ -129,10 +129,16 @@ pub struct Compiled<'a> {
 
 pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     let (mut outcome, mut since) = (Outcome::default(), Instant::now());
-    fs::create_dir_all(b.out)?;
-    let (mut units, warnings) = units::collect(b.sources, b.lower, b.pool);
+    let (units, warnings) = units::collect(b.sources, b.lower, b.pool);
     outcome.warnings.extend(warnings);
     outcome.took("lowering", &mut since);
+    run_units(b, units, outcome)
+}
+
+/// The same of units, whatever the sources have.
+pub fn run_units(b: &Build, mut units: Vec<DeviceUnit>, mut outcome: Outcome) -> Result<Outcome, BuildError> {
+    let mut since = Instant::now();
+    fs::create_dir_all(b.out)?;
     outcome.report.targets = b.targets.iter().map(Target::name).collect();
     if units.is_empty() {
         bundle::write_all(&[], b)?;

@@ -56,6 +56,9 @@ mod rustc;
 #[cfg(feature = "compile")]
 mod settings;
 #[cfg(feature = "compile")]
+#[doc(hidden)]
+pub mod single;
+#[cfg(feature = "compile")]
 mod sources;
 #[cfg(feature = "compile")]
 mod target;

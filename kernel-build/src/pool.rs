@@ -22,6 +22,11 @@ impl Pool {
         Pool { jobs, server: unsafe { jobserver::Client::from_env() } }
     }
 
+    /// Without Cargo, for one job.
+    pub fn alone() -> Pool {
+        Pool { jobs: 1, server: None }
+    }
+
     #[cfg(test)]
     pub fn of(jobs: usize) -> Pool {
         Pool { jobs, server: None }

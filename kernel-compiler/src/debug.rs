@@ -5,8 +5,10 @@ use crate::driver;
 use crate::emit::entry_name;
 use crate::emit::host::emulate;
 use crate::front::breakpoints::{self, Breakpoint};
+use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::source::Source;
+use crate::ir::Func;
 use crate::select;
 use crate::thread_ir::Lowered;
 use crate::variant::Variant;
@@ -74,35 +76,47 @@ pub fn code<'a>(
         }
     }
     let watched = variants(&k, types, config, variant)?;
-    let (mut text, mut entries, mut left_out) = (PROLOGUE.to_string(), String::new(), vec![]);
-    for (v, entry, lowered, function) in watched {
+    let (mut kept, mut left_out) = (vec![], vec![]);
+    for code in watched {
         let maps = |l: &Lowered| format!("{:?} {:?}", l.maps, l.guards);
-        if !built.iter().any(|(w, _, l, _)| *w == v && maps(l) == maps(&lowered)) {
-            left_out.push(v.name());
-            continue;
+        let takes_the_same = |of: &&Code| of.variant == code.variant && maps(&of.lowered) == maps(&code.lowered);
+        match built.iter().any(|of| takes_the_same(&of)) {
+            true => kept.push(code),
+            false => left_out.push(code.variant.name()),
         }
-        text += &function;
-        entries += &entry;
     }
     if built.is_empty() {
         return Err(format!("this configuration of {kernel} is for the CPU alone: choose another one"));
     }
-    if entries.is_empty() {
+    if kept.is_empty() {
         return Err(format!(
             "with this breakpoint the variant `{}` of {kernel} takes other arguments: a tile that is shown is not \
              copied as before; show another variable or take another variant",
             left_out.join("`, `")
         ));
     }
-    let text = text + "const ENTRIES: &[tilewright_core::emulator::debug::Entry] = &[\n" + &entries + "];\n";
-    Ok(DebugCode { text, left_out })
+    Ok(DebugCode { text: text(&kept), left_out })
 }
 
-/// Of each variant: its entry in the list, its program, and its function.
-type Code = (Variant, String, Lowered, String);
+/// A variant for the emulated SM.
+pub(crate) struct Code {
+    variant: Variant,
+    lowered: Lowered,
+    /// Its entry in the list.
+    entry: String,
+    function: String,
+}
+
+/// The Rust code of variants: their functions and their list.
+pub(crate) fn text(all: &[Code]) -> String {
+    let functions: String = all.iter().map(|c| c.function.as_str()).collect();
+    let entries: String = all.iter().map(|c| c.entry.as_str()).collect();
+    let list = format!("const ENTRIES: &[tilewright_core::emulator::debug::Entry] = &[\n{entries}];\n");
+    PROLOGUE.to_string() + &functions + &list
+}
 
 fn variants(
-    k: &crate::front::instance::Kernel,
+    k: &Kernel,
     types: Option<&str>,
     config: Option<&str>,
     variant: Option<Variant>,
@@ -117,19 +131,23 @@ fn variants(
             vec![(v, lowered.map_err(|m| format!("{} has no variant `{}`: {m}", k.name, v.name()))?)]
         }
     };
-    let of = |(n, (v, lowered)): (usize, (Variant, Lowered))| {
-        let (name, function) = (entry_name(&k.name, &i.choice, i.config, v), format!("lowered_{n}"));
-        let registers = emulate::registers(v, &lowered, i.config);
+    Ok(lowered.into_iter().enumerate().map(|(n, of)| Code::new(k, &i, &f, n, of)).collect())
+}
+
+impl Code {
+    /// The code of variant number `n` of an instance.
+    pub(crate) fn new(k: &Kernel, i: &Instance, f: &Func, n: usize, (variant, lowered): (Variant, Lowered)) -> Code {
+        let (name, run) = (entry_name(&k.name, &i.choice, i.config, variant), format!("lowered_{n}"));
+        let registers = emulate::registers(variant, &lowered, i.config);
         let entry = format!(
-            "    tilewright_core::emulator::debug::Entry {{ name: {name:?}, run: {function}, threads: {}, shared_bytes: \
-             {}, ctas: {}, registers: {registers}, pdl: {} }},\n",
+            "    tilewright_core::emulator::debug::Entry {{ name: {name:?}, run: {run}, threads: {}, shared_bytes: {}, \
+             ctas: {}, registers: {registers}, pdl: {} }},\n",
             lowered.threads,
             lowered.shared_bytes,
             i.config.ctas,
             f.pdl.is_some()
         );
-        let text = emulate::function(&function, &f, &lowered);
-        (v, entry, lowered, text)
-    };
-    Ok(lowered.into_iter().enumerate().map(of).collect())
+        let function = emulate::function(&run, f, &lowered);
+        Code { variant, lowered, entry, function }
+    }
 }

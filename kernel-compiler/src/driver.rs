@@ -26,9 +26,10 @@ use crate::plan::{
 };
 use crate::planted;
 use crate::stage::Stage;
-use crate::thread_ir::{self, Lowered};
+use crate::thread_ir::{self, Lowered, TraceEvent};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
+use tilewright_types::TraceLayout;
 
 /// Sees the compiler's work after each stage.
 pub trait Observer {
@@ -290,6 +291,21 @@ pub fn lower(
     }
 }
 
+/// As [`lower`], with marks for a timeline of the warps, and their events. `layout` has the blocks and the capacity.
+/// The warps of a block are those of the program.
+pub fn lower_traced(
+    f: &Func,
+    variant: Variant,
+    layout: TraceLayout,
+) -> std::result::Result<(Lowered, TraceLayout, Vec<TraceEvent>), Missed> {
+    let mut lowered = lower(f, variant, true, &mut ())?;
+    let layout = TraceLayout { warps: lowered.threads / 32, ..layout };
+    let params: Vec<String> = f.params.iter().map(|p| p.name.clone()).collect();
+    let events = thread_ir::trace::insert(&mut lowered, &params, &layout);
+    verified("marks are inserted", &lowered);
+    Ok((lowered, layout, events))
+}
+
 /// Compiles a function for one variant, with block pointers where the variant wants them.
 fn lower_found(
     f: &Func,
@@ -392,14 +408,19 @@ fn generate(
     let memory = shared_memory::allocate(f, &plan, scratch_bytes)?;
     observer.stage(Stage::SharedMemory, &|| memory.to_string());
     let lowered = codegen::assemble(f, &plan, program, &memory);
-    if planted::is_verified()
-        && let Err(e) = thread_ir::verify::verify(&lowered)
-    {
-        panic!("after code generation: {e}\n{}", lowered.text());
-    }
+    verified("code generation", &lowered);
     observer.stage(Stage::ThreadIr, &|| thread_ir::dump::dump(&lowered));
     observer.stage(Stage::Rust, &|| lowered.text());
     Ok(lowered)
+}
+
+/// Verifies a program in debug builds.
+fn verified(after: &str, lowered: &Lowered) {
+    if planted::is_verified()
+        && let Err(e) = thread_ir::verify::verify(lowered)
+    {
+        panic!("after {after}: {e}\n{}", lowered.text());
+    }
 }
 
 /// The variants of an instance, the best first: by `wgmma`, where it can take the operands of all products, and by

@@ -34,6 +34,7 @@ mod select;
 mod show;
 mod stage;
 pub mod thread_ir;
+pub mod trace;
 mod unparsed;
 pub mod variant;
 

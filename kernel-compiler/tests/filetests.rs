@@ -13,6 +13,7 @@
 //! - `verifier`: `valid`, or the invariant that does not hold and where;
 //! - `axis_info` and `layout`: the facts about the values that have some, in a variant;
 //! - `plan`, `thread_ir` and `rust`: the plan, the thread IR and the thread-level code of a variant;
+//! - `trace`: the thread-level code of a variant with marks, behind their events;
 //! - `variants`: the variants that the function has, and why it has no others;
 //! - `pdl`: the statement that waits for the launch before.
 
@@ -31,6 +32,7 @@ use tilewright_compiler::passes::{
     block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums,
 };
 use tilewright_compiler::plan::pdl::first_that_waits;
+use tilewright_compiler::trace::{TraceEvent, TraceLayout};
 use tilewright_compiler::variant::Transposed;
 use tilewright_compiler::{MmaPath, Variant, Width};
 
@@ -121,6 +123,7 @@ impl<'a> FileTest<'a> {
             "plan" => self.stage(&f, Stage::Plan),
             "thread_ir" => self.stage(&f, Stage::ThreadIr),
             "rust" => self.stage(&f, Stage::Rust),
+            "trace" => traced(&f, self.variant),
             "variants" => Ok(variants(&f)),
             "pdl" => {
                 let pdl = f.pdl.take().ok_or("the function has no `pdl`")?;
@@ -200,6 +203,18 @@ fn notes(text: &str) -> String {
         Some(format!("{value}  {note}\n"))
     };
     text.lines().filter(|l| !l.trim().starts_with("param ")).filter_map(note).collect()
+}
+
+/// The events of a variant by number, and its code.
+fn traced(f: &Func, variant: Variant) -> Result<String, String> {
+    let layout = TraceLayout { blocks: 2, warps: 0, capacity: 64, listed: 8 };
+    let (lowered, _, events) = driver::lower_traced(f, variant, layout).map_err(|missed| missed.to_string())?;
+    let event = |(i, e): (usize, &TraceEvent)| {
+        let value = e.value.map_or(String::new(), |of| format!(", with its {of}"));
+        format!("{}: {}{value}\n", i + 1, e.label)
+    };
+    let events: String = events.iter().enumerate().map(event).collect();
+    Ok(events + &lowered.text())
 }
 
 fn variants(f: &Func) -> String {

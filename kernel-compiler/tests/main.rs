@@ -28,3 +28,4 @@ mod show;
 mod snapshots;
 mod text_form;
 mod thread_ir;
+mod trace;

@@ -374,6 +374,12 @@ functions! {
         give(out, s.function_here(kernel))
     }
     cuLibraryUnload(library: Handle) s { s.unsafe_call()?; s.libraries.remove(&library).map(|_| ()).ok_or(400) }
+    cuLibraryGetGlobal(out: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) s {
+        context(s)?;
+        let (address, size) = variable(s, library, name)?;
+        give(bytes, size)?;
+        give(out, address)
+    }
     cuLibraryGetKernel(out: *mut Handle, library: Handle, name: *const c_char) s { give(out, kernel(s, library, name)?) }
     cuKernelGetFunction(out: *mut Handle, kernel: Handle) s { context(s)?; give(out, s.function_here(kernel)) }
     cuKernelGetAttribute(v: *mut c_int, what: c_int, kernel: Handle, d: c_int) s { give(v, match what { 0 => 1024, 4 => 16, _ => 0 }) }
@@ -435,6 +441,20 @@ fn kernel(s: &mut State, library: Handle, name: *const c_char) -> Result<Handle,
     let handle = s.handle();
     s.kernels.insert(handle, Loaded { kernel, signature, opted_in: 0 });
     Ok(handle)
+}
+
+/// The address and the bytes of a variable of a library in the current context. Initial values are not modeled.
+fn variable(s: &mut State, library: Handle, name: *const c_char) -> Result<(u64, usize), Code> {
+    // SAFETY: a name ends with a null.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    let bytes = ptx::variable(s.libraries.get(&library).ok_or(400u32)?, &name).ok_or(500u32)?;
+    let key = (s.current_context(), library, name);
+    if let Some(&address) = s.variables.get(&key) {
+        return Ok((address, bytes));
+    }
+    let address = s.new_block(bytes as u64, false, false, "a variable of a library").ok_or(2u32)?;
+    s.variables.insert(key, address);
+    Ok((address, bytes))
 }
 
 /// Writes a message of the compiler where the caller asks for it.

@@ -9,6 +9,16 @@ pub(crate) struct Signature {
     pub waits: bool,
 }
 
+/// The bytes of a variable in global memory, as in `.visible .global .align 16 .b8 name[64];`.
+pub(crate) fn variable(text: &str, name: &str) -> Option<usize> {
+    let of = |line: &str| {
+        let (head, rest) = line.strip_suffix(';')?.split_once('[')?;
+        let is_it = head.contains(".global ") && head.contains(".b8 ") && head.rsplit(' ').next() == Some(name);
+        is_it.then(|| rest.strip_suffix(']')?.parse().ok()).flatten()
+    };
+    text.lines().find_map(|l| of(l.trim()))
+}
+
 /// `None` where the text has no entry of this name.
 pub(crate) fn signature(text: &str, entry: &str) -> Option<Signature> {
     let mut rest = text;
@@ -45,6 +55,12 @@ fn bytes(param: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_are_found_by_their_names() {
+        let text = "\t.visible .global .align 16 .b8 a_b[64];\n.extern .shared .align 8 .b8 b[];\n.global .u32 c;";
+        assert_eq!(["a_b", "b", "c", "a"].map(|name| variable(text, name)), [Some(64), None, None, None]);
+    }
 
     #[test]
     fn parameters_are_read_from_the_entry_that_is_asked_for() {

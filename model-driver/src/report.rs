@@ -36,12 +36,14 @@ impl State {
 
     /// Reports all that still exists on a device as its primary context ends.
     pub fn report_leaks(&mut self, device: usize) {
-        let live = |b: &&crate::memory::Block| b.freed.is_none() && b.alive && b.device == device;
+        // Variables are their library's, which may stay.
+        let of_library = |base: &u64| self.variables.values().any(|v| v == base);
+        let live = |b: &crate::memory::Block| b.freed.is_none() && b.alive && b.device == device;
         let mut left: Vec<String> = self
             .blocks
-            .values()
-            .filter(live)
-            .map(|b| {
+            .iter()
+            .filter(|(base, b)| live(b) && !of_library(base))
+            .map(|(_, b)| {
                 format!(
                     "{} bytes that {} allocated{} are not freed",
                     b.end - b.memory.base,

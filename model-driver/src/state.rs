@@ -126,6 +126,8 @@ pub(crate) struct State {
     /// With their devices.
     pub pools: BTreeMap<usize, usize>,
     pub libraries: BTreeMap<usize, String>,
+    /// The memory of variables of libraries, by context, library and name.
+    pub variables: BTreeMap<(usize, usize, String), u64>,
     pub kernels: BTreeMap<usize, Loaded>,
     pub known: HashMap<&'static str, Kernel>,
     pub blocks: BTreeMap<u64, Block>,
@@ -171,6 +173,7 @@ impl State {
             captures: BTreeMap::new(),
             pools: BTreeMap::new(),
             libraries: BTreeMap::new(),
+            variables: BTreeMap::new(),
             kernels: BTreeMap::new(),
             known: HashMap::new(),
             blocks: BTreeMap::new(),

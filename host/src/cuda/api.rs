@@ -147,6 +147,7 @@ api! {
         *mut CUlibrary, *const c_void, *mut CUjit_option, *mut *mut c_void, c_uint,
         *mut CUlibraryOption, *mut *mut c_void, c_uint);
     "cuLibraryUnload" library_unload(CUlibrary);
+    "cuLibraryGetGlobal" library_get_global(*mut CUdeviceptr, *mut usize, CUlibrary, *const c_char);
     "cuLibraryGetKernel" library_get_kernel(*mut CUkernel, CUlibrary, *const c_char);
     "cuKernelGetFunction" kernel_get_function(*mut CUfunction, CUkernel);
     "cuKernelGetAttribute" kernel_get_attribute(*mut c_int, c_int, CUkernel, CUdevice);

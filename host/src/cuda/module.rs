@@ -4,26 +4,37 @@
 
 use super::api::{Api, Code, code};
 use super::context::{Cuda, Handle};
-use crate::cuda::sys::{CUfunction, CUjit_option, CUkernel, CUlibrary};
+use crate::cuda::sys::{CUdeviceptr, CUfunction, CUjit_option, CUkernel, CUlibrary};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::trace;
 use core::ffi::{CStr, c_void};
 use std::ffi::CString;
 use std::sync::Arc;
 use std::time::Instant;
 use tilewright_core::bundle::{Arch, Bundle, BundleError, Image};
-use tilewright_core::{ConfigDesc, KernelDesc, VariantDesc};
+use tilewright_core::{ConfigDesc, KernelDesc, TRACE_SYMBOL, VariantDesc};
 
 /// An entry that is known to fit on the device.
 pub(crate) struct Entry {
     kernel: Handle<CUkernel>,
     /// Unloaded with this value.
-    _library: Library,
+    library: Library,
+    /// Its name, where its code has marks.
+    traced: Option<&'static str>,
     pub threads: u32,
     pub shared_bytes: u32,
     pub ctas: u32,
     /// Whether it waits where it must for the launch before, so that it may begin while that ends.
     pub pdl: bool,
+}
+
+/// The array of a traced entry in a context.
+#[derive(Clone, Copy)]
+pub(crate) struct TraceArray {
+    pub entry: &'static str,
+    pub address: CUdeviceptr,
+    pub bytes: usize,
 }
 
 mod attr {
@@ -43,13 +54,21 @@ pub(crate) fn load(
     config: &ConfigDesc,
     entry: &'static str,
 ) -> Result<Arc<Entry>> {
-    let bytes = desc.bundle.ok_or(Error::MissingBundle { kernel: desc.name })?;
+    let cannot = |why| Error::CannotLaunch {
+        kernel: desc.name,
+        config: config_id(desc, config),
+        device: device.name.clone(),
+        why,
+    };
+    let traced = trace::code(entry).map_err(cannot)?;
+    let bytes = traced.or(desc.bundle).ok_or(Error::MissingBundle { kernel: desc.name })?;
     let key = (bytes.as_ptr() as usize, entry, cuda.ordinal);
     let loaded = &cuda.api.made.entries;
     if let Some(e) = loaded.lock().unwrap_or_else(|e| e.into_inner()).get(&key) {
         return Ok(e.clone());
     }
-    let made = load_new(cuda, device, desc, config, bytes, entry)?;
+    let mut made = load_new(cuda, device, desc, config, bytes, entry)?;
+    made.traced = traced.map(|_| entry);
     // Two threads may both have come here: the first one's stays.
     Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
 }
@@ -176,7 +195,8 @@ fn load_new(
     );
     Ok(Entry {
         kernel,
-        _library: library,
+        library,
+        traced: None,
         threads: meta.threads,
         shared_bytes: meta.shared_bytes,
         ctas: meta.ctas,
@@ -319,6 +339,17 @@ impl Entry {
     pub(crate) fn function(&self, api: &Api) -> Result<CUfunction> {
         // The kernel's library stays loaded as long as this value.
         function_of(api, self.kernel.0)
+    }
+
+    /// The array that its marks go to in the current context; none of code without marks.
+    pub(crate) fn trace_array(&self, api: &Api) -> Result<Option<TraceArray>> {
+        let Some(entry) = self.traced else { return Ok(None) };
+        let name = CString::new(TRACE_SYMBOL).expect("a name without a null");
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: room for both; a loaded library; a name that ends in zero.
+        let found = unsafe { (api.library_get_global)(&mut address, &mut bytes, self.library.raw.0, name.as_ptr()) };
+        api.check("finding the array of a traced kernel", found)?;
+        Ok(Some(TraceArray { entry, address, bytes }))
     }
 }
 

@@ -6,7 +6,9 @@ use super::instances::Instance;
 use super::{coverage, entry_name};
 use crate::diag::{Diagnostics, Result};
 use crate::driver;
+use crate::front::ast::{Choice, Config};
 use crate::front::instance::Kernel;
+use crate::ir::Func;
 use crate::thread_ir::Lowered;
 use crate::variant::{MmaPath, TMA_TARGET, Variant};
 use std::path::PathBuf;
@@ -87,16 +89,9 @@ fn entries_of(k: &Kernel, is_built: impl Fn(usize, usize) -> bool, d: &Diagnosti
     let each = choices.iter().flat_map(|choice| k.ast.configs.iter().map(move |config| (choice, config)));
     for (i, (choice, config)) in each.enumerate() {
         let func = driver::instance(k, choice, config, d)?;
-        let words: usize = func.params.iter().map(|p| p.kind.words()).sum();
         let variants = driver::variants(&func, config, false).into_iter().enumerate();
-        out.extend(variants.filter(|(v, _)| is_built(i, *v)).map(|(_, (variant, lowered))| EntryCode {
-            name: entry_name(&k.name, choice, config, variant),
-            variant,
-            lowered,
-            words,
-            blocks_per_sm: config.blocks_per_sm,
-            ctas: config.ctas,
-        }));
+        let built = variants.filter(|(v, _)| is_built(i, *v));
+        out.extend(built.map(|(_, (variant, lowered))| EntryCode::of(k, choice, config, &func, variant, lowered)));
     }
     Ok(out)
 }
@@ -112,13 +107,14 @@ pub fn units(kernels: &[Kernel], configs: Configs, d: &Diagnostics) -> Result<Ve
         }
     };
     let of_kernel = |(k, kernel): (usize, &Kernel)| {
-        units_of_kernel(kernel, |i, v| built.as_ref().is_none_or(|built| built[k][i][v]), d)
+        let entries = entries_of(kernel, |i, v| built.as_ref().is_none_or(|built| built[k][i][v]), d)?;
+        Ok(units_of(kernel, entries))
     };
     Ok(kernels.iter().enumerate().map(of_kernel).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The code for every target, and the code for one.
-fn units_of_kernel(k: &Kernel, is_built: impl Fn(usize, usize) -> bool, d: &Diagnostics) -> Result<Vec<DeviceUnit>> {
+/// The code of entries of a kernel: that for every target, and that for one.
+pub(crate) fn units_of(k: &Kernel, entries: Vec<EntryCode>) -> Vec<DeviceUnit> {
     let name = k.ast.name.span().start();
     let unit = |only: Option<&'static str>| DeviceUnit {
         kernel: k.name.clone(),
@@ -131,7 +127,7 @@ fn units_of_kernel(k: &Kernel, is_built: impl Fn(usize, usize) -> bool, d: &Diag
         entries: vec![],
     };
     let mut out = [unit(None), unit(Some(TMA_TARGET))];
-    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries_of(k, is_built, d)? {
+    for EntryCode { name, variant, lowered, words, blocks_per_sm, ctas } in entries {
         let params = (0..words).map(|i| format!("a{i}: u64")).collect::<Vec<_>>().join(", ");
         let by_wgmma = variant.mma != MmaPath::MmaSync;
         let unit = &mut out[usize::from(variant.only(ctas).is_some())];
@@ -150,5 +146,26 @@ fn units_of_kernel(k: &Kernel, is_built: impl Fn(usize, usize) -> bool, d: &Diag
             maps: lowered.maps.len() as u32,
         });
     }
-    Ok(out.into_iter().filter(|u| !u.entries.is_empty()).collect())
+    out.into_iter().filter(|u| !u.entries.is_empty()).collect()
+}
+
+impl EntryCode {
+    /// The entry of a variant of an instance, with its program.
+    pub(crate) fn of(
+        k: &Kernel,
+        choice: &Choice,
+        config: &Config,
+        f: &Func,
+        variant: Variant,
+        lowered: Lowered,
+    ) -> Self {
+        EntryCode {
+            name: entry_name(&k.name, choice, config, variant),
+            variant,
+            lowered,
+            words: f.params.iter().map(|p| p.kind.words()).sum(),
+            blocks_per_sm: config.blocks_per_sm,
+            ctas: config.ctas,
+        }
+    }
 }

@@ -86,6 +86,7 @@ fn effect(e: Effect) -> &'static str {
         Effect::TmaWait => "wait for TMA stores",
         Effect::Fence => "fence",
         Effect::Message => "message",
+        Effect::Mark => "mark",
         Effect::Control => "control",
     }
 }

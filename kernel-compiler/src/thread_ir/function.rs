@@ -52,6 +52,8 @@ pub enum Effect {
     Fence,
     /// A message to the host.
     Message,
+    /// A mark of a traced launch.
+    Mark,
     /// A step without results and accesses: a number of registers, a wait for the launch before, a prefetch.
     Control,
 }
@@ -219,6 +221,12 @@ device_functions! {
     TmaStoreWait "tma_store_wait" Effect::TmaWait;
     /// A wait until TMA has read all but some boxes from shared memory.
     TmaStoreWaitRead "tma_store_wait_read" Effect::TmaWait;
+    /// A mark of a traced launch, with a value. The result is the place of the next mark.
+    Trace "trace" Effect::Mark;
+    /// The begin of a traced warp. The result is the place of its first mark.
+    TraceBegin "trace_begin" Effect::Mark;
+    /// The end of a traced warp.
+    TraceEnd "trace_end" Effect::Mark;
     /// Registers that are never read.
     Unset "unset" Effect::None;
     /// A product by `wgmma`, with both operands in shared memory.

@@ -23,6 +23,7 @@ pub(crate) mod function;
 pub(crate) mod name;
 pub(crate) mod node;
 pub(crate) mod print;
+pub(crate) mod trace;
 pub mod verify;
 pub(crate) mod walk;
 
@@ -31,3 +32,4 @@ pub use expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Metho
 pub use function::{Counted, Cpu, Device, Effect, Function};
 pub use name::{BufferPart, Local, Name};
 pub use node::{Access, AccessKind, Const, ConstValue, Elements, Lowered, Node};
+pub use trace::TraceEvent;

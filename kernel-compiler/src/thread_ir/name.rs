@@ -54,6 +54,8 @@ pub enum Name {
     CircularBuffer(BufferPart, usize),
     /// Whether an iteration that is copied ahead exists.
     Live,
+    /// A variable: the place of the next mark of a traced launch.
+    Trace,
     /// A parameter of a closure, or a name of a few lines.
     Local(Local),
     /// On the CPU: a shared array.

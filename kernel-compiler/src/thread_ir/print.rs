@@ -432,6 +432,7 @@ impl Display for Name {
             Name::Staging => f.write_str("STAGING"),
             Name::CircularBuffer(of, i) => write!(f, "{}{i}", buffer_part(*of)),
             Name::Live => f.write_str("live"),
+            Name::Trace => f.write_str("trace"),
             Name::Local(l) => l.fmt(f),
             Name::Program => f.write_str("p"),
             Name::ProgramId => f.write_str("p.id"),

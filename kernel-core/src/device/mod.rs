@@ -20,6 +20,7 @@ mod mem;
 mod product;
 mod scan;
 mod tensor;
+mod trace;
 
 pub use crate::asm_of_elements as asm;
 use crate::scalar::Cast;
@@ -37,6 +38,7 @@ pub(crate) use product::by_lanes;
 pub use product::{batch, fma_tile, mma_tile, words};
 pub use scan::{Maybe, WarpShuffle, scan_lanes, scan_prefixes, scan_then, scan_totals, scan_warps};
 pub use tensor::*;
+pub use trace::{trace, trace_begin, trace_end};
 
 /// Cache hints of [`load`] and [`store`].
 pub mod hint {

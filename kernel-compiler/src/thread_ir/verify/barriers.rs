@@ -7,6 +7,7 @@ use crate::thread_ir::expr::{BinaryOp, Call, Expr, Literal, Stmt, Ty};
 use crate::thread_ir::function::{Counted, Device, Effect, Function};
 use crate::thread_ir::name::Name;
 use crate::thread_ir::node::{Lowered, Node};
+use crate::thread_ir::trace::is_marks;
 use std::collections::HashSet;
 
 /// Threads of a warpgroup.
@@ -41,7 +42,8 @@ impl Barriers {
         for (i, n) in nodes.iter().enumerate() {
             match n {
                 Node::Line(stmts) | Node::Access { stmts, .. } => {
-                    let ends = matches!(nodes.get(i + 1), Some(Node::Return));
+                    let next = nodes[i + 1..].iter().find(|n| !is_marks(n));
+                    let ends = matches!(next, Some(Node::Return));
                     stmts.iter().try_for_each(|s| self.stmt(s, here, ends))?;
                 }
                 Node::Scratch { .. } => {}

@@ -13,11 +13,13 @@
 //! - [`stages`]: a stage that all threads fill is awaited before it is read, and read before it is filled again.
 //! - [`mbarriers`]: the producer and the consumers hand over stages of circular buffers in turns, and a stage's number
 //!   stays below the number of stages.
+//! - [`marks`]: the marks of a traced program nest, and all events have ended where a thread leaves.
 
 mod accesses;
 mod barriers;
 mod bounds;
 mod flow;
+mod marks;
 mod mbarriers;
 mod names;
 mod regions;
@@ -40,5 +42,6 @@ pub fn verify(lowered: &Lowered) -> Result<(), String> {
     regions::verify(lowered)?;
     staging::verify(lowered)?;
     stages::verify(lowered)?;
-    mbarriers::verify(lowered)
+    mbarriers::verify(lowered)?;
+    marks::verify(lowered)
 }

@@ -19,6 +19,8 @@ pub(crate) mod composed;
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host_tensor;
+#[cfg(not(target_arch = "nvptx64"))]
+mod host_trace;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 #[cfg(target_arch = "nvptx64")]
@@ -31,13 +33,15 @@ mod ptx_memory;
 mod ptx_sm75;
 #[cfg(target_arch = "nvptx64")]
 mod ptx_tensor;
+#[cfg(target_arch = "nvptx64")]
+mod ptx_trace;
 
 #[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
 pub use ptx_sm75::*;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use {host::*, host_tensor::*};
+pub use {host::*, host_tensor::*, host_trace::*};
 #[cfg(target_arch = "nvptx64")]
-pub use {ptx::*, ptx_atomics::*, ptx_cluster::*, ptx_memory::*, ptx_tensor::*};
+pub use {ptx::*, ptx_atomics::*, ptx_cluster::*, ptx_memory::*, ptx_tensor::*, ptx_trace::*};
 
 /// A memory, as loads and stores see it.
 ///
