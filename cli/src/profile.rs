@@ -57,7 +57,8 @@ pub struct Args {
     compiled: Option<PathBuf>,
     #[command(flatten)]
     kept: trace::Kept,
-    /// With --crate, and --lines, --ncu or --trace: what Cargo is to run, as in `test name_of_a_test`; by default `test`
+    /// With --crate, and --lines, --ncu or --trace: what Cargo is to run, as in `test name_of_a_test`; by default
+    /// `test`
     #[arg(last = true, requires = "package")]
     cargo: Vec<String>,
     #[command(flatten)]
