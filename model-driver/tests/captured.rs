@@ -126,8 +126,8 @@ fn every_operation_is_captured() {
     for op in OPERATIONS {
         let sizes = op.sizes(Scope::Few);
         let subjects = op.dtypes.iter().flat_map(|d| sizes.iter().map(move |size| (*d, size)));
-        let ways = |n: usize| if n == 0 { 0..6 } else { n % 6..n % 6 + 1 };
-        let cases = subjects.enumerate().flat_map(|(n, (d, size))| ways(n).map(move |i| (d, size, i)));
+        let ways = |n: i32| if n == 0 { 0..6 } else { n % 6..n % 6 + 1 };
+        let cases = (0..).zip(subjects).flat_map(|(n, (d, size))| ways(n).map(move |i| (d, size, i)));
         for (dtype, size, i) in cases {
             let (mode, warm) = (i % 3, i < 3);
             let (model, rt, _, _here) = over(i as u64);
