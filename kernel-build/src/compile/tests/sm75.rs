@@ -17,8 +17,10 @@ const KERNELS: [(&str, &str, Option<&str>); 8] = [
     ("count_array_element", "", None),
 ];
 
+/// Variants that have every feature of the kernels between them.
 fn lower(source: Source, libraries: &Libraries) -> Vec<DeviceUnit> {
-    lowered(source, libraries).into_iter().filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel)).collect()
+    let lowered = tilewright_compiler::device_units(source, libraries, tilewright_compiler::Configs::Few);
+    lowered.into_iter().filter(|u| KERNELS.iter().any(|k| k.0 == u.kernel)).collect()
 }
 
 /// The shapes and types of the products in a text of PTX.
