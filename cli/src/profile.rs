@@ -59,7 +59,7 @@ pub struct Args {
     kept: trace::Kept,
     /// With --crate, and --lines, --ncu or --trace: what Cargo is to run, as in `test name_of_a_test`; by default
     /// `test`
-    #[arg(last = true, requires = "package")]
+    #[arg(last = true, requires = "package", conflicts_with = "size")]
     cargo: Vec<String>,
     #[command(flatten)]
     backend: Backend,
