@@ -132,10 +132,10 @@ mod tests {
         assert_eq!(whats("a.md", &long), [line]);
         assert_eq!(whats("a.md", &format!("| {long}")), []);
         assert_eq!(whats("a.md", &"x".repeat(130)), []);
-        let comment = (2, "a comment ends at 120 columns".to_string());
-        assert_eq!(whats("a.rs", &format!("//! Short.\n    // {long}")), [comment.clone()]);
+        let comment = [(2, "a comment ends at 120 columns".to_string())];
+        assert_eq!(whats("a.rs", &format!("//! Short.\n    // {long}")), comment);
         assert_eq!(whats("a.rs", &format!("/// ```\n/// {long}\n/// ```")), []);
-        assert_eq!(whats("a.rs", &format!("/// ```\n// {long}")), [comment]);
+        assert_eq!(whats("a.rs", &format!("/// ```\n// {long}")), comment);
         assert_eq!(whats("a.rs", &format!("let {long};")), []);
     }
 
