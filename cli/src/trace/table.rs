@@ -107,7 +107,7 @@ pub fn write(path: &Path, entries: &[Compiled]) -> Result<()> {
     fs::write(path, trace_file::write(&parts)).with_context(|| format!("writing {}", path.display()))
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 pub fn read(path: &Path) -> Result<Vec<Compiled>> {
     let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let of_file = |why: String| anyhow!("{}: {why}", path.display());
