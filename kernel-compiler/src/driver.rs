@@ -20,9 +20,10 @@ use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
+use crate::plan::tile_forms::Facts;
 use crate::plan::{
-    Plan, accesses, alias, collectives, elementwise, epilogue, guards, mma_sync, one_warp, one_warp::OneWarpLoops, pdl,
-    shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
+    Plan, accesses, alias, atomic_results, collectives, demands, elementwise, epilogue, guards, mma_sync, one_warp,
+    one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
 };
 use crate::planted;
 use crate::stage::Stage;
@@ -256,14 +257,40 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let by_wgmma = pipeline.is_some() || cp_async.by_wgmma();
     let given = accesses::Given { f, axis_info: &axis_info, layouts: &layouts, by_wgmma };
     let wgmma = pipeline.as_ref().map_or(&cp_async.products, |p| &p.dots);
+    let warp_products = mma_sync::plan(f, wgmma, &cp_async);
+    let accesses = accesses::plan(&given, &fused, &staged_stores, pipeline.as_ref());
+    let loops = unroll::plan(f);
+    let (elementwise, collectives) = (elementwise::plan(f, &layouts), collectives::plan(f, &layouts));
+    let facts = Facts {
+        f,
+        axis_info: &axis_info,
+        assignment: &layouts,
+        elementwise: &elementwise,
+        pipeline: pipeline.as_ref(),
+    };
+    let (tiles, of_all_warps) = demands::plan(&demands::Given {
+        facts,
+        fused: &fused,
+        cp_async: &cp_async,
+        warp_products: &warp_products,
+        one_warp: &one_warp,
+        loops: &loops,
+        staged_stores: &staged_stores,
+        accesses: &accesses,
+        collectives: &collectives,
+    });
+    let mut one_warp = one_warp;
+    one_warp.results.retain(|s, _| !of_all_warps.contains(s));
     let plan = Plan {
-        warp_products: mma_sync::plan(f, wgmma, &cp_async),
-        accesses: accesses::plan(&given, &fused, &staged_stores, pipeline.as_ref()),
-        elementwise: elementwise::plan(f, &layouts),
-        loops: unroll::plan(f),
-        collectives: collectives::plan(f, &layouts),
+        loops,
+        atomics: atomic_results::plan(f),
         guards: guards::plan(f, &axis_info, &maps),
         pdl_wait: pdl::wait(f, pipeline.is_some()),
+        warp_products,
+        accesses,
+        elementwise,
+        collectives,
+        tiles,
         axis_info,
         layouts,
         fused,

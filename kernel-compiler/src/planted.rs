@@ -32,6 +32,16 @@ pub(crate) fn is_verified() -> bool {
     cfg!(debug_assertions) && verified
 }
 
+/// Whether the tiles that code generation computes are compared with those of the plan, in debug builds. Not with a
+/// planted defect: many leave out a tile, and a panic would hide the kernels that they change.
+pub(crate) fn is_compared() -> bool {
+    #[cfg(feature = "mutants")]
+    let compared = !active::is_any();
+    #[cfg(not(feature = "mutants"))]
+    let compared = true;
+    cfg!(debug_assertions) && compared
+}
+
 /// The planted defect of a thread, and the sites that it comes by.
 #[cfg(feature = "mutants")]
 pub mod active {
@@ -47,6 +57,11 @@ pub mod active {
     pub(crate) fn is(name: &'static str) -> bool {
         REACHED.with_borrow_mut(|sites| sites.insert(name));
         PLANTED.with_borrow(|p| p.as_deref() == Some(name))
+    }
+
+    /// Whether any defect is planted in the thread.
+    pub(crate) fn is_any() -> bool {
+        PLANTED.with_borrow(Option::is_some)
     }
 
     /// What `f` gives with a defect, or with none, and the sites that it came by. A panic leaves no defect planted.

@@ -29,7 +29,7 @@ pub enum Stage {
     AxisInfo,
     /// The IR with the layouts of its tiles.
     Layout,
-    /// The decisions about copies, waits and stores.
+    /// The decisions about copies, waits, stores, and the layouts in which tiles are computed.
     Plan,
     /// The shared memory of a thread block, and the stages of its circular buffers.
     SharedMemory,

@@ -8,13 +8,10 @@
 //! to an array behind the loads from another one that may be the same memory.
 
 use crate::ir::Array;
+use crate::plan::shared_memory::ScratchBuffers;
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, AccessKind, Device, Elements, Expr, Node, Stmt, call};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The most bytes of distinct scratch buffers. Beyond it they share their bytes: occupancy is worth more than a
-/// barrier.
-const OWN_BYTES: usize = 16 << 10;
 
 /// Places the scratch buffers behind the first `before` bytes of shared memory, and inserts barriers. Also returns the
 /// offset of the end of the scratch buffers. In a cluster the threads of all CTAs access the same arrays.
@@ -27,14 +24,12 @@ pub fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, u
         }
         _ => {}
     });
-    let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
-    let shared = total > OWN_BYTES;
-    let bytes = if shared { sizes.iter().copied().max().unwrap_or(0) } else { total };
+    let ScratchBuffers { overlap, bytes } = ScratchBuffers::new(&sizes);
     let mixed = kinds.into_iter().filter(|(_, kinds)| kinds.len() > 1).map(|(memory, _)| memory).collect();
-    let mut cx = Scheduler { shared, cluster, before, next: 0, mixed, exits: vec![] };
+    let mut cx = Scheduler { overlap, cluster, before, next: 0, mixed, exits: vec![] };
     let mut state = State::default();
     let nodes = cx.block(nodes, &mut state);
-    (nodes, before + bytes.next_multiple_of(16))
+    (nodes, before + bytes)
 }
 
 /// A barrier of all threads of the cluster.
@@ -110,7 +105,7 @@ impl State {
 }
 
 struct Scheduler {
-    shared: bool,
+    overlap: bool,
     cluster: bool,
     before: usize,
     next: usize,
@@ -134,7 +129,7 @@ impl Scheduler {
     fn node(&mut self, n: Node, state: &mut State, out: &mut Vec<Node>) {
         match n {
             Node::Scratch { bytes, steps, site } => {
-                let offset = self.before + if self.shared { 0 } else { self.next };
+                let offset = self.before + if self.overlap { 0 } else { self.next };
                 self.next += bytes.next_multiple_of(16);
                 if state.loaded.contains(&offset) && !planted!("exchange-overwrites-while-read") {
                     out.push(Node::Barrier { site });

@@ -42,16 +42,15 @@ impl Codegen<'_> {
                 any(Name::Tid), any(first), any(Expr::from(Name::Tid).less(ctas)), any(value), site
             )
         } else {
-            let layout = self.plan.layouts.any(self.f, value);
-            let regs = self.demand(value, &layout);
-            let once = self.once(&layout, &layout.shape());
+            let (layout, regs) = self.taken(value);
+            let once = self.once(layout, &layout.shape());
             // Each element goes to every CTA.
             let register = || (Expr::from(Local::R) / ctas).group();
             let stored = match planted!("cluster-gather-of-other-elements") {
                 true => (Expr::from(Local::R) % layout.regs()).group(),
                 false => register(),
             };
-            let offset = self.byte_offset(&layout, &all(&layout), dtype.size()).at(stored);
+            let offset = self.byte_offset(layout, &all(layout), dtype.size()).at(stored);
             call!(
                 Device::ClusterStore; [dtype, layout.regs() * ctas];
                 of_r((Expr::from(Local::R) % ctas).group().cast(DType::U32)),
@@ -75,6 +74,6 @@ impl Codegen<'_> {
         if repeats && !planted!("cluster-gather-overwrites") {
             self.node(cluster_barrier(site));
         }
-        self.at_hand(v, layout, Regs::of(v));
+        self.at_hand(v, self.plan.tiles.id(&layout), Regs::of(v));
     }
 }

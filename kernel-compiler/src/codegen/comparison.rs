@@ -1,5 +1,6 @@
-//! Comparisons of index tiles with limits.
+//! Comparisons of index tiles with limits, as expressions.
 
+use crate::codegen::context::Regs;
 use crate::thread_ir::{Expr, Name};
 
 /// The comparison `index < limit`.
@@ -12,25 +13,19 @@ pub struct Limit {
     pub limit: Name,
 }
 
-/// Conditions that a comparison of indices can be replaced with.
-pub enum Comparison {
-    One(Limit),
-    /// Several limits, and the condition that all elements of the thread are inside: one comparison for each limit.
-    Several {
-        whole: Expr,
-    },
+/// The conditions of a mask.
+pub struct Mask {
+    /// That it allows all elements of a thread: one comparison for each in the source.
+    pub all: Expr,
+    /// For each element.
+    pub each: Regs,
+    /// The limit, where it is one comparison with one limit.
+    pub limit: Option<Limit>,
 }
 
-impl Comparison {
-    /// The condition that all elements of the thread are inside.
-    pub fn whole(&self) -> Expr {
-        match self {
-            Comparison::One(x) => Expr::from(x.most).less(x.limit).group(),
-            Comparison::Several { whole } => whole.clone(),
-        }
-    }
-
-    pub fn limit(&self) -> Option<&Limit> {
-        if let Comparison::One(x) = self { Some(x) } else { None }
+impl Limit {
+    pub fn mask(self) -> Mask {
+        let each = Regs(self.index.clone().less(self.limit).group());
+        Mask { all: Expr::from(self.most).less(self.limit).group(), each, limit: Some(self) }
     }
 }

@@ -1,20 +1,15 @@
 //! The state of code generation, and the functions with which all of it writes code.
 
-use crate::codegen::affine::Affine;
-use crate::codegen::comparison::Comparison;
 use crate::codegen::role::Role;
-use crate::ir::{Func, Value, Var};
+use crate::ir::{Func, StmtId, Value, Var};
 use crate::layout::linear::Layout;
+use crate::layout::table::LayoutId;
 use crate::plan::Plan;
+use crate::plan::index_sums::InLayout;
 use crate::plan::product::InFlight;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
-use std::collections::{BTreeMap, HashMap};
-
-/// Whether a variable has two elements in each 32-bit register: LLVM does not pack values that live across branches.
-pub(super) fn paired(t: crate::dtype::DType, layout_of_value: &Layout) -> bool {
-    t.size() == 2 && layout_of_value.pairs().is_some()
-}
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The registers of a tile: the element in any of them, by [`Expr::Register`].
 #[derive(Clone, Debug)]
@@ -40,13 +35,16 @@ pub(super) struct Codegen<'a> {
     pub(super) sites: bool,
     /// The code under construction, innermost block last.
     pub(super) blocks: Vec<Vec<Node>>,
+    /// The statement under construction.
+    pub(super) at: StmtId,
     /// The registers of values in their layouts, by block.
-    pub(super) memo: Vec<HashMap<(Value, Layout), Regs>>,
+    pub(super) memo: Vec<HashMap<InLayout, Regs>>,
+    /// The tiles that were computed, each at its statement.
+    pub(super) made: BTreeMap<StmtId, BTreeSet<InLayout>>,
     /// The results of operations on several tiles, without the first results.
     pub(super) results: HashMap<(Value, usize), (Layout, Regs)>,
-    pub(super) affine_memo: Vec<HashMap<(Value, Layout), Option<Affine>>>,
-    /// The comparisons of indices with limits.
-    pub(super) comparisons: HashMap<Expr, Comparison>,
+    /// The bases of index sums, by block.
+    pub(super) bases: Vec<HashMap<InLayout, Name>>,
     /// The layouts whose thread part is computed at the beginning.
     pub(super) thread_layouts: Vec<Layout>,
     /// For the index of a tile that an epilogue loads from the memory that it stores to: the index of the stored tile.
@@ -54,9 +52,8 @@ pub(super) struct Codegen<'a> {
     /// The tables of constants.
     pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,
-    pub(super) uses: Vec<u32>,
-    /// The results of relaxed atomics that one thread has and has not yet given to the others.
-    pub(super) pending: Vec<(Value, Node)>,
+    /// The results of relaxed atomics that one thread has, and the statements before which it gives them to the others.
+    pub(super) pending: Vec<(StmtId, Node)>,
     /// The deferred wait of the current loop.
     pub(super) deferred_wait: Option<InFlight>,
     /// The variables that stand for their copies, which are some iterations ahead, with the number of their circular
@@ -145,18 +142,24 @@ impl<'a> Codegen<'a> {
     pub(super) fn nested(&mut self, inner: impl FnOnce(&mut Self)) -> Vec<Node> {
         self.blocks.push(vec![]);
         self.memo.push(HashMap::new());
-        self.affine_memo.push(HashMap::new());
+        self.bases.push(HashMap::new());
         inner(self);
         self.memo.pop();
-        self.affine_memo.pop();
+        self.bases.pop();
         self.blocks.pop().expect("pushed")
+    }
+
+    /// Whether a variable has two elements in each register.
+    pub(super) fn is_paired(&self, var: Var) -> bool {
+        self.plan.elementwise.paired_vars.contains(&var)
     }
 
     pub(super) fn var(&self, var: Var) -> Name {
         self.advanced.get(&var).map_or(Name::Var(var), |&buffer| Name::Advanced(var, buffer))
     }
 
-    pub(super) fn at_hand(&mut self, v: Value, l: Layout, regs: Regs) {
+    /// A tile is in these registers.
+    pub(super) fn at_hand(&mut self, v: Value, l: LayoutId, regs: Regs) {
         self.memo.last_mut().expect("a block").insert((v, l), regs);
     }
 }

@@ -7,6 +7,7 @@ use crate::ir::{self, Op, StmtKind, Value};
 use crate::layout::linear::matrix::combine;
 use crate::mma::fragments::{FetchPath, Side, chunk};
 use crate::mma::mma_sync::{Unit, Warps};
+use crate::plan::accesses::AccessId;
 use crate::plan::cp_async_pipeline::{Beyond, CopiedTile, CpAsyncBuffer};
 use crate::plan::mma_sync::{WarpOperand, WarpProduct};
 use crate::plan::smem_operand::flat;
@@ -126,7 +127,9 @@ impl Codegen<'_> {
                 Stmt::define(iv, cx.f.ty(iv).dtype.into(), j),
                 Stmt::assign(j, next_number(cx.f, j, hi, step)),
             ]);
+            let around = cx.at;
             for s in body {
+                cx.at = s.id;
                 match &s.kind {
                     StmtKind::Let(v) if cx.plan.cp_async.tiles.contains_key(v) => {
                         cx.copy_ahead(*v, &mut registers, &mut finish);
@@ -135,6 +138,7 @@ impl Codegen<'_> {
                     _ => {}
                 }
             }
+            cx.at = around;
         });
         self.advanced.clear();
         Copies {
@@ -158,7 +162,7 @@ impl Codegen<'_> {
         let layout = &access.layout;
         let (t, n) = (f.ty(v).dtype, layout.regs());
         let mask = mask.filter(|_| !planted!("cp-async-mask-dropped"));
-        let accesses = self.accesses(&ptr, mask, access);
+        let accesses = self.accesses(AccessId::Value(v), &ptr, mask, access);
         let live = |cond: Expr| if are_left_out() { Name::Live & cond } else { cond };
         let (addr, full, ok) = (of_r(accesses.addr), live(accesses.full), of_r(live(accesses.ok)));
         let (threads, slots): (Vec<u32>, Vec<u32>) =
@@ -169,7 +173,7 @@ impl Codegen<'_> {
         let copies = if planted!("cp-async-by-all-copies") { 0 } else { copies };
         let act = acts(copies);
         if let Some(vec) = tile.vec {
-            let undivided = accesses.undivided && vec <= accesses.vec;
+            let undivided = access.is_copied_whole(vec);
             let copy = Stmt::Expr(call!(Device::CopyAhead; [t, n, vec, undivided]; to, addr, full, ok, site));
             self.line(if copies == 0 { copy } else { Stmt::If { cond: act, then: vec![copy] } });
             return;

@@ -60,6 +60,6 @@ impl Codegen<'_> {
         self.node(Node::Scratch { bytes, steps, site });
         let total = call!(Function::Cast; [DType::U32, DType::I32]; total);
         let name = self.bind(Ty::array(DType::I32, layout.regs()), each(total));
-        self.define_results(v, layout, vec![Regs::of(name)], site);
+        self.define_results(v, layout, vec![Regs::of(name)]);
     }
 }

@@ -7,12 +7,14 @@ use crate::dtype::DType;
 use crate::ir::{Op, Precision, Value, Var, matrices};
 use crate::layout::linear::Layout;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
+use crate::layout::table::LayoutId;
 use crate::mma::fragments::{Side, chunk};
 use crate::mma::instruction_k;
 use crate::mma::mma_sync::Unit;
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
+use crate::plan::tiles::StoredOperand;
 use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
 use crate::thread_ir::{Body, BufferPart, Call, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure};
 
@@ -34,15 +36,7 @@ impl Codegen<'_> {
     /// The code before a read of such a variable. Products read it as it is; for other uses the zeros are written.
     pub(super) fn read_fresh(&mut self, v: Value, var: Var) {
         let (f, fresh) = (self.f, Expr::from(Name::FreshVar(var)));
-        let dots = self
-            .role
-            .pipeline()
-            .expect("it is specialized")
-            .dots
-            .keys()
-            .filter(|&&d| matches!(f.op(d), Op::Dot { acc, .. } if *acc == v))
-            .count();
-        if self.uses[v.0 as usize] as usize != dots {
+        if self.role.pipeline().is_some_and(|p| p.zeroed.contains(&v)) {
             let zeros = call!(Device::Each; any(Expr::zero(f.ty(v).dtype)));
             let zero = vec![Stmt::assign(self.var(var), zeros), Stmt::assign(Name::FreshVar(var), false)];
             self.node(Node::If { cond: fresh.clone(), then: vec![Node::Line(zero)], other: vec![] });
@@ -58,7 +52,7 @@ impl Codegen<'_> {
 
     fn result(&mut self, v: Value, layout: Layout, call: Expr) {
         self.begun(v, &layout, call);
-        self.landed(v, layout);
+        self.landed(v, &layout);
     }
 
     fn begun(&mut self, v: Value, layout: &Layout, call: Expr) {
@@ -66,18 +60,8 @@ impl Codegen<'_> {
     }
 
     /// The result of a product is in the array with its name.
-    pub(super) fn landed(&mut self, v: Value, layout: Layout) {
-        let regs = Regs::of(v);
-        let layout_of_value = self.plan.layouts.of(v).clone();
-        let converted = self.convert(
-            &regs,
-            self.f.ty(v).dtype,
-            &layout,
-            &layout_of_value,
-            self.site(self.f.values[v.0 as usize].span),
-        );
-        self.at_hand(v, layout, regs);
-        self.at_hand(v, layout_of_value, converted);
+    pub(super) fn landed(&mut self, v: Value, layout: &Layout) {
+        self.defined(v, layout, Regs::of(v));
     }
 
     /// A product by `wgmma`, with operands in shared memory, or with A in registers.
@@ -150,7 +134,7 @@ impl Codegen<'_> {
             self.line(Stmt::bind(v, done(v, 0, g.n, site)));
         }
         if !self.is_deferred(v) {
-            self.landed(v, layout);
+            self.landed(v, &layout);
         }
     }
 
@@ -237,11 +221,10 @@ impl Codegen<'_> {
     fn matrix_store(&mut self, w: WrittenOperand, matrix: usize, site: u32) -> Stmt {
         let (f, b) = (self.f, w.operand);
         let (t, size) = (f.ty(b).dtype, f.ty(b).dtype.size());
-        let layout = self.plan.layouts.any(self.f, b);
-        let regs = self.demand(b, &layout);
+        let StoredOperand { layout: l, vec } = self.plan.tiles.written[&matrix];
+        let (regs, layout) = (self.tile(b, l), &self.plan.tiles.layouts[l]);
         let n = layout.regs();
         let slots: Vec<u32> = (0..n).map(|r| layout.reg_index(r)).collect();
-        let vec = layout.contiguous(layout.rank() - if w.k_major { 2 } else { 1 }).min(16 / size);
         let (base, place) = (Name::Matrix(matrix).into(), w.tile.place(size));
         let at = self.shared_place(base, &place, &layout.thread_bases(), &slots, |x| flat(x, f.shape(b), w.k_major));
         let ok = acts(layout.free_mask().threads);
@@ -250,12 +233,13 @@ impl Codegen<'_> {
     }
 
     /// The registers of a copied tile in a layout, loaded from its buffer.
-    pub(super) fn take_copied(&mut self, v: Value, (operand_group, buffer): (usize, usize), l: &Layout) -> Regs {
+    pub(super) fn take_copied(&mut self, v: Value, l: LayoutId, vec: usize) -> Regs {
+        let (operand_group, buffer) = self.copied(v).expect("a copied tile");
+        let l = &self.plan.tiles.layouts[l];
         let (t, size, site) =
             (self.f.ty(v).dtype, self.f.ty(v).dtype.size(), self.site(self.f.values[v.0 as usize].span));
         let smem_tile = self.role.pipeline().expect("a pipeline").operand_groups[operand_group].buffers[buffer].tile;
         let slots: Vec<u32> = (0..l.regs()).map(|r| l.reg_index(r)).collect();
-        let vec = l.contiguous(l.rank() - 1).min(16 / size);
         let at = self.shared_place(
             Name::Buffer { operand_group, buffer }.into(),
             &smem_tile.place(size),

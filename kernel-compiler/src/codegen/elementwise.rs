@@ -1,25 +1,36 @@
-//! Tiles in layouts: elementwise work, shape operations, and conversions from a value's layout.
+//! Tiles in layouts: elementwise work and shape operations, in the forms that the plan has.
 
+use crate::codegen::comparison::Mask;
 use crate::codegen::context::{Codegen, Regs};
-use crate::codegen::pieces::{acts, all_of, any, each, elementwise, float_literal, meaning, of_r, thread_part};
-use crate::codegen::predicates::Mask;
+use crate::codegen::pieces::{acts, all_of, each, elementwise, float_literal, meaning, of_r};
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
-use crate::layout::linear::{Access, Conversion, Layout, Shared, Shuffle};
-use crate::layout::{linear, padded};
-use crate::thread_ir::{
-    Asm, BinaryOp, Body, Device, Expr, Function, Generic, Local, Name, Node, Scratch, Stmt, Ty, call,
-};
+use crate::layout::linear::Layout;
+use crate::layout::table::LayoutId;
+use crate::plan::tile_forms::Form;
+use crate::thread_ir::{Asm, BinaryOp, Body, Device, Expr, Function, Generic, Local, Name, Stmt, Ty, call};
 
-impl Codegen<'_> {
+impl<'a> Codegen<'a> {
     /// The registers of a tile in a layout.
     pub(super) fn demand(&mut self, v: Value, l: &Layout) -> Regs {
-        if let Some(r) = self.memo.iter().rev().find_map(|m| m.get(&(v, l.clone()))) {
+        self.tile(v, self.plan.tiles.id(l))
+    }
+
+    /// The registers of a tile in a layout.
+    pub(super) fn tile(&mut self, v: Value, l: LayoutId) -> Regs {
+        if let Some(r) = self.memo.iter().rev().find_map(|m| m.get(&(v, l))) {
             return r.clone();
         }
         let regs = self.make(v, l);
-        self.at_hand(v, l.clone(), regs.clone());
+        self.at_hand(v, l, regs.clone());
         regs
+    }
+
+    /// A tile that the statement takes in the layout of the plan.
+    pub(super) fn taken(&mut self, v: Value) -> (&'a Layout, Regs) {
+        let tiles = &self.plan.tiles;
+        let l = tiles.taken[&self.at];
+        (&tiles.layouts[l], self.tile(v, l))
     }
 
     /// The registers of a tile in a layout, in an array with the returned name.
@@ -28,83 +39,85 @@ impl Codegen<'_> {
         self.bind(Ty::array(self.f.ty(v).dtype, l.regs()), each(regs.at(Local::R)))
     }
 
-    fn make(&mut self, v: Value, l: &Layout) -> Regs {
-        let f = self.f;
-        debug_assert_eq!(l.shape(), padded(f.shape(v)), "a layout of another tile for {v:?} {:?}", f.op(v));
-        if let Some(a) = self.affine(v, l) {
-            return self.affine_regs(a.base, &a, 1);
-        }
-        if self.plan.layouts.is_cheap(v)
-            && let Some(c) = self.compare(v, l)
-        {
-            let first = self.first_of_groups(v, l);
-            return Regs(c.at(self.table(&first)));
-        }
-        if let Some((x, source)) = self.operand_of_shape(v, l) {
-            return self.through(x, source);
-        }
-        match f.op(v).clone() {
-            Op::Splat(s) => Regs(s.into()),
-            Op::Arange { start } => self.arange(start, l),
-            op if op.is_elementwise() && (self.plan.layouts.is_cheap(v) || self.plan.layouts.of(v) == l) => {
-                self.elementwise(v, l)
+    fn make(&mut self, v: Value, l: LayoutId) -> Regs {
+        self.made.entry(self.at).or_default().insert((v, l));
+        let plan = self.plan;
+        match plan.tiles.form(v, l) {
+            Form::IndexSum => {
+                let base = self.base(v, l);
+                self.sum_regs(base, plan.tiles.sum(v, l).expect("an index sum"), 1)
             }
-            Op::Load { .. } if self.copied(v).is_some() => self.take_copied(v, self.copied(v).expect("just seen"), l),
-            op => {
-                let layout_of_value = self.plan.layouts.of(v).clone();
-                if layout_of_value == *l {
-                    // Elsewhere only if the value was never defined, which `infer` excludes.
-                    unreachable!("{v:?} = {op:?} is defined before it is used");
-                }
-                let converted = self.demand(v, &layout_of_value);
-                self.convert(&converted, f.ty(v).dtype, &layout_of_value, l, self.site(f.values[v.0 as usize].span))
+            Form::Comparison { first } => {
+                let compared = self.compare(v, l).each;
+                Regs(compared.at(self.table(first)))
+            }
+            Form::Renamed(renamed) => {
+                let regs = self.tile(renamed.of.0, renamed.of.1);
+                let table = self.table(&renamed.regs);
+                Regs(regs.at(table))
+            }
+            Form::Scalar(s) => Regs((*s).into()),
+            Form::Range { start } => self.arange(*start, &plan.tiles.layouts[l]),
+            Form::Branch => {
+                let &Op::Select(mask, ..) = self.f.op(v) else { unreachable!("a `where_`") };
+                let mask = self.mask(mask, l);
+                let made = self.branch(v, l, mask);
+                self.named(v, l, made)
+            }
+            Form::Elementwise { in_pairs } => {
+                let args = self.f.op(v).operands().into_iter().map(|o| self.tile(o, l).at(Local::R)).collect();
+                let made = self.elements(v, args, *in_pairs);
+                self.named(v, l, made)
+            }
+            Form::Buffer { vec } => self.take_copied(v, l, *vec),
+            Form::Converted { from, by } => {
+                let regs = self.tile(v, *from);
+                self.convert(&regs, self.f.ty(v).dtype, by, self.site(self.f.span(v)))
             }
         }
     }
 
-    fn through(&mut self, x: Value, source: linear::Derived) -> Regs {
-        let regs = self.demand(x, &source.layout);
-        let table = self.table(&source.regs);
-        Regs(regs.at(table))
+    /// The value is in this layout, in which an operation defines it. It is also converted to the value's own layout.
+    pub(super) fn defined(&mut self, v: Value, layout: &Layout, regs: Regs) {
+        let (given, own) = (self.plan.tiles.id(layout), self.plan.tiles.id(self.plan.layouts.of(v)));
+        self.at_hand(v, given, regs);
+        if own != given {
+            let converted = self.make(v, own);
+            self.at_hand(v, own, converted);
+        }
     }
 
-    fn elementwise(&mut self, v: Value, l: &Layout) -> Regs {
+    /// A `where_` without selects where the mask is true for all elements.
+    fn branch(&mut self, v: Value, l: LayoutId, mask: Mask) -> Expr {
         let f = self.f;
-        let made = match *f.op(v) {
-            Op::Select(mask, chosen, other) if let Some(mask) = self.mask_of_many(v, mask, l) => {
-                let [chosen, other] = [chosen, other].map(|o| self.demand(o, l).at(Local::R));
-                let args = vec![mask.each.at(Local::R), chosen.clone(), other];
-                let each_of = each(elementwise(f.op(v), f.ty(v).dtype, None, args));
-                // LLVM would turn the branch into a select for each element if the other arm had no side effect.
-                let kept = Stmt::Expr(call!(Device::Opaque; true));
-                Expr::If {
-                    cond: Box::new(mask.all),
-                    then: Body::of(each(chosen)),
-                    other: Some(Body::after(vec![kept], each_of)),
-                }
-            }
-            _ => {
-                let args = f.op(v).operands().into_iter().map(|o| self.demand(o, l).at(Local::R)).collect();
-                self.elements(v, args, l.regs())
-            }
-        };
+        let Op::Select(_, chosen, other) = *f.op(v) else { unreachable!("a `where_`") };
+        let [chosen, other] = [chosen, other].map(|o| self.tile(o, l).at(Local::R));
+        let args = vec![mask.each.at(Local::R), chosen.clone(), other];
+        let each_of = each(elementwise(f.op(v), f.ty(v).dtype, None, args));
+        // LLVM would turn the branch into a select for each element if the other arm had no side effect.
+        let kept = Stmt::Expr(call!(Device::Opaque; true));
+        Expr::If {
+            cond: Box::new(mask.all),
+            then: Body::of(each(chosen)),
+            other: Some(Body::after(vec![kept], each_of)),
+        }
+    }
+
+    /// An array with these elements. The first one of a value has its name.
+    fn named(&mut self, v: Value, l: LayoutId, made: Expr) -> Regs {
         let mut name = v.into();
         if self.memo.iter().any(|m| m.keys().any(|(w, _)| *w == v)) {
             name = self.fresh();
         }
-        self.line(Stmt::define(name, Ty::array(f.ty(v).dtype, l.regs()), made));
+        let regs = self.plan.tiles.layouts[l].regs();
+        self.line(Stmt::define(name, Ty::array(self.f.ty(v).dtype, regs), made));
         Regs::of(name)
     }
 
-    /// The mask of a `where_` that has a form without selects, if the mask compares indices.
-    fn mask_of_many(&mut self, v: Value, mask: Value, l: &Layout) -> Option<Mask> {
-        if self.plan.elementwise.branches.contains(&v) { self.mask(mask, l) } else { None }
-    }
-
-    /// Elementwise work on `len` registers, of operands for register `r`.
-    pub(super) fn elements(&self, v: Value, args: Vec<Expr>, len: usize) -> Expr {
+    /// Elementwise work on registers, of operands for register `r`; a cast may be one `in_pairs`.
+    pub(super) fn elements(&self, v: Value, args: Vec<Expr>, in_pairs: bool) -> Expr {
         match *self.f.op(v) {
-            Op::Cast(x) if len % 2 == 0 && self.plan.elementwise.paired_casts.contains(&v) => {
+            Op::Cast(x) if in_pairs => {
                 let [of] = args.try_into().expect("a cast has one operand");
                 call!(Device::CastEach; [self.f.ty(x).dtype, Generic::Inferred, Generic::Inferred]; of_r(of))
             }
@@ -177,102 +190,6 @@ impl Codegen<'_> {
         tests.extend(self.valid(l, shape).map(|v| v.0));
         (!tests.is_empty()).then(|| Regs(all_of(tests, BinaryOp::And)))
     }
-
-    // --- conversions ---
-
-    pub(super) fn convert(&mut self, from: &Regs, dtype: DType, src: &Layout, dst: &Layout, site: u32) -> Regs {
-        if dtype.size() == 2
-            && src != dst
-            && let (Some(from_pairs), Some(to_pairs)) = (src.pairs(), dst.pairs())
-        {
-            // Shuffles move 32 bits.
-            let (lo, hi) = (from.at(Expr::from(2) * Local::R), from.at(Expr::from(2) * Local::R + 1));
-            let pairs = each(call!(Device::Pair; [dtype]; lo, hi));
-            let packed = self.bind(Ty::array(Ty::U32, from_pairs.regs()), pairs);
-            let moved = self.convert(&Regs::of(packed), DType::U32, &from_pairs, &to_pairs, site);
-            return Regs(call!(Device::OfPair; [dtype]; moved.at(Expr::Register / 2), Expr::Register));
-        }
-        match linear::plan(src, dst, dtype.size()) {
-            Conversion::Identity => from.clone(),
-            Conversion::Registers(map) => {
-                let table = self.table(&map);
-                Regs(from.at(table))
-            }
-            Conversion::Shuffle(s) => self.shuffle(from, dtype, &s, site),
-            Conversion::Shared(s) => self.through_shared(&[(from.clone(), dtype)], &s, site).remove(0),
-        }
-    }
-
-    fn shuffle(&mut self, from: &Regs, dtype: DType, s: &Shuffle, site: u32) -> Regs {
-        let r = || Expr::from(Local::R);
-        let take = self.table(&s.take);
-        let mut name = self.bind(Ty::array(dtype, s.take.len()), each(from.at(take.at(Local::R))));
-        let scratch = |cx: &mut Self, name: &mut Name, len: usize, steps: &[(usize, usize)]| {
-            for (bit, mask) in steps {
-                let of = Expr::from(*name);
-                let picked = call!(
-                    Device::Pick;
-                    (Name::Tid >> *bit & 1).equals(1), of.clone().element(r() ^ *mask), of.element(r())
-                );
-                *name = cx.bind(Ty::array(dtype, len), each(picked));
-            }
-        };
-        scratch(self, &mut name, s.take.len(), &s.before);
-        let lane = thread_part(&s.from);
-        let received = self.fresh();
-        let regs = self.const_table(Ty::Usize, s.rounds.iter().map(|r| r.reg as u64).collect());
-        let lanes = Expr::from(self.word_table(s.rounds.iter().map(|r| r.lane))).element(r());
-        let of = Expr::from(name).element(Expr::from(regs).element(r()));
-        let step = match s.is_xor() {
-            true => Expr::when(lanes.clone().equals(0), of.clone(), call!(Device::ShuffleXor; of, lanes, site)),
-            false => call!(Device::Shuffle; of, lane.group() ^ lanes, site),
-        };
-        self.line(Stmt::define(received, Ty::array(dtype, s.rounds.len()), each(step)));
-        let mut name = received;
-        scratch(self, &mut name, s.rounds.len(), &s.after);
-        let place = self.table(&s.place);
-        Regs(Expr::from(name).element(place))
-    }
-
-    /// Converts several tiles through one scratch buffer.
-    pub(super) fn through_shared(&mut self, tiles: &[(Regs, DType)], s: &Shared, site: u32) -> Vec<Regs> {
-        let (mut store, mut load, mut out, mut base) = (vec![], vec![], vec![], 0);
-        for (regs, dtype) in tiles {
-            let source = self.table(&s.store.regs);
-            let (n, offset) = (s.store.offsets.len(), self.shared_offset(&s.store, base));
-            store.push(Stmt::Expr(call!(
-                Device::SharedStore; [*dtype, n, s.store.vec];
-                of_r(offset), any(acts(s.store_free)),
-                of_r(regs.at(source.at(Local::R))), site
-            )));
-            let name = self.fresh();
-            let (n, offset) = (s.load.offsets.len(), self.shared_offset(&s.load, base));
-            let loaded = call!(
-                Device::SharedLoad; [*dtype, n, s.load.vec];
-                of_r(offset), any(true), site
-            );
-            load.push(Stmt::bind(name, loaded));
-            let place = self.table(&s.place);
-            out.push(Regs(Expr::from(name).element(place)));
-            base += s.bytes.next_multiple_of(16);
-        }
-        self.node(Node::Scratch { bytes: base, steps: vec![store, load], site });
-        out
-    }
-
-    /// The byte offset of slot `r` of an access in shared memory.
-    fn shared_offset(&mut self, a: &Access, base: usize) -> Expr {
-        let offset = self.linear_offset(&a.threads, a.offsets.iter().copied()).at(Local::R);
-        (Expr::Scratch(Scratch::Unplaced) + base).group() + offset
-    }
-
-    /// The sum of the thread's part of an offset and the part of a register.
-    pub(super) fn linear_offset(&mut self, threads: &[u32], registers: impl IntoIterator<Item = u32>) -> Regs {
-        let table = Expr::from(self.word_table(registers));
-        Regs((thread_part(threads).group() ^ table.element(Expr::Register)).group())
-    }
-
-    // --- scalars ---
 
     pub(super) fn scalar_op(&self, v: Value) -> Expr {
         let f = self.f;

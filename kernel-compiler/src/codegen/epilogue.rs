@@ -4,6 +4,7 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{any, of_r};
 use crate::ir::{Op, Value};
 use crate::layout::linear::Layout;
+use crate::plan::accesses::AccessId;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Body, Device, Expr, Local, Name, Stmt, Ty, call};
 
@@ -38,7 +39,8 @@ impl Codegen<'_> {
         let operands = f.op(v).operands();
         let args = operands.iter().map(|&o| self.piece(o, p).at(Local::R)).collect();
         let name = self.fresh();
-        self.line(Stmt::define(name, Ty::array(f.ty(v).dtype, p.len), self.elements(v, args, p.len)));
+        let in_pairs = self.plan.elementwise.paired_casts.contains(&v);
+        self.line(Stmt::define(name, Ty::array(f.ty(v).dtype, p.len), self.elements(v, args, in_pairs)));
         Regs::of(name)
     }
 
@@ -58,7 +60,7 @@ impl Codegen<'_> {
             return Regs(call!(Device::OfPair; [t]; pair, Expr::Register));
         }
         let Op::Load { ptr, mask, hint, .. } = f.op(v).clone() else { unreachable!("a load") };
-        let accesses = self.accesses(&ptr, mask, self.plan.accesses.of_value(v));
+        let accesses = self.accesses(AccessId::Value(v), &ptr, mask, self.plan.accesses.of_value(v));
         let from_first = |value: Expr| {
             let r = Stmt::bind(Local::R, Local::R + p.first);
             of_r(Body::after(vec![r], value))

@@ -1,20 +1,19 @@
 //! Loads, stores and atomics of a thread.
 
 use crate::analysis::distinct::is_distinct;
+use crate::codegen::comparison::Mask;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
 use crate::ir::{self, Address, Atomic, Base, Op, StmtKind, Value};
-use crate::layout::linear::{LANE_BITS, Layout};
-use crate::plan::accesses::{AccessGuard, TileAccess, Vector};
+use crate::layout::linear::Layout;
+use crate::plan::accesses::{AccessGuard, AccessId, TileAccess, Vector};
+use crate::plan::atomic_results::{AtomicPlan, ResultAt};
+use crate::plan::tiles::{Bounds, Tested};
 use crate::thread_ir::{
     BinaryOp, Call, Device, Elements, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure,
 };
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// The bits of the thread's number that are the lane.
-const LANES: u32 = (1 << LANE_BITS) - 1;
 
 /// The accesses of a thread to memory, by register.
 #[derive(Clone)]
@@ -52,7 +51,7 @@ impl Codegen<'_> {
             return;
         }
         let access = self.plan.accesses.of_value(v);
-        let (layout, accesses) = (access.layout.clone(), self.accesses(&ptr, mask, access));
+        let (layout, accesses) = (access.layout.clone(), self.accesses(AccessId::Value(v), &ptr, mask, access));
         let other = other.map(|o| self.demand(o, &layout).at(Local::R));
         let n = layout.regs();
         let (mut stmts, loaded) = if let Base::Shared(_) = ptr.base {
@@ -69,7 +68,7 @@ impl Codegen<'_> {
         };
         stmts.push(Stmt::define(v, Ty::array(t, n), loaded));
         self.access(&ptr, mask, Some(&layout), false, site, stmts);
-        self.at_hand(v, layout, Regs::of(v));
+        self.at_hand(v, self.plan.tiles.id(&layout), Regs::of(v));
     }
 
     pub(super) fn store(&mut self, s: &ir::Stmt) {
@@ -96,7 +95,7 @@ impl Codegen<'_> {
         let access = self.plan.accesses.of_store(s.id);
         let layout = &access.layout;
         let regs = self.demand(value, layout);
-        let accesses = self.accesses(ptr, mask, access);
+        let accesses = self.accesses(AccessId::Store(s.id), ptr, mask, access);
         let store = match ptr.base {
             Base::Shared(_) => Self::shared_store(accesses, t, layout, &regs, site),
             _ => self.by_vectors(ptr, access, accesses, |p| {
@@ -205,45 +204,56 @@ impl Codegen<'_> {
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
 
-    pub(super) fn accesses(&mut self, ptr: &Address, mask: Option<Value>, planned: &TileAccess) -> Accesses {
-        let f = self.f;
+    pub(super) fn accesses(
+        &mut self,
+        id: AccessId,
+        ptr: &Address,
+        mask: Option<Value>,
+        planned: &TileAccess,
+    ) -> Accesses {
+        let (f, plan) = (self.f, self.plan);
         let (index, layout) = (ptr.index, &planned.layout);
+        let (l, Bounds { end, mask: of_mask, joined }) = (plan.tiles.id(layout), plan.tiles.bounds[&id]);
         let Vector { elements: vec, descending, undivided } = planned.vector;
-        let regs = self.demand(index, layout);
+        let regs = self.tile(index, l);
         let (once, mask) = (planned.once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
-        let (everywhere, mask) = match mask {
-            Some(m) => match self.mask(m, layout) {
-                Some(m) => (Some(m.all), Some(m.each)),
-                None => (None, Some(self.demand(m, layout))),
-            },
-            None => (None, None),
+        let (everywhere, mask, limit) = match mask.zip(of_mask) {
+            Some((m, Tested::Constants)) => {
+                let m = self.mask(m, l);
+                (Some(m.all), Some(m.each), m.limit)
+            }
+            Some((m, Tested::Elements)) => (None, Some(self.tile(m, l)), None),
+            None => (None, None, None),
         };
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let (n, bytes) = (layout.regs(), f.dtype_at(ptr).size());
-        let affine = self.affine(index, layout);
-        let bound = match (self.end(ptr), &affine) {
+        let sum = plan.tiles.sum(index, l).map(|a| (self.base(index, l), a));
+        let bound = match (end.zip(self.end(ptr)), sum) {
             _ if planted!("slice-bound-dropped") => None,
             (None, _) => None,
-            (Some(end), Some(a)) => {
-                let below = self.below(index, a, end.clone());
-                Some(below.unwrap_or_else(|| Regs(regs.0.clone().less(end).group())))
+            (Some((Tested::Constants, end)), Some((base, a))) => {
+                let consts: Vec<u32> = a.consts.iter().map(|&c| c as u32).collect();
+                Some(self.less(base, &consts, end))
             }
-            (Some(end), None) => Some(Regs(self.as_u64(index, regs.0.clone()).less(end).group())),
+            (Some((_, end)), _) => {
+                let each = Regs(self.as_u64(index, regs.0.clone()).less(end).group());
+                Some(Mask { all: false.into(), each, limit: None })
+            }
         };
-        // The mask joins the bounds if its value for the farthest element of an access holds for all elements of it.
-        let ascends =
-            affine.as_ref().is_some_and(|a| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted()));
-        let joined = mask.as_ref().zip(bound.as_ref()).filter(|_| ascends).and_then(|(m, b)| self.both(m, b));
-        let (bound, mask, everywhere) = if joined.is_some() { (joined, None, None) } else { (bound, mask, everywhere) };
-        let addr = match (ptr.base, &affine) {
+        let (bound, of_bound) = bound.map_or((None, None), |b| (Some(b.each), b.limit));
+        let (bound, mask, everywhere) = match limit.zip(of_bound).filter(|_| joined) {
+            Some((mask, bound)) => (Some(self.both(mask, bound)), None, None),
+            None => (bound, mask, everywhere),
+        };
+        let addr = match (ptr.base, sum) {
             (Base::Pointer { address, .. }, _) if !f.ty(address).is_scalar() => {
-                let addresses = self.demand(address, layout);
+                let addresses = self.tile(address, l);
                 self.address(ptr, addresses.at(Local::R), regs.at(Local::R))
             }
-            (_, Some(a)) => {
-                let first = self.first(ptr).wrapping_add(Expr::from(a.base).wrapping_mul(bytes));
+            (_, Some((base, a))) => {
+                let first = self.first(ptr).wrapping_add(Expr::from(base).wrapping_mul(bytes));
                 let base = self.bind(Ty::U64, first);
-                self.affine_regs(base, a, bytes).at(Local::R)
+                self.sum_regs(base, a, bytes).at(Local::R)
             }
             (_, None) => self.address(ptr, self.first(ptr), regs.at(Local::R)),
         };
@@ -291,23 +301,20 @@ impl Codegen<'_> {
             let args = [of_r(addr), of_r(ok)].into_iter().chain(values).chain(order).chain([site.into()]).collect();
             Expr::Call(Call { function: function.into(), generics, args })
         };
-        // Barriers order the accesses of the program to its shared memory.
-        let relaxed = relaxed || is_shared || planted!("atomic-is-relaxed");
-        let (before, after) = (!relaxed && op.releases(), !relaxed && op.acquires());
-        let used = self.uses[v.0 as usize] > 0;
+        let AtomicPlan { releases, acquires, result } = self.plan.atomics[&v];
         if f.ty(v).is_scalar() {
             // One thread executes the atomic for the program. Earlier writes of all threads precede it, later reads of
             // all threads follow it.
             let addr = self.address(&ptr, self.first(&ptr), ptr.index.into());
             let ok = Expr::from(Name::Tid).equals(0).and_then(self.scalar_ok(&ptr, mask));
             let act = call(1, addr, ok, values.into_iter().map(Expr::from).collect());
-            if before {
+            if releases {
                 self.release_stores(site);
             }
-            if !used && !after {
+            let Some(result) = result else {
                 self.access(&ptr, mask, None, true, site, vec![act.into()]);
                 return;
-            }
+            };
             self.access(&ptr, mask, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
             let buffer = || any(Expr::Scratch(Scratch::Unplaced));
             let store = call!(
@@ -316,18 +323,17 @@ impl Codegen<'_> {
             );
             let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
             let scratch = Node::exchange(8, store.into(), Stmt::define(v, t.into(), load), site);
-            if after {
-                self.node(scratch)
-            } else {
-                self.pending.push((v, scratch))
+            match result {
+                ResultAt::Once => self.node(scratch),
+                ResultAt::Use(s) => self.pending.push((s, scratch)),
             }
             return;
         }
         let access = self.plan.accesses.of_value(v);
         let layout = &access.layout;
-        let accesses = self.accesses(&ptr, mask, access);
+        let accesses = self.accesses(AccessId::Value(v), &ptr, mask, access);
         let args: Vec<Expr> = values.iter().map(|&x| self.demand(x, layout).at(Local::R)).collect();
-        if before {
+        if releases {
             self.release_stores(site);
         }
         if access.vector.elements > 1 {
@@ -343,27 +349,20 @@ impl Codegen<'_> {
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
         self.atomics(&ptr, mask, layout, site, define);
         let mut regs = Regs::of(v);
-        let free = layout.free_mask();
-        let copies = if self.in_one_warp { free.threads & LANES } else { free.threads };
-        if used && (copies != 0 || free.regs != 0) && !planted!("atomic-copies-get-nothing") {
+        if self.plan.tiles.returned.contains(&v) && !planted!("atomic-copies-get-nothing") {
             // One copy executed the atomic. It gives the old value to the others.
             regs = self.broadcast_copies(&regs, f.ty(v).dtype, layout, site);
         }
-        if after && !planted!("acquire-without-barrier") {
+        if acquires && !planted!("acquire-without-barrier") {
             self.barrier(site);
         }
-        self.at_hand(v, layout.clone(), regs);
+        self.at_hand(v, self.plan.tiles.id(layout), regs);
     }
 
-    /// Gives the results of earlier atomics, which one thread has, to all threads if the statement uses them. Until
-    /// then no thread waits for memory.
+    /// Gives the results of earlier atomics, which one thread has, to all threads before the statement that the plan
+    /// says.
     pub(super) fn flush(&mut self, s: &ir::Stmt) {
-        if self.pending.is_empty() {
-            return;
-        }
-        let taken: HashSet<Value> =
-            crate::ir::walk::walk(std::slice::from_ref(s)).flat_map(|s| self.f.taken_by(s)).collect();
-        let (due, pending) = std::mem::take(&mut self.pending).into_iter().partition(|(v, _)| taken.contains(v));
+        let (due, pending) = std::mem::take(&mut self.pending).into_iter().partition(|(at, _)| *at == s.id);
         self.pending = pending;
         for (_, scratch) in due {
             self.node(scratch);

@@ -1,14 +1,14 @@
 //! Code generation: tile IR and its [plan](crate::plan) become thread-level code, a small structured program. Then
 //! [`barriers`] allocates shared memory for its exchanges between threads, and places barriers.
 //!
-//! A tile is an array of the registers of one thread. Values that have a layout are computed where the kernel defines
-//! them. Cheap values are computed at their uses, in the layout of each use.
+//! A tile is an array of the registers of one thread. The plan says at which statements it is computed, in which
+//! layouts, and how ([`tiles`](crate::plan::tiles)).
 
-mod affine;
 pub mod barriers;
 mod cluster;
 mod comparison;
 mod context;
+mod conversions;
 mod cp_async;
 mod cumcount;
 mod deferred_wait;
@@ -39,12 +39,12 @@ use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::buffer_consts;
-use crate::ir::walk::uses;
-use crate::ir::{Func, SharedArray};
+use crate::ir::{Func, SharedArray, StmtId, print};
 use crate::plan::Plan;
 use crate::plan::epilogue::stored_positions;
 use crate::plan::shared_memory::SharedMemory;
 use crate::plan::warp_specialized::PRODUCERS;
+use crate::planted;
 use crate::thread_ir::{Const, Lowered, Name, Node, Stmt, Ty};
 use std::collections::{BTreeMap, HashMap};
 
@@ -73,15 +73,15 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
             role,
             sites,
             blocks: vec![vec![]],
+            at: StmtId(0),
             memo: vec![HashMap::new()],
+            made: BTreeMap::new(),
             results: HashMap::new(),
-            affine_memo: vec![HashMap::new()],
-            comparisons: HashMap::new(),
+            bases: vec![HashMap::new()],
             thread_layouts: vec![],
             positions: stored_positions(f, &plan.fused),
             tables: vec![],
             temporaries: 0,
-            uses: uses(f),
             pending: vec![],
             deferred_wait: None,
             advanced: BTreeMap::new(),
@@ -89,6 +89,11 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
         cx.begin_cluster();
         cx.body();
         let body = cx.blocks.pop().expect("the body");
+        if planted::is_compared()
+            && let Err(e) = plan.tiles.verify(&cx.made, matches!(role, Role::Producer(_)))
+        {
+            panic!("code generation: {e}\n{plan}{}", print::print(f));
+        }
         let vars = cx.declare_vars();
         let layouts = cx
             .thread_layouts
@@ -132,7 +137,7 @@ pub(crate) fn assemble(f: &Func, plan: &Plan, program: Program, memory: &SharedM
             let nodes = |code: Code| code.prologue.into_iter().map(Node::from).chain(code.body).collect();
             let tables = consumer.consts;
             let consumer = Code { consts: vec![], ..consumer };
-            let body = warp_specialize::specialize(f, p, nodes(producer), nodes(consumer), &plan.maps);
+            let body = warp_specialize::specialize(f, plan, p, nodes(producer), nodes(consumer));
             (threads + PRODUCERS, [warp_specialize::consts(memory, buffers), tables].concat(), vec![], body)
         }
         (Program::Whole(code), _) => (threads, [buffers, code.consts].concat(), code.prologue, code.body),

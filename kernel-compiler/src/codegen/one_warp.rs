@@ -10,7 +10,7 @@ use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
 const SCALAR_BYTES: usize = 8;
 
 impl Codegen<'_> {
-    /// A loop that the first warp runs. If the code of the loop has barriers of all warps, all warps run it.
+    /// A loop that the first warp runs.
     pub(super) fn one_warp_loop(&mut self, s: &ir::Stmt, results: &[Var]) {
         if self.in_one_warp {
             return self.loops(s);
@@ -18,9 +18,8 @@ impl Codegen<'_> {
         self.in_one_warp = true;
         let nodes = self.nested(|cx| cx.loops(s));
         self.in_one_warp = false;
-        let Some(accesses) = accesses(&nodes) else { return self.loops(s) };
         // Earlier accesses of other threads to these arrays precede the loop.
-        for access in accesses.into_iter().filter(|_| !planted!("one-warp-loop-begins-early")) {
+        for access in accesses(&nodes).into_iter().filter(|_| !planted!("one-warp-loop-begins-early")) {
             self.node(Node::Access { stmts: vec![], access });
         }
         let is_other = call!(Device::Opaque; Expr::from(Name::Tid).not_less(32));
@@ -49,21 +48,22 @@ impl Codegen<'_> {
     }
 }
 
-/// The accesses of nodes, one for each array; none if a node is a barrier or exchanges data with other warps, or if a
-/// memory has accesses of different kinds.
-fn accesses(nodes: &[Node]) -> Option<Vec<Access>> {
-    let (mut waits, mut found) = (false, Vec::<Access>::new());
+/// The accesses of nodes, one for each array. The plan has no loop here that exchanges data between warps, or whose
+/// accesses to a memory are of different kinds.
+fn accesses(nodes: &[Node]) -> Vec<Access> {
+    let mut found = Vec::<Access>::new();
     walk(nodes, &mut |n| match n {
-        Node::Barrier { .. } | Node::Scratch { .. } => waits = true,
+        Node::Barrier { .. } | Node::Scratch { .. } => unreachable!("a barrier of all warps in a loop of one"),
         Node::Access { access, .. } => {
-            waits |= found.iter().any(|a| a.memory == access.memory && a.kind != access.kind);
+            let is_alike = |a: &Access| a.memory != access.memory || a.kind == access.kind;
+            assert!(found.iter().all(is_alike), "accesses of different kinds in a loop of one warp");
             if !found.iter().any(|a| a.array == access.array) {
                 found.push(Access { elements: None, ..access.clone() });
             }
         }
         _ => {}
     });
-    (!waits).then_some(found)
+    found
 }
 
 fn without_accesses(nodes: Vec<Node>) -> Vec<Node> {

@@ -16,8 +16,7 @@ impl Codegen<'_> {
         let register = || Expr::Register.group();
         let which = if planted!("join-swaps") { (register() % 2).equals(1) } else { (register() % 2).equals(0) };
         let one = call!(Device::Pick; which, a.at(register() / 2), b.at(register() / 2));
-        let site = self.site(self.f.span(v));
-        self.define_results(v, &layout.join(), vec![Regs(one)], site);
+        self.define_results(v, &layout.join(), vec![Regs(one)]);
     }
 
     pub(super) fn slice(&mut self, v: Value, value: Value, axis: usize, start: usize) {
@@ -32,15 +31,15 @@ impl Codegen<'_> {
                 let first = layout.flat(&unit(layout.rank(), axis)) as usize * start * dtype.size();
                 let offset = self.byte_offset(&result.within(&shape), &all(result), dtype.size()).at(Local::R) + first;
                 let part = self.from_row_major(&regs, dtype, layout, (offset, true.into(), result.regs()), site);
-                return self.define_results(v, result, vec![part], site);
+                return self.define_results(v, result, vec![part]);
             }
-            Slice::Converted(c) => {
-                regs = self.convert(&regs, dtype, layout, &c.first, site);
+            Slice::Converted(c, by) => {
+                regs = self.convert(&regs, dtype, by, site);
                 &c.sliced
             }
         };
         let at = self.table(&sliced.regs);
-        self.define_results(v, &sliced.layout, vec![Regs(regs.at(at))], site);
+        self.define_results(v, &sliced.layout, vec![Regs(regs.at(at))]);
     }
 
     /// A gather through shared memory or by shuffles. Each thread has the indices of its own elements.
@@ -75,7 +74,7 @@ impl Codegen<'_> {
                 self.from_row_major(&regs, dtype, source, (offset, inside, layout.regs()), site)
             }
         };
-        self.define_results(v, layout, vec![gathered], site);
+        self.define_results(v, layout, vec![gathered]);
     }
 
     /// The elements at flat indices, each by a shuffle from the lane that has it. The register of the element in that

@@ -4,8 +4,9 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{each, nan};
 use crate::dtype::DType;
 use crate::ir::{Binary, Combine, Op, Value};
-use crate::layout::linear::{Across, Conversion, Layout, Reduction, plan};
-use crate::plan::collectives::Collective;
+use crate::layout::linear::{Layout, Reduction};
+use crate::plan::collectives::{Collective, Gathered};
+use crate::plan::conversions::TileConversion;
 use crate::thread_ir::{Body, Closure, Device, Expr, Function, Local, Name, Stmt, Ty, call, closure};
 
 /// An item of a reduction: a value, or a value with its index.
@@ -22,11 +23,13 @@ impl Codegen<'_> {
         let types: Vec<DType> = values.iter().map(|&x| f.ty(x).dtype).collect();
         let (value, dtype) = (values[0], types[0]);
         let collectives = &self.plan.collectives;
-        let Collective::Reduce { given, layout, reduction } = &collectives[&v] else { unreachable!("a reduction") };
-        let mut regs = self.operands(values, &types, (given, layout), site);
+        let Collective::Reduce { given, converted, layout, reduction, gathered, from_first } = &collectives[&v] else {
+            unreachable!("a reduction")
+        };
+        let mut regs = self.operands(values, &types, (given, converted), site);
         let padding = if f.shape(value)[axis].is_power_of_two() { None } else { self.valid(layout, f.shape(value)) };
         let padding = padding.filter(|_| !planted!("reduce-counts-padding"));
-        let (items, combine, in_any_order) = match f.op(v) {
+        let (items, combine) = match f.op(v) {
             Op::ArgReduce { largest, .. } => {
                 let index = Regs(self.coordinate(layout, axis).cast(DType::I32).group());
                 // Padding comes after all elements, with a value that loses every comparison: for floats NaN, which
@@ -38,7 +41,7 @@ impl Codegen<'_> {
                 };
                 let regs = self.with_identity(&regs[0], padding.as_ref(), worst, layout, dtype);
                 let combined = better(*largest);
-                (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined, true)
+                (Items { regs: vec![regs, index], types: vec![dtype, DType::I32] }, combined)
             }
             Op::Reduce { combine, .. } => {
                 // A closure has no known identity. `infer` refuses padding there.
@@ -54,36 +57,28 @@ impl Codegen<'_> {
                     };
                     regs = vec![self.with_identity(&regs[0], padding.as_ref(), identity, layout, dtype)];
                 }
-                // A closure may tell its arguments apart, and of two NaNs the first one is taken.
-                let in_any_order = match combine {
-                    Combine::Binary(op) => dtype != DType::F64 || !matches!(op, Binary::MaxNan | Binary::MinNan),
-                    Combine::Closure { .. } => planted!("reduce-of-each-lane-alone"),
-                };
-                (Items { regs, types }, self.combination(combine), in_any_order)
+                (Items { regs, types }, self.combination(combine))
             }
             _ => unreachable!("a reduction"),
         };
         let is_index = matches!(f.op(v), Op::ArgReduce { .. });
-        let mut out = self.steps(items, (combine, in_any_order), reduction, site).regs;
+        let mut out = self.steps(items, combine, (reduction, gathered.as_ref(), *from_first), site).regs;
         if is_index {
             out.remove(0);
         }
-        self.define_results(v, &reduction.result, out, site);
+        self.define_results(v, &reduction.result, out);
     }
 
-    /// The operands of an operation, all in one layout and then in another one.
+    /// The operands of an operation, all in one layout and then converted.
     pub(super) fn operands(
         &mut self,
         values: &[Value],
         types: &[DType],
-        (given, layout): (&Layout, &Layout),
+        (given, converted): (&Layout, &[TileConversion]),
         site: u32,
     ) -> Vec<Regs> {
         let regs: Vec<Regs> = values.iter().map(|&x| self.demand(x, given)).collect();
-        if given == layout {
-            return regs;
-        }
-        regs.iter().zip(types).map(|(r, &t)| self.convert(r, t, given, layout, site)).collect()
+        regs.iter().zip(types).zip(converted).map(|((r, &t), c)| self.convert(r, t, c, site)).collect()
     }
 
     /// The result of a closure for two tuples: the combined elements of all tiles.
@@ -130,8 +125,14 @@ impl Codegen<'_> {
         Regs::of(self.bind(Ty::array(dtype, layout.regs()), each(one)))
     }
 
-    /// Combines items, `in_any_order` if two of them give the same whichever comes first.
-    fn steps(&mut self, items: Items, (combined, in_any_order): (Expr, bool), red: &Reduction, site: u32) -> Items {
+    /// Combines items.
+    fn steps(
+        &mut self,
+        items: Items,
+        combined: Expr,
+        (red, gathered, from_first): (&Reduction, Option<&Gathered>, bool),
+        site: u32,
+    ) -> Items {
         let fold = self.fold(&items.types, combined);
         let ty = fold.ty.clone().expect("it is said");
         let tuple = |regs: &[Regs], r: &Expr| Expr::Tuple(regs.iter().map(|x| x.at(r)).collect());
@@ -150,9 +151,7 @@ impl Codegen<'_> {
             let both = vec![own.clone(), Expr::Tuple(other.collect())];
             name = self.bind(Ty::array(ty.clone(), n), each(Expr::Apply(fold.clone(), both)));
         }
-        // Each lane has its own element first in every step. All take the result of the first one of them, or a branch
-        // on it would part them. Across warps all threads combine in one order.
-        if !in_any_order && !red.lanes.is_empty() && red.across.is_none() {
+        if from_first {
             let first = (Name::Tid & (31 & !red.lanes.iter().sum::<u32>())).group();
             let own = Expr::from(name).element(Local::R);
             let of_first = |i: usize| call!(Device::Shuffle; own.clone().field(i), first.clone(), site);
@@ -161,9 +160,11 @@ impl Codegen<'_> {
         }
         let parts = |name: Name| (0..items.types.len()).map(move |i| Regs(Regs::of(name).0.field(i)));
         let partial: Vec<Regs> = parts(name).collect();
-        let Some(across) = &red.across else { return Items { regs: partial, types: items.types } };
+        let Some((across, gathered)) = red.across.as_ref().zip(gathered) else {
+            return Items { regs: partial, types: items.types };
+        };
         // Across warps: each result combines several registers.
-        let gathered = self.gathered(&Items { regs: partial, types: items.types.clone() }, across, site);
+        let gathered = self.gathered(&Items { regs: partial, types: items.types.clone() }, gathered, site);
         let all = self.fresh();
         let item = tuple(&gathered, &(Local::R + Local::K * n).group());
         self.line(Stmt::define(all, Ty::array(ty.clone(), n), folded(across.warps, item)));
@@ -171,16 +172,14 @@ impl Codegen<'_> {
     }
 
     /// The items of all warps along the axis, in the registers of every thread.
-    pub(super) fn gathered(&mut self, items: &Items, across: &Across, site: u32) -> Vec<Regs> {
-        let (partial, gathered) = (&across.partial, &across.gathered);
-        let same_size = items.types.iter().all(|t| t.size() == items.types[0].size());
-        let tiles = || items.regs.iter().zip(&items.types);
-        match plan(partial, gathered, items.types[0].size()) {
-            Conversion::Shared(s) if same_size => {
-                let tiles: Vec<_> = tiles().map(|(r, &t)| (r.clone(), t)).collect();
-                self.through_shared(&tiles, &s, site)
+    pub(super) fn gathered(&mut self, items: &Items, gathered: &Gathered, site: u32) -> Vec<Regs> {
+        let tiles = items.regs.iter().zip(&items.types);
+        match gathered {
+            Gathered::Together(s) => {
+                let tiles: Vec<_> = tiles.map(|(r, &t)| (r.clone(), t)).collect();
+                self.through_shared(&tiles, s, site)
             }
-            _ => tiles().map(|(r, &t)| self.convert(r, t, partial, gathered, site)).collect(),
+            Gathered::Each(of_tiles) => tiles.zip(of_tiles).map(|((r, &t), c)| self.convert(r, t, c, site)).collect(),
         }
     }
 }

@@ -10,10 +10,10 @@ use crate::thread_ir::{Local, Stmt, Ty};
 impl Codegen<'_> {
     /// The results of an operation in this layout. The first is the value's own.
     /// [`Op::Result`](crate::ir::Op::Result) takes the others.
-    pub(super) fn define_results(&mut self, v: Value, layout: &Layout, results: Vec<Regs>, site: u32) {
+    pub(super) fn define_results(&mut self, v: Value, layout: &Layout, results: Vec<Regs>) {
         for (i, regs) in results.into_iter().enumerate() {
             if i == 0 {
-                self.define_result(v, layout, &regs, site);
+                self.define_result(v, layout, &regs);
             } else {
                 self.results.insert((v, i), (layout.clone(), regs));
             }
@@ -23,24 +23,16 @@ impl Codegen<'_> {
     /// A further result.
     pub(super) fn further_result(&mut self, v: Value, of: Value, index: usize) {
         let (layout, regs) = self.results[&(of, index)].clone();
-        let site = self.site(self.f.span(v));
-        self.define_result(v, &layout, &regs, site);
+        self.define_result(v, &layout, &regs);
     }
 
-    fn define_result(&mut self, v: Value, layout: &Layout, regs: &Regs, site: u32) {
+    fn define_result(&mut self, v: Value, layout: &Layout, regs: &Regs) {
         let t = self.f.ty(v).dtype;
         if self.f.ty(v).is_scalar() {
             self.line(Stmt::define(v, t.into(), regs.at(0)));
             return;
         }
-        let of_value = self.plan.layouts.of(v).clone();
         self.line(Stmt::define(v, Ty::array(t, layout.regs()), each(regs.at(Local::R))));
-        let here = Regs::of(v);
-        let converted = match of_value == *layout {
-            true => here.clone(),
-            false => self.convert(&here, t, layout, &of_value, site),
-        };
-        self.at_hand(v, layout.clone(), here);
-        self.at_hand(v, of_value, converted);
+        self.defined(v, layout, Regs::of(v));
     }
 }

@@ -9,7 +9,7 @@ use crate::codegen::reduce::Items;
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Across, LANE_BITS, Layout, Level, Scan};
-use crate::plan::collectives::Collective;
+use crate::plan::collectives::{Collective, Gathered};
 use crate::thread_ir::{Closure, Device, Expr, Generic, Local, Name, Ty, call, closure};
 
 /// The facts that all levels of a scan share.
@@ -59,19 +59,18 @@ impl Codegen<'_> {
     pub(super) fn scan(&mut self, v: Value) {
         let f = self.f;
         let site = self.site(f.values[v.0 as usize].span);
-        let Op::Scan { values, axis, combine, reverse, exclusive } = f.op(v) else { unreachable!("a scan") };
+        let Op::Scan { values, combine, reverse, exclusive, .. } = f.op(v) else { unreachable!("a scan") };
         let (types, fold) = (values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>(), self.combination(combine));
         let collectives = &self.plan.collectives;
-        let Collective::Scan { given, layout, scan } = &collectives[&v] else { unreachable!("a scan") };
-        let regs = self.operands(values, &types, (given, layout), site);
-        // Padding comes after all elements, and before them in reverse.
-        let first_is_padding = *reverse && !f.shape(v)[*axis].is_power_of_two();
-        let valid = if first_is_padding { self.valid(layout, f.shape(v)) } else { None };
-        let valid = valid.filter(|_| !planted!("scan-counts-padding"));
+        let Collective::Scan { given, converted, layout, scan, gathered, first_is_padding } = &collectives[&v] else {
+            unreachable!("a scan")
+        };
+        let regs = self.operands(values, &types, (given, converted), site);
+        let valid = if *first_is_padding { self.valid(layout, f.shape(v)) } else { None };
         let fold = self.fold(&types, fold);
         let s = Scanned { some: valid.is_none(), types, fold, reverse: *reverse, site };
 
-        let found = self.scanned(&s, scan, layout, &regs, valid);
+        let found = self.scanned(&s, (scan, gathered), layout, &regs, valid);
         let one = if exclusive.is_empty() {
             found.0.field(1)
         } else {
@@ -81,11 +80,19 @@ impl Codegen<'_> {
         };
         let all = self.bind(Ty::array(s.maybe(), layout.regs()), each(one.at(Local::R)));
         let results = (0..values.len()).map(|i| Regs(Regs::of(all).0.field(1).field(i))).collect();
-        self.define_results(v, layout, results, site);
+        self.define_results(v, layout, results);
     }
 
     /// For any register the exclusive and the inclusive prefix.
-    fn scanned(&mut self, s: &Scanned, scan: &Scan, layout: &Layout, regs: &[Regs], valid: Option<Regs>) -> Regs {
+    fn scanned(
+        &mut self,
+        s: &Scanned,
+        (scan, gathered): (&Scan, &[Gathered]),
+        layout: &Layout,
+        regs: &[Regs],
+        valid: Option<Regs>,
+    ) -> Regs {
+        let mut gathered = gathered.iter();
         let at = self.table(&scan.items);
         let one = |x: &Regs| x.at(at.clone());
         let (flag, values) = (valid.map_or(true.into(), |x| one(&x)), regs.iter().map(one).collect());
@@ -98,7 +105,10 @@ impl Codegen<'_> {
             let pairs = match level {
                 Level::Registers { .. } => None,
                 Level::Lanes { mask } => Some(self.lanes(s, &items, count, *mask, !is_last)),
-                Level::Warps { bits, across } => Some(self.warps(s, (bits, across), &items, count)),
+                Level::Warps { bits, across } => {
+                    let gathered = gathered.next().expect("an exchange for each level of warps");
+                    Some(self.warps(s, (bits, across, gathered), &items, count))
+                }
             };
             let totals = match (level, pairs) {
                 _ if is_last => None,
@@ -190,7 +200,13 @@ impl Codegen<'_> {
         self.bind(Ty::array(s.pair(), count), scanned)
     }
 
-    fn warps(&mut self, s: &Scanned, (bits, across): (&[usize], &Across), items: &Regs, count: usize) -> Name {
+    fn warps(
+        &mut self,
+        s: &Scanned,
+        (bits, across, gathered): (&[usize], &Across, &Gathered),
+        items: &Regs,
+        count: usize,
+    ) -> Name {
         let field = |e: &Expr, i: usize| Regs(e.clone().field(i));
         let values = items.0.clone().field(1);
         let regs = (0..s.types.len()).map(|i| field(&values, i)).collect();
@@ -200,7 +216,7 @@ impl Codegen<'_> {
             parts.types.push(DType::Bool);
         }
         let mut gathered: Vec<Expr> =
-            self.gathered(&parts, across, s.site).iter().map(|regs| regs.at(Local::K)).collect();
+            self.gathered(&parts, gathered, s.site).iter().map(|regs| regs.at(Local::K)).collect();
         let flag = if s.some { true.into() } else { gathered.pop().expect("the flags come last") };
         let part = Expr::Tuple(vec![flag, Expr::Tuple(gathered)]);
         // The position of the warp along the axis.

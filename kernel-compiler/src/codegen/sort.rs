@@ -31,11 +31,11 @@ impl Codegen<'_> {
         let Op::Sort { values, axis, descending } = f.op(v) else { unreachable!("a sort") };
         let (site, types) = (self.site(f.span(v)), values.iter().map(|&x| f.ty(x).dtype).collect::<Vec<_>>());
         let collectives = &self.plan.collectives;
-        let Collective::Sort { given, layout, bits } = &collectives[&v] else { unreachable!("a sort") };
+        let Collective::Sort { given, converted, layout, bits } = &collectives[&v] else { unreachable!("a sort") };
         let mut tiles: Vec<Regs> = vec![];
-        for (&x, &t) in values.iter().zip(&types) {
+        for ((&x, &t), by) in values.iter().zip(&types).zip(converted) {
             let regs = self.demand(x, given);
-            tiles.push(self.convert(&regs, t, given, layout, site));
+            tiles.push(self.convert(&regs, t, by, site));
         }
         let kept = f.shape(v)[*axis].trailing_zeros() as usize;
         let mut network =
@@ -50,7 +50,7 @@ impl Codegen<'_> {
                 self.merged(&mut network, kept - 1, kept);
             }
         }
-        self.define_results(v, &layout.first(*axis, f.shape(v)[*axis]), network.tiles, site);
+        self.define_results(v, &layout.first(*axis, f.shape(v)[*axis]), network.tiles);
     }
 
     /// Sorts runs of `2 << last` elements whose halves have opposite orders. Bit `direction` of the index selects

@@ -3,7 +3,6 @@
 //! computed, and clips it at the ends of the array. Otherwise the warps store it, consecutive lanes to consecutive
 //! elements.
 
-use crate::analysis::no_wrap::counts_up;
 use crate::codegen::context::Codegen;
 use crate::codegen::epilogue::{MATRICES_BYTES, Piece};
 use crate::codegen::pieces::{all_of, any, each, number, of_r};
@@ -110,8 +109,9 @@ impl Codegen<'_> {
             );
             match staged.by {
                 StoredBy::Tma { map } => self.copy_out((block_pointer, *hint, map), &group, (q, &buffer), site),
-                StoredBy::Threads { vec, rounds } => {
-                    self.write_out((ptr, block_pointer, *hint), &group, (q, &buffer), (lane, vec, rounds), site);
+                StoredBy::Threads { vec, rounds, wraps } => {
+                    let by = (lane, vec, rounds, wraps);
+                    self.write_out((ptr, block_pointer, *hint), &group, (q, &buffer), by, site);
                 }
             }
         }
@@ -173,7 +173,7 @@ impl Codegen<'_> {
         (ptr, block_pointer, hint): (&Address, &BlockPointer, Hint),
         group: &WarpgroupTile,
         (q, buffer): (usize, &Expr),
-        (lane, vec, rounds): (Name, usize, usize),
+        (lane, vec, rounds, wraps): (Name, usize, usize, [bool; 2]),
         site: u32,
     ) {
         let t = self.f.dtype_at(ptr);
@@ -210,8 +210,7 @@ impl Codegen<'_> {
         let limited = |d: usize| block_pointer.dims[d].is_limited() && !planted!("tile-store-beyond-extent");
         // A tile may begin before the array does: a row or a column that has wrapped around is beyond every extent, and
         // later ones are not.
-        let counts_up = |d: usize| counts_up(self.f, block_pointer.at[d]) || planted!("tile-store-ends-below-zero");
-        let wraps = [rank - 2, rank - 1].map(|d| limited(d) && !counts_up(d));
+        let wraps = [rank - 2, rank - 1].map(|d| limited(d) && wraps[d + 2 - rank]);
         let outer = || origin.iter().cloned().enumerate();
         let inside: Vec<Expr> = outer().filter(|&(d, _)| limited(d)).map(|(d, o)| o.less(extent(d))).collect();
         let left_of = |d: usize, from: Name| match limited(d) {

@@ -1,6 +1,6 @@
 //! Statements, and the values that they define.
 
-use crate::codegen::context::{Codegen, Regs, paired};
+use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{each, message};
 use crate::codegen::role::Role;
 use crate::dtype::DType;
@@ -17,7 +17,7 @@ impl Codegen<'_> {
                 true => v.ty.dtype.into(),
                 false => {
                     let layout_of_value = self.plan.layouts.of_var(f, var);
-                    match paired(v.ty.dtype, layout_of_value) {
+                    match self.is_paired(var) {
                         true => Ty::array(Ty::U32, layout_of_value.regs() / 2),
                         false => Ty::array(v.ty.dtype, layout_of_value.regs()),
                     }
@@ -38,6 +38,7 @@ impl Codegen<'_> {
     }
 
     pub(super) fn stmt(&mut self, s: &ir::Stmt) {
+        let around = std::mem::replace(&mut self.at, s.id);
         self.flush(s);
         match self.role {
             Role::Whole => self.plain(s),
@@ -56,6 +57,7 @@ impl Codegen<'_> {
                 self.after(s, p);
             }
         }
+        self.at = around;
     }
 
     pub(super) fn plain(&mut self, s: &ir::Stmt) {
@@ -76,7 +78,7 @@ impl Codegen<'_> {
                     let layout_of_value = self.plan.layouts.of_var(f, *var).clone();
                     let regs = self.demand(*v, &layout_of_value);
                     let (t, r) = (f.ty(*v).dtype, || Expr::from(Local::R));
-                    let one = if paired(t, &layout_of_value) {
+                    let one = if self.is_paired(*var) {
                         let (low, high) = ((Expr::from(2) * r()).group(), (Expr::from(2) * r() + 1).group());
                         call!(Device::Pair; [t]; regs.at(low), regs.at(high))
                     } else {
@@ -152,13 +154,13 @@ impl Codegen<'_> {
                 }
                 self.line(Stmt::bind(v, self.var(*var)));
                 let (layout_of_value, t) = (self.plan.layouts.of(v).clone(), f.ty(v).dtype);
-                let regs = if paired(t, &layout_of_value) {
+                let regs = if self.is_paired(*var) {
                     let pair = Expr::from(v).element(Expr::Register.group() / 2);
                     Regs(call!(Device::OfPair; [t]; pair, Expr::Register))
                 } else {
                     Regs::of(v)
                 };
-                self.at_hand(v, layout_of_value, regs);
+                self.at_hand(v, self.plan.tiles.id(&layout_of_value), regs);
             }
             op if op.is_elementwise() && !self.plan.layouts.is_cheap(v) => {
                 let layout_of_value = self.plan.layouts.of(v).clone();
@@ -175,13 +177,13 @@ impl Codegen<'_> {
             self.line(call!(Device::Assert; cond, text, site));
             return;
         }
-        let layout = self.plan.layouts.any(self.f, cond);
-        let regs = self.demand(cond, &layout).at(Local::R);
-        let ok = match self.valid(&layout, self.f.shape(cond)) {
+        let (layout, regs) = self.taken(cond);
+        let regs = regs.at(Local::R);
+        let ok = match self.valid(layout, self.f.shape(cond)) {
             Some(valid) if !planted!("padding-is-asserted") => (!valid.at(Local::R)).or_else(regs),
             _ => regs,
         };
-        self.for_each(&layout, call!(Device::Assert; ok, text, site));
+        self.for_each(layout, call!(Device::Assert; ok, text, site));
     }
 
     fn print(&mut self, text: &str, value: Value, span: proc_macro2::Span) {
@@ -191,11 +193,11 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![print.into()] });
             return;
         }
-        let layout = self.plan.layouts.any(self.f, value);
-        let regs = self.demand(value, &layout).at(Local::R);
-        let once = self.once(&layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
+        let (layout, regs) = self.taken(value);
+        let regs = regs.at(Local::R);
+        let once = self.once(layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
         let print = Body::of(call!(Device::Print; text, regs, site));
-        self.for_each(&layout, Expr::If { cond: Box::new(once), then: print, other: None });
+        self.for_each(layout, Expr::If { cond: Box::new(once), then: print, other: None });
     }
 
     /// Hands every register of a tile to the emulated SM, which puts the tile together by its layout.
@@ -208,11 +210,11 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![watch.into()] });
             return;
         }
-        let layout = self.plan.layouts.any(self.f, value);
-        let regs = self.demand(value, &layout).at(Local::R);
+        let (layout, regs) = self.taken(value);
+        let regs = regs.at(Local::R);
         let (of_registers, of_threads) = (list(layout.reg_bases()), list(&layout.thread_bases()));
         let watch = call!(Device::Watch; name, list(&extents), of_registers, of_threads, Local::R, regs, site);
-        self.for_each(&layout, watch);
+        self.for_each(layout, watch);
     }
 
     /// An array with a value for each register of a layout.

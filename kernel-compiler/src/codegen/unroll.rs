@@ -26,7 +26,7 @@ impl Codegen<'_> {
         };
         let done = Node::break_if(Expr::from(i).not_less(*hi));
         let one_by_one = |body: Vec<Node>| Node::Loop { body: [vec![done.clone()], body].concat() };
-        let form = if let Role::Producer(_) = self.role { Unroll::OneByOne } else { self.plan.loops[&s.id] };
+        let form = self.plan.form_of_loop(s.id, matches!(self.role, Role::Producer(_)));
         let n = match form {
             Unroll::OneByOne => {
                 let body = iteration(self);

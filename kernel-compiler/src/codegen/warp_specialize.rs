@@ -4,9 +4,10 @@
 use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::ir::{self, Binary, BlockPointer, Func, Op, StmtKind, Value};
+use crate::plan::Plan;
 use crate::plan::product::InFlight;
 use crate::plan::shared_memory::{MBARRIER_BYTES, Mbarriers, Placed, SharedMemory};
-use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, TensorMap, WARPGROUP};
+use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, WARPGROUP};
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
@@ -26,13 +27,7 @@ pub(super) fn consts(memory: &SharedMemory, buffers: Vec<Vec<Const>>) -> Vec<Vec
 }
 
 /// Combines the roles of a warp-specialized program.
-pub(super) fn specialize(
-    f: &Func,
-    p: &Pipeline,
-    producer: Vec<Node>,
-    consumer: Vec<Node>,
-    maps: &[TensorMap],
-) -> Vec<Node> {
+pub(super) fn specialize(f: &Func, plan: &Plan, p: &Pipeline, producer: Vec<Node>, consumer: Vec<Node>) -> Vec<Node> {
     let consumers = f.warps * 32;
     let groups = consumers / WARPGROUP;
     let of_one = planted!("mbarrier-arrivals-of-one-block");
@@ -43,10 +38,11 @@ pub(super) fn specialize(
         .flat_map(|(i, r)| init_mbarriers(i, groups * if of_one { 1 } else { r.copiers }));
     let ready = (!planted!("mbarriers-not-ready")).then(|| call!(Device::MbarriersReady; 0).into());
     let init = init.chain(ready).collect();
-    let fetch = (0..maps.len()).map(|m| call!(Device::PrefetchMap; Name::Map(m)).into()).collect();
-    // Where threads store their results, the addresses take these registers.
-    let stores = maps.iter().any(|m| m.stores);
-    let (both, producer, consumer) = if stores { common(producer, consumer) } else { (vec![], producer, consumer) };
+    let fetch = (0..plan.maps.len()).map(|m| call!(Device::PrefetchMap; Name::Map(m)).into()).collect();
+    let (both, producer, consumer) = match plan.has_common_scalars() {
+        true => common(producer, consumer),
+        false => (vec![], producer, consumer),
+    };
     let is_thread = |n: u32| Expr::from(Name::Tid).equals(n);
     let mut body: Vec<Node> = vec![
         Stmt::If { cond: is_thread(consumers), then: fetch }.into(),
@@ -73,7 +69,7 @@ pub(super) fn specialize(
     };
     let produce: Vec<Node> = p.registers.map(|r| set(false, r.producer)).into_iter().chain([copies]).collect();
     // A CTA must not end before its shared memory was read, or while other CTAs copy to it or arrive at its mbarriers.
-    let read: Vec<Stmt> = if stores && !planted!("tma-store-source-ends-early") {
+    let read: Vec<Stmt> = if plan.staged_stores.by_tma() && !planted!("tma-store-source-ends-early") {
         vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
     } else {
         vec![]
@@ -123,8 +119,7 @@ pub(super) fn warpgroup_barrier(site: u32) -> Expr {
     call!(Device::GroupBarrier; Expr::from(2) + (Name::Tid >> 7).group(), WARPGROUP, site)
 }
 
-/// The scalars at the beginning of both roles, and the remaining code of the roles. They are computed while mbarriers
-/// are initialized, so that they do not delay the first copy.
+/// The scalars at the beginning of both roles, and the remaining code of the roles.
 fn common(producer: Vec<Node>, consumer: Vec<Node>) -> (Vec<Node>, Vec<Node>, Vec<Node>) {
     let definition = |n: &Node| match n {
         Node::Line(stmts) | Node::Access { stmts, .. } => match stmts.first() {

@@ -15,7 +15,7 @@ impl Codegen<'_> {
                     let site = self.site(self.f.values[product.0 as usize].span);
                     let sums = done(product, later, p.dots[&product].tiling.n, site);
                     self.line(Stmt::bind(product, sums));
-                    self.landed(product, p.dots[&product].tiling.accumulator(self.f.shape(product)));
+                    self.landed(product, &p.dots[&product].tiling.accumulator(self.f.shape(product)));
                     if let Some(var) = to {
                         self.plain(&StmtKind::Assign(var, product).into());
                     }

@@ -5,7 +5,7 @@
 //! reduction only where the tile has nothing else left to share. A reduction of a view, such as a transpose, does
 //! not count. Index arithmetic on `arange` and constants is *cheap*: it has no layout, and is computed in the
 //! layout of each use. Shape operations have no layout of their own either: their result follows from the layout of
-//! the operand. Where a use needs another layout, code generation converts.
+//! the operand. Where a use needs another layout, the plan converts ([`demands`](crate::plan::demands)).
 //!
 //! A tile that is broadcast to a larger one, or that a larger one is reduced to, has the larger one's layout without
 //! the other elements, a *slice* of it, although it is loaded or stored itself: a number for each row of a matrix.

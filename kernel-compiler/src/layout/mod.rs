@@ -3,6 +3,7 @@
 pub mod assign;
 pub mod linear;
 pub mod swizzled_smem;
+pub mod table;
 
 /// The extents of the padded tile: powers of two.
 pub fn padded(shape: &[usize]) -> Vec<usize> {

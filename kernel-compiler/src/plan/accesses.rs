@@ -22,6 +22,15 @@ pub enum AccessId {
     Store(StmtId),
 }
 
+impl fmt::Display for AccessId {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            AccessId::Value(v) => write!(f, "{v:?}"),
+            AccessId::Store(s) => write!(f, "store {s:?}"),
+        }
+    }
+}
+
 /// How the threads access a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileAccess {
@@ -63,6 +72,13 @@ pub enum AccessGuard {
     AllOrEach,
 }
 
+impl TileAccess {
+    /// Whether each copy of `vec` elements is allowed as a whole or not at all.
+    pub fn is_copied_whole(&self, vec: usize) -> bool {
+        self.vector.undivided && vec <= self.vector.elements
+    }
+}
+
 impl fmt::Display for TileAccess {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Vector { elements, descending, undivided } = self.vector;
@@ -102,10 +118,7 @@ impl TileAccesses {
 
 impl fmt::Display for TileAccesses {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        sorted(&self.0).into_iter().try_for_each(|(id, access)| match id {
-            AccessId::Value(v) => writeln!(f, "{v:?}: {access}"),
-            AccessId::Store(s) => writeln!(f, "store {s:?}: {access}"),
-        })
+        sorted(&self.0).into_iter().try_for_each(|(id, access)| writeln!(f, "{id}: {access}"))
     }
 }
 

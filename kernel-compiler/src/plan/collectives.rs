@@ -1,11 +1,14 @@
 //! Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements: the layouts that they work in,
 //! and the way in which threads exchange elements.
 
+use crate::dtype::DType;
 use crate::ir::walk::values;
-use crate::ir::{Func, Op, Value};
+use crate::ir::{Binary, Combine, Func, Op, Value};
 use crate::layout::assign::LayoutAssignment;
-use crate::layout::linear::{Bit, Convert, Derived, Holders, Layout, Reduction, Scan};
+use crate::layout::linear::{self, Across, Bit, Conversion, Convert, Derived, Holders, Layout, Level, Reduction};
+use crate::layout::linear::{Scan, Shared};
 use crate::layout::padded;
+use crate::plan::conversions::TileConversion;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -14,23 +17,33 @@ const MAX_GATHERED: usize = 64;
 /// The most shuffles of a thread that cost no more than an exchange through shared memory.
 const MAX_SHUFFLES: usize = 16;
 
-/// The plan of an operation. Its operands are computed in the layout `given`, and converted to `layout` where that is
-/// another one.
+/// The plan of an operation. Its operands are computed in the layout `given`, and each is `converted` to `layout`.
 #[derive(Debug)]
 pub enum Collective {
+    /// With the exchange of the results of warps, where these share elements of the axis. `from_first`: each lane
+    /// combines its own element first, and all take the result of the first one, or a branch on it would part them.
     Reduce {
         given: Layout,
+        converted: Vec<TileConversion>,
         layout: Layout,
         reduction: Box<Reduction>,
+        gathered: Option<Gathered>,
+        from_first: bool,
     },
+    /// With the exchange of totals for each level of warps. `first_is_padding`: items have a flag, which padding has
+    /// not.
     Scan {
         given: Layout,
+        converted: Vec<TileConversion>,
         layout: Layout,
         scan: Scan,
+        gathered: Vec<Gathered>,
+        first_is_padding: bool,
     },
     /// With the meaning of each bit of the index along the axis, the lowest first.
     Sort {
         given: Layout,
+        converted: Vec<TileConversion>,
         layout: Layout,
         bits: Vec<Bit>,
     },
@@ -64,9 +77,81 @@ pub enum Slice {
     /// They hold them.
     Registers(Derived),
     /// The tile is converted first, so that they hold them.
-    Converted(Box<Convert>),
+    Converted(Box<Convert>, TileConversion),
     /// They load them from shared memory, in this layout.
     Shared(Layout),
+}
+
+/// How all threads get the items of several warps: a conversion of each tile of items to one with more registers.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Gathered {
+    /// All tiles through one scratch buffer.
+    Together(Shared),
+    /// One tile after another.
+    Each(Vec<TileConversion>),
+}
+
+impl Gathered {
+    fn plan(across: &Across, types: &[DType]) -> Gathered {
+        let (partial, gathered) = (&across.partial, &across.gathered);
+        let same_size = types.iter().all(|t| t.size() == types[0].size());
+        match linear::plan(partial, gathered, types[0].size()) {
+            Conversion::Shared(s) if same_size => Gathered::Together(s),
+            _ => Gathered::Each(types.iter().map(|&t| TileConversion::plan(partial, gathered, t)).collect()),
+        }
+    }
+
+    fn is_through_shared(&self) -> bool {
+        match self {
+            Gathered::Together(_) => true,
+            Gathered::Each(of_tiles) => of_tiles.iter().any(TileConversion::is_through_shared),
+        }
+    }
+}
+
+impl Collective {
+    /// The layout of the result. None of a histogram, whose counters are loaded in the layout of the value.
+    pub fn result(&self, f: &Func, v: Value) -> Option<Layout> {
+        Some(match self {
+            Collective::Reduce { reduction, .. } => reduction.result.clone(),
+            Collective::Sort { layout, .. } => {
+                let Op::Sort { axis, .. } = *f.op(v) else { unreachable!("a sort") };
+                layout.first(axis, f.shape(v)[axis])
+            }
+            Collective::Join { layout } => layout.join(),
+            Collective::Slice { way: Slice::Registers(sliced), .. } => sliced.layout.clone(),
+            Collective::Slice { way: Slice::Converted(c, _), .. } => c.sliced.layout.clone(),
+            Collective::Slice { way: Slice::Shared(layout), .. }
+            | Collective::Scan { layout, .. }
+            | Collective::Gather { layout, .. }
+            | Collective::Cumcount { layout } => layout.clone(),
+            Collective::Histogram { .. } => return None,
+        })
+    }
+
+    /// Whether threads exchange data through shared memory.
+    pub fn is_through_shared(&self) -> bool {
+        let any = |converted: &[TileConversion]| converted.iter().any(TileConversion::is_through_shared);
+        match self {
+            Collective::Reduce { converted, gathered, .. } => {
+                any(converted) || gathered.as_ref().is_some_and(Gathered::is_through_shared)
+            }
+            Collective::Scan { converted, gathered, .. } => {
+                any(converted) || gathered.iter().any(Gathered::is_through_shared)
+            }
+            Collective::Sort { converted, bits, .. } => {
+                any(converted) || bits.iter().any(|b| matches!(b, Bit::Warp(_)))
+            }
+            Collective::Gather { holders, .. } => holders.is_none(),
+            Collective::Slice { way, .. } => match way {
+                Slice::Registers(_) => false,
+                Slice::Converted(_, by) => by.is_through_shared(),
+                Slice::Shared(_) => true,
+            },
+            Collective::Join { .. } => false,
+            Collective::Histogram { .. } | Collective::Cumcount { .. } => true,
+        }
+    }
 }
 
 /// The plans of the operations of a function.
@@ -81,30 +166,49 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, v: Value) -> Option<Collective> {
         Op::Reduce { .. } | Op::ArgReduce { .. } => {
             let (values, axis) = op.reduced()?;
             let given = any(values[0]);
-            match given.reduction(axis) {
-                Ok(reduction) => Collective::Reduce { layout: given.clone(), given, reduction: Box::new(reduction) },
+            let (layout, reduction) = match given.reduction(axis) {
+                Ok(reduction) => (given.clone(), reduction),
                 Err(layout) => {
                     let reduction = layout.reduction(axis).expect("a blocked layout reduces");
-                    Collective::Reduce { given, layout, reduction: Box::new(reduction) }
+                    (layout, reduction)
                 }
-            }
+            };
+            let index = matches!(op, Op::ArgReduce { .. }).then_some(DType::I32);
+            let items: Vec<DType> = types(f, values).into_iter().chain(index).collect();
+            let gathered = reduction.across.as_ref().map(|across| Gathered::plan(across, &items));
+            let converted = converted(f, values, &given, &layout);
+            // Across warps all threads combine in one order.
+            let from_first = !in_any_order(f, op) && !reduction.lanes.is_empty() && gathered.is_none();
+            Collective::Reduce { given, converted, layout, reduction: Box::new(reduction), gathered, from_first }
         }
-        Op::Scan { values, axis, .. } => {
+        Op::Scan { values, axis, reverse, .. } => {
             let given = any(values[0]);
             let along = given.along(*axis);
             let blocked = along.scan(*axis).expect("a blocked layout can be scanned");
             // Another layout, where the totals of all warps would not fit in registers.
             let fits = |scan: &Scan| scan.gathered() <= MAX_GATHERED.max(blocked.gathered());
-            match given.scan(*axis).filter(fits) {
-                Some(scan) => Collective::Scan { layout: given.clone(), given, scan },
-                None => Collective::Scan { given, layout: along, scan: blocked },
-            }
+            let (layout, scan) = match given.scan(*axis).filter(fits) {
+                Some(scan) => (given.clone(), scan),
+                None => (along, blocked),
+            };
+            // Padding comes after all elements, and before them in reverse.
+            let first_is_padding = *reverse && !f.shape(v)[*axis].is_power_of_two() && !planted!("scan-counts-padding");
+            let flag = first_is_padding.then_some(DType::Bool);
+            let items: Vec<DType> = types(f, values).into_iter().chain(flag).collect();
+            let of_level = |level: &Level| match level {
+                Level::Warps { across, .. } => Some(Gathered::plan(across, &items)),
+                _ => None,
+            };
+            let gathered = scan.levels.iter().filter_map(of_level).collect();
+            let converted = converted(f, values, &given, &layout);
+            Collective::Scan { given, converted, layout, scan, gathered, first_is_padding }
         }
         Op::Sort { values, axis, .. } => {
             let given = any(values[0]);
             let layout = given.along(*axis);
             let bits = layout.axis_bits(*axis).expect("a blocked layout has single bits");
-            Collective::Sort { given, layout, bits }
+            let converted = converted(f, values, &given, &layout);
+            Collective::Sort { given, converted, layout, bits }
         }
         &Op::Gather { value, index, .. } => {
             let (source, layout) = (any(value), any(index));
@@ -118,7 +222,10 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, v: Value) -> Option<Collective> {
                 Ok(sliced) => Slice::Registers(sliced),
                 // With more than two parts a thread loads its elements of one part, instead of converting all parts.
                 Err(c) if layout.shape()[axis] > 2 * extent => Slice::Shared(c.sliced.layout),
-                Err(c) => Slice::Converted(c),
+                Err(c) => {
+                    let by = TileConversion::plan(&layout, &c.first, f.ty(value).dtype);
+                    Slice::Converted(c, by)
+                }
             };
             Collective::Slice { layout, way }
         }
@@ -134,27 +241,68 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, v: Value) -> Option<Collective> {
     })
 }
 
+/// Whether two items of a reduction give the same whichever comes first.
+fn in_any_order(f: &Func, op: &Op) -> bool {
+    match op {
+        // Of two NaNs the first one is taken.
+        Op::Reduce { values, combine: Combine::Binary(op), .. } => {
+            f.ty(values[0]).dtype != DType::F64 || !matches!(op, Binary::MaxNan | Binary::MinNan)
+        }
+        // A closure may tell its arguments apart.
+        Op::Reduce { combine: Combine::Closure { .. }, .. } => planted!("reduce-of-each-lane-alone"),
+        _ => true,
+    }
+}
+
+fn types(f: &Func, values: &[Value]) -> Vec<DType> {
+    values.iter().map(|&x| f.ty(x).dtype).collect()
+}
+
+/// The conversions of operands.
+fn converted(f: &Func, values: &[Value], given: &Layout, layout: &Layout) -> Vec<TileConversion> {
+    types(f, values).into_iter().map(|t| TileConversion::plan(given, layout, t)).collect()
+}
+
 impl fmt::Display for Collective {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let converted = |given: &Layout, layout: &Layout| if given == layout { "" } else { ", converted to it" };
-        match self {
-            Collective::Reduce { given, layout, .. } => {
-                write!(f, "reduction in {layout:?}{}", converted(given, layout))
+        let list = |all: &[TileConversion]| all.iter().map(|c| c.to_string()).collect::<Vec<_>>().join("; ");
+        let warps = |f: &mut fmt::Formatter, gathered: &Gathered| match gathered {
+            Gathered::Together(s) => {
+                write!(f, ", of warps together {}", TileConversion::Elements(Conversion::Shared(s.clone())))
             }
-            Collective::Scan { given, layout, .. } => write!(f, "scan in {layout:?}{}", converted(given, layout)),
-            Collective::Sort { given, layout, .. } => write!(f, "sort in {layout:?}{}", converted(given, layout)),
+            Gathered::Each(of_tiles) => write!(f, ", of warps {}", list(of_tiles)),
+        };
+        let operands = |f: &mut fmt::Formatter, given: &Layout, layout: &Layout, converted: &[TileConversion]| {
+            if given == layout { Ok(()) } else { write!(f, ", converted from {given:?} {}", list(converted)) }
+        };
+        match self {
+            Collective::Reduce { given, converted, layout, gathered, from_first, .. } => {
+                write!(f, "reduction in {layout:?}")?;
+                operands(f, given, layout, converted)?;
+                gathered.iter().try_for_each(|g| warps(f, g))?;
+                f.write_str(if *from_first { ", the first lane's result for all" } else { "" })
+            }
+            Collective::Scan { given, converted, layout, gathered, .. } => {
+                write!(f, "scan in {layout:?}")?;
+                operands(f, given, layout, converted)?;
+                gathered.iter().try_for_each(|g| warps(f, g))
+            }
+            Collective::Sort { given, converted, layout, .. } => {
+                write!(f, "sort in {layout:?}")?;
+                operands(f, given, layout, converted)
+            }
             Collective::Gather { source, layout, holders } => {
                 let way = if holders.is_some() { "by shuffles" } else { "through shared memory" };
                 write!(f, "gather {way}, of {source:?} at indices in {layout:?}")
             }
             Collective::Join { layout } => write!(f, "join of tiles in {layout:?}"),
             Collective::Slice { layout, way } => {
-                let way = match way {
-                    Slice::Registers(_) => "from registers",
-                    Slice::Converted(_) => "after a conversion",
-                    Slice::Shared(_) => "through shared memory",
-                };
-                write!(f, "part of a tile in {layout:?}, {way}")
+                write!(f, "part of a tile in {layout:?}, ")?;
+                match way {
+                    Slice::Registers(_) => write!(f, "from registers"),
+                    Slice::Converted(c, by) => write!(f, "converted to {:?} {by}", c.first),
+                    Slice::Shared(_) => write!(f, "through shared memory"),
+                }
             }
             Collective::Histogram { layout } => write!(f, "histogram of a tile in {layout:?}"),
             Collective::Cumcount { layout } => write!(f, "counts of equal elements of a tile in {layout:?}"),

@@ -1,7 +1,8 @@
-//! The forms of elementwise operations whose elements are not computed one by one.
+//! The forms of elementwise operations whose elements are not computed one by one, and of variables whose elements are
+//! not kept one by one.
 
 use crate::ir::walk::{dots, values};
-use crate::ir::{Func, Op, Value};
+use crate::ir::{Func, Op, Value, Var};
 use crate::layout::assign::LayoutAssignment;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,12 +18,19 @@ pub struct Elementwise {
     /// Each `where_` on accumulators whose mask compares indices. Most blocks are within all limits: a few comparisons
     /// then replace a comparison and a select for each element.
     pub branches: BTreeSet<Value>,
+    /// Variables with two elements in each register of 32 bits: LLVM does not pack values that live across branches.
+    pub paired_vars: BTreeSet<Var>,
 }
 
 /// The forms of the operations of a function.
 pub fn plan(f: &Func, layouts: &LayoutAssignment) -> Elementwise {
     let has_dots = dots(f, &f.body).next().is_some();
-    let mut out = Elementwise::default();
+    let is_paired = |var: &Var| {
+        let ty = &f.vars[var.0 as usize].ty;
+        !ty.is_scalar() && ty.dtype.size() == 2 && layouts.of_var(f, *var).pairs().is_some()
+    };
+    let paired_vars = (0..f.vars.len() as u32).map(Var).filter(is_paired).collect();
+    let mut out = Elementwise { paired_vars, ..Elementwise::default() };
     for v in values(&f.body).filter(|&v| !f.ty(v).is_scalar()) {
         match *f.op(v) {
             // Beside the accumulators of products, which take most registers, pairs would spill.
@@ -51,6 +59,7 @@ impl fmt::Display for Elementwise {
         self.paired_casts.iter().try_for_each(|v| writeln!(f, "{v:?}: converted in pairs"))?;
         self.branches
             .iter()
-            .try_for_each(|v| writeln!(f, "{v:?}: selected by a branch, where the mask is true for all"))
+            .try_for_each(|v| writeln!(f, "{v:?}: selected by a branch, where the mask is true for all"))?;
+        self.paired_vars.iter().try_for_each(|v| writeln!(f, "{v:?}: two elements in a register"))
     }
 }

@@ -3,13 +3,18 @@
 
 pub(crate) mod accesses;
 pub(crate) mod alias;
+pub(crate) mod atomic_results;
 pub(crate) mod collectives;
+pub(crate) mod comparisons;
+pub(crate) mod conversions;
 pub(crate) mod copy_order;
 pub(crate) mod cp_async_pipeline;
 pub(crate) mod deferred_wait;
+pub(crate) mod demands;
 pub(crate) mod elementwise;
 pub(crate) mod epilogue;
 pub(crate) mod guards;
+pub(crate) mod index_sums;
 pub(crate) mod major;
 pub(crate) mod mma_sync;
 pub(crate) mod one_warp;
@@ -19,6 +24,8 @@ pub(crate) mod product;
 pub(crate) mod shared_memory;
 pub(crate) mod smem_operand;
 pub(crate) mod staged_store;
+pub(crate) mod tile_forms;
+pub(crate) mod tiles;
 pub(crate) mod tma_pipeline;
 pub(crate) mod unroll;
 pub(crate) mod vectors;
@@ -31,14 +38,16 @@ use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Guard, StmtId, Value, print};
 use crate::layout::assign::LayoutAssignment;
 use accesses::TileAccesses;
+use atomic_results::AtomicPlan;
 use collectives::Collective;
 use cp_async_pipeline::CpAsyncPipeline;
 use elementwise::Elementwise;
 use mma_sync::WarpProduct;
 use one_warp::OneWarpLoops;
 use staged_store::StagedStores;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use tiles::Tiles;
 use unroll::Unroll;
 use warp_specialized::{FusedStore, Pipeline, TensorMap, sorted};
 
@@ -64,16 +73,33 @@ pub struct Plan {
     pub(crate) staged_stores: StagedStores,
     /// The other accesses of threads to tiles.
     pub(crate) accesses: TileAccesses,
+    /// The order of atomics, and the ways of their results to all threads.
+    pub(crate) atomics: BTreeMap<Value, AtomicPlan>,
     /// The forms of elementwise operations.
     pub(crate) elementwise: Elementwise,
     /// The forms of loops over a range.
     pub(crate) loops: HashMap<StmtId, Unroll>,
     /// Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements.
     pub(crate) collectives: HashMap<Value, Collective>,
+    /// The tiles that the code computes, in which layouts.
+    pub(crate) tiles: Tiles,
     /// The guards under which the code of the variant is right.
     pub(crate) guards: Vec<Guard>,
     /// The statement of the body before which a program waits for the end of the previous launch.
     pub(crate) pdl_wait: Option<usize>,
+}
+
+impl Plan {
+    /// The form of a loop, in a producer or in any other role.
+    pub(crate) fn form_of_loop(&self, s: StmtId, is_producer: bool) -> Unroll {
+        if is_producer { Unroll::OneByOne } else { self.loops[&s] }
+    }
+
+    /// Whether the scalars at the beginning of both roles are computed before them, while mbarriers are initialized, so
+    /// that they do not delay the first copy. Where threads store their results, the addresses take these registers.
+    pub(crate) fn has_common_scalars(&self) -> bool {
+        self.pipeline.is_some() && self.staged_stores.by_tma()
+    }
 }
 
 impl fmt::Display for Plan {
@@ -90,6 +116,7 @@ impl fmt::Display for Plan {
             writeln!(f, "map{i}: {map}")?;
         }
         match &self.pipeline {
+            Some(p) if self.has_common_scalars() => writeln!(f, "{p}scalars of both roles come first"),
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
         }?;
@@ -102,10 +129,13 @@ impl fmt::Display for Plan {
         for (s, staged) in sorted(&self.staged_stores.0) {
             writeln!(f, "store {s:?}: {staged}")?;
         }
-        write!(f, "{}{}", self.accesses, self.elementwise)?;
+        write!(f, "{}", self.accesses)?;
+        self.atomics.iter().try_for_each(|(v, atomic)| writeln!(f, "{v:?}: {atomic}"))?;
+        write!(f, "{}", self.elementwise)?;
         for (s, unroll) in sorted(&self.loops).into_iter().filter(|(_, u)| **u != Unroll::OneByOne) {
             writeln!(f, "loop {s:?}: {unroll}")?;
         }
+        write!(f, "{}", self.tiles)?;
         for guard in &self.guards {
             writeln!(f, "asks for {}", print::guard(guard))?;
         }

@@ -1,6 +1,7 @@
 //! The stores of accumulators that go through shared memory, and how the warpgroups partition them.
 
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
+use crate::analysis::no_wrap::counts_up;
 use crate::analysis::tma_box::takes_stores;
 use crate::ir::walk::walk;
 use crate::ir::{Address, Array, BlockPointer, Func, Op, Stmt, StmtId, StmtKind, Value};
@@ -36,8 +37,9 @@ pub struct StagedStore {
 pub enum StoredBy {
     /// By TMA, with a tensor map of [`Plan::maps`](super::Plan::maps).
     Tma { map: usize },
-    /// Each thread stores `vec` elements at once, and its share of a chunk in one or more rounds.
-    Threads { vec: usize, rounds: usize },
+    /// Each thread stores `vec` elements at once, and its share of a chunk in one or more rounds. The tile may begin
+    /// before the array does, along rows or along columns: numbers there `wraps` around.
+    Threads { vec: usize, rounds: usize, wraps: [bool; 2] },
 }
 
 impl StagedStore {
@@ -64,7 +66,11 @@ impl fmt::Display for StagedStore {
         }
         match self.by {
             StoredBy::Tma { map } => write!(f, ", by map{map}"),
-            StoredBy::Threads { vec, rounds } => write!(f, ", by threads, {vec} elements at once, {rounds} rounds"),
+            StoredBy::Threads { vec, rounds, wraps } => {
+                write!(f, ", by threads, {vec} elements at once, {rounds} rounds")?;
+                let names = ["rows", "columns"].into_iter().zip(wraps);
+                names.filter(|(_, w)| *w).try_for_each(|(name, _)| write!(f, ", {name} may begin before the array"))
+            }
         }
     }
 }
@@ -120,7 +126,10 @@ pub fn plan(
             }
             false => {
                 let vec = vector_of_rows(f, a, ptr);
-                StoredBy::Threads { vec, rounds: if signals { rounds(row_bytes, vec) } else { 1 } }
+                let rank = to.at.len();
+                let counts_up = |d: usize| counts_up(f, to.at[d]) || planted!("tile-store-ends-below-zero");
+                let wraps = [rank - 2, rank - 1].map(|d| to.dims[d].is_limited() && !counts_up(d));
+                StoredBy::Threads { vec, rounds: if signals { rounds(row_bytes, vec) } else { 1 }, wraps }
             }
         };
         Some((s.id, StagedStore { tiling, row_bytes, copied, by }))

@@ -4,7 +4,7 @@
 //! The plan does not depend on the kernel's algorithm. The producer is ahead of the consumers by up to all stages of a
 //! circular buffer, also across the ends of loops.
 
-use crate::ir::walk::{uses, walk, written};
+use crate::ir::walk::{uses, values, walk, written};
 use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
@@ -17,7 +17,7 @@ use crate::plan::warp_specialized::{
     TensorMap, leaves, of_batch,
 };
 use crate::plan::{copy_order, deferred_wait, operands, wgmma_waits, written_operand};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The alignment of a swizzled tile: swizzles repeat after eight rows of 128 bytes.
 pub const ALIGN: usize = 1024;
@@ -104,6 +104,7 @@ fn planned(
     let mut p = b.p;
     copy_order::plan(&mut p);
     p.fresh = fresh(f, &p.dots);
+    p.zeroed = zeroed(f, &p);
     p.deferred_waits = deferred_wait::find(f, &p);
     p.wgmma_waits = wgmma_waits::plan(f, &p, &p.release);
     p.registers = Registers::new(f.warps * 32, f.blocks_per_sm.max(1), p.circular_buffers.len());
@@ -124,6 +125,19 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     let starts =
         |var: Var| walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Assign(to, v) if *to == var && f.is_zeros(*v)));
     accumulators.filter(|&var| starts(var)).collect()
+}
+
+/// The reads of such accumulators that anything but products takes.
+fn zeroed(f: &Func, p: &Pipeline) -> BTreeSet<Value> {
+    let uses = uses(f);
+    let takes = |d: Value, v: Value| matches!(f.op(d), Op::Dot { acc, .. } if *acc == v);
+    let is_zeroed = |&v: &Value| match f.op(v) {
+        Op::ReadVar(var) if p.fresh.contains(var) => {
+            uses[v.0 as usize] as usize != p.dots.keys().filter(|&&d| takes(d, v)).count()
+        }
+        _ => false,
+    };
+    values(&f.body).filter(is_zeroed).collect()
 }
 
 /// How the CTAs of a cluster partition the copy of a tile, if the tile is the same for all of them.

@@ -9,7 +9,7 @@ use super::product::{InFlight, Product};
 use crate::ir::walk::walk;
 use crate::ir::{Dim, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::swizzled_smem::SwizzledSmemTile;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 /// A tile of an array in shared memory.
@@ -213,6 +213,8 @@ pub struct Pipeline {
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product overwrites them.
     pub fresh: HashSet<Var>,
+    /// Reads of these accumulators for more than products: the zeros are written to registers before them.
+    pub zeroed: BTreeSet<Value>,
     /// The loops whose products are waited for in the next iteration.
     pub deferred_waits: HashMap<StmtId, DeferredWait>,
     /// The values that the producer computes.
@@ -307,6 +309,10 @@ impl fmt::Display for Pipeline {
         fresh.sort();
         if !fresh.is_empty() {
             writeln!(f, "accumulators that start as zeros: {fresh:?}")?;
+        }
+        if !self.zeroed.is_empty() {
+            let reads = Vec::from_iter(&self.zeroed);
+            writeln!(f, "reads for which the zeros are written to registers: {reads:?}")?;
         }
         if let Some(Registers { producer, consumer }) = self.registers {
             writeln!(f, "registers: {producer} of a producer thread, {consumer} of a consumer thread")?;

@@ -167,6 +167,25 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("launch-guards-without-atomics", "vectors are added to unaligned arrays"),
         ],
     ),
+    ("plan/atomic_results.rs", &[("atomic-is-relaxed", "atomics neither acquire nor release")]),
+    (
+        "plan/index_sums.rs",
+        &[("index-sub-adds-constants", "registers differ by the wrong sign in a difference of indices")],
+    ),
+    (
+        "plan/comparisons.rs",
+        &[
+            ("mask-by-limits-below-zero", "limits that differ from row to row are compared as if none were below 0"),
+            ("mask-less-or-equal-is-less", "`<=` is `<`"),
+        ],
+    ),
+    (
+        "plan/collectives.rs",
+        &[
+            ("reduce-of-each-lane-alone", "lanes combine the elements of a closure each in its own order"),
+            ("scan-counts-padding", "a scan in reverse begins with the padding"),
+        ],
+    ),
     (
         "plan/accesses.rs",
         &[("atomic-add-of-descending-vectors", "additions to neighbors whose addresses descend are one vector")],
@@ -263,7 +282,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "codegen/reduce.rs",
         &[
-            ("reduce-of-each-lane-alone", "lanes combine the elements of a closure each in its own order"),
             ("reduce-skips-a-lane-bit", "half of a warp's lanes are left out"),
             ("reduce-padding-is-zero", "padding is 0 whatever the reduction"),
             ("reduce-counts-padding", "padding is reduced as if it were elements"),
@@ -283,7 +301,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("vector-bound-of-first", "a vector is allowed whose last element is outside"),
             ("access-key-ignores-copies", "what one thread stores others load without a barrier"),
             ("atomics-of-one-element-without-barrier", "sums of several threads are loaded before all have added"),
-            ("atomic-is-relaxed", "atomics neither acquire nor release"),
             ("atomic-copies-get-nothing", "threads with copies of an element do not learn the old value"),
             ("acquire-without-barrier", "a thread reads before the one that acquires has done so"),
             ("scalar-mask-dropped", "masks of scalars are ignored"),
@@ -308,7 +325,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "codegen/staged_store.rs",
         &[
-            ("tile-store-ends-below-zero", "a tile that begins before the array is not stored beyond its first rows"),
             ("release-without-barrier", "an atomic announces what other threads have not stored yet"),
             ("announced-before-tma-store-ends", "an atomic announces what a tensor map has not stored yet"),
             ("tma-store-chunk-overwritten", "a chunk is overwritten while it is copied out"),
@@ -359,19 +375,11 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "codegen/predicates.rs",
         &[
             ("mask-less-or-equal-wraps", "`i <= n` with the greatest n allows nothing"),
-            ("mask-less-or-equal-is-less", "`<=` is `<`"),
             ("mask-joined-by-larger-limit", "of mask and bound the larger limit counts"),
             ("mask-of-rows-by-the-first-limit", "vectors of all rows go by the limit of the thread's first row"),
-            ("mask-by-limits-below-zero", "limits that differ from row to row are compared as if none were below 0"),
         ],
     ),
-    (
-        "codegen/indices.rs",
-        &[
-            ("index-sub-adds-constants", "registers differ by the wrong sign in a difference of indices"),
-            ("index-product-in-32-bits", "a product of indices wraps at 2^32"),
-        ],
-    ),
+    ("codegen/indices.rs", &[("index-product-in-32-bits", "a product of indices wraps at 2^32")]),
     (
         "codegen/cp_async.rs",
         &[
@@ -479,13 +487,10 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ("codegen/statements.rs", &[("padding-is-asserted", "an assertion asks the padding, too")]),
     (
         "codegen/scan.rs",
-        &[
-            ("scan-counts-padding", "a scan in reverse begins with the padding"),
-            (
-                "scan-counts-warps-from-the-first-bit",
-                "warps that differ in higher bits of their number are scanned as if in lower ones",
-            ),
-        ],
+        &[(
+            "scan-counts-warps-from-the-first-bit",
+            "warps that differ in higher bits of their number are scanned as if in lower ones",
+        )],
     ),
     ("codegen/sort.rs", &[("topk-copies-differ", "copies of a key swap equal payloads, or leave them")]),
     (
@@ -527,10 +532,13 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "plan/staged_store.rs",
-        &[(
-            "tma-store-in-front-of-an-atomic",
-            "a tile is stored by TMA although the kernel makes atomics on the array",
-        )],
+        &[
+            (
+                "tma-store-in-front-of-an-atomic",
+                "a tile is stored by TMA although the kernel makes atomics on the array",
+            ),
+            ("tile-store-ends-below-zero", "a tile that begins before the array is not stored beyond its first rows"),
+        ],
     ),
     ("mma/fragments.rs", &[("fma-vectors-of-columns-apart", "columns that are apart are loaded as one vector")]),
 ];

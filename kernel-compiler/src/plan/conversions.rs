@@ -1,0 +1,62 @@
+//! Conversions of tiles between layouts: within a thread, by shuffles, or through shared memory.
+
+use crate::dtype::DType;
+use crate::layout::linear::{self, Conversion, Layout};
+use std::fmt;
+
+/// How a tile gets from one layout to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TileConversion {
+    /// Each element by itself.
+    Elements(Conversion),
+    /// Two neighbors of 16 bits at a time: a thread has so many pairs before the conversion. Shuffles move 32 bits.
+    Pairs { pairs: usize, by: Conversion },
+}
+
+impl TileConversion {
+    /// The cheapest conversion of elements of this type.
+    pub fn plan(from: &Layout, to: &Layout, dtype: DType) -> TileConversion {
+        if dtype.size() == 2
+            && from != to
+            && let (Some(from), Some(to)) = (from.pairs(), to.pairs())
+        {
+            let by = linear::plan(&from, &to, DType::U32.size());
+            return TileConversion::Pairs { pairs: from.regs(), by };
+        }
+        TileConversion::Elements(linear::plan(from, to, dtype.size()))
+    }
+
+    /// Whether it goes through shared memory.
+    pub fn is_through_shared(&self) -> bool {
+        let (TileConversion::Elements(by) | TileConversion::Pairs { by, .. }) = self;
+        matches!(by, Conversion::Shared(_))
+    }
+}
+
+/// A number of things.
+pub fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+impl fmt::Display for TileConversion {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            TileConversion::Elements(by) => write!(f, "{by}"),
+            TileConversion::Pairs { by, .. } => write!(f, "{by}, in pairs of 16 bits"),
+        }
+    }
+}
+
+impl fmt::Display for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Conversion::Identity => f.write_str("as it is"),
+            Conversion::Registers(_) => f.write_str("between registers"),
+            Conversion::Shuffle(s) => write!(f, "by {}", counted(s.shuffles(), "shuffle")),
+            Conversion::Shared(s) => {
+                let (stores, loads) = (counted(s.store.vec, "element"), counted(s.load.vec, "element"));
+                write!(f, "through {} bytes of shared memory, stores of {stores}, loads of {loads}", s.bytes)
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The tiles that the code computes: at which statement, in which layout, and how. [`demands`](super::demands) finds
+//! them.
+//!
+//! A value that has a layout is computed in it where the kernel defines the value. Index arithmetic is computed at its
+//! uses, in the layout of each use. Any other value is converted where a use takes it in another layout.
+
+use crate::ir::{StmtId, Value};
+use crate::layout::linear::Layout;
+use crate::layout::table::{LayoutId, LayoutTable};
+use crate::plan::accesses::AccessId;
+use crate::plan::comparisons::{Comparison, Mask};
+use crate::plan::conversions::counted;
+use crate::plan::index_sums::{InLayout, IndexSum};
+use crate::plan::tile_forms::Form;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// How the code knows which elements of an access are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tested {
+    /// It compares the constants of registers with limits, in 32 bits.
+    Constants,
+    /// It has a tile of indices or of conditions.
+    Elements,
+}
+
+/// The conditions of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// That the index is below the number of elements; none where the memory has no end.
+    pub end: Option<Tested>,
+    /// That the mask is true.
+    pub mask: Option<Tested>,
+    /// Whether both are one comparison, with the lower limit.
+    pub joined: bool,
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let tested = |by: Tested| match by {
+            Tested::Constants => "constants",
+            Tested::Elements => "elements",
+        };
+        match (self.end.map(tested), self.mask.map(tested)) {
+            (Some(end), None) => write!(f, "the end tested by {end}"),
+            (None, Some(mask)) => write!(f, "the mask tested by {mask}"),
+            (Some(end), Some(_)) if self.joined => write!(f, "the end and the mask tested at once by {end}"),
+            (Some(end), Some(mask)) => write!(f, "the end tested by {end}, the mask by {mask}"),
+            (None, None) => write!(f, "no end and no mask"),
+        }
+    }
+}
+
+/// A computed right operand on its way to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredOperand {
+    /// The layout of the registers.
+    pub layout: LayoutId,
+    /// The elements that a thread stores at once.
+    pub vec: usize,
+}
+
+/// The tiles that the code computes.
+#[derive(Debug, Default)]
+pub struct Tiles {
+    pub layouts: LayoutTable,
+    pub sums: BTreeMap<InLayout, Option<IndexSum>>,
+    pub comparisons: BTreeMap<InLayout, Option<Comparison>>,
+    pub masks: BTreeMap<InLayout, Option<Mask>>,
+    pub forms: BTreeMap<InLayout, Form>,
+    /// The tiles that each statement computes.
+    pub made: BTreeMap<StmtId, BTreeSet<InLayout>>,
+    /// The tiles that elementwise operations define.
+    pub defined: BTreeSet<InLayout>,
+    /// The layouts in which assertions, messages and exchanges of a cluster take their tiles.
+    pub taken: BTreeMap<StmtId, LayoutId>,
+    /// The computed right operands, by the numbers of their matrices.
+    pub written: BTreeMap<usize, StoredOperand>,
+    pub bounds: BTreeMap<AccessId, Bounds>,
+    /// The atomics whose old values go through shared memory: one of several threads with copies of an element executes
+    /// the atomic, and gives the old value to the others.
+    pub returned: BTreeSet<Value>,
+}
+
+impl Tiles {
+    /// The number of a layout.
+    pub fn id(&self, layout: &Layout) -> LayoutId {
+        self.layouts.get(layout).unwrap_or_else(|| panic!("no tile is planned in {layout:?}"))
+    }
+
+    /// The form of a tile in a layout.
+    pub fn form(&self, v: Value, l: LayoutId) -> &Form {
+        self.forms.get(&(v, l)).unwrap_or_else(|| panic!("{v:?} is not planned in {:?}", self.layouts[l]))
+    }
+
+    /// An index tile as a sum, if it is one.
+    pub fn sum(&self, v: Value, l: LayoutId) -> Option<&IndexSum> {
+        self.sums[&(v, l)].as_ref()
+    }
+
+    /// A comparison of indices.
+    pub fn comparison(&self, v: Value, l: LayoutId) -> &Comparison {
+        self.comparisons[&(v, l)].as_ref().unwrap_or_else(|| panic!("{v:?} is no comparison in {l:?}"))
+    }
+
+    /// Whether a role has computed the tiles of the plan, each at its statement, and no others. A producer computes
+    /// none.
+    pub fn verify(&self, made: &BTreeMap<StmtId, BTreeSet<InLayout>>, is_producer: bool) -> Result<(), String> {
+        let (none, nothing) = (BTreeMap::new(), BTreeSet::new());
+        let planned = if is_producer { &none } else { &self.made };
+        for s in planned.keys().chain(made.keys()) {
+            let [planned, made] = [planned, made].map(|of| of.get(s).unwrap_or(&nothing));
+            if let Some((v, l)) = made.difference(planned).next() {
+                return Err(format!("{s:?} computes {v:?} in {l:?}, which is not planned"));
+            }
+            if let Some((v, l)) = planned.difference(made).next() {
+                return Err(format!("{s:?} does not compute {v:?} in {l:?}, which is planned"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A mask that consists of comparisons.
+    pub fn mask(&self, v: Value, l: LayoutId) -> &Mask {
+        self.masks[&(v, l)].as_ref().unwrap_or_else(|| panic!("{v:?} does not consist of comparisons in {l:?}"))
+    }
+
+    /// The index tiles and masks that a statement computes in a layout, by form.
+    fn computed(&self, made: &BTreeSet<InLayout>) -> BTreeMap<(LayoutId, &'static str), Vec<Value>> {
+        let mut out: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+        for &(v, l) in made.difference(&self.defined) {
+            let form = match self.forms[&(v, l)] {
+                Form::IndexSum => "as sums",
+                Form::Comparison { .. } => "as comparisons of constants",
+                Form::Range { .. } => "as ranges",
+                Form::Renamed(_) => "by renaming registers",
+                Form::Elementwise { .. } | Form::Branch => "by elements",
+                Form::Scalar(_) | Form::Buffer { .. } | Form::Converted { .. } => continue,
+            };
+            out.entry((l, form)).or_default().push(v);
+        }
+        out
+    }
+}
+
+impl fmt::Display for Tiles {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut named = BTreeSet::new();
+        let mut lines = vec![];
+        for (s, made) in &self.made {
+            for ((l, form), values) in self.computed(made) {
+                named.insert(l);
+                lines.push(format!("at {s:?} in {l:?} {form}: {values:?}"));
+            }
+            for &(v, l) in made {
+                match &self.forms[&(v, l)] {
+                    Form::Buffer { vec } => {
+                        let loads = counted(*vec, "element");
+                        lines.push(format!("at {s:?}: {v:?} from its buffer to {l:?}, loads of {loads}"));
+                    }
+                    Form::Converted { from, by } => {
+                        named.insert(*from);
+                        lines.push(format!("at {s:?}: {v:?} from {from:?} to {l:?}, {by}"));
+                    }
+                    _ => continue,
+                }
+                named.insert(l);
+            }
+        }
+        for (matrix, StoredOperand { layout, vec }) in &self.written {
+            named.insert(*layout);
+            lines.push(format!("matrix {matrix} is stored from {layout:?}, {} at once", counted(*vec, "element")));
+        }
+        for (id, bounds) in self.bounds.iter().filter(|(_, b)| b.end.or(b.mask).is_some()) {
+            lines.push(format!("{id}: {bounds}"));
+        }
+        if !self.returned.is_empty() {
+            let atomics = Vec::from_iter(&self.returned);
+            lines.push(format!("old values through shared memory: {atomics:?}"));
+        }
+        named.iter().try_for_each(|&l| writeln!(f, "{l:?}: {:?}", self.layouts[l]))?;
+        lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tile is computed at the statements of the plan: at no other one, and at all of them.
+    #[test]
+    fn other_tiles_than_the_plan_has_are_reported() {
+        let mut tiles = Tiles::default();
+        let l = tiles.layouts.add(&Layout::blocked(&[32], &[0], 1, 1));
+        let of = |stmts: &[u32]| -> BTreeMap<StmtId, BTreeSet<InLayout>> {
+            stmts.iter().map(|&s| (StmtId(s), BTreeSet::from([(Value(7), l)]))).collect()
+        };
+        tiles.made = of(&[1, 2]);
+        let said = |stmts: &[u32], is_producer: bool| tiles.verify(&of(stmts), is_producer).err();
+        assert_eq!(said(&[1, 2], false), None);
+        assert_eq!(said(&[1], false).as_deref(), Some("s2 does not compute v7 in L0, which is planned"));
+        assert_eq!(said(&[1, 2, 3], false).as_deref(), Some("s3 computes v7 in L0, which is not planned"));
+        assert_eq!(said(&[], true), None);
+        assert_eq!(said(&[1], true).as_deref(), Some("s1 computes v7 in L0, which is not planned"));
+    }
+}
