@@ -268,7 +268,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         elementwise: &elementwise,
         pipeline: pipeline.as_ref(),
     };
-    let (tiles, of_all_warps) = demands::plan(&demands::Given {
+    let (tiles, one_warp) = demands::plan(&demands::Given {
         facts,
         fused: &fused,
         cp_async: &cp_async,
@@ -279,8 +279,6 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         accesses: &accesses,
         collectives: &collectives,
     });
-    let mut one_warp = one_warp;
-    one_warp.results.retain(|s, _| !of_all_warps.contains(s));
     let plan = Plan {
         loops,
         atomics: atomic_results::plan(f),

@@ -3,13 +3,13 @@
 use crate::codegen::role::Role;
 use crate::ir::{Func, StmtId, Value, Var};
 use crate::layout::linear::Layout;
-use crate::layout::table::LayoutId;
+use crate::layout::table::{InLayout, LayoutId};
 use crate::plan::Plan;
-use crate::plan::index_sums::InLayout;
 use crate::plan::product::InFlight;
+use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// The registers of a tile: the element in any of them, by [`Expr::Register`].
 #[derive(Clone, Debug)]
@@ -29,8 +29,6 @@ impl Regs {
 pub(super) struct Codegen<'a> {
     pub(super) f: &'a Func,
     pub(super) plan: &'a Plan,
-    /// Whether one warp runs the code under construction.
-    pub(super) in_one_warp: bool,
     pub(super) role: Role<'a>,
     pub(super) sites: bool,
     /// The code under construction, innermost block last.
@@ -39,8 +37,8 @@ pub(super) struct Codegen<'a> {
     pub(super) at: StmtId,
     /// The registers of values in their layouts, by block.
     pub(super) memo: Vec<HashMap<InLayout, Regs>>,
-    /// The tiles that were computed, each at its statement.
-    pub(super) made: BTreeMap<StmtId, BTreeSet<InLayout>>,
+    /// The parts of the plan that the code has carried out.
+    pub(super) carried_out: CarriedOut,
     /// The results of operations on several tiles, without the first results.
     pub(super) results: HashMap<(Value, usize), (Layout, Regs)>,
     /// The bases of index sums, by block.

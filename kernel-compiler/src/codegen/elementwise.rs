@@ -40,7 +40,7 @@ impl<'a> Codegen<'a> {
     }
 
     fn make(&mut self, v: Value, l: LayoutId) -> Regs {
-        self.made.entry(self.at).or_default().insert((v, l));
+        self.carried_out.made.entry(self.at).or_default().insert((v, l));
         let plan = self.plan;
         match plan.tiles.form(v, l) {
             Form::IndexSum => {

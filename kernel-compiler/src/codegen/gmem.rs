@@ -177,7 +177,6 @@ impl Codegen<'_> {
     fn end(&self, ptr: &Address) -> Option<Expr> {
         match ptr.base {
             Base::Slice(param) => Some(Name::Arg(self.f.params[param].first_word + 1).into()),
-            Base::Shared(_) if planted!("shared-array-bound-dropped") => None,
             Base::Shared(array) => Some(Expr::typed(self.f.shared[array].len as i128, DType::U64)),
             Base::Raw(_) | Base::Pointer { .. } => None,
         }
@@ -199,7 +198,7 @@ impl Codegen<'_> {
 
     fn scalar_ok(&self, ptr: &Address, mask: Option<Value>) -> Expr {
         let index = self.as_u64(ptr.index, ptr.index.into());
-        let inside = self.end(ptr).map(|end| index.less(end).group());
+        let inside = self.end(ptr).filter(|_| keeps_end(ptr)).map(|end| index.less(end).group());
         let mask = mask.filter(|_| !planted!("scalar-mask-dropped"));
         all_of(inside.into_iter().chain(mask.map(Expr::from)), BinaryOp::AndThen)
     }
@@ -213,11 +212,14 @@ impl Codegen<'_> {
     ) -> Accesses {
         let (f, plan) = (self.f, self.plan);
         let (index, layout) = (ptr.index, &planned.layout);
-        let (l, Bounds { end, mask: of_mask, joined }) = (plan.tiles.id(layout), plan.tiles.bounds[&id]);
+        let (l, Bounds { end, mask: of_mask, joined }) = (plan.tiles.id(layout), plan.tiles.bounds(id));
+        self.carried_out.bounds.insert(id);
         let Vector { elements: vec, descending, undivided } = planned.vector;
         let regs = self.tile(index, l);
-        let (once, mask) = (planned.once && !planted!("all-copies-store"), mask.filter(|_| !planted!("mask-dropped")));
-        let (everywhere, mask, limit) = match mask.zip(of_mask) {
+        let once = planned.once && !planted!("all-copies-store");
+        let mask = planned_for("mask", mask, of_mask).filter(|_| !planted!("mask-dropped"));
+        let end = planned_for("end", self.end(ptr), end).filter(|_| keeps_end(ptr) && !planted!("slice-bound-dropped"));
+        let (everywhere, mask, limit) = match mask {
             Some((m, Tested::Constants)) => {
                 let m = self.mask(m, l);
                 (Some(m.all), Some(m.each), m.limit)
@@ -228,14 +230,13 @@ impl Codegen<'_> {
         let act = if once { self.once(layout, f.shape(index)) } else { self.valid(layout, f.shape(index)) };
         let (n, bytes) = (layout.regs(), f.dtype_at(ptr).size());
         let sum = plan.tiles.sum(index, l).map(|a| (self.base(index, l), a));
-        let bound = match (end.zip(self.end(ptr)), sum) {
-            _ if planted!("slice-bound-dropped") => None,
+        let bound = match (end, sum) {
             (None, _) => None,
-            (Some((Tested::Constants, end)), Some((base, a))) => {
+            (Some((end, Tested::Constants)), Some((base, a))) => {
                 let consts: Vec<u32> = a.consts.iter().map(|&c| c as u32).collect();
                 Some(self.less(base, &consts, end))
             }
-            (Some((_, end)), _) => {
+            (Some((end, _)), _) => {
                 let each = Regs(self.as_u64(index, regs.0.clone()).less(end).group());
                 Some(Mask { all: false.into(), each, limit: None })
             }
@@ -350,6 +351,7 @@ impl Codegen<'_> {
         self.atomics(&ptr, mask, layout, site, define);
         let mut regs = Regs::of(v);
         if self.plan.tiles.returned.contains(&v) && !planted!("atomic-copies-get-nothing") {
+            self.carried_out.returned.insert(v);
             // One copy executed the atomic. It gives the old value to the others.
             regs = self.broadcast_copies(&regs, f.ty(v).dtype, layout, site);
         }
@@ -388,4 +390,19 @@ fn hash_of(x: impl Hash) -> u64 {
     let mut h = DefaultHasher::new();
     x.hash(&mut h);
     h.finish()
+}
+
+/// Whether the bound of an access stays in the code.
+fn keeps_end(ptr: &Address) -> bool {
+    !(matches!(ptr.base, Base::Shared(_)) && planted!("shared-array-bound-dropped"))
+}
+
+/// A condition of an access with its test in the plan. One without the other would be an access out of bounds.
+fn planned_for<T>(condition: &str, of: Option<T>, planned: Option<Tested>) -> Option<(T, Tested)> {
+    match (of, planned) {
+        (Some(of), Some(tested)) => Some((of, tested)),
+        (None, None) => None,
+        (Some(_), None) => unreachable!("the {condition} of an access has no test in the plan"),
+        (None, Some(_)) => unreachable!("the plan tests the {condition} of an access without one"),
+    }
 }

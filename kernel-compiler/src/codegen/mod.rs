@@ -43,6 +43,7 @@ use crate::ir::{Func, SharedArray, StmtId, print};
 use crate::plan::Plan;
 use crate::plan::epilogue::stored_positions;
 use crate::plan::shared_memory::SharedMemory;
+use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::PRODUCERS;
 use crate::planted;
 use crate::thread_ir::{Const, Lowered, Name, Node, Stmt, Ty};
@@ -69,13 +70,12 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
         let mut cx = Codegen {
             f,
             plan,
-            in_one_warp: false,
             role,
             sites,
             blocks: vec![vec![]],
             at: StmtId(0),
             memo: vec![HashMap::new()],
-            made: BTreeMap::new(),
+            carried_out: CarriedOut::default(),
             results: HashMap::new(),
             bases: vec![HashMap::new()],
             thread_layouts: vec![],
@@ -90,10 +90,11 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
         cx.body();
         let body = cx.blocks.pop().expect("the body");
         if planted::is_compared()
-            && let Err(e) = plan.tiles.verify(&cx.made, matches!(role, Role::Producer(_)))
+            && let Err(e) = plan.tiles.verify(&cx.carried_out, matches!(role, Role::Producer(_)))
         {
             panic!("code generation: {e}\n{plan}{}", print::print(f));
         }
+        assert!(cx.pending.is_empty(), "results of atomics that no statement takes");
         let vars = cx.declare_vars();
         let layouts = cx
             .thread_layouts

@@ -12,12 +12,7 @@ const SCALAR_BYTES: usize = 8;
 impl Codegen<'_> {
     /// A loop that the first warp runs.
     pub(super) fn one_warp_loop(&mut self, s: &ir::Stmt, results: &[Var]) {
-        if self.in_one_warp {
-            return self.loops(s);
-        }
-        self.in_one_warp = true;
         let nodes = self.nested(|cx| cx.loops(s));
-        self.in_one_warp = false;
         // Earlier accesses of other threads to these arrays precede the loop.
         for access in accesses(&nodes).into_iter().filter(|_| !planted!("one-warp-loop-begins-early")) {
             self.node(Node::Access { stmts: vec![], access });

@@ -4,9 +4,9 @@ use crate::codegen::comparison::{Limit, Mask};
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::each;
 use crate::ir::{Binary, Value};
-use crate::layout::table::LayoutId;
+use crate::layout::table::{InLayout, LayoutId};
 use crate::plan::comparisons::{self, Comparison};
-use crate::plan::index_sums::{InLayout, Renamed};
+use crate::plan::index_sums::Renamed;
 use crate::thread_ir::{Device, Expr, Function, Literal, Local, Method, Name, Ty, call, closure};
 
 impl Codegen<'_> {

@@ -88,6 +88,14 @@ impl fmt::Display for Array {
 }
 
 impl Base {
+    /// Whether elements outside it are not accessed.
+    pub(crate) fn is_bounded(self) -> bool {
+        match self {
+            Base::Slice(_) | Base::Shared(_) => true,
+            Base::Raw(_) | Base::Pointer { .. } => false,
+        }
+    }
+
     /// The address that the kernel computes, if that is where it begins.
     pub(crate) fn address(self) -> Option<Value> {
         if let Base::Pointer { address, .. } = self { Some(address) } else { None }

@@ -18,7 +18,7 @@ use crate::dtype::DType;
 pub use function::{Binary, Takes, Unary};
 pub use memory::{Address, Array, Base, BlockPointer, Dim, Guard, Hint, Number, SharedArray, Test};
 pub use op::{Atomic, Combine, Meaning, Op, Precision};
-pub(crate) use op::{is_product_extent, matrices};
+pub(crate) use op::{AtomicEffect, is_product_extent, matrices};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 pub use stmt::{Block, LoopOptions, Stmt, StmtId, StmtKind};

@@ -283,6 +283,14 @@ pub enum Atomic {
     Cas = 9,
 }
 
+/// The effect of an atomic on memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum AtomicEffect {
+    Load,
+    Store,
+    Update,
+}
+
 impl Atomic {
     /// Every operation, in the order of the numbers.
     pub const ALL: [Atomic; 10] = {
@@ -312,6 +320,15 @@ impl Atomic {
             Atomic::Load => &[],
             Atomic::Cas => &["the expected value", "the new value"],
             _ => &["a value"],
+        }
+    }
+
+    /// The effect on memory.
+    pub(crate) fn effect(self) -> AtomicEffect {
+        match self {
+            Atomic::Load => AtomicEffect::Load,
+            Atomic::Store => AtomicEffect::Store,
+            _ => AtomicEffect::Update,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The layouts of a program by number.
 
 use super::linear::Layout;
+use crate::ir::Value;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Index;
@@ -8,6 +9,9 @@ use std::ops::Index;
 /// The number of a layout in a [`LayoutTable`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LayoutId(u32);
+
+/// A tile in a layout.
+pub type InLayout = (Value, LayoutId);
 
 impl fmt::Debug for LayoutId {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {

@@ -169,8 +169,7 @@ impl Given<'_> {
         let free = layout.free_mask();
         let is_padded = shape.iter().any(|e| !e.is_power_of_two());
         let is_copied = once && (free.threads != 0 || free.regs != 0);
-        let is_bounded = matches!(ptr.base, Base::Slice(_) | Base::Shared(_));
-        let is_tested = is_bounded || mask.is_some() || is_padded || is_copied;
+        let is_tested = ptr.base.is_bounded() || mask.is_some() || is_padded || is_copied;
         let few = vector.undivided && is_tested && layout.regs() / vector.elements <= MAX_PREDICATES;
         let guard = if vector.elements == 1 || few { AccessGuard::Each } else { AccessGuard::AllOrEach };
         let tests_alignment = match ptr.base {

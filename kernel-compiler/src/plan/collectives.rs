@@ -21,7 +21,8 @@ const MAX_SHUFFLES: usize = 16;
 #[derive(Debug)]
 pub enum Collective {
     /// With the exchange of the results of warps, where these share elements of the axis. `from_first`: each lane
-    /// combines its own element first, and all take the result of the first one, or a branch on it would part them.
+    /// combines its own element first, and all take the result of the first lane. Lanes could disagree in a branch on
+    /// results of their own.
     Reduce {
         given: Layout,
         converted: Vec<TileConversion>,
@@ -30,8 +31,8 @@ pub enum Collective {
         gathered: Option<Gathered>,
         from_first: bool,
     },
-    /// With the exchange of totals for each level of warps. `first_is_padding`: items have a flag, which padding has
-    /// not.
+    /// With the exchange of totals for each level of warps. `first_is_padding`: each item has a flag, which is false
+    /// for padding.
     Scan {
         given: Layout,
         converted: Vec<TileConversion>,
@@ -110,7 +111,7 @@ impl Gathered {
 }
 
 impl Collective {
-    /// The layout of the result. None of a histogram, whose counters are loaded in the layout of the value.
+    /// The layout of the result. `None` for a histogram, whose counters are loaded in the layout of the value.
     pub fn result(&self, f: &Func, v: Value) -> Option<Layout> {
         Some(match self {
             Collective::Reduce { reduction, .. } => reduction.result.clone(),

@@ -4,8 +4,8 @@
 use crate::analysis::no_wrap::counts_up;
 use crate::dtype::DType;
 use crate::ir::{Binary, Op, Value};
-use crate::layout::table::LayoutId;
-use crate::plan::index_sums::{InLayout, IndexSum, IndexSums, Renamed};
+use crate::layout::table::{InLayout, LayoutId};
+use crate::plan::index_sums::{IndexSum, IndexSums, Renamed};
 use std::collections::BTreeMap;
 
 /// A comparison of an index tile in a layout.
@@ -41,9 +41,9 @@ pub enum Mask {
 /// The comparisons of a function, as far as they are asked for.
 pub struct Comparisons<'a> {
     pub sums: IndexSums<'a>,
-    /// None of a tile that is no such comparison.
+    /// `None` if the tile is no such comparison.
     pub comparisons: BTreeMap<InLayout, Option<Comparison>>,
-    /// None of a mask that does not consist of comparisons alone.
+    /// `None` if the mask does not consist of comparisons alone.
     pub masks: BTreeMap<InLayout, Option<Mask>>,
 }
 

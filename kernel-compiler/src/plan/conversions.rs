@@ -9,7 +9,8 @@ use std::fmt;
 pub enum TileConversion {
     /// Each element by itself.
     Elements(Conversion),
-    /// Two neighbors of 16 bits at a time: a thread has so many pairs before the conversion. Shuffles move 32 bits.
+    /// Two neighboring elements of 16 bits at a time, since shuffles move 32 bits. `pairs`: those of a thread before
+    /// the conversion.
     Pairs { pairs: usize, by: Conversion },
 }
 

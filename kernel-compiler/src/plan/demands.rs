@@ -4,14 +4,14 @@
 use crate::analysis::axis_info::VECTOR_BYTES;
 use crate::analysis::no_wrap::counts_up;
 use crate::ir::walk::uses;
-use crate::ir::{Address, Array, Atomic, Base, Block, Op, Stmt, StmtId, StmtKind, Value, Var};
+use crate::ir::{Address, Array, AtomicEffect, Base, Block, Op, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::linear::{LANE_BITS, Layout};
-use crate::layout::table::LayoutId;
+use crate::layout::table::{InLayout, LayoutId};
 use crate::mma::fragments::Side;
 use crate::plan::accesses::{AccessId, TileAccess, TileAccesses, Vector};
 use crate::plan::collectives::Collective;
 use crate::plan::cp_async_pipeline::{CpAsyncBuffer, CpAsyncPipeline};
-use crate::plan::index_sums::{InLayout, IndexSum};
+use crate::plan::index_sums::IndexSum;
 use crate::plan::mma_sync::{WarpOperand, WarpProduct};
 use crate::plan::one_warp::OneWarpLoops;
 use crate::plan::product::{Operand, Product};
@@ -20,7 +20,7 @@ use crate::plan::tile_forms::{Facts, Form, TileForms};
 use crate::plan::tiles::{Bounds, StoredOperand, Tested, Tiles};
 use crate::plan::unroll::Unroll;
 use crate::plan::warp_specialized::{FusedStore, Pipeline, Step};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// The bits of the thread's number that are the lane.
 const LANES: u32 = (1 << LANE_BITS) - 1;
@@ -38,9 +38,9 @@ pub struct Given<'a> {
     pub collectives: &'a HashMap<Value, Collective>,
 }
 
-/// The tiles of a program. Of `given.one_warp` also the loops that all warps run: their tiles are exchanged between
-/// warps.
-pub fn plan(given: &Given) -> (Tiles, BTreeSet<StmtId>) {
+/// The tiles of a program, and the loops that one warp runs. Of the candidates in `given`, all warps run the loops
+/// whose tiles are exchanged between threads. One warp runs a whole loop, with the loops inside it.
+pub fn plan(given: &Given) -> (Tiles, OneWarpLoops) {
     let f = given.facts.f;
     let mut walk = Walk {
         given,
@@ -50,12 +50,13 @@ pub fn plan(given: &Given) -> (Tiles, BTreeSet<StmtId>) {
         at: StmtId(0),
         at_hand: vec![HashSet::new()],
         in_one_warp: None,
-        of_all_warps: BTreeSet::new(),
+        one_warp: HashSet::new(),
     };
     walk.block(&f.body);
-    let Walk { forms: TileForms { comparisons, forms, .. }, out, of_all_warps, .. } = walk;
+    let Walk { forms: TileForms { comparisons, forms, .. }, out, one_warp, .. } = walk;
     let (sums, comparisons, masks) = (comparisons.sums, comparisons.comparisons, comparisons.masks);
-    (Tiles { layouts: sums.layouts, sums: sums.sums, comparisons, masks, forms, ..out }, of_all_warps)
+    let tiles = Tiles { layouts: sums.layouts, sums: sums.sums, comparisons, masks, forms, ..out };
+    (tiles, given.one_warp.only(&one_warp))
 }
 
 /// The state of the walk.
@@ -69,7 +70,8 @@ struct Walk<'a> {
     /// The tiles that the blocks around the statement have, innermost last.
     at_hand: Vec<HashSet<InLayout>>,
     in_one_warp: Option<OneWarp>,
-    of_all_warps: BTreeSet<StmtId>,
+    /// The loops that one warp runs.
+    one_warp: HashSet<StmtId>,
 }
 
 /// A loop that one warp may run.
@@ -77,16 +79,9 @@ struct Walk<'a> {
 struct OneWarp {
     /// Whether its threads exchange data through shared memory, or need a barrier.
     exchanges: bool,
-    /// The memories that it accesses, with the kinds of the accesses.
-    accesses: HashMap<Array, HashSet<AtomicKind>>,
-}
-
-/// Accesses of different kinds to one memory need an order.
-#[derive(PartialEq, Eq, Hash)]
-enum AtomicKind {
-    Load,
-    Store,
-    Update,
+    /// The memories that it accesses, with the effects of its atomics. Accesses with different effects on one memory
+    /// need an order.
+    accesses: HashMap<Array, HashSet<AtomicEffect>>,
 }
 
 impl<'a> Walk<'a> {
@@ -154,10 +149,10 @@ impl<'a> Walk<'a> {
         self.in_one_warp = Some(OneWarp::default());
         self.nested(|walk| walk.looped(s));
         let OneWarp { exchanges, accesses } = self.in_one_warp.take().expect("it was set");
-        if exchanges || accesses.values().any(|kinds| kinds.len() > 1) {
-            self.of_all_warps.insert(s.id);
-            self.looped(s);
+        if exchanges || accesses.values().any(|effects| effects.len() > 1) {
+            return self.looped(s);
         }
+        self.one_warp.insert(s.id);
     }
 
     fn looped(&mut self, s: &Stmt) {
@@ -259,7 +254,7 @@ impl<'a> Walk<'a> {
         }
         let sum = self.forms.comparisons.sums.of(index, l).cloned();
         let is_counted = sum.as_ref().is_some_and(IndexSum::is_near) && counts_up(f, index);
-        let end = matches!(ptr.base, Base::Slice(_) | Base::Shared(_)).then_some(match is_counted {
+        let end = ptr.base.is_bounded().then_some(match is_counted {
             true => Tested::Constants,
             false => Tested::Elements,
         });
@@ -283,12 +278,7 @@ impl<'a> Walk<'a> {
         self.access_of(v);
         values.iter().for_each(|&x| self.demand_in(x, &access.layout));
         if let Some(one_warp) = &mut self.in_one_warp {
-            let kind = match op {
-                Atomic::Load => AtomicKind::Load,
-                Atomic::Store => AtomicKind::Store,
-                _ => AtomicKind::Update,
-            };
-            one_warp.accesses.entry(f.memory(ptr.array())).or_default().insert(kind);
+            one_warp.accesses.entry(f.memory(ptr.array())).or_default().insert(op.effect());
         }
         if access.vector.elements > 1 {
             return;

@@ -1,5 +1,5 @@
-//! The forms of elementwise operations whose elements are not computed one by one, and of variables whose elements are
-//! not kept one by one.
+//! The elementwise operations that gain where elements are not computed one by one, and the variables whose elements
+//! are not kept one by one. [`tile_forms`](super::tile_forms) says in which layouts that is so.
 
 use crate::ir::walk::{dots, values};
 use crate::ir::{Func, Op, Value, Var};
@@ -10,10 +10,11 @@ use std::fmt;
 /// The least registers of a `where_` that has a form without selects.
 const MIN_REGISTERS: usize = 16;
 
-/// The operations with a form of their own. All others are computed element by element.
+/// The operations that gain by a form of their own.
 #[derive(Debug, Default)]
 pub struct Elementwise {
-    /// Casts to floats of 16 or 8 bits that convert two elements at once. A slow unit converts single elements.
+    /// Casts to floats of 16 or 8 bits, for which two elements are converted at once where a thread has an even number.
+    /// A slow unit converts single elements.
     pub paired_casts: BTreeSet<Value>,
     /// Each `where_` on accumulators whose mask compares indices. Most blocks are within all limits: a few comparisons
     /// then replace a comparison and a select for each element.
@@ -22,7 +23,7 @@ pub struct Elementwise {
     pub paired_vars: BTreeSet<Var>,
 }
 
-/// The forms of the operations of a function.
+/// The operations of a function that gain by a form of their own.
 pub fn plan(f: &Func, layouts: &LayoutAssignment) -> Elementwise {
     let has_dots = dots(f, &f.body).next().is_some();
     let is_paired = |var: &Var| {
@@ -56,10 +57,6 @@ pub fn plan(f: &Func, layouts: &LayoutAssignment) -> Elementwise {
 
 impl fmt::Display for Elementwise {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        self.paired_casts.iter().try_for_each(|v| writeln!(f, "{v:?}: converted in pairs"))?;
-        self.branches
-            .iter()
-            .try_for_each(|v| writeln!(f, "{v:?}: selected by a branch, where the mask is true for all"))?;
         self.paired_vars.iter().try_for_each(|v| writeln!(f, "{v:?}: two elements in a register"))
     }
 }

@@ -7,11 +7,8 @@ use crate::ir::{Binary, Func, Op, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::{Derived, Layout};
 use crate::layout::padded;
-use crate::layout::table::{LayoutId, LayoutTable};
+use crate::layout::table::{InLayout, LayoutId, LayoutTable};
 use std::collections::BTreeMap;
-
-/// A tile in a layout.
-pub type InLayout = (Value, LayoutId);
 
 /// An index tile in a layout as a sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +51,7 @@ impl IndexSum {
         self.strides.is_empty() && self.consts.iter().all(|&c| c == 0)
     }
 
-    /// Whether it has no scalar, and its constants fit in 32 bits.
+    /// Whether it has no scalar, and its constants are below 2^30: differences of two such constants fit in 32 bits.
     pub fn is_near(&self) -> bool {
         self.strides.is_empty() && self.consts.iter().all(|c| (0..1 << 30).contains(c))
     }
@@ -90,7 +87,7 @@ pub struct IndexSums<'a> {
     pub f: &'a Func,
     pub assignment: &'a LayoutAssignment,
     pub layouts: LayoutTable,
-    /// None of a tile that is no such sum.
+    /// `None` if the tile is no such sum.
     pub sums: BTreeMap<InLayout, Option<IndexSum>>,
 }
 

@@ -18,6 +18,14 @@ pub struct OneWarpLoops {
     pub vars: HashSet<Var>,
 }
 
+impl OneWarpLoops {
+    /// Some of the loops.
+    pub fn only(&self, loops: &HashSet<StmtId>) -> OneWarpLoops {
+        let results = self.results.iter().filter(|(s, _)| loops.contains(s)).map(|(s, vars)| (*s, vars.clone()));
+        OneWarpLoops { results: results.collect(), values: self.values.clone(), vars: self.vars.clone() }
+    }
+}
+
 pub fn loops(f: &Func) -> OneWarpLoops {
     let mut out = OneWarpLoops::default();
     if f.warps == 1 {

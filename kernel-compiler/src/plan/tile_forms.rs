@@ -4,11 +4,11 @@ use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::ir::{Func, Op, Value};
 use crate::layout::assign::LayoutAssignment;
 use crate::layout::padded;
-use crate::layout::table::LayoutId;
+use crate::layout::table::{InLayout, LayoutId};
 use crate::plan::comparisons::Comparisons;
 use crate::plan::conversions::TileConversion;
 use crate::plan::elementwise::Elementwise;
-use crate::plan::index_sums::{InLayout, IndexSums, Renamed};
+use crate::plan::index_sums::{IndexSums, Renamed};
 use crate::plan::warp_specialized::Pipeline;
 use std::collections::BTreeMap;
 

@@ -6,11 +6,11 @@
 
 use crate::ir::{StmtId, Value};
 use crate::layout::linear::Layout;
-use crate::layout::table::{LayoutId, LayoutTable};
+use crate::layout::table::{InLayout, LayoutId, LayoutTable};
 use crate::plan::accesses::AccessId;
 use crate::plan::comparisons::{Comparison, Mask};
 use crate::plan::conversions::counted;
-use crate::plan::index_sums::{InLayout, IndexSum};
+use crate::plan::index_sums::IndexSum;
 use crate::plan::tile_forms::Form;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -60,6 +60,17 @@ pub struct StoredOperand {
     pub vec: usize,
 }
 
+/// The parts of the plan that a role has carried out.
+#[derive(Debug, Default)]
+pub struct CarriedOut {
+    /// The tiles that each statement has computed.
+    pub made: BTreeMap<StmtId, BTreeSet<InLayout>>,
+    /// The accesses whose conditions were tested.
+    pub bounds: BTreeSet<AccessId>,
+    /// The atomics whose old values went through shared memory.
+    pub returned: BTreeSet<Value>,
+}
+
 /// The tiles that the code computes.
 #[derive(Debug, Default)]
 pub struct Tiles {
@@ -103,19 +114,30 @@ impl Tiles {
         self.comparisons[&(v, l)].as_ref().unwrap_or_else(|| panic!("{v:?} is no comparison in {l:?}"))
     }
 
-    /// Whether a role has computed the tiles of the plan, each at its statement, and no others. A producer computes
-    /// none.
-    pub fn verify(&self, made: &BTreeMap<StmtId, BTreeSet<InLayout>>, is_producer: bool) -> Result<(), String> {
-        let (none, nothing) = (BTreeMap::new(), BTreeSet::new());
-        let planned = if is_producer { &none } else { &self.made };
-        for s in planned.keys().chain(made.keys()) {
-            let [planned, made] = [planned, made].map(|of| of.get(s).unwrap_or(&nothing));
+    /// The conditions of an access.
+    pub fn bounds(&self, access: AccessId) -> Bounds {
+        *self.bounds.get(&access).unwrap_or_else(|| panic!("{access} is not planned"))
+    }
+
+    /// Whether a role has computed the tiles of the plan, each at its statement, and no others, and has carried out its
+    /// accesses. A producer does nothing of that.
+    pub fn verify(&self, done: &CarriedOut, is_producer: bool) -> Result<(), String> {
+        let none = Tiles::default();
+        let (planned, nothing) = (if is_producer { &none } else { self }, BTreeSet::new());
+        for s in planned.made.keys().chain(done.made.keys()) {
+            let [planned, made] = [&planned.made, &done.made].map(|of| of.get(s).unwrap_or(&nothing));
             if let Some((v, l)) = made.difference(planned).next() {
                 return Err(format!("{s:?} computes {v:?} in {l:?}, which is not planned"));
             }
             if let Some((v, l)) = planned.difference(made).next() {
                 return Err(format!("{s:?} does not compute {v:?} in {l:?}, which is planned"));
             }
+        }
+        if let Some(access) = planned.bounds.keys().find(|a| !done.bounds.contains(a)) {
+            return Err(format!("{access} is planned, and not made"));
+        }
+        if let Some(v) = planned.returned.difference(&done.returned).next() {
+            return Err(format!("the old values of {v:?} do not reach all threads, which is planned"));
         }
         Ok(())
     }
@@ -128,13 +150,17 @@ impl Tiles {
     /// The index tiles and masks that a statement computes in a layout, by form.
     fn computed(&self, made: &BTreeSet<InLayout>) -> BTreeMap<(LayoutId, &'static str), Vec<Value>> {
         let mut out: BTreeMap<_, Vec<Value>> = BTreeMap::new();
-        for &(v, l) in made.difference(&self.defined) {
+        for &(v, l) in made {
             let form = match self.forms[&(v, l)] {
+                // Most operations are computed so where the kernel defines their results.
+                Form::Elementwise { in_pairs: false } if self.defined.contains(&(v, l)) => continue,
                 Form::IndexSum => "as sums",
                 Form::Comparison { .. } => "as comparisons of constants",
                 Form::Range { .. } => "as ranges",
                 Form::Renamed(_) => "by renaming registers",
-                Form::Elementwise { .. } | Form::Branch => "by elements",
+                Form::Elementwise { in_pairs: false } => "by elements",
+                Form::Elementwise { in_pairs: true } => "in pairs",
+                Form::Branch => "by a branch",
                 Form::Scalar(_) | Form::Buffer { .. } | Form::Converted { .. } => continue,
             };
             out.entry((l, form)).or_default().push(v);
@@ -196,11 +222,29 @@ mod tests {
             stmts.iter().map(|&s| (StmtId(s), BTreeSet::from([(Value(7), l)]))).collect()
         };
         tiles.made = of(&[1, 2]);
-        let said = |stmts: &[u32], is_producer: bool| tiles.verify(&of(stmts), is_producer).err();
+        let done = |stmts: &[u32]| CarriedOut { made: of(stmts), ..CarriedOut::default() };
+        let said = |stmts: &[u32], is_producer: bool| tiles.verify(&done(stmts), is_producer).err();
         assert_eq!(said(&[1, 2], false), None);
         assert_eq!(said(&[1], false).as_deref(), Some("s2 does not compute v7 in L0, which is planned"));
         assert_eq!(said(&[1, 2, 3], false).as_deref(), Some("s3 computes v7 in L0, which is not planned"));
         assert_eq!(said(&[], true), None);
         assert_eq!(said(&[1], true).as_deref(), Some("s1 computes v7 in L0, which is not planned"));
+    }
+
+    /// A test of bounds that is left out is an access out of bounds, and an exchange that is left out a wrong value.
+    #[test]
+    fn accesses_and_exchanges_that_are_left_out_are_reported() {
+        let mut tiles = Tiles::default();
+        tiles
+            .bounds
+            .insert(AccessId::Value(Value(3)), Bounds { end: Some(Tested::Elements), mask: None, joined: false });
+        tiles.returned.insert(Value(4));
+        let mut done = CarriedOut::default();
+        assert_eq!(tiles.verify(&done, true), Ok(()));
+        assert!(tiles.verify(&done, false).is_err_and(|e| e.ends_with("is planned, and not made")));
+        done.bounds.insert(AccessId::Value(Value(3)));
+        assert!(tiles.verify(&done, false).is_err_and(|e| e.starts_with("the old values of v4")));
+        done.returned.insert(Value(4));
+        assert_eq!(tiles.verify(&done, false), Ok(()));
     }
 }

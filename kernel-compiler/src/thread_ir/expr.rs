@@ -3,7 +3,7 @@
 use super::function::{Device, Effect, Function};
 use super::name::Name;
 use crate::dtype::DType;
-use crate::ir::{Atomic, Precision};
+use crate::ir::{Atomic, AtomicEffect, Precision};
 
 /// A type of generated code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -228,13 +228,17 @@ impl Call {
     /// The effect of the call. An atomic loads, stores or updates, as its operation does.
     pub fn effect(&self) -> Effect {
         let Function::Device(device) = self.function else { return Effect::None };
-        match (device.effect(), self.generics.get(2)) {
+        let atomic = match self.generics.get(2) {
             // Its generic arguments name no operation.
-            (effect, _) if device == Device::AtomicAddVectors => effect,
-            (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::GlobalRead,
-            (Effect::GlobalUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::GlobalWrite,
-            (Effect::SharedUpdate, Some(Generic::Number(n))) if *n == Atomic::Load as usize => Effect::SharedRead,
-            (Effect::SharedUpdate, Some(Generic::Number(n))) if *n == Atomic::Store as usize => Effect::SharedWrite,
+            _ if device == Device::AtomicAddVectors => None,
+            Some(Generic::Number(n)) => Atomic::ALL.get(*n).map(|a| a.effect()),
+            _ => None,
+        };
+        match (device.effect(), atomic) {
+            (Effect::GlobalUpdate, Some(AtomicEffect::Load)) => Effect::GlobalRead,
+            (Effect::GlobalUpdate, Some(AtomicEffect::Store)) => Effect::GlobalWrite,
+            (Effect::SharedUpdate, Some(AtomicEffect::Load)) => Effect::SharedRead,
+            (Effect::SharedUpdate, Some(AtomicEffect::Store)) => Effect::SharedWrite,
             (effect, _) => effect,
         }
     }
