@@ -284,6 +284,7 @@ pub const OPERATIONS: &[Operation] = &[
             "matmul_f32_nn",
             "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
+            "matmul_outer",
             "matmul_i8",
             "matmul_f16_i8",
             "matmul_f8",
@@ -296,21 +297,21 @@ pub const OPERATIONS: &[Operation] = &[
         "matmul_nt",
         "C = A Bt",
         FACTORS,
-        &["matmul_nt", "matmul_f32", "matmul_f32_3xtf32_nt", "matmul_row_nt", "matmul_i8", "matmul_f8"],
+        &["matmul_nt", "matmul_f32", "matmul_f32_3xtf32_nt", "matmul_row_nt", "matmul_outer", "matmul_i8", "matmul_f8"],
         matmul::matmul::<false, true>,
     ),
     product(
         "matmul_tn",
         "C = At B",
         FACTORS,
-        &["matmul_tn", "matmul_f32", "matmul_i8", "matmul_f8"],
+        &["matmul_tn", "matmul_f32", "matmul_f32_tn", "matmul_outer_t", "matmul_i8", "matmul_f8"],
         matmul::matmul::<true, false>,
     ),
     product(
         "matmul_tt",
         "C = At Bt",
         FACTORS,
-        &["matmul_tt", "matmul_f32", "matmul_i8", "matmul_f8"],
+        &["matmul_tt", "matmul_f32", "matmul_outer_t", "matmul_i8", "matmul_f8"],
         matmul::matmul::<true, true>,
     ),
     product(
@@ -331,7 +332,7 @@ pub const OPERATIONS: &[Operation] = &[
         "matmul_tf32_tn",
         "C = At B of operands rounded to tf32",
         F32,
-        &["matmul_tf32", "matmul_tf32_nn", "matmul_tf32_tt"],
+        &["matmul_tf32", "matmul_tf32_nn", "matmul_tf32_tt", "matmul_tf32_tn"],
         matmul::tf32::<true, false>,
     ),
     product(
@@ -351,6 +352,7 @@ pub const OPERATIONS: &[Operation] = &[
             "matmul_f32_3xtf32_presplit",
             "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
+            "matmul_outer",
             "tf32_decompose",
             "tf32_decompose_transposed",
         ],
@@ -366,6 +368,7 @@ pub const OPERATIONS: &[Operation] = &[
             "matmul_f32_nn",
             "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
+            "matmul_outer",
             "matmul_i8",
             "matmul_f16_i8",
             "matmul_f8",
@@ -384,6 +387,7 @@ pub const OPERATIONS: &[Operation] = &[
             "matmul_f32_nn",
             "matmul_f32_3xtf32_nn",
             "matmul_row_nn",
+            "matmul_outer",
             "matmul_f8",
             "matmul_f16_f8",
             "upcast_to_f16",
@@ -501,7 +505,7 @@ mod tests {
     #[test]
     fn kernels_of_a_dtype() {
         let names = |dtype| Operation::find("matmul").unwrap().descs(dtype).iter().map(|d| d.name).collect::<Vec<_>>();
-        assert_eq!(names(DType::F16), ["matmul_nn", "matmul_row_nn"]);
+        assert_eq!(names(DType::F16), ["matmul_nn", "matmul_row_nn", "matmul_outer"]);
         // Its left operand comes as f16.
         assert_eq!(names(DType::I8), ["upcast_to_f16", "matmul_i8", "matmul_f16_i8"]);
         assert!(names(DType::F32).contains(&"matmul_f32") && !names(DType::F32).contains(&"matmul_i8"));

@@ -89,6 +89,9 @@ impl Subject {
         if scope == Scope::Usual && self.config.is_some_and(|(kernel, _)| kernel.name.starts_with("matmul_row_")) {
             sizes.retain(|size| size[0] <= ROWS_OF_GEMV);
         }
+        if self.config.is_some_and(|(kernel, _)| kernel.name.starts_with("matmul_outer")) {
+            sizes.retain(|size| size[2] <= MAX_DEPTH_OF_OUTER_PRODUCTS);
+        }
         sizes
     }
 
@@ -205,6 +208,9 @@ pub fn check(rt: &Runtime, subject: &Subject, seed: u64, scope: Scope) -> Option
 /// The most rows of a usual size of a product by a kernel of matrices of one row, which multiplies whole tiles for each
 /// row.
 const ROWS_OF_GEMV: u64 = 33;
+
+/// The largest K that kernels of outer products take.
+const MAX_DEPTH_OF_OUTER_PRODUCTS: u64 = 16;
 
 /// The gaps of one more case of a size, for sizes in turn: rows that begin at no vector.
 const NARROW: [Option<Gaps>; 3] = [Some(Gaps::Words), Some(Gaps::DoubleWords), None];

@@ -90,6 +90,8 @@ pub mod products {
         kernel(matmul_tf32_nn, MATH = Tf32, T = f32, U = T, S = f32, P = T, TA = false, TB = false),
         /// Aᵀ Bᵀ of f32 in tf32.
         kernel(matmul_tf32_tt, MATH = Tf32, T = f32, U = T, S = f32, P = T, TA = true, TB = true),
+        /// Aᵀ B of f32, by tensor cores after rounding to tf32.
+        kernel(matmul_tf32_tn, MATH = Tf32, T = f32, U = T, S = f32, P = T, TA = true, TB = false),
         /// A Bᵀ of i8 into i32.
         kernel(matmul_i8, MATH = Int8, T = i8, U = T, S = i32, P = i32, TA = false, TB = true),
         /// A Bᵀ of floats of 8 bits into bf16.
@@ -156,6 +158,7 @@ pub mod products {
         tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [64], BN = [16, 32], BK = [64], EVICT_FIRST_A = [true], REDUCE = [32], MIN_K_STEPS = [4], warps = [4], arch = [90], kernels = [matmul_tf32, matmul_tf32_tt]),
         tune(MATH = [Tf32], SCHEDULER = [Persistent], BM = [32], BN = [32], BK = [32], PER_SM = [4], warps = [4], arch = [80]),
         tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [32], BN = [32], BK = [32], MIN_K_STEPS = [4], PER_SM = [4], warps = [4], blocks_per_sm = [4], arch = [80]),
+        tune(MATH = [Tf32], SCHEDULER = [StreamK], BM = [128], BN = [16], BK = [32], MIN_K_STEPS = [4], PER_SM = [4], warps = [4], blocks_per_sm = [4], arch = [80], kernels = [matmul_tf32_tn]),
         tune(MATH = [Tf32], SCHEDULER = [Grid], BM = [32], BN = [32], BK = [16], warps = [4], arch = [80]),
         tune(MATH = [Tf32], SCHEDULER = [Grid], BM = [64], BN = [64], BK = [8, 16], warps = [4], arch = [80]),
         tune(MATH = [Int8, Float8], SCHEDULER = [Persistent], BM = [128], BN = [256], BK = [128], warps = [8], arch = [90]),

@@ -1,5 +1,5 @@
-//! `C = f(A B)` and `C = f(A Bᵀ)` of f32 to its accuracy, with `f` as in `matmul`: by fused multiply-adds, or by
-//! 3xTF32.
+//! `C = f(A B)`, `C = f(A Bᵀ)` and `C = f(Aᵀ B)` of f32 to its accuracy, with `f` as in `matmul`: by fused
+//! multiply-adds, or by 3xTF32. Products of few rows, and of a small K, by fused multiply-adds in f32, also of 16 bits.
 
 use tilewright_macros::tile_module;
 
@@ -13,7 +13,14 @@ pub mod f32_products {
     /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over K from `from` to `to`: by f32
     /// FMAs, or with TF32X3 by 3xTF32, which makes NaN of an infinite operand. Under 3xTF32 each step has its own
     /// accumulator, which is added in f32: tensor cores truncate what they add to a large sum.
-    fn sums_in_f32<const TB: bool, const BM: usize, const BN: usize, const BK: usize, const TF32X3: bool>(
+    fn sums_in_f32<
+        const TA: bool,
+        const TB: bool,
+        const BM: usize,
+        const BN: usize,
+        const BK: usize,
+        const TF32X3: bool,
+    >(
         a: View<f32, 2>,
         b: View<f32, 2>,
         (r, s): (usize, usize),
@@ -22,7 +29,7 @@ pub mod f32_products {
         let mut acc = zeros::<f32>([BM, BN]);
         let mut part = zeros::<f32>([BM, BN]);
         for k in range(from, to, BK) {
-            let x = operand::<f32, false, BM, BK, false>(a, r, k);
+            let x = operand::<f32, TA, BM, BK, false>(a, r, k);
             let y = operand::<f32, TB, BK, BN, false>(b, k, s);
             if TF32X3 {
                 acc += dot(x, y, zeros::<f32>([BM, BN])).tf32x3();
@@ -43,9 +50,11 @@ pub mod f32_products {
     /// [`stream_k`](crate::library::tile_scheduler) says.
     #[tile_kernel(
         /// A Bᵀ.
-        kernel(matmul_f32, TB = true),
+        kernel(matmul_f32, TA = false, TB = true),
         /// A B.
-        kernel(matmul_f32_nn, TB = false),
+        kernel(matmul_f32_nn, TA = false, TB = false),
+        /// Aᵀ B.
+        kernel(matmul_f32_tn, TA = true, TB = false),
         tune(SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [8], PER_SM = [2], warps = [8], arch = [80]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [8], PER_SM = [4], warps = [4], arch = [80]),
         tune(SCHEDULER = [Persistent], BM = [16], BN = [32], BK = [64], PER_SM = [4], warps = [4], arch = [80]),
@@ -57,6 +66,7 @@ pub mod f32_products {
         tune(SCHEDULER = [StreamK], BM = [64], BN = [64], BK = [8], MIN_K_STEPS = [16], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [80]),
         tune(SCHEDULER = [StreamK], BM = [32], BN = [32], BK = [16], MIN_K_STEPS = [8], PER_SM = [3], warps = [4], blocks_per_sm = [3], arch = [80]),
         tune(SCHEDULER = [StreamK], BM = [32], BN = [128], BK = [16], MIN_K_STEPS = [8], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [80]),
+        tune(SCHEDULER = [StreamK], BM = [128], BN = [16], BK = [16], MIN_K_STEPS = [8], PER_SM = [4], warps = [4], blocks_per_sm = [4], arch = [80], kernels = [matmul_f32_tn]),
         tune(SCHEDULER = [Grid], BM = [256], BN = [256], BK = [256], arch = [cpu]),
         tune(SCHEDULER = [Grid], BM = [64, 128], BN = [128], BK = [256], arch = [cpu]),
         requires = [
@@ -72,12 +82,13 @@ pub mod f32_products {
             } else if SCHEDULER == Scheduler::Persistent {
                 min(cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN), num_sms() * PER_SM)
             } else {
-                min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(a.dim(1), BK * MIN_K_STEPS)))
+                min(num_sms() * PER_SM, max(1, cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN) * cdiv(if TA { a.dim(0) } else { a.dim(1) }, BK * MIN_K_STEPS)))
             },
             if SCHEDULER == Scheduler::Grid { cdiv(c.dim(1), BN) } else { 1 },
         ],
     )]
     pub unsafe fn in_f32<
+        const TA: bool,
         const TB: bool,
         const SCHEDULER: Scheduler,
         const BM: usize,
@@ -97,11 +108,11 @@ pub mod f32_products {
         negative_slope: f32,
     ) {
         let sums_of = |i: usize, j: usize, from: usize, to: usize| {
-            sums_in_f32::<TB, BM, BN, BK, TF32X3>(a, b, (i * BM, j * BN), (from, to))
+            sums_in_f32::<TA, TB, BM, BN, BK, TF32X3>(a, b, (i * BM, j * BN), (from, to))
         };
         let epilogue = |sums: Tile<f32>, r: usize, s: usize| c.store([r, s], activated(sums, negative_slope));
         output_tiles::<f32, SCHEDULER, BM, BN, BK, GROUP, false, REDUCE, MIN_K_STEPS>(
-            (c.dim(0), c.dim(1), a.dim(1)),
+            (c.dim(0), c.dim(1), if TA { a.dim(0) } else { a.dim(1) }),
             workspace,
             semaphores,
             sums_of,
@@ -162,6 +173,38 @@ pub mod f32_products {
                 c.store([r, s], activated(sums, negative_slope).to::<T>());
             },
         );
+    }
+
+    /// The sum of K outer products, for a small K: f32 fused multiply-adds in the layout of the result. No thread takes
+    /// the sums of another one, and each warp stores whole pieces of rows. B has any strides.
+    #[tile_kernel(
+        /// A B, of a small K.
+        kernel(matmul_outer, TA = false),
+        /// Aᵀ B, of a small K.
+        kernel(matmul_outer_t, TA = true),
+        types(T = [f32, f16, bf16]),
+        tune(BM = [8], BN = [128, 256], BK = [4], warps = [1]),
+        grid = [cdiv(c.dim(0), BM) * cdiv(c.dim(1), BN)],
+    )]
+    pub fn outer_products<T: Float, const TA: bool, const BM: usize, const BN: usize, const BK: usize>(
+        a: View<T, 2>,
+        b: View<T, 2>,
+        mut c: ViewMut<T, 2>,
+        negative_slope: f32,
+    ) {
+        // Divisions of 32 bits take a fraction of the time of 64.
+        let (i, across) = (program_id(0) as u32, cdiv(c.dim(1), BN) as u32);
+        let (r, s) = ((i / across) as usize * BM, (i % across) as usize * BN);
+        let mut acc = zeros::<f32>([BM, BN]);
+        for first in range(0, if TA { a.dim(0) } else { a.dim(1) }, BK) {
+            for j in static_range(0, BK) {
+                let k = first + j;
+                let x = operand::<T, TA, BM, 1, false>(a, r, k).to::<f32>();
+                let y = b.tile([k, s], [1, BN]).to::<f32>();
+                acc = fma(x.broadcast([BM, BN]), y.broadcast([BM, BN]), acc);
+            }
+        }
+        c.store([r, s], activated(acc, negative_slope).to::<T>());
     }
 
     /// From this K on, truncation by tensor cores over CHUNK of K is less than the rounding of the whole

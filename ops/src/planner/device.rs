@@ -33,6 +33,8 @@ pub(crate) struct DeviceModel {
     pub cluster: f32,
     /// Bytes of device memory.
     pub memory: f32,
+    /// Bytes of device memory that a multiprocessor moves, where few of them do.
+    pub memory_per_sm: f32,
     /// Bytes that a multiprocessor loads from the L2 cache.
     pub l2_per_sm: f32,
     /// The same where rows do not start at multiples of a sector.

@@ -90,6 +90,27 @@ impl FittedModel {
     /// Every fourth call is kept for the qualities, and the model is fitted to all afterwards. It starts from the model
     /// that is shipped or derived; the one in use may be kept in `dir`.
     pub fn of(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
+        FittedModel::by(device, dir, calls, |start, num_sms, calls| {
+            with_configurations(fitted(start, num_sms, calls), num_sms, calls)
+        })
+    }
+
+    /// The same, but coefficients and the factors of known configurations stay as they are. Configurations that the
+    /// model does not know get factors. The example of [`SampledCall`] has none.
+    pub fn extended(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
+        FittedModel::by(device, dir, calls, |start, num_sms, calls| {
+            let mut model = with_configurations(start.clone(), num_sms, calls);
+            model.configurations.extend(start.configurations.clone());
+            model
+        })
+    }
+
+    fn by(
+        device: &Device,
+        dir: Option<&Path>,
+        calls: &[SampledCall],
+        fit: impl Fn(&DeviceModel, usize, &[&Call]) -> DeviceModel,
+    ) -> FittedModel {
         let num_sms = device.num_sms;
         let calls: Vec<Call> = calls.iter().map(Call::of).filter(|call| call.plans.len() > 1).collect();
         let tested = |of_test: bool| {
@@ -97,7 +118,7 @@ impl FittedModel {
             calls.iter().enumerate().filter(chosen).map(|(_, call)| call)
         };
         let (in_use, start) = (models::of(device, dir), models::unfitted(device));
-        let fit = |calls: &[&Call]| with_configurations(fitted(&start, num_sms, calls), num_sms, calls);
+        let fit = |calls: &[&Call]| fit(&start, num_sms, calls);
         let partly = fit(&Vec::from_iter(tested(false)));
         let mut kinds: Vec<&str> = vec![];
         for call in &calls {
@@ -438,6 +459,32 @@ mod tests {
         assert!((1.2..1.6).contains(&found.of_configuration("kernel 512")), "{:?}", found.configurations);
         assert!((found.of_configuration("kernel 256") - 1.0).abs() < 0.02 && found.of_configuration("none") == 1.0);
         assert!(quality(&found, 132, &calls).loss <= quality(&truth, 132, &calls).loss);
+    }
+
+    /// New kernels join a model without a fit of the others.
+    #[test]
+    fn an_extended_model_knows_more_configurations() {
+        let device = tilewright_runtime::Runtime::cpu().device().clone();
+        let start = models::unfitted(&device);
+        let mut calls = calls(&start);
+        for t in calls.iter_mut().flat_map(|call| &mut call.plans) {
+            t.micros *= 1.2;
+        }
+        let known = start.configurations.iter().next().map(|(key, factor)| (key.clone(), *factor));
+        let sampled = calls.iter().map(|call| {
+            let of = |t: &Timed| Sample {
+                op: "an operation".into(),
+                plan: t.key.clone(),
+                predicted: std::time::Duration::ZERO,
+                measured: std::time::Duration::from_secs_f32(t.micros * 1e-6),
+                cost: t.cost,
+            };
+            SampledCall { kind: "a kind".into(), shape: String::new(), samples: call.plans.iter().map(of).collect() }
+        });
+        let FittedModel { model, .. } = FittedModel::extended(&device, None, &sampled.collect::<Vec<_>>());
+        assert_eq!(model.coefficients(), start.coefficients());
+        assert!(model.configurations.len() > start.configurations.len());
+        assert!(known.is_none_or(|(key, factor)| model.of_configuration(&key) == factor));
     }
 
     #[test]

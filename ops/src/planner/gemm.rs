@@ -6,7 +6,7 @@
 //!   the latency of its pipeline stage, whichever takes longest,
 //! - the pipeline's fill and the epilogue, for each tile in turn,
 //! - partial sums of programs that share a tile,
-//! - bytes from and to device memory, which bound the whole.
+//! - bytes from and to device memory, which bound the whole, and which few multiprocessors move slowly.
 
 use super::device::{DeviceModel, Math};
 use super::overlap::overlapped;
@@ -240,7 +240,8 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     };
     // The first stages are copied before the first step.
     let fill = c.fill[wgmma] + by_threads;
-    let busy = if work.stream_k {
+    let launched = tiles.saturating_mul(work.splits).saturating_mul(t.ctas);
+    let (busy, programs) = if work.stream_k {
         let pieces = tiles.saturating_mul(k.div_ceil(t.block_k * t.min_k_steps).max(1));
         let programs = (num_sms * t.per_sm).min(pieces);
         let on_sm = programs.div_ceil(num_sms);
@@ -252,7 +253,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
         let sums = (t.rows * t.columns * 8 * at_once) as f32;
         let shared = if parts > 1 { model.partials + sums / model.store_per_sm } else { 0.0 };
         let last = if rest > 0 { tile(at_once, steps.div_ceil(parts)) + shared } else { 0.0 };
-        late * (waves as f32 * tile(at_once, steps) + last + fill)
+        (late * (waves as f32 * tile(at_once, steps) + last + fill), programs)
     } else {
         let on_sm = tiles.saturating_mul(work.splits).div_ceil((num_sms / t.ctas).max(1));
         let at_once = on_sm.min(t.resident);
@@ -262,11 +263,13 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
         let reduced = if work.splits > 1 { model.partials + sums / model.reduced_per_program } else { 0.0 };
         // A program that stays overlaps the fill of its next tile.
         let filled = if work.grid { on_sm.div_ceil(at_once) as f32 } else { 1.0 };
-        rounds * tile(at_once, steps.div_ceil(work.splits)) + reduced + filled * fill
+        (rounds * tile(at_once, steps.div_ceil(work.splits)) + reduced + filled * fill, launched)
     };
     let area = m.saturating_mul(k).saturating_add(k.saturating_mul(n)).saturating_mul(work.batch) as f32;
     let results = m.saturating_mul(n).saturating_mul(work.batch) as f32;
-    let memory = (area * work.bytes[0] as f32 + results * work.bytes[1] as f32) / model.memory;
+    // The bytes that a multiprocessor has in flight bound it: few of them do not fill the device memory.
+    let rate = model.memory.min(programs.min(num_sms) as f32 * model.memory_per_sm);
+    let memory = (area * work.bytes[0] as f32 + results * work.bytes[1] as f32) / rate;
     let cluster = if t.ctas > 1 { model.cluster } else { 0.0 };
     model.launch + cluster + overlapped(busy, memory)
 }

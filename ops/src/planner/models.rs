@@ -13,7 +13,7 @@ use tilewright_runtime::{Device, private};
 const SHIPPED: &[(&str, &str)] = &[("NVIDIA H100 80GB HBM3", include_str!("models/nvidia-h100-80gb-hbm3.json"))];
 
 /// Changes with the meaning of a coefficient: models of another format are not used.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// A model in the cache folder.
 #[derive(Serialize, Deserialize)]

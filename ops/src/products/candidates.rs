@@ -29,10 +29,10 @@ pub(super) trait TileKernels {
 
 /// What predictions depend on beside the problem.
 pub(super) struct Target<'a, L: Executor> {
-    on: &'a L,
-    limits: Limits,
+    pub on: &'a L,
+    pub limits: Limits,
     model: Arc<DeviceModel>,
-    num_sms: usize,
+    pub num_sms: usize,
 }
 
 const ORDERS: [Transpose; 4] =
@@ -61,12 +61,12 @@ impl<'a, L: Executor> Target<'a, L> {
         self.on.runtime().kind() == BackendKind::Cuda
     }
 
-    fn is_cpu(&self) -> bool {
+    pub fn is_cpu(&self) -> bool {
         self.on.runtime().kind() == BackendKind::Cpu
     }
 
     /// Whether a kernel may be taken: any, or the pinned one alone.
-    fn allows(&self, desc: &KernelDesc) -> bool {
+    pub fn allows(&self, desc: &KernelDesc) -> bool {
         self.limits.pin.is_none_or(|(k, _)| core::ptr::eq(k, desc))
     }
 
@@ -79,7 +79,7 @@ impl<'a, L: Executor> Target<'a, L> {
 
     /// Whether the columns of a plan's result are the rows of a batch whose size the plan may not depend on. A grid has
     /// at most 65535 programs along its second dimension, where kernels without a scheduler have columns.
-    fn columns_are_unbounded(&self, orientation: Orientation) -> bool {
+    pub fn columns_are_unbounded(&self, orientation: Orientation) -> bool {
         orientation != Orientation::AsGiven && self.on.batch_invariant()
     }
 
@@ -120,7 +120,7 @@ impl<'a, L: Executor> Target<'a, L> {
     /// Adds a plan for each configuration of a kernel that runs for these operands, in a workspace of this scheduler;
     /// `moved` by launches beside it. `width`: how wide accesses to all arguments may be. Off the GPU: the plan of
     /// the configuration with the shortest predicted time.
-    fn add_configurations(
+    pub fn add_configurations(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
         plan: MatmulPlan,
@@ -254,40 +254,6 @@ impl<L: Executor> Target<'_, L> {
                     }
                 }
             }
-        }
-    }
-
-    /// Plans by a GEMV kernel for each row.
-    pub fn gemv(
-        &self,
-        out: &mut Vec<Candidate<MatmulPlan>>,
-        p: &Problem,
-        orientation: Orientation,
-        kernel: &'static KernelDesc,
-    ) {
-        const MAX_ROWS: usize = 64;
-        const MIN_DEPTH: usize = 256;
-        if !self.allows(kernel)
-            || p.shape.m > MAX_ROWS && self.limits.pin.is_none()
-            || p.shape.n > f32_3xtf32::MAX_GEMV_COLUMNS
-            || self.columns_are_unbounded(orientation)
-        {
-            return;
-        }
-        let programs =
-            p.shape.m.saturating_mul(p.shape.n.div_ceil(f32_3xtf32::ROW_COLUMNS[usize::from(p.b.transposed)])).max(1);
-        let most = (p.shape.k / MIN_DEPTH).max(1);
-        let full = if self.limits.scratch > 0 && !self.on.batch_invariant() {
-            (2 * self.num_sms / programs).clamp(1, most)
-        } else {
-            1
-        };
-        let pinned = self.limits.pin.map(|_| [PINNED_SPLITS, PINNED_SPLITS]);
-        let [few, many] = pinned.unwrap_or([full.div_ceil(4), full]);
-        for splits in if few == many { vec![few] } else { vec![few, many] } {
-            let work = GemmWork::gemv(p.shape, p.bytes, (p.a.tma && p.b.tma, p.c.tma), p.b.transposed, splits);
-            let plan = MatmulPlan { orientation, variant: Variant::Gemv { splits }, kernel, config: None };
-            self.add_configurations(out, plan, &work, p.width(p.a, p.b), Moved::default());
         }
     }
 
@@ -483,7 +449,7 @@ fn decomposition_of(dims: [usize; 2]) -> Traffic {
 }
 
 /// Programs of a pinned kernel that share a tile: their last part is not as long as the others, for most K.
-const PINNED_SPLITS: usize = 3;
+pub(super) const PINNED_SPLITS: usize = 3;
 
 /// Numbers of programs that share a tile of a product: 1, 2, 4 and so on, as long as each has some of K and
 /// partial sums have a bounded size.

@@ -443,6 +443,10 @@ fn plans<L: Executor, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<C
         if let Some(kernel) = T::gemv() {
             target.gemv(&mut out, p, orientation, (kernel.desc)(p.b.transposed));
         }
+        if let Some(kernel) = T::outer() {
+            let desc = if p.a.transposed { kernel.desc_transposed } else { kernel.desc };
+            target.outer_products(&mut out, p, orientation, desc);
+        }
     }
     if let Some(kernel) = T::mixed_input() {
         target.mixed_input(&mut out, p, kernel.desc, 0, Traffic::default());
@@ -508,6 +512,14 @@ fn run<T: Multiply>(on: &impl Executor, plan: &MatmulPlan, p: Product<T>) -> Res
             // SAFETY: the workspace was made for this launch, of so many splits.
             let call = unsafe { (kernel.call)(a, b.view, b.transposed, workspace.parts(), c, negative_slope, splits) };
             on.launch_as(call, options)
+        }
+        Variant::OuterProducts => {
+            let Some(kernel) = T::outer() else { return Err(no_kernel::<T>(on)) };
+            let b = b.as_transposed(false).view;
+            on.launch_as(
+                (if a.transposed { kernel.call_transposed } else { kernel.call })(a.view, b, c, negative_slope),
+                options,
+            )
         }
         Variant::MixedInput => {
             let Some(kernel) = T::mixed_input() else { return Err(no_kernel::<T>(on)) };

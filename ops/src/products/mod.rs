@@ -10,6 +10,7 @@ pub(crate) mod kernels;
 mod matmul;
 mod mixed_input;
 mod multiply;
+mod multiply_adds;
 mod one_product;
 mod plan;
 mod prediction;

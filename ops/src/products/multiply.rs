@@ -67,6 +67,11 @@ pub trait Kernels: Element {
         None
     }
 
+    /// The kernel for a small K, if there is one.
+    fn outer() -> Option<OuterKernel<Self>> {
+        None
+    }
+
     /// The operands, by their type where it has plans of its own.
     fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
         Typed::Other(operands)
@@ -144,8 +149,43 @@ pub struct GemvKernel<T: Kernels> {
     pub call: GemvCall<T>,
 }
 
-macro_rules! gemv {
+type OuterCall<T> =
+    for<'a> fn(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>, ViewMutArg<'a, <T as Kernels>::Output, 2>, f32) -> Call<'a>;
+
+/// A kernel that adds up K outer products in f32.
+#[derive(Clone, Copy)]
+pub struct OuterKernel<T: Kernels> {
+    pub desc: &'static KernelDesc,
+    pub call: OuterCall<T>,
+    /// For an A that is given transposed.
+    pub desc_transposed: &'static KernelDesc,
+    pub call_transposed: OuterCall<T>,
+}
+
+macro_rules! multiply_adds {
     ($t:ty) => {
+        fn outer() -> Option<OuterKernel<Self>> {
+            use k::matmul_f32::f32_products::{matmul_outer, matmul_outer_t};
+            fn call<'a>(
+                a: ViewArg<'a, $t, 2>,
+                b: ViewArg<'a, $t, 2>,
+                c: ViewMutArg<'a, $t, 2>,
+                slope: f32,
+            ) -> Call<'a> {
+                matmul_outer(a, b, c, slope)
+            }
+            fn call_transposed<'a>(
+                a: ViewArg<'a, $t, 2>,
+                b: ViewArg<'a, $t, 2>,
+                c: ViewMutArg<'a, $t, 2>,
+                slope: f32,
+            ) -> Call<'a> {
+                matmul_outer_t(a, b, c, slope)
+            }
+            let (desc, desc_transposed) =
+                (<($t,) as matmul_outer::Types>::DESC, <($t,) as matmul_outer_t::Types>::DESC);
+            Some(OuterKernel { desc, call, desc_transposed, call_transposed })
+        }
         fn gemv() -> Option<GemvKernel<Self>> {
             use k::matmul_f32::f32_products::{matmul_row_nn, matmul_row_nt};
             fn desc(b_transposed: bool) -> &'static KernelDesc {
@@ -213,7 +253,7 @@ macro_rules! halves { ($($t:ty: $($typed:ident)?;)*) => { $(impl Kernels for $t 
             }
         }
     }
-    gemv!($t);
+    multiply_adds!($t);
     $(fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
         Typed::$typed(operands)
     })?
@@ -270,7 +310,7 @@ impl Kernels for f32 {
     type Bits = u32;
     type Sum = f32;
     fn has(variant: MatmulVariant) -> bool {
-        !variant.transpose.a || variant.tf32 && variant.transpose.b
+        !(variant.transpose.a && variant.transpose.b) || variant.tf32
     }
     fn desc(variant: MatmulVariant) -> &'static KernelDesc {
         use k::matmul::products::*;
@@ -278,8 +318,10 @@ impl Kernels for f32 {
         match (variant.tf32, variant.transpose.a, variant.transpose.b) {
             (true, true, true) => matmul_tf32_tt::DESCS[0],
             (true, false, false) => matmul_tf32_nn::DESCS[0],
+            (true, true, false) => matmul_tf32_tn::DESCS[0],
             (true, ..) => matmul_tf32::DESCS[0],
             (false, false, false) => matmul_f32_nn::DESCS[0],
+            (false, true, false) => matmul_f32_tn::DESCS[0],
             (false, ..) => matmul_f32::DESCS[0],
         }
     }
@@ -298,13 +340,15 @@ impl Kernels for f32 {
             match (variant.tf32, variant.transpose.a, variant.transpose.b) {
                 (true, true, true) => matmul_tf32_tt(a, b, workspace, semaphores, c, negative_slope),
                 (true, false, false) => matmul_tf32_nn(a, b, workspace, semaphores, c, negative_slope),
+                (true, true, false) => matmul_tf32_tn(a, b, workspace, semaphores, c, negative_slope),
                 (true, ..) => matmul_tf32(a, b, workspace, semaphores, c, negative_slope),
                 (false, false, false) => matmul_f32_nn(a, b, workspace, semaphores, c, negative_slope),
+                (false, true, false) => matmul_f32_tn(a, b, workspace, semaphores, c, negative_slope),
                 (false, ..) => matmul_f32(a, b, workspace, semaphores, c, negative_slope),
             }
         }
     }
-    gemv!(f32);
+    multiply_adds!(f32);
     fn typed<const R: usize>(operands: Views<'_, Self, R>) -> Typed<'_, Self, R> {
         Typed::F32(operands)
     }

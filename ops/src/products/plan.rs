@@ -180,6 +180,8 @@ pub(super) enum Orientation {
 pub(super) enum Variant {
     /// f32 fused multiply-adds of each row. `splits` programs share K of a block of columns.
     Gemv { splits: usize },
+    /// f32 fused multiply-adds of the outer products of a small K.
+    OuterProducts,
     /// 3xTF32: A is decomposed first, B by the programs, which `splits` of them share a tile. `copy_b`: into rows that
     /// TMA takes.
     Tf32x3 { splits: usize, copy_b: bool },
