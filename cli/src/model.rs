@@ -23,6 +23,9 @@ pub struct Args {
     /// Fit to the times in these files, of `--samples`, and measure nothing
     #[arg(long, value_delimiter = ',')]
     from: Vec<PathBuf>,
+    /// Leave coefficients and the factors of known configurations as they are, and add those of new configurations
+    #[arg(long)]
+    extend: bool,
     /// Also write the model to this file
     #[arg(long)]
     out: Option<PathBuf>,
@@ -78,7 +81,8 @@ pub fn main(args: Args) -> Result<bool> {
     let count = calls.iter().map(|c| c.samples.len()).sum::<usize>();
     outln!("{count} plans of {} calls on {}", calls.len(), device.name);
     let dir = tilewright_cache_dir::user_dir();
-    let fitted = FittedModel::of(&device, dir.as_deref(), &calls);
+    let fit = if args.extend { FittedModel::extended } else { FittedModel::of };
+    let fitted = fit(&device, dir.as_deref(), &calls);
     outln!("{:>12} {:>6}  {:>14}  {:>14}  {:>14}  {:>14}", "", "calls", "loss", "median", "p90", "rank corr.");
     for (kind, [a, b]) in &fitted.qualities {
         let both = |of: fn(&Quality) -> f64| format!("{:.3} {:.3}", of(a), of(b));
