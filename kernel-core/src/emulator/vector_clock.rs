@@ -6,6 +6,7 @@
 //! other did before it, came before what the thread does now.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -79,6 +80,7 @@ pub enum Agent {
 #[derive(Default)]
 pub struct Clocks {
     agents: Vec<Agent>,
+    numbers: HashMap<Agent, Actor>,
     known: Vec<Option<Rc<VectorClock>>>,
     used: bool,
     /// By thread: its proxy fences.
@@ -157,17 +159,14 @@ impl Clocks {
 impl Order {
     /// The number of an agent.
     pub fn agent(&mut self, agent: Agent) -> Actor {
-        let agents = &mut self.clocks.agents;
-        let at = agents.iter().position(|&a| a == agent).unwrap_or_else(|| {
+        let Clocks { agents, numbers, completions, .. } = &mut self.clocks;
+        *numbers.entry(agent).or_insert_with(|| {
+            let number = ASYNC + agents.len() as u32;
+            assert!(number < ACTORS, "more asynchronous steps than the emulated SM can tell apart");
             agents.push(agent);
-            assert!(
-                agents.len() as u32 <= ACTORS - ASYNC,
-                "more asynchronous steps than the emulated SM can tell apart"
-            );
-            self.clocks.completions.push(Vec::new());
-            agents.len() - 1
-        });
-        ASYNC + at as u32
+            completions.push(Vec::new());
+            number
+        })
     }
 
     pub fn agent_of(&self, s: Epoch) -> Option<Agent> {
