@@ -2,9 +2,10 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ptr;
 
+use super::access::Asked;
 use super::banks::Banks;
 use super::cluster::{Cluster, Reached};
 use super::epoch::Epoch;
@@ -59,9 +60,7 @@ pub struct Machine {
     pub watched: Watched,
     pub report: Report,
     failure: Option<Failure>,
-    /// By thread and address: the atomics that changed nothing since the last write to global memory, or the end of a
-    /// thread.
-    pub asked: HashMap<(u32, u64), u32>,
+    pub asked: Asked,
     random: Random,
 }
 
@@ -133,7 +132,7 @@ impl Machine {
             watched: Watched::default(),
             report: Report::default(),
             failure: None,
-            asked: HashMap::new(),
+            asked: Asked::default(),
             random: Random::new(options.seed),
         }
     }
@@ -276,6 +275,7 @@ impl Machine {
         if self.failure.is_some() {
             return None;
         }
+        self.asked.turn();
         let next = self.runnable.pop();
         if next.is_none() && self.finished.iter().sum::<u32>() < self.cluster.size() {
             self.stuck();

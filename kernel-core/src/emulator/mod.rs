@@ -45,6 +45,7 @@ mod tensor_map;
 #[cfg(test)]
 mod tests;
 mod tma;
+mod unordered;
 mod vector_clock;
 mod watch;
 mod wgmma;
