@@ -5,6 +5,7 @@ use super::epoch::Epoch;
 use super::order::Order;
 use super::report::{Kind, Options, Region};
 use super::shadow::{AccessKind, Check, RaceKind, Shadow};
+use super::undo::Undo;
 use super::vector_clock::{Agent, Observer};
 
 /// The failure of an access, before the machine adds the thread and the line.
@@ -164,10 +165,12 @@ pub struct Global {
     uninitialized: bool,
     forbid_same_value: bool,
     pub same_value_stores: u64,
+    pub undo: Undo,
 }
 
 impl Global {
-    pub fn new(regions: &[Region], options: &Options) -> Self {
+    /// With `undo`, what a launch overwrites is kept.
+    pub fn new(regions: &[Region], options: &Options, undo: bool) -> Self {
         let known = |r: &&Region| r.bytes != Region::UNKNOWN;
         let unknown = || regions.iter().filter(|r| !known(r));
         let mut bounds: Vec<(u64, u64)> =
@@ -197,6 +200,7 @@ impl Global {
             uninitialized: options.uninitialized,
             forbid_same_value: options.forbid_same_value_stores,
             same_value_stores: 0,
+            undo: Undo::new(undo.then_some(regions.len())),
         }
     }
 
@@ -209,7 +213,13 @@ impl Global {
                 format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr)),
             ));
         }
-        let Some(region) = self.find(addr, r)? else { return Ok(()) };
+        let Some(region) = self.find(addr, r)? else {
+            if r.kind.writes() {
+                // SAFETY: by the contract of the launch these bytes can be read.
+                unsafe { self.undo.keep_elsewhere(addr, r.bytes) };
+            }
+            return Ok(());
+        };
         let (region, span) = &self.regions[region];
         let span = &mut self.spans[*span];
         let Some(shadow) = &mut span.shadow else { return Ok(()) };
@@ -222,7 +232,16 @@ impl Global {
             *benign += same as u64;
             same
         };
-        shadow.access((addr - span.start) as usize, r.bytes, &check, tolerate).map_err(|race| self.fault(race, addr, r))
+        match shadow.access((addr - span.start) as usize, r.bytes, &check, tolerate) {
+            Ok(()) => {
+                if r.kind.writes() {
+                    // SAFETY: the region is memory that the launch may read.
+                    unsafe { self.undo.keep(self.last, region, addr, r.bytes) };
+                }
+                Ok(())
+            }
+            Err(race) => Err(self.fault(race, addr, r)),
+        }
     }
 
     /// The number of the region; nothing where addresses are not checked.
