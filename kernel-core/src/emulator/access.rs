@@ -1,5 +1,7 @@
 //! Accesses to memory, of threads and of asynchronous steps.
 
+use std::collections::HashMap;
+
 use super::cluster::SharedAddress;
 use super::epoch::Epoch;
 use super::machine::Machine;
@@ -9,11 +11,41 @@ use super::report::{Kind, Side};
 use super::shadow::AccessKind;
 use super::vector_clock::{Agent, Observer};
 
-/// The most atomics of a thread at one address that change nothing, while nothing is stored to global memory and no
-/// thread ends.
+/// A thread waits in vain when it has made so many atomics at one address while nothing has changed. A loop that ends
+/// by itself may make as many. So the steps that its program has made meanwhile are counted, too: atomics and turns of
+/// threads. They take about a second.
 const MAX_ASKED: u32 = 1 << 20;
+const MAX_STEPS: u32 = 1 << 24;
 /// After so many of them the other threads of the program run.
 const ASKED_IN_TURN: u32 = 1 << 10;
+
+/// The atomics that have changed nothing since the last store to global memory, or since a thread has ended.
+#[derive(Default)]
+pub struct Asked {
+    /// By thread and address.
+    times: HashMap<(u32, u64), u32>,
+    /// Since the first of them.
+    steps: u32,
+}
+
+impl Asked {
+    /// Something has changed.
+    #[inline]
+    pub fn clear(&mut self) {
+        if self.steps > 0 {
+            self.times.clear();
+            self.steps = 0;
+        }
+    }
+
+    /// A thread has got its turn.
+    #[inline]
+    pub fn turn(&mut self) {
+        if self.steps > 0 {
+            self.steps = self.steps.saturating_add(1);
+        }
+    }
+}
 
 /// What a thread does after an atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,9 +142,7 @@ impl Machine {
             self.asked.clear();
         }
         for step in steps {
-            // Fences are looked for in shared memory alone.
-            let request = Request { proxy: false, ..step.request(&self.order, kind, bytes) };
-            if let Err(fault) = self.global.check(addr, &request) {
+            if let Err(fault) = self.global.check(addr, &step.request(&self.order, kind, bytes)) {
                 self.fault(fault, step.now.site());
                 return false;
             }
@@ -166,11 +196,13 @@ impl Machine {
             self.asked.clear();
             return Next::Continue;
         }
-        let times = self.asked.entry((self.current, addr)).or_default();
+        self.asked.steps = self.asked.steps.saturating_add(1);
+        let times = self.asked.times.entry((self.current, addr)).or_default();
         *times += 1;
-        if *times == MAX_ASKED {
+        if *times >= MAX_ASKED && self.asked.steps >= MAX_STEPS {
+            let times = *times;
             let message = format!(
-                "thread {} has loaded {} {MAX_ASKED} times and nothing was stored meanwhile: a program may wait for \
+                "thread {} has loaded {} {times} times and nothing was stored meanwhile: a program may wait for \
                  those alone that began before it",
                 self.name(self.current),
                 self.global.describe(addr)

@@ -148,7 +148,7 @@ impl Machine {
         self.finished[cta] += 1;
         self.asked.clear();
         let order = &self.order;
-        self.reached.0[cta].retain(|_, (access, _)| !order.before(*access, thread));
+        self.reached.0[cta].retain(|_, (access, _)| !order.load_before(*access, thread));
         if self.finished[cta] == self.cluster.threads
             && let Some(&(access, by)) = self.reached.0[cta].values().next()
         {

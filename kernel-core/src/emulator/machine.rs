@@ -2,13 +2,16 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ptr;
 
+use super::access::Asked;
 use super::banks::Banks;
 use super::cluster::{Cluster, Reached};
 use super::epoch::Epoch;
 use super::fiber::{Fibers, Suspend};
+use super::in_flight::Flights;
+use super::marks::Suspicion;
 use super::memory::{Global, Shared};
 use super::order::Order;
 use super::random::Random;
@@ -17,7 +20,7 @@ use super::report::{BarrierSite, Failure, Kind, Options, Region, Report, Side};
 use super::sectors::Sectors;
 use super::shadow::AccessKind;
 pub use super::state::State;
-use super::tensor::Tensor;
+use super::tensor::{Tensor, WARPGROUP};
 use super::watch::Watched;
 use super::{Program, Shape};
 
@@ -59,10 +62,16 @@ pub struct Machine {
     pub watched: Watched,
     pub report: Report,
     failure: Option<Failure>,
-    /// By thread and address: the atomics that changed nothing since the last write to global memory, or the end of a
-    /// thread.
-    pub asked: HashMap<(u32, u64), u32>,
+    pub asked: Asked,
     random: Random,
+}
+
+/// Why a run has ended before its end.
+#[allow(clippy::large_enum_variant, reason = "a launch fails once")]
+pub enum Stopped {
+    Failed(Failure),
+    /// Global memory is as it was before: another run is to find this out.
+    Suspected(Suspicion),
 }
 
 thread_local! {
@@ -99,7 +108,14 @@ pub fn suspend() {
 }
 
 impl Machine {
-    pub fn new(code: Program, shape: Shape, regions: &[Region], options: &Options) -> Self {
+    /// Of the first run of a launch, or of one that is to find something out.
+    pub fn new(
+        code: Program,
+        shape: Shape,
+        regions: &[Region],
+        options: &Options,
+        suspicion: Option<Suspicion>,
+    ) -> Self {
         let Shape { threads, shared_bytes, grid, ctas } = shape;
         let cluster = Cluster { threads, ctas };
         let n = cluster.size() as usize;
@@ -122,9 +138,10 @@ impl Machine {
             words: vec![(0, 0); n],
             results: vec![0; n],
             order: Order::new(cluster),
-            global: Global::new(regions, options),
+            // Without a warpgroup there is nothing to find out.
+            global: Global::new(regions, options, threads >= WARPGROUP),
             shared: (0..ctas).map(|cta| Shared::new(cta, shared_bytes, options)).collect(),
-            tensor: Tensor::new(cluster, options.seed),
+            tensor: Tensor::new(cluster, Flights::new(options.seed, suspicion)),
             registers: (0..ctas).map(|_| Pool::new(threads)).collect(),
             waited_for_launch: vec![false; n],
             banks: Banks::new(cluster.size(), options.banks),
@@ -133,14 +150,14 @@ impl Machine {
             watched: Watched::default(),
             report: Report::default(),
             failure: None,
-            asked: HashMap::new(),
+            asked: Asked::default(),
             random: Random::new(options.seed),
         }
     }
 
     /// Runs every program of the grid.
     #[allow(clippy::result_large_err, reason = "a launch fails once")]
-    pub fn run(mut self, words: &[u64]) -> Result<Report, Failure> {
+    pub fn run(mut self, words: &[u64]) -> Result<Report, Stopped> {
         assert!(CURRENT.get().is_null(), "a launch inside a launch");
         let machine = &raw mut self;
         CURRENT.set(machine);
@@ -160,7 +177,10 @@ impl Machine {
         unsafe {
             let mut fibers = match Fibers::new(name, (*machine).cluster.size(), (*machine).options.stack_bytes, body) {
                 Ok(fibers) => fibers,
-                Err(e) => return Err(Failure::launch(format!("no stacks: {e}"), &(*machine).options)),
+                Err(e) => {
+                    let failure = Failure::launch(format!("no stacks: {e}"), &(*machine).options);
+                    return Err(Stopped::Failed(failure));
+                }
             };
             let programs = (*machine).grid.iter().product::<u64>();
             let order = (*machine).random.order(programs as usize);
@@ -176,16 +196,21 @@ impl Machine {
                 (*machine).finish_program();
                 (*machine).has_waited_for_launch();
                 (*machine).show_watched();
+                if let Some(suspicion) = (*machine).tensor.flights.suspicion() {
+                    drop(fibers);
+                    (*machine).global.undo.undo();
+                    return Err(Stopped::Suspected(suspicion));
+                }
                 if let Some(failure) = (*machine).failure.take() {
                     let printed = std::mem::take(&mut (*machine).report.printed);
-                    return Err(Failure { printed, ..failure });
+                    return Err(Stopped::Failed(Failure { printed, ..failure }));
                 }
                 (*machine).banks.flush(0..(*machine).cluster.size());
                 (*machine).sectors.flush();
             }
             fibers.finish();
         }
-        self.finish()
+        self.finish().map_err(Stopped::Failed)
     }
 
     fn begin_program(&mut self, number: u64) {
@@ -276,6 +301,7 @@ impl Machine {
         if self.failure.is_some() {
             return None;
         }
+        self.asked.turn();
         let next = self.runnable.pop();
         if next.is_none() && self.finished.iter().sum::<u32>() < self.cluster.size() {
             self.stuck();

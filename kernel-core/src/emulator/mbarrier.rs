@@ -22,8 +22,8 @@ pub struct Mbarrier {
     gathering: VectorClock,
     published: Rc<VectorClock>,
     initialized: Epoch,
-    /// Whether the asynchronous proxy sees it.
-    ready: bool,
+    /// When its thread showed it to the asynchronous proxy.
+    ready: Option<Epoch>,
     waiting: Vec<u32>,
     /// Lines of loads, in the current phase and in a complete one that nobody has waited for; of the last expectation.
     loading: Option<u32>,
@@ -71,7 +71,7 @@ impl Machine {
             gathering: VectorClock::default(),
             published: Rc::default(),
             initialized: self.order.epoch(false, self.current, site),
-            ready: false,
+            ready: None,
             waiting: Vec::new(),
             loading: None,
             loaded: None,
@@ -81,11 +81,14 @@ impl Machine {
         true
     }
 
-    /// The asynchronous proxy sees the mbarriers that the current thread initialized.
+    /// The asynchronous proxy sees the mbarriers that the current thread initialized, and nothing else: it is no proxy
+    /// fence.
     pub fn mbarriers_ready(&mut self) {
-        let current = self.current;
-        self.order.proxy_fence(current);
-        self.tensor.mbarriers.values_mut().filter(|b| b.initialized.thread() == current).for_each(|b| b.ready = true);
+        self.order.tick();
+        let ready = self.order.epoch(false, self.current, 0);
+        let own = self.tensor.mbarriers.values_mut().filter(|b| b.initialized.thread() == self.current);
+        own.for_each(|b| _ = b.ready.get_or_insert(ready));
+        self.order.tick();
     }
 
     /// Whether the current thread may use an mbarrier.
@@ -128,7 +131,12 @@ impl Machine {
             format!("more than {MAX_COUNT} bytes are expected by")
         } else {
             bar.pending -= 1;
-            self.order.publish(self.current, &mut bar.gathering);
+            // Its release is for the threads of the arriving thread's CTA.
+            if at.cta == self.rank {
+                self.order.publish(self.current, &mut bar.gathering);
+            } else {
+                self.order.publish_loads(self.current, &mut bar.gathering);
+            }
             self.complete_phase(at);
             return true;
         };
@@ -187,9 +195,11 @@ impl Machine {
         }
         let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");
         bar.loading = Some(site);
-        if !bar.ready {
-            let message =
-                format!("no mbarriers_ready after the mbarrier at {} was initialized", self.cluster.address(at));
+        if !bar.ready.is_some_and(|ready| self.order.before(ready, self.current)) {
+            let message = format!(
+                "no mbarriers_ready after the mbarrier at {} was initialized comes before this",
+                self.cluster.address(at)
+            );
             self.fail(Kind::Mbarrier, site, message);
             return false;
         }

@@ -5,6 +5,7 @@ use super::epoch::Epoch;
 use super::order::Order;
 use super::report::{Kind, Options, Region};
 use super::shadow::{AccessKind, Check, RaceKind, Shadow};
+use super::undo::Undo;
 use super::vector_clock::{Agent, Observer};
 
 /// The failure of an access, before the machine adds the thread and the line.
@@ -33,13 +34,12 @@ impl Fault {
         let kind = if earlier.is_async() || r.now.is_async() { Kind::AsyncRace } else { kind };
         let (message, access) = match r.order.agent_of(earlier) {
             None => {
-                let verb = match (wrote, earlier.is_atomic()) {
-                    (_, true) => "atomic",
-                    (true, _) => "store",
-                    (false, _) => "load",
-                };
+                let verb = verb_of(earlier, wrote);
+                // Atomics of one size may come in any order.
+                let of_two_sizes = earlier.is_atomic() && r.kind.is_atomic();
                 let message = format!(
-                    "{what} is not ordered with the {verb} by thread {} on line {}",
+                    "{what} is not ordered with the {verb}{} by thread {} on line {}",
+                    if of_two_sizes { " of another size" } else { "" },
                     r.order.cluster.name(earlier.thread()),
                     earlier.site()
                 );
@@ -65,6 +65,38 @@ impl Fault {
         let earlier = Earlier { at: earlier, access: access.into() };
         Fault { kind, message, access: what.into(), earlier: Some(earlier) }
     }
+
+    /// An access by the asynchronous proxy to what a thread accessed, without a fence between.
+    fn unfenced(what: &str, earlier: Epoch, wrote: bool, r: &Request<'_>, memory: Memory) -> Self {
+        let verb = verb_of(earlier, wrote);
+        let may = if r.kind.writes() { "come before" } else { "not see" };
+        let why = match (memory, wrote) {
+            (Memory::Global, _) => "TMA sees global memory as it was before the launch",
+            (Memory::Shared, true) => "no proxy_fence by the thread that stored comes between",
+            (Memory::Shared, false) => "no proxy_fence by the thread that loaded comes between",
+        };
+        Fault {
+            kind: Kind::MissingProxyFence,
+            message: format!("{what} may {may} the {verb} of line {}: {why}", earlier.site()),
+            access: what.into(),
+            earlier: Some(Earlier { at: earlier, access: verb.into() }),
+        }
+    }
+}
+
+/// What a thread has done.
+fn verb_of(earlier: Epoch, wrote: bool) -> &'static str {
+    match (wrote, earlier.is_atomic()) {
+        (_, true) => "atomic",
+        (true, _) => "store",
+        (false, _) => "load",
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Memory {
+    Global,
+    Shared,
 }
 
 /// One access by the current thread.
@@ -94,14 +126,18 @@ impl Request<'_> {
         }
     }
 
-    /// The rules it is checked against, given since when memory has been used and, unless it always is, defined.
-    fn check(&self, since: u64, written_since: Option<u64>) -> Check<'_> {
+    /// The rules it is checked against, given the CTA of shared memory, since when memory has been used and, unless it
+    /// always is, defined.
+    fn check(&self, cta: Option<u32>, since: u64, written_since: Option<u64>) -> Check<'_> {
         Check {
             order: self.order,
             kind: self.kind,
             now: self.now,
             by: self.by,
             proxy: self.proxy,
+            cta,
+            // An atomic of a byte is one of the word around it.
+            bytes: if self.bytes == 1 { 4 } else { self.bytes as u8 },
             acquires: self.acquires,
             since,
             written_since,
@@ -112,11 +148,12 @@ impl Request<'_> {
 struct Span {
     start: u64,
     end: u64,
-    shadow: Shadow,
+    /// None of memory that nobody writes.
+    shadow: Option<Shadow>,
 }
 
 pub struct Global {
-    /// VectorClock regions, and the span that each lies in: regions that overlap share one.
+    /// Known regions, and the span that each lies in: regions that overlap share one.
     regions: Vec<(Region, usize)>,
     /// Regions of unknown extent: their names appear in reports.
     unbounded: Vec<Region>,
@@ -128,10 +165,12 @@ pub struct Global {
     uninitialized: bool,
     forbid_same_value: bool,
     pub same_value_stores: u64,
+    pub undo: Undo,
 }
 
 impl Global {
-    pub fn new(regions: &[Region], options: &Options) -> Self {
+    /// With `undo`, what a launch overwrites is kept.
+    pub fn new(regions: &[Region], options: &Options, undo: bool) -> Self {
         let known = |r: &&Region| r.bytes != Region::UNKNOWN;
         let unknown = || regions.iter().filter(|r| !known(r));
         let mut bounds: Vec<(u64, u64)> =
@@ -145,11 +184,15 @@ impl Global {
             joins
         });
         let span_of = |r: &Region| bounds.partition_point(|b| b.0 <= r.start) - 1;
+        let is_constant = |span: usize| {
+            regions.iter().filter(known).filter(|r| span_of(r) == span).all(|r| r.initialized && !r.mutable)
+        };
+        let shadow = |span: usize, bytes: u64| (!is_constant(span)).then(|| Shadow::new(bytes as usize, options.races));
         Global {
             regions: regions.iter().filter(known).map(|r| (r.clone(), span_of(r))).collect(),
-            spans: bounds
-                .iter()
-                .map(|&(start, end)| Span { start, end, shadow: Shadow::new((end - start) as usize, options.races) })
+            spans: (0..)
+                .zip(&bounds)
+                .map(|(i, &(start, end))| Span { start, end, shadow: shadow(i, end - start) })
                 .collect(),
             unbounded: unknown().cloned().collect(),
             elsewhere: (unknown().next().is_some(), unknown().any(|r| r.mutable)),
@@ -157,6 +200,7 @@ impl Global {
             uninitialized: options.uninitialized,
             forbid_same_value: options.forbid_same_value_stores,
             same_value_stores: 0,
+            undo: Undo::new(undo.then_some(regions.len())),
         }
     }
 
@@ -169,10 +213,18 @@ impl Global {
                 format!("{} of {} bytes at {}", r.verb(), r.bytes, self.describe(addr)),
             ));
         }
-        let Some((initialized, span)) = self.find(addr, r)? else { return Ok(()) };
-        let span = &mut self.spans[span];
-        let written_since = (!initialized && self.uninitialized).then_some(1);
-        let check = r.check(1, written_since);
+        let Some(region) = self.find(addr, r)? else {
+            if r.kind.writes() {
+                // SAFETY: by the contract of the launch these bytes can be read.
+                unsafe { self.undo.keep_elsewhere(addr, r.bytes) };
+            }
+            return Ok(());
+        };
+        let (region, span) = &self.regions[region];
+        let span = &mut self.spans[*span];
+        let Some(shadow) = &mut span.shadow else { return Ok(()) };
+        let written_since = (!region.initialized && self.uninitialized).then_some(1);
+        let check = r.check(None, 1, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
             // SAFETY: `find` has found all of the bytes in a region, which is memory that the launch may read.
@@ -180,26 +232,33 @@ impl Global {
             *benign += same as u64;
             same
         };
-        span.shadow
-            .access((addr - span.start) as usize, r.bytes, &check, tolerate)
-            .map_err(|race| self.fault(race, addr, r))
+        match shadow.access((addr - span.start) as usize, r.bytes, &check, tolerate) {
+            Ok(()) => {
+                if r.kind.writes() {
+                    // SAFETY: the region is memory that the launch may read.
+                    unsafe { self.undo.keep(self.last, region, addr, r.bytes) };
+                }
+                Ok(())
+            }
+            Err(race) => Err(self.fault(race, addr, r)),
+        }
     }
 
-    /// Whether the region is initialized, and its span; nothing where addresses are not checked.
+    /// The number of the region; nothing where addresses are not checked.
     #[inline]
-    fn find(&mut self, addr: u64, r: &Request<'_>) -> Result<Option<(bool, usize)>, Fault> {
+    fn find(&mut self, addr: u64, r: &Request<'_>) -> Result<Option<usize>, Fault> {
         let writes = r.kind.writes();
         let holds =
             |g: &Region| addr >= g.start && addr - g.start < g.bytes && g.bytes - (addr - g.start) >= r.bytes as u64;
-        if let Some((g, span)) = self.regions.get(self.last)
+        if let Some((g, _)) = self.regions.get(self.last)
             && holds(g)
             && (g.mutable || !writes)
         {
-            return Ok(Some((g.initialized, *span)));
+            return Ok(Some(self.last));
         }
         if let Some(i) = self.regions.iter().position(|(g, _)| holds(g) && (g.mutable || !writes)) {
             self.last = i;
-            return Ok(Some((self.regions[i].0.initialized, self.regions[i].1)));
+            return Ok(Some(i));
         }
         let read_only = self.regions.iter().any(|(g, _)| holds(g));
         if !read_only && (if writes { self.elsewhere.1 } else { self.elsewhere.0 }) && !self.overlaps(addr, r.bytes) {
@@ -225,7 +284,7 @@ impl Global {
         match race {
             RaceKind::Uninitialized => Fault::new(Kind::GlobalUninitialized, what),
             RaceKind::Unordered { earlier, wrote } => Fault::race(Kind::GlobalRace, &what, earlier, wrote, r),
-            RaceKind::Unfenced { .. } => unreachable!("fences are not looked for here"),
+            RaceKind::Unfenced { earlier, wrote } => Fault::unfenced(&what, earlier, wrote, r, Memory::Global),
         }
     }
 
@@ -320,7 +379,7 @@ impl Shared {
         // SAFETY: `at + r.bytes` is at most `self.bytes`, which `data` has, by the check above.
         let place = unsafe { self.data.as_mut_ptr().cast::<u8>().add(at) };
         let written_since = self.uninitialized.then_some(program_start);
-        let check = r.check(program_start, written_since);
+        let check = r.check(Some(self.cta), program_start, written_since);
         let (forbid, benign) = (self.forbid_same_value, &mut self.same_value_stores);
         let tolerate = || {
             // SAFETY: `place` has `r.bytes` bytes in `data`, which nothing else borrows.
@@ -334,28 +393,9 @@ impl Shared {
             Err(RaceKind::Unordered { earlier, wrote }) => {
                 Err(Fault::race(Kind::SharedRace, &what(), earlier, wrote, r))
             }
-            Err(RaceKind::Unfenced { earlier, wrote }) => Err(Fault {
-                kind: Kind::MissingProxyFence,
-                message: match wrote {
-                    true if r.kind.writes() => format!(
-                        "{} may come before the store of line {}: no proxy_fence by the thread that stored comes between",
-                        what(),
-                        earlier.site()
-                    ),
-                    true => format!(
-                        "{} may not see the store of line {}: no proxy_fence by the thread that stored comes between",
-                        what(),
-                        earlier.site()
-                    ),
-                    false => format!(
-                        "{} may come before the load of line {}: no proxy_fence by the thread that loaded comes between",
-                        what(),
-                        earlier.site()
-                    ),
-                },
-                access: what(),
-                earlier: Some(Earlier { at: earlier, access: if wrote { "store" } else { "load" }.into() }),
-            }),
+            Err(RaceKind::Unfenced { earlier, wrote }) => {
+                Err(Fault::unfenced(&what(), earlier, wrote, r, Memory::Shared))
+            }
         }
     }
 }

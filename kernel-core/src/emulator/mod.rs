@@ -25,6 +25,7 @@ mod groups;
 mod in_flight;
 mod lines;
 mod machine;
+mod marks;
 mod matrix;
 mod mbarrier;
 mod memory;
@@ -45,9 +46,13 @@ mod tensor_map;
 #[cfg(test)]
 mod tests;
 mod tma;
+mod undo;
+mod unordered;
 mod vector_clock;
 mod watch;
 mod wgmma;
+
+use machine::{Machine, Stopped};
 
 pub use epoch::MAX_CLUSTER_THREADS;
 pub use explain::explain;
@@ -149,8 +154,15 @@ pub unsafe fn launch(
     regions: &[Region],
     options: &Options,
 ) -> Result<Report, Failure> {
-    match shape.invalid(options) {
-        Some(message) => Err(Failure::launch(message, options)),
-        None => machine::Machine::new(program, shape, regions, options).run(words),
+    if let Some(message) = shape.invalid(options) {
+        return Err(Failure::launch(message, options));
+    }
+    let mut suspicion = None;
+    loop {
+        match Machine::new(program, shape, regions, options, suspicion).run(words) {
+            Ok(report) => return Ok(report),
+            Err(Stopped::Failed(failure)) => return Err(failure),
+            Err(Stopped::Suspected(next)) => suspicion = Some(next),
+        }
     }
 }

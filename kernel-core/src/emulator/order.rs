@@ -55,6 +55,14 @@ struct Acquire {
     time: u64,
 }
 
+/// The locations at which a program has released something.
+#[derive(Clone, Copy)]
+enum Released {
+    Nowhere,
+    At(u32),
+    AtSeveral,
+}
+
 pub struct Order {
     pub(super) cluster: Cluster,
     pub(super) now: u64,
@@ -64,15 +72,18 @@ pub struct Order {
     pub(super) ctas: Vec<u64>,
     pub(super) warps: Vec<u64>,
     pub(super) clocks: Clocks,
-    /// Of every program so far: its start and its acquires. The current one is last.
+    /// Of every program so far: its start, its acquires and where it has released. The current one is last.
     starts: Vec<u64>,
     acquired: Vec<Vec<Acquire>>,
+    released: Vec<Released>,
     /// For each thread: its last fence, and the releases that it has read by relaxed atomics since.
     fences: Vec<Option<Point>>,
     relaxed: Vec<Acquire>,
     locations: HashMap<u64, u32>,
     /// The releases at each location, in order of time.
     releases: Vec<Vec<Release>>,
+    /// The location of the last atomic, if it released.
+    last_release: Option<u32>,
 }
 
 impl Order {
@@ -88,10 +99,12 @@ impl Order {
             clocks: Clocks::new(threads),
             starts: Vec::new(),
             acquired: Vec::new(),
+            released: Vec::new(),
             fences: vec![None; threads as usize],
             relaxed: Vec::new(),
             locations: HashMap::new(),
             releases: Vec::new(),
+            last_release: None,
         }
     }
 
@@ -103,6 +116,7 @@ impl Order {
         self.warps.fill(self.now);
         self.starts.push(self.now);
         self.acquired.push(Vec::new());
+        self.released.push(Released::Nowhere);
         self.fences.fill(None);
         self.relaxed.clear();
         self.clocks.begin_program();
@@ -205,19 +219,44 @@ impl Order {
         let len = self.releases[location as usize].len() as u32;
         if len > 0 && kind.reads() {
             let acquires = if relaxed { &mut self.relaxed } else { self.acquired.last_mut().expect("a program runs") };
-            acquires.push(Acquire { location, len, thread, time: self.now });
+            // A thread that waits acquires the same again and again.
+            let again = |a: &Acquire| (a.location, a.len, a.thread) == (location, len, thread);
+            if !acquires.last().is_some_and(again) {
+                acquires.push(Acquire { location, len, thread, time: self.now });
+            }
         }
         let release = if relaxed { self.fences[thread as usize].clone() } else { Some(self.point(thread)) };
+        self.last_release = None;
         if let Some(point) = release.filter(|_| kind.writes()) {
             self.releases[location as usize].push(Release { time: self.now, point });
+            self.last_release = Some(location);
+            let released = self.released.last_mut().expect("a program runs");
+            *released = match *released {
+                Released::Nowhere => Released::At(location),
+                Released::At(one) if one == location => Released::At(location),
+                _ => Released::AtSeveral,
+            };
         }
         self.now += 1;
+    }
+
+    /// The last atomic has not written: an exchange whose comparison failed. It releases nothing.
+    pub fn has_not_written(&mut self) {
+        if let Some(location) = self.last_release.take() {
+            self.releases[location as usize].pop();
+        }
     }
 
     /// Whether an earlier access is ordered before the current step of `thread`.
     #[inline]
     pub fn before(&self, s: Epoch, thread: u32) -> bool {
         self.before_by_barriers(s, thread) || self.before_by_atomics(s, thread)
+    }
+
+    /// As [`before`](Self::before), of a load.
+    pub fn load_before(&self, s: Epoch, thread: u32) -> bool {
+        let known = || self.clocks.of(thread).is_some_and(|k| k.has_load(s.thread(), s.time()));
+        self.before(s, thread) || self.in_current_program(s) && known()
     }
 
     #[inline]
@@ -277,10 +316,32 @@ impl Order {
 
     /// Whether one of these releases, by the program that made the access, came after it.
     fn covered(&self, log: &[Release], s: Epoch) -> bool {
+        self.first_release(log, s).is_some()
+    }
+
+    /// The time of the first of these releases, by the program that made the access, that came after it.
+    fn first_release(&self, log: &[Release], s: Epoch) -> Option<u64> {
         let program = self.program_of(s);
         let end = self.starts.get(program + 1).copied().unwrap_or(u64::MAX);
         let from = log.partition_point(|r| r.time < self.starts[program]);
         let to = log.partition_point(|r| r.time < end);
-        log[from..to].iter().any(|r| r.point.after(s.thread(), s.time()))
+        log[from..to].iter().find(|r| r.point.after(s.thread(), s.time())).map(|r| r.time)
+    }
+
+    /// Accesses of one program, which has ended: leaves those that stand for all. What is ordered after them is ordered
+    /// after the others.
+    pub fn reduce(&self, accesses: &mut Vec<Epoch>) {
+        let Some(&last) = accesses.last() else { return };
+        let stands_for_all = match self.released[self.program_of(last)] {
+            // Nothing will ever be ordered after any of them.
+            Released::Nowhere => last,
+            Released::At(location) => {
+                let log = &self.releases[location as usize];
+                let ordered_last = |s: &Epoch| self.first_release(log, *s).unwrap_or(u64::MAX);
+                accesses.iter().copied().max_by_key(ordered_last).unwrap_or(last)
+            }
+            Released::AtSeveral => return,
+        };
+        *accesses = vec![stands_for_all];
     }
 }

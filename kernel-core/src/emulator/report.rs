@@ -227,7 +227,8 @@ pub enum Kind {
     /// Unordered accesses of which one is part of an asynchronous step: a tensor load or store, an asynchronous copy,
     /// a warpgroup's product.
     AsyncRace,
-    /// The asynchronous proxy reads or writes what a thread stored, or writes what it loaded, without a fence.
+    /// The asynchronous proxy reads or writes what a thread stored, or writes what it loaded, without a fence. TMA
+    /// accesses global memory that a thread of the same launch stored to.
     MissingProxyFence,
     /// Accumulators of a warpgroup's product are read or written before it is waited for.
     RegistersInFlight,
@@ -246,7 +247,8 @@ pub enum Kind {
     /// Memory that the launch in front may write, or read, before this one has waited for it.
     TooEarly,
     /// A program waits for one that may begin after it: a thread has made 2^20 atomics at one address that changed
-    /// nothing, and meanwhile no thread has stored to global memory or ended.
+    /// nothing. Meanwhile the program has made 2^24 such atomics and turns of threads, and no thread has stored to
+    /// global memory or ended.
     EndlessWait,
     /// A bank conflict, where [`Options::forbid_bank_conflicts`] is set.
     BankConflict,

@@ -1,8 +1,9 @@
 //! The last accesses to each piece of memory. They reveal unordered accesses, and reads of unwritten memory.
 
-use super::atomics::{Atomics, noted};
+use super::atomics::Atomics;
 use super::epoch::Epoch;
 use super::order::Order;
+use super::unordered::Unordered;
 use super::vector_clock::Observer;
 
 /// The kind of an access. Atomics do not race with each other.
@@ -46,9 +47,8 @@ pub enum RaceKind {
     Uninitialized,
 }
 
-/// The last write of a thread or an agent that is no atomic, and such reads since: of those not ordered before one
-/// another two are kept, of different programs if possible, else of different warps, so that whoever writes next
-/// differs from one of them.
+/// The last write of a thread or an agent that is no atomic, and the reads since then that are not ordered before a
+/// later one.
 ///
 /// Atomics take the place of neither. An atomic may follow a store of its own thread while an atomic of another thread
 /// races with that store.
@@ -56,44 +56,72 @@ pub enum RaceKind {
 struct Cell {
     write: Epoch,
     reads: [Epoch; 2],
-    /// The atomics since the write, as a number of [`Logs`]; 0 if there are none.
+    /// More reads, and the atomics since the write, as numbers in [`Logs`]; 0 if there are none.
+    more_reads: u32,
     atomics: u32,
 }
 
-/// The atomics at the words that have any.
+/// What few words have.
+#[derive(Default)]
 struct Logs {
+    reads: Pool<Unordered>,
+    atomics: Pool<Atomics>,
+}
+
+/// Items by number. They keep their allocations when they are given back.
+struct Pool<T> {
     /// The first one is nobody's, and stays empty.
-    logs: Vec<Atomics>,
+    items: Vec<T>,
     free: Vec<u32>,
 }
 
-impl Logs {
-    /// Those of a cell, which gets some if it has none.
-    fn of(&mut self, number: &mut u32) -> &mut Atomics {
+impl<T: Default> Default for Pool<T> {
+    fn default() -> Self {
+        Pool { items: vec![T::default()], free: Vec::new() }
+    }
+}
+
+impl<T: Default + Clone> Pool<T> {
+    fn get(&self, number: u32) -> &T {
+        &self.items[number as usize]
+    }
+
+    /// The item of a cell, which gets one if it has none.
+    fn of(&mut self, number: &mut u32) -> &mut T {
         if *number == 0 {
-            *number = self.add(Atomics::default());
+            *number = self.free.pop().unwrap_or_else(|| {
+                self.items.push(T::default());
+                self.items.len() as u32 - 1
+            });
         }
-        &mut self.logs[*number as usize]
+        &mut self.items[*number as usize]
     }
 
-    fn add(&mut self, atomics: Atomics) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.logs[number as usize] = atomics;
-            return number;
-        }
-        self.logs.push(atomics);
-        self.logs.len() as u32 - 1
-    }
-
-    fn copy(&mut self, number: u32) -> u32 {
-        if number == 0 { 0 } else { self.add(self.logs[number as usize].clone()) }
-    }
-
-    fn remove(&mut self, number: u32) {
+    fn copy(&mut self, mut number: u32) -> u32 {
         if number != 0 {
-            self.logs[number as usize] = Atomics::default();
+            let item = self.get(number).clone();
+            number = 0;
+            *self.of(&mut number) = item;
+        }
+        number
+    }
+
+    fn give_back(&mut self, number: u32, clear: impl FnOnce(&mut T)) {
+        if number != 0 {
+            clear(&mut self.items[number as usize]);
             self.free.push(number);
         }
+    }
+}
+
+impl Logs {
+    fn copy(&mut self, cell: Cell) -> Cell {
+        Cell { more_reads: self.reads.copy(cell.more_reads), atomics: self.atomics.copy(cell.atomics), ..cell }
+    }
+
+    fn give_back(&mut self, cell: Cell) {
+        self.reads.give_back(cell.more_reads, Unordered::clear);
+        self.atomics.give_back(cell.atomics, Atomics::clear);
     }
 }
 
@@ -113,8 +141,13 @@ pub struct Check<'a> {
     pub now: Epoch,
     /// Who makes it; `now` may be of an agent.
     pub by: &'a Observer,
-    /// By the asynchronous proxy: what threads stored and it reads or writes, or loaded and it writes, must be fenced.
+    /// By the asynchronous proxy: what threads stored and it reads or writes must be fenced, and in shared memory what
+    /// they loaded and it writes.
     pub proxy: bool,
+    /// The CTA of this shared memory. There are no fences of global memory.
+    pub cta: Option<u32>,
+    /// Bytes of an atomic: those of different sizes race with each other.
+    pub bytes: u8,
     /// An atomic that acquires, which has acquired already.
     pub acquires: bool,
     /// Forgets all accesses: another program used the shared memory before.
@@ -130,7 +163,7 @@ impl Shadow {
             words: vec![Cell::default(); words],
             bytes: Vec::new(),
             split: vec![0; words.div_ceil(64)],
-            logs: Logs { logs: vec![Atomics::default()], free: Vec::new() },
+            logs: Logs::default(),
             races,
         }
     }
@@ -174,9 +207,9 @@ impl Shadow {
             }
             let whole = std::mem::take(&mut self.words[word]);
             for cell in &mut self.bytes[word * 4..word * 4 + 4] {
-                *cell = Cell { atomics: self.logs.copy(whole.atomics), ..whole };
+                *cell = self.logs.copy(whole);
             }
-            self.logs.remove(whole.atomics);
+            self.logs.give_back(whole);
             self.split[word / 64] |= 1 << (word % 64);
         }
     }
@@ -184,8 +217,12 @@ impl Shadow {
 
 impl Cell {
     /// The last write, also by an atomic.
+    #[inline]
     fn written(&self, logs: &Logs) -> Epoch {
-        logs.logs[self.atomics as usize].written().unwrap_or(self.write)
+        match self.atomics {
+            0 => self.write,
+            atomics => logs.atomics.get(atomics).writes.last().unwrap_or(self.write),
+        }
     }
 
     #[inline]
@@ -212,10 +249,13 @@ impl Cell {
             return self.atomic(c, logs);
         }
         let ordered = |s: Epoch| s.time() < c.since || c.by.after(c.order, s);
-        let unfenced = |s: Epoch| c.proxy && s.time() >= c.since && !c.by.after_fence(c.order, s);
+        let unfenced = |s: Epoch| c.proxy && s.time() >= c.since && !c.by.after_fence(c.order, s, c.cta);
         let unordered = match ordered(self.write) {
             true if self.atomics == 0 => None,
-            true => logs.of(&mut self.atomics).unordered_write(c.now, ordered, |s| c.by.after_barriers(c.order, s)),
+            true => {
+                let by_barriers = |s: Epoch| c.by.after_barriers(c.order, s);
+                logs.atomics.of(&mut self.atomics).unordered_write(c.now, ordered, by_barriers)
+            }
             false => Some(self.write),
         };
         if let Some(earlier) = unordered
@@ -224,61 +264,103 @@ impl Cell {
             return Err(RaceKind::Unordered { earlier, wrote: true });
         }
         if c.proxy {
-            let mut writes = [self.write].into_iter().chain(logs.logs[self.atomics as usize].writes());
+            let mut writes = [self.write].into_iter().chain(logs.atomics.get(self.atomics).writes.iter());
             if let Some(earlier) = writes.find(|&s| unfenced(s)) {
                 return Err(RaceKind::Unfenced { earlier, wrote: true });
             }
         }
         if !c.kind.writes() {
-            self.reads = c.noted(self.reads);
+            self.add_read(c, logs);
             return Ok(());
         }
-        for earlier in self.reads.into_iter().chain(logs.logs[self.atomics as usize].loads()) {
-            if !ordered(earlier) {
+        let check_load = |earlier: Epoch| {
+            if earlier.time() >= c.since && !c.by.after_load(c.order, earlier) {
                 return Err(RaceKind::Unordered { earlier, wrote: false });
             }
-            if unfenced(earlier) {
+            // A load of global memory has ended when the barrier that orders it has been passed.
+            if c.cta.is_some() && unfenced(earlier) {
                 return Err(RaceKind::Unfenced { earlier, wrote: false });
             }
+            Ok(())
+        };
+        self.reads.into_iter().try_for_each(check_load)?;
+        if self.has_logs() {
+            let (reads, atomics) = (logs.reads.get(self.more_reads), logs.atomics.get(self.atomics));
+            reads.iter().chain(atomics.loads.iter()).try_for_each(check_load)?;
+            logs.give_back(*self);
         }
-        logs.remove(self.atomics);
         *self = Cell { write: c.now, ..Cell::default() };
         Ok(())
     }
 
-    /// Atomics race with other accesses alone.
+    fn has_logs(&self) -> bool {
+        self.more_reads != 0 || self.atomics != 0
+    }
+
+    fn reads(&self, logs: &Logs) -> impl Iterator<Item = Epoch> {
+        self.reads.into_iter().chain(logs.reads.get(self.more_reads).iter())
+    }
+
+    #[inline]
+    fn add_read(&mut self, c: &Check<'_>, logs: &mut Logs) {
+        let [a, b] = self.reads;
+        match (c.is_older(a), c.is_older(b)) {
+            (true, true) => self.reads = [c.now, Epoch::NEVER],
+            (true, false) => self.reads = [c.now, b],
+            (false, true) => self.reads = [a, c.now],
+            (false, false) => {
+                let reads = logs.reads.of(&mut self.more_reads);
+                reads.forget_before(c.since);
+                reads.add(c.now, c.order, |s| c.is_older(s));
+            }
+        }
+    }
+
+    /// Atomics race with other accesses alone, and with atomics of other sizes.
     fn atomic(&mut self, c: &Check<'_>, logs: &mut Logs) -> Result<(), RaceKind> {
         let ordered = |s: Epoch| s.time() < c.since || c.by.after(c.order, s);
-        let by_barriers = |s: Epoch| c.by.after_barriers(c.order, s);
-        let log = logs.of(&mut self.atomics);
-        if !by_barriers(log.after_write) && !ordered(self.write) {
-            return Err(RaceKind::Unordered { earlier: self.write, wrote: true });
-        }
         if c.kind.writes()
-            && let Some(&earlier) = self.reads.iter().find(|&&s| !ordered(s))
+            && let Some(earlier) = self.reads(logs).find(|&s| !ordered(s))
         {
             return Err(RaceKind::Unordered { earlier, wrote: false });
         }
+        let log = logs.atomics.of(&mut self.atomics);
+        if !c.by.after_barriers(c.order, log.after_write) && !ordered(self.write) {
+            return Err(RaceKind::Unordered { earlier: self.write, wrote: true });
+        }
         log.after_write = c.now;
         log.forget_before(c.since);
-        let current = |s: Epoch| c.order.in_current_program(s);
-        log.add(c.kind.writes(), current, |pair| c.noted(pair));
+        if log.bytes != c.bytes && log.bytes != 0 {
+            if let Some(earlier) = log.writes.iter().find(|&s| !ordered(s)) {
+                return Err(RaceKind::Unordered { earlier, wrote: true });
+            }
+            if c.kind.writes()
+                && let Some(earlier) = log.loads.iter().find(|&s| !ordered(s))
+            {
+                return Err(RaceKind::Unordered { earlier, wrote: false });
+            }
+        }
+        log.bytes = c.bytes;
+        if c.kind.writes() {
+            log.after_writes = Epoch::NEVER;
+            log.writes.add(c.now, c.order, |s| c.is_older(s));
+        } else {
+            log.loads.add(c.now, c.order, |s| c.is_older(s));
+        }
         if c.acquires {
-            log.forget_ordered(current, ordered);
+            log.writes.forget_ordered(c.order, ordered);
         }
         Ok(())
     }
 }
 
 impl Check<'_> {
-    /// Two accesses of one kind that are not ordered with each other, and this one. Ordering through atomics is not
+    /// Whether an earlier access, of one kind with this one, is ordered before it. Ordering through atomics is not
     /// asked for here: at worst an access is kept that need not be.
     #[inline]
-    fn noted(&self, pair: [Epoch; 2]) -> [Epoch; 2] {
-        let current = |s: Epoch| self.order.in_current_program(s);
+    fn is_older(&self, s: Epoch) -> bool {
         // An agent ends its reads in order.
-        let same_agent = |s: Epoch| s.thread() == self.now.thread() && current(s);
-        let older = |s: Epoch| s.time() < self.since || same_agent(s) || self.by.after_barriers(self.order, s);
-        noted(pair, self.now, older, current)
+        let same_agent = || s.thread() == self.now.thread() && self.order.in_current_program(s);
+        s.time() < self.since || same_agent() || self.by.after_barriers(self.order, s)
     }
 }

@@ -151,6 +151,8 @@ pub fn aligned(addr: u64, bytes: usize, site: u32) {
     stop();
 }
 
+/// The old value, which `replace` gives the new one of, or none where nothing is written.
+///
 /// # Safety
 /// As [`global_load`] and [`global_store`].
 pub unsafe fn atomic(
@@ -159,7 +161,7 @@ pub unsafe fn atomic(
     bytes: usize,
     relaxed: bool,
     site: u32,
-    replace: impl Fn(u64) -> u64,
+    replace: impl Fn(u64) -> Option<u64>,
 ) -> u64 {
     let allowed = with(|m| {
         m.report.atomics += 1;
@@ -170,15 +172,20 @@ pub unsafe fn atomic(
     }
     // SAFETY: as in `global_load`.
     let old = unsafe { read(addr as *const u8, bytes) as u64 };
-    let new = if kind.writes() { replace(old) } else { old };
-    let next = with(|m| match m.may_give(new as u128, bytes, site) {
-        true => m.asked(kind, addr, old != new, site),
-        false => Next::Stop,
+    let new = if kind.writes() { replace(old) } else { None };
+    let next = with(|m| {
+        if kind.writes() && new.is_none() {
+            m.order.has_not_written();
+        }
+        match new.is_none_or(|new| m.may_give(new as u128, bytes, site)) {
+            true => m.asked(kind, addr, new.is_some_and(|new| old != new), site),
+            false => Next::Stop,
+        }
     });
     if next == Next::Stop {
         stop();
     }
-    if kind.writes() {
+    if let Some(new) = new {
         // SAFETY: as in `global_store`.
         unsafe { write(addr as *mut u8, bytes, new as u128) };
     }

@@ -83,14 +83,14 @@ pub struct Tensor {
 pub const WARPGROUP: u32 = 128;
 
 impl Tensor {
-    pub fn new(cluster: Cluster, seed: u64) -> Self {
+    pub fn new(cluster: Cluster, flights: Flights) -> Self {
         let threads = cluster.size();
         Tensor {
             mbarriers: BTreeMap::new(),
             named: (0..cluster.ctas).map(|_| Default::default()).collect(),
             threads: (0..threads).map(|_| Work::default()).collect(),
             operands: vec![Operands::default(); threads as usize],
-            flights: Flights::new(seed),
+            flights,
             in_group: vec![0; threads.div_ceil(32) as usize],
         }
     }

@@ -6,6 +6,7 @@
 //! other did before it, came before what the thread does now.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -18,6 +19,8 @@ use super::order::Order;
 pub struct VectorClock {
     threads: Vec<u64>,
     agents: Vec<u64>,
+    /// For each thread: only its loads are known to have come before.
+    loads: Vec<u64>,
 }
 
 /// The other thread or agent, `ASYNC` and above.
@@ -46,6 +49,11 @@ impl VectorClock {
         times.get(at as usize).is_some_and(|&known| time < known)
     }
 
+    /// As [`has`](Self::has), of a load.
+    pub fn has_load(&self, who: Actor, time: u64) -> bool {
+        self.has(who, time) || self.loads.get(who as usize).is_some_and(|&known| time < known)
+    }
+
     pub fn raise(&mut self, who: Actor, time: u64) {
         if who < ASYNC {
             raise(&mut self.threads, who as usize, time);
@@ -57,6 +65,14 @@ impl VectorClock {
     pub fn join(&mut self, other: &VectorClock) {
         join(&mut self.threads, &other.threads);
         join(&mut self.agents, &other.agents);
+        join(&mut self.loads, &other.loads);
+    }
+
+    /// As [`join`](Self::join), but of threads only their loads.
+    fn join_loads(&mut self, other: &VectorClock) {
+        join(&mut self.loads, &other.threads);
+        join(&mut self.agents, &other.agents);
+        join(&mut self.loads, &other.loads);
     }
 }
 
@@ -79,6 +95,7 @@ pub enum Agent {
 #[derive(Default)]
 pub struct Clocks {
     agents: Vec<Agent>,
+    numbers: HashMap<Agent, Actor>,
     known: Vec<Option<Rc<VectorClock>>>,
     used: bool,
     /// By thread: its proxy fences.
@@ -140,6 +157,7 @@ impl Clocks {
             let mut known = self.gather(threads.clone());
             if threads.len() == self.known.len() {
                 known.threads.clear();
+                known.loads.clear();
             }
             self.share(threads, known);
         }
@@ -157,17 +175,14 @@ impl Clocks {
 impl Order {
     /// The number of an agent.
     pub fn agent(&mut self, agent: Agent) -> Actor {
-        let agents = &mut self.clocks.agents;
-        let at = agents.iter().position(|&a| a == agent).unwrap_or_else(|| {
+        let Clocks { agents, numbers, completions, .. } = &mut self.clocks;
+        *numbers.entry(agent).or_insert_with(|| {
+            let number = ASYNC + agents.len() as u32;
+            assert!(number < ACTORS, "more asynchronous steps than the emulated SM can tell apart");
             agents.push(agent);
-            assert!(
-                agents.len() as u32 <= ACTORS - ASYNC,
-                "more asynchronous steps than the emulated SM can tell apart"
-            );
-            self.clocks.completions.push(Vec::new());
-            agents.len() - 1
-        });
-        ASYNC + at as u32
+            completions.push(Vec::new());
+            number
+        })
     }
 
     pub fn agent_of(&self, s: Epoch) -> Option<Agent> {
@@ -195,6 +210,13 @@ impl Order {
             self.cluster.group_of(thread, 32).for_each(|lane| into.raise(lane, of_warp));
         }
         into.raise(thread, self.tick());
+    }
+
+    /// As [`publish`](Self::publish), to a CTA that takes no release of this thread: only loads come before.
+    pub fn publish_loads(&mut self, thread: u32, into: &mut VectorClock) {
+        let mut own = VectorClock::default();
+        self.publish(thread, &mut own);
+        into.join_loads(&own);
     }
 
     /// A thread acquires a published clock.
@@ -238,10 +260,12 @@ impl Order {
         self.now += 1;
     }
 
-    /// Whether a write of this program was made visible to the asynchronous proxy, by a fence of the thread that wrote
-    /// which came before what `thread` does now.
-    pub fn fenced(&self, s: Epoch, thread: u32) -> bool {
+    /// Whether an access of this program to the shared memory of a CTA was made visible to the asynchronous proxy, by a
+    /// fence of the thread that made it which came before what `thread` does now. A fence is for the memory of the
+    /// thread's own CTA. In global memory there are none.
+    pub fn fenced(&self, s: Epoch, thread: u32, cta: Option<u32>) -> bool {
         let (writer, time) = match self.agent_of(s) {
+            None | Some(Agent::Copy { .. }) if cta.is_none() => return false,
             None => (s.thread(), s.time()),
             Some(Agent::Copy { thread }) => {
                 let completions = &self.clocks.completions[(s.thread() - ASYNC) as usize];
@@ -252,9 +276,12 @@ impl Order {
             }
             Some(_) => return true,
         };
+        if Some(self.cluster.cta_of(writer)) != cta {
+            return false;
+        }
         let fences = &self.clocks.proxy_fences[writer as usize];
         let next = fences.partition_point(|&fence| fence <= time);
-        fences.get(next).is_some_and(|&fence| self.before(Epoch::new(fence, false, writer, 0), thread))
+        fences.get(next).is_some_and(|&fence| self.load_before(Epoch::new(fence, false, writer, 0), thread))
     }
 }
 
@@ -314,14 +341,21 @@ impl Observer {
         self.ordered.has(order, s, || self.all(|t| order.before(s, t)))
     }
 
+    /// As [`after`](Self::after), of a load.
+    #[inline]
+    pub fn after_load(&self, order: &Order, s: Epoch) -> bool {
+        self.after(order, s) || self.all(|t| order.load_before(s, t))
+    }
+
     /// As [`after`](Self::after), without the order by atomics.
     #[inline]
     pub fn after_barriers(&self, order: &Order, s: Epoch) -> bool {
         self.all(|t| order.before_by_barriers(s, t))
     }
 
-    pub fn after_fence(&self, order: &Order, s: Epoch) -> bool {
-        self.fenced.has(order, s, || self.all(|t| order.fenced(s, t)))
+    /// Whether an access to the shared memory of a CTA, or to global memory, was fenced; always of the same one.
+    pub fn after_fence(&self, order: &Order, s: Epoch, cta: Option<u32>) -> bool {
+        self.fenced.has(order, s, || self.all(|t| order.fenced(s, t, cta)))
     }
 
     #[inline]

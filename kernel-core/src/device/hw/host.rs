@@ -37,7 +37,7 @@ fn access_kind<const OP: u32>() -> AccessKind {
 /// # Safety
 /// As [`step::atomic`].
 pub unsafe fn atomic<T: Mem, const OP: u32>(addr: u64, v: T, relaxed: bool, site: u32) -> T {
-    let replace = |old| combine::<T, OP>(T::from_bits64(old), v).to_bits64();
+    let replace = |old| Some(combine::<T, OP>(T::from_bits64(old), v).to_bits64());
     let kind = access_kind::<OP>();
     // SAFETY: the caller's contract.
     let old = unsafe { step::atomic(kind, addr, T::BYTES, relaxed, site, replace) };
@@ -57,7 +57,7 @@ pub unsafe fn add_vector<T: Mem, const VEC: usize>(addr: u64, v: impl Fn(usize) 
 /// # Safety
 /// As [`step::atomic`].
 pub unsafe fn atomic_cas<T: Mem>(addr: u64, expected: T, new: T, relaxed: bool, site: u32) -> T {
-    let replace = |old| if old == expected.to_bits64() { new.to_bits64() } else { old };
+    let replace = |old| (old == expected.to_bits64()).then(|| new.to_bits64());
     // SAFETY: the caller's contract.
     T::from_bits64(unsafe { step::atomic(AccessKind::Atomic, addr, T::BYTES, relaxed, site, replace) })
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::device as d;
+use crate::device::hw as h;
 
 unsafe fn add(at: u64, v: u32, ok: bool, relaxed: bool, site: u32) -> u32 {
     d::atomic::<u32, 1, { d::atomic::ADD }>(|_| at, |_| ok, |_| v, relaxed, site)[0]
@@ -215,4 +216,140 @@ fn a_long_loop_of_loads_is_no_wait() {
     let mut out = [0u32; 4];
     program(4, 0).read(&[2u32]).write(&mut out).passes(many_loads);
     assert_eq!(out, [400_000; 4]);
+}
+
+/// Programs add to a sum, then to a count; the first one's addition to the count orders nothing.
+unsafe fn one_orders_nothing(s: &[u64]) {
+    let [sum, count] = *s else { unreachable!() };
+    let (p, n, one) = (d::program_id(0), d::num_programs(0), d::thread() == 0);
+    add(sum, 1, one, true, 90);
+    let old = add(count, 1, one, p == 0, 91);
+    load(sum, one && old as u64 == n - 1, 92);
+}
+
+#[test]
+fn atomics_of_early_programs_are_remembered() {
+    for (programs, seed) in [(2, 0), (300, 0), (300, 1), (1500, 0)] {
+        let (mut sum, mut count) = ([0u32], [0u32]);
+        let launch = program(32, 0).grid(programs).seed(seed).write(&mut sum).write(&mut count);
+        let f = launch.fails(one_orders_nothing, Kind::GlobalRace, 92);
+        assert_eq!(f.other_site, Some(90));
+    }
+}
+
+/// A thread of each of three warps adds to a word, loads it, or loads it by an atomic. Two or three of the warps meet,
+/// and one of them tells program 1, which loads or stores there.
+unsafe fn three_warps<const OP: u32, const MEET: u32>(s: &[u64]) {
+    let [x, flag] = *s else { unreachable!() };
+    let (t, first) = (d::thread(), d::program_id(0) == 0);
+    let here = first && t % 32 == 5;
+    match OP {
+        0 => _ = add(x, 1, here, true, 100),
+        1 => _ = load(x, here, 100),
+        _ => _ = atomic_load(x, here, true, 100),
+    }
+    if first && t < MEET {
+        h::group_barrier(1, MEET, 101);
+    }
+    add(flag, 1, first && t == 40, false, 102);
+    let told = add(flag, 0, !first && t == 0, false, 103) == 1;
+    if OP == 0 {
+        load(x, told, 104);
+    } else {
+        store(x, 7, told, 104);
+    }
+}
+
+#[test]
+fn each_warp_of_another_program_is_remembered() {
+    let mut raced = 0;
+    for seed in 0..8 {
+        let run = |kernel: Run| {
+            let (mut x, mut flag) = ([0u32], [0u32]);
+            let launch = program(96, 0).grid(2).seed(seed).write(&mut x).write(&mut flag);
+            launch.run(kernel).map_err(|f| (f.kind, f.site, f.other_site))
+        };
+        for (kernel, ordered) in [
+            (three_warps::<0, 64> as Run, three_warps::<0, 96> as Run),
+            (three_warps::<1, 64>, three_warps::<1, 96>),
+            (three_warps::<2, 64>, three_warps::<2, 96>),
+        ] {
+            run(ordered).unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
+            // In some other order nobody tells.
+            match run(kernel) {
+                Ok(_) => {}
+                Err(f) => {
+                    assert_eq!(f, (Kind::GlobalRace, 104, Some(100)));
+                    raced += 1;
+                }
+            }
+        }
+        if seed == 0 {
+            assert_eq!(raced, 3);
+        }
+    }
+    assert!(raced >= 9, "{raced}");
+}
+
+/// Program 0 stores, and exchanges a flag if it has a certain value; program 1 looks at the flag and loads.
+unsafe fn exchanged<const FAILS: bool>(s: &[u64]) {
+    let [data, flag] = *s else { unreachable!() };
+    let (p, one) = (d::program_id(0), d::thread() == 0);
+    store(data, 7, one && p == 0, 110);
+    d::atomic_cas::<u32, 1>(|_| flag, |_| one && p == 0, |_| if FAILS { 5 } else { 0 }, |_| 1, false, 111);
+    let seen = add(flag, 0, one && p == 1, false, 112);
+    assert!(p == 0 || !one || seen == !FAILS as u32);
+    load(data, one && p == 1, 113);
+}
+
+#[test]
+fn an_exchange_that_fails_releases_nothing() {
+    let run = |kernel: Run| {
+        let (mut data, mut flag) = ([0u32], [0u32]);
+        program(32, 0).grid(2).write(&mut data).write(&mut flag).run(kernel)
+    };
+    run(exchanged::<false>).unwrap_or_else(|f| panic!("{f}"));
+    let f = run(exchanged::<true>).expect_err("nothing was written");
+    assert_eq!((f.kind, f.site, f.other_site), (Kind::GlobalRace, 113, Some(110)), "{f}");
+}
+
+/// Atomics of 8 bytes, and of a half of them, of one program or in turns.
+unsafe fn halves<const BARRIER: bool, const LOADS: bool>(s: &[u64]) {
+    let t = d::thread();
+    d::atomic::<u64, 1, { d::atomic::ADD }>(|_| s[0], |_| t == 0, |_| 1, true, 120);
+    if BARRIER {
+        d::barrier(121);
+    }
+    if LOADS {
+        atomic_load(s[0] + 4, t == 33, true, 122);
+    } else {
+        add(s[0] + 4, 1, t == 33, true, 122);
+    }
+}
+
+#[test]
+fn atomics_of_different_sizes_race() {
+    for seed in 0..4 {
+        program(64, 0).seed(seed).write(&mut [0u64]).passes(halves::<true, false>);
+        program(64, 0).seed(seed).write(&mut [0u64]).passes(halves::<true, true>);
+        for kernel in [halves::<false, false> as Run, halves::<false, true>] {
+            let f = program(64, 0).seed(seed).write(&mut [0u64]).run(kernel).expect_err("they overlap in part");
+            assert!(f.kind == Kind::GlobalRace && [120, 122].contains(&f.site), "{f}");
+        }
+    }
+}
+
+/// A thread waits for another one, which first loads a word so often that it might wait itself.
+unsafe fn waits_for_long_work(s: &[u64]) {
+    let (t, last) = (d::thread(), d::thread() == 40);
+    for _ in 0..if last { 3 << 20 } else { 0 } {
+        atomic_load(s[1], true, false, 130);
+    }
+    atomic_store(s[0], 1, last, true, 131);
+    while t == 0 && atomic_load(s[0], true, true, 132) == 0 {}
+}
+
+#[test]
+fn millions_of_loads_are_no_wait() {
+    program(64, 0).write(&mut [0u32]).read(&[0u32]).passes(waits_for_long_work);
 }

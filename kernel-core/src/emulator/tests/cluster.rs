@@ -392,3 +392,51 @@ fn clusters_that_cannot_be() {
     }
     assert_eq!(program(48, 0).passes(nothing).barriers, 1);
 }
+
+/// Thread 5 of CTA 0 stores or loads a word, tells CTA 1 by its mbarrier or by the cluster's barrier, and a thread
+/// there loads or stores it.
+unsafe fn told_by_an_arrival<const STORES: bool, const ARRIVES: bool>(s: &[u64]) {
+    let (t, rank) = (d::thread(), h::cluster_rank());
+    if t == 0 {
+        h::mbarrier_init(BAR, 1, 90);
+        h::mbarriers_ready(91);
+    }
+    h::cluster_sync(92);
+    let first = t == 5 && rank == 0;
+    if STORES {
+        store(s[0], first, 7, 93);
+    } else {
+        load(s[0], first, 93);
+    }
+    if ARRIVES {
+        h::mbarrier_arrive_at(BAR, 1, first, 94);
+        if rank == 1 {
+            h::mbarrier_wait(BAR, 0, 95);
+        }
+    } else {
+        h::cluster_sync(95);
+    }
+    let then = t == 9 && rank == 1;
+    if STORES {
+        load(s[0], then, 96);
+    } else {
+        store(s[0], then, 7, 96);
+    }
+    h::cluster_sync(97);
+}
+
+#[test]
+fn an_arrival_in_another_cta_tells_of_loads_alone() {
+    for seed in 0..6 {
+        let run = |run: Run| program(32, 1040).ctas(2).seed(seed).write(&mut [0u32]).run(run);
+        for kernel in [
+            told_by_an_arrival::<true, false> as Run,
+            told_by_an_arrival::<false, false>,
+            told_by_an_arrival::<false, true>,
+        ] {
+            run(kernel).unwrap_or_else(|f| panic!("{f}"));
+        }
+        let f = run(told_by_an_arrival::<true, true>).expect_err("its release is for its own CTA");
+        assert_eq!((f.kind, f.site, f.other_site), (Kind::GlobalRace, 96, Some(93)), "{f}");
+    }
+}

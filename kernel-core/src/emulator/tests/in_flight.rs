@@ -1,5 +1,7 @@
 //! Accumulators between a product and its wait, and what can be done to them there.
 
+use std::cell::Cell;
+
 use super::*;
 use crate::device::hw as h;
 use crate::device::{self as d, Mem};
@@ -27,6 +29,8 @@ const REPLACED: u32 = 13;
 const ADDS_IN_PART: u32 = 14;
 const ATOMIC: u32 = 15;
 const NOT_COMMITTED: u32 = 16;
+/// A copy from before the wait is what another product adds to.
+const STALE_SUM: u32 = 17;
 
 /// Operands of ones: rows along K, as `tile` says.
 pub unsafe fn ones<A: Mem>() {
@@ -100,6 +104,14 @@ unsafe fn products<A: Mem, D: Mem, const DEFECT: u32>(s: &[u64]) {
     }
     let mut others = [D::ZERO; 32];
     h::wgmma_wait::<D, 0, 32, 64>(if here(OTHERS_WAITED_FOR) { &mut others } else { &mut acc }, 20);
+    if DEFECT == STALE_SUM {
+        acc[9] = if t == 70 { stale } else { D::ZERO };
+        h::accumulators_accessed();
+        h::wgmma_fence(22);
+        multiply::<A, D, 64>(&mut acc, true, 23);
+        h::wgmma_commit(24);
+        h::wgmma_wait::<D, 0, 32, 64>(&mut acc, 25);
+    }
     store(if here(STALE) { stale } else { acc[3] }, 21);
 }
 
@@ -134,11 +146,11 @@ fn accumulators_are_not_read_before() {
     touched(products::<F16, f32, ATOMIC>, 18, 12, read);
     // No wait is for what was not committed.
     touched(products::<F16, f32, NOT_COMMITTED>, 21, 12, read);
-    // Nobody knows where it comes from any more, but it is no number.
-    let stale: Vec<f32> = run_products(products::<F16, f32, STALE>).expect("nothing is found");
-    assert!(stale.iter().enumerate().all(|(t, &x)| if t == 70 { x.is_nan() } else { x == 32.0 }));
-    let stale: Vec<i32> = run_products(products::<i8, i32, STALE>).expect("nothing is found");
-    assert!(stale.iter().enumerate().all(|(t, &x)| if t == 70 { x < -1 << 30 } else { x == 64 }));
+    let copied = "accumulator 3 of the wgmma of line 12 was copied before the wgmma_wait that covers it";
+    touched(products::<F16, f32, STALE>, 21, 12, copied);
+    touched(products::<i8, i32, STALE>, 21, 12, copied);
+    let copied = "thread 70: some accumulators are those of the wgmma of line 12, copied before the wgmma_wait";
+    touched(products::<F16, f32, STALE_SUM>, 23, 12, copied);
 }
 
 #[test]
@@ -258,4 +270,115 @@ fn integers_are_no_accumulators() {
             assert_eq!(out, [32; 128]);
         }
     }
+}
+
+thread_local! {
+    /// What thread 70's accumulator 3 held while it was in flight.
+    static MARK: Cell<u32> = const { Cell::new(0) };
+}
+
+const STORE: u32 = 0;
+const SHUFFLE: u32 = 1;
+const LAND: u32 = 2;
+const MULTIPLY: u32 = 3;
+
+/// A product; while it is in flight thread 70 stores an integer, exchanges it, gives it to the wait beside the
+/// accumulators, or begins a product whose accumulators have it.
+unsafe fn integer<A: Mem, D: Mem, const WHERE: u32>(s: &[u64]) {
+    let [out, word] = *s else { unreachable!() };
+    let t = d::thread();
+    let word = if t == 70 { word as u32 } else { 1 };
+    ones::<A>();
+    let mut all = [D::ZERO; 64];
+    h::wgmma_fence(50);
+    h::wgmma::<A, D, 64, false, false>(all.as_mut_ptr(), tile(0), tile(8192), true, 51);
+    h::wgmma_commit(52);
+    if t == 70 {
+        MARK.set(all[3].to_bits64() as u32);
+    }
+    let at = out + t as u64 * 4;
+    match WHERE {
+        STORE => d::store::<u32, 1, 1, false, false>(|_| at, true, |_| true, |_| word, 0, 53),
+        SHUFFLE => assert_eq!(d::shuffle_xor(word, 0, 54), word),
+        _ => {}
+    }
+    if WHERE >= LAND {
+        all[40] = D::from_bits64(word as u64);
+    }
+    if WHERE == MULTIPLY {
+        h::accumulators_accessed();
+        h::wgmma_fence(55);
+        h::wgmma::<A, D, 64, false, false>(all[32..].as_mut_ptr(), tile(0), tile(8192), false, 56);
+        h::wgmma_commit(57);
+    }
+    h::wgmma_wait::<D, 0, 64, 64>(&mut all, 58);
+    assert!(WHERE != LAND || all[40].to_bits64() as u32 == word);
+    d::store::<D, 1, 1, false, false>(|_| at, true, |_| true, |_| all[if WHERE == MULTIPLY { 40 } else { 3 }], 0, 59);
+}
+
+#[test]
+fn a_word_that_equals_a_mark_is_none() {
+    let run = |kernel: Run, seed, word: u32| {
+        let mut out = [0u32; 128];
+        program(128, 16384).seed(seed).write(&mut out).scalar(word as u64).passes(kernel);
+        out
+    };
+    for seed in 0..3 {
+        for kernel in [
+            integer::<F16, f32, STORE> as Run,
+            integer::<F16, f32, SHUFFLE>,
+            integer::<F16, f32, LAND>,
+            integer::<F16, f32, MULTIPLY>,
+        ] {
+            assert_eq!(run(kernel, seed, 1), [16f32.to_bits(); 128]);
+            // Equal seeds draw equal marks.
+            assert_eq!(run(kernel, seed, MARK.get()), [16f32.to_bits(); 128]);
+        }
+        for kernel in [
+            integer::<i8, i32, STORE> as Run,
+            integer::<i8, i32, SHUFFLE>,
+            integer::<i8, i32, LAND>,
+            integer::<i8, i32, MULTIPLY>,
+        ] {
+            assert_eq!(run(kernel, seed, 1), [32; 128]);
+            assert_eq!(run(kernel, seed, MARK.get()), [32; 128]);
+        }
+    }
+}
+
+/// Thread 70 stores all words that may be marks of f32 while a product is in flight, and may also store an accumulator.
+/// Every program first adds to a counter.
+unsafe fn every_word<const READS: bool>(s: &[u64]) {
+    let [out, first, count] = *s else { unreachable!() };
+    let t = d::thread();
+    ones::<F16>();
+    let at = out + t as u64 * 4;
+    d::atomic::<u32, 1, { d::atomic::ADD }>(|_| at, |_| true, |_| 1, true, 60);
+    let mut acc = [0f32; 32];
+    h::wgmma_fence(61);
+    multiply::<F16, f32, 64>(&mut acc, true, 62);
+    h::wgmma_commit(63);
+    let scratch = out + 1024 + t as u64 * 4;
+    for i in 0..if t == 70 { count as u32 } else { 0 } {
+        d::store::<u32, 1, 1, false, false>(|_| scratch, true, |_| true, |_| first as u32 + i, 0, 64);
+        if READS && i == 0x20_0000 {
+            d::store::<f32, 1, 1, false, false>(|_| scratch, true, |_| true, |_| acc[9], 0, 65);
+        }
+    }
+    h::wgmma_wait::<f32, 0, 32, 64>(&mut acc, 66);
+    let sum = out + 512 + t as u64 * 4;
+    d::store::<f32, 1, 1, false, false>(|_| sum, true, |_| true, |_| acc[3], 0, 67);
+}
+
+#[test]
+fn every_word_may_be_stored() {
+    let mut out = [0u32; 384];
+    let run = || program(128, 16384).seed(3).scalar(0x7fc0_0000).scalar(0x40_0000);
+    run().write(&mut out).passes(every_word::<false>);
+    // However often the launch was repeated.
+    assert_eq!(out[..128], [1; 128]);
+    assert_eq!(out[128..256], [16f32.to_bits(); 128]);
+    let f = run().write(&mut out).fails(every_word::<true>, Kind::RegistersInFlight, 65);
+    assert!(f.other_site == Some(62) && f.message.contains("accumulator 9 of the wgmma of line 62 was read"), "{f}");
+    assert_eq!(out[..128], [2; 128]);
 }

@@ -22,6 +22,7 @@ mod memory;
 mod orders;
 mod proxies;
 mod races;
+mod readers;
 mod results;
 mod schedule;
 mod tensor;

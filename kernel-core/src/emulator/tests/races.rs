@@ -332,7 +332,7 @@ fn a_wait_for_a_program_that_may_begin_later() {
     let mut flags = [0u32; 8];
     let f = program(32, 0).grid(8).write(&mut flags).fails(wait_for_a_neighbor::<true>, Kind::EndlessWait, 131);
     assert!(f.message.contains("began before it") && f.program == [0, 0, 0], "{f}");
-    assert!(f.message.contains("has loaded `p0[1]` (8 elements) 1048576 times"), "{f}");
+    assert!(f.message.contains("has loaded `p0[1]` (8 elements) 16777216 times"), "{f}");
     let mut lock = [1u32];
     program(32, 0).write(&mut lock).fails(wait_for_a_lock, Kind::EndlessWait, 140);
 }
