@@ -228,7 +228,9 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
         // Neighbors of a row are so many bytes apart.
         (false, false) => {
             let apart = m as f32 * work.bytes[1] as f32;
-            c.store_element[wgmma] + c.store_strided * (apart / SECTOR).min(1.0)
+            // Eight lanes have neighbors of a column of `wgmma`'s accumulators.
+            let together = if loads == Loads::Tma { 8.0 } else { 1.0 };
+            c.store_element[wgmma] + c.store_strided * (apart / SECTOR).min(1.0) / together
         }
     };
     // A thread stores its part of the tile one by one, or as vectors.
