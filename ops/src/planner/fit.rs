@@ -1,11 +1,13 @@
 //! Coefficients of the model from measured times, by the logarithms of times: Cauchy's loss,
-//! minimized by the method of Levenberg and Marquardt.
+//! minimized by the method of Levenberg and Marquardt. Then they are changed so that better plans are chosen
+//! ([`fit_choices`]).
 //!
 //! Every coefficient is positive, so that its logarithm is what is fitted. A coefficient that the samples say little
 //! about stays where it was. Plans that are much slower than the best one of their call count less: nobody takes them.
 
 use super::cost::{self, Cost};
 use super::device::DeviceModel;
+use super::fit_choices;
 use super::models;
 use crate::{Sample, SampledCall};
 use std::collections::BTreeMap;
@@ -91,7 +93,8 @@ impl FittedModel {
     /// that is shipped or derived; the one in use may be kept in `dir`.
     pub fn of(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
         FittedModel::by(device, dir, calls, |start, num_sms, calls| {
-            with_configurations(fitted(start, num_sms, calls), num_sms, calls)
+            let by_times = with_configurations(fitted(start, num_sms, calls), num_sms, calls);
+            fit_choices::descended(&by_times, |model| loss(model, num_sms, calls))
         })
     }
 
@@ -341,6 +344,18 @@ fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
         b[i] = (b[i] - (i + 1..n).map(|k| a[k][i] * b[k]).sum::<f64>()) / a[i][i];
     }
     Some(b)
+}
+
+/// The mean logarithm of the time of the chosen plan by that of the fastest one. All kinds of calls count alike.
+fn loss(model: &DeviceModel, num_sms: usize, calls: &[&Call]) -> f64 {
+    let mut kinds: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for call in calls {
+        let (chosen, best, _) = choice(model, num_sms, call);
+        let (sum, count) = kinds.entry(call.of.kind.as_str()).or_default();
+        *sum += f64::from(call.plans[chosen].micros / call.plans[best].micros).ln();
+        *count += 1.0;
+    }
+    kinds.values().map(|(sum, count)| sum / count).sum::<f64>() / kinds.len().max(1) as f64
 }
 
 /// How well a model chooses among the plans of each call.

@@ -11,6 +11,7 @@ pub(crate) mod decided;
 mod derived;
 pub(crate) mod device;
 pub(crate) mod fit;
+mod fit_choices;
 pub(crate) mod gemm;
 mod models;
 pub(crate) mod offers;

@@ -10,7 +10,10 @@ use tilewright_cache_dir::CacheDir;
 use tilewright_runtime::{Device, private};
 
 /// Models that are shipped, by the names of their devices.
-const SHIPPED: &[(&str, &str)] = &[("NVIDIA H100 80GB HBM3", include_str!("models/nvidia-h100-80gb-hbm3.json"))];
+const SHIPPED: &[(&str, &str)] = &[
+    ("NVIDIA H100 80GB HBM3", include_str!("models/nvidia-h100-80gb-hbm3.json")),
+    ("NVIDIA H200", include_str!("models/nvidia-h200.json")),
+];
 
 /// Changes with the meaning of a coefficient: models of another format are not used.
 const FORMAT: u32 = 6;
