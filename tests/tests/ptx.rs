@@ -49,6 +49,12 @@ const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     ("grouped_matmul_nn__bf16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 128, ANY_STRIDES),
     ("matmul_tf32_tt__SCHEDULERPersistent_BM128_BN128_BK32_warps8_arch80__general", Some("sm_80"), 64, ANY_STRIDES),
     (
+        "matmul_tf32_tn__SCHEDULERStreamK_BM128_BN16_BK32_PER_SM4_MIN_K_STEPS4_warps4_blocks_per_sm4_arch80__general",
+        None,
+        300,
+        ANY_STRIDES,
+    ),
+    (
         "batched_matmul_f32__SCHEDULERPersistent_BM64_BN64_BK16_PER_SM2_TF32X3true_warps4_blocks_per_sm2_arch80__general",
         None,
         96,

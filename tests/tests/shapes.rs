@@ -19,7 +19,7 @@ type Shape = (f64, [Option<f64>; 2]);
 
 /// The shapes of each row, in the order of the file.
 fn rows() -> Vec<(String, Vec<Shape>)> {
-    let path = root().join("docs/lab/h100-shapes.csv");
+    let path = root().join("docs/lab/h200-shapes.csv");
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut rows: Vec<(String, Vec<Shape>)> = vec![];
     for l in text.lines().skip(1) {
@@ -78,7 +78,7 @@ fn picture_of_the_shapes() {
     let height = 30 + (rows.len() as u32).div_ceil(COLUMNS) * step.1;
     let mut picture =
         page(COLUMNS * step.0 + 10, height, "Time of the peer divided by ours, for shapes drawn at random");
-    let said = "time of the peer divided by ours, over operations, or bytes of softmax (H100):";
+    let said = "time of the peer divided by ours, over operations, or bytes of softmax (H200):";
     picture = picture.add(text((10, 20), "start", said).set("font-size", 12));
     for (at, word, color) in [(496, "untuned", FASTER), (556, "tuned", SLOWER)] {
         picture = picture.add(text((at, 20), "start", word).set("font-size", 12).set("fill", color));

@@ -45,7 +45,7 @@ use elementwise::Elementwise;
 use mma_sync::WarpProduct;
 use one_warp::OneWarpLoops;
 use staged_store::StagedStores;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use tiles::Tiles;
 use unroll::Unroll;
@@ -105,7 +105,13 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for s in &self.fused {
-            writeln!(f, "fused store {:?} of {:?}: loads {:?}", s.store, s.value, s.loads)?;
+            write!(f, "fused store {:?} of {:?}: loads {:?}", s.store, s.value, s.loads)?;
+            let in_pairs =
+                s.values.iter().filter(|v| self.elementwise.paired_casts.contains(v)).collect::<BTreeSet<_>>();
+            if !in_pairs.is_empty() {
+                write!(f, ", computes {in_pairs:?} in pairs")?;
+            }
+            writeln!(f)?;
         }
         let mut loops: Vec<_> = self.one_warp.results.iter().collect();
         loops.sort();

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::access_kind::AccessKind;
 use super::cluster::SharedAddress;
 use super::epoch::Epoch;
 use super::machine::Machine;
 use super::memory::{Earlier, Fault, Request};
 use super::order::Order;
 use super::report::{Kind, Side};
-use super::shadow::AccessKind;
 use super::vector_clock::{Agent, Observer};
 
 /// A thread waits in vain when it has made so many atomics at one address while nothing has changed. A loop that ends

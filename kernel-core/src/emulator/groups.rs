@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::access::Asynchronous;
+use super::access_kind::AccessKind;
 use super::machine::Machine;
 use super::memory::{read, write};
 use super::report::Kind;
-use super::shadow::AccessKind;
 use super::vector_clock::Agent;
 
 /// The groups of one thread and one kind of operation: the operations since the last commit, and the committed groups.

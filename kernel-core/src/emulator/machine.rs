@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ptr;
 
 use super::access::Asked;
+use super::access_kind::AccessKind;
 use super::banks::Banks;
 use super::cluster::{Cluster, Reached};
 use super::epoch::Epoch;
@@ -18,9 +19,9 @@ use super::random::Random;
 use super::registers::Pool;
 use super::report::{BarrierSite, Failure, Kind, Options, Region, Report, Side};
 use super::sectors::Sectors;
-use super::shadow::AccessKind;
 pub use super::state::State;
 use super::tensor::{Tensor, WARPGROUP};
+use super::unordered::Programs;
 use super::watch::Watched;
 use super::{Program, Shape};
 

@@ -1,8 +1,8 @@
 //! Steps of tensor cores that a warp takes: products of fragments, and loads of fragments.
 
+use super::access_kind::AccessKind;
 use super::machine::{Machine, State};
 use super::product::{Operand, b_place, d_place, multiply, scatter_a};
-use super::shadow::AccessKind;
 
 impl Machine {
     /// The current lane comes with its fragments; whether it must wait. Its operand `d` becomes the result.

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use super::access_kind::AccessKind;
 use super::cluster::SharedAddress;
 use super::epoch::Epoch;
 use super::machine::{Machine, State};
 use super::report::Kind;
-use super::shadow::AccessKind;
 use super::vector_clock::{Agent, VectorClock};
 
 /// The most that hardware counts, of arrivals and of bytes.

@@ -1,10 +1,11 @@
 //! Global and shared memory of a launch, with their checks.
 
+use super::access_kind::AccessKind;
 use super::cluster::SharedAddress;
 use super::epoch::Epoch;
 use super::order::Order;
 use super::report::{Kind, Options, Region};
-use super::shadow::{AccessKind, Check, RaceKind, Shadow};
+use super::shadow::{Check, RaceKind, Shadow};
 use super::undo::Undo;
 use super::vector_clock::{Agent, Observer};
 

@@ -14,6 +14,7 @@
 //! loads to several of them; what reaches into a CTA must be ordered before its end (`cluster`).
 
 mod access;
+mod access_kind;
 mod atomics;
 mod banks;
 mod cluster;

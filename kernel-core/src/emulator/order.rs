@@ -10,9 +10,10 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::access_kind::AccessKind;
 use super::cluster::Cluster;
 use super::epoch::{ASYNC, Epoch};
-use super::shadow::AccessKind;
+use super::unordered::Programs;
 use super::vector_clock::{Clocks, VectorClock};
 
 /// A point in a thread, and the events that happened before it.
@@ -162,16 +163,6 @@ impl Order {
     #[inline]
     pub fn epoch(&self, atomic: bool, thread: u32, site: u32) -> Epoch {
         Epoch::new(self.now, atomic, thread, site)
-    }
-
-    #[inline]
-    pub fn in_current_program(&self, s: Epoch) -> bool {
-        s.time() >= self.start
-    }
-
-    /// The run number of the program that made an access.
-    pub fn program_of(&self, s: Epoch) -> usize {
-        self.program_at(s.time())
     }
 
     fn program_at(&self, time: u64) -> usize {
@@ -327,10 +318,19 @@ impl Order {
         let to = log.partition_point(|r| r.time < end);
         log[from..to].iter().find(|r| r.point.after(s.thread(), s.time())).map(|r| r.time)
     }
+}
 
-    /// Accesses of one program, which has ended: leaves those that stand for all. What is ordered after them is ordered
-    /// after the others.
-    pub fn reduce(&self, accesses: &mut Vec<Epoch>) {
+impl Programs for Order {
+    #[inline]
+    fn in_current_program(&self, s: Epoch) -> bool {
+        s.time() >= self.start
+    }
+
+    fn program_of(&self, s: Epoch) -> usize {
+        self.program_at(s.time())
+    }
+
+    fn reduce(&self, accesses: &mut Vec<Epoch>) {
         let Some(&last) = accesses.last() else { return };
         let stands_for_all = match self.released[self.program_of(last)] {
             // Nothing will ever be ordered after any of them.

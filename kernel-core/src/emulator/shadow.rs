@@ -1,35 +1,11 @@
 //! The last accesses to each piece of memory. They reveal unordered accesses, and reads of unwritten memory.
 
+use super::access_kind::AccessKind;
 use super::atomics::Atomics;
 use super::epoch::Epoch;
 use super::order::Order;
-use super::unordered::Unordered;
+use super::unordered::{Programs, Unordered};
 use super::vector_clock::Observer;
-
-/// The kind of an access. Atomics do not race with each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AccessKind {
-    Read,
-    Write,
-    /// Reads and writes in one.
-    Atomic,
-    AtomicLoad,
-    AtomicStore,
-}
-
-impl AccessKind {
-    pub fn reads(self) -> bool {
-        !matches!(self, AccessKind::Write | AccessKind::AtomicStore)
-    }
-
-    pub fn writes(self) -> bool {
-        !matches!(self, AccessKind::Read | AccessKind::AtomicLoad)
-    }
-
-    pub fn is_atomic(self) -> bool {
-        !matches!(self, AccessKind::Read | AccessKind::Write)
-    }
-}
 
 /// A conflict of an access with earlier ones.
 #[derive(Clone, Copy, Debug)]

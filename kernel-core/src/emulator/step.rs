@@ -3,13 +3,13 @@
 use core::ffi::CStr;
 
 use super::access::Next;
+pub use super::access_kind::AccessKind;
 pub use super::banks::Access;
 use super::cluster::SharedAddress;
 use super::machine::{State, suspend, with};
 use super::memory::{read, write};
 use super::report::Kind;
 pub use super::sectors::GlobalCall;
-pub use super::shadow::AccessKind;
 use super::watch::Passed;
 use crate::scalar::Scalar as Mem;
 

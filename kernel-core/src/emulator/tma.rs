@@ -1,10 +1,10 @@
 //! Tensor loads and stores: boxes of a tensor in global memory, row by row.
 
+use super::access_kind::AccessKind;
 use super::cluster::SharedAddress;
 use super::machine::Machine;
 use super::memory::{read, write};
 use super::report::Kind;
-use super::shadow::AccessKind;
 use super::tensor_map::{TensorMap, swizzled};
 use super::vector_clock::Agent;
 

@@ -3,7 +3,16 @@
 use smallvec::SmallVec;
 
 use super::epoch::Epoch;
-use super::order::Order;
+
+/// What is known of the programs that made accesses.
+pub trait Programs {
+    fn in_current_program(&self, s: Epoch) -> bool;
+    /// The run number of the program that made an access.
+    fn program_of(&self, s: Epoch) -> usize;
+    /// Accesses of one program, which has ended: leaves those that stand for all. What is ordered after them is ordered
+    /// after the others.
+    fn reduce(&self, accesses: &mut Vec<Epoch>);
+}
 
 /// In order of time. An access leaves the list where it comes before a later one of the list in every schedule: what is
 /// ordered after the later one is ordered after both.
@@ -45,27 +54,27 @@ impl Unordered {
 
     /// Adds an access of the current program. Those of `older` are ordered before it.
     #[inline]
-    pub fn add(&mut self, now: Epoch, order: &Order, older: impl Fn(Epoch) -> bool) {
+    pub fn add(&mut self, now: Epoch, programs: &impl Programs, older: impl Fn(Epoch) -> bool) {
         match self.list.last_mut() {
             // A thread makes its accesses in order, and an agent ends them in order.
-            Some(last) if last.thread() == now.thread() && order.in_current_program(*last) => *last = now,
+            Some(last) if last.thread() == now.thread() && programs.in_current_program(*last) => *last = now,
             _ => self.list.push(now),
         }
         if self.list.len() as u32 > self.limit.max(MIN_LIMIT) {
-            self.look_through(now, order, older);
+            self.look_through(now, programs, older);
         }
     }
 
     #[cold]
-    fn look_through(&mut self, now: Epoch, order: &Order, older: impl Fn(Epoch) -> bool) {
+    fn look_through(&mut self, now: Epoch, programs: &impl Programs, older: impl Fn(Epoch) -> bool) {
         let new = self.list.drain(self.reduced as usize..).collect::<Vec<_>>();
-        for of_program in new.chunk_by(|&a, &b| order.program_of(a) == order.program_of(b)) {
+        for of_program in new.chunk_by(|&a, &b| programs.program_of(a) == programs.program_of(b)) {
             let mut kept = last_of_each_thread(of_program);
-            if order.in_current_program(of_program[0]) {
+            if programs.in_current_program(of_program[0]) {
                 kept.retain(|&s| s == now || !older(s));
                 self.list.extend(kept);
             } else {
-                order.reduce(&mut kept);
+                programs.reduce(&mut kept);
                 self.list.extend(kept);
                 self.reduced = self.list.len() as u32;
             }
@@ -74,8 +83,8 @@ impl Unordered {
     }
 
     /// The access that has been added last is ordered after those of some other programs.
-    pub fn forget_ordered(&mut self, order: &Order, ordered: impl Fn(Epoch) -> bool) {
-        let own = self.list.iter().rev().take_while(|&&s| order.in_current_program(s)).count();
+    pub fn forget_ordered(&mut self, programs: &impl Programs, ordered: impl Fn(Epoch) -> bool) {
+        let own = self.list.iter().rev().take_while(|&&s| programs.in_current_program(s)).count();
         let others = self.list.len() - own;
         let forgotten = self.list[..others].iter().rev().take_while(|&&s| ordered(s)).count();
         self.list.drain(others - forgotten..others);

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use super::cluster::SharedAddress;
 use super::epoch::{ACTORS, ASYNC, Epoch};
 use super::order::Order;
+use super::unordered::Programs;
 
 /// A time for each thread and each agent; zero beyond the end.
 #[derive(Clone, Default)]

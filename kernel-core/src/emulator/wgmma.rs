@@ -1,10 +1,10 @@
 //! Products of a warpgroup: operands in its CTA's shared memory by their descriptors, accumulators in registers.
 
 use super::access::Asynchronous;
+use super::access_kind::AccessKind;
 use super::machine::{Machine, State};
 use super::product::{Operand, multiply, scatter_a};
 use super::report::Kind;
-use super::shadow::AccessKind;
 use super::tensor::{Operands, WARPGROUP};
 use super::tensor_map::swizzled;
 use super::vector_clock::Agent;

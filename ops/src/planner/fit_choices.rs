@@ -1,5 +1,5 @@
-//! Coefficients of the model by the plans that it chooses. Times of all plans say how fast the parts of a device are. The
-//! chosen plan depends on small differences between few of them, which a fit to all times does not see.
+//! Coefficients of the model by the plans that it chooses. Times of all plans say how fast the parts of a device are.
+//! The chosen plan depends on small differences between few of them, which a fit to all times does not see.
 
 use super::device::DeviceModel;
 
