@@ -87,7 +87,7 @@ pub enum Slice {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Gathered {
     /// All tiles through one scratch buffer.
-    Together(Shared),
+    Together(Box<Shared>),
     /// One tile after another.
     Each(Vec<TileConversion>),
 }

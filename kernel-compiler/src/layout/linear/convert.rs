@@ -14,7 +14,7 @@ pub enum Conversion {
     /// Nothing leaves its warp, and shuffles are cheaper than shared memory.
     Shuffle(Shuffle),
     /// Through shared memory.
-    Shared(Shared),
+    Shared(Box<Shared>),
 }
 
 /// A conversion by shuffles. With `v` the source's registers, a thread does
@@ -74,7 +74,7 @@ pub fn plan(src: &Layout, dst: &Layout, elem_bytes: usize) -> Conversion {
     let shared = swizzle::shared(src, dst, elem_bytes);
     match shuffle(src, dst) {
         Some(shuffle) if shuffle.cost(elem_bytes) < shared.cost => Conversion::Shuffle(shuffle),
-        _ => Conversion::Shared(shared),
+        _ => Conversion::Shared(Box::new(shared)),
     }
 }
 

@@ -99,7 +99,7 @@ fn check(conversion: &Conversion, src: &Layout, dst: &Layout, elem_bytes: usize)
 
 fn through_shared(src: &Layout, dst: &Layout, elem_bytes: usize) -> Shared {
     let shared = swizzle::shared(src, dst, elem_bytes);
-    check(&Conversion::Shared(shared.clone()), src, dst, elem_bytes);
+    check(&Conversion::Shared(Box::new(shared.clone())), src, dst, elem_bytes);
     shared
 }
 
