@@ -92,36 +92,35 @@ impl FittedModel {
     /// Every fourth call is kept for the qualities, and the model is fitted to all afterwards. It starts from the model
     /// that is shipped or derived; the one in use may be kept in `dir`.
     pub fn of(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
-        FittedModel::by(device, dir, calls, |start, num_sms, calls| {
-            let by_times = with_configurations(fitted(start, num_sms, calls), num_sms, calls);
+        let (num_sms, start) = (device.num_sms, models::unfitted(device));
+        FittedModel::by(num_sms, &models::of(device, dir), calls, |calls| {
+            let by_times = with_configurations(fitted(&start, num_sms, calls), num_sms, calls);
             fit_choices::descended(&by_times, |model| loss(model, num_sms, calls))
         })
     }
 
-    /// The same, but coefficients and the factors of known configurations stay as they are. Configurations that the
-    /// model does not know get factors. The example of [`SampledCall`] has none.
+    /// The model in use with factors for the configurations that it does not know. Its coefficients, and the factors of
+    /// known configurations, stay as they are. The example of [`SampledCall`] has none.
     pub fn extended(device: &Device, dir: Option<&Path>, calls: &[SampledCall]) -> FittedModel {
-        FittedModel::by(device, dir, calls, |start, num_sms, calls| {
-            let mut model = with_configurations(start.clone(), num_sms, calls);
-            model.configurations.extend(start.configurations.clone());
+        let in_use = models::of(device, dir);
+        FittedModel::by(device.num_sms, &in_use, calls, |calls| {
+            let mut model = with_configurations(in_use.clone(), device.num_sms, calls);
+            model.configurations.extend(in_use.configurations.clone());
             model
         })
     }
 
     fn by(
-        device: &Device,
-        dir: Option<&Path>,
+        num_sms: usize,
+        in_use: &DeviceModel,
         calls: &[SampledCall],
-        fit: impl Fn(&DeviceModel, usize, &[&Call]) -> DeviceModel,
+        fit: impl Fn(&[&Call]) -> DeviceModel,
     ) -> FittedModel {
-        let num_sms = device.num_sms;
         let calls: Vec<Call> = calls.iter().map(Call::of).filter(|call| call.plans.len() > 1).collect();
         let tested = |of_test: bool| {
             let chosen = move |(i, _): &(usize, &Call)| (i % TESTED == TESTED - 1) == of_test;
             calls.iter().enumerate().filter(chosen).map(|(_, call)| call)
         };
-        let (in_use, start) = (models::of(device, dir), models::unfitted(device));
-        let fit = |calls: &[&Call]| fit(&start, num_sms, calls);
         let partly = fit(&Vec::from_iter(tested(false)));
         let mut kinds: Vec<&str> = vec![];
         for call in &calls {
@@ -131,7 +130,7 @@ impl FittedModel {
         }
         let of_kind = |kind: &str| {
             let of_kind = Vec::from_iter(tested(true).filter(|call| call.of.kind == kind));
-            (kind.to_string(), [&in_use, &partly].map(|model| quality(model, num_sms, &of_kind)))
+            (kind.to_string(), [in_use, &partly].map(|model| quality(model, num_sms, &of_kind)))
         };
         let qualities = kinds.into_iter().map(of_kind).collect();
         let model = fit(&Vec::from_iter(&calls));
@@ -496,10 +495,17 @@ mod tests {
             };
             SampledCall { kind: "a kind".into(), shape: String::new(), samples: call.plans.iter().map(of).collect() }
         });
-        let FittedModel { model, .. } = FittedModel::extended(&device, None, &sampled.collect::<Vec<_>>());
+        let sampled: Vec<SampledCall> = sampled.collect();
+        let FittedModel { model, .. } = FittedModel::extended(&device, None, &sampled);
         assert_eq!(model.coefficients(), start.coefficients());
         assert!(model.configurations.len() > start.configurations.len());
         assert!(known.is_none_or(|(key, factor)| model.of_configuration(&key) == factor));
+        // A model that was fitted here is the one in use.
+        let dir = std::env::temp_dir().join(format!("tilewright-extended-{}", std::process::id()));
+        models::keep(&DeviceModel { launch: 77.0, ..start }, &device, &dir).unwrap();
+        let FittedModel { model, .. } = FittedModel::extended(&device, Some(&dir), &sampled);
+        assert_eq!(model.launch, 77.0);
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -242,7 +242,6 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
     };
     // The first stages are copied before the first step.
     let fill = c.fill[wgmma] + by_threads;
-    let launched = tiles.saturating_mul(work.splits).saturating_mul(t.ctas);
     let (busy, programs) = if work.stream_k {
         let pieces = tiles.saturating_mul(k.div_ceil(t.block_k * t.min_k_steps).max(1));
         let programs = (num_sms * t.per_sm).min(pieces);
@@ -265,7 +264,10 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
         let reduced = if work.splits > 1 { model.partials + sums / model.reduced_per_program } else { 0.0 };
         // A program that stays overlaps the fill of its next tile.
         let filled = if work.grid { on_sm.div_ceil(at_once) as f32 } else { 1.0 };
-        (rounds * tile(at_once, steps.div_ceil(work.splits)) + reduced + filled * fill, launched)
+        (
+            rounds * tile(at_once, steps.div_ceil(work.splits)) + reduced + filled * fill,
+            tiles.saturating_mul(work.splits).saturating_mul(t.ctas),
+        )
     };
     let area = m.saturating_mul(k).saturating_add(k.saturating_mul(n)).saturating_mul(work.batch) as f32;
     let results = m.saturating_mul(n).saturating_mul(work.batch) as f32;

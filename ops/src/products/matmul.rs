@@ -444,8 +444,7 @@ fn plans<L: Executor, T: Multiply>(on: &L, p: &Problem, limits: Limits) -> Vec<C
             target.gemv(&mut out, p, orientation, (kernel.desc)(p.b.transposed));
         }
         if let Some(kernel) = T::outer() {
-            let desc = if p.a.transposed { kernel.desc_transposed } else { kernel.desc };
-            target.outer_products(&mut out, p, orientation, desc);
+            target.outer_products(&mut out, p, orientation, (kernel.desc)(p.a.transposed));
         }
     }
     if let Some(kernel) = T::mixed_input() {
@@ -516,10 +515,7 @@ fn run<T: Multiply>(on: &impl Executor, plan: &MatmulPlan, p: Product<T>) -> Res
         Variant::OuterProducts => {
             let Some(kernel) = T::outer() else { return Err(no_kernel::<T>(on)) };
             let b = b.as_transposed(false).view;
-            on.launch_as(
-                (if a.transposed { kernel.call_transposed } else { kernel.call })(a.view, b, c, negative_slope),
-                options,
-            )
+            on.launch_as((kernel.call)(a.view, b, a.transposed, c, negative_slope), options)
         }
         Variant::MixedInput => {
             let Some(kernel) = T::mixed_input() else { return Err(no_kernel::<T>(on)) };

@@ -150,41 +150,39 @@ pub struct GemvKernel<T: Kernels> {
 }
 
 type OuterCall<T> =
-    for<'a> fn(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>, ViewMutArg<'a, <T as Kernels>::Output, 2>, f32) -> Call<'a>;
+    for<'a> fn(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>, bool, ViewMutArg<'a, <T as Kernels>::Output, 2>, f32) -> Call<'a>;
 
 /// A kernel that adds up K outer products in f32.
 #[derive(Clone, Copy)]
 pub struct OuterKernel<T: Kernels> {
-    pub desc: &'static KernelDesc,
+    /// For an A that is given transposed, or not.
+    pub desc: fn(bool) -> &'static KernelDesc,
     pub call: OuterCall<T>,
-    /// For an A that is given transposed.
-    pub desc_transposed: &'static KernelDesc,
-    pub call_transposed: OuterCall<T>,
 }
 
 macro_rules! multiply_adds {
     ($t:ty) => {
         fn outer() -> Option<OuterKernel<Self>> {
             use k::matmul_f32::f32_products::{matmul_outer, matmul_outer_t};
+            fn desc(a_transposed: bool) -> &'static KernelDesc {
+                match a_transposed {
+                    true => <($t,) as matmul_outer_t::Types>::DESC,
+                    false => <($t,) as matmul_outer::Types>::DESC,
+                }
+            }
             fn call<'a>(
                 a: ViewArg<'a, $t, 2>,
                 b: ViewArg<'a, $t, 2>,
+                a_transposed: bool,
                 c: ViewMutArg<'a, $t, 2>,
-                slope: f32,
+                negative_slope: f32,
             ) -> Call<'a> {
-                matmul_outer(a, b, c, slope)
+                match a_transposed {
+                    true => matmul_outer_t(a, b, c, negative_slope),
+                    false => matmul_outer(a, b, c, negative_slope),
+                }
             }
-            fn call_transposed<'a>(
-                a: ViewArg<'a, $t, 2>,
-                b: ViewArg<'a, $t, 2>,
-                c: ViewMutArg<'a, $t, 2>,
-                slope: f32,
-            ) -> Call<'a> {
-                matmul_outer_t(a, b, c, slope)
-            }
-            let (desc, desc_transposed) =
-                (<($t,) as matmul_outer::Types>::DESC, <($t,) as matmul_outer_t::Types>::DESC);
-            Some(OuterKernel { desc, call, desc_transposed, call_transposed })
+            Some(OuterKernel { desc, call })
         }
         fn gemv() -> Option<GemvKernel<Self>> {
             use k::matmul_f32::f32_products::{matmul_row_nn, matmul_row_nt};
