@@ -1,7 +1,7 @@
 //! Opening files of a folder that may hold anything.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Opens a regular file to read: not a link, a pipe or a device, for which opening or reading might never end.
@@ -65,6 +65,33 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// ```
 pub fn append(path: &Path) -> io::Result<File> {
     regular(path, created().append(true))
+}
+
+/// Writes a file whole: readers see the old contents or the new ones. `fill` writes to a new file beside it, whose name
+/// nobody can foretell, and which is removed where anything fails. A link is replaced, not followed.
+///
+/// # Examples
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a");
+/// tilewright_cache_dir::replace(&path, |file| std::io::Write::write_all(file, b"12"))?;
+/// assert_eq!(tilewright_cache_dir::read(&path, 10)?, b"12");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn replace<E: From<io::Error>>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut part = tempfile::Builder::new();
+    part.prefix(".part-").rand_bytes(16);
+    // As any other new file of the user, by the umask.
+    #[cfg(unix)]
+    part.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut part = part.tempfile_in(folder)?;
+    let mut buffered = io::BufWriter::new(&mut part);
+    fill(&mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    part.persist(path).map_err(|e| e.error)?;
+    Ok(())
 }
 
 /// Opens a regular file to write without changing it; makes it with mode 0600 where there is none.

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use file::{append, open, read};
+pub use file::{append, open, read, replace};
 pub use tempfile::TempDir;
 pub use trust::{Untrusted, check};
 

@@ -1,11 +1,10 @@
 //! Typed memory on the device of a runtime.
 
 use crate::cuda::context::DEFAULT_STREAM;
-use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
 use crate::memory::{Memory, byte_count};
 use crate::runtime::Runtime;
-use crate::stream::Stream;
+use crate::stream::{CudaStream, Stream};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Bound, RangeBounds};
@@ -166,7 +165,7 @@ impl<T: Element> Buffer<T> {
         let dst: *mut [T] = dst;
         // SAFETY: the slice is borrowed mutably, and `read` writes only initialized elements, of which all patterns are
         // valid.
-        self.read(unsafe { &mut *(dst as *mut [MaybeUninit<T>]) }, DEFAULT_STREAM)
+        self.read(unsafe { &mut *(dst as *mut [MaybeUninit<T>]) }, None)
     }
 
     /// Reads all elements, after the work put on the streams of the runtime so far. Errors: [`Error::OutOfMemory`], and
@@ -188,7 +187,7 @@ impl<T: Element> Buffer<T> {
     /// # Ok::<(), tilewright::Error>(())
     /// ```
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.read_vec(DEFAULT_STREAM)
+        self.read_vec(None)
     }
 
     /// Reads all elements, after the work put on `stream` so far, which may still go on elsewhere. Errors: as
@@ -217,7 +216,7 @@ impl<T: Element> Buffer<T> {
             let _entered = s.cuda.enter()?;
             s.behind_allocations()?;
         }
-        self.read_vec(stream.as_raw().cast())
+        self.read_vec(stream.as_cuda().filter(|s| s.raw.0 != DEFAULT_STREAM))
     }
 
     /// Overwrites all elements with those of another buffer of the same runtime, on the default stream.
@@ -473,7 +472,7 @@ impl<T: Element> Buffer<T> {
         Err(Error::Shape { what, why: format!("the buffer has {} elements, the other side {other}", self.len) })
     }
 
-    fn read_vec(&self, stream: CUstream) -> Result<Vec<T>> {
+    fn read_vec(&self, stream: Option<&CudaStream>) -> Result<Vec<T>> {
         let mut v = Vec::new();
         v.try_reserve_exact(self.len).map_err(|_| Error::OutOfMemory {
             device: DeviceId::Host,
@@ -486,18 +485,19 @@ impl<T: Element> Buffer<T> {
         Ok(v)
     }
 
-    /// Writes all of `dst`, which has `len` elements. Where this fails, bytes that are no element may be left there.
-    fn read(&self, dst: &mut [MaybeUninit<T>], stream: CUstream) -> Result<()> {
+    /// Writes all of `dst`, which has `len` elements, behind the work of `stream`, or of all streams. Where this fails, bytes that are no element may be left there.
+    fn read(&self, dst: &mut [MaybeUninit<T>], stream: Option<&CudaStream>) -> Result<()> {
         if self.len == 0 {
             return Ok(());
         }
         match &self.memory.cuda {
-            Some(cuda) => {
-                if stream == DEFAULT_STREAM {
+            Some(cuda) => match stream {
+                Some(s) => s.queue.download(cuda, bytes_of_uninit(dst), self.memory.ptr)?,
+                None => {
                     cuda.join_streams()?;
+                    cuda.download(bytes_of_uninit(dst), self.memory.ptr, DEFAULT_STREAM)?
                 }
-                cuda.download(bytes_of_uninit(dst), self.memory.ptr, stream)?
-            }
+            },
             // SAFETY: the buffer's `len` elements, which nobody writes while it is borrowed.
             None => dst.copy_from_slice(unsafe {
                 core::slice::from_raw_parts(self.memory.ptr as *const MaybeUninit<T>, self.len)

@@ -78,7 +78,7 @@ impl Stream {
         s.queue.join(&s.cuda)?;
         s.behind_allocations()?;
         const THREAD_LOCAL: i32 = 1;
-        s.queue.begin_capture(|| {
+        s.queue.begin_capture(&s.cuda, || {
             // SAFETY: a live stream, which is not the default one.
             let begin = unsafe { (s.cuda.api.stream_begin_capture)(s.raw.0, THREAD_LOCAL) };
             s.cuda.api.check("starting a capture", begin)

@@ -440,7 +440,7 @@ impl Ready {
         }
         stream.enqueued(before, call.buffers().iter().map(|b| b.start));
         match traced {
-            Some(traced) => traced.end(cuda, stream.raw.0, call.desc().name, self.plan.config.id, [x, y, z]),
+            Some(traced) => traced.end(stream, call.desc().name, self.plan.config.id, [x, y, z]),
             None => Ok(()),
         }
     }

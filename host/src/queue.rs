@@ -4,14 +4,14 @@ use crate::cuda::Cuda;
 use crate::cuda::api::code;
 use crate::cuda::context::{DEFAULT_STREAM, Handle};
 use crate::cuda::module::Relaxed;
-use crate::cuda::sys::{CUevent, CUstream};
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
+use crate::cuda::sys::{CUdeviceptr, CUevent, CUstream};
+use crate::error::{Error, Result};
 use crate::marks::Marks;
+use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::thread::{self, ThreadId};
 
 /// What is known of the work of a stream.
 pub(crate) struct Queue {
@@ -27,6 +27,8 @@ pub(crate) struct Queue {
     captures: RwLock<()>,
     /// Counts the captures that this runtime begins here, before and after each begins.
     begun: AtomicU64,
+    /// The threads that need the stream outside of captures for more than one call.
+    uncaptured: Mutex<Vec<ThreadId>>,
 }
 
 impl Queue {
@@ -39,6 +41,7 @@ impl Queue {
             waits: Mutex::default(),
             captures: RwLock::default(),
             begun: AtomicU64::new(0),
+            uncaptured: Mutex::default(),
         }
     }
 
@@ -80,13 +83,43 @@ impl Queue {
         })
     }
 
+    /// Copies to the host behind the work of the stream, and waits for it. All of `dst` is written where this succeeds.
+    /// Errors: the driver's; [`Error::Unsupported`] while the stream is captured, whose graph would write to `dst` on
+    /// each replay.
+    pub(crate) fn download(&self, cuda: &Cuda, dst: &mut [MaybeUninit<u8>], src: CUdeviceptr) -> Result<()> {
+        let _captures = self.captures();
+        cuda.download(dst, src, self.raw.0)
+    }
+
+    /// Other threads begin no capture of this runtime here until the result is dropped. Errors: the driver's;
+    /// [`Error::Unsupported`] while the stream is captured.
+    pub(crate) fn stays_uncaptured(&self, cuda: &Cuda, what: &'static str) -> Result<Uncaptured<'_>> {
+        let _captures = self.captures();
+        cuda.not_captured(what, self.raw.0)?;
+        self.uncaptured().push(thread::current().id());
+        Ok(Uncaptured(self))
+    }
+
+    fn uncaptured(&self) -> MutexGuard<'_, Vec<ThreadId>> {
+        self.uncaptured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// This runtime neither begins nor ends a capture here until the result is dropped.
     pub(crate) fn captures(&self) -> RwLockReadGuard<'_, ()> {
         self.captures.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn begin_capture(&self, begin: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Errors: those of `begin`; [`Error::Unsupported`] where another thread has asked that the stream
+    /// [stays uncaptured](Queue::stays_uncaptured).
+    pub(crate) fn begin_capture(&self, cuda: &Cuda, begin: impl FnOnce() -> Result<()>) -> Result<()> {
         let _captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
+        if self.uncaptured().iter().any(|&of| of != thread::current().id()) {
+            return Err(Error::Unsupported {
+                what: "beginning a capture of a stream on which another thread tunes",
+                device: cuda.info.name.clone(),
+                instead: "let other threads use other streams",
+            });
+        }
         self.begun.fetch_add(1, AcqRel);
         let begun = begin();
         self.begun.fetch_add(1, AcqRel);
@@ -106,6 +139,17 @@ impl Queue {
     pub(crate) fn end_capture<T>(&self, end: impl FnOnce() -> T) -> T {
         let _captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
         end()
+    }
+}
+
+/// Keeps captures of other threads from a stream: see [`Queue::stays_uncaptured`].
+pub(crate) struct Uncaptured<'a>(&'a Queue);
+
+impl Drop for Uncaptured<'_> {
+    fn drop(&mut self) {
+        let mut threads = self.0.uncaptured();
+        let own = threads.iter().position(|&of| of == thread::current().id());
+        own.map(|at| threads.swap_remove(at));
     }
 }
 

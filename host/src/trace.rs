@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use tilewright_core::trace_file::{self, ARRAY, BUNDLE, LAUNCH};
@@ -32,7 +32,11 @@ pub struct TracedLaunch {
 }
 
 /// Traced code, and who reads what its launches leave.
-pub trait Tracer: Send + Sync {
+///
+/// # Safety
+/// What `code` gives for an entry takes the entry's arguments and accesses the memory that the entry accesses, beside
+/// the array of its marks: safe launches run it.
+pub unsafe trait Tracer: Send + Sync {
     /// The bundle with the traced code of an entry; none where the build's own code is launched. The error is a
     /// message.
     fn code(&self, entry: &str) -> Result<Option<&'static [u8]>, String>;
@@ -102,20 +106,27 @@ fn of_environment() -> Result<Option<Arc<OfEnvironment>>, String> {
             return Ok(None);
         };
         let of_file = |why: String| format!("the file {} of TILE_TRACE is not used: {why}", path.display());
-        let bytes = std::fs::read(&path).map_err(|e| of_file(e.to_string()))?;
-        let parts = trace_file::read(&bytes).map_err(of_file)?;
-        let bundle = |(name, bytes): trace_file::Part| {
-            Some((name.strip_prefix(BUNDLE)?.to_string(), &*Box::leak(bytes.into_boxed_slice())))
-        };
-        let bundles = parts.into_iter().filter_map(bundle).collect();
-        let mut out = path.into_os_string();
-        out.push(".launch");
-        Ok(Some(Arc::new(OfEnvironment { bundles, out: out.into() })))
+        Ok(Some(Arc::new(OfEnvironment::of_file(&path).map_err(of_file)?)))
     };
     TRACER.get_or_init(load).clone()
 }
 
-impl Tracer for OfEnvironment {
+impl OfEnvironment {
+    fn of_file(path: &Path) -> Result<OfEnvironment, String> {
+        let bytes = tilewright_cache_dir::read(path, tilewright_cache_dir::MAX_BYTES).map_err(|e| e.to_string())?;
+        let bundle = |(name, bytes): trace_file::Part| {
+            Some((name.strip_prefix(BUNDLE)?.to_string(), &*Box::leak(bytes.into_boxed_slice())))
+        };
+        let bundles = trace_file::read(&bytes)?.into_iter().filter_map(bundle).collect();
+        let mut out = path.as_os_str().to_owned();
+        out.push(".launch");
+        Ok(OfEnvironment { bundles, out: out.into() })
+    }
+}
+
+// SAFETY: who sets the environment of a process chooses its code. `tile profile` writes the file, of code that it
+// compiles from the entry's kernel.
+unsafe impl Tracer for OfEnvironment {
     fn code(&self, entry: &str) -> Result<Option<&'static [u8]>, String> {
         Ok(self.bundles.get(entry).copied())
     }
@@ -128,10 +139,37 @@ impl Tracer for OfEnvironment {
     fn launched(&self, launch: TracedLaunch) {
         let facts = serde_json::to_vec(&launch).unwrap_or_default();
         let bytes = trace_file::write(&[(LAUNCH.into(), facts), (ARRAY.into(), launch.array)]);
-        let part = self.out.with_extension(format!("part-{}", std::process::id()));
-        let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &self.out));
+        let written: std::io::Result<()> = tilewright_cache_dir::replace(&self.out, |file| file.write_all(&bytes));
         if let Err(e) = written {
             tracing::warn!(file = %self.out.display(), error = %e, "the marks of a traced launch are lost");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who reads a pipe to its end may wait for ever.
+    #[test]
+    #[cfg(unix)]
+    fn traced_code_is_of_a_regular_file() {
+        let folder = std::env::temp_dir().join(format!("tilewright-trace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let pipe = folder.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let of_pipe = OfEnvironment::of_file(&pipe).err().unwrap();
+        // The launch is written beside the file, over a link that somebody has put there.
+        let (file, other) = (folder.join("file"), folder.join("other"));
+        std::fs::write(&file, trace_file::write(&[])).unwrap();
+        std::fs::write(&other, "1").unwrap();
+        std::os::unix::fs::symlink(&other, folder.join("file.launch")).unwrap();
+        OfEnvironment::of_file(&file).unwrap().launched(TracedLaunch::default());
+        let kept = std::fs::read(&other).unwrap();
+        let written = std::fs::read(folder.join("file.launch")).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(of_pipe.contains("is not a regular file"), "{of_pipe}");
+        assert_eq!(kept, b"1");
+        assert_eq!(trace_file::read(&written).unwrap().len(), 2);
     }
 }

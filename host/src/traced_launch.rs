@@ -4,6 +4,7 @@ use crate::cuda::Cuda;
 use crate::cuda::module::TraceArray;
 use crate::cuda::sys::CUstream;
 use crate::error::Result;
+use crate::stream::CudaStream;
 use crate::trace::{self, TracedLaunch};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,10 +30,11 @@ impl Traced {
     }
 
     /// Waits for the launch, and hands what it left to the tracer.
-    pub(crate) fn end(self, cuda: &Cuda, stream: CUstream, kernel: &str, config: &str, grid: [u32; 3]) -> Result<()> {
+    pub(crate) fn end(self, stream: &CudaStream, kernel: &str, config: &str, grid: [u32; 3]) -> Result<()> {
+        let cuda = &stream.cuda;
         let mut array = Vec::with_capacity(self.array.bytes);
         let room: &mut [MaybeUninit<u8>] = &mut array.spare_capacity_mut()[..self.array.bytes];
-        cuda.download(room, self.array.address, stream)?;
+        stream.queue.download(cuda, room, self.array.address)?;
         // SAFETY: the copy has succeeded, so that all of these bytes are written.
         unsafe { array.set_len(self.array.bytes) };
         trace::launched(TracedLaunch {

@@ -284,11 +284,8 @@ fn built_units<'a>(jobs: &[Job<'a>], keys: Vec<Key>, compiled: &'a [Compiled<'a>
 fn write_archive(b: &Build, to: &Path, units: Vec<BuiltUnit>, report: &Report) -> io::Result<()> {
     let tools = Tools { rustc: report.rustc.clone(), ptxas: report.ptxas.clone() };
     let bytes = archive::pack(&tools, units, b.pool)?;
-    // Whole, or not at all.
-    let part = to.with_extension(format!("part-{}", std::process::id()));
     let written = fs::create_dir_all(to.parent().unwrap_or(Path::new("/")))
-        .and_then(|()| fs::write(&part, bytes))
-        .and_then(|()| fs::rename(&part, to));
+        .and_then(|()| tilewright_cache_dir::replace(to, |file| file.write_all(&bytes)));
     written.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", to.display())))
 }
 

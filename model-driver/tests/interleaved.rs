@@ -3,6 +3,7 @@
 use super::borrowed::{allocated_by_others, failing, launched_on_theirs};
 use super::{driver, enter, hand_made, hold_at, over};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 use tilewright_model_driver::{Kind, Model};
 use tilewright_runtime::Stream;
 
@@ -16,7 +17,7 @@ fn between(model: &Model, call: &'static str, one: impl FnOnce() + Send, two: im
             let _here = enter(&there, calls);
             one();
         });
-        held.recv().unwrap();
+        held.recv_timeout(Duration::from_secs(30)).expect("the call is never made");
         two();
         let _ = go_on.send(());
     });
@@ -38,7 +39,7 @@ fn scratch_that_is_leased_while_a_capture_begins_is_not_of_its_graph() {
             drop(s.scratch::<f32>(9).unwrap());
             leased.send(()).unwrap();
         });
-        held.recv().unwrap();
+        held.recv_timeout(Duration::from_secs(30)).expect("the call is never made");
         // The capture may wait for the lease: then the other thread goes on after its time.
         s.capture(|_| {
             let _ = go_on.send(());
@@ -169,5 +170,56 @@ fn a_tensor_stays_while_a_foreign_stream_that_uses_it_is_left() {
     }
     // It gives back what could not be given back before.
     drop((x, y, z, first, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+/// Another thread begins a capture before a copy to the host is enqueued, and ends it before the copy is waited for:
+/// the copy would be a node of the graph, and nothing would have been read.
+#[test]
+fn a_copy_to_the_host_is_of_no_capture() {
+    let (model, rt, _, _here) = over(27);
+    let s = Stream::new(&rt).unwrap();
+    let x = rt.from_slice(&[3f32; 9]).unwrap();
+    let (enqueues, goes_on) = hold_at(&model, "cuMemcpyDtoHAsync_v2");
+    let (calls, (read, is_read)) = (super::driver_of_thread(), channel());
+    let graph = std::thread::scope(|scope| {
+        let (there, s, x) = (model.clone(), &s, &x);
+        scope.spawn(move || {
+            let _here = enter(&there, calls);
+            let values = x.to_vec_on(s);
+            read.send((values, there.hand_over())).unwrap();
+        });
+        enqueues.recv_timeout(Duration::from_secs(30)).expect("nothing is copied");
+        // The capture may wait for the copy: then the other thread goes on after its time.
+        s.capture(|_| {
+            let (waits, _goes_on) = hold_at(&model, "cuStreamSynchronize");
+            let _ = goes_on.send(());
+            let _ = waits.recv_timeout(Duration::from_millis(300));
+            Ok(())
+        })
+    });
+    drop(graph.unwrap());
+    model.before_calls(|_| ());
+    let (values, end) = is_read.recv().unwrap();
+    model.accept(&end);
+    assert_eq!(values.unwrap(), [3.0; 9]);
+    drop((x, s, rt));
+    assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
+}
+
+/// A graph would copy the saved outputs on each replay, whose memory is freed after the search.
+#[test]
+fn a_stream_is_not_captured_while_another_thread_tunes_on_it() {
+    let (model, rt, k, _here) = over(28);
+    let s = Stream::new(&rt).unwrap();
+    let (x, mut y) = (rt.zeros::<f32>(9).unwrap(), rt.from_slice(&[5f32; 9]).unwrap());
+    let mut graph = None;
+    let tuned = || drop(rt.tune(&s, hand_made::call(k, &x, &mut y)).unwrap());
+    between(&model, "cuMemcpyDtoDAsync_v2", tuned, || graph = Some(s.capture(|_| Ok(()))));
+    let refused = graph.unwrap().err().expect("a capture began").to_string();
+    assert!(refused.contains("another thread tunes"), "{refused}");
+    assert_eq!(y.to_vec().unwrap(), [5.0; 9]);
+    s.capture(|_| Ok(())).unwrap();
+    drop((x, y, s, rt));
     assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
 }

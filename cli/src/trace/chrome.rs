@@ -11,8 +11,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Processes of a launch: the first one has its blocks.
@@ -39,16 +38,12 @@ struct Event<'a> {
 
 /// Writes a file, whole or not at all.
 pub fn write(path: &Path, launches: &[Timeline]) -> Result<()> {
-    let part = path.with_extension(format!("part-{}", std::process::id()));
-    let written = to_file(&part, launches).and_then(|()| Ok(std::fs::rename(&part, path)?));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
+    let written = tilewright_cache_dir::replace(path, |file| to_file(file, launches));
     written.with_context(|| format!("writing {}", path.display()))
 }
 
-fn to_file(path: &Path, launches: &[Timeline]) -> Result<()> {
-    let mut out = Out { to: BufWriter::new(File::create(path)?), is_first: true };
+fn to_file(file: &mut dyn Write, launches: &[Timeline]) -> Result<()> {
+    let mut out = Out { to: file, is_first: true };
     out.to.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     for (i, t) in launches.iter().enumerate() {
         launch(&mut out, t, i as u64 * PROCESSES)?;

@@ -178,7 +178,8 @@ impl Cuda {
         self.api.check("copying to the device", unsafe { (self.api.stream_synchronize)(stream) })
     }
 
-    /// Copies to the host and waits for it. All of `dst` is written where this succeeds.
+    /// Copies to the host and waits for it. All of `dst` is written where this succeeds. A stream other than the
+    /// default one is copied on by [`Queue::download`](crate::queue::Queue::download), which keeps captures away.
     pub(crate) fn download(&self, dst: &mut [MaybeUninit<u8>], src: CUdeviceptr, stream: CUstream) -> Result<()> {
         let _entered = self.enter()?;
         self.not_captured("copying to the host", stream)?;
@@ -187,6 +188,8 @@ impl Cuda {
         // memory.
         let code = unsafe { (self.api.memcpy_dtoh_async)(dst.as_mut_ptr().cast(), src, dst.len(), stream) };
         self.api.check("copying from the device", code)?;
+        // The copy may be a part of a capture that the owner of the stream has begun meanwhile.
+        self.not_captured("copying to the host", stream)?;
         // SAFETY: a live stream.
         self.api.check("copying from the device", unsafe { (self.api.stream_synchronize)(stream) })
     }

@@ -6,6 +6,7 @@ use crate::cuda::context::Cuda;
 use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::queue::Uncaptured;
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use core::marker::PhantomData;
@@ -109,6 +110,8 @@ pub(crate) struct Measure<'a> {
     /// Twice the L2 cache, overwritten before each sample.
     flush: Option<DeviceMemory>,
     estimates: Vec<Option<Duration>>,
+    /// A copy in a graph would read the saved outputs on each replay. Dropped last, behind these.
+    _uncaptured: Option<Uncaptured<'a>>,
 }
 
 struct Saved<'a> {
@@ -148,8 +151,10 @@ impl<'a> Measure<'a> {
         if !outputs.iter().all(|o| here(o.device)) {
             return Err(Error::StreamMismatch { what: "output" });
         }
+        let cuda = stream.as_cuda();
+        let uncaptured = cuda.map(|s| s.queue.stays_uncaptured(&s.cuda, "tuning")).transpose()?;
         let mut saved = Vec::new();
-        if let Some(s) = stream.as_cuda() {
+        if let Some(s) = cuda {
             let _entered = s.cuda.enter()?;
             s.behind_allocations()?;
         }
@@ -176,7 +181,7 @@ impl<'a> Measure<'a> {
             None => None,
         };
         let estimates = vec![None; ids.len()];
-        Ok(Measure { rt, stream, ids, prepare, run, outputs: saved, flush, estimates })
+        Ok(Measure { rt, stream, ids, prepare, run, outputs: saved, flush, estimates, _uncaptured: uncaptured })
     }
 
     /// Sampled pieces of an output as they are now.
@@ -190,7 +195,7 @@ impl<'a> Measure<'a> {
                     return Ok(unsafe { core::slice::from_raw_parts(at as *const u8, bytes as usize) }.to_vec());
                 };
                 let mut piece = Box::new_uninit_slice(bytes as usize);
-                s.cuda.download(&mut piece, at, s.raw.0)?;
+                s.queue.download(&s.cuda, &mut piece, at)?;
                 // SAFETY: `download` has written all of it.
                 Ok(unsafe { piece.assume_init() }.into_vec())
             })
