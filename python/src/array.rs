@@ -135,7 +135,8 @@ impl Array {
             None => return Array::by_interface(readable, kind),
         };
         let in_order = runs_in_order(kind);
-        // SAFETY: the library gives memory that is freed to later work of its current stream, which is the context's.
+        // SAFETY: the library gives memory that is freed to later work of the stream that it was allocated on. That is
+        // the context's, its current one, or the caller keeps the array, as SECURITY.md says.
         let tensor = if in_order { unsafe { tensor.for_stream(&context.stream) } } else { tensor };
         Ok(Array { object: object.clone().unbind(), kind, context, tensor: Some(tensor), waits: !in_order })
     }
