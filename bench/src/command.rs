@@ -5,6 +5,7 @@ use crate::compare::Comparison;
 use crate::error::{Error, Result};
 use crate::files::Folder;
 use crate::measure::{self, Progress, Settings, measure};
+use crate::peer_command::{in_folder, peers_by};
 use crate::peers::Peers;
 use crate::report::Report;
 use crate::stats::MIN_TIMES;
@@ -36,6 +37,10 @@ pub struct Options {
     /// Show lines that were recorded in another run (several: repeat it)
     #[arg(long, value_name = "FILE")]
     pub peers: Vec<PathBuf>,
+    /// A program that measures peers of the run, as in "python3 capi/bench/peers.py": it gets the run's bench.json and
+    /// the name of the file of peers that it writes
+    #[arg(long, value_name = "COMMAND")]
+    pub peers_by: Option<String>,
     /// Take a saved run, its bench.json, instead of measuring
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
@@ -87,7 +92,7 @@ impl Options {
         declare: impl FnOnce() -> std::result::Result<(Runtime, Vec<Sweep<'a>>), E>,
     ) -> std::result::Result<Finished, E> {
         let earlier = self.against.as_deref().map(Report::load).transpose()?;
-        let peers = self.peers.iter().map(|p| Peers::load(p)).collect::<Result<Vec<_>>>()?;
+        let mut peers = self.peers.iter().map(|p| Peers::load(p)).collect::<Result<Vec<_>>>()?;
         let report = match &self.from {
             Some(path) => self.saved(path)?,
             None => {
@@ -95,7 +100,15 @@ impl Options {
                 self.measured(title, &rt, sweeps, &peers)?
             }
         };
-        Ok(self.finish(report, &peers, earlier.as_ref())?)
+        let by = self.peers_by.as_deref().filter(|_| report.complete);
+        let failed = by.and_then(|command| peers_by(command, &report).map(|p| peers.push(p)).err());
+        let mut finished = self.finish(report, &peers, earlier.as_ref())?;
+        // The run is kept without them.
+        if let Some(e) = failed {
+            let _ = writeln!(std::io::stderr(), "error: {e}");
+            finished.good = false;
+        }
+        Ok(finished)
     }
 
     /// The command line that says the same, for a benchmark that runs in another folder.
@@ -128,6 +141,10 @@ impl Options {
         for (name, path) in paths.chain(self.peers.iter().map(|p| ("--peers", p))) {
             let path = std::path::absolute(path).map_err(|e| Error::Option(format!("{}: {e}", path.display())))?;
             out.extend([name.into(), path.into()]);
+        }
+        if let Some(command) = &self.peers_by {
+            let here = std::env::current_dir().map_err(|e| Error::Option(format!("there is no current folder: {e}")))?;
+            out.push(format!("--peers-by={}", in_folder(command, &here)).into());
         }
         if let Some(y) = self.y {
             let name = clap::ValueEnum::to_possible_value(&y).map_or(String::new(), |v| v.get_name().to_string());
@@ -259,7 +276,7 @@ struct Arguments {
     #[command(flatten)]
     options: Options,
     /// Compare the results with their references, and time nothing; the exit status is 1 where one is wrong
-    #[arg(long, conflicts_with_all = ["out", "against", "peers", "from", "json"])]
+    #[arg(long, conflicts_with_all = ["out", "against", "peers", "peers_by", "from", "json"])]
     check: bool,
     /// What `cargo bench` passes
     #[arg(long, hide = true)]

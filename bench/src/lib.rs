@@ -22,6 +22,7 @@ mod gauges;
 mod measure;
 mod nvml;
 mod output;
+mod peer_command;
 mod peers;
 mod report;
 mod rows;

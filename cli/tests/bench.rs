@@ -118,6 +118,31 @@ fn a_run_is_compared_with_an_earlier_one() {
 }
 
 #[test]
+fn peers_that_a_program_measures_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let peers = folder.path().join("it's peers.sh");
+    let script = r#"grep -q '"relu f32"' "$1" && cat > "$2" <<'END'
+{"format": "tilewright-peers", "version": 1, "device": "cpu", "source": "a test",
+ "lines": [{"sweep": "relu f32", "name": "theirs", "points": [{"extents": [100], "times_ms": [0.5, 0.5, 0.5]}]}]}
+END
+"#;
+    fs::write(&peers, script).expect("writes");
+    let quoted = format!("'{}'", peers.to_str().expect("UTF-8").replace('\'', r"'\''"));
+    let of = ["relu", "--over", "n=100,1000", "--peers-by"];
+    let by = |command: &str| bench(&of).arg(command).output().expect("tile runs");
+    let printed = by(&format!("sh {quoted}"));
+    assert!(printed.status.success(), "{}", text(&printed.stderr));
+    assert!(text(&printed.stdout).contains("theirs"), "{}", text(&printed.stdout));
+    // The run is shown where they are missing.
+    let failed = by("false");
+    assert_eq!(failed.status.code(), Some(1));
+    let said = text(&failed.stderr);
+    assert!(said.contains("it ends with exit status: 1") && text(&failed.stdout).contains("1000"), "{said}");
+    let said = text(&by("true").stderr);
+    assert!(said.contains("it has not written the file"), "{said}");
+}
+
+#[test]
 fn peers_of_a_file_are_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("peers.json");

@@ -485,7 +485,8 @@ impl<T: Element> Buffer<T> {
         Ok(v)
     }
 
-    /// Writes all of `dst`, which has `len` elements, behind the work of `stream`, or of all streams. Where this fails, bytes that are no element may be left there.
+    /// Writes all of `dst`, which has `len` elements, behind the work of `stream`, or of all streams. Where this fails,
+    /// bytes that are no element may be left there.
     fn read(&self, dst: &mut [MaybeUninit<T>], stream: Option<&CudaStream>) -> Result<()> {
         if self.len == 0 {
             return Ok(());

@@ -95,8 +95,8 @@ impl Pdl {
     /// The launch may begin early.
     ///
     /// # Safety
-    /// The launch before it on the stream writes nothing that this one reads before it waits, and reads nothing that
-    /// this one writes before it waits.
+    /// Of every launch that this value or a copy of it is passed to: the launch before it on the stream writes nothing
+    /// that this one reads before it waits, and reads nothing that this one writes before it waits.
     pub unsafe fn allowed() -> Pdl {
         Pdl(true)
     }

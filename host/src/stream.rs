@@ -114,8 +114,8 @@ impl Stream {
     /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Where `raw` is
     /// being captured when they are, the work put here before the capture is done, or ordered before the default
     /// stream, before a buffer that it uses is dropped. The same holds for a buffer that was dropped while `raw` was
-    /// captured, before that capture ends. While one thread reads a buffer on this stream or tunes, others begin and end
-    /// captures of `raw` only by this value and its clones.
+    /// captured, before that capture ends. While one thread reads a buffer on this stream or tunes on it, others begin
+    /// and end captures of `raw` only by this value and its clones.
     ///
     /// # Examples
     /// ```no_run

@@ -29,7 +29,7 @@ fn hostile(args: &[&str], cases: u64, seed: u64) -> Run {
     cargo.env("TILE_HOSTILE_CASES", cases.to_string()).env("TILE_HOSTILE_SEED", seed.to_string())
 }
 
-/// Bundles, the build cache, files of tuning results, tensors of other frameworks.
+/// Bundles, the build cache, files of tuning results, recorded calls, traces, tensors of other frameworks.
 pub fn hostile_inputs(seed: u64) -> Run {
     let mut args = vec!["--release", "-p", "tilewright-core", "-p", "tilewright-build", "-p", "tilewright-runtime"];
     // The tests of the runtime need no driver, and some need the emulated SM.
@@ -37,10 +37,10 @@ pub fn hostile_inputs(seed: u64) -> Run {
     hostile(&args, CASES, seed)
 }
 
-/// Arguments of the C library.
+/// Arguments of the C library, and models of the planner.
 pub fn hostile_calls(seed: u64) -> Run {
     // As the other tests are built: an optimized library of all kernels takes minutes more.
-    hostile(&["-p", "tilewright-capi"], C_CASES, seed)
+    hostile(&["-p", "tilewright-capi", "-p", "tilewright-ops"], C_CASES, seed)
 }
 
 /// The protocols of locks with loom.

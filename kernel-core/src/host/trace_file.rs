@@ -65,6 +65,17 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Part>, String> {
 mod tests {
     use super::*;
 
+    /// Parts that are read are those of the file, to its last byte.
+    #[test]
+    fn hostile_files_of_traces_are_parts_or_messages() {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/trace");
+        tilewright_hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
+            if let Ok(parts) = read(bytes) {
+                assert_eq!(write(&parts), bytes);
+            }
+        });
+    }
+
     #[test]
     fn a_file_that_is_cut_or_longer_is_damaged() {
         let whole = write(&[("launch".into(), vec![1, 2, 3]), ("array".into(), vec![])]);

@@ -159,6 +159,18 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
     }
 
+    /// Whatever a file of the cache holds, it is a model of usable coefficients or a message.
+    #[test]
+    fn hostile_models_are_models_or_messages() {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/model");
+        tilewright_hostile_inputs::attack(Path::new(corpus), |bytes| {
+            if let Ok(model) = of_text(bytes) {
+                assert!(model.coefficients().iter().all(|c| c.is_finite() && *c > 0.0));
+                assert!(model.configurations.values().all(|c| c.is_finite() && *c > 0.0));
+            }
+        });
+    }
+
     #[test]
     fn the_base_is_derived_from_itself() {
         let device = Device {
