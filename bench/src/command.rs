@@ -143,7 +143,8 @@ impl Options {
             out.extend([name.into(), path.into()]);
         }
         if let Some(command) = &self.peers_by {
-            let here = std::env::current_dir().map_err(|e| Error::Option(format!("there is no current folder: {e}")))?;
+            let here =
+                std::env::current_dir().map_err(|e| Error::Option(format!("there is no current folder: {e}")))?;
             out.push(format!("--peers-by={}", in_folder(command, &here)).into());
         }
         if let Some(y) = self.y {

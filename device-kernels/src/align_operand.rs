@@ -23,8 +23,12 @@ pub mod copies {
         /// `y[c, r] = x[r, c]`.
         kernel(align_operand_transposed, TRANSPOSED = true),
         types(T = [u8, u16, u32]),
+        tune(ROWS = [128], COLS = [32], warps = [8], kernels = [align_operand]),
+        tune(ROWS = [64], COLS = [64], warps = [8], kernels = [align_operand]),
+        tune(ROWS = [32], COLS = [128], warps = [8], kernels = [align_operand]),
         tune(ROWS = [16], COLS = [256], warps = [8], kernels = [align_operand]),
         tune(ROWS = [64], COLS = [64], warps = [8], kernels = [align_operand_transposed]),
+        requires = [y.dim(1) <= COLS || COLS == 256 || TRANSPOSED],
         grid = [cdiv(y.dim(0), ROWS) * cdiv(y.dim(1), COLS)],
     )]
     pub fn copy<T: Int, const TRANSPOSED: bool, const ROWS: usize, const COLS: usize>(

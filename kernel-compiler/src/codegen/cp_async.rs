@@ -44,8 +44,12 @@ impl Copies {
         [lines, start].into_iter().chain(self.commit.clone()).collect()
     }
 
-    fn after(&self) -> Vec<Node> {
-        [self.finish.clone(), vec![self.next.clone()]].concat()
+    fn after(&self, beyond: Beyond) -> Vec<Node> {
+        let finish = match beyond == Beyond::Skipped && are_left_out() && !self.finish.is_empty() {
+            true => vec![Node::If { cond: Name::Live.into(), then: self.finish.clone(), other: vec![] }],
+            false => self.finish.clone(),
+        };
+        [finish, vec![self.next.clone()]].concat()
     }
 }
 
@@ -81,7 +85,7 @@ impl Codegen<'_> {
         ];
         self.line(Stmt::variable(filled, Some(Ty::U32), Some(buffer.read().into())));
         let (first, later) = buffer.beyond;
-        self.node(Node::Loop { body: [fill, copies.before(first), copies.after()].concat() });
+        self.node(Node::Loop { body: [fill, copies.before(first), copies.after(first)].concat() });
         self.unroll(s, |cx| {
             if buffer.asynchronous {
                 let read = buffer.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
@@ -102,7 +106,7 @@ impl Codegen<'_> {
             if buffer.deferred_wait.is_some() && !planted!("cp-async-deferred-wait-left-out") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
-            copies.after().into_iter().for_each(|node| cx.node(node));
+            copies.after(later).into_iter().for_each(|node| cx.node(node));
             cx.lines(next(BufferPart::Read, n));
         });
         if let Some(deferred_wait) = buffer.deferred_wait {
@@ -179,7 +183,9 @@ impl Codegen<'_> {
             return;
         }
         let name = self.fresh();
-        registers.push(Stmt::Let { name, mutable: false, ty: Some(Ty::array(t, n)), value: None });
+        // A copy that is left out loads nothing to them.
+        let zeros = call!(Device::Each; [t, n]; any(Expr::zero(t)));
+        registers.push(Stmt::variable(name, Some(Ty::array(t, n)), Some(zeros.into())));
         let (vec, hint) = (if accesses.descending { 1 } else { accesses.vec }, hint as u32);
         let zero = any(Expr::zero(t));
         let loaded = call!(

@@ -303,11 +303,10 @@ fn buffer_of_loop(
     }
     let widths: Option<Vec<usize>> = tiles.iter().map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
     buffer.beyond = match widths.and_then(|bytes| bytes.into_iter().min()) {
-        // Loads to registers stand among the products.
-        None => (Beyond::Masked, Beyond::Masked),
         // Narrow copies have many instructions.
         Some(narrowest) if narrowest < VECTOR_BYTES => (Beyond::Skipped, Beyond::Skipped),
-        Some(_) => (Beyond::Skipped, Beyond::Masked),
+        // Loads to registers stand among the products, too.
+        _ => (Beyond::Skipped, Beyond::Masked),
     };
     Ok((buffer, tiles))
 }

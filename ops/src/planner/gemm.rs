@@ -254,7 +254,8 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
         let sums = (t.rows * t.columns * 8 * at_once) as f32;
         let shared = if parts > 1 { model.partials + sums / model.store_per_sm } else { 0.0 };
         let last = if rest > 0 { tile(at_once, steps.div_ceil(parts)) + shared } else { 0.0 };
-        (late * (waves as f32 * tile(at_once, steps) + last + fill), programs)
+        let begun = if loads == Loads::Tma { 1 } else { waves + usize::from(rest > 0) };
+        (late * (waves as f32 * tile(at_once, steps) + last + begun as f32 * fill), programs)
     } else {
         let on_sm = tiles.saturating_mul(work.splits).div_ceil((num_sms / t.ctas).max(1));
         let at_once = on_sm.min(t.resident);
@@ -262,8 +263,8 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &Gemm
         let rounds = whole - c.last_round * (whole - exact);
         let sums = (work.splits * t.rows * t.columns * 4) as f32;
         let reduced = if work.splits > 1 { model.partials + sums / model.reduced_per_program } else { 0.0 };
-        // A program that stays overlaps the fill of its next tile.
-        let filled = if work.grid { on_sm.div_ceil(at_once) as f32 } else { 1.0 };
+        // A producer warp fills the stages of the next tile meanwhile. Other loops begin anew.
+        let filled = if work.grid || loads != Loads::Tma { on_sm.div_ceil(at_once) as f32 } else { 1.0 };
         (
             rounds * tile(at_once, steps.div_ceil(work.splits)) + reduced + filled * fill,
             tiles.saturating_mul(work.splits).saturating_mul(t.ctas),
