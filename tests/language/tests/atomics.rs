@@ -432,3 +432,48 @@ fn every_warp_adds_its_elements_and_waits_for_none() {
         },
     );
 }
+
+/// Loops that end by what atomics find: of fewer elements than a warp has lanes, and one that ends the program.
+#[tile_kernel(tune(warps = [1, 2, 4]), grid = [1], emulate = all)]
+fn until_found(counts: &mut [u32], y: &mut [u32], most: u32, last: u32) {
+    let i = arange(8);
+    let mut rounds = 0u32;
+    loop {
+        let old = atomic_add(counts, i, i.to::<u32>() + 1).relaxed();
+        if sum(old) >= most {
+            break;
+        }
+        rounds += 1;
+    }
+    store(y, 0, rounds);
+    loop {
+        if max(atomic_add(counts, 8 + arange(64), 1).relaxed()) >= last {
+            return;
+        }
+        if max(atomic_load(counts, i).relaxed()) > 100 {
+            break;
+        }
+    }
+    store(y, 1, 1);
+}
+
+#[test]
+fn loops_end_by_what_atomics_find() {
+    for config in until_found::DESCS[0].configs {
+        let options = tilewright_language_tests::run::with(config.id);
+        let emulated = [7, 8].map(tilewright::Runtime::emulator);
+        for rt in emulated.into_iter().chain([tilewright::Runtime::cpu()]) {
+            for (most, last) in [(0, 0), (36, 2), (100, 5)] {
+                let (mut counts, mut y) = (vec![0u32; 72], [99u32; 2]);
+                rt.launch_with(rt.stream(), until_found(&mut counts, &mut y, most, last), &options)
+                    .unwrap_or_else(|e| panic!("{}: {e}", config.id));
+                let what = format!("{} on {}: {most}, {last}", config.id, rt.name());
+                // After r rounds there are 36 r.
+                let rounds = most.div_ceil(36);
+                assert_eq!(y, [rounds, 99], "{what}");
+                assert!((0..8).all(|i| counts[i as usize] == (i + 1) * (rounds + 1)), "{what}");
+                assert!(counts[8..].iter().all(|n| *n == last + 1), "{what}");
+            }
+        }
+    }
+}
