@@ -10,7 +10,7 @@ pub fn number(n: &Number) -> Expr {
     let mut words = n.words.iter().map(|w| Expr::from(Name::Arg(*w)));
     let first = match (n.times, words.next()) {
         (1, Some(first)) => first,
-        (_, Some(first)) if words.len() > 0 && planted!("number-of-words-without-its-factor") => first,
+        (_, Some(first)) if n.words.len() > 1 && planted!("number-of-words-without-its-factor") => first,
         (times, first) => {
             let times = Expr::typed(times, DType::U64);
             first.into_iter().fold(times, Expr::wrapping_mul)

@@ -90,7 +90,7 @@ pub fn deferred_wait(
         .filter_map(|s| if let StmtKind::Let(v) = &s.kind { products.contains_key(v).then_some(*v) } else { None })
         .collect();
     let straight = body.iter().all(|s| matches!(&s.kind, StmtKind::Let(_) | StmtKind::Assign(..)));
-    if !straight || dots.len() != 1 && !planted!("wgmma-copied-wait-of-the-last-product") || options.unroll > 1 {
+    if !straight || dots.len() != 1 || options.unroll > 1 {
         return None;
     }
     in_flight(f, &crate::ir::walk::uses(f), body, &dots)

@@ -164,9 +164,9 @@ fn through_slices() {
 }
 
 /// A lies along M, and masks leave out a number of the depth or a column, so that no load is a block of a matrix. WAY:
-/// 0 B lies along N; 1 along K; 2 two products an iteration, one after the other.
+/// 0 B lies along N; 1 along K.
 #[tile_kernel(
-    tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2], warps = [4]),
+    tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1], warps = [4]),
     tune(BM = [64], BN = [64], BK = [64], WAY = [0], warps = [8]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
     emulate = all,
@@ -192,9 +192,6 @@ fn columns_first<const BM: usize, const BN: usize, const BK: usize, const WAY: u
             load(b, depth.expand(1) * n + columns.expand(0)).mask(broadcast(kept.expand(1), [BK, BN]))
         };
         acc = dot(x, y, acc);
-        if WAY == 2 {
-            acc = dot(x, y, acc);
-        }
     }
     store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }

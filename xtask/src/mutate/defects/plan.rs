@@ -179,7 +179,6 @@ pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
                 "an instruction begins within the swizzled rows of an MN-major copied tile",
             ),
             ("wgmma-copied-columns-as-rows", "a tile whose columns are contiguous is copied as if its rows were"),
-            ("wgmma-copied-wait-of-the-last-product", "of several products in a loop the next iteration waits for one"),
         ],
     ),
 ];
