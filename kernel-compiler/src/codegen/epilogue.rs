@@ -31,7 +31,9 @@ impl Codegen<'_> {
     pub(super) fn piece(&mut self, v: Value, p: &Piece) -> Regs {
         let f = self.f;
         if !p.fused.is_some_and(|x| x.values.contains(&v)) || self.plan.layouts.is_cheap(v) {
-            return Regs(self.demand(v, p.layout).at((Expr::Register + p.first).group()));
+            let of_first = self.plan.layouts.is_cheap(v) && planted!("piece-of-cheap-tile-is-the-first");
+            let first = if of_first { 0 } else { p.first };
+            return Regs(self.demand(v, p.layout).at((Expr::Register + first).group()));
         }
         if matches!(f.op(v), Op::Load { .. }) {
             return self.load_piece(v, p);
@@ -65,9 +67,10 @@ impl Codegen<'_> {
             let r = Stmt::bind(Local::R, Local::R + p.first);
             of_r(Body::after(vec![r], value))
         };
+        let ok = if planted!("piece-by-the-mask-of-the-first") { of_r(accesses.ok) } else { from_first(accesses.ok) };
         let loaded = call!(
             Device::Load; [t, p.len, accesses.vec, accesses.descending, accesses.undivided];
-            from_first(accesses.addr), accesses.full, from_first(accesses.ok), any(Expr::zero(t)), hint as u32, site
+            from_first(accesses.addr), accesses.full, ok, any(Expr::zero(t)), hint as u32, site
         );
         let define = Stmt::define(name, Ty::array(t, p.len), loaded);
         self.access(&ptr, mask, Some(p.layout), false, site, vec![define]);

@@ -10,6 +10,7 @@ pub fn number(n: &Number) -> Expr {
     let mut words = n.words.iter().map(|w| Expr::from(Name::Arg(*w)));
     let first = match (n.times, words.next()) {
         (1, Some(first)) => first,
+        (_, Some(first)) if n.words.len() > 1 && planted!("number-of-words-without-its-factor") => first,
         (times, first) => {
             let times = Expr::typed(times, DType::U64);
             first.into_iter().fold(times, Expr::wrapping_mul)
@@ -45,6 +46,7 @@ pub fn all_of(conditions: impl IntoIterator<Item = Expr>, operator: BinaryOp) ->
 
 /// Whether this thread is the first of those that hold the same elements. Their numbers differ in the bits `copies`.
 pub fn acts(copies: u32) -> Expr {
+    let copies = if planted!("copies-of-other-warps-act") { copies & 31 } else { copies };
     if copies == 0 { true.into() } else { (Name::Tid & copies).equals(0) }
 }
 

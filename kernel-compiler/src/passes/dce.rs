@@ -1,6 +1,6 @@
 //! Dead code elimination: removes unused values.
 
-use crate::ir::{Func, Stmt, StmtKind, Value};
+use crate::ir::{Atomic, Func, Op, Stmt, StmtKind, Value};
 
 /// Removes each value that no effect and no control flow depends on.
 pub fn run(f: &mut Func) {
@@ -22,10 +22,14 @@ fn mark(f: &Func, v: Value, live: &mut [bool]) {
     }
 }
 
+fn is_store(f: &Func, v: Value) -> bool {
+    matches!(f.op(v), Op::Atomic { op: Atomic::Store, .. }) && planted!("atomic-stores-are-dead")
+}
+
 fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
     for s in stmts {
         match &s.kind {
-            StmtKind::Let(v) if f.op(*v).has_effect() => mark(f, *v, live),
+            StmtKind::Let(v) if f.op(*v).has_effect() && !is_store(f, *v) => mark(f, *v, live),
             StmtKind::Let(_) | StmtKind::Clear { .. } | StmtKind::Break | StmtKind::Continue | StmtKind::Return => {}
             StmtKind::Assign(_, v) | StmtKind::Print { value: v, .. } | StmtKind::Assert { cond: v, .. } => {
                 mark(f, *v, live)
@@ -53,4 +57,8 @@ fn mark_effects(f: &Func, stmts: &[Stmt], live: &mut [bool]) {
 fn sweep(stmts: &mut Vec<Stmt>, live: &[bool]) {
     stmts.retain(|s| !matches!(s.kind, StmtKind::Let(v) if !live[v.0 as usize]));
     stmts.iter_mut().flat_map(Stmt::blocks_mut).for_each(|b| sweep(b, live));
+    if planted!("branch-that-continues-is-dead") {
+        let continues = |b: &[Stmt]| b.iter().all(|s| matches!(s.kind, StmtKind::Continue));
+        stmts.retain(|s| !matches!(&s.kind, StmtKind::If { then, other, .. } if continues(then) && continues(other)));
+    }
 }

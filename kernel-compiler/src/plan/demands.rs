@@ -253,7 +253,8 @@ impl<'a> Walk<'a> {
             self.demand(address, l);
         }
         let sum = self.forms.comparisons.sums.of(index, l).cloned();
-        let is_counted = sum.as_ref().is_some_and(IndexSum::is_near) && counts_up(f, index);
+        let counts_up = counts_up(f, index) || planted!("bounds-of-an-index-below-zero");
+        let is_counted = sum.as_ref().is_some_and(IndexSum::is_near) && counts_up;
         let end = ptr.base.is_bounded().then_some(match is_counted {
             true => Tested::Constants,
             false => Tested::Elements,
@@ -264,7 +265,8 @@ impl<'a> Walk<'a> {
         let joins = |mask: Value| {
             let (Some(a), Some(limited)) = (&sum, self.forms.comparisons.single_limit(mask, l)) else { return false };
             let same = || a.consts.iter().map(|&c| c as u32).eq(limited.iter().copied());
-            let zeros = || a.consts.iter().all(|&c| c == 0) && limited.iter().all(|&c| c == 0);
+            let planted = planted!("bounds-joined-with-a-limit-of-rows");
+            let zeros = || (planted || a.consts.iter().all(|&c| c == 0)) && limited.iter().all(|&c| c == 0);
             ascends(a) && (same() || zeros())
         };
         let joined = end == Some(Tested::Constants) && mask.is_some_and(joins);
@@ -284,7 +286,12 @@ impl<'a> Walk<'a> {
             return;
         }
         let free = access.layout.free_mask();
-        let copies = if self.in_one_warp.is_some() { free.threads & LANES } else { free.threads };
+        let of_lanes = if planted!("one-warp-atomic-by-one-copy-alone") { 0 } else { free.threads & LANES };
+        let copies = if self.in_one_warp.is_some() || planted!("atomic-copies-of-other-warps-get-nothing") {
+            of_lanes
+        } else {
+            free.threads
+        };
         if self.uses[v.0 as usize] > 0 && (copies != 0 || free.regs != 0) {
             self.out.returned.insert(v);
             self.exchange();
@@ -349,7 +356,8 @@ impl<'a> Walk<'a> {
         let Facts { f, assignment, .. } = self.given.facts;
         let written = &p.written[matrix];
         let layout = assignment.any(f, written.operand);
-        let along = layout.rank() - if written.k_major { 2 } else { 1 };
+        let along =
+            layout.rank() - if written.k_major && !planted!("written-operand-vectors-of-columns") { 2 } else { 1 };
         let vec = layout.contiguous(along).min(VECTOR_BYTES / f.ty(written.operand).dtype.size());
         let l = self.layout(&layout);
         self.demand(written.operand, l);

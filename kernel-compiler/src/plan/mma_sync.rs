@@ -51,8 +51,12 @@ pub fn plan(f: &Func, wgmma: &HashMap<Value, Product>, cp_async: &CpAsyncPipelin
 fn of_operand(f: &Func, d: Value, side: Side, cp_async: &CpAsyncPipeline) -> WarpOperand {
     let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
     let load = source(f, if side == Side::A { a } else { b }).map(|(load, _)| load);
-    let staged = load.zip(fetch(f, d, side, |l| cp_async.tiles.get(&l).map(|t| t.fast)));
-    staged.map_or(WarpOperand::Registers, |(load, (fetch, flipped))| WarpOperand::Stage { load, fetch, flipped })
+    let fast = |l: Value, fast: usize| if planted!("staged-operand-by-rows") { f.shape(l).len() - 1 } else { fast };
+    let staged = load.zip(fetch(f, d, side, |l| cp_async.tiles.get(&l).map(|t| fast(l, t.fast))));
+    staged.map_or(WarpOperand::Registers, |(load, (fetch, flipped))| {
+        let flipped = flipped && !planted!("staged-operand-not-transposed");
+        WarpOperand::Stage { load, fetch, flipped }
+    })
 }
 
 impl fmt::Display for WarpOperand {

@@ -92,13 +92,15 @@ fn work(f: &Func, by_atomics: &HashSet<Array>, uses: &[u32], s: &Stmt) -> Option
             StmtKind::Assign(var, _) if !vars.contains(var) => vars.push(*var),
             StmtKind::Assign(..) | StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::Loop { .. } => {}
             StmtKind::Break | StmtKind::Continue => {}
+            StmtKind::Return if planted!("one-warp-loop-that-returns") => {}
             _ => return None,
         }
     }
     let mut outside: HashMap<Var, usize> = HashMap::new();
     reads(f, &f.body).for_each(|v| *outside.entry(v).or_default() += 1);
     reads(f, body).for_each(|v| *outside.get_mut(&v).expect("it is read in the function") -= 1);
-    let results: Vec<Var> = vars.iter().copied().filter(|v| outside.get(v).is_some_and(|n| *n > 0)).collect();
+    let least = usize::from(planted!("one-warp-result-that-is-read-once"));
+    let results: Vec<Var> = vars.iter().copied().filter(|v| outside.get(v).is_some_and(|n| *n > least)).collect();
     let is_scalar = |v: &Var| f.vars[v.0 as usize].ty.is_scalar();
     let all_small = vars.iter().all(|v| small(&f.vars[v.0 as usize].ty));
     (asks && all_small && results.iter().all(is_scalar)).then_some(Work { values, vars, results })

@@ -102,8 +102,9 @@ impl<'a> TileForms<'a> {
                 _ => Form::Elementwise { in_pairs: regs % 2 == 0 && elementwise.paired_casts.contains(&v) },
             },
             Op::Load { .. } if pipeline.is_some_and(|p| p.loads.contains_key(&v)) => {
-                let along = layouts[l].rank() - 1;
-                Form::Buffer { vec: layouts[l].contiguous(along).min(VECTOR_BYTES / f.ty(v).dtype.size()) }
+                let along = if planted!("buffer-loads-along-rows") { 0 } else { layouts[l].rank() - 1 };
+                let twice = usize::from(planted!("buffer-loads-of-twice-the-run"));
+                Form::Buffer { vec: (layouts[l].contiguous(along) << twice).min(VECTOR_BYTES / f.ty(v).dtype.size()) }
             }
             op => {
                 let own = assignment.of(v);
@@ -120,7 +121,8 @@ impl<'a> TileForms<'a> {
         let l = &self.comparisons.sums.layouts[l];
         let dims = self.facts.axis_info.info(self.facts.f, mask).dims;
         let within = |basis: u32| {
-            let inside = |d: usize| u64::from(l.coord(basis, d)) < dims[d].constancy;
+            let most = |d: usize| dims[d].constancy + u64::from(planted!("mask-of-a-register-too-many"));
+            let inside = |d: usize| u64::from(l.coord(basis, d)) < most(d);
             let moved = (0..dims.len()).filter(|&d| l.coord(basis, d) != 0).collect::<Vec<_>>();
             moved.len() <= 1 && moved.into_iter().all(inside)
         };

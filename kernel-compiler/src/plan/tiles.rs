@@ -116,7 +116,12 @@ impl Tiles {
 
     /// The conditions of an access.
     pub fn bounds(&self, access: AccessId) -> Bounds {
-        *self.bounds.get(&access).unwrap_or_else(|| panic!("{access} is not planned"))
+        let bounds = *self.bounds.get(&access).unwrap_or_else(|| panic!("{access} is not planned"));
+        let by_constants = [bounds.end, bounds.mask] == [Some(Tested::Constants); 2];
+        Bounds {
+            joined: bounds.joined || by_constants && planted!("bounds-joined-whatever-the-mask-compares"),
+            ..bounds
+        }
     }
 
     /// Whether a role has computed the tiles of the plan, each at its statement, and no others, and has carried out its

@@ -43,9 +43,11 @@ pub fn product(f: &Func, a: &AxisAnalysis, dot: Value) -> Result<Product, Missed
                  take a larger tile"
             ))
         })?;
+        let flipped = flipped && !planted!("wgmma-copied-operand-not-transposed");
         let k_major = is_k_major(side, fast == 1, flipped);
         let size = f.ty(load).dtype.size();
-        if k_major || mn_major(side, size) == Some(MnMajor::Memory) && tile.is_whole(part * size) {
+        let is_whole = tile.is_whole(part * size) || planted!("wgmma-copied-operand-of-cut-rows");
+        if k_major || mn_major(side, size) == Some(MnMajor::Memory) && is_whole {
             return Ok(Operand::Copied { load, k_major });
         }
         Err(missed(not_mn_major(side, size)))
@@ -70,7 +72,7 @@ fn smem_tile(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTil
 pub fn placed(f: &Func, a: &AxisAnalysis, load: Value) -> Option<(SwizzledSmemTile, Vec<u32>)> {
     let (tile, fast) = smem_tile(f, a, load)?;
     let mut place = tile.place(f.ty(load).dtype.size());
-    if fast == 0 {
+    if fast == 0 && !planted!("wgmma-copied-columns-as-rows") {
         place.rotate_left(f.shape(load)[0].trailing_zeros() as usize);
     }
     Some((tile, place))

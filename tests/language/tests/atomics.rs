@@ -432,3 +432,76 @@ fn every_warp_adds_its_elements_and_waits_for_none() {
         },
     );
 }
+
+/// Loops that end by what atomics find: of fewer elements than a warp has lanes, and one that ends the program.
+#[tile_kernel(tune(warps = [1, 2, 4]), grid = [1], emulate = all)]
+fn until_found(counts: &mut [u32], y: &mut [u32], most: u32, last: u32) {
+    let i = arange(8);
+    let mut rounds = 0u32;
+    loop {
+        let old = atomic_add(counts, i, i.to::<u32>() + 1).relaxed();
+        if sum(old) >= most {
+            break;
+        }
+        rounds += 1;
+    }
+    store(y, 0, rounds);
+    loop {
+        let found = max(atomic_add(counts, 8 + arange(64), 1).relaxed());
+        if found >= last {
+            return;
+        }
+        if found > 100 {
+            break;
+        }
+    }
+    store(y, 1 + arange(128), full([128], 1u32));
+}
+
+#[test]
+fn loops_end_by_what_atomics_find() {
+    for config in until_found::DESCS[0].configs {
+        let options = tilewright_language_tests::run::with(config.id);
+        let emulated = [7, 8].map(tilewright::Runtime::emulator);
+        for rt in emulated.into_iter().chain([tilewright::Runtime::cpu()]) {
+            for (most, last) in [(0, 0), (36, 2), (100, 5)] {
+                let (mut counts, mut y) = (vec![0u32; 72], vec![99u32; 129]);
+                rt.launch_with(rt.stream(), until_found(&mut counts, &mut y, most, last), &options)
+                    .unwrap_or_else(|e| panic!("{}: {e}", config.id));
+                let what = format!("{} on {}: {most}, {last}", config.id, rt.name());
+                // After r rounds there are 36 r.
+                let rounds = most.div_ceil(36);
+                assert_eq!(y[0], rounds, "{what}");
+                assert!(y[1..].iter().all(|v| *v == 99), "{what}");
+                assert!((0..8).all(|i| counts[i as usize] == (i + 1) * (rounds + 1)), "{what}");
+                assert!(counts[8..].iter().all(|n| *n == last + 1), "{what}");
+            }
+        }
+    }
+}
+
+/// Old values of fewer elements than there are threads, which all threads then need.
+#[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
+fn sums_of_old_values(x: &mut [u32], y: &mut [u32]) {
+    let few = sum(atomic_add(x, arange(8), 1));
+    let many = sum(atomic_add(x, 8 + arange(32), 1));
+    store(y, arange(256), full([256], few));
+    store(y, 256 + arange(256), full([256], many));
+}
+
+#[test]
+fn all_threads_learn_old_values() {
+    let before: Vec<u32> = (0..40).map(|i| i * i + 3).collect();
+    let [few, many] = [&before[..8], &before[8..]].map(|part| part.iter().sum::<u32>());
+    everywhere(
+        sums_of_old_values::DESCS[0],
+        |rt, options| {
+            let (mut x, mut y) = (before.clone(), vec![0u32; 512]);
+            rt.launch_with(rt.stream(), sums_of_old_values(&mut x, &mut y), options).map(|()| (x, y))
+        },
+        |(x, y), title| {
+            assert!(x.iter().zip(&before).all(|(now, before)| *now == before + 1), "{title}");
+            assert!(y[..256].iter().all(|v| *v == few) && y[256..].iter().all(|v| *v == many), "{title}: {y:?}");
+        },
+    );
+}

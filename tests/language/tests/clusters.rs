@@ -304,3 +304,34 @@ fn an_index_counts_from_the_first_part() {
         }
     }
 }
+
+/// Elements of the longest tile are counted and gathered, so that those of another tile are shared out.
+#[tile_kernel(tune(warps = [2], ctas = [2, 4], arch = [90]), grid = [1], emulate = all)]
+fn counted(x: &[i32], counts: &mut [i32], gathered: &mut [i32], y: &mut [i32]) {
+    let t = load(x, arange(512));
+    store(counts, arange(16), histogram(t, 16));
+    let v = load(x, arange(64));
+    store(gathered, arange(32), gather(load(x, arange(512)), load(x, arange(32)) * 29, 0));
+    store(y, arange(64), v + v);
+}
+
+#[test]
+fn elements_that_are_counted_or_gathered_are_not_shared_out() {
+    let x: Vec<i32> = (0..512).map(|i| (i * i + i / 7) % 17).collect();
+    let wanted_counts: Vec<i32> = (0..16).map(|bin| x.iter().filter(|v| **v == bin).count() as i32).collect();
+    let wanted_gathered: Vec<i32> = x[..32].iter().map(|v| x[*v as usize * 29]).collect();
+    let twice: Vec<i32> = x[..64].iter().map(|v| 2 * v).collect();
+    for config in counted::DESCS[0].configs {
+        for rt in backends() {
+            let (mut counts, mut gathered, mut y) = (vec![-1; 16], vec![-1; 32], vec![-1; 64]);
+            rt.launch_with(rt.stream(), counted(&x, &mut counts, &mut gathered, &mut y), &with(config.id))
+                .unwrap_or_else(|e| panic!("{}: {e}", config.id));
+            let what = format!("{} on {}", config.id, rt.name());
+            assert_eq!(
+                (counts, gathered, y),
+                (wanted_counts.clone(), wanted_gathered.clone(), twice.clone()),
+                "{what}"
+            );
+        }
+    }
+}

@@ -162,3 +162,62 @@ fn through_slices() {
     of_slices(f16::from_f32);
     of_slices(f8e4m3::from_f32);
 }
+
+/// A lies along M, and masks leave out a number of the depth or a column, so that no load is a block of a matrix. WAY:
+/// 0 B lies along N; 1 along K.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1], warps = [4]),
+    tune(BM = [64], BN = [64], BK = [64], WAY = [0], warps = [8]),
+    grid = [cdiv(m, BM), cdiv(n, BN)],
+    emulate = all,
+)]
+fn columns_first<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
+    a: &[f16],
+    b: &[f16],
+    c: &mut [f32],
+    m: usize,
+    n: usize,
+    k: usize,
+    without: usize,
+) {
+    let (rows, columns) = (program_id(0) * BM + arange(BM), program_id(1) * BN + arange(BN));
+    let mut acc = zeros::<f32>([BM, BN]);
+    for start in (0..k).step_by(BK).warp_specialize(false) {
+        let depth = start + arange(BK);
+        let kept = (depth < k) & (depth != without);
+        let x = load(a, depth.expand(0) * m + rows.expand(1)).mask(broadcast(kept.expand(0), [BM, BK]));
+        let y = if WAY == 1 {
+            load(b, columns.expand(0) * k + depth.expand(1)).mask(broadcast((columns != without).expand(0), [BK, BN]))
+        } else {
+            load(b, depth.expand(1) * n + columns.expand(0)).mask(broadcast(kept.expand(1), [BK, BN]))
+        };
+        acc = dot(x, y, acc);
+    }
+    store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
+}
+
+#[test]
+fn tiles_whose_columns_are_contiguous() {
+    for config in columns_first::DESCS[0].configs {
+        for ([m, n, k], is_aligned) in [([128, 64, 192], true), ([72, 40, 104], true), ([33, 17, 40], false)] {
+            let what = format!("{} {m}x{n}x{k}", config.id);
+            let (a, b) = (values(m * k, 1, f16::from_f32), values(n * k, 2, f16::from_f32));
+            let run = |rt: &Runtime| {
+                let (x, y) = (Buffer::from_slice(rt, &a).unwrap(), Buffer::from_slice(rt, &b).unwrap());
+                let mut z = Buffer::<f32>::zeros(rt, m * n).unwrap();
+                let call = columns_first(&x, &y, &mut z, m, n, k, 5);
+                // An instruction takes whole rows of a swizzled tile: with two warpgroups side by side each would take
+                // half of those of B.
+                let is_cut = config.id.contains("warps=8");
+                if is_aligned && !is_cut {
+                    assert_eq!(taken(&call, config.id), "wgmma_cp_async", "{what}");
+                }
+                rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{what}: {e}"));
+                z.to_vec().unwrap()
+            };
+            let wanted = run(&Runtime::cpu());
+            assert!(wanted.iter().any(|x| *x != 0.0), "{what}");
+            seeds().iter().for_each(|rt| near(&what, &run(rt), &wanted));
+        }
+    }
+}

@@ -1,8 +1,10 @@
 //! The planted defects: a site `planted!("name")` for each, in the file that is named here. A test compares both.
 
 mod compiler;
+mod plan;
 
 use compiler::OF_COMPILER;
+use plan::OF_PLANS;
 
 /// Sources of the compiler.
 const COMPILER: &str = "kernel-compiler/src";
@@ -163,7 +165,7 @@ pub fn all() -> Vec<Defect> {
             })
         })
     };
-    of(COMPILER, OF_COMPILER).chain(of(AT_RUN_TIME, PLANTED_AT_RUN_TIME)).collect()
+    of(COMPILER, OF_COMPILER).chain(of(COMPILER, OF_PLANS)).chain(of(AT_RUN_TIME, PLANTED_AT_RUN_TIME)).collect()
 }
 
 #[cfg(test)]

@@ -99,7 +99,9 @@ impl Dims {
             }
             Op::Scan { values, axis, .. } | Op::Sort { values, axis, .. } => {
                 values.iter().for_each(|&x| self.same(f, x, v));
-                self.whole.push((self.dim(v, *axis), v));
+                if !planted!("cluster-scans-its-part-alone") {
+                    self.whole.push((self.dim(v, *axis), v));
+                }
             }
             Op::Load { ptr, mask, other, .. } => {
                 ptr.operands().chain(mask).chain(other).for_each(|&x| self.same(f, x, v))
@@ -116,7 +118,10 @@ impl Dims {
             }
             Op::Histogram { value, .. } | Op::Cumcount { value, .. } => {
                 f.op(v).operands().into_iter().for_each(|x| self.same(f, x, *value));
-                self.whole.extend([(self.dim(*value, 0), v), (self.dim(v, 0), v)]);
+                if !planted!("cluster-counts-its-part-alone") {
+                    self.whole.push((self.dim(*value, 0), v));
+                }
+                self.whole.push((self.dim(v, 0), v));
             }
             Op::ReadVar(var) => (0..f.shape(v).len())
                 .for_each(|d| self.join(self.first[self.vars + var.0 as usize] + d, self.dim(v, d))),
@@ -130,7 +135,10 @@ impl Dims {
             Op::Slice { value, axis, .. } | Op::Gather { value, axis, .. } => {
                 for d in 0..f.shape(v).len() {
                     if d == *axis {
-                        self.whole.extend([(self.dim(*value, d), v), (self.dim(v, d), v)]);
+                        if !planted!("cluster-gathers-from-its-part-alone") {
+                            self.whole.push((self.dim(*value, d), v));
+                        }
+                        self.whole.push((self.dim(v, d), v));
                     } else {
                         self.join(self.dim(*value, d), self.dim(v, d));
                     }

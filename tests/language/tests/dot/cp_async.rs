@@ -247,6 +247,10 @@ macro_rules! by_index {
 fn by_index() {
     by_index!(indexed, f16, f16::from_f32);
     by_index!(indexed, f32, |x| x);
+}
+
+#[test]
+fn by_an_index_that_moves() {
     by_index!(moving, f16, f16::from_f32);
     by_index!(moving, f32, |x| x);
 }
@@ -304,6 +308,10 @@ fn across_the_depth() {
         rt.launch_with(rt.stream(), crossed::<f32>(view!(a), view!(b), view_mut!(c), sizes[2]), options)
             .map(|()| c.data)
     });
+}
+
+#[test]
+fn bytes_across_the_depth() {
     check(crossed_bytes::DESCS[0], true, |rt, options, sizes, pad| {
         let (a, b, mut c) = views(options.get_config().expect("set"), sizes, pad, |x| (x * 127.0) as i8);
         rt.launch_with(rt.stream(), crossed_bytes(view!(a), view!(b), view_mut!(c), sizes[2]), options).map(|()| c.data)

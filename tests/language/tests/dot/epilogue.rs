@@ -1,7 +1,7 @@
 //! Epilogues that load: tiles joined with accumulators come by pieces, and by copies where tensor maps take their view.
 
 use tilewright::tile_kernel;
-use tilewright::{LaunchOptions, Runtime};
+use tilewright::{Buffer, LaunchOptions, Runtime};
 use tilewright_core::{Element, f16};
 use tilewright_language_tests::matrix::{Matrix, values};
 use tilewright_language_tests::{view, view_mut};
@@ -372,5 +372,90 @@ fn results_of_two_widths_have_room_for_both() {
         for seed in 1..6 {
             near(&format!("{}, seed {seed}", config.id), &run(&Runtime::emulator(seed)), &wanted);
         }
+    }
+}
+
+/// The lower triangle of a sum with another tile; above it the numbers of the columns, which each thread computes from
+/// its own number.
+#[tile_kernel(
+    tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [128], BK = [32], warps = [4], arch = [90]),
+    tune(BM = [128], BN = [128], BK = [64], warps = [8], arch = [90]),
+    grid = [cdiv(c.dim(0), BM), cdiv(c.dim(1), BN)],
+    emulate = all,
+)]
+fn lower_triangle<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    old: View<f16, 2>,
+    mut c: ViewMut<f16, 2>,
+) {
+    let (i, j) = (program_id(0) * BM, program_id(1) * BN);
+    let mut acc = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, j], [BK, BN]), acc);
+    }
+    let (rows, cols) = ((i + arange(BM)).expand(1), (j + arange(BN)).expand(0));
+    let sum = acc + old.tile([i, j], [BM, BN]).to::<f32>();
+    c.store([i, j], where_(cols <= rows, sum, broadcast((cols % 64).to::<f32>(), [BM, BN])).to::<f16>());
+}
+
+#[test]
+fn pieces_of_a_store_have_the_elements_of_their_own_places() {
+    for config in lower_triangle::DESCS[0].configs {
+        for [m, n, k] in [[128, 128, 64], [200, 136, 72]] {
+            let (a, b, old) = (
+                Matrix::new([m, k], k, 1, f16::from_f32),
+                Matrix::new([k, n], n, 2, f16::from_f32),
+                Matrix::new([m, n], n, 4, f16::from_f32),
+            );
+            let run = |rt: &Runtime| {
+                let mut c = Matrix::new([m, n], n, 3, f16::from_f32);
+                let call = lower_triangle(view!(a), view!(b), view!(old), view_mut!(c));
+                rt.launch_with(rt.stream(), call, &LaunchOptions::new().config(config.id))
+                    .unwrap_or_else(|e| panic!("{}: {e}", config.id));
+                c.data
+            };
+            near(config.id, &run(&Runtime::emulator(7)), &run(&Runtime::cpu()));
+        }
+    }
+}
+
+/// Rows whose distance is a product of a number and several arguments. The program reads what it stores, so that
+/// threads store it.
+#[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [cdiv(m, BM)], emulate = all)]
+unsafe fn rows_apart<const BM: usize, const BN: usize, const BK: usize>(
+    a: View<f16, 2>,
+    b: View<f16, 2>,
+    d: *mut f16,
+    m: usize,
+    p: usize,
+    q: usize,
+) {
+    let i = program_id(0) * BM;
+    let mut acc = zeros::<f32>([BM, BN]);
+    for k in (0..a.dim(1)).step_by(BK) {
+        acc = dot(a.tile([i, k], [BM, BK]), b.tile([k, 0], [BK, BN]), acc);
+    }
+    let (rows, cols) = ((i + arange(BM)).expand(1), arange(BN).expand(0));
+    let at = rows * (8 * p * q) + cols;
+    let mask = (rows < m) & (cols < 8 * p);
+    let old = load(d.add(at)).mask(mask).to::<f32>();
+    store(d.add(at), (acc + old).to::<f16>()).mask(mask);
+}
+
+#[test]
+fn the_distance_of_rows_is_a_product_of_arguments() {
+    for ([m, k], [p, q]) in [([64, 64], [8, 1]), ([200, 72], [7, 1]), ([70, 64], [5, 2]), ([70, 64], [1, 3])] {
+        let n = 8 * p;
+        let (a, b) = (Matrix::new([m, k], k, 1, f16::from_f32), Matrix::new([k, n], n, 2, f16::from_f32));
+        let run = |rt: &Runtime| {
+            let d = Buffer::from_slice(rt, &values(m * n * q, 3, f16::from_f32)).unwrap();
+            // SAFETY: the rows are as many and as far apart as is said.
+            let call = unsafe { rows_apart(view!(a), view!(b), d.raw(), m, p, q) };
+            rt.launch(call).expect("it runs");
+            d.to_vec().unwrap()
+        };
+        near(&format!("{m} rows, {p} by {q}"), &run(&Runtime::emulator(7)), &run(&Runtime::cpu()));
     }
 }

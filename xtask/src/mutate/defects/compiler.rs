@@ -1,4 +1,4 @@
-//! The defects that are planted in the compiler.
+//! The defects that are planted in the compiler, but for its plans.
 
 /// By file: names, and what they break.
 pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
@@ -167,29 +167,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("launch-guards-without-atomics", "vectors are added to unaligned arrays"),
         ],
     ),
-    ("plan/atomic_results.rs", &[("atomic-is-relaxed", "atomics neither acquire nor release")]),
-    (
-        "plan/index_sums.rs",
-        &[("index-sub-adds-constants", "registers differ by the wrong sign in a difference of indices")],
-    ),
-    (
-        "plan/comparisons.rs",
-        &[
-            ("mask-by-limits-below-zero", "limits that differ from row to row are compared as if none were below 0"),
-            ("mask-less-or-equal-is-less", "`<=` is `<`"),
-        ],
-    ),
-    (
-        "plan/collectives.rs",
-        &[
-            ("reduce-of-each-lane-alone", "lanes combine the elements of a closure each in its own order"),
-            ("scan-counts-padding", "a scan in reverse begins with the padding"),
-        ],
-    ),
-    (
-        "plan/accesses.rs",
-        &[("atomic-add-of-descending-vectors", "additions to neighbors whose addresses descend are one vector")],
-    ),
     (
         "analysis/polynomial.rs",
         &[
@@ -210,62 +187,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
-    (
-        "plan/tma_pipeline.rs",
-        &[
-            ("tma-producer-reads-what-is-written", "the producer loads scalars that the kernel stores"),
-            ("tma-buffers-shared-while-in-use", "operands that are in use together share a circular buffer"),
-            ("tma-release-while-threads-read", "a buffer that threads read is given back by one that has read"),
-            (
-                "wgmma-chain-over-release",
-                "a product goes on in the next one although its buffer is given back between them",
-            ),
-        ],
-    ),
-    (
-        "plan/guards.rs",
-        &[
-            ("launch-guards-not-told", "the launcher checks nothing of what vectors assume"),
-            ("tma-stride-not-asked", "tensor maps are made of rows that are no multiple of 16 bytes apart"),
-            ("tma-store-extent-not-asked", "rows of any length are stored by tensor maps, which clip at 16 bytes"),
-        ],
-    ),
-    (
-        "plan/cp_async_pipeline.rs",
-        &[
-            ("cp-async-deferred-stage-overwritten", "a stage is filled while the product before still reads it"),
-            ("cp-async-ignores-other", "masked elements that are copied ahead are 0 instead of `.other(..)`"),
-            ("cp-async-of-written-array", "an array that the kernel writes is copied ahead"),
-            ("cp-async-of-a-place-moved-now-and-then", "copies ahead leave out what a branch of the loop assigns"),
-        ],
-    ),
-    (
-        "plan/wgmma_waits.rs",
-        &[
-            ("wgmma-wait-for-one-too-few", "a wait lets one more product go on"),
-            ("wgmma-release-before-wait", "a buffer is given back while its product goes on"),
-        ],
-    ),
-    (
-        "plan/written_operand.rs",
-        &[
-            ("written-operand-first-alone", "of the computed right operands the first alone is written"),
-            ("written-operand-after-its-product", "a computed right operand is written behind its product"),
-        ],
-    ),
-    (
-        "plan/deferred_wait.rs",
-        &[("deferred-wait-with-one-buffer", "the only buffer is given back in the next iteration")],
-    ),
-    ("plan/pdl.rs", &[("pdl-waits-one-statement-late", "what the launch before has written is read early")]),
-    (
-        "plan/epilogue.rs",
-        &[
-            ("epilogue-of-written-array", "a tile that the store overwrites is copied ahead"),
-            ("epilogue-of-an-alias-elsewhere", "pieces of a store overwrite what a later piece loads from an alias"),
-        ],
-    ),
-    ("plan/operands.rs", &[("tma-of-written-array", "an array that the kernel writes is copied by TMA")]),
     ("layout/swizzled_smem.rs", &[("swizzle-by-wrong-rows", "elements are written elsewhere than `wgmma` reads them")]),
     (
         "layout/linear/convert.rs",
@@ -434,10 +355,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "plan/warp_specialized.rs",
-        &[("setmaxnreg-without-room", "consumers ask for registers that the producer has not given back")],
-    ),
-    (
         "codegen/parts.rs",
         &[
             ("gather-index-in-32-bits", "whether a gather's index has an element is asked of its lower 32 bits"),
@@ -516,29 +433,44 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         "layout/linear/shape.rs",
         &[("permuted-layout-not-inverted", "a permutation of three dimensions is taken for its inverse")],
     ),
+    ("mma/fragments.rs", &[("fma-vectors-of-columns-apart", "columns that are apart are loaded as one vector")]),
     (
-        "plan/unroll.rs",
-        &[(
-            "unrolled-whole-without-a-short-step",
-            "a loop that is unrolled as a whole ends before its last, shorter step",
-        )],
-    ),
-    (
-        "plan/shared_memory.rs",
-        &[(
-            "shared-memory-of-the-first-loop",
-            "the stages of later loops have the shared memory of those of the first",
-        )],
-    ),
-    (
-        "plan/staged_store.rs",
+        "codegen/pieces.rs",
         &[
-            (
-                "tma-store-in-front-of-an-atomic",
-                "a tile is stored by TMA although the kernel makes atomics on the array",
-            ),
-            ("tile-store-ends-below-zero", "a tile that begins before the array is not stored beyond its first rows"),
+            ("copies-of-other-warps-act", "warps with copies of an element all act for it"),
+            ("number-of-words-without-its-factor", "a product of several arguments forgets its constant factor"),
         ],
     ),
-    ("mma/fragments.rs", &[("fma-vectors-of-columns-apart", "columns that are apart are loaded as one vector")]),
+    (
+        "codegen/conversions.rs",
+        &[
+            ("exchange-of-several-tiles-in-one", "the tiles of one exchange all have the same shared memory"),
+            ("shuffle-without-first-exchange", "registers do not change places before shuffles that need it"),
+        ],
+    ),
+    (
+        "codegen/epilogue.rs",
+        &[
+            (
+                "piece-of-cheap-tile-is-the-first",
+                "each piece of a store takes the first registers of what is computed at its use",
+            ),
+            ("piece-by-the-mask-of-the-first", "each piece of an epilogue is loaded by the bounds of the first"),
+        ],
+    ),
+    (
+        "passes/cluster/dims.rs",
+        &[
+            ("cluster-gathers-from-its-part-alone", "a block of a cluster gathers elements of its own part alone"),
+            ("cluster-scans-its-part-alone", "a block of a cluster scans its own part alone"),
+            ("cluster-counts-its-part-alone", "a block of a cluster makes a histogram of its own part alone"),
+        ],
+    ),
+    (
+        "passes/dce.rs",
+        &[
+            ("atomic-stores-are-dead", "an atomic store is removed, since nobody takes its result"),
+            ("branch-that-continues-is-dead", "a branch that does nothing but `continue` is removed"),
+        ],
+    ),
 ];
