@@ -41,7 +41,6 @@ pub mod batched {
         tune(SCHEDULER = [Persistent], BM = [64], BN = [32], BK = [16], PER_SM = [4], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [16], BN = [64], BK = [16], PER_SM = [8], warps = [2], arch = [80], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [16], BK = [16], PER_SM = [8], warps = [2], arch = [80], kernels = [batched_matmul_f32]),
-        tune(SCHEDULER = [Persistent], BM = [64], BN = [64], BK = [16], PER_SM = [5], warps = [2], arch = [80], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [128], BN = [64], BK = [16], PER_SM = [3], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [Persistent], BM = [64], BN = [128], BK = [16], PER_SM = [3], warps = [4], arch = [80], kernels = [batched_matmul_f32]),
         tune(SCHEDULER = [StreamK], BM = [128], BN = [128], BK = [64], MIN_K_STEPS = [4], PER_SM = [1], warps = [8], arch = [90], kernels = [batched_matmul]),
