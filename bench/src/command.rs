@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,9 +41,9 @@ pub struct Options {
     /// the name of the file of peers that it writes
     #[arg(long, value_name = "COMMAND")]
     pub peers_by: Option<String>,
-    /// Take a saved run, its bench.json, instead of measuring
+    /// Take a saved run, its bench.json, instead of measuring (several: repeat it, for runs of one device)
     #[arg(long, value_name = "FILE")]
-    pub from: Option<PathBuf>,
+    pub from: Vec<PathBuf>,
     /// Timed rounds of each point
     #[arg(long, default_value = "25")]
     pub reps: NonZeroUsize,
@@ -59,6 +59,9 @@ pub struct Options {
     /// Print the run as JSON instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Print a table for a Markdown document instead
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
 }
 
 fn percent(text: &str) -> std::result::Result<f64, String> {
@@ -93,12 +96,11 @@ impl Options {
     ) -> std::result::Result<Finished, E> {
         let earlier = self.against.as_deref().map(Report::load).transpose()?;
         let mut peers = self.peers.iter().map(|p| Peers::load(p)).collect::<Result<Vec<_>>>()?;
-        let report = match &self.from {
-            Some(path) => self.saved(path)?,
-            None => {
-                let (rt, sweeps) = declare()?;
-                self.measured(title, &rt, sweeps, &peers)?
-            }
+        let report = if self.from.is_empty() {
+            let (rt, sweeps) = declare()?;
+            self.measured(title, &rt, sweeps, &peers)?
+        } else {
+            self.saved()?
         };
         let by = self.peers_by.as_deref().filter(|_| report.complete);
         let failed = by.and_then(|command| peers_by(command, &report).map(|p| peers.push(p)).err());
@@ -136,9 +138,11 @@ impl Options {
             format!("--warmup={}", self.warmup).into(),
             format!("--limit={}", self.limit).into(),
         ];
-        let single = [("--out", &self.out), ("--against", &self.against), ("--from", &self.from)];
+        let single = [("--out", &self.out), ("--against", &self.against)];
         let paths = single.into_iter().filter_map(|(name, path)| Some((name, path.as_ref()?)));
-        for (name, path) in paths.chain(self.peers.iter().map(|p| ("--peers", p))) {
+        let repeated = [("--from", &self.from), ("--peers", &self.peers)];
+        let repeated = repeated.into_iter().flat_map(|(name, paths)| paths.iter().map(move |p| (name, p)));
+        for (name, path) in paths.chain(repeated) {
             let path = std::path::absolute(path).map_err(|e| Error::Option(format!("{}: {e}", path.display())))?;
             out.extend([name.into(), path.into()]);
         }
@@ -152,11 +156,12 @@ impl Options {
             out.push(format!("--y={name}").into());
         }
         out.extend(self.json.then(|| "--json".into()));
+        out.extend(self.markdown.then(|| "--markdown".into()));
         Ok(out)
     }
 
-    fn saved(&self, path: &Path) -> Result<Report> {
-        let mut report = Report::load(path)?;
+    fn saved(&self) -> Result<Report> {
+        let mut report = Report::load_all(&self.from)?;
         for sweep in &mut report.sweeps {
             sweep.y = self.y.unwrap_or(sweep.y);
         }
@@ -188,11 +193,17 @@ impl Options {
         if report.complete {
             added?;
         }
-        let mut text = if self.json { report.json() } else { report.text() };
+        let mut text = match (self.json, self.markdown) {
+            (true, _) => report.json(),
+            (_, true) => report.markdown(),
+            _ => report.text(),
+        };
+        // The run alone is on stdout.
+        let alone = self.json || self.markdown;
         // Measurements are kept where they cannot be compared.
         if let Some(folder) = self.folder()? {
             let paths = report.save_in(&folder)?;
-            if let Some(page) = paths.iter().find(|p| p.extension().is_some_and(|e| e == "html")).filter(|_| !self.json)
+            if let Some(page) = paths.iter().find(|p| p.extension().is_some_and(|e| e == "html")).filter(|_| !alone)
             {
                 text += &format!("\n{} files; {} has all\n", paths.len(), page.display());
             }
@@ -201,8 +212,8 @@ impl Options {
         if let Some(earlier) = earlier {
             let comparison = Comparison::new(&report, earlier, self.tolerance / 100.0)?;
             good &= !comparison.is_worse();
-            if self.json {
-                // The run alone is on stdout. Where stderr cannot be written there is nobody to tell.
+            if alone {
+                // Where stderr cannot be written there is nobody to tell.
                 let _ = write!(std::io::stderr(), "{}", comparison.text());
             } else {
                 text += &format!("\n{}", comparison.text());
@@ -277,7 +288,7 @@ struct Arguments {
     #[command(flatten)]
     options: Options,
     /// Compare the results with their references, and time nothing; the exit status is 1 where one is wrong
-    #[arg(long, conflicts_with_all = ["out", "against", "peers", "peers_by", "from", "json"])]
+    #[arg(long, conflicts_with_all = ["out", "against", "peers", "peers_by", "from", "json", "markdown"])]
     check: bool,
     /// What `cargo bench` passes
     #[arg(long, hide = true)]

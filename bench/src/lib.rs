@@ -19,6 +19,7 @@ mod error;
 mod files;
 pub mod format;
 mod gauges;
+mod markdown;
 mod measure;
 mod nvml;
 mod output;

@@ -247,6 +247,26 @@ impl Report {
         }
     }
 
+    /// The sweeps of saved runs of one device as one run. Errors: as of [`Report::load`], [`Error::Option`] for no run,
+    /// and [`Error::Content`] for a run of another device, or with a sweep that is there already.
+    pub(crate) fn load_all(paths: &[std::path::PathBuf]) -> Result<Report> {
+        let (first, others) = paths.split_first().ok_or_else(|| Error::Option("no run is named".into()))?;
+        let mut all = Report::load(first)?;
+        for path in others {
+            let other = Report::load(path)?;
+            if other.device != all.device {
+                let why = format!("it is of {}, and the first run of {}", other.device.name, all.device.name);
+                return Err(Error::content(path, why));
+            }
+            all.complete &= other.complete;
+            all.sweeps.extend(other.sweeps);
+            if let Some(why) = all.mistake() {
+                return Err(Error::content(path, why));
+            }
+        }
+        Ok(all)
+    }
+
     /// What no measurement writes, and a file may hold.
     fn mistake(&self) -> Option<String> {
         let mut names = BTreeSet::new();

@@ -46,8 +46,9 @@ pub fn main(args: Args) -> Result<bool> {
         let given = [
             ("--out", o.out.is_some()),
             ("--against", o.against.is_some()),
-            ("--from", o.from.is_some()),
+            ("--from", !o.from.is_empty()),
             ("--json", o.json),
+            ("--markdown", o.markdown),
         ];
         let verb = Verb::Measure { single: given.into_iter().find_map(|(name, is_given)| is_given.then_some(name)) };
         return args.package.run(folder, verb, &arguments, args.backend.name());

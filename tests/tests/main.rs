@@ -14,6 +14,7 @@ mod extremes;
 mod in_place;
 mod names;
 mod pictures;
+mod tables;
 mod plans;
 mod ptx;
 mod python;
