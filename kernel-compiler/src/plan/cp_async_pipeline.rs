@@ -70,7 +70,7 @@ pub struct CpAsyncBuffer {
 /// How the copies beyond the last iteration of a loop are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// A jump passes by them: where they have many instructions, and before the loop.
+    /// A jump passes by them: where they have many instructions, and asynchronous ones before the loop.
     Skipped,
     /// They are masked, so that the copies of other iterations stand among the products.
     Masked,
@@ -303,10 +303,11 @@ fn buffer_of_loop(
     }
     let widths: Option<Vec<usize>> = tiles.iter().map(|(v, t)| Some(t.vec? * f.ty(*v).dtype.size())).collect();
     buffer.beyond = match widths.and_then(|bytes| bytes.into_iter().min()) {
+        // Before the loop the loads of all stages wait for memory together: a jump would part them.
+        None => (Beyond::Masked, Beyond::Skipped),
         // Narrow copies have many instructions.
         Some(narrowest) if narrowest < VECTOR_BYTES => (Beyond::Skipped, Beyond::Skipped),
-        // Loads to registers stand among the products, too.
-        _ => (Beyond::Skipped, Beyond::Masked),
+        Some(_) => (Beyond::Skipped, Beyond::Masked),
     };
     Ok((buffer, tiles))
 }
