@@ -203,8 +203,7 @@ impl Options {
         // Measurements are kept where they cannot be compared.
         if let Some(folder) = self.folder()? {
             let paths = report.save_in(&folder)?;
-            if let Some(page) = paths.iter().find(|p| p.extension().is_some_and(|e| e == "html")).filter(|_| !alone)
-            {
+            if let Some(page) = paths.iter().find(|p| p.extension().is_some_and(|e| e == "html")).filter(|_| !alone) {
                 text += &format!("\n{} files; {} has all\n", paths.len(), page.display());
             }
         }

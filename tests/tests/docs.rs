@@ -295,7 +295,9 @@ fn tile_command(command: &str, args: &[&str]) {
     for &a in args.iter().take_while(|a| **a != "--") {
         match (before, a.strip_prefix("--")) {
             (_, Some(option)) => assert!(
-                [format!(" {option}: "), format!("long = \"{option}\"")].iter().any(|o| text.contains(o)),
+                [format!(" {}: ", option.replace('-', "_")), format!("long = \"{option}\"")]
+                    .iter()
+                    .any(|o| text.contains(o)),
                 "`tile {command}` has no --{option}"
             ),
             // A kernel of another package.

@@ -49,6 +49,12 @@ const SPILLS: &[(&str, Option<&str>, u32, &str)] = &[
     ("grouped_matmul_nn__bf16__BM16_BN64_BK64_PER_SM4_warps4_arch80__general", None, 128, ANY_STRIDES),
     ("matmul_tf32_tt__SCHEDULERPersistent_BM128_BN128_BK32_warps8_arch80__general", Some("sm_80"), 64, ANY_STRIDES),
     (
+        "scaled_product__SCHEDULERPersistent_BM32_BN32_BK128_PER_SM4_warps4_arch80__general",
+        Some("sm_80"),
+        16,
+        ANY_STRIDES,
+    ),
+    (
         "matmul_tf32_tn__SCHEDULERStreamK_BM128_BN16_BK32_PER_SM4_MIN_K_STEPS4_warps4_blocks_per_sm4_arch80__general",
         None,
         300,
