@@ -67,6 +67,13 @@ pub fn append(path: &Path) -> io::Result<File> {
     regular(path, created().append(true))
 }
 
+/// Files and folders until they are whole. Nobody can foretell their names.
+pub(crate) fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".part-").rand_bytes(16);
+    builder
+}
+
 /// Writes a file whole: readers see the old contents or the new ones. `fill` writes to a new file beside it, whose name
 /// nobody can foretell, and which is removed where anything fails. A link is replaced, not followed.
 ///
@@ -80,8 +87,7 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// ```
 pub fn replace<E: From<io::Error>>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut part = tempfile::Builder::new();
-    part.prefix(".part-").rand_bytes(16);
+    let mut part = temporary();
     // As any other new file of the user, by the umask.
     #[cfg(unix)]
     part.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

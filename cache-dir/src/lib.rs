@@ -158,7 +158,7 @@ impl CacheDir {
     pub fn write(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         let path = path.as_ref();
         let dir = self.create(parent(path))?;
-        let mut part = tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempfile_in(&dir)?;
+        let mut part = file::temporary().tempfile_in(&dir)?;
         part.write_all(bytes)?;
         part.as_file().sync_all()?;
         part.persist(self.root.join(path))?;
@@ -181,7 +181,7 @@ impl CacheDir {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn temp_dir(&self, folder: impl AsRef<Path>) -> io::Result<TempDir> {
-        tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempdir_in(self.create(folder)?)
+        file::temporary().tempdir_in(self.create(folder)?)
     }
 
     /// Moves a filled temporary folder to its final name, after its contents have reached the disk. From then on only
@@ -269,7 +269,7 @@ impl CacheDir {
     /// ```
     pub fn check_writable(&self) -> io::Result<()> {
         let dir = self.create("")?;
-        tempfile::Builder::new().prefix(".part-").rand_bytes(16).tempfile_in(dir).map(drop)
+        file::temporary().tempfile_in(dir).map(drop)
     }
 }
 

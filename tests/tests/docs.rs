@@ -232,8 +232,8 @@ fn commands(document: &str) -> Vec<Vec<String>> {
     let inline = document.lines().flat_map(code_spans).collect::<Vec<_>>();
     let lines = fenced.chain(inline).map(|l| l.split(" #").next().unwrap_or("").to_owned());
     lines
-        .map(|l| l.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .filter(|w| w.first().is_some_and(|w| w == "cargo"))
+        .filter(|l| l.split_whitespace().next() == Some("cargo"))
+        .map(|l| shlex::split(&l).unwrap_or_else(|| panic!("`{l}` has a quotation mark too many")))
         .collect()
 }
 

@@ -33,7 +33,7 @@ fn a_launch_is_made_again() {
 /// Whatever a line of a workload says, it is a call or an error, and its tensors are made or refused.
 #[test]
 fn hostile_lines_are_calls_or_errors() {
-    const MOST_ELEMENTS: usize = 1 << 16;
+    const MAX_ELEMENTS: usize = 1 << 16;
     let rt = Runtime::cpu();
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/workload");
     tilewright_hostile_inputs::attack(std::path::Path::new(corpus), |bytes| {
@@ -43,7 +43,7 @@ fn hostile_lines_are_calls_or_errors() {
         for layout in (0..call.arguments.len()).filter_map(|i| call.layout(i).ok()) {
             // Larger ones are allocated: a workload may ask for as much memory as there is.
             let steps = layout.dims.iter().zip(&layout.strides).map(|(d, s)| d.checked_mul(*s));
-            if steps.map(|s| s.unwrap_or(0)).all(|s| s < MOST_ELEMENTS)
+            if steps.map(|s| s.unwrap_or(0)).all(|s| s < MAX_ELEMENTS)
                 && let Ok(tensor) = Tensor::new(&rt, DType::F32, layout)
             {
                 let _ = (tensor.slice::<f32>().is_ok(), tensor.view::<f32, 2>().is_ok());

@@ -34,10 +34,15 @@ fn are_left_out() -> bool {
     !planted!("cp-async-beyond-the-loop")
 }
 
+/// Whether a jump passes by copies beyond the last iteration.
+fn are_passed_by(beyond: Beyond) -> bool {
+    beyond == Beyond::Skipped && are_left_out()
+}
+
 impl Copies {
     fn before(&self, beyond: Beyond) -> Vec<Node> {
         let lines = Node::Line([vec![self.live.clone()], self.registers.clone()].concat());
-        let start = match beyond == Beyond::Skipped && are_left_out() {
+        let start = match are_passed_by(beyond) {
             true => Node::If { cond: Name::Live.into(), then: self.start.clone(), other: vec![] },
             false => Node::Block { body: self.start.clone() },
         };
@@ -45,7 +50,7 @@ impl Copies {
     }
 
     fn after(&self, beyond: Beyond) -> Vec<Node> {
-        let finish = match beyond == Beyond::Skipped && are_left_out() && !self.finish.is_empty() {
+        let finish = match are_passed_by(beyond) && !self.finish.is_empty() {
             true => vec![Node::If { cond: Name::Live.into(), then: self.finish.clone(), other: vec![] }],
             false => self.finish.clone(),
         };

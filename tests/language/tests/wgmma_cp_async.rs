@@ -64,7 +64,7 @@ unsafe fn pointers<const BM: usize, const BN: usize, const BK: usize, const WAY:
     store(c_ptrs, acc.to::<f16>()).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// Of slices, whose ends need no masks; B lies along K, and its numbers are bytes or halves.
+/// Of slices, whose ends need no masks; B is K-major, and its numbers are bytes or halves.
 #[tile_kernel(
     types(T = [f8e4m3, f16]),
     tune(BM = [64], BN = [64], BK = [64], warps = [4]),
@@ -163,8 +163,8 @@ fn through_slices() {
     of_slices(f8e4m3::from_f32);
 }
 
-/// A lies along M, and masks leave out a number of the depth or a column, so that no load is a block of a matrix. WAY:
-/// 0 B lies along N; 1 along K.
+/// A is M-major, and masks leave out a number of the depth or a column, so that no load is a block of a matrix. WAY:
+/// 0 B is N-major; 1 K-major.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1], warps = [4]),
     tune(BM = [64], BN = [64], BK = [64], WAY = [0], warps = [8]),
