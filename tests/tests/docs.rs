@@ -228,7 +228,7 @@ fn commands(document: &str) -> Vec<Vec<String>> {
     let fenced = blocks(document)
         .into_iter()
         .filter(|b| b.language == "sh")
-        .flat_map(|b| b.text.lines().map(str::to_owned).collect::<Vec<_>>());
+        .flat_map(|b| b.text.replace("\\\n", " ").lines().map(str::to_owned).collect::<Vec<_>>());
     let inline = document.lines().flat_map(code_spans).collect::<Vec<_>>();
     let lines = fenced.chain(inline).map(|l| l.split(" #").next().unwrap_or("").to_owned());
     lines

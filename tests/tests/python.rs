@@ -121,6 +121,21 @@ assert abs(tw.softmax(x).sum() - 1) < 1e-5
     passes(c);
 }
 
+/// Arrays of a GPU that is the model of the driver, whose streams run in the order of a few seeds.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_gpu_that_is_a_model() {
+    let Some(modules) = Modules::package("model") else { return };
+    let driver = tilewright_model_driver::library::as_libcuda("python");
+    for seed in ["1", "2", "3"] {
+        let mut c = modules.python();
+        c.env("LD_LIBRARY_PATH", &driver).env("MODEL_DRIVER_SEED", seed).env("TILE_AUTOTUNE", "off");
+        c.arg(root().join("tests/python/over_the_model.py"));
+        passes(c);
+    }
+    fs::remove_dir_all(driver).expect("the folder");
+}
+
 /// The examples of the package's page and of its modules.
 #[test]
 fn examples_of_the_page() {

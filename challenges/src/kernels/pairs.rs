@@ -60,9 +60,10 @@ pub mod all {
         }
         let near = sum(count, 1).expand(1);
         let (vx, vy) = (load(agents, 4 * row + 2), load(agents, 4 * row + 3));
-        let mean_x = where_(near > 0.0, sum(sum_x, 1).expand(1) / near, vx);
-        let mean_y = where_(near > 0.0, sum(sum_y, 1).expand(1) / near, vy);
-        let (vx, vy) = (vx + share * (mean_x - vx), vy + share * (mean_y - vy));
+        let (mean_x, mean_y) = (sum(sum_x, 1).expand(1) / near, sum(sum_y, 1).expand(1) / near);
+        // An infinite velocity stays, too: it is not added to a difference of infinities.
+        let vx = where_(near > 0.0, vx + share * (mean_x - vx), vx);
+        let vy = where_(near > 0.0, vy + share * (mean_y - vy), vy);
         store(next, 4 * row, x + vx);
         store(next, 4 * row + 1, y + vy);
         store(next, 4 * row + 2, vx);

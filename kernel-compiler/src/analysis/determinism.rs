@@ -24,7 +24,9 @@ pub fn order_dependence(f: &Func) -> Result<(), OrderDependence> {
     atomics(f)?;
     histograms(f)?;
     assembly(f)?;
-    NumPrograms::new(f).stores(&f.body, None)
+    let programs = NumPrograms::new(f);
+    programs.stores(&f.body, None)?;
+    programs.memory(&f.body)
 }
 
 fn found<T>(why: Why, span: Span) -> Result<T, OrderDependence> {
@@ -177,6 +179,47 @@ impl<'a> NumPrograms<'a> {
         let to = |s: &Stmt| if let StmtKind::Assign(var, _) = s.kind { Some(var) } else { None };
         let is_older = |v: &Var| assigned(&self.f.body, *v).len() > assigned(body, *v).len();
         walk(body).filter_map(to).filter(is_older).collect()
+    }
+
+    /// No iteration of a grid-stride loop reads memory that another iteration wrote: another program may do that one.
+    fn memory(&self, body: &[Stmt]) -> Result<(), OrderDependence> {
+        let strided = walk(body).filter_map(|s| match &s.kind {
+            StmtKind::For { body, .. } if self.is_grid_stride(s) => Some(body),
+            _ => None,
+        });
+        strided.map(|body| self.iteration(body)).collect()
+    }
+
+    /// A load of an array that the iteration stores to is of the elements that are stored, or in shared memory behind a
+    /// store.
+    fn iteration(&self, body: &[Stmt]) -> Result<(), OrderDependence> {
+        let f = self.f;
+        let stored = |s: &Stmt| match &s.kind {
+            StmtKind::Store { ptr, .. } => Some((ptr.array(), Some(ptr.index))),
+            StmtKind::Clear { array, .. } => Some((Array::Shared(*array), None)),
+            _ => None,
+        };
+        let stores: Vec<(Array, Option<Value>)> = walk(body).filter_map(stored).collect();
+        let mut before: HashSet<Array> = HashSet::new();
+        for s in walk(body) {
+            before.extend(stored(s).map(|(array, _)| array));
+            let StmtKind::Let(v) = s.kind else { continue };
+            let Op::Load { ptr, .. } = f.op(v) else { continue };
+            let array = ptr.array();
+            let mut of_array = stores.iter().filter(|(a, _)| *a == array).peekable();
+            let is_own = match array {
+                Array::Shared(_) => of_array.peek().is_none() || before.contains(&array),
+                Array::Param(_) | Array::Pointees { .. } => of_array.all(|(_, index)| *index == Some(ptr.index)),
+            };
+            if !is_own {
+                let why = why!(
+                    "an iteration loads elements that another one may store, and another program may do that one: \
+                     store to an array that the loop does not load"
+                );
+                return Err(OrderDependence { code: Code::NumberOfPrograms, why, span: f.span(v) });
+            }
+        }
+        Ok(())
     }
 
     /// What is stored, and whether it is. `under`: a value that decides whether the statements run, and that depends on
