@@ -1,5 +1,5 @@
-//! How many functions the products of matrices take. A new one for a shape, an order of operands or a type says that the
-//! compiler or the planner lacks something.
+//! The number of functions that products of matrices take. A new one for a shape, an order of operands or a type says
+//! that the compiler or the planner lacks something.
 
 use crate::docs::read;
 use std::collections::BTreeSet;
