@@ -1,6 +1,6 @@
 //! Typed memory on the device of a runtime.
 
-use crate::cuda::context::DEFAULT_STREAM;
+use crate::cuda::sys::DEFAULT_STREAM;
 use crate::error::{Error, Result};
 use crate::memory::{Memory, byte_count};
 use crate::runtime::Runtime;

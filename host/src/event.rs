@@ -2,9 +2,8 @@
 
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
-use crate::cuda::context::Handle;
-use crate::cuda::module::Relaxed;
-use crate::cuda::sys::CUevent;
+use crate::cuda::relaxed::Relaxed;
+use crate::cuda::sys::{CUevent, Handle};
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;

@@ -1,7 +1,7 @@
 //! Untyped memory of a device.
 
 use crate::cuda::Cuda;
-use crate::cuda::context::DEFAULT_STREAM;
+use crate::cuda::sys::DEFAULT_STREAM;
 use crate::error::{Error, Result};
 use std::alloc::Layout;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! Plans: which configuration a kernel takes for arguments of about these sizes, with its code loaded. A launch looks
 //! its plan up; making one may load code and tune.
 
-use crate::cuda::context::{Cuda, Handle};
+use crate::cuda::Cuda;
 use crate::cuda::module;
-use crate::cuda::sys::CUfunction;
+use crate::cuda::relaxed::Relaxed;
+use crate::cuda::sys::{CUfunction, Handle};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::trace;
@@ -59,7 +60,7 @@ impl Plan {
 
     #[cold]
     fn load(&self, cuda: &Cuda, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
-        let _relaxed = module::Relaxed::new(cuda.api);
+        let _relaxed = Relaxed::new(cuda.api);
         let mut chosen = &self.config.variants[variant];
         if module::lacks(desc, chosen) && !trace::has(chosen.entry) {
             // Built for other targets than this device's own: one that takes at least the same arguments stands in.

@@ -2,9 +2,8 @@
 
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
-use crate::cuda::context::{DEFAULT_STREAM, Handle};
-use crate::cuda::module::Relaxed;
-use crate::cuda::sys::{CUdeviceptr, CUevent, CUstream};
+use crate::cuda::relaxed::Relaxed;
+use crate::cuda::sys::{CUdeviceptr, CUevent, CUstream, DEFAULT_STREAM, Handle};
 use crate::error::{Error, Result};
 use crate::marks::Marks;
 use std::mem::MaybeUninit;

@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::cuda::api::{Api, code};
+use crate::cuda::per_driver::PerDriver;
 use crate::cuda::sys::CUcontext;
 use crate::cuda::{Cuda, module};
 use crate::device::Device;
@@ -13,8 +14,9 @@ use crate::scratch_limit::ScratchLimit;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use tilewright_core::{Element, KernelDesc};
 
 /// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number
@@ -273,6 +275,7 @@ impl Runtime {
     pub fn current() -> Result<Runtime> {
         /// A context by address and id: addresses are used again.
         type Id = (usize, u64);
+        static OF_CONTEXTS: PerDriver<Mutex<HashMap<Id, Runtime>>> = PerDriver::new();
         // Not kept alive here: it goes when its context does.
         thread_local!(static LAST: RefCell<Option<(usize, Id, Weak<Inner>)>> = const { RefCell::new(None) });
         const NO_CONTEXT: Id = (0, 0);
@@ -289,7 +292,7 @@ impl Runtime {
         }
         // Dropped after the lock: the end of a runtime runs deleters of other libraries, which may call this function.
         let (mut dead, mut in_use) = (Vec::new(), Vec::new());
-        let mut all = api.made.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        let mut all = OF_CONTEXTS.of(api).lock().unwrap_or_else(|e| e.into_inner());
         dead.extend(all.extract_if(|_, rt| !is_alive(rt)));
         let rt = match (all.get(&id), current) {
             (Some(rt), _) => rt.clone(),

@@ -3,9 +3,8 @@
 use crate::blocks::Blocks;
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
-use crate::cuda::context::{DEFAULT_STREAM, Handle};
-use crate::cuda::module::Relaxed;
-use crate::cuda::sys::{CUevent, CUstream};
+use crate::cuda::relaxed::Relaxed;
+use crate::cuda::sys::{CUevent, CUstream, DEFAULT_STREAM, Handle};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::failures::Failures;

@@ -2,8 +2,9 @@
 
 use super::api::{Api, code};
 use super::memory::Pool;
-use super::module::Relaxed;
-use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
+use super::per_driver::PerDriver;
+use super::relaxed::Relaxed;
+use super::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream, DEFAULT_STREAM, Handle};
 use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
 use crate::failures::Failures;
@@ -13,20 +14,8 @@ use crate::owners::Owners;
 use crate::queue::{Left, Queue};
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tilewright_core::DeviceId;
-
-/// Driver handles may be used from any thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Handle<T>(pub T);
-// SAFETY: a handle is the driver's pointer, which only the driver follows. Its functions may be called from any thread,
-// and what the handle refers to is bound to none.
-unsafe impl<T> Send for Handle<*mut T> {}
-// SAFETY: as above; a shared handle is copied.
-unsafe impl<T> Sync for Handle<*mut T> {}
-
-/// The legacy default stream, to which a null handle refers.
-pub(crate) const DEFAULT_STREAM: CUstream = core::ptr::null_mut();
 
 mod attr {
     pub const MAX_THREADS: i32 = 1;
@@ -80,6 +69,9 @@ pub(crate) struct Cuda {
     owners: Owners<Box<dyn Send>>,
 }
 
+/// The contexts in use.
+static KNOWN: PerDriver<Mutex<Vec<Weak<Cuda>>>> = PerDriver::new();
+
 /// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on
 /// this device what older ones would run.
 fn assumed_compute(own: (u32, u32)) -> (u32, u32) {
@@ -117,7 +109,7 @@ impl Cuda {
     /// libraries, which may ask for a runtime.
     pub(crate) fn primary(ordinal: u32, in_use: &mut Vec<Arc<Cuda>>) -> Result<Arc<Cuda>> {
         let api = Api::get()?;
-        let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KNOWN.of(api).lock().unwrap_or_else(PoisonError::into_inner);
         Self::add_in_use(&mut known, in_use);
         let is_wanted = |c: &&Arc<Cuda>| c.ordinal == ordinal && c.retained.load(Acquire) && c.is_alive();
         if let Some(cuda) = in_use.iter().find(is_wanted) {
@@ -161,7 +153,7 @@ impl Cuda {
     /// The caller's context, which must be current on this thread. It may be a primary one. `in_use` as in
     /// [`Cuda::primary`].
     pub(crate) fn borrowed(api: &'static Api, context: CUcontext, in_use: &mut Vec<Arc<Cuda>>) -> Result<Arc<Cuda>> {
-        let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KNOWN.of(api).lock().unwrap_or_else(PoisonError::into_inner);
         Self::add_in_use(&mut known, in_use);
         if let Some(cuda) = in_use.iter().find(|c| c.context.0 == context && c.is_alive()) {
             return Ok(cuda.clone());

@@ -1,24 +1,11 @@
 //! Device memory from a stream-ordered pool.
 
 use super::api::{Api, code};
-use super::context::{Cuda, DEFAULT_STREAM, Handle};
-use super::module::Relaxed;
-use crate::cuda::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
+use super::context::Cuda;
+use super::relaxed::Relaxed;
+use super::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream, DEFAULT_STREAM, Handle, PoolProps};
 use crate::error::{Error, Result};
 use core::mem::MaybeUninit;
-
-/// `CUmemPoolProps`; its layout is fixed, its reserved tail is zero.
-#[repr(C)]
-pub(crate) struct PoolProps {
-    alloc_type: i32,
-    handle_types: i32,
-    location_type: i32,
-    location_id: i32,
-    security_attributes: *mut core::ffi::c_void,
-    max_size: usize,
-    usage: u16,
-    reserved: [u8; 54],
-}
 
 /// A pool of our own, so that keeping freed memory does not change the process's default pool. `None` where the device
 /// has no pools: allocation is synchronous then.

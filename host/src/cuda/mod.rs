@@ -5,6 +5,8 @@ pub(crate) mod api;
 pub(crate) mod context;
 pub(crate) mod memory;
 pub(crate) mod module;
+pub(crate) mod per_driver;
+pub(crate) mod relaxed;
 pub(crate) mod sys;
 pub(crate) mod tensor_map;
 

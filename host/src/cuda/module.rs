@@ -3,14 +3,16 @@
 //! Libraries belong to no context, so a kernel loaded once launches in the primary context and in a caller's own.
 
 use super::api::{Api, Code, code};
-use super::context::{Cuda, Handle};
-use crate::cuda::sys::{CUdeviceptr, CUfunction, CUjit_option, CUkernel, CUlibrary};
+use super::context::Cuda;
+use super::per_driver::PerDriver;
+use super::sys::{CUdeviceptr, CUfunction, CUjit_option, CUkernel, CUlibrary, Handle};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::trace;
 use core::ffi::{CStr, c_void};
+use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tilewright_core::bundle::{Arch, Bundle, BundleError, Image};
 use tilewright_core::{ConfigDesc, KernelDesc, TRACE_SYMBOL, VariantDesc};
@@ -44,7 +46,9 @@ mod attr {
 }
 
 /// Bundle (by address), entry, device.
-pub(crate) type Key = (usize, &'static str, u32);
+type Key = (usize, &'static str, u32);
+
+static LOADED: PerDriver<Mutex<HashMap<Key, Arc<Entry>>>> = PerDriver::new();
 
 /// Loads an entry, or finds it loaded. `config` is named in errors. The context must be current.
 pub(crate) fn load(
@@ -63,7 +67,7 @@ pub(crate) fn load(
     let traced = trace::code(entry).map_err(cannot)?;
     let bytes = traced.or(desc.bundle).ok_or(Error::MissingBundle { kernel: desc.name })?;
     let key = (bytes.as_ptr() as usize, entry, cuda.ordinal);
-    let loaded = &cuda.api.made.entries;
+    let loaded = LOADED.of(cuda.api);
     if let Some(e) = loaded.lock().unwrap_or_else(|e| e.into_inner()).get(&key) {
         return Ok(e.clone());
     }
@@ -350,27 +354,5 @@ impl Entry {
         let found = unsafe { (api.library_get_global)(&mut address, &mut bytes, self.library.raw.0, name.as_ptr()) };
         api.check("finding the array of a traced kernel", found)?;
         Ok(Some(TraceArray { entry, address, bytes }))
-    }
-}
-
-/// Loading allocates, which a thread that captures must say it means.
-pub(crate) struct Relaxed<'a> {
-    api: &'a Api,
-    mode: i32,
-}
-
-impl<'a> Relaxed<'a> {
-    pub(crate) fn new(api: &'a Api) -> Self {
-        let mut mode = 2; // relaxed
-        // SAFETY: it exchanges a number that is the calling thread's.
-        unsafe { (api.thread_exchange_capture_mode)(&mut mode) };
-        Relaxed { api, mode }
-    }
-}
-
-impl Drop for Relaxed<'_> {
-    fn drop(&mut self) {
-        // SAFETY: it exchanges a number that is the calling thread's.
-        unsafe { (self.api.thread_exchange_capture_mode)(&mut self.mode) };
     }
 }
