@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::cuda::api::{Api, code};
+use crate::cuda::context::Context;
 use crate::cuda::per_driver::PerDriver;
 use crate::cuda::sys::CUcontext;
 use crate::cuda::{Cuda, module};
@@ -281,9 +282,9 @@ impl Runtime {
         const NO_CONTEXT: Id = (0, 0);
         let api = Api::get()?;
         let driver = core::ptr::from_ref(api) as usize;
-        let id_of = |context: CUcontext| Cuda::id_of(api, context).map(|number| (context as usize, number));
+        let id_of = |context: CUcontext| Context::id_of(api, context).map(|number| (context as usize, number));
         let is_alive = |rt: &Runtime| rt.cuda_context().is_some_and(|c| c.is_alive());
-        let current = Cuda::current(api)?;
+        let current = Context::current(api)?;
         let id = current.map_or(Ok(NO_CONTEXT), id_of)?;
         let last = LAST.with_borrow(|l| l.as_ref().filter(|l| (l.0, l.1) == (driver, id)).and_then(|l| l.2.upgrade()));
         // The number says it of a context that is current.
@@ -303,7 +304,7 @@ impl Runtime {
             (None, None) => {
                 let cuda = Cuda::primary(0, &mut in_use)?;
                 // It is the current one from the first launch on.
-                let itself = id_of(cuda.context.0)?;
+                let itself = id_of(cuda.raw.0)?;
                 all.entry(itself).or_insert_with(|| Self::build(cuda.info.clone(), Backend::Cuda(cuda))).clone()
             }
         };
@@ -565,7 +566,7 @@ impl core::fmt::Debug for Runtime {
 /// ```
 pub fn cuda_status() -> Result<u32> {
     let api = Api::get()?;
-    match Cuda::count(api)? {
+    match Context::count(api)? {
         0 => Err(Error::NoCuda { why: "the driver is there but shows no device".into() }),
         n => Ok(n),
     }

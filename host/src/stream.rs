@@ -144,7 +144,7 @@ impl Stream {
         let mut context = core::ptr::null_mut();
         // SAFETY: a query of the caller's stream, which is valid.
         cuda.api.check("asking for the stream's context", unsafe { (cuda.api.stream_get_ctx)(raw, &mut context) })?;
-        if context != cuda.context.0 {
+        if context != cuda.raw.0 {
             return Err(Error::StreamMismatch { what: "stream" });
         }
         Ok(Self::cuda(cuda.clone(), raw, Owner::Foreign))
@@ -488,14 +488,14 @@ impl Drop for CudaStream {
         if !is_foreign {
             // It went with its context.
             if !self.cuda.is_alive() {
-                return left.stay(&self.cuda);
+                return self.cuda.joins.leave(left);
             }
             let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));
             // Where no event can be made, waiting orders as well.
             match joined.or_else(|_| self.cuda.synchronize(self.raw.0)) {
-                Ok(()) => left.end(&self.cuda),
+                Ok(()) => self.cuda.end(left),
                 // As in a capture: the stream and the memory that it uses stay until a later wait succeeds.
-                Err(_) => left.stay(&self.cuda),
+                Err(_) => self.cuda.joins.leave(left),
             }
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
@@ -504,11 +504,11 @@ impl Drop for CudaStream {
             self.note_scratch();
         }
         // The stream may be gone already: it is not named from here on.
-        left.end(&self.cuda);
+        self.cuda.end(left);
         match core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             Used::Never => blocks.into_iter().for_each(|b| self.cuda.release(b)),
             Used::Until(event) => {
-                Left::Work(blocks, event).stay(&self.cuda);
+                self.cuda.joins.leave(Left::Work(blocks, event));
                 if let Err(e) = self.cuda.join_streams() {
                     tracing::debug!(error = %e, "scratch memory is freed later");
                 }

@@ -94,8 +94,7 @@ impl Inner {
     /// that can run. One of a later configuration's variants may still not take another call of the same kind.
     #[inline]
     pub(crate) fn kind(&self, desc: &KernelDesc, words: &[u64]) -> Kind {
-        let with =
-            |(c, config): (usize, &ConfigDesc)| Some(Kind::new(c, self.variant(config, words)?));
+        let with = |(c, config): (usize, &ConfigDesc)| Some(Kind::new(c, self.variant(config, words)?));
         desc.configs.iter().enumerate().find_map(with).unwrap_or(Kind::NONE)
     }
 

@@ -23,8 +23,8 @@ use crate::error::{DriverError, Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ops::Deref;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use tilewright_core::cpu::fork;
 
 /// `CUresult` as a number.
