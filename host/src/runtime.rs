@@ -1,6 +1,5 @@
 //! The runtime: a device, its default stream, and what is known about launching on it.
 
-use crate::buffer::Buffer;
 use crate::cuda::api::{Api, code};
 use crate::cuda::context::Context;
 use crate::cuda::per_driver::PerDriver;
@@ -18,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
-use tilewright_core::{Element, KernelDesc};
+use tilewright_core::KernelDesc;
 
 /// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number
 /// of threads.
@@ -387,30 +386,6 @@ impl Runtime {
         self.stream().synchronize()
     }
 
-    /// A buffer with unspecified contents: [`Buffer::alloc`].
-    ///
-    /// # Examples
-    /// ```
-    /// let rt = tilewright::Runtime::cpu();
-    /// let mut x = rt.alloc::<f32>(2)?;
-    /// x.copy_from(&[1.0, 2.0])?;
-    /// assert_eq!(x.to_vec()?, [1.0, 2.0]);
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub fn alloc<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::alloc(self, len)
-    }
-
-    /// A buffer of zeros: [`Buffer::zeros`].
-    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::zeros(self, len)
-    }
-
-    /// A buffer with a copy of host data: [`Buffer::from_slice`].
-    pub fn from_slice<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
-        Buffer::from_slice(self, data)
-    }
-
     /// The mode of the autotuner: whether launches measure configurations.
     ///
     /// # Examples
@@ -576,5 +551,4 @@ const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Runtime>();
     shared::<Stream>();
-    shared::<Buffer<f32>>();
 };
