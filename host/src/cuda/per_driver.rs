@@ -1,4 +1,4 @@
-//! What a part of this crate keeps for each driver: the library has one, and each driver of a test.
+//! What a file of this crate keeps for each driver: for that of the library, and for those of tests.
 
 use super::api::Api;
 use std::ptr;
@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// A value for each driver, made by its default when it is first asked for. It stays, as the table of a driver does.
 ///
-/// A child that was forked asks for none, because [`Api::get`] refuses it: the lock may be held where it is forked.
+/// The lock may be held where the process is forked. A forked child does not come here: [`Api::get`] and the driver's
+/// functions refuse it before.
 pub(crate) struct PerDriver<T: 'static>(Mutex<Vec<(&'static Api, &'static T)>>);
 
 impl<T: Default> PerDriver<T> {
