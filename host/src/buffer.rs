@@ -1,8 +1,8 @@
 //! Typed memory on the device of a runtime.
 
-use crate::cuda::context::DEFAULT_STREAM;
+use crate::cuda::sys::DEFAULT_STREAM;
 use crate::error::{Error, Result};
-use crate::memory::{Memory, byte_count};
+use crate::memory::{Memory, byte_count, bytes_of, bytes_of_uninit};
 use crate::runtime::Runtime;
 use crate::stream::{CudaStream, Stream};
 use core::marker::PhantomData;
@@ -546,6 +546,32 @@ impl<T> Buffer<T> {
     }
 }
 
+impl Runtime {
+    /// A buffer with unspecified contents: [`Buffer::alloc`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tilewright::Runtime::cpu();
+    /// let mut x = rt.alloc::<f32>(2)?;
+    /// x.copy_from(&[1.0, 2.0])?;
+    /// assert_eq!(x.to_vec()?, [1.0, 2.0]);
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::alloc(self, len)
+    }
+
+    /// A buffer of zeros: [`Buffer::zeros`].
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::zeros(self, len)
+    }
+
+    /// A buffer with a copy of host data: [`Buffer::from_slice`].
+    pub fn from_slice<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
+        Buffer::from_slice(self, data)
+    }
+}
+
 impl<T> core::fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Buffer<{}>[{}; {:?}]", core::any::type_name::<T>(), self.len, self.device())
@@ -566,12 +592,7 @@ impl<'a, T: Element> AsSliceMut<'a, T> for &'a mut Buffer<T> {
     }
 }
 
-fn bytes_of<T: Element>(data: &[T]) -> &[u8] {
-    // SAFETY: the bytes of the slice; elements have no padding.
-    unsafe { core::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
-}
-
-fn bytes_of_uninit<T>(data: &mut [MaybeUninit<T>]) -> &mut [MaybeUninit<u8>] {
-    // SAFETY: the bytes of the slice, none of which has to be initialized.
-    unsafe { core::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
-}
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Buffer<f32>>();
+};

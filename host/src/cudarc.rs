@@ -76,7 +76,7 @@ fn check_context<T>(rt: &Runtime, slice: &CudaSlice<T>) -> Result<()> {
         Some(cuda) if cuda.ordinal as usize != slice.ordinal() => Err(Error::ExternalMemory {
             why: format!("it lives on CUDA device {}, the runtime on {device:?}", slice.ordinal()),
         }),
-        Some(cuda) if cuda.context.0 != slice.context().cu_ctx() => Err(Error::ExternalMemory {
+        Some(cuda) if cuda.raw.0 != slice.context().cu_ctx() => Err(Error::ExternalMemory {
             why: format!("it lives in the primary context of its device, the runtime on {device:?}"),
         }),
         Some(_) => Ok(()),

@@ -2,9 +2,8 @@
 
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
-use crate::cuda::context::Handle;
-use crate::cuda::module::Relaxed;
-use crate::cuda::sys::CUevent;
+use crate::cuda::relaxed::Relaxed;
+use crate::cuda::sys::{CUevent, Handle};
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::stream::Stream;
@@ -212,9 +211,24 @@ impl Event {
             _ => Err(Error::StreamMismatch { what: "event" }),
         }
     }
+}
 
-    pub(crate) fn hold_back(&self, stream: &Stream) -> Result<()> {
-        match (&self.0, stream.as_cuda()) {
+impl Stream {
+    /// Later work here waits for the work that `event` marks. Errors: [`Error::StreamMismatch`] for an event of another
+    /// backend; [`Error::Unsupported`] where a capture would break.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright::{Event, Runtime, Stream};
+    ///
+    /// let rt = Runtime::cpu();
+    /// let (stream, copied) = (Stream::new(&rt)?, Event::new(&rt)?);
+    /// copied.record(rt.stream())?;
+    /// stream.wait(&copied)?;
+    /// # Ok::<(), tilewright::Error>(())
+    /// ```
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        match (&event.0, self.as_cuda()) {
             (Inner::Host(_), None) => Ok(()),
             // The event may be of another context. The default stream is that of the current one.
             (Inner::Cuda(mark), Some(s)) => {

@@ -2,8 +2,7 @@
 
 use crate::cuda::Cuda;
 use crate::cuda::api::Api;
-use crate::cuda::context::Handle;
-use crate::cuda::sys::{CUgraph, CUgraphExec};
+use crate::cuda::sys::{CUgraph, CUgraphExec, Handle};
 use crate::error::{Error, Result};
 use crate::stream::{CudaStream, Stream};
 use std::sync::Arc;

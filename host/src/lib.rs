@@ -46,6 +46,7 @@ mod plan;
 pub mod private;
 mod queue;
 mod runtime;
+mod runtime_streams;
 mod scratch;
 mod scratch_limit;
 mod select;

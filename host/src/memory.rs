@@ -1,12 +1,13 @@
 //! Untyped memory of a device.
 
 use crate::cuda::Cuda;
-use crate::cuda::context::DEFAULT_STREAM;
+use crate::cuda::sys::DEFAULT_STREAM;
 use crate::error::{Error, Result};
+use core::mem::MaybeUninit;
 use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
-use tilewright_core::DeviceId;
+use tilewright_core::{DeviceId, Element};
 
 /// Bytes of `len` elements; an error where that is more than an allocation can be.
 pub(crate) fn byte_count<T>(len: usize) -> Result<u64> {
@@ -17,6 +18,18 @@ pub(crate) fn byte_count<T>(len: usize) -> Result<u64> {
 }
 
 const ALIGN: usize = 64;
+
+/// The bytes of elements.
+pub(crate) fn bytes_of<T: Element>(data: &[T]) -> &[u8] {
+    // SAFETY: the bytes of the slice; elements have no padding.
+    unsafe { core::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+/// The bytes of elements that need not be initialized.
+pub(crate) fn bytes_of_uninit<T>(data: &mut [MaybeUninit<T>]) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: the bytes of the slice, none of which has to be initialized.
+    unsafe { core::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
+}
 
 /// Untyped memory and how to give it back.
 pub(crate) struct Memory {

@@ -1,15 +1,15 @@
 //! Plans: which configuration a kernel takes for arguments of about these sizes, with its code loaded. A launch looks
 //! its plan up; making one may load code and tune.
 
-use crate::cuda::context::{Cuda, Handle};
+use crate::cuda::context::Context;
 use crate::cuda::module;
-use crate::cuda::sys::CUfunction;
+use crate::cuda::relaxed::Relaxed;
+use crate::cuda::sys::{CUfunction, Handle};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::trace;
 use crate::tuner::file::Version;
-use crate::tuner::key::{Buckets, MixState};
-use crate::variant::Kind;
+use crate::tuner::key::{Buckets, Kind, MixState};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use tilewright_core::cpu::fork::PerProcess;
@@ -47,20 +47,20 @@ impl Plan {
     #[inline]
     pub(crate) fn function(
         &self,
-        cuda: &Cuda,
+        context: &Context,
         device: &Device,
         desc: &'static KernelDesc,
         variant: usize,
     ) -> Result<Function> {
         match self.functions[variant].get() {
             Some(f) => Ok(*f),
-            None => self.load(cuda, device, desc, variant),
+            None => self.load(context, device, desc, variant),
         }
     }
 
     #[cold]
-    fn load(&self, cuda: &Cuda, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
-        let _relaxed = module::Relaxed::new(cuda.api);
+    fn load(&self, context: &Context, device: &Device, desc: &'static KernelDesc, variant: usize) -> Result<Function> {
+        let _relaxed = Relaxed::new(context.api);
         let mut chosen = &self.config.variants[variant];
         if module::lacks(desc, chosen) && !trace::has(chosen.entry) {
             // Built for other targets than this device's own: one that takes at least the same arguments stands in.
@@ -72,8 +72,8 @@ impl Plan {
                 why: format!("it was not built for {}", chosen.only.unwrap_or_default()),
             })?;
         }
-        let entry = module::load(cuda, device, desc, self.config, chosen.entry)?;
-        let raw = Handle(entry.function(cuda.api)?);
+        let entry = module::load(context, device, desc, self.config, chosen.entry)?;
+        let raw = Handle(entry.function(context.api)?);
         let f = Function {
             raw,
             threads: entry.threads,
@@ -81,7 +81,7 @@ impl Plan {
             ctas: entry.ctas,
             pdl: entry.pdl,
             maps: chosen.maps,
-            trace: entry.trace_array(cuda.api)?,
+            trace: entry.trace_array(context.api)?,
         };
         Ok(*self.functions[variant].get_or_init(|| f))
     }

@@ -1,7 +1,8 @@
 //! The runtime: a device, its default stream, and what is known about launching on it.
 
-use crate::buffer::Buffer;
 use crate::cuda::api::{Api, code};
+use crate::cuda::context::Context;
+use crate::cuda::per_driver::PerDriver;
 use crate::cuda::sys::CUcontext;
 use crate::cuda::{Cuda, module};
 use crate::device::Device;
@@ -13,9 +14,10 @@ use crate::scratch_limit::ScratchLimit;
 use crate::stream::Stream;
 use crate::tuner::{Autotune, Tuner};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
-use tilewright_core::{Element, KernelDesc};
+use std::sync::{Arc, Mutex, Weak};
+use tilewright_core::KernelDesc;
 
 /// A device with its default stream, on which kernels run. Clones are the same runtime; it may be used from any number
 /// of threads.
@@ -273,14 +275,15 @@ impl Runtime {
     pub fn current() -> Result<Runtime> {
         /// A context by address and id: addresses are used again.
         type Id = (usize, u64);
+        static OF_CONTEXTS: PerDriver<Mutex<HashMap<Id, Runtime>>> = PerDriver::new();
         // Not kept alive here: it goes when its context does.
         thread_local!(static LAST: RefCell<Option<(usize, Id, Weak<Inner>)>> = const { RefCell::new(None) });
         const NO_CONTEXT: Id = (0, 0);
         let api = Api::get()?;
         let driver = core::ptr::from_ref(api) as usize;
-        let id_of = |context: CUcontext| Cuda::id_of(api, context).map(|number| (context as usize, number));
+        let id_of = |context: CUcontext| Context::id_of(api, context).map(|number| (context as usize, number));
         let is_alive = |rt: &Runtime| rt.cuda_context().is_some_and(|c| c.is_alive());
-        let current = Cuda::current(api)?;
+        let current = Context::current(api)?;
         let id = current.map_or(Ok(NO_CONTEXT), id_of)?;
         let last = LAST.with_borrow(|l| l.as_ref().filter(|l| (l.0, l.1) == (driver, id)).and_then(|l| l.2.upgrade()));
         // The number says it of a context that is current.
@@ -289,7 +292,7 @@ impl Runtime {
         }
         // Dropped after the lock: the end of a runtime runs deleters of other libraries, which may call this function.
         let (mut dead, mut in_use) = (Vec::new(), Vec::new());
-        let mut all = api.made.runtimes.lock().unwrap_or_else(|e| e.into_inner());
+        let mut all = OF_CONTEXTS.of(api).lock().unwrap_or_else(|e| e.into_inner());
         dead.extend(all.extract_if(|_, rt| !is_alive(rt)));
         let rt = match (all.get(&id), current) {
             (Some(rt), _) => rt.clone(),
@@ -300,7 +303,7 @@ impl Runtime {
             (None, None) => {
                 let cuda = Cuda::primary(0, &mut in_use)?;
                 // It is the current one from the first launch on.
-                let itself = id_of(cuda.context.0)?;
+                let itself = id_of(cuda.raw.0)?;
                 all.entry(itself).or_insert_with(|| Self::build(cuda.info.clone(), Backend::Cuda(cuda))).clone()
             }
         };
@@ -381,30 +384,6 @@ impl Runtime {
     /// Waits for everything on the default stream. Errors: those of the work.
     pub fn synchronize(&self) -> Result<()> {
         self.stream().synchronize()
-    }
-
-    /// A buffer with unspecified contents: [`Buffer::alloc`].
-    ///
-    /// # Examples
-    /// ```
-    /// let rt = tilewright::Runtime::cpu();
-    /// let mut x = rt.alloc::<f32>(2)?;
-    /// x.copy_from(&[1.0, 2.0])?;
-    /// assert_eq!(x.to_vec()?, [1.0, 2.0]);
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub fn alloc<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::alloc(self, len)
-    }
-
-    /// A buffer of zeros: [`Buffer::zeros`].
-    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::zeros(self, len)
-    }
-
-    /// A buffer with a copy of host data: [`Buffer::from_slice`].
-    pub fn from_slice<T: Element>(&self, data: &[T]) -> Result<Buffer<T>> {
-        Buffer::from_slice(self, data)
     }
 
     /// The mode of the autotuner: whether launches measure configurations.
@@ -562,7 +541,7 @@ impl core::fmt::Debug for Runtime {
 /// ```
 pub fn cuda_status() -> Result<u32> {
     let api = Api::get()?;
-    match Cuda::count(api)? {
+    match Context::count(api)? {
         0 => Err(Error::NoCuda { why: "the driver is there but shows no device".into() }),
         n => Ok(n),
     }
@@ -572,5 +551,4 @@ const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Runtime>();
     shared::<Stream>();
-    shared::<Buffer<f32>>();
 };

@@ -3,31 +3,23 @@
 use crate::blocks::Blocks;
 use crate::cuda::Cuda;
 use crate::cuda::api::code;
-use crate::cuda::context::{DEFAULT_STREAM, Handle};
-use crate::cuda::module::Relaxed;
-use crate::cuda::sys::{CUevent, CUstream};
+use crate::cuda::relaxed::Relaxed;
+use crate::cuda::sys::{CUevent, CUstream, DEFAULT_STREAM, Handle};
 use crate::error::{Error, Result};
-use crate::event::Event;
 use crate::failures::Failures;
 use crate::queue::{Left, Owner, Queue};
-use crate::runtime::Runtime;
 use core::ffi::c_void;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_core::cpu::fork::PerProcess;
 
-/// `CU_STREAM_LEGACY`, another name of the default stream.
-const LEGACY: usize = 1;
-/// `CU_STREAM_PER_THREAD`.
-const PER_THREAD: usize = 2;
-
 /// A queue of work on one runtime's device; clones are the same queue.
 ///
-/// The default stream of a runtime ([`Runtime::stream`]) is the context's legacy default stream; buffers are allocated,
-/// copied and freed on it. Streams made here run beside it: they see what was put on the default stream before they
-/// were made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory is never reused while a
-/// stream still works on it.
+/// The default stream of a runtime ([`Runtime::stream`](crate::Runtime::stream)) is the context's legacy default stream;
+/// buffers are allocated, copied and freed on it. Streams made here run beside it: they see what was put on the default
+/// stream before they were made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory is never
+/// reused while a stream still works on it.
 ///
 /// # Examples
 /// ```
@@ -82,75 +74,6 @@ enum Used {
 }
 
 impl Stream {
-    /// Creates a stream that waits for work already enqueued on the default stream. Errors: the driver's.
-    ///
-    /// # Examples
-    /// ```
-    /// use tilewright::{Buffer, Runtime, Stream};
-    ///
-    /// let rt = Runtime::cpu();
-    /// let x = Buffer::from_slice(&rt, &[1.0f32])?;
-    /// let stream = Stream::new(&rt)?; // the copy is done before the work of the stream
-    /// assert_eq!(x.to_vec_on(&stream)?, [1.0]);
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub fn new(rt: &Runtime) -> Result<Stream> {
-        let Some(cuda) = rt.cuda_context() else { return Ok(Stream::host()) };
-        const NON_BLOCKING: u32 = 1;
-        let mut raw = core::ptr::null_mut();
-        let _entered = cuda.enter()?;
-        // SAFETY: room for the handle.
-        cuda.api.check("creating a stream", unsafe { (cuda.api.stream_create)(&mut raw, NON_BLOCKING) })?;
-        let stream = Self::cuda(cuda.clone(), raw, Owner::Own);
-        stream.wait_for(rt.stream())?;
-        Ok(stream)
-    }
-
-    /// A `CUstream` that other code owns; null is the legacy default stream. Errors: [`Error::StreamMismatch`] where
-    /// the stream is of another context, [`Error::InvalidArgument`] for `CU_STREAM_PER_THREAD`, which is another stream
-    /// on each thread, [`Error::Unsupported`] off the GPU.
-    ///
-    /// # Safety
-    /// `raw` is a valid `CUstream` (or `cudaStream_t`) until this value and its clones are dropped. Where `raw` is
-    /// being captured when they are, the work put here before the capture is done, or ordered before the default
-    /// stream, before a buffer that it uses is dropped. The same holds for a buffer that was dropped while `raw` was
-    /// captured, before that capture ends. While one thread reads a buffer on this stream or tunes on it, others begin
-    /// and end captures of `raw` only by this value and its clones.
-    ///
-    /// # Examples
-    /// ```no_run
-    /// use tilewright::{Runtime, Stream};
-    ///
-    /// let rt = Runtime::cuda(0)?;
-    /// let raw = std::ptr::null_mut(); // `torch.cuda.current_stream().cuda_stream`
-    /// // SAFETY: the default stream is valid as long as its context.
-    /// let stream = unsafe { Stream::from_raw(&rt, raw) }?;
-    /// stream.synchronize()?;
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub unsafe fn from_raw(rt: &Runtime, raw: *mut c_void) -> Result<Stream> {
-        let Some(cuda) = rt.cuda_context() else {
-            return Err(rt.unsupported("a CUDA stream", "use Stream::new, or a CUDA runtime"));
-        };
-        let raw: CUstream = raw.cast();
-        if raw == DEFAULT_STREAM || raw as usize == LEGACY {
-            return Ok(rt.stream().clone());
-        }
-        // Each thread has another queue of this name; this value may go from thread to thread.
-        if raw as usize == PER_THREAD {
-            let why = "CU_STREAM_PER_THREAD is another stream on each thread: pass a stream that was created, or null";
-            return Err(Error::InvalidArgument { what: "stream", why: why.into() });
-        }
-        let _entered = cuda.enter()?;
-        let mut context = core::ptr::null_mut();
-        // SAFETY: a query of the caller's stream, which is valid.
-        cuda.api.check("asking for the stream's context", unsafe { (cuda.api.stream_get_ctx)(raw, &mut context) })?;
-        if context != cuda.context.0 {
-            return Err(Error::StreamMismatch { what: "stream" });
-        }
-        Ok(Self::cuda(cuda.clone(), raw, Owner::Foreign))
-    }
-
     /// The same stream, whose owner is kept as long as this value and its clones.
     #[cfg(feature = "cudarc")]
     pub(crate) fn keeping(self, owner: Arc<dyn core::any::Any + Send + Sync>) -> Stream {
@@ -168,7 +91,8 @@ impl Stream {
         Stream(Arc::new(StreamInner::Cuda(CudaStream::new(cuda, DEFAULT_STREAM, Owner::Default))))
     }
 
-    fn cuda(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> Stream {
+    /// A stream of a context other than the default one.
+    pub(crate) fn cuda(cuda: Arc<Cuda>, raw: CUstream, owner: Owner) -> Stream {
         let inner = Arc::new(StreamInner::Cuda(CudaStream::new(cuda.clone(), raw, owner)));
         if let StreamInner::Cuda(s) = &*inner {
             cuda.joins.add(s.queue.clone());
@@ -228,23 +152,6 @@ impl Stream {
             code::NOT_READY => Ok(false),
             e => Err(s.cuda.api.error("asking whether the stream is done", e)),
         }
-    }
-
-    /// Later work here waits for the work that `event` marks. Errors: [`Error::StreamMismatch`] for an event of another
-    /// backend; [`Error::Unsupported`] where a capture would break.
-    ///
-    /// # Examples
-    /// ```
-    /// use tilewright::{Event, Runtime, Stream};
-    ///
-    /// let rt = Runtime::cpu();
-    /// let (stream, copied) = (Stream::new(&rt)?, Event::new(&rt)?);
-    /// copied.record(rt.stream())?;
-    /// stream.wait(&copied)?;
-    /// # Ok::<(), tilewright::Error>(())
-    /// ```
-    pub fn wait(&self, event: &Event) -> Result<()> {
-        event.hold_back(self)
     }
 
     /// Later work here waits for the work that `other` was given so far, which may be a stream of another context or
@@ -489,14 +396,14 @@ impl Drop for CudaStream {
         if !is_foreign {
             // It went with its context.
             if !self.cuda.is_alive() {
-                return left.stay(&self.cuda);
+                return self.cuda.joins.leave(left);
             }
             let joined = self.cuda.enter().and_then(|_entered| self.queue.join(&self.cuda));
             // Where no event can be made, waiting orders as well.
             match joined.or_else(|_| self.cuda.synchronize(self.raw.0)) {
-                Ok(()) => left.end(&self.cuda),
+                Ok(()) => self.cuda.end(left),
                 // As in a capture: the stream and the memory that it uses stay until a later wait succeeds.
-                Err(_) => left.stay(&self.cuda),
+                Err(_) => self.cuda.joins.leave(left),
             }
             return blocks.into_iter().for_each(|b| self.cuda.release(b));
         }
@@ -505,11 +412,11 @@ impl Drop for CudaStream {
             self.note_scratch();
         }
         // The stream may be gone already: it is not named from here on.
-        left.end(&self.cuda);
+        self.cuda.end(left);
         match core::mem::take(self.used.get_mut().unwrap_or_else(PoisonError::into_inner)) {
             Used::Never => blocks.into_iter().for_each(|b| self.cuda.release(b)),
             Used::Until(event) => {
-                Left::Work(blocks, event).stay(&self.cuda);
+                self.cuda.joins.leave(Left::Work(blocks, event));
                 if let Err(e) = self.cuda.join_streams() {
                     tracing::debug!(error = %e, "scratch memory is freed later");
                 }

@@ -4,25 +4,9 @@ use crate::error::Error;
 use crate::launched::all_run;
 use crate::runtime::{Backend, Inner};
 use crate::trace;
+use crate::tuner::key::Kind;
 use tilewright_core::bundle::Arch;
 use tilewright_core::{ConfigDesc, GridCtx, Guard, KernelDesc, ParamKind, Test, VariantDesc};
-
-/// Tells apart calls that different code serves: the first configuration that can run a call, and by which variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Kind(u32);
-
-impl Kind {
-    const NONE: Kind = Kind(u32::MAX);
-
-    /// `v1`, or `c2v0` where the first configurations cannot run.
-    pub(crate) fn text(self) -> String {
-        match (self, self.0 >> 8, self.0 & 255) {
-            (Kind::NONE, ..) => "none".into(),
-            (_, 0, variant) => format!("v{variant}"),
-            (_, config, variant) => format!("c{config}v{variant}"),
-        }
-    }
-}
 
 /// Programs of a launch on the CPU for each thread, from which on fewer and larger ones are faster.
 const PROGRAMS_PER_THREAD: u64 = 8;
@@ -110,8 +94,7 @@ impl Inner {
     /// that can run. One of a later configuration's variants may still not take another call of the same kind.
     #[inline]
     pub(crate) fn kind(&self, desc: &KernelDesc, words: &[u64]) -> Kind {
-        let with =
-            |(c, config): (usize, &ConfigDesc)| Some(Kind((c as u32) << 8 | self.variant(config, words)? as u32));
+        let with = |(c, config): (usize, &ConfigDesc)| Some(Kind::new(c, self.variant(config, words)?));
         desc.configs.iter().enumerate().find_map(with).unwrap_or(Kind::NONE)
     }
 
@@ -226,10 +209,5 @@ mod tests {
             text(&[1, 2], Test::AtMost(6)),
             "extent 0 of `a` times extent 1 of `a` is 600 and must be at most the length of `x`, 50"
         );
-    }
-
-    #[test]
-    fn kinds() {
-        assert_eq!([Kind(1).text(), Kind(2 << 8).text(), Kind::NONE.text()], ["v1", "c2v0", "none"]);
     }
 }

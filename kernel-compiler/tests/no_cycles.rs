@@ -32,12 +32,12 @@ struct Circle {
 }
 
 /// The circles that are still to be opened. Without a group of files here, the test fails for an edge between two of
-/// them.
+/// them. It fails for a file here that is in no circle.
 const CIRCLES: &[Circle] = &[
     Circle {
         of: "kernel-core",
-        files: &["args.rs", "call.rs", "cpu/launch.rs", "desc.rs"],
-        reason: "A descriptor holds the functions that take a call, and a call names its descriptor.",
+        files: &["cpu/launch.rs", "desc.rs"],
+        reason: "The CPU code of a descriptor is a function of a program, and a launch of programs takes that code.",
     },
     Circle {
         of: "kernel-core",
@@ -82,29 +82,6 @@ const CIRCLES: &[Circle] = &[
         of: "kernel-build",
         files: &["bundle.rs", "compile.rs"],
         reason: "The build writes bundles, whose functions take the build.",
-    },
-    Circle {
-        of: "host",
-        files: &[
-            "blocks.rs",
-            "buffer.rs",
-            "cuda/api.rs",
-            "cuda/context.rs",
-            "cuda/memory.rs",
-            "cuda/module.rs",
-            "event.rs",
-            "memory.rs",
-            "plan.rs",
-            "queue.rs",
-            "runtime.rs",
-            "scratch.rs",
-            "stream.rs",
-            "tuner/defaults.rs",
-            "tuner/key.rs",
-            "tuner/mod.rs",
-            "variant.rs",
-        ],
-        reason: "The runtime owns the parts that take it as an argument.",
     },
     Circle {
         of: "model-driver",
@@ -165,9 +142,12 @@ fn files_of_a_crate_use_each_other_in_no_cycle() {
             }
         }
         for c in known {
-            if !cycles.iter().any(|(from, to, _)| within(c, from) && within(c, to)) {
-                wrong.push(format!("{name}: a circle is open, take it off the list: {}", c.reason));
-            }
+            let in_circle = |file: &&&str| {
+                cycles.iter().any(|(from, to, _)| *from == Path::new(file) && within(c, from) && within(c, to))
+            };
+            let open = c.files.iter().filter(|file| !in_circle(file));
+            wrong
+                .extend(open.map(|file| format!("{name}: {file} is in no circle, take it off the list: {}", c.reason)));
         }
     }
     assert!(uses > 1000, "{uses} uses were found");

@@ -15,19 +15,16 @@
 //! Functions of this crate that take a `CUstream` or a `CUdeviceptr` ask the second point of their callers: both come
 //! from values that own them ([`crate::Stream`], [`crate::Buffer`], scratch), or from the arguments of a checked call.
 
-use super::context::Cuda;
 use super::sys::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUkernel,
-    CUlaunchConfig, CUlibrary, CUlibraryOption, CUmemoryPool, CUstream,
+    CUlaunchConfig, CUlibrary, CUlibraryOption, CUmemoryPool, CUstream, PoolProps,
 };
 use crate::error::{DriverError, Error, Result};
-use crate::runtime::Runtime;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::ops::Deref;
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
 use tilewright_core::cpu::fork;
 
 /// `CUresult` as a number.
@@ -58,8 +55,6 @@ macro_rules! api {
         pub(crate) struct Api {
             $(pub $name: Function<unsafe extern "C" fn($($t),*) -> Code>,)*
             generation: u64,
-            /// What was made with these functions.
-            pub made: Made,
         }
 
         impl Api {
@@ -82,7 +77,6 @@ macro_rules! api {
                         Function { driver, refusal, generation }
                     },)*
                     generation,
-                    made: Made::default(),
                 })
             }
         }
@@ -110,7 +104,7 @@ api! {
     "cuMemFree_v2" mem_free(CUdeviceptr);
     "cuMemAllocFromPoolAsync" mem_alloc_from_pool_async(*mut CUdeviceptr, usize, CUmemoryPool, CUstream);
     "cuMemFreeAsync" mem_free_async(CUdeviceptr, CUstream);
-    "cuMemPoolCreate" mem_pool_create(*mut CUmemoryPool, *const super::memory::PoolProps);
+    "cuMemPoolCreate" mem_pool_create(*mut CUmemoryPool, *const PoolProps);
     "cuMemPoolDestroy" mem_pool_destroy(CUmemoryPool);
     "cuMemPoolSetAttribute" mem_pool_set_attribute(CUmemoryPool, c_int, *mut c_void);
     "cuMemPoolTrimTo" mem_pool_trim_to(CUmemoryPool, usize);
@@ -157,14 +151,6 @@ api! {
     "cuLaunchKernelEx" launch_kernel_ex(*const CUlaunchConfig, CUfunction, *mut *mut c_void, *mut *mut c_void);
     "cuTensorMapEncodeTiled" tensor_map_encode_tiled(
         *mut c_void, u32, u32, *mut c_void, *const u64, *const u64, *const u32, *const u32, u32, u32, u32, u32);
-}
-
-/// What belongs to one driver: contexts in use, loaded code, and runtimes of contexts.
-#[derive(Default)]
-pub(crate) struct Made {
-    pub contexts: Mutex<Vec<Weak<Cuda>>>,
-    pub entries: Mutex<HashMap<super::module::Key, Arc<super::module::Entry>>>,
-    pub runtimes: Mutex<HashMap<(usize, u64), Runtime>>,
 }
 
 thread_local!(static OWN: Cell<Option<&'static Api>> = const { Cell::new(None) });

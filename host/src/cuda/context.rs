@@ -1,32 +1,14 @@
-//! A CUDA context: this process's primary one, or the caller's own.
+//! A CUDA context: this process's primary one, or the caller's own. It knows of no stream that works in it.
 
 use super::api::{Api, code};
-use super::memory::Pool;
-use super::module::Relaxed;
-use crate::cuda::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUstream};
+use super::pool::Pool;
+use super::relaxed::Relaxed;
+use super::sys::{CUcontext, CUdevice, CUevent, CUstream, DEFAULT_STREAM, Handle};
 use crate::device::{Device, Limits, Multiprocessor};
 use crate::error::{Error, Result};
-use crate::failures::Failures;
-use crate::joins::Joins;
-use crate::leases::Leases;
-use crate::owners::Owners;
-use crate::queue::{Left, Queue};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, PoisonError, Weak};
 use tilewright_core::DeviceId;
-
-/// Driver handles may be used from any thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Handle<T>(pub T);
-// SAFETY: a handle is the driver's pointer, which only the driver follows. Its functions may be called from any thread,
-// and what the handle refers to is bound to none.
-unsafe impl<T> Send for Handle<*mut T> {}
-// SAFETY: as above; a shared handle is copied.
-unsafe impl<T> Sync for Handle<*mut T> {}
-
-/// The legacy default stream, to which a null handle refers.
-pub(crate) const DEFAULT_STREAM: CUstream = core::ptr::null_mut();
 
 mod attr {
     pub const MAX_THREADS: i32 = 1;
@@ -48,7 +30,8 @@ mod attr {
     pub const SM_BLOCKS: i32 = 106;
 }
 
-pub(crate) struct Cuda {
+/// A context of a device, and what the driver says of both.
+pub(crate) struct Context {
     pub api: &'static Api,
     pub ordinal: u32,
     pub device: CUdevice,
@@ -60,24 +43,12 @@ pub(crate) struct Cuda {
     /// The target that is this device's alone, as in `sm_90a`.
     pub target: String,
     pub info: Device,
-    pub context: Handle<CUcontext>,
+    pub raw: Handle<CUcontext>,
     /// The driver's number for it: addresses of contexts are used again, numbers are not.
     pub id: u64,
-    /// Whether `context` is the primary one, retained here.
+    /// Whether `raw` is the primary one, retained for this value.
     retained: AtomicBool,
     pub pool: Pool,
-    /// Streams other than the default one, and what they have left. Freed memory waits for their work, see
-    /// [`Cuda::join_streams`].
-    pub joins: Joins<Arc<Queue>, Left, CUdeviceptr>,
-    /// Buffers that were allocated on the default stream so far: a stream that has not waited since may not use them
-    /// yet.
-    pub allocations: AtomicU64,
-    /// The scratch memory of its streams that is leased.
-    pub leases: Leases,
-    /// Launches that have failed.
-    pub failures: Failures,
-    /// Owners of foreign memory.
-    owners: Owners<Box<dyn Send>>,
 }
 
 /// The compute capability whose code is taken: the device's own, or an earlier one that `TILE_COMPUTE` names, to try on
@@ -98,7 +69,7 @@ fn assumed_compute(own: (u32, u32)) -> (u32, u32) {
     }
 }
 
-impl Cuda {
+impl Context {
     /// How many devices the driver shows.
     pub(crate) fn count(api: &Api) -> Result<u32> {
         let mut n = 0;
@@ -110,76 +81,12 @@ impl Cuda {
         }
     }
 
-    /// Device `ordinal` in its primary context. All runtimes of a device share it, so that one's streams and buffers
-    /// serve another.
-    ///
-    /// `in_use` gets contexts that the caller drops after all of its locks: the end of a context runs deleters of other
-    /// libraries, which may ask for a runtime.
-    pub(crate) fn primary(ordinal: u32, in_use: &mut Vec<Arc<Cuda>>) -> Result<Arc<Cuda>> {
-        let api = Api::get()?;
-        let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        Self::add_in_use(&mut known, in_use);
-        let is_wanted = |c: &&Arc<Cuda>| c.ordinal == ordinal && c.retained.load(Acquire) && c.is_alive();
-        if let Some(cuda) = in_use.iter().find(is_wanted) {
-            return Ok(cuda.clone());
-        }
-        let count = Self::count(api)?;
-        if count == 0 {
-            return Err(Error::NoCuda { why: "the driver is there but shows no device".into() });
-        }
-        if ordinal >= count {
-            return Err(Error::NoDevice { ordinal, count });
-        }
-        let mut device = 0;
-        // SAFETY: a query.
-        api.check("opening the device", unsafe { (api.device_get)(&mut device, ordinal as i32) })?;
-        let mut context = core::ptr::null_mut();
-        // SAFETY: room for the handle; the device was given by the driver.
-        api.check("creating the device's context", unsafe { (api.primary_ctx_retain)(&mut context, device) })?;
-        // It is in use as the caller's own where another library had made it current: two values for one context would
-        // not know of each other's streams.
-        if let Some(cuda) = in_use.iter().find(|c| c.context.0 == context && c.is_alive()) {
-            if cuda.retained.swap(true, AcqRel) {
-                // SAFETY: retained above, once more than that value needs.
-                unsafe { (api.primary_ctx_release)(device) };
-            }
-            return Ok(cuda.clone());
-        }
-        let cuda = Arc::new(Self::build(api, ordinal, device, context, true)?);
-        known.push(Arc::downgrade(&cuda));
-        Ok(cuda)
-    }
-
     /// The context that is current on this thread; `None` without one.
     pub(crate) fn current(api: &'static Api) -> Result<Option<CUcontext>> {
         let mut context = core::ptr::null_mut();
         // SAFETY: a query.
         api.check("asking for the current context", unsafe { (api.ctx_get_current)(&mut context) })?;
         Ok((!context.is_null()).then_some(context))
-    }
-
-    /// The caller's context, which must be current on this thread. It may be a primary one. `in_use` as in
-    /// [`Cuda::primary`].
-    pub(crate) fn borrowed(api: &'static Api, context: CUcontext, in_use: &mut Vec<Arc<Cuda>>) -> Result<Arc<Cuda>> {
-        let mut known = api.made.contexts.lock().unwrap_or_else(PoisonError::into_inner);
-        Self::add_in_use(&mut known, in_use);
-        if let Some(cuda) = in_use.iter().find(|c| c.context.0 == context && c.is_alive()) {
-            return Ok(cuda.clone());
-        }
-        let mut device = 0;
-        // SAFETY: a query.
-        api.check("asking for the context's device", unsafe { (api.ctx_get_device)(&mut device) })?;
-        // A CUdevice is its ordinal.
-        let cuda = Arc::new(Self::build(api, device as u32, device, context, false)?);
-        known.push(Arc::downgrade(&cuda));
-        Ok(cuda)
-    }
-
-    /// Adds the contexts that are in use to `all`. Contexts that do not exist any more are forgotten.
-    fn add_in_use(known: &mut Vec<Weak<Cuda>>, all: &mut Vec<Arc<Cuda>>) {
-        all.extend(known.iter().filter_map(Weak::upgrade));
-        known.clear();
-        known.extend(all.iter().filter(|c| c.is_alive()).map(Arc::downgrade));
     }
 
     /// The driver's number for a context. Errors: [`Error::ContextDestroyed`].
@@ -192,13 +99,21 @@ impl Cuda {
     /// Whether the context still exists: its owner may have destroyed it, and a primary one may have been reset. It
     /// counts as alive where the driver gives any other error: the next call gives that, too, and nothing is forgotten.
     pub(crate) fn is_alive(&self) -> bool {
-        match Self::id_of(self.api, self.context.0) {
+        match Self::id_of(self.api, self.raw.0) {
             Ok(id) => id == self.id,
             Err(e) => !matches!(e, Error::ContextDestroyed { .. }),
         }
     }
 
-    fn build(api: &'static Api, ordinal: u32, device: CUdevice, context: CUcontext, retained: bool) -> Result<Cuda> {
+    /// `retained` says that `context` is the primary one, and that the caller has retained it: the result gives it back
+    /// when it is dropped. It is given back also where this fails. Errors: the driver's.
+    pub(crate) fn new(
+        api: &'static Api,
+        ordinal: u32,
+        device: CUdevice,
+        context: CUcontext,
+        retained: bool,
+    ) -> Result<Context> {
         let get = |what: i32| -> Result<u32> {
             let mut v = 0;
             // SAFETY: a query.
@@ -264,9 +179,8 @@ impl Cuda {
         })();
         match made {
             Ok((id, compute, assumed, driver, pool, info)) => {
-                let (context, device_id) = (Handle(context), info.id);
                 let target = format!("sm_{}{}a", compute.0, compute.1);
-                Ok(Cuda {
+                Ok(Context {
                     api,
                     ordinal,
                     device,
@@ -275,24 +189,32 @@ impl Cuda {
                     driver,
                     target,
                     info,
-                    context,
+                    raw: Handle(context),
                     id,
                     retained: AtomicBool::new(retained),
                     pool,
-                    joins: Joins::new(),
-                    allocations: AtomicU64::new(0),
-                    leases: Leases::new(),
-                    failures: Failures::new(device_id),
-                    owners: Owners::new(),
                 })
             }
             Err(e) => {
                 if retained {
-                    // SAFETY: `primary` retained it, and nobody has it.
+                    // SAFETY: the caller retained it, and nobody has it.
                     unsafe { (api.primary_ctx_release)(device) };
                 }
                 Err(e)
             }
+        }
+    }
+
+    /// Whether this is the primary context, retained for this value.
+    pub(crate) fn is_retained(&self) -> bool {
+        self.retained.load(Acquire)
+    }
+
+    /// To be called when the caller has retained this primary context: this value gives it back, once in all.
+    pub(crate) fn take_retained(&self) {
+        if self.retained.swap(true, AcqRel) {
+            // SAFETY: retained by the caller, once more than this value needs.
+            unsafe { (self.api.primary_ctx_release)(self.device) };
         }
     }
 
@@ -306,11 +228,11 @@ impl Cuda {
         let mut before = core::ptr::null_mut();
         // SAFETY: a query.
         self.api.check("asking for the current context", unsafe { (self.api.ctx_get_current)(&mut before) })?;
-        if before == self.context.0 {
+        if before == self.raw.0 {
             return Ok(Entered { api: self.api, before: core::ptr::null_mut() });
         }
-        // SAFETY: retained by this value, or the context of a caller who keeps it.
-        self.api.check("making the context current", unsafe { (self.api.ctx_set_current)(self.context.0) })?;
+        // SAFETY: retained for this value, or the context of a caller who keeps it.
+        self.api.check("making the context current", unsafe { (self.api.ctx_set_current)(self.raw.0) })?;
         Ok(Entered { api: self.api, before })
     }
 
@@ -370,114 +292,6 @@ impl Cuda {
         if stream == DEFAULT_STREAM { self.not_captured(what, stream) } else { Ok(()) }
     }
 
-    /// Lets the default stream wait for the work that other streams of this runtime have been given: what is freed on
-    /// the default stream after this is no longer used anywhere. Errors: the driver's; [`Error::Unsupported`] where a
-    /// stream is captured that was given work before, or where the default stream is captured that has to wait.
-    pub(crate) fn join_streams(&self) -> Result<()> {
-        self.join_each(|queue| queue.join(self))
-    }
-
-    /// The same, with a way to wait for a stream.
-    fn join_each(&self, mut join: impl FnMut(&Queue) -> Result<()>) -> Result<()> {
-        if self.api.forked() {
-            return Err(Error::Forked);
-        }
-        let wait = |left: &[Left], streams: &[Arc<Queue>]| {
-            let _entered = self.enter()?;
-            // The events of a context are gone with it.
-            if !left.is_empty() && !self.is_alive() {
-                return Err(self.api.error("waiting for what streams have left", code::CONTEXT_IS_DESTROYED));
-            }
-            left.iter().try_for_each(|left| left.join(self))?;
-            streams.iter().try_for_each(|queue| join(queue))
-        };
-        // Owners of streams run code of other libraries, which may call this one.
-        self.joins.join(wait, |left| left.end(self))
-    }
-
-    /// Gives memory back when no stream of this runtime uses it any more. It stays allocated until the default stream
-    /// can be made to wait for them.
-    pub(crate) fn release(&self, ptr: CUdeviceptr) {
-        // In a forked child the memory is the parent's.
-        if self.api.forked() {
-            return;
-        }
-        let entered = self.enter();
-        self.joins.release(
-            ptr,
-            || entered.is_ok() && self.joins_or_notes(),
-            |&ptr| self.free_here(ptr, DEFAULT_STREAM),
-        );
-    }
-
-    /// Gives back the memory that could not be given back before, if it can be now. The context must be current.
-    pub(crate) fn release_waiting(&self) {
-        self.joins.release_waiting(|| self.joins_or_notes(), |&ptr| self.free_here(ptr, DEFAULT_STREAM));
-        self.give_back(None);
-    }
-
-    /// Whether the default stream waits for all others. Where it does not, their work is noted.
-    fn joins_or_notes(&self) -> bool {
-        let joined = !self.is_capturing(DEFAULT_STREAM) && self.join_streams().is_ok();
-        if !joined {
-            self.note_streams();
-        }
-        joined
-    }
-
-    /// Notes the work of foreign streams, where the default stream cannot wait for them now.
-    fn note_streams(&self) {
-        if !self.is_alive() {
-            return;
-        }
-        for e in self.joins.streams().iter().filter_map(|queue| queue.note(self).err()) {
-            tracing::debug!(error = %e, "the work of a stream is not noted");
-        }
-    }
-
-    /// To be called before a foreign stream is left, which its owner may destroy then. Memory that is freed later waits
-    /// for its work, too. Where that can be neither noted nor waited for, memory that waits already stays allocated. No
-    /// kernel runs in a context that is lost or destroyed: there the memory waits for the end of this value alone.
-    pub(crate) fn leave_foreign(&self, queue: &Queue, stream: CUstream) {
-        if !self.is_alive() {
-            return;
-        }
-        if let Err(e) = queue.note(self).or_else(|_| self.synchronize(stream)) {
-            let is_waited_for = self.joins.has_waiting() || self.owners.are_waiting();
-            if !is_waited_for || matches!(e, Error::DeviceLost { .. }) {
-                return;
-            }
-            let (blocks, owners) = (self.joins.take_waiting().len(), self.owners.forget());
-            tracing::warn!(error = %e, blocks, owners, "memory that a stream may use stays allocated");
-        }
-        if let Err(e) = Left::trim(self) {
-            tracing::debug!(error = %e, "what streams have left is waited for later");
-        }
-    }
-
-    /// Drops the owner of foreign memory once no stream of this runtime uses it any more. Where the wait fails, the
-    /// owner is kept until a later wait succeeds, or until the context's end.
-    pub(crate) fn drop_borrowed(&self, owner: Box<dyn Send>) {
-        // In a forked child the owner is the parent's, who may have held the lock.
-        if self.api.forked() {
-            return core::mem::forget(owner);
-        }
-        self.give_back(Some(owner));
-    }
-
-    /// The same for owners whose wait has failed before.
-    fn give_back(&self, owner: Option<Box<dyn Send>>) {
-        if owner.is_none() && !self.owners.are_waiting() {
-            return;
-        }
-        let wait = || self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM));
-        match self.owners.release(owner, wait, || self.note_streams()) {
-            // Owners run code of other frameworks, which may call this library: no lock is held here.
-            Ok(owners) => drop(owners),
-            Err(e) => tracing::debug!(error = %e, "foreign tensors are given back later"),
-        }
-    }
-
     /// An event that measures no time.
     pub(crate) fn new_event(&self) -> Result<CUevent> {
         const DISABLE_TIMING: u32 = 2;
@@ -512,7 +326,7 @@ impl Cuda {
     }
 
     /// Lets `stream` wait for all work given so far to `other`, a stream of the context `theirs`.
-    pub(crate) fn order(&self, stream: CUstream, theirs: &Cuda, other: CUstream) -> Result<()> {
+    pub(crate) fn order(&self, stream: CUstream, theirs: &Context, other: CUstream) -> Result<()> {
         let event = theirs.mark_of(other)?;
         let ordered = self.wait(stream, event);
         self.destroy_event(event);
@@ -528,52 +342,14 @@ impl Cuda {
         let recorded = self.api.check("ordering two streams", unsafe { (self.api.event_record)(event, stream) });
         recorded.inspect_err(|_| self.destroy_event(event)).map(|()| event)
     }
-
-    /// Free bytes on the device, where the driver tells.
-    pub(crate) fn free_bytes(&self) -> Option<u64> {
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: a query.
-        (unsafe { (self.api.mem_get_info)(&mut free, &mut total) } == code::SUCCESS).then_some(free as u64)
-    }
 }
 
-impl Drop for Cuda {
+impl Drop for Context {
     fn drop(&mut self) {
-        // All streams are gone, and each was joined before, or is left. A context that was destroyed has none: another
-        // one may have its address.
-        let joined = match self.api.forked() || self.is_alive() {
-            true => self.join_streams(),
-            false => Err(self.api.error("ending a runtime", code::CONTEXT_IS_DESTROYED)),
-        };
-        // Where no wait can be enqueued, waiting orders as well.
-        let joined = joined.or_else(|e| match e {
-            Error::DeviceLost { .. } | Error::ContextDestroyed { .. } | Error::Forked => Err(e),
-            e => self.join_each(|queue| queue.synchronize(self)).map_err(|_| e),
-        });
-        let waiting = self.joins.take_waiting();
-        match &joined {
-            Ok(()) => {
-                waiting.into_iter().for_each(|ptr| self.free(ptr, DEFAULT_STREAM));
-                // A capture that one of them is in has lost its other streams.
-                self.joins.take_left().into_iter().for_each(|stream| stream.end_now(self));
-            }
-            // No kernel runs in a context that is lost, and its memory is gone.
-            Err(e) => tracing::debug!(error = %e, blocks = waiting.len(), "memory stays allocated"),
-        }
-        let borrowed = self.owners.take();
-        if !borrowed.is_empty() {
-            match joined.and_then(|()| self.synchronize(DEFAULT_STREAM)) {
-                // No kernel runs in a context that is lost.
-                Ok(()) | Err(Error::DeviceLost { .. } | Error::ContextDestroyed { .. }) => drop(borrowed),
-                Err(e) => {
-                    tracing::warn!(error = %e, count = borrowed.len(), "foreign tensors are not given back");
-                    core::mem::forget(borrowed);
-                }
-            }
-        }
         self.pool.destroy(self.api);
         if *self.retained.get_mut() {
-            // SAFETY: `primary` retained it for this value, and all that was made in it is gone.
+            // SAFETY: retained for this value, and all that was made in the context is gone: who makes something there
+            // keeps this value until then.
             unsafe { (self.api.primary_ctx_release)(self.device) };
         }
     }

@@ -1,93 +1,26 @@
-//! Device memory from a stream-ordered pool.
+//! Memory of a context: allocated, freed, filled and copied on a stream.
 
-use super::api::{Api, code};
-use super::context::{Cuda, DEFAULT_STREAM, Handle};
-use super::module::Relaxed;
-use crate::cuda::sys::{CUdevice, CUdeviceptr, CUmemoryPool, CUstream};
+use super::api::code;
+use super::context::Context;
+use super::relaxed::Relaxed;
+use super::sys::{CUdeviceptr, CUstream, DEFAULT_STREAM};
 use crate::error::{Error, Result};
 use core::mem::MaybeUninit;
 
-/// `CUmemPoolProps`; its layout is fixed, its reserved tail is zero.
-#[repr(C)]
-pub(crate) struct PoolProps {
-    alloc_type: i32,
-    handle_types: i32,
-    location_type: i32,
-    location_id: i32,
-    security_attributes: *mut core::ffi::c_void,
-    max_size: usize,
-    usage: u16,
-    reserved: [u8; 54],
-}
-
-/// A pool of our own, so that keeping freed memory does not change the process's default pool. `None` where the device
-/// has no pools: allocation is synchronous then.
-pub(crate) struct Pool(Option<Handle<CUmemoryPool>>);
-
-impl Pool {
-    pub(crate) fn new(api: &Api, device: CUdevice) -> Result<Pool> {
-        const POOLS_SUPPORTED: i32 = 115;
-        const RELEASE_THRESHOLD: i32 = 4;
-        let mut supported = 0;
-        // SAFETY: a query.
-        unsafe { (api.device_get_attribute)(&mut supported, POOLS_SUPPORTED, device) };
-        if supported == 0 {
-            return Ok(Pool(None));
-        }
-        let props = PoolProps {
-            alloc_type: 1,    // pinned
-            handle_types: 0,  // not shared between processes
-            location_type: 1, // device
-            location_id: device,
-            security_attributes: core::ptr::null_mut(),
-            max_size: 0,
-            usage: 0,
-            reserved: [0; 54],
-        };
-        let _relaxed = Relaxed::new(api);
-        let mut pool = core::ptr::null_mut();
-        // SAFETY: room for the handle; the properties are those of the header, with zeros behind them.
-        api.check("creating a memory pool", unsafe { (api.mem_pool_create)(&mut pool, &props) })?;
-        // Keep what is freed: the next allocation then costs no call into the operating system.
-        let mut keep = u64::MAX;
-        // SAFETY: the pool made above; the attribute is a 64-bit number.
-        let set = unsafe { (api.mem_pool_set_attribute)(pool, RELEASE_THRESHOLD, (&raw mut keep).cast()) };
-        if let Err(e) = api.check("configuring the memory pool", set) {
-            // SAFETY: made above, and used by nobody.
-            unsafe { (api.mem_pool_destroy)(pool) };
-            return Err(e);
-        }
-        Ok(Pool(Some(Handle(pool))))
-    }
-
-    pub(crate) fn destroy(&mut self, api: &Api) {
-        if let Some(pool) = self.0.take() {
-            let _relaxed = Relaxed::new(api);
-            // SAFETY: made by `new`, and taken out of this value. Memory of it that is in use stays until it is
-            // freed.
-            unsafe { (api.mem_pool_destroy)(pool.0) };
-        }
-    }
-}
-
-impl Cuda {
-    /// `bytes` > 0 of device memory, usable by work put on `stream` from here on.
-    pub(crate) fn alloc(&self, bytes: u64, stream: CUstream) -> Result<CUdeviceptr> {
-        self.retrying(stream, || self.try_alloc(bytes, stream))
-    }
-
-    /// The same, without waiting for memory that is being freed.
+impl Context {
+    /// `bytes` > 0 of device memory, usable by work put on `stream` from here on. It does not wait for memory that is
+    /// being freed.
     pub(crate) fn try_alloc(&self, bytes: u64, stream: CUstream) -> Result<CUdeviceptr> {
         let _entered = self.enter()?;
-        if stream == DEFAULT_STREAM || self.pool.0.is_none() {
+        if stream == DEFAULT_STREAM || self.pool.raw().is_none() {
             self.not_captured("allocating memory", stream)?;
         }
         let _relaxed = Relaxed::new(self.api);
         let (mut ptr, size) = (0, bytes as usize);
         // SAFETY: room for the address; the pool is this value's, and the stream is live.
         let code = unsafe {
-            match &self.pool.0 {
-                Some(pool) => (self.api.mem_alloc_from_pool_async)(&mut ptr, size, pool.0, stream),
+            match self.pool.raw() {
+                Some(pool) => (self.api.mem_alloc_from_pool_async)(&mut ptr, size, pool, stream),
                 None => (self.api.mem_alloc)(&mut ptr, size),
             }
         };
@@ -98,54 +31,15 @@ impl Cuda {
         }
     }
 
-    /// Calls `ask` again where there was no memory, after waiting for what is being freed. The caller holds no lock.
-    pub(crate) fn retrying<T>(&self, stream: CUstream, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
-        match ask() {
-            Err(Error::OutOfMemory { .. }) => {
-                let _entered = self.enter()?;
-                if !self.is_capturing(stream) {
-                    self.make_room();
-                }
-                ask()
-            }
-            other => other,
-        }
-    }
-
-    /// Waits for memory that is being freed, and frees what could not be freed before. The context must be current.
-    fn make_room(&self) {
-        self.release_waiting();
-        let _relaxed = Relaxed::new(self.api);
-        // What was freed stream-ordered becomes available when its stream has passed the free.
-        // Not the context: waiting for it breaks every capture in it.
-        if let Err(e) = self.join_streams().and_then(|()| self.synchronize(DEFAULT_STREAM)) {
-            tracing::debug!(error = %e, "waiting for memory that is being freed");
-        }
-        if let Some(pool) = &self.pool.0 {
-            // SAFETY: the pool is this value's; what is in use stays.
-            unsafe { (self.api.mem_pool_trim_to)(pool.0, 0) };
-        }
-    }
-
-    /// Gives memory back once the work put on `stream` so far is done. Where a capture refuses that, the memory waits
-    /// for a later [`Cuda::release`].
-    pub(crate) fn free(&self, ptr: CUdeviceptr, stream: CUstream) {
-        // The context may be current even where the driver cannot say so.
-        let _entered = self.enter();
-        if !self.free_here(ptr, stream) {
-            self.joins.keep(ptr);
-        }
-    }
-
-    /// The same; the context must be current. `false` where another thread has begun a capture since the caller asked,
-    /// in which the stream takes no work: the memory is still allocated.
+    /// Gives memory back once the work put on `stream` so far is done. The context must be current. `false` where a
+    /// capture refuses that, which another thread may have begun since the caller asked: the memory is still allocated.
     #[must_use]
     pub(crate) fn free_here(&self, ptr: CUdeviceptr, stream: CUstream) -> bool {
         let _relaxed = Relaxed::new(self.api);
-        // SAFETY: the caller gives up what `alloc` gave, which only work put on the stream before may still use. Where
-        // there is no pool, freeing waits for the device.
+        // SAFETY: the caller gives up what `try_alloc` gave, which only work put on the stream before may still use.
+        // Where there is no pool, freeing waits for the device.
         let code = unsafe {
-            match &self.pool.0 {
+            match self.pool.raw() {
                 Some(_) => (self.api.mem_free_async)(ptr, stream),
                 None => (self.api.mem_free)(ptr),
             }
@@ -200,5 +94,12 @@ impl Cuda {
         // SAFETY: the caller's two ranges of device memory, and a live stream.
         let code = unsafe { (self.api.memcpy_dtod_async)(dst, src, bytes as usize, stream) };
         self.api.check("copying on the device", code)
+    }
+
+    /// Free bytes on the device, where the driver tells.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: a query.
+        (unsafe { (self.api.mem_get_info)(&mut free, &mut total) } == code::SUCCESS).then_some(free as u64)
     }
 }

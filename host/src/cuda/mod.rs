@@ -5,7 +5,12 @@ pub(crate) mod api;
 pub(crate) mod context;
 pub(crate) mod memory;
 pub(crate) mod module;
+pub(crate) mod per_driver;
+mod pool;
+pub(crate) mod relaxed;
+mod release;
+mod shared;
 pub(crate) mod sys;
 pub(crate) mod tensor_map;
 
-pub(crate) use context::Cuda;
+pub(crate) use shared::Cuda;

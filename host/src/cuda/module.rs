@@ -3,14 +3,16 @@
 //! Libraries belong to no context, so a kernel loaded once launches in the primary context and in a caller's own.
 
 use super::api::{Api, Code, code};
-use super::context::{Cuda, Handle};
-use crate::cuda::sys::{CUdeviceptr, CUfunction, CUjit_option, CUkernel, CUlibrary};
+use super::context::Context;
+use super::per_driver::PerDriver;
+use super::sys::{CUdeviceptr, CUfunction, CUjit_option, CUkernel, CUlibrary, Handle};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::trace;
 use core::ffi::{CStr, c_void};
+use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tilewright_core::bundle::{Arch, Bundle, BundleError, Image};
 use tilewright_core::{ConfigDesc, KernelDesc, TRACE_SYMBOL, VariantDesc};
@@ -44,11 +46,13 @@ mod attr {
 }
 
 /// Bundle (by address), entry, device.
-pub(crate) type Key = (usize, &'static str, u32);
+type Key = (usize, &'static str, u32);
+
+static LOADED: PerDriver<Mutex<HashMap<Key, Arc<Entry>>>> = PerDriver::new();
 
 /// Loads an entry, or finds it loaded. `config` is named in errors. The context must be current.
 pub(crate) fn load(
-    cuda: &Cuda,
+    context: &Context,
     device: &Device,
     desc: &'static KernelDesc,
     config: &ConfigDesc,
@@ -62,12 +66,12 @@ pub(crate) fn load(
     };
     let traced = trace::code(entry).map_err(cannot)?;
     let bytes = traced.or(desc.bundle).ok_or(Error::MissingBundle { kernel: desc.name })?;
-    let key = (bytes.as_ptr() as usize, entry, cuda.ordinal);
-    let loaded = &cuda.api.made.entries;
+    let key = (bytes.as_ptr() as usize, entry, context.ordinal);
+    let loaded = LOADED.of(context.api);
     if let Some(e) = loaded.lock().unwrap_or_else(|e| e.into_inner()).get(&key) {
         return Ok(e.clone());
     }
-    let mut made = load_new(cuda, device, desc, config, bytes, entry)?;
+    let mut made = load_new(context, device, desc, config, bytes, entry)?;
     made.traced = traced.map(|_| entry);
     // Two threads may both have come here: the first one's stays.
     Ok(loaded.lock().unwrap_or_else(|e| e.into_inner()).entry(key).or_insert(Arc::new(made)).clone())
@@ -111,7 +115,7 @@ pub(crate) fn lacks(desc: &KernelDesc, variant: &VariantDesc) -> bool {
 }
 
 fn load_new(
-    cuda: &Cuda,
+    context: &Context,
     device: &Device,
     desc: &'static KernelDesc,
     config: &ConfigDesc,
@@ -142,24 +146,24 @@ fn load_new(
 
     // The driver may compile PTX when it is loaded, or when its kernel is first asked for.
     let attempt = |image: Image<'static>| -> Result<_> {
-        let image = if cuda.assumed { image.without_cubin() } else { image };
-        let (library, how) = load_image(cuda.api, desc.name, &image)?;
-        let kernel = find_kernel(cuda, desc, &library, entry)?;
+        let image = if context.assumed { image.without_cubin() } else { image };
+        let (library, how) = load_image(context.api, desc.name, &image)?;
+        let kernel = find_kernel(context, desc, &library, entry)?;
         let get = |what: i32| {
             let mut v = 0;
             // SAFETY: a query of a kernel of the library loaded above.
-            let code = unsafe { (cuda.api.kernel_get_attribute)(&mut v, what, kernel, cuda.device) };
-            cuda.api.check("asking for a kernel attribute", code).map(|()| v as u32)
+            let code = unsafe { (context.api.kernel_get_attribute)(&mut v, what, kernel, context.device) };
+            context.api.check("asking for a kernel attribute", code).map(|()| v as u32)
         };
         let (registers, most_threads) = (get(attr::NUM_REGS)?, get(attr::MAX_THREADS_PER_BLOCK)?);
-        function_of(cuda.api, kernel)?;
+        function_of(context.api, kernel)?;
         Ok((Handle(kernel), library, image.target, how, registers, most_threads))
     };
-    let best = attempt(bundle.image_for(meta, cuda.compute).map_err(bundle_error)?);
+    let best = attempt(bundle.image_for(meta, context.compute).map_err(bundle_error)?);
     let (kernel, library, target, how, registers, most_threads) = match best {
         // The PTX of an older target may be older, too.
         Err(Error::DriverTooOld { missing }) => {
-            first_of_older(missing, bundle.others_for(meta, cuda.compute).map(attempt))?
+            first_of_older(missing, bundle.others_for(meta, context.compute).map(attempt))?
         }
         other => other?,
     };
@@ -170,14 +174,19 @@ fn load_new(
     if meta.shared_bytes > 0 {
         // SAFETY: a kernel of the library loaded above, and a number.
         let set = unsafe {
-            (cuda.api.kernel_set_attribute)(attr::MAX_DYNAMIC_SHARED, meta.shared_bytes as i32, kernel.0, cuda.device)
+            (context.api.kernel_set_attribute)(
+                attr::MAX_DYNAMIC_SHARED,
+                meta.shared_bytes as i32,
+                kernel.0,
+                context.device,
+            )
         };
         if set != code::SUCCESS {
-            return Err(match cuda.api.error("giving a kernel its shared memory", set) {
+            return Err(match context.api.error("giving a kernel its shared memory", set) {
                 e @ Error::DeviceLost { .. } => e,
                 e if set == code::OUT_OF_MEMORY => e,
                 _ => {
-                    let name = cuda.api.name(set);
+                    let name = context.api.name(set);
                     cannot(format!("{} bytes of shared memory are refused ({name})", meta.shared_bytes))
                 }
             });
@@ -200,7 +209,7 @@ fn load_new(
         threads: meta.threads,
         shared_bytes: meta.shared_bytes,
         ctas: meta.ctas,
-        pdl: pdl(desc, cuda, target),
+        pdl: pdl(desc, context, target),
     })
 }
 
@@ -217,19 +226,19 @@ fn first_of_older<T>(mut missing: String, others: impl Iterator<Item = Result<T>
 }
 
 /// The kernel of an entry in a library that is loaded. Without a cubin the driver compiles the PTX here at the latest.
-fn find_kernel(cuda: &Cuda, desc: &'static KernelDesc, library: &Library, entry: &str) -> Result<CUkernel> {
+fn find_kernel(context: &Context, desc: &'static KernelDesc, library: &Library, entry: &str) -> Result<CUkernel> {
     let name = CString::new(entry)
         .map_err(|_| Error::BadBundle { kernel: desc.name, why: "an entry's name has a null in it".into() })?;
     let mut kernel = core::ptr::null_mut();
     // SAFETY: room for the handle; a loaded library; a name that ends in zero.
-    let found = unsafe { (cuda.api.library_get_kernel)(&mut kernel, library.raw.0, name.as_ptr()) };
+    let found = unsafe { (context.api.library_get_kernel)(&mut kernel, library.raw.0, name.as_ptr()) };
     if found == code::SUCCESS {
         return Ok(kernel);
     }
-    Err(match cuda.api.error("finding a kernel in its module", found) {
+    Err(match context.api.error("finding a kernel in its module", found) {
         e @ (Error::DeviceLost { .. } | Error::DriverTooOld { .. }) => e,
         e if found == code::OUT_OF_MEMORY => e,
-        _ => Error::BadBundle { kernel: desc.name, why: format!("the driver reports {}", cuda.api.name(found)) },
+        _ => Error::BadBundle { kernel: desc.name, why: format!("the driver reports {}", context.api.name(found)) },
     })
 }
 
@@ -243,9 +252,9 @@ fn function_of(api: &Api, kernel: CUkernel) -> Result<CUfunction> {
 
 /// Whether a launch may begin before the one in front of it has ended: code for devices before 9.0 does not wait, and
 /// drivers before 12.3 do not capture such launches.
-fn pdl(desc: &KernelDesc, cuda: &Cuda, target: &str) -> bool {
+fn pdl(desc: &KernelDesc, context: &Context, target: &str) -> bool {
     const CAPTURES: i32 = 12030;
-    desc.pdl && cuda.driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
+    desc.pdl && context.driver >= CAPTURES && target.parse::<Arch>().is_ok_and(|a| a.major >= 9)
 }
 
 pub(crate) fn config_id(desc: &'static KernelDesc, config: &ConfigDesc) -> &'static str {
@@ -350,27 +359,5 @@ impl Entry {
         let found = unsafe { (api.library_get_global)(&mut address, &mut bytes, self.library.raw.0, name.as_ptr()) };
         api.check("finding the array of a traced kernel", found)?;
         Ok(Some(TraceArray { entry, address, bytes }))
-    }
-}
-
-/// Loading allocates, which a thread that captures must say it means.
-pub(crate) struct Relaxed<'a> {
-    api: &'a Api,
-    mode: i32,
-}
-
-impl<'a> Relaxed<'a> {
-    pub(crate) fn new(api: &'a Api) -> Self {
-        let mut mode = 2; // relaxed
-        // SAFETY: it exchanges a number that is the calling thread's.
-        unsafe { (api.thread_exchange_capture_mode)(&mut mode) };
-        Relaxed { api, mode }
-    }
-}
-
-impl Drop for Relaxed<'_> {
-    fn drop(&mut self) {
-        // SAFETY: it exchanges a number that is the calling thread's.
-        unsafe { (self.api.thread_exchange_capture_mode)(&mut self.mode) };
     }
 }

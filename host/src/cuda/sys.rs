@@ -11,6 +11,31 @@ pub(crate) use cudarc::driver::sys::{
 #[cfg(not(feature = "cuda"))]
 pub(crate) use without::*;
 
+/// Driver handles may be used from any thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handle<T>(pub T);
+// SAFETY: a handle is the driver's pointer, which only the driver follows. Its functions may be called from any thread,
+// and what the handle refers to is bound to none.
+unsafe impl<T> Send for Handle<*mut T> {}
+// SAFETY: as above; a shared handle is copied.
+unsafe impl<T> Sync for Handle<*mut T> {}
+
+/// The legacy default stream, to which a null handle refers.
+pub(crate) const DEFAULT_STREAM: CUstream = core::ptr::null_mut();
+
+/// `CUmemPoolProps`; its layout is fixed, its reserved tail is zero.
+#[repr(C)]
+pub(crate) struct PoolProps {
+    pub alloc_type: i32,
+    pub handle_types: i32,
+    pub location_type: i32,
+    pub location_id: i32,
+    pub security_attributes: *mut core::ffi::c_void,
+    pub max_size: usize,
+    pub usage: u16,
+    pub reserved: [u8; 54],
+}
+
 #[cfg(not(feature = "cuda"))]
 #[allow(non_camel_case_types, non_snake_case, dead_code)]
 mod without {

@@ -1,7 +1,7 @@
 //! Tensor maps as the driver encodes them.
 
 use super::api::code;
-use super::context::Cuda;
+use super::context::Context;
 use crate::error::{Error, Result};
 use crate::tensor_map::{Geometry, malformed};
 use tilewright_core::{ConfigDesc, DType, KernelDesc, MAX_TENSOR_MAP_RANK, MAX_TENSOR_MAPS, MapDesc};
@@ -34,7 +34,7 @@ fn data_type(d: DType) -> u32 {
 /// Encodes the maps of an entry for these arguments; none costs nothing.
 #[inline]
 pub(crate) fn encode(
-    cuda: &Cuda,
+    context: &Context,
     desc: &'static KernelDesc,
     config: &ConfigDesc,
     maps: &[MapDesc],
@@ -47,12 +47,12 @@ pub(crate) fn encode(
         return Err(malformed(desc));
     }
     let one = |m| {
-        Geometry::of(desc, m, words).ok_or_else(|| malformed(desc)).and_then(|g| encode_one(cuda, desc, config, &g))
+        Geometry::of(desc, m, words).ok_or_else(|| malformed(desc)).and_then(|g| encode_one(context, desc, config, &g))
     };
     maps.iter().map(one).collect()
 }
 
-fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &Geometry) -> Result<TensorMap> {
+fn encode_one(context: &Context, desc: &'static KernelDesc, config: &ConfigDesc, g: &Geometry) -> Result<TensorMap> {
     let mut map = TensorMap([0; 16]);
     let swizzle = match g.swizzle {
         0 => 0,
@@ -67,7 +67,7 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
     let steps = [1u32; MAX_TENSOR_MAP_RANK];
     // SAFETY: the map is aligned and of its size, the arrays are as long as the rank says.
     let done = unsafe {
-        (cuda.api.tensor_map_encode_tiled)(
+        (context.api.tensor_map_encode_tiled)(
             (&raw mut map).cast(),
             data_type(g.dtype),
             g.rank as u32,
@@ -87,7 +87,7 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
         code::INVALID_VALUE => Err(Error::CannotLaunch {
             kernel: desc.name,
             config: super::module::config_id(desc, config),
-            device: cuda.info.name.clone(),
+            device: context.info.name.clone(),
             why: format!(
                 "the driver takes no tensor map of `{}` (extents {:?}, strides {:?} bytes)",
                 g.name,
@@ -95,7 +95,7 @@ fn encode_one(cuda: &Cuda, desc: &'static KernelDesc, config: &ConfigDesc, g: &G
                 &g.strides[..g.rank - 1]
             ),
         }),
-        e => Err(cuda.api.error("encoding a tensor map", e)),
+        e => Err(context.api.error("encoding a tensor map", e)),
     }
 }
 

@@ -7,7 +7,6 @@
 //! in buckets of their own, 64 higher: tensor maps ask for their rows in four times as many requests. Addresses and
 //! floating-point scalars do not count.
 
-use crate::variant::Kind;
 use core::fmt::Write;
 use core::hash::{BuildHasherDefault, Hasher};
 use smallvec::{SmallVec, smallvec};
@@ -15,6 +14,29 @@ use tilewright_core::{DType, INLINE_ARGUMENT_WORDS, KernelDesc, ParamKind};
 
 /// One byte for each argument word, 0 for words that do not count.
 pub(crate) type Buckets = SmallVec<[u8; INLINE_ARGUMENT_WORDS]>;
+
+/// Tells apart calls that different code serves: the first configuration that can run a call, and by which variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind(u32);
+
+impl Kind {
+    /// No configuration can run the call.
+    pub(crate) const NONE: Kind = Kind(u32::MAX);
+
+    #[inline]
+    pub(crate) fn new(config: usize, variant: usize) -> Kind {
+        Kind((config as u32) << 8 | variant as u32)
+    }
+
+    /// `v1`, or `c2v0` where the first configurations cannot run.
+    pub(crate) fn text(self) -> String {
+        match (self, self.0 >> 8, self.0 & 255) {
+            (Kind::NONE, ..) => "none".into(),
+            (_, 0, variant) => format!("v{variant}"),
+            (_, config, variant) => format!("c{config}v{variant}"),
+        }
+    }
+}
 
 #[inline]
 pub(crate) const fn bucket(v: u64) -> u8 {
@@ -210,5 +232,10 @@ mod tests {
         assert_ne!(of(&["at once", "by halves"]), of(&["by halves", "at once"]));
         assert_ne!(of(&["ab", "c"]), of(&["a", "bc"]));
         assert_ne!(of(&["a"]), of(&["a", ""]));
+    }
+
+    #[test]
+    fn kinds() {
+        assert_eq!([Kind::new(0, 1), Kind::new(2, 0), Kind::NONE].map(Kind::text), ["v1", "c2v0", "none"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::search::Bench;
 use super::validate;
-use crate::cuda::context::Cuda;
+use crate::cuda::Cuda;
 use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
 use crate::event::Event;
