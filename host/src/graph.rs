@@ -118,7 +118,7 @@ impl<'a> Recording<'a> {
         let s = self.0.take().ok_or(Error::StreamMismatch { what: "stream" })?;
         let mut graph = core::ptr::null_mut();
         // SAFETY: a live stream that captures, and room for the handle.
-        let code = s.queue.end_capture(|| unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) });
+        let code = s.queue.captures.end(|| unsafe { (s.cuda.api.stream_end_capture)(s.raw.0, &mut graph) });
         s.cuda.api.check("ending a capture", code)?;
         Ok(Recorded(s.cuda.api, graph))
     }

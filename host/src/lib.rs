@@ -14,6 +14,7 @@
 mod blocks;
 mod borrowed_scratch;
 mod buffer;
+mod captures;
 mod check;
 mod cuda;
 #[cfg(feature = "cudarc")]
@@ -51,10 +52,11 @@ mod scratch;
 mod scratch_limit;
 mod select;
 mod stream;
-/// The primitives of `blocks`, `joins`, `leases` and `marks`, which their tests replace.
+/// The primitives of `blocks`, `captures`, `joins`, `leases`, `marks` and `owners`, which their tests replace.
 mod sync {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-    pub(crate) use std::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+    pub(crate) use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+    pub(crate) use std::thread::{self, ThreadId};
 }
 mod tensor_map;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What is known of a stream's work, and what is left of a stream that nobody names any more.
 
+use crate::captures::{Captures, KeptOut};
 use crate::cuda::api::code;
 use crate::cuda::context::Context;
 use crate::cuda::relaxed::Relaxed;
@@ -8,9 +9,7 @@ use crate::error::{Error, Result};
 use crate::marks::Marks;
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
-use std::thread::{self, ThreadId};
+use std::sync::{Arc, Mutex};
 
 /// What is known of the work of a stream.
 pub(crate) struct Queue {
@@ -22,12 +21,7 @@ pub(crate) struct Queue {
     pub behind: AtomicU64,
     /// Held while a wait for allocations is enqueued.
     pub waits: Mutex<()>,
-    /// Held for writing while this runtime begins or ends a capture here.
-    captures: RwLock<()>,
-    /// Counts the captures that this runtime begins here, before and after each begins.
-    begun: AtomicU64,
-    /// The threads that need the stream outside of captures for more than one call.
-    uncaptured: Mutex<Vec<ThreadId>>,
+    pub captures: Captures,
 }
 
 impl Queue {
@@ -38,9 +32,7 @@ impl Queue {
             marks: Marks::new(),
             behind: AtomicU64::new(0),
             waits: Mutex::default(),
-            captures: RwLock::default(),
-            begun: AtomicU64::new(0),
-            uncaptured: Mutex::default(),
+            captures: Captures::new(),
         }
     }
 
@@ -48,7 +40,7 @@ impl Queue {
     /// [`Error::Unsupported`] while either stream is captured, whose capture a wait would break.
     pub(crate) fn join(&self, context: &Context) -> Result<()> {
         self.marks.join(|| {
-            let _captures = self.captures();
+            let _captures = self.captures.hold();
             context.not_captured("waiting for a stream", self.raw.0)?;
             context.not_captured("waiting on the default stream", DEFAULT_STREAM)?;
             context.order(DEFAULT_STREAM, context, self.raw.0)
@@ -64,69 +56,26 @@ impl Queue {
     /// Errors: the driver's; [`Error::Unsupported`] while the stream is captured, whose graph would write to `dst` on
     /// each replay.
     pub(crate) fn download(&self, context: &Context, dst: &mut [MaybeUninit<u8>], src: CUdeviceptr) -> Result<()> {
-        let _captures = self.captures();
+        let _captures = self.captures.hold();
         context.download(dst, src, self.raw.0)
     }
 
     /// Other threads begin no capture of this runtime here until the result is dropped. Errors: the driver's;
     /// [`Error::Unsupported`] while the stream is captured.
-    pub(crate) fn stays_uncaptured(&self, context: &Context, what: &'static str) -> Result<Uncaptured<'_>> {
-        let _captures = self.captures();
-        context.not_captured(what, self.raw.0)?;
-        self.uncaptured().push(thread::current().id());
-        Ok(Uncaptured(self))
-    }
-
-    fn uncaptured(&self) -> MutexGuard<'_, Vec<ThreadId>> {
-        self.uncaptured.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// This runtime neither begins nor ends a capture here until the result is dropped.
-    pub(crate) fn captures(&self) -> RwLockReadGuard<'_, ()> {
-        self.captures.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn stays_uncaptured(&self, context: &Context, what: &'static str) -> Result<KeptOut<'_>> {
+        self.captures.keep_out(|| context.not_captured(what, self.raw.0))
     }
 
     /// Errors: those of `begin`; [`Error::Unsupported`] where another thread has asked that the stream
     /// [stays uncaptured](Queue::stays_uncaptured).
     pub(crate) fn begin_capture(&self, context: &Context, begin: impl FnOnce() -> Result<()>) -> Result<()> {
-        let _captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
-        if self.uncaptured().iter().any(|&of| of != thread::current().id()) {
-            return Err(Error::Unsupported {
+        self.captures.begin(begin).unwrap_or_else(|| {
+            Err(Error::Unsupported {
                 what: "beginning a capture of a stream on which another thread tunes",
                 device: context.info.name.clone(),
                 instead: "let other threads use other streams",
-            });
-        }
-        self.begun.fetch_add(1, AcqRel);
-        let begun = begin();
-        self.begun.fetch_add(1, AcqRel);
-        begun
-    }
-
-    /// To be taken before work is enqueued, for [`Queue::may_be_captured`].
-    pub(crate) fn begun(&self) -> u64 {
-        self.begun.load(Acquire)
-    }
-
-    /// Whether a capture of this runtime may have begun since `before`.
-    pub(crate) fn may_be_captured(&self, before: u64) -> bool {
-        before % 2 == 1 || self.begun() != before
-    }
-
-    pub(crate) fn end_capture<T>(&self, end: impl FnOnce() -> T) -> T {
-        let _captures = self.captures.write().unwrap_or_else(PoisonError::into_inner);
-        end()
-    }
-}
-
-/// Keeps captures of other threads from a stream: see [`Queue::stays_uncaptured`].
-pub(crate) struct Uncaptured<'a>(&'a Queue);
-
-impl Drop for Uncaptured<'_> {
-    fn drop(&mut self) {
-        let mut threads = self.0.uncaptured();
-        let own = threads.iter().position(|&of| of == thread::current().id());
-        own.map(|at| threads.swap_remove(at));
+            })
+        })
     }
 }
 

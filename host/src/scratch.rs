@@ -197,7 +197,7 @@ impl CudaStream {
     fn allocate(&self, bytes: u64, zeroed: bool) -> Result<(u64, Option<u64>)> {
         // Neither begins nor ends here a capture of this runtime. Nothing below waits for a stream, which would take
         // this lock once more.
-        let _captures = self.queue.captures();
+        let _captures = self.queue.captures.hold();
         let capture = self.asks_for_capture()?;
         let ptr = self.cuda.try_alloc(bytes, self.raw.0)?;
         let zeros = if zeroed { self.cuda.fill_zero(ptr, bytes, self.raw.0) } else { Ok(()) };
@@ -223,7 +223,7 @@ impl CudaStream {
     /// Makes a block zero again after launches have failed that were to leave it so. `false` where that is refused, or
     /// would be a part of a capture.
     fn zeroes_again(&self, ptr: u64, bytes: u64) -> bool {
-        let _captures = self.queue.captures();
+        let _captures = self.queue.captures.hold();
         let zeroed = matches!(self.asks_for_capture(), Ok(None))
             && self.cuda.fill_zero(ptr, bytes, self.raw.0).is_ok()
             && matches!(self.asks_for_capture(), Ok(None));

@@ -326,7 +326,7 @@ impl CudaStream {
     /// To be asked before work is enqueued that uses memory, for [`CudaStream::enqueued`].
     #[inline]
     pub(crate) fn before_work(&self) -> BeforeWork {
-        BeforeWork { begun: self.queue.begun(), capture: self.capture() }
+        BeforeWork { begun: self.queue.captures.begun(), capture: self.capture() }
     }
 
     /// To be called after work was enqueued that uses the memory at these addresses.
@@ -335,7 +335,7 @@ impl CudaStream {
         let BeforeWork { begun, capture } = before;
         self.mark(capture);
         // Another library may have begun a capture since the stream was asked.
-        let is_captured = || self.queue.may_be_captured(begun) || self.capture().is_some();
+        let is_captured = || self.queue.captures.may_have_begun(begun) || self.capture().is_some();
         let leases = &self.cuda.leases;
         if capture.is_some() || (leases.have_lenders() && is_captured()) {
             leases.captured(starts);
@@ -360,7 +360,7 @@ impl CudaStream {
         };
         let noted = event.and_then(|event| {
             *used = Used::Until(Handle(event));
-            let _captures = self.queue.captures();
+            let _captures = self.queue.captures.hold();
             let _entered = self.cuda.enter()?;
             self.cuda.not_captured("noting the use of scratch memory", self.raw.0)?;
             // SAFETY: the event was made above, and the stream is alive by the contract of `Stream::from_raw`.

@@ -131,7 +131,7 @@ impl Cuda {
             return Ok(());
         }
         queue.marks.note(|| {
-            let _captures = queue.captures();
+            let _captures = queue.captures.hold();
             self.not_captured("noting the work of a stream", queue.raw.0)?;
             let _entered = self.enter()?;
             let event = self.take_done_event().map_or_else(|| self.new_event(), Ok)?;

@@ -2,11 +2,11 @@
 
 use super::search::Bench;
 use super::validate;
+use crate::captures::KeptOut;
 use crate::cuda::Cuda;
 use crate::cuda::sys::CUstream;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::queue::Uncaptured;
 use crate::runtime::Runtime;
 use crate::stream::Stream;
 use core::marker::PhantomData;
@@ -111,7 +111,7 @@ pub(crate) struct Measure<'a> {
     flush: Option<DeviceMemory>,
     estimates: Vec<Option<Duration>>,
     /// A copy in a graph would read the saved outputs on each replay. Dropped last, behind these.
-    _uncaptured: Option<Uncaptured<'a>>,
+    _uncaptured: Option<KeptOut<'a>>,
 }
 
 struct Saved<'a> {

@@ -5,7 +5,8 @@
 /// What the protocols have in the place of the primitives of `std`.
 mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-    pub use loom::sync::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+    pub use loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+    pub use loom::thread::{self, ThreadId};
 }
 /// Host memory, which no stream has here.
 mod memory {
@@ -14,6 +15,8 @@ mod memory {
 #[allow(dead_code)]
 #[path = "../../src/blocks.rs"]
 mod blocks;
+#[path = "../../src/captures.rs"]
+mod captures;
 #[allow(dead_code)]
 #[path = "../../src/joins.rs"]
 mod joins;
@@ -26,6 +29,7 @@ mod marks;
 #[path = "../../src/owners.rs"]
 mod owners;
 
+mod captured;
 mod joined;
 mod leased;
 mod marked;
