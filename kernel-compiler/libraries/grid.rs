@@ -167,7 +167,7 @@ pub mod grid {
     fn wait(words: &mut [u64], i: Tile<usize>, used: usize) -> Tile<u64> {
         let mut found = zeros::<u64>([LANES]);
         loop {
-            // A program that began earlier runs, and ends whatever this program waits for.
+            // A program that began earlier runs, and ends without waiting for this program.
             found = atomic_load(words, i).mask(i < used).relaxed();
             if min(where_(i < used, found >> 32, PREFIX)) == PREFIX {
                 break;
