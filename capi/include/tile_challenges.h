@@ -270,8 +270,8 @@ int solve_token_embedding_layer(const int *token_ids,
 // The pointers address M * N, N * K and M * K floats.
 int solve_matrix_multiplication(const float *A, const float *B, float *C, int M, int N, int K);
 
-// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C
-// held does not count.
+// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 the old
+// C does not count.
 //
 // # Safety
 // The pointers address M * K, K * N and M * N elements.
@@ -531,8 +531,8 @@ int solve_3d_convolution(const float *input,
                          int kernel_rows,
                          int kernel_cols);
 
-// output[i, j] = sum of input[i + r - kernel_rows / 2, j + c - kernel_cols / 2] * kernel[r, c] over the kernel. What
-// is outside counts as 0.
+// output[i, j] = sum of input[i + r - kernel_rows / 2, j + c - kernel_cols / 2] * kernel[r, c] over the kernel.
+// Elements outside of the input count as 0.
 //
 // # Safety
 // The pointers address input_rows * input_cols floats, kernel_rows * kernel_cols, and input_rows * input_cols.
