@@ -110,8 +110,8 @@ pub mod grid {
         // The programs from `end` on are combined in `after`.
         let (mut end, mut after, mut is_whole) = (order, total, false);
         while !is_whole {
-            // What comes before all programs is a prefix. A prefix, or a missing word, takes the place of all that
-            // comes before it.
+            // The value before all programs is a prefix. A prefix, or a missing word, takes the place of all values
+            // before it.
             let is_program = end + lane >= WINDOW;
             let at = where_(is_program, end + lane - WINDOW, 0);
             let mut found = MISSING as u32;

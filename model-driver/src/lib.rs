@@ -5,7 +5,7 @@
 //! memory that is used before its allocation, after its free, or by two unordered operations of which one writes. The
 //! findings do not depend on the order in which the work was run.
 //!
-//! # Where the rules come from
+//! # Origin of the rules
 //! Streams, events, the legacy default stream and `cuThreadExchangeStreamCaptureMode` follow the behavior that CUDA
 //! programs rely on. These rules were not measured. The calls that a capture prohibits were measured with driver
 //! 580.159 on an H100:
