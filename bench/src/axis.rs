@@ -10,7 +10,7 @@ pub enum Scale {
     Linear,
     /// In proportion to its logarithm.
     Log,
-    /// One after the other, whatever the value: for points that are no numbers.
+    /// One after the other, without regard to their values: for points that are no numbers.
     Ordinal,
 }
 
@@ -63,7 +63,7 @@ impl Axis {
         self.scale
     }
 
-    /// What is wrong with it.
+    /// The mistake in the axis, if there is one.
     pub(crate) fn mistake(&self) -> Option<String> {
         let name = &self.name;
         if self.values.is_empty() {

@@ -19,7 +19,7 @@ pub struct DeviceFacts {
     pub clock_mhz: u32,
     /// Bytes a second of device memory, by its clock and the width of its bus; 0 where not known.
     pub bandwidth: u64,
-    /// What its multiprocessors compute at the highest clock; none where that is not known.
+    /// The peak rates of its multiprocessors at the highest clock; none if they are not known.
     pub ceilings: Vec<Ceiling>,
 }
 

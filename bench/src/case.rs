@@ -81,7 +81,7 @@ impl Verdict {
     }
 }
 
-/// What one launch moves and computes, for rates. [`Case`] has an example.
+/// The bytes and operations of one launch, for rates. [`Case`] has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Bytes of memory that must be read and written, each once; 0 where not known.
@@ -163,7 +163,7 @@ impl<'a> Case<'a> {
         Case { repeatable: false, ..self }
     }
 
-    /// What a launch moves and computes, where the case knows it better than the closures of its sweep.
+    /// The bytes and operations of a launch, if the case knows them better than the closures of its sweep.
     pub fn work(self, work: Work) -> Case<'a> {
         Case { work: Some(work), ..self }
     }

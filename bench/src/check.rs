@@ -17,11 +17,11 @@ pub struct Checked {
     pub line: String,
     /// The size at the point, as in `512x1000`.
     pub size: String,
-    /// What came of it.
+    /// The result of the check.
     pub found: Found,
 }
 
-/// What came of a check. [`check`] has an example.
+/// The result of a check. [`check`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The result is right.

@@ -1,4 +1,4 @@
-//! The command line of benchmarks: the options, progress, Ctrl-C, and what is printed and saved at the end.
+//! The command line of benchmarks: the options, progress, Ctrl-C, and the output at the end.
 
 use crate::check::{self, Found};
 use crate::compare::Comparison;
@@ -53,7 +53,7 @@ pub struct Options {
     /// Seconds that a point may take: then it has fewer rounds, though no fewer than six
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub limit: f64,
-    /// What figures show; by default what limits the operation
+    /// The y axis of figures; by default the rate that limits the operation
     #[arg(long)]
     pub y: Option<Metric>,
     /// Print the run as JSON instead of tables
@@ -74,19 +74,19 @@ fn seconds(text: &str) -> std::result::Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a number of seconds: it is as in 10 or 0.5"))
 }
 
-/// What a command ends with. [`main`] has an example of a command.
+/// The end of a command. [`main`] has an example of a command.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// What it prints.
+    /// The printed text.
     pub text: String,
     /// Whether all was measured, right, and no slower than before.
     pub good: bool,
 }
 
 impl Options {
-    /// Takes the saved run of `--from`, else measures the sweeps that `declare` gives; prints and saves nothing by
-    /// itself but what `--out` names. Files are read, and the folder is opened, before anything is measured. After
-    /// SIGINT or SIGTERM the points that are done are kept; a second signal ends the process at once.
+    /// Takes the saved run of `--from`, else measures the sweeps that `declare` gives; prints nothing by itself, and
+    /// saves only the files that `--out` names. Files are read, and the folder is opened, before anything is measured.
+    /// After SIGINT or SIGTERM the points that are done are kept; a second signal ends the process at once.
     ///
     /// Errors: those of `declare`, of [`measure`](crate::measure()), of the files, and of the comparison.
     pub fn run<'a, E: From<Error>>(
@@ -168,7 +168,7 @@ impl Options {
         Ok(report)
     }
 
-    /// Refuses what cannot go well before it measures.
+    /// Refuses a run that cannot succeed before it measures.
     fn measured<'a>(&self, title: &str, rt: &Runtime, sweeps: Vec<Sweep<'a>>, peers: &[Peers]) -> Result<Report> {
         if self.against.is_some() && self.reps.get() < MIN_TIMES {
             let least = format!("--against needs {MIN_TIMES} times of each point: --reps {MIN_TIMES} or more");
@@ -212,7 +212,7 @@ impl Options {
             let comparison = Comparison::new(&report, earlier, self.tolerance / 100.0)?;
             good &= !comparison.is_worse();
             if alone {
-                // Where stderr cannot be written there is nobody to tell.
+                // If stderr cannot be written nobody can be told.
                 let _ = write!(std::io::stderr(), "{}", comparison.text());
             } else {
                 text += &format!("\n{}", comparison.text());
@@ -289,7 +289,7 @@ struct Arguments {
     /// Compare the results with their references, and time nothing; the exit status is 1 where one is wrong
     #[arg(long, conflicts_with_all = ["out", "against", "peers", "peers_by", "from", "json", "markdown"])]
     check: bool,
-    /// What `cargo bench` passes
+    /// An option that `cargo bench` passes
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -334,7 +334,7 @@ pub fn main(title: &str, rt: &Runtime, sweeps: Vec<Sweep>) -> ExitCode {
     let chosen: Vec<Sweep> =
         sweeps.into_iter().filter(|s| filter.as_ref().is_none_or(|f| s.name.contains(f.as_str()))).collect();
     let done = match &filter {
-        // `Runtime::new` takes the CPU then, whose figures are not those that were asked for.
+        // `Runtime::new` takes the CPU then, whose figures nobody asked for.
         _ if let Err(e) = Runtime::from_env() => Err(e.into()),
         Some(f) if chosen.is_empty() => {
             Err(Error::Option(format!("no sweep has `{f}` in its name; there are: {}", all.join(", "))))
@@ -354,7 +354,7 @@ fn status(done: Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
-            // Where a message cannot be written there is nobody to tell.
+            // If a message cannot be written nobody can be told.
             let _ = writeln!(std::io::stderr(), "error: {e}");
             ExitCode::FAILURE
         }

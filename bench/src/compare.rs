@@ -1,4 +1,4 @@
-//! Two runs beside each other: what became slower, and what became wrong.
+//! Two runs beside each other: points that became slower, and points that became wrong.
 
 use crate::error::{Error, Result};
 use crate::format;
@@ -45,11 +45,11 @@ pub struct Compared {
     pub after_ms: Option<f64>,
     /// The later time divided by the earlier one, with its bounds: above 1 the later run is slower.
     pub ratio: Option<Estimate>,
-    /// What that means.
+    /// The meaning of the difference.
     pub change: Change,
 }
 
-/// What became of a line at a point. [`Comparison`] has an example.
+/// The change of a line at a point. [`Comparison`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The interval of the ratio lies below 1 by more than the tolerance.
@@ -134,7 +134,7 @@ impl Comparison {
         self.rows.iter().any(|r| matches!(r.change, Change::Slower | Change::Broken))
     }
 
-    /// A table of what changed, and a sentence.
+    /// A table of the changes, and a sentence.
     pub fn text(&self) -> String {
         let mut table =
             Table::new(&["", "sweep", "line", "size", "before ms", "now ms", "now / before", "95 % interval"]);

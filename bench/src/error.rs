@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The result of this crate's functions. [`Error`] has an example.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What goes wrong in a benchmark as a whole. A line that fails at one point is an [`Outcome`](crate::Outcome) instead.
+/// A failure of a benchmark as a whole. A line that fails at one point is an [`Outcome`](crate::Outcome) instead.
 ///
 /// # Examples
 /// ```
@@ -44,12 +44,12 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A file does not contain what it should.
+    /// A file has wrong contents.
     #[error("{}: {why}", .path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with the line and column of a mistake in JSON.
+        /// The mistake, with its line and column if it is in JSON.
         why: String,
     },
     /// Two runs cannot be compared.

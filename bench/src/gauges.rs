@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What a GPU's gauges showed while a point was measured: the smallest value, the median, and the largest one.
+/// The readings of a GPU's gauges while a point was measured: the smallest value, the median, and the largest one.
 /// [`Report`](crate::Report) has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,7 +70,7 @@ impl Sampler {
 pub(crate) struct Sampling(Option<(Sender<()>, JoinHandle<Vec<Reading>>)>);
 
 impl Sampling {
-    /// What was read; none where nothing was.
+    /// The readings; none if nothing was read.
     pub fn finish(self) -> Option<Gauges> {
         let (stop, thread) = self.0?;
         drop(stop);

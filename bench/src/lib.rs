@@ -2,7 +2,8 @@
 //!
 //! A [`Sweep`] is declared beside a kernel: an x axis, and lines for the kernel and its peers. [`measure`] checks each
 //! result, then times all lines of a point in turn, each launch from a cold cache. A [`Report`] is a table, CSV, JSON,
-//! SVG, and one page of HTML that needs no network. A [`Comparison`] of two reports says what became slower.
+//! SVG, and one page of HTML that needs no network. A [`Comparison`] of two reports lists the points that became
+//! slower.
 //!
 //! A crate uses it as a dev-dependency, for a benchmark without harness (see [`main`]). `tile bench` measures the
 //! operations of this project with it.

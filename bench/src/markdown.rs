@@ -26,7 +26,7 @@ impl Report {
             "| operation | size | time | speedup over the fastest peer |\n| --- | --- | --- | --- |\n".to_string();
         for sweep in &self.sweeps {
             for row in sweep.points.iter().filter_map(|p| row(sweep, p)) {
-                // A string takes whatever is written.
+                // Writing to a string does not fail.
                 let _ = writeln!(out, "{row}");
             }
         }
@@ -43,7 +43,7 @@ fn row(sweep: &SweepReport, point: &Point) -> Option<String> {
         Some((peer, name)) => format!("{} ({name})", ratio(peer / time)),
         None => "no peer".into(),
     };
-    // Arithmetic limits what does many operations on a byte.
+    // Arithmetic limits points with many operations for each byte.
     let rate = match point.flops > 20 * point.bytes {
         true => format!("{} TFLOP/s", rate(point.flops as f64 / time / 1e9)),
         false => format!("{} GB/s", rate(point.bytes as f64 / time / 1e6)),

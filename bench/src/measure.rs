@@ -21,7 +21,7 @@ pub struct Settings<'a> {
     pub warmup: usize,
     /// Rounds that are counted: each line runs once in a round. At least 1.
     pub rounds: usize,
-    /// Where a point would take longer than this, it has fewer rounds, though no fewer than six.
+    /// A point that would take longer than this has fewer rounds, but at least six.
     pub limit: Duration,
     /// Ends the measurement where it becomes true: points that are done are kept.
     pub stop: Option<&'a AtomicBool>,
@@ -92,7 +92,7 @@ pub fn measure(
     Ok(report)
 }
 
-/// What can be seen before anything is measured. Errors: [`Error::Emulator`], [`Error::Sweep`].
+/// Finds the mistakes that can be seen before the measurement. Errors: [`Error::Emulator`], [`Error::Sweep`].
 pub(crate) fn check(rt: &Runtime, sweeps: &[Sweep]) -> Result<()> {
     if rt.kind() == BackendKind::Emulator {
         return Err(Error::Emulator);
@@ -219,7 +219,7 @@ impl Bench<'_> {
         Ok(Some(Point { x, extents, bytes: work.bytes, flops: work.flops, gauges, values }))
     }
 
-    /// Errors: [`Error::Sweep`] where the y axis needs what is not known of the work.
+    /// Errors: [`Error::Sweep`] if the y axis needs bytes or operations that are not known.
     fn drawable(&self, sweep: &Sweep, x: u64, work: Work, slots: &[Slot]) -> Result<()> {
         if sweep.y.of(1.0, work).is_some() || slots.iter().all(|s| matches!(s, Slot::Over(_))) {
             return Ok(());
@@ -251,7 +251,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The times of each slot, none of those that are over; `None` where it was stopped.
+    /// The times of each slot, without the slots that are over; `None` if it was stopped.
     fn rounds(&mut self, slots: &mut [Slot]) -> Result<Option<Vec<Vec<Duration>>>> {
         let mut times = vec![vec![]; slots.len()];
         // One round more than asked for says how long a round takes.

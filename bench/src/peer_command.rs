@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs a command line with two more arguments, the run's bench.json and the file of peers that it is to write, and
-/// reads that file. What it prints goes to stderr. Errors: [`Error::Option`] where it cannot be run or fails, and those
+/// reads that file. Its output goes to stderr. Errors: [`Error::Option`] if it cannot be run or fails, and the errors
 /// of [`Peers::load`].
 pub(crate) fn peers_by(command: &str, report: &Report) -> Result<Peers> {
     let of_command = |why: String| Error::Option(format!("--peers-by `{command}`: {why}"));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const FORMAT: &str = "tilewright-peers";
 const VERSION: u32 = 1;
 
-/// What a file of peers holds. `docs/performance/measuring.md` describes it.
+/// The contents of a file of peers. `docs/performance/measuring.md` describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PeersFile {
@@ -64,7 +64,7 @@ pub struct Peers {
     file: PeersFile,
 }
 
-/// What peers are looked for: a sweep's name, the names of its lines, and the sizes of its points.
+/// The key of peers: a sweep's name, the names of its lines, and the sizes of its points.
 struct Wanted<'a> {
     sweep: &'a str,
     lines: Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! A run: what was measured, where, and how. It is what files hold.
+//! A run: its measurements, device and method. Files hold runs.
 
 use crate::axis::Scale;
 use crate::card::DeviceFacts;
@@ -39,17 +39,17 @@ pub struct Report {
     pub format: String,
     /// Of the format.
     pub version: u32,
-    /// What the run is called.
+    /// The title of the run.
     pub title: String,
     /// When it began, in seconds since 1970.
     pub started: u64,
     /// Whether all points were measured: false after Ctrl-C.
     pub complete: bool,
-    /// Where it ran.
+    /// The device that it ran on.
     pub device: DeviceFacts,
     /// How it was measured, as sentences.
     pub rules: Vec<String>,
-    /// What was measured.
+    /// The measured sweeps.
     pub sweeps: Vec<SweepReport>,
 }
 
@@ -63,11 +63,11 @@ pub struct SweepReport {
     pub axis: String,
     /// The scale of the x axis.
     pub scale: Scale,
-    /// What its figure shows.
+    /// The metric of its figure.
     pub y: Metric,
     /// Facts for programs that read the report.
     pub tags: BTreeMap<String, String>,
-    /// Its lines; the first is the one that others are compared with.
+    /// Its lines; the others are compared with the first one.
     pub lines: Vec<LineFacts>,
     /// Its points, by ascending x.
     pub points: Vec<Point>,
@@ -87,7 +87,7 @@ pub struct LineFacts {
     pub recorded: Option<Recorded>,
 }
 
-/// Where and with what a peer was recorded. [`Report`] has an example.
+/// The device and the versions with which a peer was recorded. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
@@ -121,12 +121,12 @@ pub struct Point {
 pub struct Value {
     /// The name of the line.
     pub line: String,
-    /// What came of it.
+    /// The result of the line.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What came of a line at a point. [`Report`] has an example.
+/// The result of a line at a point. [`Report`] has an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
@@ -190,7 +190,7 @@ impl Times {
 }
 
 impl Point {
-    /// What a launch moves and computes.
+    /// The bytes and operations of a launch.
     pub fn work(&self) -> Work {
         Work { bytes: self.bytes, flops: self.flops }
     }
@@ -207,7 +207,7 @@ impl Point {
         extents.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
     }
 
-    /// What came of a line; `None` where the point has none of this name.
+    /// The result of a line; `None` if the point has no line of this name.
     pub fn value(&self, line: &str) -> Option<&Outcome> {
         self.values.iter().find(|v| v.line == line).map(|v| &v.outcome)
     }
@@ -267,7 +267,7 @@ impl Report {
         Ok(all)
     }
 
-    /// What no measurement writes, and a file may hold.
+    /// A mistake that a file may have and that no measurement writes.
     fn mistake(&self) -> Option<String> {
         let mut names = BTreeSet::new();
         for s in &self.sweeps {
@@ -306,7 +306,7 @@ impl Report {
     }
 }
 
-/// What is wrong with times that a file has: they are to be positive, and so large that rates of them are numbers.
+/// The mistake in the times of a file: they are positive, and large enough for finite rates.
 pub(crate) fn mistake_of_times(times: &[f64]) -> Option<String> {
     if times.is_empty() {
         return Some("no times".into());

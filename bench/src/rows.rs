@@ -10,7 +10,7 @@ pub(crate) struct Row<'a> {
     pub point: &'a Point,
     pub line: &'a LineFacts,
     pub outcome: &'a Outcome,
-    /// Milliseconds; none of what was not measured.
+    /// Milliseconds; none if nothing was measured.
     pub ms: Option<Estimate>,
     pub rounds: usize,
     /// The time divided by that of the first line: 1 where they are equally fast, more where the first line is faster.
@@ -37,13 +37,13 @@ impl Ratio {
 }
 
 impl Row<'_> {
-    /// What the line does: a copy computes nothing.
+    /// The work of the line: a copy computes nothing.
     fn work(&self) -> Work {
         let work = self.point.work();
         if self.line.copy { Work { flops: 0, ..work } } else { work }
     }
 
-    /// The value of a metric; none of what was not measured, or where the work is not known.
+    /// The value of a metric; none if nothing was measured, or the work is not known.
     pub fn metric(&self, metric: Metric) -> Option<f64> {
         self.ms.and_then(|ms| metric.of(ms.value, self.work()))
     }
@@ -57,7 +57,7 @@ impl Row<'_> {
         Some(Estimate { low: a.min(b), value: metric.of(ms.value, work)?, high: a.max(b) })
     }
 
-    /// What is to be said instead of numbers; empty of what was measured.
+    /// The text in place of numbers; empty for a measurement.
     pub fn note(&self) -> String {
         match self.outcome {
             Outcome::Measured(_) => String::new(),

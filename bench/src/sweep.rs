@@ -1,4 +1,4 @@
-//! What is measured: a kernel and its peers over a range of sizes.
+//! The subject of a measurement: a kernel and its peers over a range of sizes.
 
 use crate::axis::{Axis, Scale};
 use crate::case::{Case, Failure, Work};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tilewright_runtime::Runtime;
 
-/// What the y axis of a figure shows. [`Metric::of`] has an example.
+/// The metric of the y axis of a figure. [`Metric::of`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "command", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -61,8 +61,8 @@ pub(crate) struct Line<'a> {
     pub prepare: Prepare<'a>,
 }
 
-/// A kernel and its peers over a range of sizes: an x axis, lines, and what y is. It is declared beside the kernel, and
-/// measured by [`measure`](crate::measure) or [`main`](crate::main).
+/// A kernel and its peers over a range of sizes: an x axis, lines, and the metric of the y axis. It is declared beside
+/// the kernel, and measured by [`measure`](crate::measure) or [`main`](crate::main).
 ///
 /// # Examples
 /// ```
@@ -124,7 +124,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// What the y axis shows.
+    /// Sets the metric of the y axis.
     pub fn y(self, y: Metric) -> Sweep<'a> {
         Sweep { y, ..self }
     }
@@ -150,8 +150,8 @@ impl<'a> Sweep<'a> {
         self
     }
 
-    /// A line: `prepare` makes its data at a value of x. The first line is the one that others are compared with.
-    /// All lines of a point are in memory at once, and run in turn.
+    /// A line: `prepare` makes its data at a value of x. The other lines are compared with the first one. All lines of
+    /// a point are in memory at once, and run in turn.
     pub fn line(
         mut self,
         name: impl Into<String>,

@@ -12,7 +12,7 @@ fn chromium() -> Option<PathBuf> {
     named.into_iter().chain(names.map(PathBuf::from)).find(found)
 }
 
-/// Moves the pointer over the first point of a page, and writes down what it finds.
+/// Moves the pointer over the first point of a page, and writes down the result.
 const PROBE: &str = r#"<script>
 const points = document.querySelectorAll(".hit");
 points[0].dispatchEvent(new PointerEvent("pointermove", {clientX: 40, clientY: 40}));

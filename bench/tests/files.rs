@@ -1,4 +1,4 @@
-//! Runs and peers in files: what is written, what is read again, and what is refused.
+//! Runs and peers in files: written files, files that are read again, and refused files.
 
 use crate::saved::{load, run, write};
 use serde_json::{Value, json};

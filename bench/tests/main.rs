@@ -1,4 +1,4 @@
-//! Sweeps, what they save, and their pages.
+//! Sweeps, their saved files, and their pages.
 
 mod browser;
 mod files;

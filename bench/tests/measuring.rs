@@ -1,4 +1,4 @@
-//! What is timed, in which order, and what is not.
+//! The timed work and its order, and the work that is not timed.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Every write and every opening of a file fails once: what was there stays, and nothing half-written takes its place.
+//! Every write and every opening of a file fails once: the old file stays, and no half-written file takes its place.
 //!
 //! The system makes the failures: a limit on the size of files ends a write at any byte, as a full disk does, and a
 //! limit on open files fails any opening. Limits are a process's, so that each test runs in a process of its own.

@@ -323,7 +323,7 @@ fn sync_dir(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
-/// Takes the right to write from all but the owner of a folder and of what is in it, and waits for the disk.
+/// Leaves only the owner the right to write to a folder and its files, and waits for the disk.
 fn settle(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;

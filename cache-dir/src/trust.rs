@@ -1,4 +1,4 @@
-//! Who may have written what is about to be used.
+//! The owners and permissions that a file needs before it is read or run.
 
 use std::fs;
 use std::io;

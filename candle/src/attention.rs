@@ -202,7 +202,7 @@ impl FlashAttention {
         let [of_q, of_k, of_v] = [Heads::of(&q, true)?, Heads::of(&k, true)?, Heads::of(&v, true)?];
         let of_o = Heads::contiguous(of_q.dims);
         let ([batch, queries, _, _], [_, keys, _, _]) = (of_q.dims, of_k.dims);
-        // One query: its heads follow each other, whatever the batch is.
+        // With one query, heads follow each other for every size of the batch.
         let of_result = if queries == 1 { Some(of_o.strides[2]) } else { of_o.of_all() };
         if let (Some(a), Some(b), Some(c), Some(r)) = (of_q.of_all(), of_k.of_all(), of_v.of_all(), of_result) {
             let inputs = [

@@ -101,7 +101,7 @@ fn queue(theirs: &Arc<CudaStream>) -> tilewright::Result<(Runtime, Stream)> {
     Ok((rt, stream))
 }
 
-/// The address and the number of elements, the dtype, and what records the use when it is dropped.
+/// The address, the number of elements, the dtype, and a guard that records the use when it is dropped.
 fn elements<'a>(slice: &'a CudaStorageSlice, on: &'a CudaStream) -> ((u64, usize), DType, SyncOnDrop<'a>) {
     macro_rules! each { ($($variant:ident)*) => { match slice { $(
         CudaStorageSlice::$variant(s) => {

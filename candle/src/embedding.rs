@@ -42,7 +42,7 @@ pub(crate) fn indices(op: &'static str, ids: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// Indices of 64 bits as such of 32. Those that 32 bits do not hold stay out of every range.
+/// Indices of 64 bits, converted to 32. Indices that do not fit into 32 bits become numbers out of every range.
 struct Indices;
 
 impl Operation<1> for Indices {

@@ -4,7 +4,7 @@ use tilewright::{tile_kernel, tile_module};
 
 pub use sorting::{argsort_few, merge_last_runs, merge_runs, sort_blocks};
 
-/// Indices as i32. Those that it does not hold become -1 and 2^31 - 1.
+/// Indices as i32. Indices that i32 does not hold become -1 and 2^31 - 1.
 #[tile_kernel(tune(BLOCK = [1024], warps = [4]), grid = [cdiv(y.len(), BLOCK)])]
 pub fn indices<const BLOCK: usize>(x: &[i64], y: &mut [i32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);

@@ -23,8 +23,8 @@
 //! of time; `nvcc` is needed by candle alone.
 //!
 //! `Device::new_cuda` takes the thread's default stream. Kernels then go to the legacy default stream: the driver lets
-//! the two wait for each other. `Device::new_cuda_with_stream` has a stream of its own, which kernels share. It is the
-//! faster one, and the one that CUDA graphs capture.
+//! the two wait for each other. `Device::new_cuda_with_stream` has a stream of its own, which kernels share. That
+//! stream is faster, and CUDA graphs capture it.
 //!
 //! # Layouts
 //! Operations that take views read tensors of any strides where they are, broadcast dimensions included:

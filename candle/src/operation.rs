@@ -98,7 +98,7 @@ impl<O: CustomOp3 + Send + Sync + 'static> Tensors<O> for [&Tensor; 3] {
 /// The result of an operation for one to three tensors, as of candle's `apply_op1`, `apply_op2` and `apply_op3`.
 ///
 /// # Errors
-/// Those of the operation.
+/// The errors of the operation.
 ///
 /// # Examples
 /// ```
@@ -129,7 +129,7 @@ pub fn apply<O, X: Tensors<O>>(op: O, tensors: X) -> Result<Tensor> {
 /// As [`apply`], without gradients.
 ///
 /// # Errors
-/// Those of the operation.
+/// The errors of the operation.
 pub fn apply_no_bwd<O, X: Tensors<O>>(op: O, tensors: X) -> Result<Tensor> {
     tensors.apply_no_bwd(op)
 }

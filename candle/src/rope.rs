@@ -142,7 +142,7 @@ impl Operation<3> for Rope {
         // With a table for each sequence there is a launch for each; else the sequences follow each other.
         let launches = if has_tables { batch } else { 1 };
         let (of_launch, of_table) = (x.shape().elem_count() / launches, positions * half);
-        // Where tokens follow heads, each head of a sequence is a sequence of one head.
+        // If tokens follow heads, each head of a sequence is a sequence of one head.
         let heads = if self.heads_first { 1 } else { heads };
         for_float!(x.dtype(), Self::NAME, T => {
             for (i, y) in y.split::<T>(&vec![of_launch; launches])?.into_iter().enumerate() {

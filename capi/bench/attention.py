@@ -31,7 +31,7 @@ def torchs(backend, q, k, v, batch, causal):
 
 
 def taking(peers):
-    """Those that take these arguments."""
+    """The peers that take these arguments."""
     taken = {}
     for name, f in peers.items():
         try:
@@ -80,7 +80,7 @@ def many(dtype):
 
 
 def few(dtype):
-    """A token, or some, after many: what it takes is to read keys and values once."""
+    """A token, or some, after many: its cost is one read of keys and values."""
     for batch, heads, shared, queries, keys, d in (
         (1, 32, 8, 1, 8192, 128), (1, 32, 8, 1, 131072, 128), (1, 32, 32, 1, 8192, 128), (16, 32, 8, 1, 4096, 128), (64, 32, 8, 1, 2048, 128),
         (16, 32, 32, 1, 2048, 128), (1, 64, 8, 1, 16384, 64), (8, 32, 8, 1, 1000, 128), (1, 32, 8, 1, 512, 128),

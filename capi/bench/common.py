@@ -1,12 +1,12 @@
-"""What the benchmarks of this folder have in common: the library whose path is their argument, and a timer."""
+"""The common part of the benchmarks of this folder: the library whose path is their argument, and a timer."""
 import ctypes, statistics, sys
 import torch
 
 LIB = ctypes.CDLL(sys.argv[1])
 LIB.tile_last_error.restype = ctypes.c_char_p
-# Larger than any cache, and long enough for the host to enqueue what is timed.
+# Larger than any cache, and long enough for the host to enqueue the timed work.
 FLUSH = torch.empty(1 << 30, dtype=torch.int8, device="cuda")
-# A small kernel behind the flush: what the flush leaves behind is not part of what is timed.
+# A small kernel behind the flush: the end of the flush is not part of the timed work.
 SETTLE = torch.empty(1 << 10, dtype=torch.int8, device="cuda")
 # Of `tile_matmul`: element type, dtype and precision.
 TYPES = {"f16": (torch.float16, 1, 0), "bf16": (torch.bfloat16, 2, 0), "f32": (torch.float32, 0, 1), "tf32": (torch.float32, 0, 2)}

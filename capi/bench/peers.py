@@ -1,4 +1,4 @@
-"""Record what torch and Triton take for the points of a run of `tile bench`.
+"""Record the times of torch and Triton for the points of a run of `tile bench`.
 
     python3 peers.py run/bench.json peers.json
 
@@ -17,7 +17,7 @@ except ImportError:
 
 WARMUP, ROUNDS = 3, 25
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "u8": torch.uint8}
-# More than any L2 cache, and a small kernel behind it: the tail of the large one is not part of what is timed.
+# More than any L2 cache, and a small kernel behind it: the tail of the large one is not part of the timed work.
 FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 SETTLE = torch.empty(1 << 10, dtype=torch.int8, device="cuda")
 
@@ -83,8 +83,8 @@ def matrix_transpose(dtype, extents):
     yield "torch", lambda: o.copy_(x.t()), o
 
 
-# What takes the dtype and the size of a point, and yields names, launches and outputs: the first is the one that the
-# others are compared with.
+# Functions of the dtype and the size of a point. They yield names, launches and outputs: the others are compared with
+# the first one.
 PEERS = {
     "vector_add": vector_add,
     "softmax_rows": softmax_rows,

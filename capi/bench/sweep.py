@@ -11,7 +11,7 @@ import torch
 from common import LIB, TYPES, call, eight_bits, in_turn, matmul, pointer, random
 
 SQUARES = [(n, n, n) for n in (128, 256, 384, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 3584)]
-# Rows of a model's layers: how many there are at a time is what changes.
+# Rows of a model's layers: only their number changes.
 LAYERS = [(m, n, k) for m in (1, 2, 4, 8, 16, 24, 32, 64, 96, 128, 256, 512, 1024, 2048) for n, k in ((4096, 4096), (14336, 4096), (4096, 14336))]
 LAYERS += [(m, n, k) for m in (16, 64, 256) for n, k in ((1024, 4096), (6144, 4096), (32000, 4096), (8192, 8192), (512, 2048))]
 THIN = [(4096, 16, 4096), (4096, 64, 4096), (8192, 128, 8192), (8192, 64, 1024), (32768, 32, 512), (65536, 64, 64), (65536, 128, 256)]
@@ -39,7 +39,7 @@ def batched(name, dims):
 
 
 def first_that_runs(*calls):
-    """What torch has for a shape: its products of 8 bits refuse some."""
+    """The function of torch for a shape: its products of 8 bits refuse some."""
     for f in calls:
         try: f(); torch.cuda.synchronize(); return f
         except RuntimeError: pass

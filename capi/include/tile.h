@@ -3,7 +3,7 @@
  * Every function that returns int gives TILE_OK or another tile_status_t; tile_last_error() has the calling thread's
  * last message. Tensors are device pointers, contiguous, row-major, aligned to their element; a length of zero is a
  * success that touches nothing. Outputs of element-wise functions may equal an input; any other overlap is an error.
- * Every function may be called from any thread, whatever its stack has left, and in a forked process: on the CPU it
+ * Every function may be called from any thread, with any stack left, and in a forked process: on the CPU it
  * works there, after CUDA was used in the parent it is TILE_ERROR_NO_DEVICE.
  *
  * Functions tile_handle_<operation> run on the device and the stream of their handle. Functions tile_<operation> run in
@@ -26,7 +26,7 @@
 // may compare it with tile_abi_version().
 #define TILE_ABI_VERSION 1
 
-// What the functions return.
+// The return values of the functions.
 typedef enum tile_status_t {
   // Success.
   TILE_OK = 0,
@@ -69,14 +69,14 @@ typedef enum tile_precision_t {
   TILE_PRECISION_TF32 = 2,
 } tile_precision_t;
 
-// What a tile_handle_t points to.
+// The object behind a tile_handle_t.
 typedef struct tile_handle tile_handle;
 
 // A device, a stream, scratch memory and a last message. Functions tile_handle_<operation> take it first, then the
 // arguments of tile_<operation>.
 //
-// A handle stays with the CUDA context that was current when it was created, whatever context is current later. It
-// ignores tile_set_stream and tile_prepare, which set the calling thread. Several threads may use one handle; each
+// A handle stays with the CUDA context that was current when it was created, also when another one is current later.
+// It ignores tile_set_stream and tile_prepare, which set the calling thread. Several threads may use one handle; each
 // call takes the settings that it finds.
 typedef struct tile_handle *tile_handle_t;
 
@@ -132,14 +132,14 @@ int tile_destroy(tile_handle_t handle);
 int tile_handle_set_stream(tile_handle_t handle,
                            void *stream);
 
-// As tile_prepare, for the later calls with this handle, from whatever thread.
+// As tile_prepare, for the later calls with this handle, from any thread.
 //
 // # Safety
 // handle comes from tile_create.
 int tile_handle_prepare(tile_handle_t handle, int on);
 
-// The message of the last call with this handle that failed, in whatever thread; empty when none has, and for NULL.
-// Valid until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
+// The message of the last call with this handle that failed, in any thread; empty when none has, and for NULL. Valid
+// until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
 // tile_create that failed.
 //
 // # Safety

@@ -1,4 +1,4 @@
-//! Where an operation runs.
+//! The runtime and the stream of an operation.
 
 use crate::backend;
 use crate::guard::Result;
@@ -9,7 +9,7 @@ use tilewright_runtime::DeviceId;
 /// Whose device, stream and mode a call has.
 #[derive(Clone, Copy)]
 pub(crate) enum At<'a> {
-    /// The caller's context, and what the calling thread has set.
+    /// The caller's context, and the settings of the calling thread.
     Thread,
     Handle(&'a tile_handle),
 }

@@ -8,9 +8,9 @@ use tilewright_core::cpu::fork::PerProcess;
 use tilewright_runtime::{DeviceId, Runtime, Stream};
 
 thread_local! {
-    /// What `tile_set_stream` was given; null is the legacy default stream.
+    /// The stream of `tile_set_stream`; null is the legacy default stream.
     static STREAM: Cell<*mut c_void> = const { Cell::new(core::ptr::null_mut()) };
-    /// What `tile_prepare` was given.
+    /// The argument of `tile_prepare`.
     static PREPARING: Cell<bool> = const { Cell::new(false) };
     /// The stream made of it, kept for its scratch memory, with its runtime.
     static MADE: RefCell<Option<(*mut c_void, Runtime, Stream)>> = const { RefCell::new(None) };
@@ -73,7 +73,8 @@ fn foreign(rt: &Runtime, raw: *mut c_void) -> Result<Stream> {
         {
             return Ok(stream.clone());
         }
-        // SAFETY: null, or what `set_stream` was given: its caller keeps the stream until it sets another one.
+        // SAFETY: null, or the stream that `set_stream` was given: its caller keeps the stream until it sets another
+        // one.
         let stream = unsafe { Stream::from_raw(rt, raw) }?;
         *made = Some((raw, rt.clone(), stream.clone()));
         Ok(stream)

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use tilewright_runtime::{Error, ErrorKind};
 
-/// What the functions return.
+/// The return values of the functions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_camel_case_types)] // The names in C.

@@ -1,4 +1,4 @@
-//! The general operations, and what they share with the challenge ones.
+//! The general operations, and the parts that the challenge operations share.
 
 use crate::at::At;
 use crate::dtype::by_float;

@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 use tilewright_runtime::{DeviceId, Runtime, Stream};
 
-/// What a tile_handle_t points to.
+/// The object behind a tile_handle_t.
 #[allow(non_camel_case_types)] // The name in C.
 pub struct tile_handle {
     rt: Runtime,
@@ -27,8 +27,8 @@ struct Settings {
 /// A device, a stream, scratch memory and a last message. Functions tile_handle_<operation> take it first, then the
 /// arguments of tile_<operation>.
 ///
-/// A handle stays with the CUDA context that was current when it was created, whatever context is current later. It
-/// ignores tile_set_stream and tile_prepare, which set the calling thread. Several threads may use one handle; each
+/// A handle stays with the CUDA context that was current when it was created, also when another one is current later.
+/// It ignores tile_set_stream and tile_prepare, which set the calling thread. Several threads may use one handle; each
 /// call takes the settings that it finds.
 #[allow(non_camel_case_types)] // The name in C.
 pub type tile_handle_t = *mut tile_handle;
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn tile_handle_set_stream(handle: tile_handle_t, stream: *
     unsafe { enter(handle, set) }
 }
 
-/// As tile_prepare, for the later calls with this handle, from whatever thread.
+/// As tile_prepare, for the later calls with this handle, from any thread.
 ///
 /// # Safety
 /// handle comes from tile_create.
@@ -150,8 +150,8 @@ pub unsafe extern "C" fn tile_handle_prepare(handle: tile_handle_t, on: c_int) -
     unsafe { enter(handle, set) }
 }
 
-/// The message of the last call with this handle that failed, in whatever thread; empty when none has, and for NULL.
-/// Valid until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
+/// The message of the last call with this handle that failed, in any thread; empty when none has, and for NULL. Valid
+/// until the next call with this handle fails or the handle is destroyed. tile_last_error has the message of a
 /// tile_create that failed.
 ///
 /// # Safety

@@ -1,8 +1,8 @@
 //! Calls with hostile arguments: a code and a message, never a panic, a crash, or a write outside of the caller's
 //! arrays.
 //!
-//! Extents that a valid pointer comes with are at most what its array has: anything else breaks the caller's contract.
-//! Pointers that are null or misaligned, and sizes that are negative or overflow, do not.
+//! Extents of a valid pointer are at most those of its array: greater ones break the caller's contract. Pointers that
+//! are null or misaligned, and sizes that are negative or overflow, do not.
 
 use crate::*;
 use core::ffi::c_void;
@@ -103,7 +103,7 @@ fn call(bytes: &[u8]) {
             8 if fits(&[n, k]) && fits(&[word(6), k, m]) && fits(&[n, m]) && fits(&[word(6)]) => {
                 tile_grouped_matmul(small(0), small(1), p(2), p(3), p(4).cast(), p(5), word(6), n, m, k)
             }
-            // What follows is also called by a handle.
+            // A handle also calls the following functions.
             9 => either!(word, [[n]], tile_vector_add, tile_handle_vector_add, (small(1), p(2), p(3), p(4), n)),
             10 => either!(word, [[n]], tile_relu, tile_handle_relu, (small(1), p(2), p(3), n)),
             11 => either!(word, [[n]], tile_leaky_relu, tile_handle_leaky_relu, (small(1), p(2), p(3), n)),

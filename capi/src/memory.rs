@@ -38,8 +38,8 @@ pub(crate) fn volume(extents: &[usize]) -> Result<usize> {
     if extents.contains(&0) { Ok(0) } else { extents.iter().try_fold(1, |n, &e| area(n, e)) }
 }
 
-/// How many elements of an operand are looked at. Without results nothing is computed: then none is, whatever the
-/// operand's extents and pointer are.
+/// How many elements of an operand are looked at. Without results nothing is computed. Then no element is read, for any
+/// extents and pointer of the operand.
 pub(crate) fn operand(extents: &[usize], results: usize) -> Result<usize> {
     if results == 0 { Ok(0) } else { volume(extents) }
 }

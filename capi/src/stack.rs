@@ -10,7 +10,7 @@ const MIN_STACK_BYTES: usize = 1 << 20;
 const STACK_BYTES: usize = 8 << 20;
 
 thread_local! {
-    /// Where the thread's stack begins and ends; zeros until it was asked for.
+    /// The begin and the end of the thread's stack; zeros until the first query.
     static BOUNDS: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
     static STACK: RefCell<Option<DefaultStack>> = const { RefCell::new(None) };
 }

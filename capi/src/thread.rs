@@ -1,4 +1,4 @@
-//! What the calling thread sets for its later calls.
+//! The settings of the calling thread for its later calls.
 
 use crate::{backend, guard, memory};
 use core::ffi::{c_int, c_void};

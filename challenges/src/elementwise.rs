@@ -114,7 +114,7 @@ pub fn geglu<'a>(
     on.launch(k::geglu(value, gate, y))
 }
 
-/// `y = min(max(x, lo), hi)`. NaN stays NaN. Where `lo` is greater than `hi`, the result is `hi`.
+/// `y = min(max(x, lo), hi)`. NaN stays NaN. If `lo` is greater than `hi`, the result is `hi`.
 ///
 /// # Errors
 /// [`Error::Shape`](tilewright::Error::Shape) unless both have the same length.

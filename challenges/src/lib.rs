@@ -6,8 +6,8 @@
 //! before anything is enqueued, so that an error leaves the output as it was.
 //!
 //! # Errors
-//! Every function returns [`Error::Shape`](tilewright::Error::Shape) where lengths do not fit together, and what a
-//! launch may report: memory of another device, an output that overlaps an input, no code for the device.
+//! Every function returns [`Error::Shape`](tilewright::Error::Shape) if lengths do not fit together, and the errors of
+//! a launch: memory of another device, an output that overlaps an input, no code for the device.
 //!
 //! # Examples
 //! ```

@@ -116,7 +116,7 @@ pub fn group_normalization<'a>(
     on.launch(k::group_norm(x, gamma, beta, y, samples * groups, groups, channels / groups, area, eps))
 }
 
-/// The tables of [`token_embedding_layer`], and what its norm is multiplied with and added to.
+/// The tables of [`token_embedding_layer`], and the scale and the bias of its norm.
 ///
 /// # Examples
 /// [`token_embedding_layer`] has one.

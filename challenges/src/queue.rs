@@ -1,8 +1,8 @@
-//! Where operations run.
+//! The runtime and the stream of operations.
 
 use tilewright::{Call, Result, Runtime, Scratch, Stream};
 
-/// Where an operation runs: a [`Runtime`], on its default stream, or a runtime and a stream of it, `(&Runtime,
+/// The target of an operation: a [`Runtime`], on its default stream, or a runtime and a stream of it, `(&Runtime,
 /// &Stream)`.
 ///
 /// # Examples
@@ -71,8 +71,8 @@ impl Queue for (&Runtime, &Stream) {
     }
 }
 
-/// What a reduction or a scan over all programs takes: a word for each program, and the counter of those that have
-/// begun.
+/// The workspace of a reduction or a scan over all programs: a word for each program, and the counter of programs that
+/// have begun.
 pub(crate) struct Workspace {
     pub words: Scratch<u64>,
     pub counter: Scratch<u32>,

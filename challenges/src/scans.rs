@@ -1,4 +1,4 @@
-//! What each element makes of all before it.
+//! Scans: each element is combined with all before it.
 
 use crate::check::{length, rows, shape};
 use crate::kernels::scans as k;
@@ -107,9 +107,9 @@ pub fn max_subarray_sum<'a>(
     on.launch(k::greatest_window(&sums, window, &mut w.words, &mut w.counter, y))
 }
 
-/// `h[t] = a[t] * h[t - 1] + x[t]` of each row, where what comes before the row is 0. Blocks of a row are composed
-/// maps, in which 0 times infinity counts as 0. After an element that is not finite, and where the product of some
-/// elements of `a` that follow each other is infinite, a row may differ from the recurrence.
+/// `h[t] = a[t] * h[t - 1] + x[t]` of each row, where the value before the row is 0. Blocks of a row are composed maps,
+/// in which 0 times infinity counts as 0. After an element that is not finite, and if the product of some successive
+/// elements of `a` is infinite, a row may differ from the recurrence.
 ///
 /// Shapes: all arrays are `[rows, columns]`.
 ///
@@ -171,7 +171,7 @@ pub fn gae_reverse_scan<'a>(
     on.launch(k::advantages(rewards, values, y, rows, columns, gamma, gamma * lambda))
 }
 
-/// What a selective scan reads.
+/// The inputs of a selective scan.
 ///
 /// # Examples
 /// [`ssm_selective_scan`] has one.

@@ -8,7 +8,7 @@ use tilewright::{AsSlice, AsSliceMut, Result, Scratch};
 /// `counts[v] = how many elements of x are v`, modulo 2^32. Elements without a place in `counts` do not count.
 ///
 /// # Errors
-/// Those of a launch.
+/// The errors of a launch.
 ///
 /// # Examples
 /// ```
@@ -29,7 +29,7 @@ pub fn histogramming<'a>(on: &impl Queue, x: impl AsSlice<'a, i32>, counts: impl
 /// its payload.
 ///
 /// # Errors
-/// Those of a launch, and of the scratch memory: two arrays of this length, and 2 KB for each 4096 elements.
+/// The errors of a launch, and of the scratch memory: two arrays of this length, and 2 KB for each 4096 elements.
 ///
 /// # Examples
 /// ```
@@ -83,7 +83,7 @@ pub fn radix_sort<'a>(on: &impl Queue, x: impl AsSlice<'a, u32>, y: impl AsSlice
     on.launch(k::sort_digit(&s.keys, y, &s.counts, &mut s.words, &mut s.counter, 3))
 }
 
-/// What the steps of a sort share. Steps write to scratch memory, but for the last one.
+/// The common part of the steps of a sort. Steps write to scratch memory, but for the last one.
 struct Sort {
     counts: Scratch<u64>,
     words: Scratch<u64>,
@@ -158,7 +158,7 @@ pub fn top_k_selection<'a>(on: &impl Queue, x: impl AsSlice<'a, f32>, y: impl As
         return Ok(());
     }
     let stream = on.stream();
-    // Counts of three digits, and of what is appended.
+    // Counts of three digits, and of the appended elements.
     let mut counts = stream.scratch::<u64>(3 * 2048 + 2)?;
     let (mut candidates, mut selected) = (stream.scratch::<u32>(n)?, stream.scratch::<u32>(k)?);
     on.launch(k::clear(&mut counts))?;

@@ -78,7 +78,7 @@ fn valid<'a>(
 }
 
 /// Cross-correlation of a matrix with taps around each element: `y[i, j] = sum of x[i + r - tap_rows / 2, j + c -
-/// tap_columns / 2] * taps[r, c]`, where what is outside counts as 0.
+/// tap_columns / 2] * taps[r, c]`, where elements outside count as 0.
 ///
 /// Shapes: `x` and `y` are `[rows, columns]`, `taps` is `[tap_rows, tap_columns]`.
 ///
@@ -129,8 +129,8 @@ pub struct Pooling {
 }
 
 impl Pooling {
-    /// How many windows are along an axis of `n` elements: those that end within the padding. There is no answer where
-    /// none does, or where a window has no elements, a stride of 0, or padding of more than half of its side.
+    /// The number of windows along an axis of `n` elements that end within the padding. `None` if no window does, or
+    /// for a window without elements, a stride of 0, or padding of more than half of its side.
     pub fn outputs(&self, n: usize) -> Option<usize> {
         let possible = self.side > 0 && self.stride > 0 && self.padding <= self.side / 2;
         let rest = n.checked_add(2 * self.padding.min(n.max(self.side)))?.checked_sub(self.side)?;

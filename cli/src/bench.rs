@@ -96,7 +96,7 @@ fn listed(op: &Operation, on_gpu: bool) -> Vec<Vec<u64>> {
 /// One operation in one dtype, as users call it; with `configs`, every configuration too.
 fn sweep(op: &'static Operation, dtype: DType, points: Points, configs: bool) -> Sweep<'static> {
     let name = [vec![format!("{} {}", op.name, dtype.name())], points.fixed.clone()].concat().join(", ");
-    // Arithmetic limits what has an axis to sum over, and memory the others.
+    // Arithmetic limits operations with an axis to sum over, and memory the others.
     let sums = op.axes.iter().any(|a| ["k", "keys", "taps"].contains(a));
     let points = std::rc::Rc::new(points);
     let sizes = points.clone();

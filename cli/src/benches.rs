@@ -15,7 +15,7 @@ pub struct Package {
     pub bench: Vec<String>,
 }
 
-/// What benchmarks are run for.
+/// The purpose of a run of benchmarks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// In Cargo's profile for benchmarks. `single`: an option that is of one benchmark, such as a file.

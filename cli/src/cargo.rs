@@ -1,4 +1,4 @@
-//! Cargo, and what it says of a package.
+//! Cargo, and its metadata of a package.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub fn host() -> Result<String> {
     Ok(host.context("cargo names no host")?.to_owned())
 }
 
-/// What Cargo says of the package in a folder, and of its workspace.
+/// Cargo's metadata of the package in a folder, and of its workspace.
 pub fn metadata(folder: &Path) -> Result<Value> {
     ask_metadata(folder, &["--no-deps"])
 }
@@ -40,7 +40,7 @@ fn ask_metadata(folder: &Path, options: &[&str]) -> Result<Value> {
     Ok(serde_json::from_slice(&metadata.stdout)?)
 }
 
-/// The package in a folder, of what [`metadata`] gives.
+/// The package in a folder, out of the result of [`metadata`].
 pub fn package<'a>(metadata: &'a Value, folder: &Path) -> Result<&'a Value> {
     let none = || format!("{} has no package", folder.display());
     let manifest = folder.join("Cargo.toml").canonicalize().with_context(none)?;

@@ -71,7 +71,7 @@ struct Report<'a> {
     last_seed: u64,
     passed: usize,
     failed: usize,
-    /// Commands that run what failed again.
+    /// Commands that run the failed checks again.
     again: Vec<String>,
     rows: &'a [Seeded],
 }

@@ -6,7 +6,7 @@ use tilewright_conformance::Operation;
 use tilewright_core::{ConfigDesc, DType, KernelDesc};
 use tilewright_runtime::Runtime;
 
-/// Where to run.
+/// The backend to run on.
 #[derive(Args, Clone)]
 pub struct Backend {
     /// auto (CUDA where there is a device and code for it, else the CPU), cuda, cuda:N, cpu, emulator, emulator:SEED or

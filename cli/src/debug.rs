@@ -29,7 +29,7 @@ pub struct Args {
     /// Show variables after this line of the kernel's file (several: repeat it)
     #[arg(long = "break", value_name = "LINE")]
     at: Vec<usize>,
-    /// The variables, as in x,acc; by default those that the line defines, or else mentions
+    /// The variables, as in x,acc; by default the ones that the line defines, or else mentions
     #[arg(long, value_delimiter = ',', requires = "at")]
     print: Vec<String>,
     /// The program whose variables are shown, as in 2 or 2,0,1
@@ -56,7 +56,7 @@ pub struct Args {
     /// Of the data and of the order of programs and threads
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// With --crate: what Cargo is to run, as in `run --release` or `test name_of_a_test`; by default `test`
+    /// With --crate: the command for Cargo, as in `run --release` or `test name_of_a_test`; by default `test`
     #[arg(last = true, requires = "package")]
     cargo: Vec<String>,
 }
@@ -85,7 +85,7 @@ pub fn main(args: Args) -> Result<bool> {
     }
 }
 
-/// A kernel of a package: its tests, or what else Cargo is to run, with the code of a library in place of their own.
+/// A kernel of a package: its tests, or another command of Cargo, with the code of a library in place of their own.
 fn of_package(args: &Args, folder: &Path) -> Result<bool> {
     let code = KernelCode::of_package(folder, &args.op, args.dtype.as_deref(), args.config.as_deref())?;
     let (mut at, mut missing) = (vec![], BTreeSet::new());
@@ -101,7 +101,7 @@ fn of_package(args: &Args, folder: &Path) -> Result<bool> {
         // The name of a test may come first.
         missing.retain(|n| !line.contains(&format!("line {n}, program (")));
     })?;
-    // What has failed is told already.
+    // The failure is reported already.
     if good {
         not_reached(args, &missing, &left_out)?;
     }
@@ -114,7 +114,7 @@ fn statement_line(code: &KernelCode, line: usize) -> Result<Option<usize>> {
     found.map_err(anyhow::Error::msg)
 }
 
-/// The counters, by the lines of the kernel, of the launches of what Cargo runs.
+/// The counters, by the lines of the kernel, of the launches under Cargo's command.
 pub fn count_lines(code: &KernelCode, folder: &Path, cargo: &[String]) -> Result<bool> {
     let watch = WatchOptions { lines: true, ..WatchOptions::default() };
     let (built, _) = library(code, None, &[], &watch)?;
@@ -125,7 +125,7 @@ pub fn count_lines(code: &KernelCode, folder: &Path, cargo: &[String]) -> Result
     Ok(good)
 }
 
-/// Runs Cargo with a library, shows what it prints, and hands every line on; whether it succeeded.
+/// Runs Cargo with a library, shows its output, and hands every line on. Gives whether it succeeded.
 fn run_cargo(folder: &Path, asked: &[String], seed: u64, built: &Built, see: &mut dyn FnMut(&str)) -> Result<bool> {
     let default = ["test".to_string()];
     let mut child = cargo::command()
@@ -240,7 +240,7 @@ pub fn small(op: &Operation) -> Vec<u64> {
     size
 }
 
-/// What a launch did, or what is wrong with it.
+/// The results of a launch, or its defects.
 fn report(launch: &EmulatedLaunch) -> Result<()> {
     let (name, config, entry) = (launch.kernel.name, launch.config.id, launch.variant.entry);
     let variant = Variant::of_entry(entry).map_or(String::new(), |v| format!(" `{}`", v.name()));

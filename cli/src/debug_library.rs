@@ -31,7 +31,7 @@ debug = false
 [workspace]
 "#;
 
-/// What the library has beside the code: `CODE`, `SOURCE`, the file of the kernel, and `WATCH`.
+/// The contents of the library beside the code: `CODE`, `SOURCE`, the file of the kernel, and `WATCH`.
 const LIBRARY: &str = r#"#![allow(unused, unsafe_op_in_unsafe_fn, non_upper_case_globals, non_snake_case)]
 
 CODE
@@ -39,7 +39,7 @@ CODE
 const SOURCE: &str = SOURCE_TEXT;
 
 /// # Safety
-/// The request can be read. What it asks for is sound for the entry, as `debug::answer` says.
+/// The request can be read. Its arguments are sound for the entry, as `debug::answer` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAUNCH(
     request: *const u8,
@@ -97,7 +97,7 @@ pub fn build(code: &str, source: &str, watch: &WatchOptions) -> Result<Built> {
     let file = format!("{}{}{}", std::env::consts::DLL_PREFIX, name.replace('-', "_"), std::env::consts::DLL_SUFFIX);
     let (from, path) = (target.join("debug").join(&file), folder.path().join(&file));
     fs::copy(&from, &path).with_context(|| format!("there is no {}", from.display()))?;
-    // What Cargo has left of this code is of no use to another one.
+    // The build products that Cargo has left of this code are of no use to another one.
     fs::remove_file(&from).ok();
     Ok(Built { path, _folder: folder })
 }

@@ -32,7 +32,7 @@ pub fn main(args: Args) -> Result<bool> {
     let mut all_right = true;
     for op in OPERATIONS {
         bar.set_message(op.name);
-        // What takes billions of operations is smaller on the CPU, to stay a matter of seconds.
+        // Problems of billions of operations are smaller on the CPU, so that they take seconds.
         let size = match op.axes {
             _ if on_gpu => op.large.to_vec(),
             ["n", "taps"] => vec![1_500_000, 127],

@@ -22,7 +22,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Finding {
     what: &'static str,
-    /// Without it something does not work; `how` says what to do.
+    /// Without it something does not work; `how` is the remedy.
     ok: bool,
     found: String,
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -10,7 +10,7 @@ use tilewright_build::files::{DIRS, rust_files};
 use tilewright_compiler::{InstanceNames, Libraries, Source, Variant};
 use tilewright_core::{ConfigDesc, KernelDesc};
 
-/// An instance of a kernel: its source, and what the build has made of it.
+/// An instance of a kernel: its source, and the build's output for it.
 pub struct KernelCode {
     pub name: String,
     /// As messages name its file.
@@ -23,7 +23,7 @@ pub struct KernelCode {
     pub types: Option<String>,
     /// The id of a configuration.
     pub config: String,
-    /// The entries of the instance, the ones that ask most of their arguments first.
+    /// The entries of the instance, those with the most launch guards first.
     pub entries: Vec<(String, Variant)>,
     /// Compiled code for GPUs; none where the build had no device toolchain.
     pub bundle: Option<Cow<'static, [u8]>>,
@@ -122,7 +122,7 @@ fn bundle_of(folder: &Path, kernel: &str) -> Result<Option<Vec<u8>>> {
     found.into_iter().max().map(|(_, file)| Ok(fs::read(file)?)).transpose()
 }
 
-/// What lies in a folder; nothing where there is none.
+/// The entries of a folder; none if there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())).collect()
 }

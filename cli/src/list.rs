@@ -73,7 +73,7 @@ pub fn main(args: Args) -> Result<bool> {
     Ok(true)
 }
 
-/// What `ptxas` said of each entry.
+/// The resources that `ptxas` reports for each entry.
 fn usage(all: &[&'static KernelDesc]) -> Result<bool> {
     let mut table = Table::new(&["entry", "target", "threads", "registers", "spilled", "local", "shared"]);
     let mut last = "";

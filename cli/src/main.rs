@@ -1,4 +1,5 @@
-//! `tile`: what is installed, what there is, run it, check it, tune it, time it, look inside it, explain its mistakes.
+//! `tile`: the installation, the operations and kernels; runs, checks, tunes and times them, looks inside, explains
+//! mistakes.
 
 mod bench;
 mod benches;
@@ -44,7 +45,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// What is here and what is missing: toolchains, driver, GPU, compiled kernels, caches
+    /// Present and missing parts: toolchains, driver, GPU, compiled kernels, caches
     Doctor(doctor::Args),
     /// Make a crate with a kernel, tests on every backend and a benchmark
     New(new::Args),
@@ -56,18 +57,18 @@ enum Command {
     Check(check::Args),
     /// Find the fastest configurations of an operation
     Tune(tune::Args),
-    /// The plans that the planner has for given shapes, and what it predicts of each
+    /// The plans that the planner has for given shapes, and its prediction for each
     Plan(plan::Args),
     /// Time all plans of random products on this GPU, for the model of the planner
     Model(model::Args),
     /// Time operations over a range of sizes, draw them, and compare with an earlier run
     Bench(bench::Args),
-    /// Registers, shared memory and occupancy of an operation's kernels, and what limits them, without a GPU; counters
-    /// by line; on a GPU what Nsight Compute counts, and a timeline of warps
+    /// Registers, shared memory and occupancy of an operation's kernels, and their limits, without a GPU; counters by
+    /// line; on a GPU the counters of Nsight Compute, and a timeline of warps
     Profile(profile::Args),
-    /// Run a kernel on the emulated SM, with breakpoints, and explain what is wrong with it
+    /// Run a kernel on the emulated SM, with breakpoints, and explain its defects
     Debug(debug::Args),
-    /// What the compiler makes of a kernel, by stage
+    /// The compiler's output for a kernel, by stage
     Show(show::Args),
     /// The rule behind the code of a compiler's message, with an example; without a code the list of all
     Explain(explain::Args),
@@ -118,8 +119,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends quietly, as other commands do, when what reads the output has seen enough (`| head`): Rust ignores the signal,
-/// and the write would fail.
+/// Ends quietly, as other commands do, when the reader of the output has seen enough (`| head`): Rust ignores the
+/// signal, and the write would fail.
 fn die_with_the_pipe() {
     #[cfg(unix)]
     // SAFETY: at the start, before there is another thread.

@@ -1,4 +1,4 @@
-//! Nsight Compute: its program `ncu` around a command of this program, or around what Cargo runs.
+//! Nsight Compute: its program `ncu` around a command of this program, or around the programs that Cargo runs.
 
 use crate::cargo;
 use crate::ncu_csv::{Launch, launches};
@@ -20,7 +20,7 @@ const NO_PERMISSION: &str = "\
     `--cap-add SYS_ADMIN`, or let all users read them: `echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee \
     /etc/modprobe.d/nvidia-counters.conf`, then `sudo reboot`";
 
-/// What is counted beside the reasons why warps stall.
+/// The metrics beside the reasons of stalls.
 const METRICS: [&str; 22] = [
     "gpu__time_duration.sum",
     "launch__grid_size",
@@ -46,7 +46,7 @@ const METRICS: [&str; 22] = [
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
 ];
 
-/// The states of a warp that does not issue an instruction, by the names of ncu, and what it waits for.
+/// The states of a warp that does not issue an instruction, by the names of ncu, and the thing that it waits for.
 pub const STALLS: [(&str, &str); 18] = [
     ("long_scoreboard", "data of global or local memory"),
     ("short_scoreboard", "data of shared memory, or a special function"),
@@ -76,12 +76,12 @@ pub fn stall_metric(state: &str) -> String {
     format!("smsp__average_warps_issue_stalled_{state}_per_issue_active.ratio")
 }
 
-/// What ncu counted.
+/// The counters of ncu.
 pub struct Counted {
     pub launches: Vec<Launch>,
     /// Whether the command under it succeeded.
     pub succeeded: bool,
-    /// What the command printed, where it was not shown.
+    /// The output of the command, if it was not shown.
     pub said: String,
 }
 
@@ -105,7 +105,7 @@ pub fn count_own(arguments: &[String]) -> Result<Counted> {
     })
 }
 
-/// Counts the first launches of a kernel in each program that Cargo runs in a folder, and shows what they print.
+/// Counts the first launches of a kernel in each program that Cargo runs in a folder, and shows their output.
 pub fn count_cargo(folder: &Path, asked: &[String], kernel: &str, backend: &str) -> Result<Counted> {
     /// Launches that are counted of each program: ncu repeats each several times.
     const LAUNCHES: &str = "16";
@@ -170,7 +170,7 @@ fn options(metrics: &BTreeSet<String>) -> Vec<OsString> {
     options.into_iter().chain(["all", "--metrics", &metrics]).map(OsString::from).collect()
 }
 
-/// What the programs under ncu have left in its folder of logs.
+/// The logs that the programs under ncu have left in its folder.
 fn logs(folder: &Path) -> Result<Vec<String>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|e| Ok(e?.path())).collect::<Result<_>>()?;
     files.sort();
@@ -178,7 +178,7 @@ fn logs(folder: &Path) -> Result<Vec<String>> {
     files.iter().map(read).collect()
 }
 
-/// The metrics that ncu does not find: it names them with or without what is counted of them (`.sum`).
+/// The metrics that ncu does not find: it names them with or without their suffix (`.sum`).
 fn unknown(text: &str, metrics: &BTreeSet<String>) -> BTreeSet<String> {
     let lines = text.lines().filter(|l| l.contains("Failed to find metric"));
     let words: Vec<&str> = lines.flat_map(|l| l.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect();

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A launch, and what was counted in it.
+/// A launch, and its counters.
 #[derive(Debug, PartialEq)]
 pub struct Launch {
     /// The name of the entry.

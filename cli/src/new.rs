@@ -148,8 +148,7 @@ fn check_name(name: &str, taken: &[&str]) -> Result<()> {
              with `-` or `_`"
         );
     }
-    /// Names of crates that the language has, those that Cargo takes for itself, and keywords of Python that are none
-    /// of Rust.
+    /// Names of crates that the language has, names that Cargo reserves, and keywords of Python that are none of Rust.
     const TAKEN: [&str; 28] = [
         "alloc",
         "and",

@@ -1,4 +1,4 @@
-//! What the command prints. A line that cannot be written, as to a full disk, ends the command with a message and
+//! The output of the command. A line that cannot be written, as to a full disk, ends the command with a message and
 //! status 1: `println!` would panic.
 
 use std::fmt::Arguments;
@@ -20,7 +20,7 @@ pub fn finish() {
     io::stdout().flush().unwrap_or_else(|e| fail(&e));
 }
 
-/// A message on stderr. Where it cannot be written there is nobody to tell.
+/// A message on stderr. If it cannot be written nobody can be told.
 pub fn error(text: Arguments) {
     let _ = writeln!(io::stderr(), "error: {text}");
 }

@@ -1,4 +1,4 @@
-//! Ranges of sizes: `--over`, and those that an operation has by itself.
+//! Ranges of sizes: `--over`, and the default range of an operation.
 
 use anyhow::{Result, bail, ensure};
 use std::str::FromStr;
@@ -61,7 +61,7 @@ fn values(range: &str) -> Result<(Vec<u64>, Scale), String> {
         let mut values = range.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
         values.sort_unstable();
         values.dedup();
-        // Where the values differ by much, a linear axis shows the largest ones alone.
+        // If the values differ by much, a linear axis shows only the largest ones.
         let wide = values.first().is_some_and(|&f| f > 0 && values.last().is_some_and(|l| l / f >= 32));
         return Ok((values, if wide { Scale::Log } else { Scale::Linear }));
     };
@@ -145,7 +145,7 @@ impl Points {
             axes => bail!("{} has no range of its own: name one of {} with --over", op.name, axes.join(", ")),
         };
         let over: Over = ranges[usize::from(!on_gpu)].parse().map_err(anyhow::Error::msg)?;
-        // What takes billions of operations is smaller on a CPU.
+        // Problems of billions of operations are smaller on a CPU.
         let size: Option<&[u64]> = match op.axes {
             _ if on_gpu => None,
             ["rows" | "width", _] => Some(&[256, 0]),

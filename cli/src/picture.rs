@@ -40,7 +40,7 @@ fn text(out: &mut String, x: usize, y: usize, class: &str, said: &str) {
     let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{escaped}</text>");
 }
 
-/// A cell with its text, and what a pointer over it is told.
+/// A cell with its text, and the text shown under a pointer.
 fn cell(out: &mut String, [x, y]: [usize; 2], color: &str, label: &str, told: &str) {
     let [w, h] = CELL;
     let _ = writeln!(

@@ -38,15 +38,15 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(1..))]
     sms: u32,
     /// Instead: run on the emulated SM, and count sectors, bank conflicts and barriers by the kernel's lines; with
-    /// --crate the launches of what Cargo runs
+    /// --crate the launches under Cargo's command
     #[arg(long, group = "counts")]
     lines: bool,
     /// Instead: run on the GPU under Nsight Compute, and show its counters beside the build's numbers, and why warps
-    /// stall; with --crate the launches of what Cargo runs
+    /// stall; with --crate the launches under Cargo's command
     #[arg(long, group = "counts")]
     ncu: bool,
     /// Instead: launch once with marks in the code, on a GPU, and write a timeline of warps to this file, for
-    /// ui.perfetto.dev; with --crate of the last launch of what Cargo runs
+    /// ui.perfetto.dev; with --crate of the last launch under Cargo's command
     #[arg(long, value_name = "FILE", conflicts_with = "counts")]
     trace: Option<PathBuf>,
     /// Compile the code with marks to this file, for --compiled on a machine without Rust
@@ -57,7 +57,7 @@ pub struct Args {
     compiled: Option<PathBuf>,
     #[command(flatten)]
     kept: trace::Kept,
-    /// With --crate, and --lines, --ncu or --trace: what Cargo is to run, as in `test name_of_a_test`; by default
+    /// With --crate, and --lines, --ncu or --trace: the command for Cargo, as in `test name_of_a_test`; by default
     /// `test`
     #[arg(last = true, requires = "package", conflicts_with = "size")]
     cargo: Vec<String>,
@@ -149,8 +149,8 @@ fn traced(args: &Args, op: &'static Operation, dtype: DType, config: Option<Pinn
     }
 }
 
-/// Registers, shared memory and occupancy of each compiled entry, and what stands in the way of another block. Of the
-/// build's own numbers: it needs no GPU.
+/// Registers, shared memory and occupancy of each compiled entry, and the limit of another block. The numbers are those
+/// of the build: it needs no GPU.
 fn table(name: &str, entries: &[&Entry], arch: (u32, u32)) -> Result<bool> {
     let (major, minor) = arch;
     let Some(sm) = Multiprocessor::of(arch) else {
@@ -186,7 +186,7 @@ fn limit(limit: OccupancyLimit) -> &'static str {
     }
 }
 
-/// What a block would have to take at most, of what limits it.
+/// The most that a block may take of the limiting resource for one more block to fit.
 fn one_more(block: &BlockResources, occupancy: &Occupancy) -> String {
     let Some(most) = occupancy.one_more else { return String::new() };
     let all = [

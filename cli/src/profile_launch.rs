@@ -25,7 +25,7 @@ pub struct Gpu {
     pub sms: u32,
 }
 
-/// Runs on the emulated SM, and prints what each line of each kernel did.
+/// Runs on the emulated SM, and prints the counters of each line of each kernel.
 pub fn lines(op: &Operation, dtype: DType, size: &[u64], config: Option<PinnedConfig>) -> Result<bool> {
     let rt = Runtime::emulator_with(Options { seed: SEED, sectors: true, ..Options::default() });
     let mut problem = op.prepare(&rt, &Setup::plain(dtype, size, SEED))?;

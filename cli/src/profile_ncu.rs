@@ -1,4 +1,4 @@
-//! `tile profile --ncu`: what Nsight Compute counts in launches, beside what is known of them from the build.
+//! `tile profile --ncu`: the counters of Nsight Compute for launches, beside the numbers of the build.
 
 use crate::choose::{self, Backend};
 use crate::kernel_code::KernelCode;
@@ -52,7 +52,7 @@ pub fn own(
     Ok(succeeded(&counted))
 }
 
-/// The same of the launches of a package's kernel in what Cargo runs.
+/// The same for the launches of a package's kernel under Cargo's command.
 pub fn of_package(
     code: &dyn Fn() -> Result<KernelCode>,
     folder: &Path,
@@ -120,7 +120,7 @@ fn print(kernel: &Kernel, compiled: Option<&Entry>, bytes: Option<u64>) {
     out::write(format_args!("{}\n{}", counters(launch, compiled, bytes), stalls(launch)));
 }
 
-/// What the compiler and ptxas say of a kernel, beside what ncu counted.
+/// The numbers of the compiler and ptxas for a kernel, beside the counters of ncu.
 fn counters(launch: &Launch, compiled: Option<&Entry>, bytes: Option<u64>) -> Table {
     let usage = compiled.and_then(|e| e.usage_for(launch.compute));
     let occupancy = compiled.zip(usage).zip(Multiprocessor::of(launch.compute)).map(|((e, usage), sm)| {

@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long)]
     config: Option<String>,
     /// A variant by the end of its entry's name, as in tma, tma_nt, wgmma_cp_async, aligned, aligned_4, general; by
-    /// default the one that asks most of its arguments, and for ptx and sass all
+    /// default the one with the most launch guards, and for ptx and sass all
     #[arg(long, conflicts_with = "general")]
     variant: Option<String>,
     /// The variant that asks least of its arguments
@@ -39,7 +39,7 @@ pub struct Args {
     /// With --stage layout: draw the layouts, of tiles in registers and in shared memory, to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Instead: what the compiler could not do well, at the kernel's own lines, and what would change that
+    /// Instead: the optimizations that the compiler missed, at the kernel's own lines, and how to change that
     #[arg(long, conflicts_with_all = ["stage", "variant", "general", "target", "svg"])]
     why: bool,
 }
@@ -47,9 +47,9 @@ pub struct Args {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Compiler(tilewright_compiler::Stage),
-    /// What rustc made of the thread-level Rust.
+    /// The PTX that rustc made of the thread-level Rust.
     Ptx,
-    /// What ptxas made of that.
+    /// The machine code that ptxas made of the PTX.
     Sass,
 }
 

@@ -30,7 +30,7 @@ pub struct Args {
     /// Instead of an operation, the calls that a program with TILE_RECORD=FILE has recorded
     #[arg(long, value_name = "FILE", conflicts_with_all = ["op", "size", "dtype"])]
     workload: Option<PathBuf>,
-    /// Also write what is known of all that was launched, on this device, to a file as in `host/defaults`. The file
+    /// Also write the known results of all launched kernels on this device to a file as in `host/defaults`. The file
     /// keeps its other results
     #[arg(long)]
     export: Option<PathBuf>,
@@ -107,7 +107,7 @@ pub fn main(args: Args) -> Result<bool> {
     Ok(failed.is_empty() && (!args.check || slow.is_empty()))
 }
 
-/// Writes what is known to a file, beside the results that it has of the same device.
+/// Writes the known results to a file, beside its results of the same device.
 fn export(rt: &Runtime, path: &Path) -> Result<()> {
     let text = if path.exists() {
         let before = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! `tile bench`: what it measures, saves and compares, and what it says to bad input.
+//! `tile bench`: measurements, files, comparisons, and messages for bad input.
 
 use serde_json::Value;
 use std::fs;

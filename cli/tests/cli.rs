@@ -1,11 +1,11 @@
-//! The `tile` command: what it prints, and what it says to bad input.
+//! The `tile` command: its output, and its messages for bad input.
 
 use std::process::{Command, Output};
 
 /// A package with a kernel.
 const OWN_KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/own-kernel");
 
-/// The command, whatever the environment of the tests.
+/// The command, independent of the environment of the tests.
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tile"));
     command.args(args);
@@ -216,7 +216,7 @@ fn doctor_names_a_cache_that_others_may_write() {
     assert!(said.contains("missing caches") && said.contains("It is not used"), "{said}");
 }
 
-/// Where there is what they need, which `doctor` knows; else they say what is missing.
+/// The stages work if `doctor` finds their tools; else a message names the missing ones.
 #[test]
 fn show_has_what_is_compiled() {
     let findings: serde_json::Value = serde_json::from_str(&ok(&["doctor", "--json"])).expect("JSON");

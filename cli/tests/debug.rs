@@ -1,4 +1,4 @@
-//! `tile debug`, and what `tile profile` and `tile show` say of launches and layouts; nothing here needs a GPU.
+//! `tile debug`, and the output of `tile profile` and `tile show` for launches and layouts; nothing here needs a GPU.
 
 use std::fs;
 use std::process::{Command, Output};

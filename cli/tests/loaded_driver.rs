@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use tilewright_model_driver::library;
 
-/// What `tile` prints and says with this driver, and its exit status.
+/// The stdout and stderr of `tile` with this driver, and its exit status.
 fn tile(dir: &Path, compute: &str, args: &[&str]) -> (String, String, Option<i32>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tile"));
     command.args(args).env("LD_LIBRARY_PATH", dir).env("MODEL_DRIVER_COMPUTE", compute);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tilewright_model_driver::library;
 
-/// Takes its options off, writes what follows to `arguments`, and does what `FAKE_NCU` says.
+/// Takes its options off, writes the rest to `arguments`, and acts by `FAKE_NCU`.
 const NCU: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 lacked=smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio
@@ -65,7 +65,7 @@ impl Fake {
         Fake { folder, driver: library::as_libcuda(name) }
     }
 
-    /// What `tile` prints and says, and its exit status.
+    /// The stdout and stderr of `tile`, and its exit status.
     fn tile(&self, does: &str, args: &[&str]) -> (String, String, Option<i32>) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(std::iter::once(self.folder.path().into()).chain(std::env::split_paths(&path)));
@@ -156,7 +156,7 @@ fn what_goes_wrong_is_one_message() {
     fails("killed", &RELU, &["ncu was ended by signal 9"]);
     fails("counts", &[&RELU[..], &["--backend", "cpu"]].concat(), &["write `--backend cuda` in place of `cpu`"]);
     fails("counts", &["profile", "rellu", "--ncu"], &["did you mean relu?"]);
-    // The counters are shown, and then what the program said.
+    // The counters are shown, and then the program's output.
     let (text, said, status) = fake.tile("wrong", &RELU);
     assert!(status == Some(1) && text.contains("registers of a thread"), "{text}");
     assert!(said.contains("the command under ncu failed:\nerror: as the program says it"), "{said}");

@@ -9,7 +9,7 @@ fn clone() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
 }
 
-/// Where the packages of a new crate's dependencies are, by their names, as Cargo finds them; what the command printed.
+/// The folders of a new crate's dependencies, by their names, as Cargo finds them, and the output of the command.
 fn dependencies(folder: &Path, args: &[&str]) -> (Vec<(String, PathBuf)>, String) {
     let out =
         Command::new(env!("CARGO_BIN_EXE_tile")).arg("new").args(args).current_dir(folder).output().expect("tile");

@@ -1,4 +1,4 @@
-//! What a library of collectives does for a [`World`](crate::World).
+//! The interface of a library of collectives to a [`World`](crate::World).
 
 use crate::error::Result;
 use core::fmt::Debug;
@@ -173,7 +173,7 @@ pub unsafe trait Communicator: Debug + Send + Sync {
     ///
     /// # Safety
     /// As of all calls here: the parts are memory of the stream's device that lives until a launch on the stream, in
-    /// the place of this call, would be done with it. Nothing else uses what is written meanwhile. Types and lengths
+    /// the place of this call, would be done with it. Nothing else uses the written memory meanwhile. Types and lengths
     /// fit together as [`World`](crate::World) checks them.
     unsafe fn all_reduce(&self, stream: &Stream, data: Part, reduction: Reduction) -> Result<()>;
 

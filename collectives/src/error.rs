@@ -1,4 +1,4 @@
-//! One error type. Each message says what to do.
+//! One error type. Each message names the remedy.
 
 use tilewright_core::DType;
 
@@ -49,7 +49,7 @@ pub enum Error {
     NoLibrary {
         /// `NCCL` or `MPI`.
         library: &'static str,
-        /// What was looked for, and what the loader says.
+        /// The names that were tried, and the loader's message.
         why: String,
         /// The command that installs it.
         install: &'static str,
@@ -57,7 +57,7 @@ pub enum Error {
         path: &'static str,
     },
 
-    /// The environment does not say which rank this process is, or says what cannot be.
+    /// The environment does not say which rank this process is, or has impossible values.
     #[error("the environment of this process: {why}")]
     Environment {
         /// The variable, and its values.
@@ -71,9 +71,9 @@ pub enum Error {
         rank: usize,
         /// How many processes there are.
         size: usize,
-        /// Where they meet.
+        /// The address of the rendezvous.
         address: String,
-        /// What failed, or how many came.
+        /// The failure, or the number of processes that came.
         why: String,
     },
 
@@ -141,12 +141,12 @@ pub enum Error {
         max: usize,
     },
 
-    /// The library is too old, or was built without what is needed.
+    /// The library is too old, or was built without a needed function.
     #[error("{library}: {why}")]
     Unsupported {
         /// The library with its version.
         library: String,
-        /// What it lacks.
+        /// The missing function.
         why: String,
     },
 
@@ -165,7 +165,7 @@ pub enum Error {
     },
 }
 
-/// What the loader says, which is the cause of its error.
+/// The loader's message, which is the cause of its error.
 pub(crate) fn of_loader(e: &libloading::Error) -> String {
     std::error::Error::source(e).map_or_else(|| e.to_string(), |cause| cause.to_string())
 }

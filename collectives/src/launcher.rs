@@ -1,9 +1,9 @@
-//! What `torchrun` and `mpirun` tell a process in its environment.
+//! The variables that `torchrun` and `mpirun` set for a process.
 
 use crate::error::{Error, Result};
 use tilewright_runtime::{BackendKind, Runtime, cuda_status};
 
-/// What a launcher has told this process.
+/// The values that a launcher has set for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launcher {
     pub rank: usize,
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Mpirun,
 }
 
-/// Where processes meet.
+/// The address where processes meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Meeting {
     pub host: String,
@@ -115,7 +115,7 @@ pub(crate) enum Library {
 }
 
 impl Library {
-    /// What `TILE_COLLECTIVES` names.
+    /// The library that `TILE_COLLECTIVES` names.
     pub(crate) fn from_env() -> Result<Option<Library>> {
         match std::env::var("TILE_COLLECTIVES").unwrap_or_default().as_str() {
             "" => Ok(None),
@@ -128,8 +128,8 @@ impl Library {
 }
 
 /// The runtime of this process: of the processes on a machine each has another GPU, by `LOCAL_RANK` of `torchrun`,
-/// `OMPI_COMM_WORLD_LOCAL_RANK` or `MPI_LOCALRANKID` of `mpirun`, or `SLURM_LOCALID` of `srun`. Where there is no GPU
-/// it is the CPU. `TILE_BACKEND` overrides, except that `cuda` and `auto` name the GPU of the rank.
+/// `OMPI_COMM_WORLD_LOCAL_RANK` or `MPI_LOCALRANKID` of `mpirun`, or `SLURM_LOCALID` of `srun`. Without a GPU it is the
+/// CPU. `TILE_BACKEND` overrides, except that `cuda` and `auto` name the GPU of the rank.
 ///
 /// Errors: [`Error::Environment`] where a machine has fewer GPUs than ranks: NCCL takes a GPU once. Those of
 /// [`Runtime::from_name`].

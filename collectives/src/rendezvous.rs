@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What a greeting begins with.
+/// The first bytes of a greeting.
 const MAGIC: [u8; 8] = *b"tilewcl1";
 /// A greeting: the magic, a hash of the run, the number of ranks, the sender's rank.
 const GREETING: usize = 8 + 8 + 4 + 4;

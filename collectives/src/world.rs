@@ -335,8 +335,8 @@ impl World {
         unsafe { self.ranks.send_receive(stream, Some((from, rank)), None) }
     }
 
-    /// Writes what the rank `rank` sends to `to`, which has as many elements. Errors: as [`World::send`]. The example
-    /// of [`World::send`] receives.
+    /// Receives from the rank `rank` into `to`, which has as many elements as the rank sends. Errors: as
+    /// [`World::send`]. The example of [`World::send`] receives.
     pub fn receive<'a, T: Element>(&self, stream: &Stream, to: impl AsSliceMut<'a, T>, rank: usize) -> Result<()> {
         let [to] = self.checked("receive", stream, &[Part::of_mut(&to.as_slice_mut_arg())])?;
         self.other("receive", rank)?;
@@ -347,7 +347,7 @@ impl World {
         unsafe { self.ranks.send_receive(stream, None, Some((to, rank))) }
     }
 
-    /// Sends `from` to the rank `to_rank`, and writes what `from_rank` sends to `to`, at once. Errors: as
+    /// Sends `from` to the rank `to_rank` and receives from the rank `from_rank` into `to`, at once. Errors: as
     /// [`World::send`]; [`Error::Itself`] where one of the two ranks alone is this process.
     ///
     /// # Examples

@@ -78,7 +78,7 @@ fn ranks_of_torchrun_on_the_cpu_are_told_of_mpirun() {
     assert!(passed && text.contains("1 passed"), "{text}");
 }
 
-/// What a rank runs, by `mpirun` or in a process of its own.
+/// The program of a rank, run by `mpirun` or in a process of its own.
 mod rank {
     use super::*;
 

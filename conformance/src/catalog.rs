@@ -1,4 +1,4 @@
-//! Every operation: what it is called, what its sizes mean, and how to make a problem of it.
+//! Every operation: its name, the meaning of its sizes, and its problems.
 
 use super::families::{FLOATS, MATRIX, embedding, grouped, norm, product, rope};
 use super::operation::Operation;

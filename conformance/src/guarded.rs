@@ -44,7 +44,7 @@ impl<T: Element + PartialEq> Guarded<T> {
     pub fn read(&self) -> Result<Vec<T>> {
         let mut all = self.buffer.to_vec()?;
         let end = self.start + self.len;
-        // A guard that is a NaN equals nothing, itself included: compare what changed by value and by bits.
+        // A guard that is a NaN equals nothing, itself included: compare by value and by bits.
         let intact = |v: &T| *v == self.guard || bits(v) == bits(&self.guard);
         if let Some(at) = all[..self.start].iter().chain(&all[end..]).position(|v| !intact(v)) {
             let at = if at < self.start { at as i64 - self.start as i64 } else { at as i64 };

@@ -32,7 +32,7 @@ use tilewright_ops::ExecOptions;
 use tilewright_runtime::{BackendKind, Runtime};
 use tilewright_runtime::{Error, Result};
 
-/// What to check.
+/// The choice of checks.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// One operation, or all.
@@ -54,7 +54,7 @@ pub struct Row {
     pub config: String,
     /// Problems that were checked.
     pub cases: usize,
-    /// Those among the cases whose inputs are rows of the table of edge values.
+    /// The cases whose inputs are rows of the table of edge values.
     pub edge_cases: usize,
     /// The size with the largest error relative to its tolerance.
     pub size: Vec<u64>,
@@ -72,7 +72,7 @@ pub struct Row {
     pub features: BTreeSet<&'static str>,
 }
 
-/// What one row checks: an operation in one dtype, as users call it or with one configuration.
+/// The subject of a row: an operation in one dtype, as users call it or with one configuration.
 #[derive(Clone, Copy)]
 pub struct Subject {
     /// The operation.
@@ -241,7 +241,7 @@ fn setups(subject: &Subject, first: u64, scope: Scope) -> Vec<Setup> {
     all
 }
 
-/// The verdict, and what is wrong where it did not pass.
+/// The verdict, and the defect if it did not pass.
 fn one(rt: &Runtime, op: &Operation, setup: &Setup, on: &ExecOptions) -> Result<(Verdict, Option<String>)> {
     let mut problem = op.prepare(rt, setup)?;
     problem.launch(on)?;

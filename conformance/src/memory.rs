@@ -1,14 +1,14 @@
-//! Whether a problem fits, before its data is made: what cannot be had is an error then, not the end of the process.
+//! Whether a problem fits, before its data is made: too little memory is an error then, not the end of the process.
 
 use tilewright_core::{DType, DeviceId};
 use tilewright_runtime::{Error, Result};
 
-/// Errors: [`Error::OutOfMemory`] where the host has not got what the data of a problem takes, its copies and its
-/// reference among it.
+/// Errors: [`Error::OutOfMemory`] if the host has too little memory for the data of a problem, with its copies and its
+/// reference.
 pub(super) fn check(axes: &[&str], size: &[u64], dtype: DType) -> Result<()> {
     let bytes = elements(axes, size).saturating_mul(8 + 2 * dtype.size() as u64);
     let free = available();
-    // Where nothing is known of the host, the allocator knows.
+    // If the free memory of the host is unknown, the allocator decides.
     let fits = free.is_none_or(|f| bytes <= f)
         && Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).is_ok();
     if fits { Ok(()) } else { Err(Error::OutOfMemory { device: DeviceId::Host, bytes, free }) }

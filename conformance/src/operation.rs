@@ -9,9 +9,9 @@ use tilewright_runtime::{Error, Result, Runtime};
 pub struct Operation {
     /// Its name on the command line, that of its function.
     pub name: &'static str,
-    /// What it computes, in a line.
+    /// A line about the operation.
     pub about: &'static str,
-    /// What the numbers of a size are, as in `rows`, `cols`.
+    /// The names of the numbers of a size, as in `rows`, `cols`.
     pub axes: &'static [&'static str],
     /// The element types that it takes.
     pub dtypes: &'static [DType],

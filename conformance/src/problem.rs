@@ -7,7 +7,7 @@ use tilewright_core::DType;
 use tilewright_ops::ExecOptions;
 use tilewright_runtime::Result;
 
-/// What to prepare.
+/// The problem to prepare.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The element type of the operation.
@@ -20,13 +20,13 @@ pub struct Setup {
     pub odd: bool,
     /// Inputs hold infinities, NaN, zeros of both signs and subnormals.
     pub awkward: bool,
-    /// What is between rows of matrices.
+    /// The elements between rows of matrices.
     pub gaps: Gaps,
     /// Inputs of the table of edge values, in place of random ones.
     pub given: Option<&'static EdgeRow>,
 }
 
-/// What is between rows of matrices.
+/// The elements between rows of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
     /// Nothing: rows are packed.
@@ -62,7 +62,7 @@ impl Setup {
     }
 }
 
-/// What a launch moves and computes, for rates.
+/// The bytes and operations of a launch, for rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Bytes read plus written, each array once.

@@ -1,4 +1,4 @@
-//! What each operation must give, written independently of the kernels: plain loops in f64, or exact integers.
+//! The right results of each operation, written independently of the kernels: plain loops in f64, or exact integers.
 
 use tilewright_core::cpu::parallel_map;
 
@@ -71,7 +71,7 @@ pub struct NormRow {
     pub scale: f64,
     /// The normalized elements.
     pub normal: Vec<f64>,
-    /// What rounding errors of each of them are measured by: differences from the mean cancel.
+    /// The unit of rounding errors of each of them: differences from the mean cancel.
     pub off: Vec<f64>,
 }
 
@@ -115,8 +115,8 @@ pub fn product(a: &[f32], b: &[f32], k: usize, n: usize, rows: &[usize]) -> Vec<
     parallel_map(rows.len(), |i| row(rows[i])).concat()
 }
 
-/// What one query gets of keys and values, each of as many elements as it has: each element with the weighted sum of
-/// magnitudes. Of no keys, or of none with a score above minus infinity, zeros.
+/// The attention of one query to keys and values with as many elements each: each element with the weighted sum of
+/// magnitudes. Zeros without keys, or if no key has a score above minus infinity.
 pub fn attention(query: &[f32], keys: &[f32], values: &[f32], scale: f64) -> Vec<(f64, f64)> {
     let d = query.len();
     let scores: Vec<f64> = keys

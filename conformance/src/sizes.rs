@@ -5,7 +5,7 @@
 pub enum Scope {
     /// For a slow backend: a covering subset.
     Few,
-    /// What every commit runs on the CPU.
+    /// The sizes that every commit runs on the CPU.
     Usual,
     /// Everything, larger arrays included.
     All,

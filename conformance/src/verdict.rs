@@ -19,7 +19,7 @@ impl Verdict {
     }
 }
 
-/// The one that fails, else the one of the larger error.
+/// The failed verdict, else the one with the larger error.
 pub fn worse(a: Verdict, b: Verdict) -> Verdict {
     if a.passed() && !b.passed() || a.passed() == b.passed() && b.error > a.error { b } else { a }
 }
@@ -53,7 +53,7 @@ pub fn scaled(found: &[f64], wanted: impl ExactSizeIterator<Item = (f64, f64)>, 
     verdict
 }
 
-/// `‖found - wanted‖ / ‖wanted‖` over what is finite; the rest must be the same.
+/// `‖found - wanted‖ / ‖wanted‖` over the finite elements; the others must be equal.
 pub fn normwise(found: &[f64], wanted: &[f64], tolerance: f64) -> Verdict {
     let same = |w: f64, f: f64| f == w || (f.is_nan() && w.is_nan());
     let misplaced = |w: f64, f: f64| !(w.is_finite() && f.is_finite() || same(w, f));

@@ -16,8 +16,8 @@ pub mod batched {
         /// Of f16 and bf16.
         kernel(batched_matmul, T = [f16, bf16]),
         /// Of f32, by fused multiply-adds, or with TF32X3 by 3xTF32, which makes NaN of an infinite operand. Under
-        /// 3xTF32 each step has its own accumulator, which is added in f32: tensor cores truncate what they add to a
-        /// large sum.
+        /// 3xTF32 each step has its own accumulator, which is added in f32: tensor cores truncate the terms of a large
+        /// sum.
         kernel(batched_matmul_f32, T = f32),
         tune(SCHEDULER = [Persistent], BM = [128], BN = [256], BK = [64], PER_SM = [1], warps = [8], arch = [90], kernels = [batched_matmul]),
         tune(SCHEDULER = [Persistent], BM = [128], BN = [128], BK = [64], PER_SM = [2], warps = [4], blocks_per_sm = [2], arch = [90], kernels = [batched_matmul]),

@@ -4,8 +4,8 @@ use tilewright_macros::tile_module;
 
 // A program makes B * A outputs: o = base + A*b + a, with a across the threads and b in registers. The taps of one
 // remainder r are k = r + A*q, so output (b, q) reads x[base + r + A*(b + q) + a]: loads with equal b + q have equal
-// addresses. Unrolled over Q values of q they merge, and B * Q multiply-adds take B + Q - 1 coalesced loads of x and
-// Q uniform loads of w. What the last, incomplete group leaves is done tap by tap: a zero tap in its place would turn
+// addresses. Unrolled over Q values of q they merge, and B * Q multiply-adds take B + Q - 1 coalesced loads of x and Q
+// uniform loads of w. The taps of the last, incomplete group are added one by one: a zero tap in their place would turn
 // an infinite signal value into NaN.
 /// The convolution, with checked and unchecked loads.
 #[tile_module]
@@ -39,7 +39,7 @@ pub mod convolution {
         acc
     }
 
-    /// The last program moves back to end where the outputs end, and makes anew what its neighbor has made, so that no
+    /// The last program moves back to end where the outputs end, and repeats outputs of its neighbor, so that no
     /// program reads outside and none is slower than the others.
     ///
     /// # Safety

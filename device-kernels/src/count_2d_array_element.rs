@@ -1,5 +1,5 @@
-//! How many elements of a matrix equal `k`, whatever its strides. A contiguous matrix is an array:
-//! `count_array_element` counts that faster.
+//! How many elements of a matrix equal `k`, for any strides. A contiguous matrix is an array: `count_array_element`
+//! counts that faster.
 
 use tilewright_macros::tile_module;
 

@@ -76,5 +76,5 @@ pub mod __private {
 
 tilewright_macros::kernels!();
 
-/// Where this build has put the bundles, and `report.json`; none without a device toolchain.
+/// The folder of this build's bundles and `report.json`; none without a device toolchain.
 pub const BUNDLES: Option<&str> = option_env!("TILE_BUNDLE_DIR");

@@ -1,4 +1,4 @@
-//! What kernels of several modules do with tiles.
+//! Operations on tiles that kernels of several modules share.
 
 use tilewright_macros::tile_library;
 
@@ -47,7 +47,7 @@ pub mod tiles {
         bitcast::<f32>(up & 0xFFFFE000)
     }
 
-    /// What is left of `x` beside `high`, its nearest tf32, as one. An infinity less itself is no number.
+    /// The difference of `x` and `high`, its nearest tf32, as tf32. An infinity minus itself is NaN.
     fn low_part(x: Tile<f32>, high: Tile<f32>) -> Tile<f32> {
         where_(abs(x) == f32::INFINITY, 0.0, tf32(x - high))
     }
@@ -77,7 +77,7 @@ pub mod partials {
             let n = min(num_programs(0), workspace.len());
             for start in range(0, n, LANES) {
                 let i = start + arange(LANES);
-                // A program that began earlier runs, and ends whatever this program waits for.
+                // A program that began earlier runs, and ends without waiting for this program.
                 let mut part = zeros::<u64>([LANES]);
                 loop {
                     part = atomic_load(workspace, i).mask(i < n).relaxed();

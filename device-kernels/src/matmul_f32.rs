@@ -10,9 +10,9 @@ pub mod f32_products {
     /// worse.
     const PART: usize = 64;
 
-    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over K from `from` to `to`: by f32
-    /// FMAs, or with TF32X3 by 3xTF32, which makes NaN of an infinite operand. Under 3xTF32 each step has its own
-    /// accumulator, which is added in f32: tensor cores truncate what they add to a large sum.
+    /// The sums `[BM, BN]` of rows from `r` on and columns from `s` on, over K from `from` to `to`: by f32 FMAs, or
+    /// with TF32X3 by 3xTF32, which makes NaN of an infinite operand. Under 3xTF32 each step has its own accumulator,
+    /// which is added in f32: tensor cores truncate the terms of a large sum.
     fn sums_in_f32<
         const TA: bool,
         const TB: bool,

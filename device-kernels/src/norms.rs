@@ -35,7 +35,7 @@ pub mod moments {
         Moments { mean, squares, count: m.count + where_(inside, 1.0, 0.0) }
     }
 
-    /// Those of all lanes along an axis.
+    /// The moments of all lanes along an axis.
     fn along<const AXIS: usize>(m: Moments) -> Moments {
         let count = sum(m.count, AXIS).expand(AXIS);
         let mean = sum(m.mean * m.count, AXIS).expand(AXIS) / maximum(count, 1.0);
@@ -63,8 +63,8 @@ pub mod moments {
     /// less the mean of its row (where CENTERED), times `scale(mean square)` of the difference.
     /// `value(rows, columns, inside)`, zero where not `inside`, is asked once for each element.
     ///
-    /// A program that is PERSISTENT goes on to further rows. It asks for the next ones before it computes those at
-    /// hand.
+    /// A program that is PERSISTENT goes on to further rows. It prefetches the next rows before it computes the current
+    /// ones.
     fn normalize_short<T, const CENTERED: bool, const PERSISTENT: bool, const ROWS: usize, const BLOCK: usize>(
         rows: usize,
         columns: usize,

@@ -3,7 +3,7 @@
 use tilewright_macros::tile_kernel;
 
 // Pairs (i, n-1-i) with i in the first half: every element but a middle one is in exactly one pair, and a pair is
-// loaded whole before it is stored, so no program sees what another has written.
+// loaded whole before it is stored, so no program reads an element that another has written.
 #[tile_kernel(tune(BLOCK = [1024, 512, 2048], warps = [4]), grid = [cdiv(x.len() / 2, BLOCK)])]
 pub fn reverse_array<const BLOCK: usize>(x: &mut [f32]) {
     let n = x.len();

@@ -42,7 +42,7 @@ pub mod whole {
         store(sums, program_id(0), sum(s * exp2((m - m_i) * LOG2_E)));
     }
 
-    // Blocks from the last to the first: the end of the array is what the first launch has left in the L2 cache.
+    // Blocks from the last to the first: the first launch has left the end of the array in the L2 cache.
     #[tile_kernel(
         tune(BLOCK = [4096], PER_SM = [4, 8], warps = [8]),
         tune(BLOCK = [2048], PER_SM = [8], warps = [8]),

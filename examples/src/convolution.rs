@@ -20,7 +20,7 @@ pub fn convolution_plain<const BLOCK: usize>(input: &[f32], kernel: &[f32], outp
 // ANCHOR_END: convolution_plain
 
 // ANCHOR: convolution_by_fours
-/// Four taps at a time, and those that are left one by one.
+/// Four taps at a time, and the remaining ones one by one.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(output.len(), BLOCK)])]
 pub fn convolution_by_fours<const BLOCK: usize>(input: &[f32], kernel: &[f32], output: &mut [f32]) {
     let idx = program_id(0) * BLOCK + arange(BLOCK);

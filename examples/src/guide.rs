@@ -49,7 +49,7 @@ pub fn histogram<const BLOCK: usize>(keys: &[u32], counts: &mut [u32]) {
 // ANCHOR_END: assertions
 
 // ANCHOR: library
-/// What several modules of kernels use.
+/// Items that several modules of kernels use.
 #[tile_library]
 pub mod activations {
     pub enum Activation {
@@ -64,7 +64,7 @@ pub mod activations {
         }
     }
 
-    /// One loop over the rows of a program, for kernels that differ in what they do with a row.
+    /// One loop over the rows of a program, for kernels that differ in the work on a row.
     fn each_row(rows: usize, row: impl Fn(usize)) {
         for i in range(program_id(0), rows, num_programs(0)) {
             row(i);

@@ -1,7 +1,7 @@
 //! Products of matrices, from the plainest kernel to one that keeps a fixed number of programs busy.
 //!
-//! Matrices are A (m by k), B (k by n) and C (m by n), with any strides. What a tile has beyond a matrix is loaded as
-//! 0, which adds nothing to a sum.
+//! Matrices are A (m by k), B (k by n) and C (m by n), with any strides. Elements of a tile beyond a matrix are loaded
+//! as 0, which adds nothing to a sum.
 
 use tilewright::tile_kernel;
 
@@ -126,7 +126,7 @@ pub unsafe fn matmul_grouped<
     stride_cm: usize,
     stride_cn: usize,
 ) {
-    // What `swizzle2d` does, written out.
+    // The body of `swizzle2d`, written out.
     let pid = program_id(0);
     let num_pid_m = cdiv(m, BLOCK_SIZE_M);
     let num_pid_n = cdiv(n, BLOCK_SIZE_N);
@@ -162,7 +162,7 @@ pub unsafe fn matmul_grouped<
 
 // ANCHOR: matmul_persistent
 /// As many programs as the device has multiprocessors, each with every num_programs-th tile of C. Rows and columns
-/// beyond the matrix are replaced by the first: what is computed for them is not stored.
+/// beyond the matrix are replaced by the first: the results for them are not stored.
 ///
 /// # Safety
 /// As [`matmul_rank_1`].
@@ -220,9 +220,9 @@ pub unsafe fn matmul_persistent<
 // ANCHOR_END: matmul_persistent
 
 // ANCHOR: matmul_views
-/// Views know the matrices' extents and strides: no pointers, no masks. f16 in and out, sums in f32: what warpgroups
-/// multiply. Where addresses and strides are multiples of 16 bytes the first configuration runs on the devices it is
-/// for, and the hardware copies whole tiles for it; elsewhere, and for other rows, threads load the same tiles for the
+/// Views know the matrices' extents and strides: no pointers, no masks. f16 in and out, sums in f32, as warpgroups
+/// multiply. If addresses and strides are multiples of 16 bytes the first configuration runs on the devices it is for,
+/// and the hardware copies whole tiles for it; elsewhere, and for other rows, threads load the same tiles for the
 /// second.
 #[tile_kernel(
     tune(BLOCK_SIZE_M = [64], BLOCK_SIZE_N = [64], BLOCK_SIZE_K = [64], arch = [90]),

@@ -1,7 +1,7 @@
 //! Many programs, one result: an atomic addition each.
 //!
-//! `output` must hold 0 before the launch. Float additions come in whatever order the programs finish, so the last
-//! bits differ from run to run; `tilewright_kernels::reduction` does it with a last arriver in one fixed order.
+//! `output` must hold 0 before the launch. Float additions come in the order in which programs finish, so the last bits
+//! differ from run to run; `tilewright_kernels::reduction` does it with a last arriver in one fixed order.
 
 use tilewright::tile_kernel;
 
@@ -40,8 +40,8 @@ pub fn count_atomic<const BLOCK: usize>(x: &[i32], output: &mut [i32], k: i32) {
 
 // ANCHOR: count_2d_rows
 /// The same of a matrix, a row a thread and an atomic for every column: the slow way, for the sake of the comparison.
-/// Neighboring threads read a row's length apart. What a matrix without gaps holds is an array, and `count_atomic`
-/// counts it.
+/// Neighboring threads read a row's length apart. The elements of a matrix without gaps are an array, which
+/// `count_atomic` counts.
 #[tile_kernel(tune(BLOCK = [256]), grid = [cdiv(n, BLOCK)])]
 pub fn count_2d_rows<const BLOCK: usize>(x: &[i32], output: &mut [i32], n: usize, m: usize, k: i32) {
     let row = program_id(0) * BLOCK + arange(BLOCK);

@@ -7,7 +7,7 @@
 use tilewright::tile_kernel;
 
 // ANCHOR: reverse_pairs
-/// In place: one program has both elements of a pair, so that no program loads what another stores.
+/// In place: one program has both elements of a pair, so that no program loads elements that another stores.
 #[tile_kernel(tune(BLOCK = [1024]), grid = [cdiv(x.len() / 2, BLOCK)])]
 pub fn reverse_pairs<const BLOCK: usize>(x: &mut [f32]) {
     let i = program_id(0) * BLOCK + arange(BLOCK);

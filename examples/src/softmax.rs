@@ -3,8 +3,8 @@
 use tilewright::tile_kernel;
 
 // ANCHOR: softmax_row_naive
-/// One program a row. The tile is at least as wide as a row; what lies beyond the row is -inf, which changes neither
-/// the maximum nor the sum.
+/// One program a row. The tile is at least as wide as a row; the elements beyond the row are -inf, which changes
+/// neither the maximum nor the sum.
 ///
 /// # Safety
 /// `input` and `output` address the rows, `row_stride` elements apart, and `n_cols <= BLOCK_SIZE`.

@@ -13,7 +13,7 @@ pub fn vector_add_naive<const BLOCK: usize>(a: &[f32], b: &[f32], c: &mut [f32])
 // ANCHOR_END: vector_add_naive
 
 // ANCHOR: vector_add_masked
-/// With raw pointers only the mask protects what lies behind the arrays.
+/// With raw pointers only the mask protects the memory behind the arrays.
 ///
 /// # Safety
 /// `x`, `y` and `output` address `n_elements` elements each, and `output` overlaps no other program's input.

@@ -1,4 +1,4 @@
-//! The teaching kernels give what they should, on the CPU and on the emulated SM.
+//! The teaching kernels give the right results, on the CPU and on the emulated SM.
 
 use tilewright::kernel::ConfigDesc;
 use tilewright::{AsSliceMut, Call, f16};

@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use tilewright_fuzz::{Kernel, Kind, Said, kernel, test_file};
 
-/// Kernels of a file, which is what the message of a failed compilation names.
+/// Kernels of a file. The message of a failed compilation names the file.
 const PER_FILE: usize = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! Kernels whose second product takes what the first one gave, as attention does, and products of batches.
+//! Kernels whose second product takes the result of the first one, as attention does, and products of batches.
 
 use crate::driver::Kernel;
 use crate::source::{Array, Source};
@@ -101,7 +101,7 @@ pub fn batch(name: &str, seed: u64) -> Kernel {
     view(&mut s, "a", ty, if across { &["batches", "k", "m"] } else { &["batches", "m", "k"] });
     view(&mut s, "b", ty, if transposed { &["batches", "n", "k"] } else { &["batches", "k", "n"] });
     s.line(format!("let (first, row, column) = (program_id(2) * {b}, program_id(0) * {m}, program_id(1) * {n});"));
-    // As it is multiplied, from what may be stored transposed.
+    // The operand of the product, which may be stored transposed.
     let operand = |name: &str, transposed: bool, [at, to]: [&str; 2], [rows, columns]: [usize; 2]| {
         let (at, to, rows, columns) = if transposed { (to, at, columns, rows) } else { (at, to, rows, columns) };
         let tile = format!("{name}.tile([first, {at}, {to}], [{b}, {rows}, {columns}])");

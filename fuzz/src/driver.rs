@@ -12,7 +12,7 @@ pub struct Kernel {
     source: Source,
 }
 
-/// What the compiler says of a kernel.
+/// The compiler's verdict on a kernel.
 pub enum Said {
     Compiled,
     /// A message for the kernel's author.

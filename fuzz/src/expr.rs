@@ -35,7 +35,7 @@ impl Source {
     pub fn along(&self, shape: &[usize], axis: usize) -> String {
         let before = (0..axis).map(|_| ".expand(0)".to_string());
         let after = (axis + 1..shape.len()).map(|i| format!(".expand({})", i - axis));
-        // Of those behind first: what is in front moves no axis after that.
+        // Later axes first: an earlier axis then moves none of them.
         let expands: String = after.chain(before).collect();
         format!("arange({}){expands}", shape[axis])
     }
@@ -189,7 +189,7 @@ impl Source {
             }
             1 if !scalars.is_empty() => Value { shape: shape.into(), ..self.pick(&scalars).clone() },
             2 if shape.len() > 1 => {
-                // What is broadcast along an axis.
+                // The operand that is broadcast along an axis.
                 let axis = self.rng.usize(..shape.len());
                 let mut less = shape.to_vec();
                 less.remove(axis);
@@ -215,7 +215,7 @@ impl Source {
     /// A tile of another type, converted.
     pub fn converted(&mut self, v: Value, ty: DType) -> Value {
         let v = if ty.is_float() || self.once_in(2) { self.at_most(v, ty.exact().min(1000)) } else { v };
-        // Of an integer what does not fit wraps or saturates.
+        // An integer that does not fit wraps or saturates.
         let top = if v.top <= ty.exact() && (ty.has_sign() || !v.ty.has_sign()) { v.top } else { ty.exact() };
         Value::new(self.convert(&v, ty), ty, &v.shape, top)
     }
@@ -245,7 +245,7 @@ impl Source {
                 let (a, b) = (self.tile(ty, shape, depth), self.operand(ty, shape, depth));
                 let op = *self.pick(&["+", "-", "*"]);
                 let top = if op == "*" { a.top as u128 * b.top as u128 } else { a.top as u128 + b.top as u128 };
-                // Below zero what has no sign wraps.
+                // Below zero unsigned integers wrap.
                 let top = if op == "-" && !ty.has_sign() { ty.exact() as u128 } else { top };
                 Value::computed(format!("({} {op} {})", a.text, b.text), ty, shape, top)
             }
@@ -316,7 +316,7 @@ impl Source {
         }
     }
 
-    /// What a function makes of tiles, of a slice, or of another function.
+    /// The result of a helper of tiles, of a slice, or of another function.
     fn helped(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let name = self.name("help");
         let t = ty.name();
@@ -417,7 +417,7 @@ impl Source {
         Value::computed(ty.of(&text), ty, shape, n as u128)
     }
 
-    /// The number of each element among those that equal it.
+    /// The number of each element among the equal elements.
     fn cumcount(&mut self, ty: DType, shape: &[usize], depth: usize) -> Option<Value> {
         let (from, bins) = (*self.pick(&INTEGERS), *self.pick(&[1, 7, 32, 100, 256]));
         let mut text = format!("cumcount({}, {bins})", self.tile(from, shape, depth).text);

@@ -22,7 +22,7 @@ pub enum Kind {
     Tiles,
     /// Products of two matrices, with every kind of operand and epilogue.
     Products,
-    /// Products of what products gave.
+    /// Products of results of products.
     Chains,
     /// Products of batches.
     Batches,
@@ -91,7 +91,7 @@ mod tests {
 
     const SEEDS: u64 = 320;
 
-    /// Kernels with each property, of those that compile; as many as stated or more.
+    /// The number of compiling kernels with each property is the stated one or more.
     #[test]
     fn kernels_of_every_kind_are_made_and_compile() {
         type Has = fn(&str) -> bool;

@@ -38,7 +38,7 @@ struct Side {
     name: &'static str,
     ty: DType,
     addressing: Addressing,
-    /// Lies along the depth.
+    /// The side's index along K.
     along: bool,
     outer: &'static str,
     block: usize,
@@ -85,7 +85,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
         ctas,
     };
     let aligned = 16 / ty.size();
-    // Multiples of all, and what is none.
+    // Multiples of all, and a number that is no multiple.
     let runs = s.rng.usize(1..1000);
     let sizes = |block: usize, odd: usize| vec![block * 2, block + aligned * (runs % 3 + 1), odd];
     let (m, n, k) = (sizes(shape.m, runs % 70 + 1), sizes(shape.n, runs % 50 + 1), sizes(shape.k * 2, runs % 150));
@@ -160,7 +160,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     Kernel::new(name, &attribute, s)
 }
 
-/// What an operand is loaded as: its own type, or one that is converted.
+/// The type that an operand is loaded as: its own, or a type that is converted to it.
 fn operand_type(s: &mut Source, ty: DType) -> DType {
     match ty {
         DType::F16 | DType::BF16 if s.once_in(5) => *s.pick(&[DType::I8, DType::F32, DType::U8, DType::F8E4M3]),
@@ -170,7 +170,7 @@ fn operand_type(s: &mut Source, ty: DType) -> DType {
 
 fn declare(s: &mut Source, side: &Side) {
     let dims = if side.along { [side.outer, "k"] } else { ["k", side.outer] };
-    // Rows are sometimes longer than what is looked at.
+    // Rows are sometimes longer than the part that is read.
     let pad = *s.pick(&["", "", " + 16", " + 3"]);
     let stride = format!("{}{pad}", dims[1]);
     let mut array = Array::view(side.name, side.ty, &dims, &stride, side.top);
@@ -228,7 +228,7 @@ fn operand(s: &mut Source, side: &Side, depth: usize) -> Value {
             let masks =
                 [format!("({rows}.expand(1) < {})", limits[0]), format!("({columns}.expand(0) < {})", limits[1])];
             let mask = match wraps && !side.short {
-                // What wraps around is inside.
+                // An index that wraps around is inside.
                 true => masks[usize::from(side.along)].clone(),
                 false => masks.join(" & "),
             };
@@ -282,7 +282,7 @@ fn prepared(s: &mut Source, v: Value, ty: DType) -> Value {
     Value::new(s.convert(&v, ty), ty, &shape, v.top)
 }
 
-/// All of a tile of the result: a loop, or two, and what is stored.
+/// All of a tile of the result: a loop, or two, and the store.
 fn tile(s: &mut Source, shape: &Shape, a: &Side, b: &Side, ty: DType, sums: DType, how: &str) {
     let Shape { m, n, k, .. } = *shape;
     s.line(format!("let mut acc = {};", sums.zeros(&[m, n])));

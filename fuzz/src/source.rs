@@ -1,4 +1,4 @@
-//! The text of a kernel while it is made: lines, names, parameters and what is in scope.
+//! The text of a kernel while it is made: lines, names, parameters and the scope.
 
 use crate::value::{DType, Value, Whole};
 use fastrand::Rng;
@@ -12,7 +12,7 @@ pub struct Array {
     pub name: String,
     pub ty: DType,
     pub kind: Kind,
-    /// What it holds before the launch: whole numbers up to this.
+    /// Before the launch it holds whole numbers up to this.
     pub top: u64,
     pub len: Len,
     /// The output whose memory it is.
@@ -91,7 +91,7 @@ impl Array {
     }
 }
 
-/// What floats are now and then beside whole numbers.
+/// Values of some floats beside whole numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Special {
     Nothing,
@@ -112,9 +112,9 @@ pub struct Source {
     pub outputs: Vec<Array>,
     /// Scalars: a name and the values of each run.
     pub sizes: Vec<(String, Vec<usize>)>,
-    /// What may be read, and is not assigned.
+    /// Values that may be read, and are not assigned.
     pub seen: Vec<Value>,
-    /// What may be read and assigned.
+    /// Variables that may be read and assigned.
     pub variables: Vec<Value>,
 }
 
@@ -147,7 +147,7 @@ impl Source {
         self.body.push('\n');
     }
 
-    /// `head { .. }`, with what is declared in it gone after it.
+    /// `head { .. }`, whose declarations end with it.
     pub fn block(&mut self, head: &str, of: impl FnOnce(&mut Source)) {
         self.line(format!("{head} {{"));
         let (seen, variables) = (self.seen.len(), self.variables.len());
@@ -184,7 +184,7 @@ impl Source {
 
     /// A slice to read of a type: one of them, or one more.
     pub fn input(&mut self, ty: DType) -> Array {
-        // What a program writes another one must not read.
+        // A program must not read memory that another program writes.
         let found = self.inputs.iter().find(|a| a.ty == ty && a.kind == Kind::Slice && a.alias_of.is_none());
         if let Some(a) = found {
             return a.clone();
@@ -226,8 +226,8 @@ impl Source {
         self.sizes.push((name.into(), values.into()));
     }
 
-    /// The value as an expression of another type. A float that may be no number, or infinite, becomes a number first
-    /// where the type has none, within what its numbers do not exceed.
+    /// The value as an expression of another type. If the type has no NaN or infinity, a float that may be one of these
+    /// becomes a number first, within the bound of its numbers.
     pub fn convert(&self, v: &Value, ty: DType) -> String {
         let has_all = ty.is_float() && !ty.is_float8();
         if self.special != Special::Nothing && v.ty.is_float() && !v.ty.is_float8() && !has_all {

@@ -1,4 +1,4 @@
-//! Kernels of statements: what is loaded, computed, kept in variables across loops and branches, and stored.
+//! Kernels of statements: loads, computations, variables across loops and branches, and stores.
 
 use crate::driver::Kernel;
 use crate::expr::MAX_ELEMENTS;
@@ -17,7 +17,7 @@ pub fn kernel(name: &str, seed: u64) -> Kernel {
     for _ in 0..s.rng.usize(2..6) {
         statement(&mut s, programs, 2, None);
     }
-    // What has been computed is seen by somebody.
+    // Every computed value is stored.
     for v in s.variables.clone() {
         store(&mut s, programs, &v, None);
     }
@@ -60,7 +60,7 @@ fn statement(s: &mut Source, programs: usize, depth: usize, round: Option<&str>)
     }
 }
 
-/// How large what is kept in a variable gets.
+/// The bound of a variable's value.
 fn kept(ty: DType) -> u64 {
     (ty.exact() / 4).min(500)
 }

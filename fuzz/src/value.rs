@@ -63,7 +63,7 @@ pub struct Value {
     pub ty: DType,
     /// None for a scalar.
     pub shape: Vec<usize>,
-    /// What its numbers do not exceed, with either sign. Of integers the greatest where they may have wrapped.
+    /// The bound of its numbers, with either sign. For integers that may have wrapped, the greatest integer.
     pub top: u64,
 }
 

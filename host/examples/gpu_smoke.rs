@@ -1,5 +1,5 @@
-//! The CUDA backend step by step, on a GPU: `cargo run --release -p tilewright-runtime --example gpu_smoke`. Says what
-//! it does and panics at the first thing that is not as it should be.
+//! The CUDA backend step by step, on a GPU: `cargo run --release -p tilewright-runtime --example gpu_smoke`. Reports
+//! each step and panics at the first wrong result.
 
 pub mod hand_made;
 

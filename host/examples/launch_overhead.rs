@@ -1,4 +1,4 @@
-//! What a launch costs on the host, beside a bare `cuLaunchKernel` of the same kernel:
+//! The cost of a launch on the host, beside a bare `cuLaunchKernel` of the same kernel:
 //! `cargo run --release -p tilewright-runtime --example launch_overhead`. The goal is within 1 µs.
 
 mod hand_made;

@@ -1,6 +1,6 @@
 //! Inputs that try to break a reader: the files of a corpus, and changed copies of them.
 //!
-//! A target is a function of bytes that must not panic, whatever they are. [`attack`] gives it every file of a corpus
+//! A target is a function of bytes that must not panic for any bytes. [`attack`] gives it every file of a corpus
 //! folder, then copies of those files with random changes: flipped bits, numbers at the limits, pieces that are cut,
 //! repeated or taken from another file. An input that makes the target panic is written to the corpus, where every
 //! later run gives it first.
@@ -17,7 +17,7 @@ use std::path::Path;
 const CASES: u64 = 2000;
 /// The largest input.
 const MAX_BYTES: usize = 1 << 16;
-/// What readers of numbers get wrong: the ends of ranges, and lengths that overflow when something is added.
+/// Numbers that readers often get wrong: the ends of ranges, and lengths that overflow when something is added.
 const NUMBERS: [u64; 12] = [
     0,
     1,

@@ -369,7 +369,7 @@ mod tests {
         for (at, with) in (0..index.len()).flat_map(|at| numbers.map(|with| (at, with))) {
             let mut changed = index.clone();
             changed[at] = with;
-            // Another name or fact of an entry is one, too. What matters is that none of them is a panic.
+            // Another name or fact of an entry is one, too. But none of them is a panic.
             let _ = read(assemble(&changed, &bytes[start..]).unwrap());
         }
         assert!(matches!(Archive::parse(b"TILEBNDL".to_vec()), Err(ArchiveError::NotAnArchive)));

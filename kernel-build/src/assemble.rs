@@ -1,4 +1,4 @@
-//! From PTX to machine code, with what `ptxas` says of it.
+//! From PTX to machine code, with the messages of `ptxas`.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::ptx::{self, EntryPtx};
 use crate::ptxas::Ptxas;
 use crate::target::Target;
 
-/// What a build has made of one entry for one target.
+/// The build products of one entry for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltEntry {
     pub ptx: EntryPtx,
@@ -81,8 +81,8 @@ pub fn assemble(
         return Ok(c);
     }
     let c = run(ptxas, target, ptx, stem)?;
-    // What ptxas complained of is made anew by every build, which says so again. A cache that cannot be written to only
-    // costs time.
+    // Code with a warning of ptxas is assembled again by every build, which repeats the warning. A cache that cannot be
+    // written to only costs time.
     if let Some(bytes) = c.to_bytes().filter(|_| !c.serialized) {
         let _ = cache.put("cubin", &key, &bytes);
     }
@@ -107,7 +107,7 @@ fn run(ptxas: &Ptxas, target: &Target, ptx: &str, stem: &Path) -> Result<Assembl
     Ok(Assembled { usage: usage(&said), serialized: serialized(&said), code: Some(code) })
 }
 
-/// "Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..", whatever the reason.
+/// "Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..", for any reason.
 fn serialized(said: &str) -> bool {
     said.lines().any(|l| l.contains("wgmma") && l.contains("serialized"))
 }

@@ -1,4 +1,4 @@
-//! Packs what was compiled: one bundle a kernel.
+//! Packs compiled entries: one bundle a kernel.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -69,7 +69,7 @@ fn contents(data: &BundleData, compression: Compression) -> String {
     digest(parts.iter().map(|p| &**p))
 }
 
-/// Entries by name, images in the order of targets: the same bytes whatever order the jobs ended in.
+/// Entries by name, images in the order of targets: the same bytes for every order in which the jobs ended.
 fn pack(kernel: &str, fingerprint: &str, list: &[&Compiled], targets: &[String]) -> BundleData {
     let mut entries: BTreeMap<&str, Vec<&Compiled>> = BTreeMap::new();
     for c in list {

@@ -81,7 +81,7 @@ impl Cache {
         &self.dir
     }
 
-    /// Where `cargo xtask setup` puts the toolchain.
+    /// The folder in which `cargo xtask setup` puts the toolchain.
     pub fn toolchain(&self) -> PathBuf {
         self.root().join("toolchain")
     }
@@ -101,7 +101,7 @@ impl Cache {
         self.dir.write("toolchain/changed", text.as_bytes())
     }
 
-    /// What was wrong with products since the last call.
+    /// The defects of products since the last call.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -164,7 +164,7 @@ impl Cache {
         Ok(whole)
     }
 
-    /// Whether a folder holds what was put there.
+    /// Whether a folder holds the files that were put there.
     fn verify(&self, path: &Path) -> io::Result<()> {
         let whole = self.dir.trusted(path)?;
         let listed = match self.dir.read(path.join(CONTENTS)) {
@@ -203,7 +203,7 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "its contents do not match their hash")
 }
 
-/// What `put` was given.
+/// The bytes that `put` was given.
 fn unseal(key: &Key, bytes: &[u8]) -> Option<Vec<u8>> {
     let (seal, bytes) = bytes.split_at_checked(33)?;
     (seal == format!("{}\n", digest([key.as_bytes(), bytes])).as_bytes()).then(|| bytes.to_vec())

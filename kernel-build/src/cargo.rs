@@ -1,4 +1,4 @@
-//! The build script: what cargo is told.
+//! The build script: its output for cargo.
 
 use std::fs;
 use std::io;
@@ -88,8 +88,8 @@ impl Settings {
         Sources::read_with(&found, dependencies::libraries(dependencies)?, Features::of_variables(names))
     }
 
-    /// What is wrong with the paths of archives. A build script runs in the folder of its package, and not where the
-    /// build was started.
+    /// The defect of the paths of archives. A build script runs in the folder of its package, and not where the build
+    /// was started.
     fn wrong_path(&self) -> Option<String> {
         if self.archives.is_some() && self.configs != Configs::All {
             return Some("an archive has all configurations: set TILE_ARCHIVE or TILE_CONFIGS, and not both".into());
@@ -216,7 +216,7 @@ fn own_archive(crate_dir: &Path) -> PathBuf {
     crate_dir.join(format!("kernels.{ENDING}"))
 }
 
-/// Writes the code that the macros include. Where it cannot be written the macros make it themselves.
+/// Writes the code that the macros include. If it cannot be written the macros make it themselves.
 fn write_host_code(sources: &Sources, out: &Path, pool: &Pool) {
     let since = Instant::now();
     match host_code::write_all(sources, out, pool) {

@@ -60,7 +60,7 @@ pub struct KernelFailure {
     pub kernel: String,
     pub target: String,
     pub why: Why,
-    /// The lowered code and what was said of it.
+    /// The lowered code and the messages about it.
     pub kept: PathBuf,
 }
 
@@ -76,7 +76,7 @@ pub enum Why {
     Io(#[from] io::Error),
 }
 
-/// What to compile, and with what.
+/// The units to compile, and the tools and options of the build.
 pub struct Build<'a> {
     pub sources: &'a Sources,
     pub targets: &'a [Target],
@@ -86,11 +86,11 @@ pub struct Build<'a> {
     /// The `lib.rs` of `tilewright_core`.
     pub tilewright_core: &'a Path,
     pub cache: &'a Cache,
-    /// Files with what earlier builds have compiled. A unit is looked for in this order.
+    /// Files with compiled units of earlier builds. A unit is looked for in this order.
     pub prebuilt: &'a [PathBuf],
-    /// The file to write what this build has compiled, or found, to.
+    /// The file for the units that this build has compiled, or found.
     pub archive: Option<&'a Path>,
-    /// Where bundles and logs go.
+    /// The folder of bundles and logs.
     pub out: &'a Path,
     pub compression: Compression,
     pub pool: &'a Pool,
@@ -135,7 +135,7 @@ pub fn run(b: &Build) -> Result<Outcome, BuildError> {
     run_units(b, units, outcome)
 }
 
-/// The same of units, whatever the sources have.
+/// The same for given units, without those of the sources.
 pub fn run_units(b: &Build, mut units: Vec<DeviceUnit>, mut outcome: Outcome) -> Result<Outcome, BuildError> {
     let mut since = Instant::now();
     fs::create_dir_all(b.out)?;
@@ -211,15 +211,14 @@ const OWN_WORK: [&str; 6] = [
     include_str!("target.rs"),
 ];
 
-/// What archives have the units of jobs under: a hash of all that entries are made of, but the versions of `rustc` and
-/// `ptxas`.
+/// The keys of jobs' units in archives: a hash of all inputs of their entries, but the versions of `rustc` and `ptxas`.
 fn archive_keys(b: &Build, jobs: &[Job]) -> io::Result<Vec<Key>> {
     let library = prebuilt::source_key(b.tilewright_core)?;
     Ok(b.pool.map(jobs, |Job { unit, target }| {
         let target = &b.targets[*target];
         let (name, entries) = (target.name(), format!("{:?}", unit.entries));
         let mut parts = rustc::flags();
-        // What becomes of rustc's PTX is the work of this crate.
+        // This crate processes rustc's PTX.
         parts.extend(OWN_WORK.map(str::as_bytes));
         // Such a unit has the device library of its own target, another one that of the oldest of its generation.
         parts.push(if unit.by_target { b"by target" } else { b"by generation" });
@@ -266,7 +265,7 @@ fn from_archives<'a>(
     (compiled, rest.into_iter().map(|(job, _)| job).collect())
 }
 
-/// What an archive of all jobs has; none where an entry of one was not made.
+/// The contents of an archive of all jobs; none if an entry of one was not made.
 fn built_units<'a>(jobs: &[Job<'a>], keys: Vec<Key>, compiled: &'a [Compiled<'a>]) -> Option<Vec<BuiltUnit<'a>>> {
     let mut entries: HashMap<_, HashMap<&str, &BuiltEntry>> = HashMap::new();
     for c in compiled {
@@ -341,7 +340,7 @@ fn by_code<'a>(targets: &[Target], jobs: &[Job<'a>]) -> Vec<Vec<Job<'a>>> {
 }
 
 impl<'a> Job<'a> {
-    /// Its entries, from what was made of them, in their order.
+    /// Its entries, from their build products, in their order.
     fn entries(self, built: impl IntoIterator<Item = BuiltEntry>) -> impl Iterator<Item = Compiled<'a>> {
         let Job { unit, target } = self;
         unit.entries.iter().zip(built).map(move |(entry, built)| Compiled { unit, entry, target, built })
@@ -426,7 +425,7 @@ fn assemble_all(b: &Build, ptxas: &Ptxas, scratch: &Path, compiled: &mut [Compil
     }
 }
 
-/// Keeps what is needed to look into it.
+/// Keeps the files for an analysis of the failure.
 fn failure(b: &Build, Job { unit, target }: Job, why: Why, ptx: Option<&str>) -> KernelFailure {
     let target = b.targets[target].name();
     let kept = b.out.join(format!("{}-{target}.failed.rs", unit.kernel));
@@ -460,7 +459,7 @@ fn entry_report(c: &Compiled, targets: &[Target]) -> EntryReport {
     }
 }
 
-/// Temporary files, gone whatever happens.
+/// Temporary files, removed in every case.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,7 +1,8 @@
 //! Libraries of kernels in other packages.
 //!
-//! Cargo hands what a build script says, `cargo::metadata=KEY=VALUE`, to the build scripts of the packages that depend
-//! on its own, if that has a key `links`: as `DEP_LINKS_KEY`. So a package with public libraries says where they are.
+//! Cargo hands the line `cargo::metadata=KEY=VALUE` of a build script to the build scripts of the packages that depend
+//! on its own, if that has a key `links`: as `DEP_LINKS_KEY`. By it a package with public libraries announces their
+//! folder.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +15,7 @@ use crate::files;
 
 const KEY: &str = "TILE_LIBRARIES";
 
-/// What a package says of its libraries: the name of its crate, and its folder.
+/// A package's announcement of its libraries: the name of its crate, and its folder.
 pub fn announcement(package: &str, crate_dir: &Path) -> String {
     format!("cargo::metadata={KEY}={}={}", package.replace('-', "_"), crate_dir.display())
 }
@@ -25,7 +26,7 @@ pub struct Dependency {
     pub sources: PathBuf,
 }
 
-/// Those among some variables of the environment, in the order of their names.
+/// The announcements among some variables of the environment, in the order of their names.
 pub fn announced(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Dependency> {
     let dependency = |(key, value): (OsString, OsString)| {
         let links = key.to_str()?.strip_prefix("DEP_")?.strip_suffix(KEY)?;

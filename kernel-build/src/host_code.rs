@@ -1,5 +1,5 @@
-//! The code of kernels for the host, which the macros include: CPU functions, descriptors, and what the emulated SM
-//! runs.
+//! The code of kernels for the host, which the macros include: CPU functions, descriptors, and the code for the
+//! emulated SM.
 
 use std::collections::HashSet;
 use std::fs;

@@ -7,8 +7,8 @@
 //! tilewright_build::compile();
 //! ```
 //!
-//! Where the device toolchain is missing, the build goes on with a warning that says how to get it; the kernels then
-//! run on the CPU only. See [`Settings::from_env`] for the environment variables.
+//! If the device toolchain is missing, the build goes on with a warning that says how to get it; the kernels then run
+//! on the CPU only. See [`Settings::from_env`] for the environment variables.
 //!
 //! [`host_code`] writes the code of kernels for the host, which their macros include. The way of a kernel to the
 //! device: [`units`] asks the compiler for the lowered code of every kernel in the crate, [`prebuilt`] makes `core` and

@@ -19,7 +19,7 @@ pub enum PrebuiltError {
     Io(#[from] io::Error),
 }
 
-/// What every unit is compiled against.
+/// The libraries that every unit is compiled against.
 pub struct Prebuilt {
     pub sysroot: PathBuf,
     /// The library of each target, in the targets' order.
@@ -28,7 +28,7 @@ pub struct Prebuilt {
 
 pub struct Library {
     pub path: PathBuf,
-    /// Of the library's contents: what does not reach the device, such as the CPU backend, does not change it.
+    /// A hash of the library's contents. Parts that do not reach the device, such as the CPU backend, do not change it.
     pub key: Key,
 }
 

@@ -1,4 +1,4 @@
-//! PTX as text: taken apart into one module per entry, completed with launch bounds, checked for what cannot run.
+//! PTX as text: taken apart into one module per entry, completed with launch bounds, checked for code that cannot run.
 
 mod module;
 
@@ -18,7 +18,7 @@ pub struct Bounds {
     pub min_blocks: u32,
     /// Thread blocks of a program; more than one are a cluster.
     pub ctas: u32,
-    /// Tensor maps that the code refers to as `<entry>_map_<i>`: parameters after those that rustc knows of.
+    /// Tensor maps that the code refers to as `<entry>_map_<i>`: parameters after the ones that rustc knows of.
     pub maps: u32,
 }
 
@@ -51,8 +51,8 @@ impl EntryPtx {
     }
 }
 
-/// Takes a module apart. `bounds` says which entries to expect and how they are launched; what each entry does not
-/// use, directly or through functions and initializers, is left out of its module.
+/// Takes a module apart. `bounds` has the expected entries and their launch bounds. The module of an entry leaves out
+/// the items that it does not use, directly or through functions and initializers.
 pub fn split(text: &str, bounds: &[(&str, Bounds)]) -> Result<Vec<EntryPtx>, PtxError> {
     let module = Module::parse(text)?;
     let by_name: HashMap<&str, usize> = module.items.iter().enumerate().map(|(i, it)| (it.name, i)).collect();

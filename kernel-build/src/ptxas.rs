@@ -14,7 +14,7 @@ pub struct Ptxas {
     pub version: String,
 }
 
-/// Where to look, in this order.
+/// The places to search, in this order.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     /// `TILE_PTXAS`: a path, or `off` for none.
@@ -60,7 +60,7 @@ impl Search {
         self.places(name).find(|p| p.is_file())
     }
 
-    /// Where a program may be. What others may have written to the cache folder is left out.
+    /// The possible paths of a program. Files of the cache folder that others may have written are left out.
     fn places(&self, name: &str) -> impl Iterator<Item = PathBuf> {
         let unpacked = self.unpacked.iter().map(|d| d.join(name)).filter(|p| tilewright_cache_dir::check(p).is_ok());
         let unpacked: Vec<_> = unpacked.collect();
@@ -85,7 +85,7 @@ impl Search {
             .flatten()
             .map(|e| e.path().join("bin/ptxas"))
             .collect();
-        // `cu13` before `cuda_nvcc`, whatever the order on disk.
+        // `cu13` before `cuda_nvcc`, for every order on disk.
         found.sort();
         found.iter().find_map(|p| probe(p))
     }

@@ -10,7 +10,7 @@ use crate::toolchain::Toolchain;
 pub const TRIPLE: &str = "nvptx64-nvidia-cuda";
 
 /// For every crate. Without `immediate-abort` divisions and indices leave calls to the panic machinery; MIR of all
-/// functions lets every call into another crate be inlined, for there is no linker to resolve what is left.
+/// functions lets every call into another crate be inlined, because there is no linker to resolve remaining calls.
 const COMMON: &[&str] = &[
     "--edition=2024",
     "--crate-type=rlib",
@@ -134,7 +134,7 @@ fn run(mut c: Command) -> Result<(), Failure> {
     }
 }
 
-/// The first error of a log with the line it points at, else whatever there is.
+/// The first error of a log with the line that it points at, else the whole log.
 fn first_error(log: &str) -> String {
     let mut lines =
         log.lines().skip_while(|l| !l.starts_with("error") && !l.contains("LLVM ERROR") && !l.contains("panicked at"));

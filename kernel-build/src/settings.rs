@@ -1,4 +1,4 @@
-//! What a build script may set.
+//! The settings of a build script.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

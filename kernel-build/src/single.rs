@@ -20,7 +20,7 @@ use crate::toolchain::{self, Missing, Toolchain};
 pub struct Compiled {
     /// The bundle with its entries.
     pub bundle: Vec<u8>,
-    /// What `ptxas` said of them.
+    /// The reports of `ptxas` on them.
     pub entries: Vec<EntryReport>,
     /// Whether there was a `ptxas`; else the driver compiles the PTX.
     pub assembled: bool,

@@ -50,8 +50,8 @@ impl Target {
         if self.arch.major == 9 { 8 } else { self.arch.major }
     }
 
-    /// The directives at the beginning of this PTX for this target. Additions of vectors are younger than what else the
-    /// device library has on its architecture, and few kernels have them.
+    /// The directives at the beginning of this PTX for this target. Additions of vectors are younger than the rest of
+    /// the device library on its architecture, and few kernels have them.
     pub(crate) fn directives(&self, ptx: &str) -> [String; 2] {
         let adds_vectors = |l: &str| l.trim_start().starts_with("red.") && (l.contains(".v2.") || l.contains(".v4."));
         self.directives_of(if ptx.lines().any(adds_vectors) { self.newest_isa() } else { self.isa() })
@@ -67,8 +67,8 @@ impl Target {
         [format!(".version {major}.{minor}"), format!(".target {self}")]
     }
 
-    /// The oldest PTX that has what the device library uses on this architecture: the older the PTX, the more drivers
-    /// load it.
+    /// The oldest PTX version with the instructions of the device library on this architecture: the older the version,
+    /// the more drivers load it.
     pub(crate) fn isa(&self) -> &'static str {
         match (self.arch.major, self.arch.minor) {
             (7, _) | (8, ..=8) => "ptx74",

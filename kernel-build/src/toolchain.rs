@@ -18,7 +18,7 @@ const MIN_RELEASE: (u32, u32) = (1, 95);
 pub struct Toolchain {
     pub origin: Origin,
     pub rustc: PathBuf,
-    /// What `rustc -vV` says.
+    /// The output of `rustc -vV`.
     pub version: String,
     /// The folder `library` of the sources.
     pub library: PathBuf,
@@ -76,7 +76,7 @@ pub enum Reject {
     Untrusted(String),
 }
 
-/// Where to look.
+/// The places to search.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// Names the toolchain; then no other is tried.

@@ -1,14 +1,14 @@
 //! The paths that cargo watches, to run a build script again.
 //!
-//! A path that is not there makes every build run the script, and a folder is watched with all that is in it: the one
-//! around a missing folder may have the build's own output. So a link to what is missing stands in a folder that is
-//! watched. Cargo passes over a link that leads nowhere, and follows it once there is something.
+//! A missing path makes every build run the script. A folder is watched with all its contents, and the folder around a
+//! missing one may have the build's own output. So a watched folder holds a link to each missing path. Cargo ignores a
+//! link that leads nowhere, and follows it once its target exists.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What to watch for some paths: each that is there, and for the others a folder of links, which is written.
+/// The paths to watch for some paths: each existing one, and for the others a folder of links, which is written.
 pub fn watched(paths: impl IntoIterator<Item = PathBuf>, links: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut there, missing): (Vec<_>, Vec<_>) = paths.into_iter().partition(|p| p.exists());
     if write_links(&missing, links)? {
@@ -17,7 +17,7 @@ pub fn watched(paths: impl IntoIterator<Item = PathBuf>, links: &Path) -> io::Re
     Ok(there)
 }
 
-/// Whether there is a folder of links now. Its time is older than that of any build: only what a link leads to counts.
+/// Whether there is a folder of links now. Its time is older than that of any build: only the target of a link counts.
 #[cfg(unix)]
 fn write_links(missing: &[PathBuf], links: &Path) -> io::Result<bool> {
     match fs::remove_dir_all(links) {
@@ -82,7 +82,7 @@ fn main() {
             fs::read_to_string(dir.join("runs")).unwrap().len()
         };
         assert_eq!((runs(), runs()), (1, 1));
-        // Beside the folders, in one that is there, and in those that were not.
+        // Beside the folders, in an existing one, and in those that were missing.
         write("README.md", "");
         assert_eq!(runs(), 1);
         write("src/more.rs", "");

@@ -1,5 +1,5 @@
 //! `show FILE.rs KERNEL STAGE [VARIANT]`: prints a stage of the first instance of a kernel, of the variant `general`
-//! unless another one is named. What `block_pointers` and the stages before it print is a start for a file test.
+//! unless another one is named. The output of `block_pointers` and of the stages before it is a start for a file test.
 
 use tilewright_compiler::variant::Variant;
 use tilewright_compiler::{Libraries, Stage, show};

@@ -110,8 +110,8 @@ pub mod grid {
         // The programs from `end` on are combined in `after`.
         let (mut end, mut after, mut is_whole) = (order, total, false);
         while !is_whole {
-            // What comes before all programs is a prefix. A prefix, or a missing word, takes the place of all that
-            // comes before it.
+            // The value before all programs is a prefix. A prefix, or a missing word, takes the place of all values
+            // before it.
             let is_program = end + lane >= WINDOW;
             let at = where_(is_program, end + lane - WINDOW, 0);
             let mut found = MISSING as u32;
@@ -167,7 +167,7 @@ pub mod grid {
     fn wait(words: &mut [u64], i: Tile<usize>, used: usize) -> Tile<u64> {
         let mut found = zeros::<u64>([LANES]);
         loop {
-            // A program that began earlier runs, and ends whatever this program waits for.
+            // A program that began earlier runs, and ends without waiting for this program.
             found = atomic_load(words, i).mask(i < used).relaxed();
             if min(where_(i < used, found >> 32, PREFIX)) == PREFIX {
                 break;

@@ -13,7 +13,7 @@ use crate::select;
 use crate::thread_ir::Lowered;
 use crate::variant::Variant;
 
-/// What the code of every kernel names. `watch` exists in the emulated SM only.
+/// The names that the code of every kernel uses. `watch` exists in the emulated SM only.
 const PROLOGUE: &str = "mod __k {
     pub use tilewright_core::scalar;
     pub mod device {

@@ -40,7 +40,7 @@ pub struct Diagnostic {
     pub code: Code,
     /// The user's own tokens that break it.
     pub span: Span,
-    /// What is wrong, then what is allowed.
+    /// The mistake, then the allowed forms.
     pub message: String,
 }
 

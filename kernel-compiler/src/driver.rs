@@ -240,7 +240,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
             CpAsyncPipeline::default()
         }
         None => cp_async_pipeline::plan(f, &axis_info, &layouts, products, &mut missed)
-            // What was found on the way says more.
+            // The remarks found so far explain the error.
             .inspect_err(|_| missed.drain(..).for_each(|m| observer.missed(m)))?,
     };
     if vectors {
@@ -360,7 +360,7 @@ fn lower_found(
     }
 }
 
-/// What an attempt misses counts if the attempt is taken.
+/// The missed optimizations of an attempt count if the attempt is taken.
 fn attempt(
     observer: &mut dyn Observer,
     make: impl FnOnce(&mut dyn Observer) -> std::result::Result<Lowered, Missed>,
@@ -372,12 +372,12 @@ fn attempt(
     Ok(lowered)
 }
 
-/// An attempt that fails, as what it would have been.
+/// The missed optimization of an attempt that has failed.
 fn abandoned(what: &'static str, m: Missed) -> Missed {
     Missed { what, why: why!("it would not be {}: {}", m.what, m.why), span: m.span }
 }
 
-/// Keeps what an attempt misses until it is known whether the attempt is taken.
+/// Keeps the missed optimizations of an attempt until it is known whether the attempt is taken.
 struct Attempt<'o> {
     observer: &'o mut dyn Observer,
     missed: Vec<Missed>,
@@ -473,7 +473,7 @@ pub fn variants(func: &Func, config: &Config, sites: bool) -> Vec<(Variant, Lowe
             let found = with_block_pointers(func, t, &mut ()).ok()?;
             lowered(&found, MmaPath::WgmmaTma(t), Width::Vectors)
         }));
-        // Products may take tiles of views alone. Those that TMA does not take are for other configurations. Block
+        // Products may take tiles of views alone. Views that TMA does not take are for other configurations. Block
         // pointers that are found in index arithmetic may need guards that a call does not pass.
         let asks_no_more = found.is_none_or(|f| f.guards.len() == func.guards.len());
         let of_views = !out.is_empty()

@@ -34,8 +34,8 @@ pub(crate) fn unsigned(t: DType) -> DType {
     }
 }
 
-/// A number as a float of a type has it: the nearest one, of two as near the even one. A number that is too large
-/// becomes what [`DType::overflowed`] says.
+/// A number as a float of a type has it: the nearest one, ties to even. A number that is too large becomes
+/// [`DType::overflowed`].
 pub(crate) fn rounded(v: f64, t: DType) -> f64 {
     // The digits of the mantissa, with the leading one, and the exponent of the smallest normal number.
     let (digits, lowest) = match t {
@@ -87,8 +87,8 @@ pub(crate) fn wrapped(n: i128, t: DType) -> i128 {
     if t.is_signed() && low >> (bits - 1) == 1 { low - (1i128 << bits) } else { low }
 }
 
-/// A number as an integer of a type: the fraction is dropped, the nearest limit stands for what is beyond it, and 0 for
-/// NaN.
+/// A number as an integer of a type: the fraction is dropped, numbers beyond a limit become the limit, and NaN becomes
+/// 0.
 pub(crate) fn saturated(x: f64, t: DType) -> i128 {
     let bits = 8 * t.size() as u32;
     let (least, most) =

@@ -1,4 +1,4 @@
-//! What the macros expand to under rust-analyzer: the typed function of a kernel, and the kernel's own body,
+//! The expansion of the macros under rust-analyzer: the typed function of a kernel, and the kernel's own body,
 //! type-checked over the functions of `tilewright-lang`. Tokens keep their spans, so that hover, completion and
 //! go-to-definition work in them.
 //!
@@ -43,7 +43,7 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// Expands `#[tile_module(attr)] item`.
 pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     let uses = syn::parse2::<Uses>(attr).unwrap_or_default();
-    // Those of the language are modules of typed functions.
+    // The libraries of the language are modules of typed functions.
     let standard = uses.standard_paths().filter_map(|p| syn::parse2(p).ok());
     let libraries: Vec<syn::Path> = uses.libraries.iter().cloned().chain(standard).collect();
     module_of(&libraries, &uses.facade(), item, false)

@@ -13,8 +13,8 @@ use quote::quote;
 use std::path::{Path, PathBuf};
 use syn::parse::{ParseStream, Parser};
 
-/// Where the build script has put a kernel's host code, if it has: that of a check, or that for these instances on the
-/// emulated SM. Beside the kernel's tokens, their lines are in the code, so that both are in the name.
+/// The name of the file in which the build script puts a kernel's host code: the code of a check, or the code for these
+/// instances on the emulated SM. The code depends on the kernel's tokens and on their lines, so both are in the name.
 pub fn host_file_name(k: &Kernel, options: &HostOptions) -> String {
     let (kind, configs) = match options.check_only {
         true => ("check", ""),
@@ -29,7 +29,7 @@ pub fn host_file_name(k: &Kernel, options: &HostOptions) -> String {
 fn expansions(kernels: &[Kernel], d: &Diagnostics) -> diag::Result<Vec<TokenStream>> {
     let bundles = std::env::var_os("TILE_BUNDLE_DIR").map(PathBuf::from);
     let options = HostOptions {
-        // Where nothing is compiled for the GPU nothing is left out.
+        // If nothing is compiled for the GPU no configuration is left out.
         configs: if bundles.is_some() { Configs::from_env() } else { Configs::All },
         bundles,
         emulate: Emulate::from_env(),
@@ -93,8 +93,8 @@ pub fn expand_module(attr: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Expands what a library hands on: `{ its items } { those of libraries before } { use more } module`. A library with
-/// mistakes hands on `!` instead of items.
+/// Expands the input that a library hands on: `{ its items } { items of libraries before } { use more } module`. A
+/// library with mistakes hands on `!` instead of items.
 pub fn with_library(input: TokenStream) -> TokenStream {
     let braced = |input: ParseStream| -> syn::Result<TokenStream> {
         let braces;
@@ -135,7 +135,7 @@ fn expand_module_with(libraries: Option<Vec<syn::Item>>, uses: Uses, item: Token
     };
     with_errors(|d| {
         let (kernels, rest) = module::module(items, libraries.as_deref(), &uses, d);
-        // Helpers say what tiles do: only kernels can call them, so they are not compiled by themselves.
+        // Helpers compute with tiles: only kernels can call them, so they are not compiled by themselves.
         let rest = parse::structs::seen_by_rustc(&rest);
         let kernels = kernels.into_iter().map(|k| expand_found(k, d));
         let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
@@ -160,7 +160,7 @@ fn expand_found(found: module::Found, all: &Diagnostics) -> TokenStream {
     let expanded = parsed.as_ref().map(|kernels| expansions(kernels, &d));
     match (expanded, &parsed) {
         (Ok(Ok(kernels)), _) if d.is_empty() => {
-            // Cargo must know what the expansion read.
+            // Cargo must know the variables that the expansion has read.
             let planted = cfg!(feature = "mutants").then(|| {
                 quote! { const _: [::core::option::Option<&str>; 2] = [option_env!("TILE_PLANT"), option_env!("TILE_PLANT_KERNELS")]; }
             });

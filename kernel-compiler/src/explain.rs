@@ -28,7 +28,7 @@ pub struct Group {
     pub pages: Vec<Page>,
 }
 
-/// What there is to say of a code.
+/// The explanation of a code.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// As in `T0501`.

@@ -18,8 +18,8 @@ pub(crate) type Features = BTreeSet<String>;
 ///
 /// `tma wgmma<f16,f32>` is a call of a device function with the element types it is called with, in a variant of that
 /// kind; `tma: pipelined dots, f16` is a pass that changed a function of products of that type. `f16` stands for
-/// `bf16`, too, and `f8e4m3` for `f8e5m2`: lowered code of one of them is that of the other one but for the name. What
-/// the device library does for one of them alone is tested by kernels of the tests of the language.
+/// `bf16`, too, and `f8e4m3` for `f8e5m2`: lowered code of one of them is that of the other one but for the name.
+/// Kernels of the language's tests cover the parts of the device library for one of them alone.
 pub(crate) fn features(f: &Func, v: Variant, lowered: &Lowered) -> Features {
     let way = match v.mma {
         MmaPath::MmaSync => "warps",

@@ -1,4 +1,4 @@
-//! Missed optimizations: what the compiler did not do, the reason, and the place in the kernel.
+//! Missed optimizations: the optimization, the reason, and the place in the kernel.
 
 use proc_macro2::Span;
 use std::borrow::Cow;

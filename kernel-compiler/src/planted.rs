@@ -22,8 +22,8 @@ macro_rules! planted {
 #[cfg(not(feature = "mutants"))]
 pub(crate) const NONE: bool = false;
 
-/// Whether the verifiers look at what passes and code generation make, in debug builds. Not in the tests of a planted
-/// defect: they have to see it by what kernels compute.
+/// Whether the verifiers check the output of passes and code generation, in debug builds. The tests of a planted defect
+/// do without: they have to see it by the results of kernels.
 pub(crate) fn is_verified() -> bool {
     #[cfg(feature = "mutants")]
     let verified = std::env::var_os("TILE_PLANT_KERNELS").is_none();
@@ -64,7 +64,7 @@ pub mod active {
         PLANTED.with_borrow(Option::is_some)
     }
 
-    /// What `f` gives with a defect, or with none, and the sites that it came by. A panic leaves no defect planted.
+    /// The result of `f` with a defect, or with none, and the sites that it passed. A panic leaves no defect planted.
     pub fn with<R>(defect: Option<&str>, f: impl FnOnce() -> R) -> (R, BTreeSet<&'static str>) {
         PLANTED.set(defect.map(String::from));
         REACHED.take();
@@ -73,7 +73,7 @@ pub mod active {
         (made, REACHED.take())
     }
 
-    /// Whether a kernel is compiled: `TILE_PLANT_KERNELS` names those that are, and is not there if all of them are.
+    /// Whether a kernel is compiled: `TILE_PLANT_KERNELS` names the compiled kernels, and is unset if all are compiled.
     pub(crate) fn is_compiled(kernel: &str) -> bool {
         std::env::var("TILE_PLANT_KERNELS").map_or(true, |all| all.split(' ').any(|k| k == kernel))
     }

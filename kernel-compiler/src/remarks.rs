@@ -1,4 +1,4 @@
-//! Remarks: what the kernels of a file miss, at their own lines.
+//! Remarks: the missed optimizations of the kernels of a file, at their own lines.
 
 use crate::analysis::single_tile::{SingleTile, single_tiles};
 use crate::diag::Diagnostics;

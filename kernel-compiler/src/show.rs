@@ -30,7 +30,7 @@ pub struct InstanceNames {
     pub types: String,
     /// The id of the configuration.
     pub config: String,
-    /// The entries with their variants, the ones that ask most of their arguments first.
+    /// The entries with their variants, those with the most guards first.
     pub entries: Vec<(String, Variant)>,
 }
 

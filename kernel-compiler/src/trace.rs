@@ -1,5 +1,5 @@
-//! The code of a kernel with marks for a timeline of its warps: what `tile profile --trace` compiles and launches in
-//! the place of the build's own.
+//! The code of a kernel with marks for a timeline of its warps: `tile profile --trace` compiles and launches it in the
+//! place of the build's own.
 
 use crate::debug;
 use crate::diag::Diagnostics;
@@ -15,7 +15,7 @@ use crate::thread_ir::{self, Lowered};
 use crate::variant::Variant;
 pub use tilewright_types::TraceLayout;
 
-/// What a traced launch keeps.
+/// The limits of a traced launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Thread blocks whose warps keep marks, from the first one of the grid on.
@@ -39,9 +39,9 @@ pub struct TracedEntry {
     pub consumers: u32,
     /// Thread blocks of a program.
     pub ctas: u32,
-    /// Where its marks lie.
+    /// The layout of its marks.
     pub layout: TraceLayout,
-    /// What its marks stand for, by their numbers from 1 on.
+    /// The events of its marks, by their numbers from 1 on.
     pub events: Vec<TraceEvent>,
 }
 
@@ -102,8 +102,8 @@ pub fn units<'a>(
     Ok(units_of(&k, code).into_iter().map(of_unit).collect())
 }
 
-/// The code of variants of an instance with marks for the emulated SM, where marks do nothing: what
-/// [`debug::code`](crate::debug::code()) gives without breakpoints. The error is a message.
+/// The code of variants of an instance with marks for the emulated SM, where marks do nothing: the code of
+/// [`debug::code`](crate::debug::code()) without breakpoints. The error is a message.
 pub fn emulated<'a>(
     source: impl Into<Source<'a>>,
     libraries: &Libraries,

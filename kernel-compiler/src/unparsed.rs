@@ -147,7 +147,7 @@ fn is_operand(t: &TokenTree) -> bool {
     }
 }
 
-/// What to write instead of `[:, None]`, if that, or a list of indices, is in brackets.
+/// The replacement of `[:, None]`, if that, or a list of indices, is in brackets.
 fn subscript(tokens: TokenStream) -> Option<String> {
     let all: Vec<TokenTree> = tokens.into_iter().collect();
     let is = |t: &TokenTree, c: char| matches!(t, TokenTree::Punct(p) if p.as_char() == c);

@@ -33,7 +33,7 @@ fn tma_stores_end_before_an_atomic_releases_them() {
     };
     assert_eq!(of("atomic_add(count, 0, 1);"), Some(true));
     assert_eq!(of("atomic_store(count, 0, 1);"), Some(true));
-    // These say nothing of what was stored before.
+    // These announce no earlier stores.
     assert_eq!(of("atomic_add(count, 0, 1).relaxed();"), None);
     assert_eq!(of("if atomic_load(count, 0) == 1 { store(count, 1, 1); }"), None);
 }
@@ -55,7 +55,7 @@ fn what_is_read_again_goes_by_threads_in_vectors() {
 
 #[test]
 fn views_alone_have_no_other_ways() {
-    // The window of the scratch memory asks for nothing that tensor maps of the operands would need.
+    // The block pointer of the scratch memory needs no guard that tensor maps of the operands would need.
     let file = "#[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
         pub unsafe fn k(a: View<f16, 2>, b: View<f16, 2>, mut y: ViewMut<f16, 2>, slots: &mut [f32]) {
             let acc = dot(a.tile([0, 0], [64, 64]), b.tile([0, 0], [64, 64]), zeros::<f32>([64, 64]));

@@ -7,7 +7,7 @@ use tilewright_compiler::variant::Variant;
 
 const DOCUMENT: &str = include_str!("../../ARCHITECTURE.md");
 
-/// The fenced blocks of the section: what follows the fence's first word, and the lines.
+/// The fenced blocks of the section: the rest of the fence line after its first word, and the lines.
 fn blocks() -> Vec<(&'static str, Vec<&'static str>)> {
     let section = DOCUMENT.split_once("\n## The trip of a matmul\n").expect("the section").1;
     let section = section.split_once("\n## ").map_or(section, |(section, _)| section);

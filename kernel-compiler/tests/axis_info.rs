@@ -1,4 +1,4 @@
-//! What is known of indices: runs, alignment, constancy; and the widths of accesses that follow.
+//! Axis information of indices: runs, alignment, constancy; and the widths of accesses that follow.
 
 use crate::common::{indices, kernel, masks};
 use tilewright_compiler::Width;
@@ -6,7 +6,7 @@ use tilewright_compiler::analysis::assume::analyze;
 use tilewright_compiler::analysis::axis_info::{Assume, AxisInfo, DimInfo};
 use tilewright_compiler::ir::{Guard, Test};
 
-/// What is known of the first index of a kernel with this body, in the variant for aligned arguments.
+/// The axis information of the first index of a kernel with this body, in the variant for aligned arguments.
 fn info(body: &str) -> AxisInfo {
     let f = kernel("f32", body);
     analyze(&f, Assume::Multiples(Width::Vectors)).info(&f, indices(&f)[0])
@@ -145,7 +145,7 @@ fn runs_of_narrow_integers_are_short() {
     assert_eq!(along("let i = arange(1024).to::<i8>().to::<usize>(); store(y, i, load(x, i));").contiguity, 128);
     assert_eq!(along("let i = (arange(1024) + 4).to::<u8>().to::<usize>(); store(y, i, load(x, i));").contiguity, 4);
     assert_eq!(along("let i = arange(1024).to::<u32>().to::<usize>(); store(y, i, load(x, i));").contiguity, 1024);
-    // Where they wrap around, a wider type has no run.
+    // If they wrap around, a wider type has no run.
     for (from, by) in [("u8", 2), ("u32", 2), ("i32", 4), ("u32", 8)] {
         let i = format!("let i = (arange(1024).to::<{from}>() - {by}).to::<usize>() + {by}; store(y, i, load(x, i));");
         assert_eq!(along(&i).contiguity, by, "{from} - {by}");
@@ -232,7 +232,7 @@ fn what_the_launcher_checks() {
     assert_eq!(guards("f32", row), [address(0), address(2), Guard::word(8, Test::Multiple(4))], "n moves no address");
     assert_eq!(guards("f16", row), [address(0), address(2), Guard::word(8, Test::Multiple(8))]);
     assert_eq!(guards("f32", "store(y, n, load(x, cols));"), [], "scalars are never vectors");
-    // Where a mask divides no vector, the end of an array divides none either.
+    // If a mask divides no vector, the end of an array divides none either.
     let masked = "let i = program_id(0) * cols + arange(256); store(y, i, load(x, i)).mask(arange(256) < cols);";
     let of_y =
         |n: u64| vec![address(0), address(2), Guard::word(3, Test::Multiple(n)), Guard::word(8, Test::Multiple(n))];
@@ -245,7 +245,7 @@ fn what_the_launcher_checks() {
     let address = |word| Guard::word(word, Test::Multiple(4));
     assert_eq!(words.guards, [address(0), address(2), Guard::word(8, Test::Multiple(2))]);
     assert_eq!(words.vector(&f, indices(&f)[0], 0, 2), (2, false));
-    // No access is wider, whatever is known of an index, and nothing is asked for elements of 4 bytes but their own.
+    // No access is wider, for every index, and elements of 4 bytes need no alignment but their own.
     let f = kernel("f32", row);
     let words = analyze(&f, Assume::Multiples(Width::Words));
     assert_eq!(words.guards, [address(0), address(2)]);
@@ -275,7 +275,7 @@ fn what_the_launcher_checks_of_arrays_of_several_types() {
     assert_eq!(of(Assume::Multiples(Width::Words)), all(4, Some(4), None));
 }
 
-/// What is asked of a scalar argument.
+/// The guard of a scalar argument.
 fn asked(body: &str, name: &str) -> Option<Test> {
     let f = kernel("f32", body);
     let word = f.params.iter().find(|p| p.name == name).expect("a parameter").first_word;
@@ -291,7 +291,7 @@ fn strides_that_are_arguments() {
     assert_eq!((asked(&strided, "rows"), asked(&strided, "cols")), (Some(Test::Multiple(4)), Some(Test::Equal(1))));
     let i = info(&strided);
     assert_eq!((i.dims[0].contiguity, i.dims[1].contiguity), (1, 64));
-    // Nothing where it is a stride of rows as well: no access is wider. Where rows are neighbors, columns are aligned.
+    // No guard if it is a stride of rows as well: no access is wider. If rows are neighbors, columns are aligned.
     assert_eq!(asked(&matrix("r.expand(1) * cols + c.expand(0) * cols"), "cols"), None);
     assert_eq!(asked(&matrix("r.expand(1) + c.expand(0) * cols"), "cols"), Some(Test::Multiple(4)));
 }
@@ -315,7 +315,7 @@ fn indices_that_wrap_around() {
     assert_eq!(asked(&wrapped, "n"), Some(Test::Multiple(4)));
     assert_eq!(vector("f32", &wrapped), (4, false));
     assert_eq!(vector("f32", &copy("(i + 1) % n")), (1, false));
-    // What is not known to be positive may be 0, whose rest is 0.
+    // A number that is not known to be positive may be 0, whose remainder is 0.
     let positive = |index: &str| {
         let f = kernel("f32", &copy(index));
         let guards = analyze(&f, Assume::Multiples(Width::Vectors)).guards;
@@ -343,7 +343,7 @@ fn tiles_that_a_loop_moves_along() {
         !tilewright_compiler::ir::walk::walk(&f.body)
             .any(|s| matches!(&s.kind, tilewright_compiler::ir::StmtKind::Assign(var, _) if var.0 as usize == i))
     }));
-    // What the loop leaves is what is read after it.
+    // The value after the loop is read after it.
     let f = kernel("f32", "let mut i = arange(1024); for k in 0..rows { i += 4; } store(y, i, load(x, i));");
     assert_eq!(analyze(&f, Assume::Multiples(Width::Vectors)).vector(&f, indices(&f)[0], 0, 4), (4, false));
 }

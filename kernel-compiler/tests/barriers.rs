@@ -117,7 +117,7 @@ fn a_load_of_other_lanes_waits_for_a_store_under_a_mask() {
     assert_eq!(barriers(load(Some(2)), store(Some(1))), 1);
 }
 
-/// A store by way of shared memory, and a load into a shared array: what counts is what reaches the access's array.
+/// A store by way of shared memory, and a load into a shared array: only an access to the array itself counts.
 #[test]
 fn an_access_does_what_its_call_does_to_the_array() {
     let call = |function: Device, generics: Vec<Generic>| {

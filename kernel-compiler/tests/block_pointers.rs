@@ -1,11 +1,11 @@
-//! Windows of matrices in index arithmetic and masks: which there are, and what they ask of a launch.
+//! Block pointers in index arithmetic and masks: the ones that are found, and their launch guards.
 
 use tilewright_compiler::ir::walk::walk;
 use tilewright_compiler::ir::{BlockPointer, Func, Number, Op, StmtKind, Test};
 use tilewright_compiler::passes::block_pointers;
 use tilewright_compiler::variant::Transposed;
 
-/// A kernel with a loop over tiles of its matrices: what it begins with, and what it loads in an iteration.
+/// A kernel with a loop over tiles of its matrices: the code before the loop, and the load of an iteration.
 fn looped(begin: &str, load: &str) -> Func {
     crate::common::func(&format!(
         "#[tile_kernel(grid = [1])]
@@ -38,7 +38,7 @@ fn text(w: &BlockPointer) -> String {
     w.dims.iter().map(|d| format!("{}/{}", number(&d.extent), number(&d.stride))).collect::<Vec<_>>().join(" ")
 }
 
-/// The window of the load, its extents and strides, and what the function asks for.
+/// The block pointer of the load, its extents and strides, and the guards of the function.
 fn found(f: &Func, transposed: Transposed) -> (Option<String>, Vec<String>) {
     let mut f = f.clone();
     if block_pointers::run(&mut f, transposed, &mut vec![]).is_err() {
@@ -107,7 +107,7 @@ fn rows_of_a_stride() {
     );
 }
 
-/// Without a mask in a dimension what is below 0 there is in memory.
+/// Without a mask in a dimension, elements below 0 are in memory.
 #[test]
 fn negative_begins() {
     let from = |begin: &str| {
@@ -136,7 +136,7 @@ fn negative_begins() {
         (Some("m/s k/1".into()), vec!["0 <= short <= 2147483647".into()]),
         "it has no sign as an argument word"
     );
-    // What is left of a depth is no number beyond all numbers.
+    // The rest of K is a finite number.
     let back = "let back = j - 8; let mut p = a.add(rows.expand(1) * s + back.expand(0));";
     assert_eq!(
         block_pointer(

@@ -1,4 +1,4 @@
-//! Breakpoints: where they stand, what they show, and the mistakes of a command line.
+//! Breakpoints: their places, the values that they show, and the mistakes of a command line.
 
 use tilewright_compiler::debug::{code, statement_line, statement_lines};
 use tilewright_compiler::{Breakpoint, Libraries, Variant};

@@ -1,4 +1,4 @@
-//! Constants mean what they mean in Rust: their types, their arithmetic, and the order of what they are made of.
+//! Constants have their meaning in Rust: their types, their arithmetic, and the order of their definitions.
 
 use crate::parameters::{error, program};
 

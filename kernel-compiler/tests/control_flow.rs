@@ -121,7 +121,7 @@ fn a_label_names_a_loop() {
     assert_eq!(program("", in_a_row), program("", plain));
     let wrong = mistakes("", "for i in 0..n { store(y, i, a); break 'rows; }");
     assert_eq!(wrong, ["no loop around has the label `'rows`"]);
-    // Three loops, and loops beside the one that is left.
+    // Three loops, and loops beside the loop that is left.
     let deep = "'a: for i in 0..n { for j in 0..n { for k in 0..n { if k > j { break 'a; } } for l in 0..n { store(y, l, a); } } }";
     let text = program("", deep);
     assert_eq!(text.matches("break").count(), 3, "{text}");

@@ -1,5 +1,5 @@
-//! What the macros emit on the host side: the typed function, the descriptor, grids. Of the functions of instances only
-//! what they are called: `snapshots.rs` has their bodies.
+//! The host code that the macros emit: the typed function, the descriptor, grids. Functions of instances are shown by
+//! their names alone: `snapshots.rs` has their bodies.
 //! `INSTA_UPDATE=always cargo test -p tilewright-compiler --test expansion` writes the new state.
 
 use proc_macro2::TokenStream;

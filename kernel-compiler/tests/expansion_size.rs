@@ -1,4 +1,4 @@
-//! The size of what rust-analyzer gets for each kernel: it parses it again after every key.
+//! The size of the expansion for rust-analyzer of each kernel: it is parsed again after every key.
 
 use crate::common::files;
 use std::fs;

@@ -77,7 +77,7 @@ fn errors_are_made_with_a_code() {
     }
 }
 
-/// The messages of the UI cases are those that users see.
+/// Messages of UI cases, which are the messages that users see, end with a code.
 #[test]
 fn messages_of_ui_cases_end_with_a_code() {
     let mut messages = 0;

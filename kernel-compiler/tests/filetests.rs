@@ -1,5 +1,5 @@
-//! Tests of single passes and plans, each a file of `filetests/`: a function in the IR's text form and what a pass
-//! makes of it.
+//! Tests of single passes and plans, each a file of `filetests/`: a function in the IR's text form and the output of a
+//! pass.
 //!
 //! A file begins with `test COMMAND`, with `precise-output` behind it where the whole output is expected, and may say
 //! `set variant=NAME`. Then comes the function, and then the expectation, in comments:
@@ -79,7 +79,7 @@ impl<'a> FileTest<'a> {
         Ok(FileTest { command, precise, variant, before, function, expected })
     }
 
-    /// What the command makes of the function.
+    /// The output of the command for the function.
     fn output(&self) -> Result<String, String> {
         let mut f = match parse(&self.function) {
             Ok(f) => f,
@@ -257,7 +257,7 @@ fn directives(expected: &[&str], output: &str) -> Result<(), String> {
     if checks == 0 { Err("the file expects nothing".into()) } else { Ok(()) }
 }
 
-/// Runs a file; with `bless`, writes what is expected anew.
+/// Runs a file; with `bless`, writes the expected output anew.
 fn run(path: &Path, bless: bool) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|e| e.to_string())?;
     let test = FileTest::read(&text)?;

@@ -1,6 +1,6 @@
 //! The `use` edges between the files of a crate form no cycle. An edge goes to the file that defines the name: neither
 //! a re-export nor a parent module on the way is an end of it. Paths in code count like `use` items. `use super::*`,
-//! which hides what is used, stands in tests alone.
+//! which hides the used names, stands in tests alone.
 
 mod sources;
 
@@ -154,7 +154,7 @@ fn files_of_a_crate_use_each_other_in_no_cycle() {
     assert!(wrong.is_empty(), "files use each other in a circle:\n  {}", wrong.join("\n  "));
 }
 
-/// A module outside of tests names what it takes of its parent.
+/// A module outside of tests names the items that it takes of its parent.
 #[test]
 fn modules_do_not_take_all_of_their_parent() {
     let all = crates();

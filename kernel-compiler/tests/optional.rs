@@ -1,4 +1,4 @@
-//! Optional parameters: a kernel is built for each combination of those that a call has.
+//! Optional parameters: a kernel is built for each combination of given parameters.
 
 use crate::parameters::{grids, kernels, program, programs};
 use tilewright_compiler::diag::Diagnostics;
@@ -13,7 +13,7 @@ fn kernel(attr: &str, params: &str, body: &str) -> Kernel {
 
 const BOTH: &str = "types(T = [f32, f16]), grid = [cdiv(x.len(), 64)]";
 
-/// What is left out has no argument words and no code.
+/// A parameter that is left out has no argument words and no code.
 #[test]
 fn an_absent_parameter_leaves_no_code() {
     let add = |params: &str, body: &str| {
@@ -76,7 +76,7 @@ fn a_grid_and_conditions_ask_what_is_there() {
         kernels("", &text).remove(0)
     };
     let k = attr("if let Some(b) = bias { b.len() } else { match n { Some(n) => n, None => x.len() } }", "x.len() > 0");
-    // The argument words of `x` are 0 and 1; then come those that are there.
+    // The argument words of `x` are 0 and 1; then come those of the given parameters.
     let word = |n: usize| format!("[g.words[{n}], 1u64, 1u64]");
     let n = "[(g.words[2] as u64 as u64), 1u64, 1u64]".to_string();
     assert_eq!(grids(&k), [word(1), n, word(3), word(4)]);
@@ -95,7 +95,7 @@ fn a_grid_and_conditions_ask_what_is_there() {
     assert_eq!(conditions, [None, None, asked(3), asked(4)]);
 }
 
-/// The typed function takes an `Option`, and finds the descriptor of what is there.
+/// The typed function takes an `Option`, and finds the descriptor of the given parameters.
 #[test]
 fn a_call_takes_the_descriptor_of_its_arguments() {
     let k = kernels(

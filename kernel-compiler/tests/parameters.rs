@@ -198,7 +198,7 @@ fn an_if_chooses_a_constant() {
     assert_eq!(program(items, "both::<false>(y);"), plain(64, 64, 64));
 }
 
-/// What a closure is inlined to is what is written in its place.
+/// An inlined closure equals its body, written in its place.
 #[test]
 fn closures_are_inlined() {
     let items = "

@@ -1,4 +1,4 @@
-//! Where kernels wait that begin while the launch before them ends.
+//! The places where kernels wait that begin while the launch before them ends.
 
 use tilewright_compiler::variant::Transposed;
 use tilewright_compiler::{Libraries, Stage, show};
@@ -47,7 +47,7 @@ fn pdl_loads_go_ahead_and_all_else_waits() {
         (format!("{x} store(y, i, v + load(w, i));"), "L!LS"),
         (format!("{x} store(y, i, v);"), "L!S"),
         (format!("let i = arange(B); let u = load(w, i); {x} store(y, i, u + v);"), "!LLS"),
-        // What a loop does in it begins with the loop.
+        // A step of a loop begins with the loop.
         (
             format!(
                 "{x} let mut s = v; for k in range(0, n, B) {{ s += load(x, k + i) * load(w, k + i); }} store(y, i, s);"
@@ -55,7 +55,7 @@ fn pdl_loads_go_ahead_and_all_else_waits() {
             "L!(LLS",
         ),
         (format!("{x} let mut s = v; for k in range(0, n, B) {{ s += load(x, k + i); }} store(y, i, s);"), "L(L!S"),
-        // Who leaves has waited.
+        // A thread that leaves has waited.
         (format!("{x} if n == 0 {{ return; }} store(y, i, v);"), "L!RS"),
         (format!("{x} let t = atomic_add(y, 0, 1.0); store(y, i, v + t);"), "L!SS"),
     ] {

@@ -1,5 +1,5 @@
-//! Which loops are pipelined: those with a second product of what the first one gives. Of others of this kind a remark
-//! says why they are not.
+//! The loops that are pipelined: a second product takes the result of the first one. For similar loops a remark says
+//! why they are not.
 
 use tilewright_compiler::driver::{Observer, lower};
 use tilewright_compiler::missed::Missed;

@@ -67,10 +67,10 @@ fn comparisons_of_indices() {
         ("(col < n) & (row < m)", 2),
         ("all | (col < row)", 1),
         ("(col < n) & (all | (col + n <= row + m))", 2),
-        // What counts up is seen through variables, and where no more is subtracted than there is.
+        // Counting up is seen through variables, and through differences that do not go below 0.
         ("col + if all { n } else { m } < row", 1),
         ("col < (max(n, m) - m) + row", 1),
-        // What differs between few registers need be no index: each of them says how many are inside.
+        // A value that differs between few registers need be no index: each of them says how many are inside.
         ("col < row % n", 1),
         ("col <= minimum(row + 1 + m, n) - m", 1),
         ("all | (col < row % n)", 1),

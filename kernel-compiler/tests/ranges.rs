@@ -1,4 +1,4 @@
-//! What follows a range is acted upon: in the lowered code, by the way that a target has.
+//! The options of a range take effect in the lowered code, by the instructions that a target has.
 
 use tilewright_compiler::{Configs, DeviceUnit, Libraries, device_units};
 
@@ -63,14 +63,14 @@ fn stages_are_those_that_are_asked_for() {
             stages_of(&product(&asked, ", arch = [80]")),
             named(&["aligned", "aligned_4", "aligned_8", "general"].map(|v| (v, n)))
         );
-        // Over what the configuration says, which holds where the loop says nothing.
+        // The loop's option overrides the configuration, which holds if the loop has none.
         for arch in [80, 90] {
             let settings = format!(", stages = [4], arch = [{arch}]");
             assert!(stages_of(&product(&asked, &settings)).iter().all(|r| r.1 == n), "{arch}");
             assert!(stages_of(&product("", &settings)).iter().all(|r| r.1 == 4), "{arch}");
         }
     }
-    // Without being asked a circular buffer takes what room there is.
+    // Without an option a circular buffer takes all free shared memory.
     assert!(stages_of(&product("", ", arch = [90]")).iter().all(|r| r.1 > 5));
 }
 

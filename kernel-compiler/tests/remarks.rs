@@ -1,5 +1,5 @@
-//! What the compiler says that it could not do well, at the kernel's own line: a file a cliff. `//~ remark` behind a
-//! line is expected there, and no other. `cargo xtask bless` writes the remarks into the files.
+//! Missed optimizations that the compiler reports at the kernel's own line: a file for each. `//~ remark` behind a line
+//! is expected there, and no other. `cargo xtask bless` writes the remarks into the files.
 
 use crate::common::bless;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use tilewright_compiler::{driver, module};
 
 const MARK: &str = "  //~ ";
 
-/// The remarks on a text's kernel, by line. Kernels of products are of one tile, and what is said of that is left out.
+/// The remarks on a text's kernel, by line. Kernels of products are of one tile, and remarks about that are left out.
 fn remarks(text: &str) -> BTreeMap<usize, Vec<String>> {
     let d = Diagnostics::default();
     let found = module::file(text, &Default::default()).into_iter().next().expect("a kernel");
@@ -77,7 +77,7 @@ fn remarks_are_as_recorded() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a kernel without `requires` takes one tile of.
+/// The single tiles of a kernel without `requires`.
 fn single(requires: &str, params: &str, body: &str) -> Vec<String> {
     let text = format!(
         "#[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [1] {requires})]
@@ -98,7 +98,7 @@ fn a_single_tile_of_a_row_asks_for_a_condition() {
     assert!(single(", requires = [x.dim(1) <= BLOCK]", "x: View<f32, 2>", row).is_empty());
     let masked = "let c = arange(0, BLOCK); store(y, 0, sum(load(x, c).mask(c < n)));";
     assert_eq!(single("", "x: &[f32], n: usize", masked), [of("n")]);
-    // More tiles, or programs, for what is behind the first.
+    // More tiles, or programs, for the elements after the first tile.
     let looped = "let mut t = zeros::<f32>([BLOCK]); for s in (0..n).step_by(BLOCK) { let c = s + arange(BLOCK); t += load(x, c).mask(c < n); } store(y, 0, sum(t));";
     assert!(single("", "x: &[f32], n: usize", looped).is_empty());
     let blocks = "let c = program_id(0) * BLOCK + arange(BLOCK); store(y, c, load(x, c)).mask(c < n);";

@@ -1,4 +1,4 @@
-//! What `show` says where a variant has a stage, has it not, or cannot be made.
+//! The output of `show` if a variant has a stage, has it not, or cannot be made.
 
 use tilewright_compiler::{Libraries, Stage, Variant, show};
 

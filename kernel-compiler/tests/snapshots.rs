@@ -1,5 +1,5 @@
-//! What the compiler makes of four kernels, stage by stage. A change of it shows up in a review:
-//! `INSTA_UPDATE=always cargo test -p tilewright-compiler --test snapshots` writes the new state.
+//! The compiler's output for four kernels, stage by stage. A change of it shows up in a review: `INSTA_UPDATE=always
+//! cargo test -p tilewright-compiler --test snapshots` writes the new state.
 
 use tilewright_compiler::{Libraries, Stage, show};
 use tilewright_compiler::{MmaPath, Variant, Width};

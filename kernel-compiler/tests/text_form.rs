@@ -1,4 +1,4 @@
-//! The text form of the IR: what is printed is parsed to the same function.
+//! The text form of the IR: printed text is parsed to the same function.
 
 use crate::common::for_each_source;
 use std::collections::HashSet;
@@ -197,7 +197,7 @@ fn mistakes_are_told_with_their_place_and_what_is_expected() {
         ("if v0 {", "line 4, column 2: expected a statement or `}`, found the end of the text"),
         ("v0: u64 = int 1 loc(0)", "line 3, column 23: lines are numbered from 1 to 1048576, found 0"),
         ("var m1: f32 a", "line 3, column 7: this variable is m0: they are numbered in order"),
-        // What can be read, and does not hold.
+        // Text that can be parsed, and breaks a rule.
         ("v0: u64 = int 1\n  v1: u64 = add v0, v2", "line 4, column 3: v2 is not defined here"),
     ];
     for (line, message) in cases {

@@ -118,7 +118,7 @@ impl<'a, T: Element> SliceArg<'a, T> {
     pub fn view<const R: usize>(self, dims: [usize; R]) -> Result<ViewArg<'a, T, R>, ViewError> {
         let (mut strides, mut elements) = ([1; R], Some(1usize));
         for d in (0..R).rev() {
-            // Extents that overflow are refused below, whatever their strides are.
+            // Extents that overflow are refused below, with any strides.
             strides[d] = elements.unwrap_or(0);
             elements = elements.and_then(|n| n.checked_mul(dims[d]));
         }
@@ -259,8 +259,8 @@ impl<'a, T, const R: usize> ViewMutArg<'a, T, R> {
     /// The same memory, to be read by a kernel that also gets it to write.
     ///
     /// # Safety
-    /// A launch takes the two arguments if the kernel has `alias(x, y)` for them, and keeps what that asks for: a
-    /// program stores an element after its last load of it, and no other program reads the element.
+    /// A launch takes the two arguments if the kernel has `alias(x, y)` for them, and keeps its rules: a program stores
+    /// an element after its last load of it, and no other program reads the element.
     pub unsafe fn aliased(&self) -> ViewArg<'a, T, R> {
         ViewArg {
             ptr: self.0.ptr,

@@ -2,7 +2,7 @@
 //!
 //! `kernel-build` writes a bundle per kernel ([`BundleData::to_bytes`]), the macro embeds it, the host reads it
 //! ([`Bundle::parse`]). Parsing copies nothing and looks at the table alone; code is decompressed and checked when it
-//! is asked for. Whatever the bytes are, reading them gives a value or a [`BundleError`], never a panic.
+//! is asked for. Reading any bytes gives a value or a [`BundleError`], never a panic.
 //!
 //! ```text
 //! magic "TILEBNDL" | version u32 | table length u32 | table checksum u32 | table | chunks (LZMA streams)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tilewright_core::CpuCode;
 use tilewright_core::cpu::{self, OutOfMemory, Program, each, load, reduce_all, store};
 
-/// The system's, without memory for what is larger than [`LARGEST`].
+/// The system's allocator, which refuses allocations larger than [`LARGEST`].
 struct Limited;
 
 static LARGEST: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -41,7 +41,7 @@ unsafe fn slow(program: &Program, words: &[u64]) {
 
 fn sum(programs: u64) -> u32 {
     let counter = AtomicU32::new(0);
-    // SAFETY: the argument word is what the code asks for.
+    // SAFETY: the argument word is the pointer that the code takes.
     unsafe { cpu::launch(CpuCode::alone(slow), [programs, 1, 1], &[&raw const counter as u64]) };
     counter.load(Relaxed)
 }
@@ -90,7 +90,7 @@ fn a_child_forked_by_a_thread_of_a_pool_hangs_in_a_launch() {
     });
 }
 
-/// Other threads launch meanwhile, and hold what locks there are.
+/// Other threads launch meanwhile, and may hold every lock.
 #[test]
 fn a_child_hangs_that_was_forked_beside_other_launches() {
     let done = AtomicBool::new(false);
@@ -127,7 +127,7 @@ fn a_tile_without_memory_ends_the_process() {
     let mut sums = [0f32; 9];
     let mut run = || {
         let words = [x.as_ptr() as u64, sums.as_mut_ptr() as u64];
-        // SAFETY: the argument words are what the code asks for.
+        // SAFETY: the argument words are the pointers that the code takes.
         let ran = catch_unwind(|| unsafe { cpu::launch(CpuCode::alone(long_tile), [9, 1, 1], &words) });
         (ran, sums)
     };

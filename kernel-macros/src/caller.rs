@@ -1,10 +1,10 @@
-//! Who expands the macros.
+//! The program that expands the macros.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
 /// Whether rust-analyzer does: procedural macros run in `rust-analyzer-proc-macro-srv`, and in older releases in
-/// `rust-analyzer` itself. The checks that an editor runs are rustc's, and get what a build gets.
+/// `rust-analyzer` itself. The checks that an editor runs are rustc's, and get the expansion of a build.
 pub fn is_editor() -> bool {
     static IS_EDITOR: OnceLock<bool> = OnceLock::new();
     *IS_EDITOR.get_or_init(|| std::env::current_exe().is_ok_and(|program| is_rust_analyzer(&program)))

@@ -1,5 +1,5 @@
 //! `#[tile_kernel]`, `#[tile_module]` and `#[tile_library]`; the work is done by `tilewright_compiler`. Under
-//! rust-analyzer they expand to what an editor needs. The crate `tilewright` re-exports them, with examples.
+//! rust-analyzer they expand to code for an editor. The crate `tilewright` re-exports them, with examples.
 #![warn(missing_docs)]
 
 mod caller;

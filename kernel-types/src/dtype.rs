@@ -56,7 +56,7 @@ use DType::*;
 impl DType {
     /// Every dtype.
     pub const ALL: [DType; 15] = [F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool, F8E4M3, F8E5M2];
-    /// The names of all dtypes, and those that stand for another one, for messages.
+    /// The names of all dtypes, with their aliases, for messages.
     pub const NAMES: &'static str =
         "f32, f64, f16, bf16, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool, f8e4m3, f8e5m2";
 

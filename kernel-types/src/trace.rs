@@ -9,7 +9,8 @@ pub const TRACE_SYMBOL: &str = "tile_trace";
 /// Each traced warp has a slot of `capacity` records. The first three are its head:
 /// - `clock64` and `globaltimer` at its begin,
 /// - the same at its end, zeros if it has not ended,
-/// - the number of its multiprocessor, plus 2^32, and the number of its marks at its end, with those that had no place.
+/// - the number of its multiprocessor, plus 2^32, and the number of its marks at its end, with the ones that had no
+///   room.
 ///
 /// Then come its marks: `clock64`, then the mark in the low half of a word and its value in the high half. A mark of
 /// zero is none. Behind the slots each listed thread block has three records, as in a head without a number of marks.
@@ -61,7 +62,7 @@ impl TraceLayout {
     }
 }
 
-/// What a mark says of its event. The mark is the number of the event, from 1 on, times 4, plus this.
+/// The phase of an event that a mark stands for. The mark is the number of the event, from 1 on, times 4, plus this.
 ///
 /// # Examples
 /// ```

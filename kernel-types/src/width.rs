@@ -28,7 +28,7 @@ impl Width {
         all.into_iter().find(|w| starts.is_multiple_of(w.bytes() as u64)).unwrap_or(Width::Elements)
     }
 
-    /// What addresses are multiples of.
+    /// The alignment of addresses, in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Width::Elements => 1,

@@ -257,8 +257,8 @@ pub fn atomic_cas<T: Element, I: Value>(y: &mut [T], i: I, expected: impl Of<T>,
 
 /// The elements of `y` at `i`, which other programs store to.
 ///
-/// It acquires at device scope, unless [`relaxed`](crate::Options::relaxed) follows: what a program stored before the
-/// `atomic_store` whose value is seen is visible after it.
+/// It acquires at device scope, unless [`relaxed`](crate::Options::relaxed) follows: if it reads the value of an
+/// `atomic_store`, the earlier stores of that program are visible after it.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};
@@ -280,8 +280,8 @@ pub fn atomic_load<T: Element, I: Value>(y: &mut [T], i: I) -> I::With<T> {
 
 /// Stores `v` to the elements of `y` at `i`, which other programs load.
 ///
-/// It releases at device scope, unless [`relaxed`](Stored::relaxed) follows: what this program has stored before is
-/// visible to a program that sees the value.
+/// It releases at device scope, unless [`relaxed`](Stored::relaxed) follows: the earlier stores of this program are
+/// visible to a program that reads the value.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

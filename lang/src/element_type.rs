@@ -28,7 +28,7 @@ impl<T: Element, U: Element> Meets<DType<U>> for DType<T> {
     type Compared = bool;
 }
 
-/// What has an element type: slices, views, pointers, tiles and scalars. Kernels do not write it.
+/// Types that have an element type: slices, views, pointers, tiles and scalars. Kernels do not write it.
 pub trait Typed {
     /// The type of its elements.
     type Elem;

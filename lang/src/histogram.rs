@@ -55,7 +55,7 @@ pub fn cumcount<I: Int>(t: Tile<I>, bins: usize) -> Tile<i32> {
     stub()
 }
 
-/// What may follow a histogram, beside `.mask(m)`.
+/// The options of a histogram, beside `.mask(m)`.
 pub trait HistogramOptions: Value {
     /// The sums of the weights of the elements instead of their number, in the type of the weights.
     ///

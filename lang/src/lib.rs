@@ -97,7 +97,7 @@ pub mod overloads {
     pub use crate::reduce::overloads::*;
 }
 
-/// What the expansion for an editor writes instead of an operator: `a < b` of tiles is a tile in a kernel.
+/// Functions that replace operators in the expansion for an editor: `a < b` of tiles is a tile in a kernel.
 #[doc(hidden)]
 pub mod operators {
     pub use crate::pointer::to_pointer;

@@ -55,7 +55,7 @@ macro_rules! functions {
 
 functions! {
     /// `a` to the power of `b`, of each two elements. A negative `a` has whole powers alone, others are NaN. With `b` 0
-    /// or `a` 1 it is 1, whatever the other one is.
+    /// or `a` 1 it is 1, for every value of the other one.
     ///
     /// Both are floats of one type and broadcast to one shape; ranks that differ are an error.
     ///

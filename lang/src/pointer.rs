@@ -76,13 +76,13 @@ pub trait Pointer: Copy {
     type Pointee;
 }
 
-/// What [`view`] takes. Kernels do not write it.
+/// The arguments of [`view`]. Kernels do not write it.
 pub trait Viewed {
     /// The view with so many dimensions.
     type View<const R: usize>;
 }
 
-/// What is cast to a pointer: an address, a tile of addresses, a pointer. Kernels do not write it.
+/// Values that can be cast to a pointer: an address, a tile of addresses, a pointer. Kernels do not write it.
 pub trait Address {
     /// The pointer, or a tile of pointers.
     type With<P>;

@@ -5,7 +5,7 @@ use crate::value::Int;
 
 /// The number of this program along `axis` of the grid, from 0 on.
 ///
-/// `axis` is 0, 1 or 2: the grid has three dimensions, and those that `grid = [..]` leaves out have one program.
+/// `axis` is 0, 1 or 2: the grid has three dimensions, and a dimension that `grid = [..]` leaves out has one program.
 /// Another axis is an error. The result is uniform: the same in the whole program.
 ///
 /// ```

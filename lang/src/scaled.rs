@@ -97,8 +97,8 @@ conversions! {
 
     /// The reverse of [`unpack_e2m1`]: two numbers in a byte, each the nearest, of two the one with an even last bit.
     ///
-    /// The tile is of f32, bf16 or f16, and its extents are powers of two; the one along the axis halves. What is
-    /// beyond 6 becomes 6, and so does NaN.
+    /// The tile is of f32, bf16 or f16, and its extents are powers of two; the one along the axis halves. Values beyond
+    /// 6 become 6, and so does NaN.
     ///
     /// ```
     /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

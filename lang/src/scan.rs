@@ -102,7 +102,7 @@ pub fn cumprod<V: Value>(t: V, axis: usize) -> V {
 
 /// For each element the combination by `f` of all elements up to it along `axis`.
 ///
-/// `f` is associative, and need not be commutative: what comes first is its first argument. It computes with its two
+/// `f` is associative, and need not be commutative: the earlier element is its first argument. It computes with its two
 /// arguments alone. A tuple of up to 8 tiles of one shape is scanned together: `f` takes two tuples of elements and
 /// gives one. `.reverse()` and `.exclusive(v)` may follow.
 ///
@@ -127,7 +127,7 @@ pub fn scan<T: Tiles>(t: T, axis: usize, f: impl Fn(T::Elems, T::Elems) -> T::El
     stub()
 }
 
-/// What may follow a scan.
+/// The options of a scan.
 pub trait ScanOptions: Tiles {
     /// The scan begins at the end of the axis: each result is of the element and all after it.
     ///

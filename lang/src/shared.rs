@@ -6,8 +6,8 @@ use crate::value::Element;
 /// An array of `n` zeros in the shared memory of the program: `let mut s = shared_array::<f32>(256);`.
 ///
 /// `load`, `store` and atomics take it as they take a slice, at any index: a load outside of it gives `other` (0), a
-/// store outside is dropped. A later load sees what was stored, whichever thread did. `n` is a constant. The arrays of
-/// a kernel have 64 KB in all.
+/// store outside is dropped. A later load sees the stored values of all threads. `n` is a constant. The arrays of a
+/// kernel have 64 KB in all.
 ///
 /// ```
 /// # use tilewright::{Buffer, Runtime, f16, tile_kernel};

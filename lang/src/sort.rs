@@ -49,7 +49,7 @@ pub fn topk<T: Tiles>(t: T, k: usize, axis: usize) -> T {
     stub()
 }
 
-/// What may follow a sort.
+/// The options of a sort.
 pub trait SortOptions: Tiles {
     /// The greatest element comes first, of floats NaN before it.
     ///

@@ -10,13 +10,13 @@ use tilewright_compiler::{BUILTINS, Libraries, OPTIONS, driver, module};
 /// ranges.
 const OF_STD: [&str; 3] = ["len", "step_by", "rev"];
 
-/// Functions that are no operations: for grids, for the expansion, and what stands for a result.
+/// Functions that are no operations: for grids, for the expansion, and the stub of a result.
 const OTHERS: [&str; 5] = ["num_sms", "compare", "cast", "to_pointer", "stub"];
 
 /// A documented function, method or macro.
 struct Item {
     name: String,
-    /// Where it is, for messages.
+    /// The file and line, for messages.
     place: String,
     doc: Vec<String>,
 }

@@ -39,9 +39,9 @@ pub(crate) struct Executable {
 /// A node of a graph that runs.
 struct Made {
     id: OpId,
-    /// What is done once the node is.
+    /// The clock after the node is done.
     done: Clock,
-    /// What a programmatic launch behind the node may rely on before it waits.
+    /// The operations that a programmatic launch behind the node may rely on before it waits.
     front: Clock,
 }
 
@@ -64,7 +64,7 @@ impl State {
         if prohibited { Err(900) } else { Ok(()) }
     }
 
-    /// What no capture allows, in no mode.
+    /// Calls that no capture allows, in no mode.
     pub fn never_while_capturing(&mut self) -> Result<(), Code> {
         if self.captures.is_empty() {
             return Ok(());

@@ -16,7 +16,7 @@ pub(crate) struct Epoch {
 pub(crate) struct Clock(BTreeMap<Lane, u64>);
 
 impl Clock {
-    /// Whether the operation is done before whatever has this clock.
+    /// Whether the operation is done before any operation with this clock.
     pub fn knows(&self, e: Epoch) -> bool {
         self.0.get(&e.lane).is_some_and(|i| *i >= e.index)
     }

@@ -28,7 +28,7 @@ pub(crate) struct Kernel {
 pub(crate) struct Loaded {
     pub kernel: Kernel,
     pub signature: Signature,
-    /// What a launch may ask for beyond 48 KiB of shared memory.
+    /// The dynamic shared memory beyond 48 KiB that a launch may ask for.
     pub opted_in: u32,
 }
 
@@ -68,7 +68,7 @@ impl Kernel {
     }
 }
 
-/// What a launch asks for.
+/// The arguments of a launch call.
 pub(crate) struct Asked {
     pub function: usize,
     pub grid: [u32; 3],
@@ -176,14 +176,14 @@ impl State {
         self.put(asked.stream, Task { work, accesses, pdl_accesses, what: name.into() })
     }
 
-    /// What a launch reads and writes, by its parameters.
+    /// The memory that a launch reads and writes, by its parameters.
     fn accesses(&mut self, kernel: &Kernel, words: &[u64]) -> Vec<Access> {
         let params = kernel.desc.params.iter().enumerate();
         let arrays: Vec<usize> = params.filter(|(_, p)| p.kind != ParamKind::Scalar).map(|(i, _)| i).collect();
         arrays.into_iter().map(|i| self.access(kernel, i, words)).collect()
     }
 
-    /// What a launch touches of one parameter. Through a raw pointer: to the end of its memory.
+    /// The memory that a launch accesses through one parameter. Through a raw pointer: to the end of its allocation.
     fn access(&mut self, kernel: &Kernel, param: usize, words: &[u64]) -> Access {
         let p = &kernel.desc.params[param];
         let (start, size) = (words[p.first_word], p.dtype.size() as u64);

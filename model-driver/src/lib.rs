@@ -5,7 +5,7 @@
 //! memory that is used before its allocation, after its free, or by two unordered operations of which one writes. The
 //! findings do not depend on the order in which the work was run.
 //!
-//! # Where the rules come from
+//! # Origin of the rules
 //! Streams, events, the legacy default stream and `cuThreadExchangeStreamCaptureMode` follow the behavior that CUDA
 //! programs rely on. These rules were not measured. The calls that a capture prohibits were measured with driver
 //! 580.159 on an H100:
@@ -26,11 +26,13 @@
 //! - A graph whose allocation is not freed cannot be launched again (1). A graph with allocations can be instantiated
 //!   once (801).
 //!
-//! A call in a context that was destroyed or reset gives 709; making it current succeeds. What a pool gave stays.
+//! A call in a context that was destroyed or reset gives 709; making it current succeeds. The allocations of a pool
+//! stay.
 //!
 //! A programmatic launch may read the `pdl` parameters of its kernel before the launch in front has ended, and touches
-//! nothing else before that. Each host thread has a clock of its own: what one has waited for, another knows once it is
-//! told ([`Model::hand_over`]). The rules of tensor maps are those of the driver's reference (`tensor_map.rs`).
+//! nothing else before that. Each host thread has a clock of its own: another thread knows of the waits of this one
+//! once they are handed over ([`Model::hand_over`]). The rules of tensor maps are those of the driver's reference
+//! (`tensor_map.rs`).
 //!
 //! # As a library
 //! The crate is also built as a dynamic library with the driver's symbols. A copy of it by the name of `libcuda.so.1`
@@ -64,7 +66,7 @@ pub(crate) type Code = u32;
 /// Called before a driver call with its name, without any lock held.
 type Hook = Box<dyn Fn(&str) + Send + Sync>;
 
-/// One driver, with one device unless [`Model::add_device`] adds others. A thread uses the one that it has entered.
+/// One driver, with one device unless [`Model::add_device`] adds others. A thread uses the driver that it has entered.
 #[derive(Clone)]
 pub struct Model(Arc<Shared>);
 
@@ -84,7 +86,7 @@ impl Drop for Entered {
     }
 }
 
-/// What still exists.
+/// The numbers of objects that still exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub blocks: usize,
@@ -108,7 +110,7 @@ impl Model {
         Entered(CURRENT.replace(Some(self.clone())))
     }
 
-    /// The driver of a call: the one that the thread has entered, else the process's.
+    /// The driver of a call: the thread's if it has entered one, else the process's.
     pub(crate) fn of_thread(call: &str) -> Option<Model> {
         CURRENT.with_borrow(Clone::clone).or_else(|| process::model(call))
     }
@@ -143,7 +145,7 @@ impl Model {
         self.state().refused.insert(name.into(), code);
     }
 
-    /// What was found so far: a line for each defect.
+    /// The findings so far: a line for each defect.
     pub fn reports(&self) -> Vec<String> {
         self.state().reports.iter().map(|r| r.text.clone()).collect()
     }
@@ -189,7 +191,7 @@ impl Model {
         self.state().new_context_on(0)
     }
 
-    /// A device beside those that there are, with the same name and attributes.
+    /// Adds a device with the same name and attributes.
     pub fn add_device(&self) {
         self.state().add_device();
     }

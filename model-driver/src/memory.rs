@@ -20,7 +20,7 @@ impl Memory {
         if base.is_null() {
             return None;
         }
-        // What nothing has written is no number.
+        // Memory that nothing has written holds NaNs.
         // SAFETY: so many bytes were just allocated.
         unsafe { base.write_bytes(0xFF, layout.size()) };
         Some(Arc::new(Memory { base: base as u64, layout }))
@@ -53,7 +53,7 @@ pub(crate) struct Block {
     pub device: usize,
     /// The stream-ordered allocation; none where the host allocated it, or before a graph does.
     pub born: Option<Epoch>,
-    /// Where it is a graph's: whether a launch has allocated it.
+    /// For memory of a graph: whether a launch has allocated it.
     pub graph: bool,
     pub alive: bool,
     pub pooled: bool,
@@ -103,7 +103,7 @@ impl State {
         self.blocks.range_mut(..=addr).next_back().map(|(_, b)| b).filter(|b| addr < b.end)
     }
 
-    /// Notes what an operation touches, and reports what is not ordered with it.
+    /// Notes the accesses of an operation, and reports each access that is not ordered with it.
     pub fn touch(&mut self, accesses: &[Access], at: Epoch, clock: &Clock, what: &str) {
         let mut found = Vec::new();
         for a in accesses.iter().filter(|a| a.start < a.end) {

@@ -108,14 +108,14 @@ extern "C" fn model_driver_fail_no_more() -> c_int {
     MODEL.get().is_some_and(Model::fail_no_more).into()
 }
 
-/// What the calling thread has waited for, for a thread that goes on behind it. `model_driver_accept` takes it.
+/// The waits of the calling thread, for a thread that goes on after it. `model_driver_accept` takes it.
 #[unsafe(no_mangle)]
 extern "C" fn model_driver_hand_over() -> *mut HandOver {
     let from = MODEL.get().map(Model::hand_over).unwrap_or_default();
     Box::into_raw(Box::new(from))
 }
 
-/// The calling thread goes on behind the one that handed this over.
+/// The calling thread goes on after the thread that handed this over.
 ///
 /// # Safety
 /// `from` is a result of `model_driver_hand_over` that no call has taken.

@@ -1,4 +1,4 @@
-//! What PTX says of an entry: its parameters, and whether it waits for the launch in front.
+//! The signature of an entry in PTX: its parameters, and whether it waits for the launch in front.
 
 /// The facts of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

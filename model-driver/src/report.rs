@@ -1,8 +1,8 @@
-//! What the model finds, by how bad it is.
+//! The model's findings, by severity.
 
 use crate::state::State;
 
-/// Of what kind a finding is.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Memory is used before its allocation, after its free, in no order with either, or past its end. No program in

@@ -33,7 +33,7 @@ pub(crate) struct Fault {
     pub code: Code,
 }
 
-/// What an operation does.
+/// The effect of an operation.
 #[derive(Clone)]
 pub(crate) enum Work {
     Nothing,
@@ -66,7 +66,7 @@ pub(crate) enum Work {
 pub(crate) struct Task {
     pub work: Work,
     pub accesses: Vec<Access>,
-    /// Of a programmatic launch: what it touches before it waits for the launch in front.
+    /// The accesses of a programmatic launch before it waits for the launch in front.
     pub pdl_accesses: Option<Vec<Access>>,
     pub what: String,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Stream {
     lane: Lane,
     count: u64,
     clock: Clock,
-    /// Where a launch came last: what was done before it began, and what was waited for since.
+    /// If a launch came last: the clock before it began, and the waits since.
     front: Option<Clock>,
     after: Vec<OpId>,
     pub capture: Option<u64>,
@@ -375,7 +375,7 @@ impl State {
         (self.next_op, at)
     }
 
-    /// What is before the next operation of a stream.
+    /// The clock of the next operation of a stream.
     pub fn front(&mut self, handle: usize) -> Result<(Clock, Vec<OpId>), Code> {
         self.legacy_rules(handle)?;
         let Some(stream) = self.streams.get(&handle) else { return Err(400) };
@@ -523,7 +523,7 @@ impl State {
             }
             Work::Free { base } => {
                 if let Some(block) = self.blocks.get(base) {
-                    // What is read from here on is no number.
+                    // Later reads get NaNs.
                     // SAFETY: the whole block, which the state keeps.
                     unsafe { (*base as *mut u8).write_bytes(0xFF, (block.end - base) as usize) }
                 }

@@ -5,14 +5,14 @@
 use crate::Code;
 use tilewright_core::{KernelDesc, MapDesc};
 
-/// Of what an encoding begins with here. What the driver writes is not documented.
+/// The first word of an encoding here. The driver's own encoding is not documented.
 const MAGIC: u64 = 0x7E45_09A9_71E5_0001;
 const MAX_RANK: usize = 5;
 
 /// A map as the model encodes it: 128 bytes.
 pub(crate) type Words = [u64; 16];
 
-/// What a map says, the fastest dimension first.
+/// The fields of a tensor map, the fastest dimension first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Map {
     pub base: u64,

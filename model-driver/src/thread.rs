@@ -1,4 +1,4 @@
-//! Host threads: their contexts, their capture modes, and what each knows to be done.
+//! Host threads: their contexts, their capture modes, and the operations that each knows to be done.
 
 use crate::Model;
 use crate::clock::Clock;
@@ -9,23 +9,23 @@ pub(crate) struct Thread {
     pub context: usize,
     /// Global, as every thread begins.
     pub mode: i32,
-    /// What the thread has waited for.
+    /// The operations that the thread has waited for.
     pub clock: Clock,
 }
 
-/// What a host thread knows to be done, for a thread that goes on behind it.
+/// The operations that a host thread knows to be done, for a thread that goes on after it.
 #[derive(Clone, Default)]
 pub struct HandOver(Clock);
 
 impl Model {
-    /// What the calling thread has waited for so far. The model does not see how threads wait for each other: two
-    /// threads are in no order until one accepts what the other has handed over.
+    /// The operations that the calling thread has waited for so far. The model does not see how threads wait for each
+    /// other: two threads are in no order until one accepts the other's hand-over.
     #[must_use]
     pub fn hand_over(&self) -> HandOver {
         HandOver(self.state().me().clock.clone())
     }
 
-    /// Adds what the calling thread has waited for, as a lock's last owner does for the next one.
+    /// Adds the operations that the calling thread has waited for, as a lock's last owner does for the next one.
     pub fn add_to(&self, to: &mut HandOver) {
         to.0.join(&self.state().me().clock);
     }

@@ -239,7 +239,7 @@ fn scratch_of_a_foreign_stream_is_freed_after_a_capture() {
     }
 }
 
-/// One thread is held after it has taken what such a stream has left, before it enqueues the wait for it.
+/// One thread is held after it has taken the work that such a stream has left, before it enqueues the wait for it.
 #[test]
 fn two_threads_wait_for_a_foreign_stream_that_is_gone() {
     let (model, rt, k, _here) = over(11);
@@ -306,7 +306,7 @@ fn scratch_of_theirs(seed: u64, what: &str, give_back: impl FnOnce(&Model, Scrat
     assert_eq!((model.reports(), counts.blocks, counts.events), (vec![], 0, 0), "{what}");
 }
 
-/// Where the use of scratch cannot be noted, the host waits for it.
+/// If the use of scratch cannot be noted, the host waits for it.
 #[test]
 fn scratch_of_a_foreign_stream_is_freed_where_its_use_is_not_noted() {
     for name in ["cuEventCreate", "cuEventRecord"] {

@@ -160,7 +160,7 @@ fn a_primary_context_that_is_current_is_one_context() {
         drop(first);
         assert_eq!(second.zeros::<f32>(3).unwrap().to_vec().unwrap(), [0.0; 3]);
         drop(second);
-        // What `Runtime::current` has made is kept for later calls, and so is the context.
+        // The runtime that `Runtime::current` has made is kept for later calls, and so is the context.
         assert_eq!((model.counts().retained, model.counts().pools), (2, 1));
         // SAFETY: retained above.
         unsafe { driver::release_context(0) };
@@ -193,7 +193,7 @@ fn streams_of_two_contexts_wait_for_each_other() {
         }
         other.synchronize().unwrap();
         assert!(launched.is_done().unwrap(), "seed {seed}");
-        // What a capture in one context has is not waited for in the other: a replay would not keep its memory.
+        // Memory of a capture in one context is not waited for in the other: a replay would not keep its memory.
         let (captured, there) = (Stream::new(&primary).unwrap(), Stream::new(&other).unwrap());
         let graph = captured.capture(|captured| {
             let refused = there.wait_for(captured);
@@ -235,7 +235,7 @@ fn a_context_that_cannot_be_asked_for_stays_the_same() {
     assert_eq!(model.reports(), [""; 0]);
 }
 
-/// What was made in a context that its owner has destroyed is not named to the driver any more.
+/// Handles of a context that its owner has destroyed are not passed to the driver any more.
 #[test]
 fn handles_of_a_destroyed_context_are_let_go() {
     let (model, _primary, k, _here) = over(23);

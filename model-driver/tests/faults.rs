@@ -91,7 +91,7 @@ fn arrays(rt: &Runtime, k: &'static tilewright_runtime::KernelDesc, data: &[f32]
 fn host_memory_that_runs_out_is_an_error() {
     let data = vec![1.5f32; LEN];
     let k = hand_made::add_one();
-    // Three buffers, two kinds of scratch, and what is read.
+    // Three buffers, two kinds of scratch, and the host memory of a read.
     assert_eq!(each_large_allocation("on the CPU", || arrays(&Runtime::cpu(), k, &data)), 6);
     // Scratch is kept: the second time there is less to allocate.
     let rt = Runtime::cpu();
@@ -99,7 +99,7 @@ fn host_memory_that_runs_out_is_an_error() {
     assert_eq!(each_large_allocation("on the CPU, warm", || arrays(&rt, k, &data)), 4);
 }
 
-/// Over the driver only what is read is on the host.
+/// Over the driver only the memory of reads is on the host.
 #[test]
 fn host_memory_that_runs_out_is_an_error_beside_a_device() {
     let (model, rt, k, _here) = over(30);

@@ -104,7 +104,7 @@ fn a_forked_child_calls_the_driver_of_its_parent() {
             forked(Runtime::current().map(drop)),
             forked(cuda_status().map(drop)),
         ];
-        // What is dropped here is the parent's, too.
+        // The values dropped here belong to the parent, too.
         drop((graph, event, s, x, y, rt));
         all == [true; 23] && model.calls() == before && add_one(&Runtime::cpu(), 1 << 20)
     });

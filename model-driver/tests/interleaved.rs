@@ -168,7 +168,7 @@ fn a_tensor_stays_while_a_foreign_stream_that_uses_it_is_left() {
         assert!(model.fail_no_more(), "the wait has failed");
         assert_eq!(driver::destroy_stream(theirs), 0);
     }
-    // It gives back what could not be given back before.
+    // It frees the memory that could not be freed before.
     drop((x, y, z, first, rt));
     assert_eq!((model.reports(), model.counts().blocks), (vec![], 0));
 }

@@ -1,4 +1,4 @@
-//! What is left: work and memory of streams that are gone, of launches that have failed and of captures, and code for a
+//! Leftovers: work and memory of streams that are gone, of launches that have failed and of captures, and code for a
 //! driver that refuses some.
 
 use super::owners::Owned;
@@ -27,7 +27,7 @@ fn the_work_of_a_stream_that_is_gone_is_waited_for() {
     }
 }
 
-/// Many names of streams that are gone, in a program that frees nothing. Where the device is done with most of their
+/// Many names of streams that are gone, in a program that frees nothing. When the device is done with most of their
 /// work, events are used again and the default stream waits for none.
 #[test]
 fn what_streams_have_left_does_not_add_up() {
@@ -110,7 +110,7 @@ fn a_lease_and_a_capture_of_its_stream_do_not_wait_for_each_other() {
     assert_eq!(model.reports(), [""; 0]);
 }
 
-/// The first launch writes what the second one is to put back.
+/// The first launch writes to the scratch that the second one is to clear.
 #[test]
 fn scratch_is_zero_again_after_a_launch_has_failed() {
     let (model, rt, k, _here) = over(4);

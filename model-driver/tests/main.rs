@@ -1,4 +1,5 @@
-//! The runtime over a model of the driver: what is not ordered, what is not freed, and what a capture does not allow.
+//! The runtime over a model of the driver: work that is not ordered, memory that is not freed, and calls that a capture
+//! does not allow.
 
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -90,7 +91,7 @@ fn a_kernel_runs() {
     }
 }
 
-/// The model sees work that nothing orders, whatever order it was run in.
+/// The model sees work that nothing orders, in every order that it was run in.
 #[test]
 fn the_model_finds_what_is_not_ordered() {
     let (model, rt, k, _here) = over(1);
@@ -132,7 +133,7 @@ fn a_buffer_is_not_used_before_its_allocation() {
     let z = rt.alloc::<f32>(99).unwrap();
     z.to_vec_on(&s).unwrap();
     let mut w = rt.alloc::<f32>(99).unwrap();
-    // What is captured runs behind allocations that were made before the replay.
+    // Captured work runs after allocations that were made before the replay.
     let mut made = None;
     let work = |s: &Stream| rt.launch_on(s, call(k, made.insert(rt.alloc::<f32>(99)?), &mut w));
     let graph = s.capture(work).unwrap();
@@ -219,7 +220,7 @@ fn hold_at(model: &Model, call: &'static str) -> (Receiver<()>, Sender<()>) {
         let reached = if name == call { first.lock().unwrap().take() } else { None };
         if let Some(reached) = reached {
             reached.send(()).unwrap();
-            // Where the other thread waits for this one, it cannot say when it is done.
+            // If the other thread waits for this one, it cannot say when it is done.
             let _ = gone.lock().unwrap().recv_timeout(Duration::from_millis(300));
         }
     });
@@ -294,7 +295,7 @@ fn scratch_is_in_order_on_another_stream() {
         let mut first = a.scratch::<f32>(64).unwrap();
         rt.launch_on(&b, hand_made::call(k, &x, &mut first)).unwrap();
         if fails {
-            // What lets `b` wait for `a` is enqueued, and not what lets `a` wait for `b`.
+            // The wait of `b` for `a` is enqueued, and the wait of `a` for `b` is not.
             model.fail(Some("cuStreamWaitEvent"), 1, 1);
         }
         rt.launch_on(&b, hand_made::call(k, &first, &mut y)).unwrap();
@@ -338,7 +339,7 @@ fn scratch_of_a_capture_is_used_in_it_alone() {
     }
     assert_eq!(y.to_vec().unwrap(), [2.0; 64]);
     let late = s.capture(|s| {
-        // What `t` has runs outside of the capture.
+        // The work of `t` runs outside of the capture.
         let refused = rt.launch_on(s, hand_made::call(k, &x, &mut old));
         assert!(matches!(refused, Err(tilewright_runtime::Error::Unsupported { .. })));
         let scratch = kept.insert(s.scratch::<f32>(64)?);

@@ -73,7 +73,7 @@ impl Drop for Blocked {
         let mut graph = 0;
         // SAFETY: the stream is captured since `new`; nobody has the graph.
         unsafe {
-            // Where it fails, there is no graph.
+            // If it fails, there is no graph.
             if driver::end_capture(self.0.raw(), &mut graph) == 0 {
                 driver::destroy_graph(graph);
             }

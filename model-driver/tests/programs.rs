@@ -2,8 +2,8 @@
 //!
 //! A program is a list of steps for each thread. Threads share buffers, streams, events and graphs, and take turns at
 //! each call of the driver, by a seed. There are two kinds of programs:
-//! - Ordered ones, which order their streams as the documentation asks for. No call fails, what is read is what was
-//!   written, and the model finds nothing.
+//! - Ordered ones, which order their streams as the documentation asks for. No call fails, reads give the written
+//!   values, and the model finds nothing.
 //! - Free ones, which launch on any stream at any time, and in which calls of the driver fail, or the default stream
 //!   can do nothing because of someone else's capture. Their results mean nothing, but memory is never used before
 //!   its allocation or after its free, and nothing is left at the end.
@@ -17,7 +17,7 @@ use tilewright_model_driver::Kind;
 
 const THREADS: usize = 3;
 
-/// One call of the runtime's API, or few that belong together. Numbers choose from what the threads share.
+/// One call of the runtime's API, or few that belong together. Numbers choose from the objects that the threads share.
 #[derive(Clone, Debug)]
 pub enum Step {
     Zeros(usize),
@@ -167,7 +167,7 @@ fn step(faults: bool) -> BoxedStrategy<Step> {
     prop_oneof![48 => steps, 4 => brief, 2 => Just(Step::Block), 4 => (0..24u64).prop_map(Step::Fail)].boxed()
 }
 
-/// Runs a program, and looks at what the model has found.
+/// Runs a program, and looks at the model's findings.
 fn run(threads: &[Vec<Step>], seed: u64, ordered: bool) -> Result<(), TestCaseError> {
     let (model, rt, kernel, _here) = super::over(seed);
     let world = World::new(&model, rt, kernel, ordered);

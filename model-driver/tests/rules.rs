@@ -6,7 +6,7 @@ use tilewright_model_driver::{Kind, Model};
 use tilewright_runtime::tilewright_core::bundle::Bundle;
 use tilewright_runtime::{KernelDesc, LaunchOptions, Pdl, Runtime, Stream};
 
-/// What a program does on a thread of its own, behind a wait of this one.
+/// The model's findings for a program on a thread of its own, after a wait of this one.
 fn on_another_thread(told: bool) -> Vec<String> {
     let (model, rt, k, _here) = over(20);
     let (s, t) = (Stream::new(&rt).unwrap(), Stream::new(&rt).unwrap());
@@ -70,7 +70,7 @@ fn an_early_launch_reads_before_the_one_in_front_has_ended() {
         assert_eq!(pdl(kernel, false, captured).reports(), [""; 0]);
         let found = pdl(kernel, true, captured).reports_of(Kind::Race);
         assert!(found.len() == 1 && found[0].contains("before it waits"), "{found:?}");
-        // What a kernel reads behind its wait is in order.
+        // The reads of a kernel after its wait are in order.
         assert_eq!(pdl(hand_made::add_pdl(), true, captured).reports(), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the threads of a random program share, and how each step uses it.
+//! The objects that the threads of a random program share, and how each step uses them.
 
 use super::driver;
 use super::hand_made;
@@ -38,7 +38,7 @@ impl<T> Default for Slot<T> {
     }
 }
 
-/// Who takes a slot goes on behind all who had it before, as with any lock.
+/// The next owner of a slot goes on after all its previous owners, as with any lock.
 struct Taken<'a, G>(Option<G>, &'a Model, &'a Mutex<HandOver>);
 
 impl<'a, G> Taken<'a, G> {
@@ -90,7 +90,7 @@ struct Recorded {
     graph: Graph,
     x: Buffer<f32>,
     y: Buffer<f32>,
-    /// What a replay leaves in `y`.
+    /// The value that a replay leaves in `y`.
     value: f32,
     replayed: bool,
     last: Option<Event>,
@@ -210,7 +210,7 @@ impl World {
         event.get().as_ref().map_or(Ok(()), run)
     }
 
-    /// Work on a stream that reads one buffer and writes another. It says what is then in the other.
+    /// Work on a stream that reads one buffer and writes another. Its result is the written value.
     fn work(
         &self,
         lane: usize,
@@ -442,7 +442,7 @@ impl World {
         if made != 0 {
             return Err(format!("the other framework gets no memory: {made}"));
         }
-        // SAFETY: just allocated. Where it fails, the elements are no numbers. The runtime does not wait for this work.
+        // SAFETY: just allocated. If it fails, the elements are NaNs. The runtime does not wait for this work.
         unsafe {
             driver::fill(data, 0, LEN * size_of::<f32>(), self.others.raw());
             while driver::synchronize(self.others.raw()) != 0 {}

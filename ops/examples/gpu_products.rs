@@ -6,7 +6,7 @@ use tilewright_ops::{ExecOptions, Matmul};
 use tilewright_runtime::tuning::Autotune;
 use tilewright_runtime::{Buffer, Result, Runtime, Stream};
 
-/// What a graph gives, twice, is what a launch gives, by bits.
+/// A graph and a launch give the same bits, twice.
 fn main() -> Result<()> {
     let rt = Runtime::cuda(0)?;
     rt.set_cache_dir(None);

@@ -317,8 +317,8 @@ impl Shape {
         if self.queries < BLOCK { self.heads / self.shared } else { 1 }
     }
 
-    /// What a configuration of a kernel does; `stacked` heads go under each other, under split-KV. `fits`: programs
-    /// that a multiprocessor has room for, where that is known.
+    /// The work of a configuration of a kernel. `stacked`: heads go under each other, under split-KV. `fits`: programs
+    /// that a multiprocessor has room for, if that is known.
     fn work(
         self,
         config: &ConfigDesc,
@@ -358,7 +358,7 @@ impl Shape {
     }
 }
 
-/// The plans of attention. Split-KV takes scratch memory. `tma`: of heads as they are, and of those that go under each
+/// The plans of attention. Split-KV takes scratch memory. `tma`: for separate heads, and for heads that go under each
 /// other.
 fn plans<T: Attend>(
     on: &impl Executor,

@@ -40,7 +40,7 @@ pub(super) fn area(what: &'static str, rows: usize, cols: usize) -> Result<usize
     })
 }
 
-/// An error where the result shares memory with an operand, whatever the caller allows element-wise operations.
+/// An error if the result shares memory with an operand, even if the caller allows that for element-wise operations.
 pub(super) fn disjoint<T, U, const R: usize, const Q: usize>(
     what: &'static str,
     (output, c): (&'static str, &ViewMutArg<U, R>),

@@ -27,9 +27,9 @@ pub(super) fn batch_size(on: &impl Executor, size: usize) -> usize {
 /// Decides on a plan and carries it out. `candidates` enumerates plans; `run` carries one out, and fails without memory
 /// before it enqueues a kernel that writes `c`.
 ///
-/// A pinned kernel decides by itself. Where results may not depend on the size of the batch, the prediction does. Where
-/// scratch memory is short, a plan that takes none is carried out instead; where a kernel cannot be launched, the next
-/// best plan.
+/// A pinned kernel decides by itself. If results may not depend on the size of the batch, the prediction decides. If
+/// scratch memory is short, a plan without scratch memory runs instead. If a kernel cannot be launched, the next best
+/// plan runs.
 pub(super) fn run<P: Plan, T: Element, const R: usize>(
     on: &impl Executor,
     question: &Question,
@@ -59,7 +59,7 @@ pub(super) fn run<P: Plan, T: Element, const R: usize>(
     // Elements between those of the result may be another array's, which other work writes.
     let result = c.as_view();
     let has_gaps = result.dims().into_iter().fold(1, usize::saturating_mul) < result.span();
-    // SAFETY: the operation borrows the result mutably. While plans are measured nobody has it but those that run.
+    // SAFETY: the operation borrows the result mutably. While plans are measured only the running one has it.
     let output = unsafe { Output::of_view(c) }.without_comparison();
     let measuring = match (has_gaps, on.preparing()) {
         (true, _) => Measuring::Never,

@@ -159,7 +159,7 @@ pub fn gelu<'a, T: Float>(on: &impl Executor, x: impl AsSlice<'a, T>, y: impl As
 /// Which elements are kept depends on the seed and the place of an element alone. So the gradient of `x` is the dropout
 /// of the gradient of `y` with the same seed and probability. Element `i` is kept where the upper 24 bits of its random
 /// integer are at least `p * 2^24`. The integers are those of Philox 4x32-10 with the seed as key: four for each
-/// counter, which is `i / 4`. An element that is not kept is 0, whatever it was.
+/// counter, which is `i / 4`. An element that is not kept becomes 0, even if it was NaN.
 ///
 /// Shapes: `x`, `y` of equal length.
 ///
@@ -189,7 +189,7 @@ pub fn dropout<'a, T: Float>(
         return Err(Error::InvalidArgument { what: WHAT, why: format!("p is {p}: a probability is from 0 to 1") });
     }
     let dropped = (p * (1 << 24) as f32).round() as u32;
-    // Where nothing is kept, no number is scaled.
+    // If no element is kept, no element is scaled.
     let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
     on.launch(T::dropout_call(x, y, dropped, scale, seed))
 }

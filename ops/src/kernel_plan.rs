@@ -51,9 +51,9 @@ impl fmt::Display for KernelPlan {
     }
 }
 
-/// The plans by any of these kernels. `work` says what a configuration does, nothing where it does not run for these
-/// arguments here; its last argument tells how many programs of a variant a multiprocessor has room for, where that is
-/// known.
+/// The plans by any of these kernels. `work` gives the work of a configuration, or nothing if it does not run for these
+/// arguments here. Its last argument is the number of programs of a variant that a multiprocessor has room for, if that
+/// is known.
 pub(super) fn plans(
     on: &impl Executor,
     limits: Limits,

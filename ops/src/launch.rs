@@ -1,4 +1,4 @@
-//! Where an operation's launches go.
+//! The runtime, the stream and the options of an operation's launches.
 
 use super::samples::Samples;
 use std::cell::RefCell;
@@ -32,10 +32,10 @@ pub type PinnedConfig = (&'static KernelDesc, &'static ConfigDesc);
 /// The kernels that were tuned, with the reports. [`ExecOptions`] has an example.
 pub type TuningLog = RefCell<Vec<(&'static KernelDesc, Report)>>;
 
-/// Where to run: a [`Runtime`], on its default stream, or an [`ExecOptions`], which has an example.
+/// The target of launches: a [`Runtime`], on its default stream, or an [`ExecOptions`], which has an example.
 ///
 /// # Safety
-/// Operations size scratch memory of unchecked kernels by what this says: `runtime`, `stream` and `num_sms` give the
+/// Operations size scratch memory of unchecked kernels by these functions: `runtime`, `stream` and `num_sms` give the
 /// same each time, the stream is the runtime's, and `num_sms` is that of its device unless nothing is launched.
 ///
 /// Safe code cannot claim so:
@@ -65,12 +65,12 @@ pub unsafe trait Executor {
         self.runtime().device().num_sms
     }
 
-    /// Where to put reports: every kernel is then tuned on its first launch here.
+    /// The log that gets reports. With one, every kernel is tuned on its first launch here.
     fn tuned(&self) -> Option<&TuningLog> {
         None
     }
 
-    /// Where to put the times of plans: an operation that has several runs all of them.
+    /// The list that gets the times of plans. With one, an operation that has several plans runs all of them.
     fn samples(&self) -> Option<&Samples> {
         None
     }
@@ -311,7 +311,7 @@ unsafe impl Executor for ExecOptions<'_> {
     }
 }
 
-/// A configuration whose operands tensor maps copy, of those that the emulator has.
+/// A configuration that loads its operands with TMA, among the configurations that the emulator has.
 #[cfg(test)]
 pub(super) fn emulated_with_maps(desc: &'static KernelDesc) -> PinnedConfig {
     let config = desc.configs.iter().find(|c| c.variants.iter().any(|v| v.emulated.is_some() && !v.maps.is_empty()));

@@ -1,4 +1,5 @@
-//! What entries take of a multiprocessor, as their bundles say: read once for each kernel, without loading any code.
+//! The resources of a multiprocessor that entries take, read from their bundles once for each kernel, without loading
+//! code.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

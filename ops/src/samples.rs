@@ -43,7 +43,7 @@ pub struct SampledCall {
     pub samples: Vec<Sample>,
 }
 
-/// Where [`ExecOptions::sampling`](super::ExecOptions::sampling) puts samples. [`ExecOptions`](super::ExecOptions) has
+/// The list that [`ExecOptions::sampling`](super::ExecOptions::sampling) fills. [`ExecOptions`](super::ExecOptions) has
 /// an example.
 pub type Samples = RefCell<Vec<Sample>>;
 

@@ -80,8 +80,7 @@ by_type! {
 ///
 /// Two launches, of which the second begins while the first ends. Two floats of scratch for each program of the first.
 ///
-/// A result below 2^-126 is 0. Where `x` has a NaN or an infinity, or nothing but minus infinity, every result is a
-/// NaN.
+/// A result below 2^-126 is 0. If `x` has a NaN or an infinity, or nothing but minus infinity, every result is NaN.
 ///
 /// Shapes: `x`, `y` of equal length.
 ///
@@ -115,8 +114,8 @@ pub fn softmax_1d<'a>(on: &impl Executor, x: impl AsSlice<'a, f32>, y: impl AsSl
 /// Three kernels do it: several rows in a tile, one row in a tile, and rows wider than a tile. The planner predicts
 /// which one is fastest, or measures the best few once for each size (see [`tilewright_runtime::tuning::Autotune`]).
 ///
-/// 16-bit types are computed in f32 and rounded once. A result below 2^-126 is 0. Where a row has a NaN or an
-/// infinity, or nothing but minus infinity, all its results are NaN.
+/// 16-bit types are computed in f32 and rounded once. A result below 2^-126 is 0. If a row has a NaN or an infinity, or
+/// nothing but minus infinity, all its results are NaN.
 ///
 /// Shapes: `x` and `y` are `rows * cols`.
 ///
@@ -219,8 +218,8 @@ struct RowsOf {
     width: Width,
 }
 
-/// What a configuration of a kernel does for these rows; nothing where it does not take them. `fits`: programs that a
-/// multiprocessor has room for, where that is known.
+/// The work of a configuration of a kernel for these rows; nothing if it does not take them. `fits`: programs that a
+/// multiprocessor has room for, if that is known.
 fn work(
     kernel: &KernelDesc,
     config: &ConfigDesc,

@@ -1,8 +1,8 @@
-//! Which variant of a configuration runs, by what TMA takes of its arguments.
+//! The variant of a configuration that runs, by the arguments that TMA can load or store.
 
 use tilewright_core::{ConfigDesc, Element, KernelDesc, VariantDesc, ViewArg, Width};
 
-/// What TMA takes: the operands, and the result.
+/// Whether TMA loads the operands, and whether it stores the result.
 #[derive(Clone, Copy)]
 pub(super) struct Tma {
     pub loads: bool,

@@ -1,7 +1,7 @@
 //! Calls of a workload that are operations, made again.
 //!
-//! The arguments of a recorded call are those that its operation puts into
-//! [`Question::recorded`](crate::planner::Question), in the same order.
+//! A recorded call has the arguments that its operation puts into [`Question::recorded`](crate::planner::Question), in
+//! the same order.
 
 use super::{ExecOptions, TuningLog};
 use tilewright_core::{DType, DeviceId, KernelDesc, bf16, f8e4m3, f8e5m2, f16};

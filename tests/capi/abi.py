@@ -124,7 +124,7 @@ for name, args in SIGNATURES.items():
     f = getattr(lib, name)
     f.restype, f.argtypes = I, args
 
-# Every function survives null pointers and absurd sizes, and says what is wrong.
+# Every function survives null pointers and absurd sizes, and names the mistake.
 big = {I: 2**31 - 1, L: 2**63 - 1, Z: 2**64 - 1, P: None, F: float("inf")}
 low = {I: -(2**31), L: -(2**63), Z: 1, P: None, F: float("nan")}
 for name, args in SIGNATURES.items():
@@ -220,7 +220,7 @@ EMPTY = {
     "tile_rms_norm_backward": [0, P, P, P, P, P, 2, Z, 0.1],
     "tile_attention": [1, P, P, P, P, Z, 1, Z, 2, Z, 1.0, 0],
 }
-# Those of no elements are 0, where there is a place for it.
+# Sums of no elements are 0, if there is a place for the result.
 SUMS = {"solve_reduction": [P, P, 0], "solve_count_array_element": [P, P, 0, 5], "solve_count_2d_array_element": [P, P, 0, 3, 5],
         "solve_fp16_dot_product": [P, P, P, 0], "solve_dot_product": [P, P, P, 0],
         "solve_count_3d_array_element": [P, P, 2, 0, 2, 5], "solve_subarray_sum": [P, P, 0, 0, -1],

@@ -22,7 +22,7 @@ def matmul(m, n, k, dtype, out, code, precision=0, ta=0, tb=0, name="tile_matmul
 
 
 def after(pointer, n, dtype):
-    """The address of what follows so many elements."""
+    """The address after so many elements."""
     return ctypes.c_void_p(pointer.value + n * dtype.itemsize)
 
 

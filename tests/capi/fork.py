@@ -11,7 +11,7 @@ N = 300_000
 
 
 def work(k):
-    """Enough for all threads; what is wrong, or nothing."""
+    """Enough for all threads. Returns the defect, or nothing."""
     x = (ctypes.c_float * N)(*([k % 7 - 3.0] * N))
     y = (ctypes.c_float * N)()
     total = (ctypes.c_float * 1)()
@@ -34,7 +34,7 @@ pool()  # before the library was used here
 assert work(1) == ""
 pool()  # and after
 
-# Beside calls of other threads, which hold what locks there are.
+# Beside calls of other threads, which may hold every lock.
 done = False
 
 

@@ -27,7 +27,7 @@ from table import (
 
 functional = torch.nn.functional
 SIDE = 16
-# Where operands have their only element that is not zero, so that each of those of A meets each of those of B.
+# The index of the operands' only nonzero element, so that each one of A meets each one of B.
 MEET = 4
 
 

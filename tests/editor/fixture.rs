@@ -1,4 +1,4 @@
-//! What the tests look at in rust-analyzer.
+//! The code that the tests look at in rust-analyzer.
 
 use tilewright::{tile_kernel, tile_library, tile_module};
 

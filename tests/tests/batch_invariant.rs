@@ -25,8 +25,8 @@ fn numbers<T: Element>(n: usize, of: impl Fn(f32) -> T) -> Vec<T> {
     (0..n as u32).map(|i| of(of_bits(i))).collect()
 }
 
-/// Runs an operation on batches of several sizes and compares what the first rows give with the whole batch's result.
-/// `run(on, n)` gives the bits of a batch of n, of `row` elements each.
+/// Runs an operation on batches of several sizes and compares the results of the first rows with those of the whole
+/// batch. `run(on, n)` gives the bits of a batch of n, of `row` elements each.
 fn check(what: &str, row: usize, run: impl Fn(&ExecOptions, usize) -> Vec<u32>) {
     for (rt, most) in backends() {
         let on = ExecOptions::new(&rt).batch_invariant(true);
@@ -166,7 +166,7 @@ fn heads_and_queries_of_attention() {
     let run = |on: &ExecOptions, [heads, queries]: [usize; 2], causal: bool| {
         use tilewright::ops::Executor;
         let rt = on.runtime();
-        // The queries of each head are the same, those that a batch of fewer queries has come first.
+        // The queries of each head are the same, the queries of a smaller batch come first.
         let q: Vec<f16> = (0..heads).flat_map(|_| numbers(queries * d, f16::from_f32)).collect();
         let q = Buffer::from_slice(rt, &q).unwrap();
         let of_keys = |by: f32| {

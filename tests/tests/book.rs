@@ -231,7 +231,7 @@ fn excerpts_are_the_compilers_own() {
     assert!(excerpts >= 5, "{excerpts} excerpts");
 }
 
-/// What the page on the compiler quotes of remarks, the compiler says in one of its tests.
+/// The compiler prints the remarks that its page quotes in one of its tests.
 #[test]
 fn quoted_remarks_exist() {
     let mut remarks = String::new();
@@ -303,7 +303,7 @@ fn names_of_the_book_exist() {
     };
     let known = words(&code);
     let mut checked = 0;
-    // The reference names what its own examples define.
+    // The reference names items that its own examples define.
     for page in pages().iter().filter(|p| !p.starts_with("docs/lab/") && *p != "docs/language.md") {
         let mut code = false;
         for (i, line) in read(page).lines().enumerate() {

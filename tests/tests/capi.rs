@@ -32,7 +32,7 @@ fn succeeds(what: &str, out: Output) {
     assert!(out.status.success(), "{what}: {}\n{}{}", out.status, text(&out.stdout), text(&out.stderr));
 }
 
-/// Whether the program is here; if not, `TILE_ALLOW_NO_GCC=1` or `TILE_ALLOW_NO_PYTHON3=1` goes on without what it
+/// Whether the program is here; if not, `TILE_ALLOW_NO_GCC=1` or `TILE_ALLOW_NO_PYTHON3=1` goes on without its
 /// tests.
 fn has(program: &str, how: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok() {
@@ -82,7 +82,7 @@ fn c_argument_errors() {
     if !has_gcc() {
         return;
     }
-    // Whatever the machine: these are found before a device is looked for.
+    // On every machine: these are found before the search for a device.
     let program = abi_program("abi-errors");
     succeeds("abi errors", run(&program).arg("errors").output().expect("runs"));
     succeeds("abi errors, cpu", run(&program).arg("errors").env("TILE_BACKEND", "cpu").output().expect("runs"));
@@ -256,7 +256,7 @@ fn headers_are_current() {
     }
 }
 
-/// Every function that the library exports, by what its sources say, is in a header.
+/// Every function that the library exports, by its sources, is in a header.
 #[test]
 fn headers_are_complete() {
     fn exported(folder: &Path, out: &mut Vec<String>) {
@@ -302,7 +302,7 @@ fn headers_stand_alone() {
     }
 }
 
-/// The C of the book, in a function whose parameters are what it takes from elsewhere.
+/// The C of the book, in a function whose parameters are its free variables.
 #[test]
 fn snippets_of_the_book_compile() {
     if !has_gcc() {

@@ -337,7 +337,7 @@ impl Caller {
         arrays
     }
 
-    /// What is in the output, whose arrays are freed.
+    /// The contents of the output, whose arrays are freed.
     fn result(&self, arrays: Arrays) -> Vec<u8> {
         let mut out = vec![0; BYTES];
         // SAFETY: as many bytes as are copied, and arrays that nobody names any more.
@@ -349,7 +349,7 @@ impl Caller {
         out
     }
 
-    /// What a call leaves that is captured in a mode, in a graph that is launched once.
+    /// The output of a call that is captured in a mode, in a graph that is launched once.
     fn captured(&self, call: Call, arrays: Arrays, mode: c_int, what: &str) -> Vec<u8> {
         let (mut graph, mut exec) = (0, 0);
         // SAFETY: handles of the model, and arrays that are large enough.
@@ -475,7 +475,7 @@ fn prepared_calls_are_captured_first() {
 }
 
 /// Each call of the driver fails in turn, from the first call of the library on. The library gives a code of its own
-/// and a message, nothing is used too early or too late, and the next call gives what it would have given.
+/// and a message, nothing is used too early or too late, and the next call gives the right result.
 #[test]
 #[ignore = "wants an environment of its own"]
 fn each_call_of_the_driver_fails_once() {
@@ -517,7 +517,7 @@ fn each_call_of_the_driver_fails_once() {
     assert!(failed.get() > 200, "{} calls failed", failed.get());
 }
 
-/// A handle's calls are ordered on its stream, whatever the thread has set, and give what calls without one give.
+/// A handle's calls are ordered on its stream, without the thread's settings, and give the results of other calls.
 #[test]
 #[ignore = "wants an environment of its own"]
 fn calls_with_a_handle_use_its_stream() {

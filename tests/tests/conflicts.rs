@@ -26,7 +26,7 @@ fn free_of_conflicts(operations: &[&str]) {
         let rows = rows::checked(&chosen, 1, |_| &rt);
         assert!(rows.iter().any(|r| r.cases > 0), "{operation} was not run");
         for r in rows.into_iter().filter(|r| !r.pass) {
-            // A kernel beside the one that is asked for is named in the note.
+            // A kernel beside the requested one is named in the note.
             let beside = |kernel: &str| r.note.contains(&format!(" {}: ", kernel.trim_end_matches('[')));
             match KNOWN.iter().find(|k| (r.config.starts_with(k.0) || beside(k.0)) && r.dtype == k.1) {
                 Some((.., why)) if r.note.contains("bank conflict") => eprintln!("{} {}: {why}", r.config, r.dtype),

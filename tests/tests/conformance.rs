@@ -207,7 +207,7 @@ fn steps_of_every_kind_are_features() {
     assert!(unknown.is_empty(), "{unknown:?} are none of {known:#?}");
 }
 
-/// The rows of a normal run are bounded by the features, whatever the number of kernels.
+/// The rows of a normal run are bounded by the features, for any number of kernels.
 #[test]
 fn few_rows_have_all_features() {
     let subjects = conformance::subjects(&Emulated::new(1).runtimes[0], None).expect("there are some");

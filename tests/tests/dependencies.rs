@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 
-/// What may be linked into a program under MIT or Apache-2.0.
+/// Licenses of code that may be linked into a program under MIT or Apache-2.0.
 const LICENSES: [&str; 9] =
     ["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "Unlicense", "Unicode-3.0"];
 
@@ -29,12 +29,12 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// seconds.
 const SMALLER_IN_BUILD_SCRIPTS: [&str; 3] = ["tilewright", "tilewright_build", "tilewright_core"];
 
-/// What cargo prints in the workspace.
+/// The output of cargo in the workspace.
 fn cargo(args: &[&str]) -> Vec<u8> {
     cargo_with(args, &[])
 }
 
-/// What cargo prints in the workspace with these environment variables.
+/// The output of cargo in the workspace with these environment variables.
 fn cargo_with(args: &[&str], variables: &[(&str, &str)]) -> Vec<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let variables = variables.iter().copied();
@@ -68,7 +68,7 @@ fn packages(metadata: &Value) -> BTreeMap<&str, &Value> {
 }
 
 /// The packages that a program gets with `root`: all that it depends on, and that its build depends on. With `tests`
-/// also those that its tests depend on.
+/// also the dependencies of its tests.
 fn with<'a>(metadata: &'a Value, root: &str, tests: bool) -> BTreeSet<&'a str> {
     let nodes: BTreeMap<&str, &Value> =
         list(&metadata["resolve"], "nodes").iter().map(|n| (text(n, "id"), n)).collect();
@@ -149,7 +149,7 @@ fn little_waits_for_the_kernels() {
 }
 
 /// A build of all tests compiles each library once. A feature that reaches a build dependency pulls the
-/// dev-dependencies of what it turns on into the build of build scripts, and with them the kernels.
+/// dev-dependencies of the crates that it enables into the build of build scripts, and with them the kernels.
 #[test]
 fn a_library_is_compiled_once() {
     let args = ["test", "--workspace", "--no-run", "--unit-graph", "-Z", "unstable-options"];
@@ -168,8 +168,8 @@ fn a_library_is_compiled_once() {
     assert_eq!(twice, SMALLER_IN_BUILD_SCRIPTS);
 }
 
-/// The oldest compiler is the same for all of our packages. What they depend on needs no newer one. Each package has
-/// the texts of its licenses.
+/// The oldest compiler is the same for all of our packages. Their dependencies need no newer one. Each package has the
+/// texts of its licenses.
 #[test]
 fn packages_can_be_published() {
     let metadata = metadata(&["--all-features"]);

@@ -146,7 +146,7 @@ fn scratch_memory_is_bounded() {
     assert_eq!([copied(1 << 30), copied(both), copied(both - 1), copied(0)], [2, 2, 0, 0]);
 }
 
-/// What it takes to enumerate the plans of a new shape and to predict their times.
+/// The time to enumerate the plans of a new shape and to predict their times.
 #[test]
 #[ignore = "a benchmark: cargo test -p tilewright-tests --test operations -- --ignored --nocapture time_of_plans"]
 fn time_of_plans() {

@@ -1,4 +1,4 @@
-//! The documents say what the code does.
+//! The documents agree with the code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -76,7 +76,7 @@ fn outer_names(code: &str) -> Vec<String> {
     out
 }
 
-/// What follows operations, with a kernel that uses it.
+/// Options of operations, with a kernel that uses each.
 const OPTIONS: [(&str, &str); 16] = [
     (
         "mask",
@@ -138,7 +138,7 @@ const OPTIONS: [(&str, &str); 16] = [
     ),
 ];
 
-/// What is wrong with the kernels of a text, of which there must be some.
+/// The mistakes in the kernels of a text, which has one or more.
 pub(crate) fn mistakes(text: &str) -> Vec<String> {
     let d = Diagnostics::default();
     let expected = text.matches("#[tile_kernel").count();

@@ -199,7 +199,7 @@ fn public_items() -> Vec<(PathBuf, String, String)> {
     out
 }
 
-/// What an example may be found by: the documented items of each crate.
+/// The places where an example may be found: the documented items of each crate.
 #[derive(Default)]
 struct Shown(BTreeMap<PathBuf, BTreeSet<String>>);
 

@@ -1,4 +1,4 @@
-//! Operations at the edge of what their arguments may be, by results that can be written down.
+//! Operations at the limits of their arguments, by results that can be written down.
 
 use tilewright::{Runtime, ops};
 

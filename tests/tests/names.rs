@@ -1,4 +1,4 @@
-//! The table of Triton's and cuTile's names: it has all of them, and what stands beside them compiles.
+//! The table of Triton's and cuTile's names: it has all of them, and their replacements compile.
 
 use crate::docs::{blocks, code_spans, mistakes, read};
 use std::collections::BTreeSet;

@@ -43,7 +43,7 @@ pub fn picture_is_recorded(name: &str, picture: &Document) {
     is_recorded(&root().join("docs/pictures").join(name), &format!("{picture}\n"));
 }
 
-/// Rows of stages: what every variant has in common, what each variant has of its own, and code.
+/// Rows of stages: the stages common to all variants, the stages of each variant, and code.
 fn rows() -> [(&'static str, Vec<&'static str>); 3] {
     let all: Vec<Stage> = Stage::ALL.into_iter().filter(|s| *s != Stage::Cpu).collect();
     let place = |stage: Stage| all.iter().position(|s| *s == stage).expect("a stage");
@@ -91,7 +91,7 @@ fn picture_of_the_compiler() {
             }
         }
     }
-    // The CPU runs what is left when every variant's part begins.
+    // The CPU runs the IR from which every variant's part begins.
     let common = rows[0].1.len() as u32;
     let (x, y) = corner(0, common - 1);
     picture = picture.add(line((x + BOX.0, y + BOX.1 / 2), (x + STEP.0, y + BOX.1 / 2), INK));

@@ -1,6 +1,6 @@
-//! Which kernels an operation launches, and on what: decisions by sizes, strides and the number of multiprocessors,
-//! without a launch. What is here is as it was measured to be fastest; a change is one of speed. Products of bf16 are
-//! not here: a device takes the plans of f16 (`devices.rs`), and the emulated SM has other instances.
+//! The kernels that an operation launches, and their operands: decisions by sizes, strides and the number of
+//! multiprocessors, without a launch. These plans were measured to be fastest. Products of bf16 are not here: a device
+//! takes the plans of f16 (`devices.rs`), and the emulated SM has other instances.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use tilewright_core::{Call, DeviceId, Element, ParamKind, SliceArg, SliceMutArg,
 use tilewright_ops::{self as ops, Executor, Matmul, Multiply, Precision, Quantization, Transpose};
 use tilewright_runtime::{LaunchOptions, Result, Runtime};
 
-/// As large a device as results are shipped for, which writes down what it is to launch.
+/// A device as large as those with shipped results, which records its launches.
 struct Recorder {
     rt: Runtime,
     launches: RefCell<Vec<String>>,
@@ -23,7 +23,7 @@ impl Recorder {
         }
     }
 
-    /// What has been launched, in order.
+    /// The launches so far, in order.
     fn taken(&self) -> String {
         self.launches.take().join(" + ")
     }

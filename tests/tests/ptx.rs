@@ -1,4 +1,4 @@
-//! The shape of the PTX: what the compiler promises of every entry, and what `ptxas` said of it.
+//! The shape of the PTX: the compiler's promises for every entry, and the report of `ptxas`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -90,7 +90,7 @@ struct Entry {
     warps: usize,
     /// Of the first parameter.
     element_bytes: usize,
-    /// A warpgroup copies what the others multiply.
+    /// A warpgroup copies the operands of the others.
     specialized: bool,
     /// Bytes of a tile that one thread has; of a kernel with a `BLOCK`.
     per_thread: usize,
@@ -135,7 +135,7 @@ fn of_kernel(desc: &'static KernelDesc, bundle: &Bundle, out: &mut Vec<Entry>) {
             continue;
         }
         let entry = bundle.entry(variant.entry).expect("every variant was compiled");
-        // Where there are tensor maps, a warpgroup beside the configuration's warps copies by them.
+        // With tensor maps, a warpgroup beside the configuration's warps copies by them.
         let copying = if variant.maps.is_empty() { 0 } else { 128 };
         assert_eq!(entry.threads, config.warps * 32 + copying, "{}", variant.entry);
         if let Some(only) = variant.only {
@@ -383,7 +383,7 @@ fn shuffles(line: &str) -> usize {
     line.matches("d::shuffle").count() * registers * words
 }
 
-/// Shuffles of a product whose operands no tensor core of the target takes: threads fetch what the others have of them.
+/// Shuffles of a product whose operands no tensor core of the target takes: threads fetch the parts of the others.
 fn fetches(line: &str, target: &str) -> usize {
     let arguments = line.split_once("d::mma_tile::<").and_then(|(_, rest)| rest.split_once('>'));
     match arguments.map_or(vec![], |(list, _)| list.split(", ").collect())[..] {

@@ -11,7 +11,7 @@ fn recorded_run(line: &str) -> Option<&str> {
     line.strip_prefix("<!-- ")?.strip_suffix(" --markdown -->")?.split("--from ").nth(1)
 }
 
-/// A table and what is recorded are the same.
+/// A table and its record are the same.
 #[test]
 fn tables_are_of_recorded_runs() {
     let path = root().join("BENCHMARKS.md");

@@ -1,4 +1,4 @@
-//! What the programs of a grid do together, in one launch: a library of the tile language,
+//! Operations of all programs of a grid together, in one launch: a library of the tile language,
 //! `#[tile_module(use tilewright::grid)]`.
 //!
 //! Programs begin in any order, and one that has begun goes on until it ends. So a program waits for programs that have
@@ -10,7 +10,7 @@
 //! A launch that fails, by an assertion for example, leaves other values in them: set them to zero before the next one,
 //! which would wait for ever. A kernel uses `words` for one look-back or one reduction.
 //!
-//! The functions here are those that a kernel calls, for documentation and for editors.
+//! Kernels call these functions. Here they are for documentation and for editors.
 //!
 //! # Examples
 //! The sums of an array up to each element, which is read once:
@@ -42,7 +42,7 @@
 //! }
 //! ```
 
-/// What a function of the library gives, which only a kernel has.
+/// The result of a function of the library, which only a kernel has.
 #[track_caller]
 fn stub<T>() -> T {
     panic!("a function of the tile language: only a kernel in a #[tile_module(use tilewright::grid)] can call it")

@@ -1,11 +1,11 @@
 //! Random numbers in kernels: a library of the tile language, `#[tile_module(use tilewright::random)]`.
 //!
-//! The numbers of a seed and an offset are always the same, whatever the backend, the configuration and the order of
-//! the programs. They are Triton's: `rand(seed, offset)` is `tl.rand(seed, offset)`, and so on, but for the last bits
-//! of normal numbers (compared with version 3.6). Offsets are `u32`, or `u64` and `usize`, whose halves are two of the
-//! counters of Philox 4x32-10: an offset below 2^32 gives the same numbers in each of these types. A kernel takes the
-//! seed as an argument, and gives each element an offset of its own. The functions here are those that a kernel calls,
-//! for documentation and for editors.
+//! The numbers of a seed and an offset are the same on every backend, for every configuration and order of programs.
+//! They are Triton's: `rand(seed, offset)` is `tl.rand(seed, offset)`, and so on, but for the last bits of normal
+//! numbers (compared with version 3.6). Offsets are `u32`, or `u64` and `usize`, whose halves are two of the counters
+//! of Philox 4x32-10: an offset below 2^32 gives the same numbers in each of these types. A kernel takes the seed as an
+//! argument, and gives each element an offset of its own. Kernels call these functions. Here they are for documentation
+//! and for editors.
 //!
 //! # Examples
 //! Dropout, whose mask can be made again from the seed:
@@ -34,7 +34,7 @@
 
 use tilewright_lang::Value;
 
-/// What a function of the library gives, which only a kernel has.
+/// The result of a function of the library, which only a kernel has.
 #[track_caller]
 fn stub<T>() -> T {
     panic!("a function of the tile language: only a kernel in a #[tile_module(use tilewright::random)] can call it")

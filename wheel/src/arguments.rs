@@ -1,4 +1,4 @@
-//! What the functions share: element types, shapes, and where they run.
+//! The common arguments of all functions: element types, shapes, runtime and stream.
 
 use pyo3::prelude::*;
 use tilewright_core::DType;
@@ -23,7 +23,7 @@ macro_rules! run_by_dtype {
 }
 pub(crate) use run_by_dtype;
 
-/// Where an operation runs.
+/// The runtime and the stream of an operation.
 pub fn options(context: &ExecContext) -> ExecOptions<'_> {
     ExecOptions::new(context.runtime()).stream(context.stream())
 }
@@ -33,7 +33,7 @@ pub fn queue(context: &ExecContext) -> (&Runtime, &Stream) {
     (context.runtime(), context.stream())
 }
 
-/// Runs an operation. Where an output overlaps an input, the error says so by the names of the Python function.
+/// Runs an operation. If an output overlaps an input, the error names the arguments of the Python function.
 pub fn run<R: Send>(
     py: Python<'_>,
     what: &'static str,

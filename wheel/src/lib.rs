@@ -1,6 +1,6 @@
 //! The module `tilewright._native`: the operations as functions of Python.
 //!
-//! `python/tilewright/_native.pyi` has their types and what they compute.
+//! `python/tilewright/_native.pyi` has their types and documentation.
 
 mod arguments;
 mod attention;

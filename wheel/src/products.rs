@@ -87,7 +87,7 @@ fn dims_of_product(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Vec<usize>>
     }
 }
 
-/// A product with what its element type allows.
+/// A product with the options of its element type.
 trait Product: Multiply {
     fn launch(
         on: &ExecOptions,

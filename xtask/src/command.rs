@@ -31,7 +31,7 @@ pub fn cargo_with_few() -> Run {
 }
 
 /// Cargo that takes the metadata of crates which `cargo clippy -- -D warnings` has made. It would make it anew for
-/// another compiler, and that is what clippy is.
+/// another compiler, and clippy counts as one.
 pub fn with_metadata_of_clippy(cargo: Run) -> Run {
     let sysroot = program("rustc").args(["--print", "sysroot"]).output(Duration::from_secs(60));
     let driver = sysroot.ok().map(|s| Path::new(s.trim()).join("bin/clippy-driver")).filter(|d| d.exists());
@@ -87,7 +87,7 @@ impl Run {
         Path::new(self.0.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Shows what it says; whether it succeeded.
+    /// Shows its output. Gives whether it succeeded.
     pub fn succeeds(mut self) -> Result<bool> {
         let name = self.name();
         Ok(self.0.status().with_context(|| format!("cannot run {name}"))?.success())
@@ -97,7 +97,7 @@ impl Run {
         Ok(if self.succeeds()? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// What it prints; an error with the end of what it said if it fails or takes longer than `limit`.
+    /// Its output; an error with the end of its messages if it fails or takes longer than `limit`.
     pub fn output(mut self, limit: Duration) -> Result<String> {
         let name = self.name();
         self.0.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

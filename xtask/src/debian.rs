@@ -31,7 +31,7 @@ done
 exec "$root/usr/bin/mpirun" "$@"
 "#;
 
-/// The path of an `mpirun`; what is missing is unpacked.
+/// The path of an `mpirun`; missing packages are unpacked.
 pub fn mpirun(cache: &Cache) -> Result<PathBuf> {
     if let Some(there) = cache.trusted_toolchain("open-mpi/mpirun") {
         return Ok(there);
@@ -123,7 +123,7 @@ impl Apt {
         command::program(program).args(&self.0).args(args).env("LC_ALL", "C")
     }
 
-    /// What apt would install with Open MPI, in one call, which takes a second.
+    /// The packages that apt would install with Open MPI, in one call, which takes a second.
     fn open_mpi(&self) -> Result<Vec<String>> {
         let args = ["install", "--print-uris", "-qq", "--yes", "--no-install-recommends", OPEN_MPI];
         let list = downloads(&self.run("apt-get", &args).output(LIMIT)?);
@@ -131,7 +131,7 @@ impl Apt {
         Ok(list)
     }
 
-    /// What to download of Rust: the packages, and the libraries they need that this system has not got.
+    /// The packages of Rust to download, with the libraries they need that this system does not have.
     fn rust(&self) -> Result<Vec<String>> {
         let mut todo: Vec<String> = RUST.iter().map(|p| p.to_string()).collect();
         let mut list = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! What `cargo xtask test --long` has beside the other tests: hostile inputs, locks under every interleaving,
-//! sanitizers, the book.
+//! The additional tests of `cargo xtask test --long`: hostile inputs, locks under every interleaving, sanitizers, the
+//! book.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -49,7 +49,7 @@ pub fn locks() -> Run {
     command::cargo().args(args)
 }
 
-/// Hover, completion and definitions in a rust-analyzer, which builds what the test's package depends on.
+/// Hover, completion and definitions in a rust-analyzer, which builds the dependencies of the test's package.
 pub fn editor() -> Result<Run, Skipped> {
     let has = Command::new("rust-analyzer")
         .arg("--version")
@@ -92,7 +92,7 @@ pub fn miri() -> Result<Run, Skipped> {
     Ok(command::program("cargo").args(args).dir(&command::root()).env("MIRIFLAGS", flags))
 }
 
-/// The tests of the C library with AddressSanitizer in the C program: it sees what the library writes beyond the
+/// The tests of the C library with AddressSanitizer in the C program: it sees writes of the library beyond the
 /// program's heap and stack only through the allocator and the functions of libc that it replaces.
 pub fn address_sanitizer() -> Result<Run, Skipped> {
     match libasan() {

@@ -77,11 +77,11 @@ fn run() -> Result<ExitCode> {
     }
 }
 
-/// Where the drivers of Linux and of the Windows Subsystem for Linux are.
+/// The paths of the drivers of Linux and of the Windows Subsystem for Linux.
 const DRIVERS: [&str; 3] = ["/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"];
 
-/// Builds what `tile demo` runs, and runs it: nothing for a GPU where there is none, and nothing for the emulated
-/// SM, which together would take most of the time.
+/// Builds the kernels of `tile demo`, and runs it. It builds nothing for a missing GPU and nothing for the emulated SM,
+/// which together would take most of the time.
 fn demo(args: &[&str]) -> Result<ExitCode> {
     let mut cargo = command::cargo().args(["run", "--release", "--bin", "tile", "--", "demo"]).args(args);
     let backend = std::env::var("TILE_BACKEND").unwrap_or_default();

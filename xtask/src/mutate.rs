@@ -3,8 +3,8 @@
 //!
 //! The tests are compiled in a crate of their own with the feature `mutants` of the compiler and of `kernel-core`. For
 //! the defects of the compiler each of their files is a test binary: only files with kernels whose code a defect
-//! changes are compiled, and in these only such kernels have code. A test that asks for another one says nothing.
-//! There nothing is verified between passes: what counts is what a kernel computes.
+//! changes are compiled, and in these only such kernels have code. A test that asks for another one decides nothing.
+//! There nothing is verified between passes: only the results of kernels count.
 //! Defects of the device library are chosen as the tests run, all of which are compiled once.
 
 mod defects;
@@ -30,7 +30,8 @@ const FIRST_BYTES: usize = 60_000;
 /// Kernels that a defect changes, by module, with the bytes of their code, the smallest first.
 type Kernels = BTreeMap<String, Vec<(usize, String)>>;
 
-/// What is compiled for a defect, one after another until it is caught: some small kernels of each module, then all.
+/// The kernels compiled for a defect, one list after another until it is caught: some small kernels of each module,
+/// then all.
 fn rounds(changed: &Kernels) -> Vec<(&str, Vec<&str>)> {
     let some = |kernels: &[(usize, String)], most: usize| {
         let sums = kernels.iter().scan(0, |sum, k| {
@@ -164,7 +165,7 @@ impl Mutants {
         }))
     }
 
-    /// The compiler's own tests, but for those that compare its output with a recorded one.
+    /// The compiler's own tests, without the ones that compare its output with a recorded one.
     fn structure(&self, defect: &Defect) -> Result<Option<String>> {
         let mut c = self.cargo();
         c.current_dir(command::root()).args(["test", "--quiet", "--package", "tilewright-compiler"]);

@@ -18,7 +18,7 @@ const PYTHON: &str = "python3 and its pip (`apt-get install python3-pip`, or htt
 struct Program {
     name: &'static str,
     package: &'static str,
-    /// SHA-256 of the wheels for x86_64 and aarch64: what pip fetches, from whatever index, is one of these.
+    /// SHA-256 of the wheels for x86_64 and aarch64: pip fetches one of these from any index.
     sha256: [&'static str; 2],
 }
 
@@ -31,7 +31,7 @@ const PTXAS: Program = Program {
         "c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f",
     ],
 };
-/// The first of 13 that is a package; it reads what older ones made.
+/// The first version of 13 that is a package; it reads the output of older versions.
 const NVDISASM: Program = Program {
     name: "nvdisasm",
     package: "nvidia-cuda-nvdisasm==13.2.86",

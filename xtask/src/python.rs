@@ -25,7 +25,7 @@ pub const PINNED: [&str; 9] = [
 ];
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The folder with the packages for the `python3` that is here; what is missing is installed.
+/// The folder with the packages for the installed `python3`; missing packages are installed.
 pub fn packages(cache: &Cache) -> Result<PathBuf> {
     let version = ["-c", "import sys; print(sys.implementation.cache_tag)"];
     let version = command::program("python3").args(version).output(LIMIT).context("there is no python3")?;

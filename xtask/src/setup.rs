@@ -1,4 +1,4 @@
-//! What is needed beside this workspace: the device toolchain, ptxas, and a disassembler for those who look.
+//! The tools beside this workspace: the device toolchain, ptxas, and an optional disassembler.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,8 +68,8 @@ const MPIRUN: Needed = Needed {
     what: "the tests of collectives with several processes",
 };
 
-/// Sets up what is missing. What cannot be had is said, not an error: kernels then run on the CPU, or are assembled
-/// by the driver.
+/// Sets up missing parts. A part that cannot be had is reported and is no error: kernels then run on the CPU, or are
+/// assembled by the driver.
 pub fn setup() -> Result<Ready> {
     let cache = Cache::from_env().context("no folder to keep the toolchain in: set TILE_CACHE_DIR")?;
     cache.check().with_context(|| format!("cannot use {}", cache.root().display()))?;

@@ -1,4 +1,4 @@
-//! Every test, and what CI runs.
+//! Every test, and the tests of CI.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,7 +15,7 @@ struct Step {
     run: fn() -> Result<Run, Skipped>,
 }
 
-/// What became of a step.
+/// The result of a step.
 enum Outcome {
     Passed,
     Failed,
@@ -30,7 +30,7 @@ enum Scope {
     Quick,
     /// All that a change has to pass.
     Full,
-    /// What takes longer: the PTX of every configuration, more random kernels, more seeds, Miri.
+    /// Longer tests: the PTX of every configuration, more random kernels, more seeds, Miri.
     Long,
 }
 
@@ -130,8 +130,8 @@ fn ptx() -> Run {
 
 /// The packages below the operations.
 const LANGUAGE: [&str; 7] = ["types", "core", "compiler", "lang", "macros", "cache-dir", "language-tests"];
-/// Their test binaries, but for `matmul` and `suites`: kernels of public suites use what the other tests of the
-/// language have, and each way to products is in `products`.
+/// Their test binaries, but for `matmul` and `suites`: kernels of public suites use no operation that the other tests
+/// lack, and each path of products is in `products`.
 const LANGUAGE_TESTS: [&str; 5] = ["process", "phases", "operations", "language", "products"];
 
 /// The packages below the operations. Messages of the compiler are checked in the process of its tests. Tests that run
@@ -170,7 +170,7 @@ fn seeds() -> Run {
     cargo.env("TILE_SEED", seed.to_string()).env("TILE_SEEDS", "50")
 }
 
-/// Writes the results that tests have recorded anew. What changed is seen in the difference to the last commit.
+/// Writes the results that tests have recorded anew. The difference to the last commit shows the changes.
 pub fn bless(args: &[&str]) -> Result<ExitCode> {
     let all = match args {
         [] => true,
@@ -239,12 +239,11 @@ pub fn all(args: &[&str]) -> Result<ExitCode> {
         // As in our profile: crates that tests make are workspaces of their own, which do not have it.
         run = run.env("CARGO_PROFILE_DEV_DEBUG", "0");
         if std::env::var_os("CI").is_some() {
-            // Nothing is built twice there, and what rebuilds would need is two thirds of what a build leaves on the
-            // disk.
+            // Nothing is built twice there, and the files for rebuilds are two thirds of a build on the disk.
             run = run.env("CARGO_INCREMENTAL", "0");
         }
         if !ready.device_toolchain {
-            // What follows says so; without it the tests of compiled kernels fail.
+            // The variable allows that; without it the tests of compiled kernels fail.
             run = run.env("TILE_ALLOW_NO_DEVICE", "1");
         }
         for n in &ready.missing {

@@ -10,7 +10,7 @@ pub fn escape(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
-            // XML has no control characters, whatever the name of a device or an error is.
+            // XML has no control characters, but the name of a device or an error may.
             c if c.is_control() => out.push(' '),
             c => out.push(c),
         }

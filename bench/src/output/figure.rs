@@ -21,7 +21,7 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(60, 60, 60),
 ];
-/// For what is no measurement.
+/// The color of marks that are no measurements.
 pub(super) const GRAY: RGBColor = RGBColor(120, 120, 120);
 
 pub(super) struct Figure {
@@ -63,12 +63,12 @@ pub(super) fn color(i: usize) -> RGBColor {
 }
 
 impl Direction {
-    /// Where a value lies on an axis of even ticks.
+    /// The position of a value on an axis of even ticks.
     fn place(&self, v: f64) -> f64 {
         if self.scale == Scale::Log { v.log2() } else { v }
     }
 
-    /// What a tick is called.
+    /// The label of a tick.
     fn tick(&self, at: f64) -> String {
         match self.scale {
             Scale::Linear => short(at),

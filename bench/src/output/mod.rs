@@ -1,4 +1,4 @@
-//! What a report is printed as and saved as.
+//! The printed and saved forms of a report.
 
 mod csv;
 mod escape;

@@ -1,4 +1,4 @@
-//! The roofline of a device: what its memory and its units allow, and where the points of a sweep lie below that.
+//! The roofline of a device: the limits of its memory and its units, and the points of a sweep below them.
 
 use super::figure::{Direction, Dot, Figure, GRAY, Series, color};
 use super::svg::numbers;

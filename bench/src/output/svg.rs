@@ -30,10 +30,10 @@ pub(super) fn sweep(report: &Report, sweep: &SweepReport) -> Result<String> {
     figure.svg()
 }
 
-/// None of what is not shown: a size that a line does not take.
+/// None for a size that a line does not take, which is not shown.
 fn dot(sweep: &SweepReport, row: &Row) -> Option<Dot> {
     let at = format!("{} at {} = {}", row.line.name, sweep.axis, row.point.label());
-    // An ordinal axis has a place for each point that was measured, whatever number it has.
+    // An ordinal axis has a place for each measured point, without regard to its number.
     let x = match sweep.scale {
         Scale::Ordinal => sweep.points.iter().position(|p| p.x == row.point.x)? as f64,
         _ => row.point.x as f64,

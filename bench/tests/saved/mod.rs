@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tilewright_bench::Report;
 
-/// Two points of two lines and a copy, on a GPU. Names have what HTML, XML, CSV and file names treat as special.
+/// Two points of two lines and a copy, on a GPU. Names have the special characters of HTML, XML, CSV and file names.
 pub fn run() -> Value {
     let measured = |line: &str, times: [f64; 6]| json!({"line": line, "outcome": "measured", "times_ms": times});
     let gauge = |v: f64| json!({"low": v - 5.0, "value": v, "high": v});

@@ -175,7 +175,7 @@ impl Llama {
                 rows.reshape((batch, new, self.config.hidden))?
             }
         };
-        // What the layer before has computed, which is not added yet.
+        // The output of the layer before, which is not added yet.
         let mut step = None;
         for (layer, cached) in self.layers.iter().zip(&cache.layers) {
             let (sum, normal) = self.add_norm(x, step, &layer.before_attention, kernels)?;

@@ -1,4 +1,4 @@
-//! What challenge operations share: their arrays, and where they run.
+//! The common part of challenge operations: their arrays, their runtime and their stream.
 
 use crate::at::At;
 use crate::guard::{Failure, Result};

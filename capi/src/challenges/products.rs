@@ -30,8 +30,8 @@ pub unsafe extern "C" fn solve_matrix_multiplication(
     })
 }
 
-/// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 what C
-/// held does not count.
+/// C = alpha A B + beta C of f16 bits, accumulated in f32: A is M x K, B is K x N, C is M x N. With a beta of 0 the old
+/// C does not count.
 ///
 /// # Safety
 /// The pointers address M * K, K * N and M * N elements.

@@ -1,4 +1,4 @@
-//! Scans: what each element makes of all before it.
+//! Scans: each element is combined with all before it.
 
 use super::arrays::{operate, run};
 use crate::guard::{Failure, enter};

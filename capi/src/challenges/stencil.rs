@@ -85,8 +85,8 @@ unsafe fn correlate(
     }
 }
 
-/// output[i, j] = sum of input[i + r - kernel_rows / 2, j + c - kernel_cols / 2] * kernel[r, c] over the kernel. What
-/// is outside counts as 0.
+/// output[i, j] = sum of input[i + r - kernel_rows / 2, j + c - kernel_cols / 2] * kernel[r, c] over the kernel.
+/// Elements outside of the input count as 0.
 ///
 /// # Safety
 /// The pointers address input_rows * input_cols floats, kernel_rows * kernel_cols, and input_rows * input_cols.

@@ -23,7 +23,7 @@ pub mod all {
         let row = i.expand(1);
         let (x, y, z) = (load(points, 3 * row), load(points, 3 * row + 1), load(points, 3 * row + 2));
         let mut least = full([ROWS, LANES], f32::INFINITY);
-        // Where all are infinitely far, the first other point.
+        // If all are infinitely far, the first other point.
         let first_other = where_(row == 0, min(1, n - 1), 0).to::<i32>();
         let mut best = zeros::<i32>([ROWS, LANES]) + first_other;
         for start in (0..n).step_by(LANES) {
@@ -39,7 +39,7 @@ pub mod all {
         store(nearest, i, min(where_(least == first, best, i32::MAX), 1));
     }
 
-    /// A step of agents `x, y, vx, vy`: each turns to the mean velocity of those that are nearer than `radius`.
+    /// A step of agents `x, y, vx, vy`: each turns to the mean velocity of the agents nearer than `radius`.
     #[tile_kernel(
         tune(ROWS = [16, 8], LANES = [128], warps = [4]),
         grid = [cdiv(next.len() / 4, ROWS)],

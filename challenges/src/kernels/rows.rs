@@ -34,8 +34,8 @@ pub mod gating {
         where_(isnan(x), i32::MAX, bits ^ ((bits >> 31) & i32::MAX))
     }
 
-    /// The `k` greatest of each row, in descending order, and their softmax. Of equals the first comes first: what
-    /// comes next is always the greatest that is less, or equal and further on, so that a row may have any length.
+    /// The `k` greatest of each row, in descending order, and their softmax. Of equals the first comes first: the next
+    /// one is always the greatest that is less, or equal and further on, so that a row may have any length.
     #[tile_kernel(
         tune(ROWS = [4], BLOCK = [64], warps = [4]),
         tune(ROWS = [1], BLOCK = [1024], warps = [4]),

@@ -1,4 +1,4 @@
-//! Scans: what each element makes of all before it. One scan over an array is one launch, whose programs look back;
+//! Scans: each element is combined with all before it. One scan over an array is one launch, whose programs look back;
 //! rows are scanned block by block, by programs of their own.
 
 use tilewright::{tile_library, tile_module};
@@ -26,7 +26,7 @@ pub mod running {
     }
 
     /// Calls `put(i, s)` with `s[i] = factor * s[i - 1] + shift`, of the pairs `term(i)`, for `i` from 0 to before `n`.
-    /// With REVERSED, `s[i + 1]` takes the place of `s[i - 1]`. What comes before all is 0.
+    /// With REVERSED, `s[i + 1]` takes the place of `s[i - 1]`. The value before all is 0.
     fn recurrence<const REVERSED: bool, const BLOCK: usize>(
         n: usize,
         term: impl Fn(Tile<usize>) -> (Tile<f32>, Tile<f32>),
@@ -159,7 +159,7 @@ pub mod arrays {
         let windows = sums.len() - window + 1;
         let mut best = full([BLOCK], i32::MIN);
         for start in range(program_id(0) * BLOCK, windows, num_programs(0) * BLOCK) {
-            // What is before the first element is past the end: 0.
+            // The sum before the first element is past the end: 0.
             let i = start + arange(BLOCK);
             let of_window = load(sums, i + window - 1) - load(sums, i - 1);
             best = maximum(best, where_(i < windows, of_window, i32::MIN));

@@ -170,7 +170,7 @@ pub mod selecting {
         (digits, rank)
     }
 
-    /// Behind those that are there, in any order.
+    /// Appends after the earlier ones, in any order.
     fn append(y: &mut [u32], counts: &mut [u64], word: usize, key: Tile<u32>, is_kept: Tile<bool>) {
         let one = is_kept.to::<u32>();
         let through = cumsum(one, 0);
@@ -232,7 +232,7 @@ pub mod selecting {
         }
     }
 
-    /// The first `k` candidates, in any order. Those that equal the `k`-th one come last.
+    /// The first `k` candidates, in any order. Elements equal to the `k`-th one come last.
     #[tile_kernel(
         tune(BLOCK = [4096], PER_SM = [4, 2], warps = [8]),
         grid = [min(cdiv(x.len(), BLOCK), num_sms() * PER_SM)],

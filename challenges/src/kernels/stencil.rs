@@ -1,4 +1,4 @@
-//! What a window of neighbors gives: correlations, maxima, means.
+//! Functions of a window of neighbors: correlations, maxima, means.
 
 use tilewright::{tile_library, tile_module};
 
@@ -8,8 +8,8 @@ pub use sequences::*;
 #[tile_library]
 pub mod windows {
     /// The taps of a window, combined: `step(acc, depth, row, column)` takes one more, and `join` the results of two
-    /// columns of taps, so that a long sum is one of short sums. Rows are unrolled, so that outputs in neighboring
-    /// rows share what they load.
+    /// columns of taps, so that a long sum is one of short sums. Rows are unrolled, so that outputs in neighboring rows
+    /// share their loads.
     fn over_window<const Q: usize>(
         none: Tile<f32>,
         (depth, rows, columns): (usize, usize, usize),
@@ -39,7 +39,7 @@ pub mod windows {
 #[tile_module(use crate::kernels::stencil::windows)]
 pub mod planes {
     /// Cross-correlation of `[depth, rows, columns]` with taps of another such shape. The result `y` has a shape, and
-    /// begins at `pad` rows and columns before the input's. What is outside counts as 0.
+    /// begins at `pad` rows and columns before the input's. Elements outside count as 0.
     #[tile_kernel(
         tune(B = [8], A = [128], Q = [4], warps = [4]),
         tune(B = [8], A = [64], Q = [4], warps = [2]),
@@ -76,7 +76,7 @@ pub mod planes {
         store(y, (depth * y_rows + r) * y_columns + c, sums).mask((r < y_rows) & (c < y_columns));
     }
 
-    /// The greatest of each window of a plane. What is outside does not count.
+    /// The greatest of each window of a plane. Elements outside do not count.
     #[tile_kernel(
         tune(B = [8], A = [128], warps = [4]),
         tune(B = [4], A = [64], warps = [2]),

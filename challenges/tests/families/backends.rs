@@ -1,4 +1,4 @@
-//! Where the tests run, their random data, and how results are compared.
+//! The backends of the tests, their random data, and the comparison of results.
 
 use tilewright::{Call, Error, LaunchOptions, Result, Runtime, Stream};
 use tilewright_challenges::Queue;
@@ -69,7 +69,7 @@ pub fn integers(seed: u64, n: usize, lo: i32, hi: i32) -> Vec<i32> {
     (0..n).map(|_| rng.i32(lo..hi)).collect()
 }
 
-/// Each result is within `tolerance` of what is wanted, and of its magnitude. NaN and infinities are themselves.
+/// Each result is within `tolerance` of the wanted one, relative to its magnitude. NaN and infinities are equal.
 #[track_caller]
 pub fn close(what: impl std::fmt::Debug, got: &[f32], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len(), "{what:?}");

@@ -1,4 +1,4 @@
-//! What the build script makes of the kernels.
+//! The build script's output for the kernels.
 
 use crate::backends::CONFIGS;
 use tilewright::kernel::bundle::Bundle;

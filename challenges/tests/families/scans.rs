@@ -4,7 +4,7 @@ use tilewright_challenges::{self as ops, SelectiveScan};
 const SIZES: [usize; 7] = [0, 1, 3, 4097, 16_384, 40_001, 300_007];
 const FEW: [usize; 3] = [0, 7, 35_001];
 
-/// What a state is after each element.
+/// The state after each element.
 fn running<S: Copy>(n: usize, first: S, next: impl Fn(S, usize) -> S) -> Vec<S> {
     let mut state = first;
     (0..n)

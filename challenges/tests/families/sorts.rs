@@ -15,7 +15,7 @@ fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|v| if v.is_nan() { u32::MAX } else { v.to_bits() }).collect()
 }
 
-/// Random numbers: near each other, few different ones, of all magnitudes, and with what is no number.
+/// Random numbers: near each other, few different ones, of all magnitudes, and with NaN.
 fn kinds(seed: u64, n: usize) -> [Vec<f32>; 4] {
     let mut rng = fastrand::Rng::with_seed(seed);
     let odd = [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, f32::MIN_POSITIVE, f32::MAX, -1e-45];
@@ -107,7 +107,7 @@ fn merges() {
     });
 }
 
-/// What is out of order is merged in some order, of elements of the arrays.
+/// Unsorted arrays are merged in some order of their elements.
 #[test]
 fn a_merge_of_what_is_not_in_order_ends() {
     everywhere(|on| {

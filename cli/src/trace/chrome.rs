@@ -90,7 +90,7 @@ impl<W: Write> Out<W> {
         self.named(["thread_name", "thread_sort_index"], (pid, tid), name, tid)
     }
 
-    /// What takes time, in whole nanoseconds: what lies in something else is shown in it.
+    /// A span in whole nanoseconds. A span within another one is shown in it.
     fn span(&mut self, name: &str, (pid, tid): (u64, u64), [from, to]: [f64; 2], args: Value) -> Result<()> {
         let (from, to) = (from.round(), to.round());
         let (ts, dur) = (Some(from / 1e3), Some((to - from).max(0.0) / 1e3));
@@ -288,7 +288,7 @@ mod tests {
         );
     }
 
-    /// The viewers want what begins in something else to end in it.
+    /// The viewers want a span that begins in another one to end in it.
     #[test]
     fn spans_of_a_thread_nest() {
         let json = written(&[timeline(), timeline()]);

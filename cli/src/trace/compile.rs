@@ -13,7 +13,7 @@ const LISTED: u32 = 1 << 16;
 /// The most bytes of the marks of a launch.
 const MOST_BYTES: usize = 1 << 30;
 
-/// What a traced launch keeps.
+/// The limits of a traced launch.
 #[derive(Clone, Copy, clap::Args)]
 pub struct Kept {
     /// With --trace: thread blocks whose warps are recorded, from the first one of the grid on
@@ -31,7 +31,7 @@ fn target(variant: Variant, ctas: u32, (major, minor): (u32, u32)) -> Result<Tar
     Ok(Target::parse(only.unwrap_or(&of_capability))?)
 }
 
-/// Compiles variants of a kernel's instance. What `ptxas` could not do well is told in `warnings`.
+/// Compiles variants of a kernel's instance. `warnings` gets the warnings of `ptxas`.
 pub fn compile(
     code: &KernelCode,
     variants: &[Variant],

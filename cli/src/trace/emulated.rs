@@ -1,4 +1,4 @@
-//! Code with marks on the emulated SM: it computes what the code without them does.
+//! Code with marks on the emulated SM: its results equal those of the code without them.
 
 use crate::debug::small;
 use crate::debug_library::{self, Built};

@@ -28,7 +28,7 @@ const SEED: u64 = 1;
 /// Launches without marks of which the time is the median.
 const ROUNDS: usize = 15;
 
-/// What is traced.
+/// The launch to trace.
 pub struct Asked<'a> {
     pub op: &'static Operation,
     pub dtype: DType,
@@ -102,7 +102,7 @@ pub fn run(asked: &Asked, backend: &Backend, compiled: Option<&Path>, out: &Path
         };
         let rt = rt.map_err(|e| anyhow!("{e}: {NO_GPU}"))?;
         ensure!(rt.kind() == BackendKind::Cuda, "the backend `{}` has no time: {NO_GPU}", rt.name());
-        // What is measured would be compiled with marks first.
+        // Measured configurations would be compiled with marks first.
         rt.set_autotune(Autotune::Off);
         Ok(rt)
     };

@@ -1,4 +1,4 @@
-//! A timeline of a kernel of a user's package, in what Cargo runs.
+//! A timeline of a kernel of a user's package, in a program that Cargo runs.
 
 use super::compile::{Kept, compile};
 use super::timeline::Timeline;
@@ -36,7 +36,7 @@ pub fn of_package(code: &KernelCode, folder: &Path, asked: &[String], kept: Kept
     }
     let good = command.status().context("cannot run cargo")?.success();
     if !left.is_file() {
-        // What has failed is told already.
+        // The failure is reported already.
         ensure!(!good, "nothing launched {}[{}] on a GPU", code.name, code.config);
         return Ok(false);
     }

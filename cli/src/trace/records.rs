@@ -108,7 +108,7 @@ pub fn decode(array: &[u8], table: &Table, grid: u64) -> Result<Recorded> {
     Ok(out)
 }
 
-/// Pairs the marks of a warp. What has not ended ends at `last`.
+/// Pairs the marks of a warp. Open spans end at `last`.
 fn spans(marks: &[[u64; 2]], last: u64) -> Vec<Span> {
     let (mut out, mut open): (Vec<Span>, Vec<usize>) = (vec![], vec![]);
     for &[clock, word] in marks {
@@ -117,7 +117,7 @@ fn spans(marks: &[[u64; 2]], last: u64) -> Vec<Span> {
         match phase {
             TracePhase::End => {
                 if let Some(at) = open.iter().rposition(|&i| out[i].event == event) {
-                    // What began in it and has no end of its own ends with it.
+                    // A span that began in it and has no end of its own ends with it.
                     open.drain(at..).for_each(|i| (out[i].to, out[i].is_cut) = (clock, out[i].event != event));
                 }
             }
@@ -232,7 +232,7 @@ pub mod tests {
         assert!(short.contains("its marks take"), "{short}");
     }
 
-    /// Whatever an array holds: no panic, and spans that end behind their begin.
+    /// For any array: no panic, and spans that end after their begin.
     #[test]
     fn any_words_are_read() {
         let table = Table { blocks: 3, ..table() };

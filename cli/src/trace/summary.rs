@@ -1,4 +1,4 @@
-//! What a timeline says, in text.
+//! A timeline as text.
 
 use super::timeline::Timeline;
 use crate::out::{self, outln};

@@ -1,4 +1,4 @@
-//! What the marks of a traced entry stand for, and the files of compiled entries.
+//! The meaning of the marks of a traced entry, and the files of compiled entries.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Event {
     pub label: String,
     /// The line of the kernel; 0 where it is not known.
     pub line: u32,
-    /// What the value of a mark counts, as in `stage`.
+    /// The meaning of a mark's value, as in `stage`.
     pub value: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Table {
     pub file: String,
     /// Threads of a thread block.
     pub threads: u32,
-    /// Those of the consumers of a warp-specialized program, which come first; else 0.
+    /// The threads of the consumers of a warp-specialized program, which come first; else 0.
     pub consumers: u32,
     /// Thread blocks of a program.
     pub ctas: u32,
@@ -68,7 +68,7 @@ impl Table {
         TraceLayout { blocks: self.blocks, warps: self.threads / WARP, capacity: self.records, listed: self.listed }
     }
 
-    /// What a warp does in its block.
+    /// The role of a warp in its block.
     pub fn role(&self, warp: u32) -> String {
         let first = self.consumers / WARP;
         match warp {
@@ -107,7 +107,7 @@ pub fn write(path: &Path, entries: &[Compiled]) -> Result<()> {
     fs::write(path, trace_file::write(&parts)).with_context(|| format!("writing {}", path.display()))
 }
 
-/// Reads what [`write()`] wrote.
+/// Reads a file of [`write()`].
 pub fn read(path: &Path) -> Result<Vec<Compiled>> {
     let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let of_file = |why: String| anyhow!("{}: {why}", path.display());

@@ -1,4 +1,4 @@
-//! A traced launch: what its marks say, and where the time of its warps went.
+//! A traced launch: its marks, and the shares of its warps' time.
 
 use super::clock::Clocks;
 use super::records::{Recorded, Run, decode};
@@ -23,7 +23,7 @@ pub struct RoleTime {
     pub line: u32,
     /// Times that a warp did it, on average.
     pub times: f64,
-    /// Nanoseconds that it took each time; none of what takes no time.
+    /// Mean nanoseconds; none for an event without duration.
     pub mean: Option<f64>,
     /// Of the time of the role's warps.
     pub part: f64,
@@ -66,7 +66,7 @@ impl Timeline {
         runs.map(|run| self.span_of(run)[1]).fold(0.0, f64::max)
     }
 
-    /// Where the time of each role went, by role, the longest first. An event that others lie in counts as a whole.
+    /// The shares of each role's time, by role, the longest first. An event with others within it counts as a whole.
     pub fn shares(&self) -> Vec<RoleTime> {
         let mut roles: BTreeMap<String, (usize, f64)> = BTreeMap::new();
         let mut sums: BTreeMap<(String, u32), (usize, f64, bool)> = BTreeMap::new();

@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Debug;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-/// What differs between binary interfaces.
+/// The differences between binary interfaces.
 pub(crate) trait Abi: Debug + Send + Sync + 'static {
     type Handle: Copy + Debug + Send + Sync + 'static;
     /// `MPI_IN_PLACE`.
@@ -167,7 +167,7 @@ fn names(is_of_mpich: bool) -> [&'static str; 4] {
     }
 }
 
-/// The library that `TILE_MPI` names, else that of the launcher, else any. Errors: what the loader says.
+/// The library that `TILE_MPI` names, else that of the launcher, else any. Errors: the loader's message.
 pub(crate) fn load() -> Result<Library, String> {
     let named = std::env::var_os("TILE_MPI").filter(|v| !v.is_empty());
     let is_of_mpich = std::env::var_os("PMI_RANK").is_some() && std::env::var_os("OMPI_COMM_WORLD_RANK").is_none();

@@ -43,7 +43,7 @@ enum Process {
 static PROCESS: OnceLock<Result<Process>> = OnceLock::new();
 /// All ranks of the launcher have finished: the end of the process finalizes MPI, unless [`FAILED`].
 static FINISHED: AtomicBool = AtomicBool::new(false);
-/// A world has failed, or was dropped before it had finished. It stays true, whatever other worlds do.
+/// A world has failed, or was dropped before it had finished. No other world resets it.
 static FAILED: AtomicBool = AtomicBool::new(false);
 
 fn process() -> Result<&'static Process> {
@@ -62,7 +62,7 @@ fn initialize() -> Result<Process> {
         // SAFETY: Open MPI, by a variable that it alone has.
         unsafe { Mpi::of(library) }.map(Process::OpenMpi)
     } else {
-        // SAFETY: named as a library of MPI. Those that are not Open MPI keep to the MPICH ABI.
+        // SAFETY: named as a library of MPI. Every library other than Open MPI has the MPICH ABI.
         unsafe { Mpi::of(library) }.map(Process::Mpich)
     }
 }
@@ -109,7 +109,8 @@ impl<A: Abi> Mpi<A> {
             // SAFETY: the first call of this process; arguments may be null since MPI 2.
             let code = unsafe { (f.init_thread)(none, none.cast(), MULTIPLE, &mut provided) };
             mpi.check("MPI_Init_thread", code)?;
-            // Behind what the library itself does at the end, which it has asked for before: these run in reverse.
+            // The library has registered its own exit function before. Exit functions run in reverse order, so this one
+            // runs first.
             // SAFETY: a function without arguments, which does not unwind.
             unsafe { libc::atexit(at_exit) };
         }
@@ -190,7 +191,7 @@ impl<A: Abi> Mpi<A> {
         match dtype {
             DType::F32 => (own, h.f32),
             DType::F64 => (own, h.f64),
-            // Elements of two bytes, whatever their meaning.
+            // Copies need only the size of an element: two bytes.
             DType::F16 => (self.half[0][i], h.unsigned[1]),
             DType::BF16 => (self.half[1][i], h.unsigned[1]),
             DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
@@ -408,7 +409,7 @@ unsafe impl<A: Abi> Communicator for Ranks<A> {
     ) -> Result<()> {
         let memory: Vec<_> = [send, receive].into_iter().flatten().map(|(part, _)| part.raw()).collect();
         let f = &self.mpi.functions;
-        // Not one after the other: a rank that receives may wait for what this one sends on another thread.
+        // Not one after the other: a receiving rank may wait for a message that this one sends on another thread.
         stream.external_work(&memory, |_| match (send, receive) {
             (Some((from, to_rank)), Some((to, from_rank))) => {
                 let (n, m) = (count("send_receive", from.len())?, count("send_receive", to.len())?);

@@ -21,7 +21,7 @@ type Stream = *mut c_void;
 
 macro_rules! functions { (
     { $($field:ident = $name:ident($($arg:ty),*) -> $result:ty;)* }
-    // Those of later versions.
+    // Functions of later versions.
     { $($late:ident = $late_name:ident($($late_arg:ty),*) -> $late_result:ty;)* }
 ) => {
     /// The functions that are used here, as in `nccl.h`.
@@ -84,7 +84,7 @@ functions! {
 
 const NAME: &str = "libnccl.so.2";
 
-/// The library that `TILE_NCCL` names, else the system's, else one of PyPI. Errors: what the loader says.
+/// The library that `TILE_NCCL` names, else the system's, else one of PyPI. Errors: the loader's message.
 pub(crate) fn load() -> Result<Functions, String> {
     let named = std::env::var_os("TILE_NCCL").filter(|v| !v.is_empty()).map(PathBuf::from);
     let open = |file: &Path| {

@@ -126,7 +126,7 @@ impl Ranks {
         }
         let mut later = 0;
         let done = check(self.nccl, Some(raw), call, code).and_then(|()| {
-            // What other ranks and the network have reported since the calls before.
+            // Errors that other ranks and the network have reported since the previous calls.
             // SAFETY: a live communicator; room for the answer.
             let code = unsafe { (self.nccl.async_error)(raw, &mut later) };
             let code = if later == IN_PROGRESS { code } else { code.max(later) };
@@ -145,8 +145,8 @@ impl Ranks {
         Ok(self.rt.stream().external_work(&[], |_| unsafe { end(comm) })?)
     }
 
-    /// Ends the communicator after a failure. Where calls were captured it stays until the process ends: NCCL would
-    /// wait until every graph with such a call is gone, and this process may keep one.
+    /// Ends the communicator after a failure. After captured calls it stays until the process ends: NCCL would wait
+    /// until every graph with such a call is gone, and this process may keep one.
     fn abort(&self, comm: Option<Handle>) {
         let Some(Handle(comm)) = comm else { return };
         mpi::failed();

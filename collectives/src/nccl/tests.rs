@@ -282,7 +282,7 @@ fn a_failure_ends_the_communicator() {
     assert!(matches!(e, Error::Unsupported { .. }), "{e}");
     drop(world);
     assert_eq!(calls(), ["reduce", "abort"], "it is ended once, and nothing is enqueued after that");
-    // What another rank has reported meanwhile.
+    // An error that another rank has reported meanwhile.
     let (_model, rt, world, _here) = over(4);
     LATER.set(6);
     let mut x = rt.zeros::<f32>(4).unwrap();

@@ -26,7 +26,7 @@ pub fn mpirun(ranks: usize) -> Option<Command> {
     Some(c)
 }
 
-/// Whether the program succeeds, and what it prints.
+/// Whether the program succeeds, and its output.
 pub fn output(mut command: Command) -> (bool, String) {
     let out = command.output().expect("the program runs");
     let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);

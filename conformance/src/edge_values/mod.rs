@@ -1,5 +1,5 @@
-//! Edge values: NaN, infinities, zeros of both signs, subnormals, empty and one-element inputs. A table says what each
-//! operation makes of them: torch's results, or this project's own with the reason. Every run of the suite walks it.
+//! Edge values: NaN, infinities, zeros of both signs, subnormals, empty and one-element inputs. A table has the results
+//! of each operation: torch's, or this project's own with the reason. Every run of the suite walks it.
 
 mod compare;
 mod table;

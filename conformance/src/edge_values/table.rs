@@ -33,7 +33,7 @@ impl Elements {
         self.0.len()
     }
 
-    /// What each element may be.
+    /// The allowed values of each element.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.0.iter().map(Vec::as_slice)
     }
@@ -41,7 +41,7 @@ impl Elements {
 
 type Arrays = BTreeMap<String, Elements>;
 
-/// Where a row holds.
+/// The platforms where a row holds.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Runs {
@@ -155,7 +155,7 @@ impl EdgeRow {
         self.ours.as_ref().unwrap_or(&self.torch)
     }
 
-    /// Where the outputs come from.
+    /// The origin of the outputs.
     pub fn source(&self) -> String {
         let Source { torch, device } = &self.made_with;
         match &self.why {

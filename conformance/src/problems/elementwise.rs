@@ -20,7 +20,7 @@ fn input<T: Number>(rng: &mut data::Rng, setup: &Setup, name: &str, n: usize) ->
 /// Wanted in f64, found rounded to `T`: half an ulp, plus `extra` for an operation that approximates.
 fn judge<T: Number>(found: &[T], wanted: &[f64], extra: f64) -> verdict::Verdict {
     let found: Vec<f64> = found.iter().map(|&v| v.into()).collect();
-    // What is too large for T is an infinity in T.
+    // A value that is too large for T is an infinity in T.
     let fits = |w: f64| Into::<f64>::into(T::of(w as f32)).is_finite();
     let wanted: Vec<f64> = wanted.iter().map(|&w| if fits(w) { w } else { T::of(w as f32).into() }).collect();
     verdict::relative(&found, &wanted, T::NORMAL, T::ROUNDING * 1.01 + extra)
@@ -203,7 +203,7 @@ pub fn swiglu_backward(rt: &Runtime, setup: &Setup) -> Boxed {
                     let wanted: Vec<_> = wanted
                         .into_iter()
                         .map(|(w, size)| (T::of(w as f32).into(), w, size))
-                        // What is too large for T is an infinity in T.
+                        // A value that is too large for T is an infinity in T.
                         .map(|(rounded, w, size): (f64, f64, f64)| {
                             (if rounded.is_finite() { w } else { rounded }, size.max(T::NORMAL))
                         })

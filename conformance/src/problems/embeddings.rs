@@ -16,7 +16,7 @@ struct Lookup<T> {
     /// The table, or the gradient of the rows that were looked up.
     read_host: Vec<T>,
     read: Guarded<T>,
-    /// What was in the gradient of the table before.
+    /// The gradient of the table before the launch.
     before: Vec<f32>,
     d_table: Guarded<f32>,
     y: Guarded<T>,
@@ -215,7 +215,7 @@ macro_rules! rotations { ($($name:ident: $interleaved:expr, $back:expr;)*) => { 
                 launch: |s: &mut Rotation<T>, on| s.launch(on),
                 check: |s| {
                     let wanted = s.wanted().into_iter().map(|(exact, size)| {
-                        // What is too large for T is an infinity in T.
+                        // A value that is too large for T is an infinity in T.
                         let rounded: f64 = T::of(exact as f32).into();
                         // The error of two products in f32, and of the rounding to T.
                         let off = T::ROUNDING * 1.01 * exact.abs().max(T::NORMAL) + 1.3e-7 * size.max(f64::from(f32::MIN_POSITIVE));

@@ -21,7 +21,7 @@ struct Gemm {
     beta: f32,
 }
 
-/// What a product is scaled with; where nothing is added, what `C` held does not count.
+/// The factors of a product and of `C`. With a factor of 0 the old `C` does not count.
 const SCALES: [(f32, f32); 4] = [(1.0, 0.0), (0.5, 0.5), (-1.25, 1.0), (0.0, 2.0)];
 
 pub fn gemm(rt: &Runtime, s: &Setup) -> Boxed {

@@ -34,16 +34,16 @@ struct How {
 
 const PLAIN: How = How { transpose: Transpose::NONE, precision: Precision::Default, epilogue: Epilogue::None };
 
-/// What rounding within sums may add to an element, relative to the sum of its terms' magnitudes: errors of either sign
-/// in sums of `k`, of which a tensor core cuts off the last bits, and those of 8-bit floats keep 13 alone.
+/// The error that rounding within sums may add to an element, relative to the sum of its terms' magnitudes: errors of
+/// either sign in sums of `k`. A tensor core cuts off their last bits, and sums of 8-bit floats keep 13 bits alone.
 pub(super) fn accumulation(dtype: DType, k: usize) -> f64 {
     let unit = if matches!(dtype, DType::F8E4M3 | DType::F8E5M2) { 2f64.powi(-13) } else { 2f64.powi(-23) };
     unit * (8.0 + 2.0 * (k as f64).sqrt())
 }
 
-/// What the norm of so many elements may be off by: sums of up to 128 products, which a GPU's tensor cores cut off
-/// instead of rounding them, added up in f32. A thousand products summed up one after the other are off by more; but
-/// few elements may be small ones by chance.
+/// The error that the norm of so many elements may have: sums of up to 128 products, which a GPU's tensor cores
+/// truncate instead of rounding, are added up in f32. A thousand products summed up one after the other have a larger
+/// error. Few elements may be small by chance.
 fn accuracy_of_f32(elements: usize, k: usize, cut_off: bool) -> f64 {
     let (part, root) = (if cut_off { 15.0 } else { 5.5 }, (k as f64).sqrt());
     if elements >= 1024 { 2f64.powi(-24) * (part + root / 16.0) } else { 2f64.powi(-23) * (2.0 + 0.5 * root) }
@@ -70,8 +70,8 @@ pub(super) fn sampled(m: usize, row: usize) -> Vec<usize> {
     if m <= count { (0..m).collect() } else { (0..count).map(|i| i * (m - 1) / (count - 1)).collect() }
 }
 
-/// The value of an f32 element that counts. Where a sum is infinite, accuracy of f32 out of narrower products may be
-/// NaN: see `Precision::F32`.
+/// The value of an f32 element that counts. If a sum is infinite, a result with f32 accuracy out of narrower products
+/// may be NaN: see `Precision::F32`.
 pub(super) fn of_f32(found: f64, sum: f64, wanted: f64) -> f64 {
     if sum.is_infinite() && found.is_nan() { wanted } else { found }
 }
@@ -82,7 +82,7 @@ pub(super) fn judge<U: Entry>(found: &[U], wanted: impl Iterator<Item = (f64, f6
     let tolerance = 1.01 * U::ROUNDING;
     let each: Vec<_> = wanted
         .map(|(w, magnitude)| {
-            // What is too large for U is an infinity in U.
+            // A value that is too large for U is an infinity in U.
             let rounded = U::of(w).value();
             let scale = w.abs().max(U::NORMAL) + accumulation / tolerance * magnitude;
             if w.is_finite() && rounded.is_infinite() { (rounded, 1.0) } else { (w, scale) }

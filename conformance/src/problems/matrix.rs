@@ -10,7 +10,7 @@ use tilewright_runtime::{Error, Result, Runtime};
 /// An element of a matrix.
 pub(super) trait Entry: Pattern + PartialEq + data::Number {
     fn value(self) -> f64;
-    /// What outputs hold before they are written, and what is between rows.
+    /// The value of outputs before they are written, and of elements between rows.
     const POISON: Self;
     /// Half an ulp, relative; 0 for integers.
     const ROUNDING: f64;

@@ -89,7 +89,7 @@ fn numbers<T: Number>(v: &[T]) -> Vec<f64> {
     v.iter().map(|&v| v.into()).collect()
 }
 
-/// The norms of rows, with what the error of an element is measured by.
+/// The norms of rows, with the unit of an element's error.
 fn rows_of<T: Number>(s: &Norms<T>, x: &[f64], centered: bool) -> Vec<NormRow> {
     x.chunks(s.columns.max(1)).map(|row| norm_row(row, f64::from(s.eps), centered)).collect()
 }

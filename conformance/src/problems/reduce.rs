@@ -33,7 +33,7 @@ pub fn reduction(rt: &Runtime, s: &Setup) -> Boxed {
     }))
 }
 
-/// What is looked for. 0 is also what a load past the end gives.
+/// The counted values. A load past the end gives 0, too.
 const WANTED: [i32; 2] = [42, 0];
 
 struct Count {

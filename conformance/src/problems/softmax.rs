@@ -116,7 +116,7 @@ pub fn softmax_rows_backward(rt: &Runtime, setup: &Setup) -> Boxed {
                     let terms = || y.iter().zip(&dy).map(|(y, d)| y * d);
                     let (along, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
                     wanted.extend(y.iter().zip(&dy).map(|(y, d)| {
-                        // What is too large for T is an infinity in T.
+                        // A value that is too large for T is an infinity in T.
                         let (exact, rounded) = (y * (d - along), T::of((y * (d - along)) as f32).into());
                         let off = (y.abs() * (d.abs() + size)).max(T::NORMAL);
                         (if f64::is_finite(rounded) { exact } else { rounded }, off)

@@ -1,5 +1,5 @@
-//! The functions that Python calls. They return 0, or 1 with a message in [`last_error`]; memory is that of the device
-//! whose context is current, which is what torch, CuPy and JAX hand out; work goes to the stream that is given.
+//! The functions that Python calls. They return 0, or 1 with a message in [`last_error`]; memory belongs to the device
+//! whose context is current, as torch, CuPy and JAX hand it out; work goes to the given stream.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::cell::RefCell;
@@ -38,7 +38,7 @@ unsafe fn launch(stream: *mut c_void, call: impl FnOnce(DeviceId) -> Result<Call
 }
 // ANCHOR_END: launch
 
-/// With its extent, so that the autotuner can put back what it overwrites.
+/// With its extent, so that the autotuner can restore the elements that it overwrites.
 fn array(ptr: *const f16, elements: usize, device: DeviceId) -> RawArg<f16> {
     RawArg::within(ptr as u64, elements * size_of::<f16>(), device)
 }

@@ -1,8 +1,8 @@
 use tilewright::tile_kernel;
 
 /// C = A B of matrices with any strides; C's columns are neighbors. One program makes one tile of C, in groups of
-/// `GROUP` rows of tiles, which share columns of B in the L2 cache. What a tile has beyond a matrix is loaded as 0 and
-/// not stored.
+/// `GROUP` rows of tiles, which share columns of B in the L2 cache. Elements of a tile beyond a matrix are loaded as 0
+/// and not stored.
 ///
 /// # Safety
 /// The matrices are `m` by `k`, `k` by `n` and `m` by `n`.

@@ -9,7 +9,7 @@ tilewright::kernels!();
 // ANCHOR_END: kernels
 
 // ANCHOR: rms_norm
-/// One program normalizes one row, in pieces of `BLOCK` columns; what lies past the end of a row counts as zero.
+/// One program normalizes one row, in pieces of `BLOCK` columns; elements past the end of a row count as zero.
 #[tile_kernel(tune(BLOCK = [1024, 4096], warps = [4]), grid = [x.dim(0)])]
 pub fn rms_norm<const BLOCK: usize>(x: View<f32, 2>, mut y: ViewMut<f32, 2>, eps: f32) {
     let row = program_id(0);

@@ -1,11 +1,11 @@
-//! Random kernels as tests: `build.rs` makes the kernels of the seeds from `TILE_FUZZ_SEED` on, and this is what their
-//! tests share.
+//! Random kernels as tests: `build.rs` makes the kernels of the seeds from `TILE_FUZZ_SEED` on, and their tests share
+//! this file.
 
 use std::fmt::Debug;
 use tilewright::{Error, LaunchOptions, Runtime};
 use tilewright_core::{ConfigDesc, Element, bf16, f8e4m3, f8e5m2, f16};
 
-/// What floats are now and then beside whole numbers.
+/// Values of some floats beside whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Special {
     Nothing,
@@ -16,7 +16,7 @@ pub enum Special {
 
 /// Whole numbers of a type.
 pub trait Whole: Element {
-    /// Of a float whatever `f` gives; of an integer nothing that is no integer.
+    /// For a float the results of `f`; integers have none but integers.
     const FLOAT: Option<fn(f32) -> Self> = None;
 
     fn of(v: i64) -> Self;
@@ -85,7 +85,7 @@ pub fn extent(rows: usize, stride: usize, columns: usize) -> usize {
     if rows == 0 { 1 } else { ((rows - 1) * stride + columns).max(1) }
 }
 
-/// What an output holds, as text: NaN is like NaN, and 0 like -0.
+/// The contents of an output as text: all NaNs are equal, and 0 equals -0.
 pub struct Found(Vec<String>);
 
 impl Found {

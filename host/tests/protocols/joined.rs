@@ -1,4 +1,4 @@
-//! What a free waits for: all streams of a context, and what they have left.
+//! The waits of a free: for all streams of a context, and for the work that dropped streams have left.
 
 use crate::joins::Joins;
 use crate::owners::Owners;
@@ -17,12 +17,12 @@ enum Left {
 /// Memory that so many pieces of a stream's work use.
 struct Memory(Arc<Stream>, u64);
 
-/// A context does to its streams what `Cuda` and `CudaStream` do.
+/// A context treats its streams as `Cuda` and `CudaStream` do.
 struct Context {
     joins: Joins<Arc<Stream>, Left, Memory>,
     owners: Owners<Memory>,
     freed: AtomicU64,
-    /// How much of what streams have left has ended.
+    /// The amount of finished work that streams have left.
     ended: AtomicU64,
 }
 
@@ -111,7 +111,7 @@ impl Context {
     }
 }
 
-/// One has taken what is left, and the others find nothing there.
+/// One has taken the work that is left, and the others find none.
 #[test]
 fn threads_are_behind_what_a_stream_has_left() {
     loom::model(|| {
@@ -227,7 +227,7 @@ fn a_stream_that_is_dropped_meanwhile_is_waited_for_and_not_named() {
     }
 }
 
-/// What one thread is to free is freed by the other, whose wait may be older than the last use.
+/// Memory that one thread is to free is freed by the other, whose wait may be older than the last use.
 #[test]
 fn memory_is_freed_by_a_wait_behind_its_last_use() {
     for refused in [false, true] {

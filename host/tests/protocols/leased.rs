@@ -1,4 +1,4 @@
-//! Scratch memory: who leases it, and what a launch finds that uses it.
+//! Scratch memory: its leases, and the contents that a launch finds in it.
 
 use crate::beside;
 use crate::blocks::{Block, Blocks};
@@ -17,14 +17,14 @@ struct Stream {
     leased: AtomicBool,
 }
 
-/// A context does with its memory what `Scratch` and `Borrowed` do. What is not a protocol has locks of `std`, which
-/// are no places where threads take turns.
+/// A context treats its memory as `Scratch` and `Borrowed` do. State outside of the protocols has locks of `std`, at
+/// which loom does not switch threads.
 struct Context {
     leases: Leases,
     allocated: AtomicU64,
     /// The memory of all leases.
     held: Mutex<BTreeSet<u64>>,
-    /// What launches use that its stream does not wait for.
+    /// Blocks of launches that its stream does not wait for.
     lost: Mutex<BTreeSet<u64>>,
 }
 

@@ -1,8 +1,8 @@
 //! The lock protocols of the runtime under every interleaving of a few threads.
 //!
-//! What a protocol calls on the driver is here a number that is counted.
+//! A protocol's calls to the driver are counters here.
 
-/// What the protocols have in the place of the primitives of `std`.
+/// The replacements of the primitives of `std` in the protocols.
 mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
     pub use loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -35,7 +35,7 @@ mod leased;
 mod marked;
 mod stream;
 
-/// Two threads beside each other. Where they share atomics, a test runs with either of them in the new thread: loom
+/// Two threads beside each other. If they share atomics, a test runs with either of them in the new thread: loom
 /// remembers the last access alone, so that a load by the thread that stores next hides the other's load from it.
 fn beside(swapped: bool, one: impl FnOnce() + 'static, two: impl FnOnce() + 'static) {
     let (one, two): (Box<dyn FnOnce()>, Box<dyn FnOnce()>) = (Box::new(one), Box::new(two));

@@ -1,4 +1,4 @@
-//! A stream: a number of enqueued pieces of work. An event is the number of those that were enqueued when it was made.
+//! A stream: a number of enqueued pieces of work. An event is the number of pieces that were enqueued when it was made.
 
 use crate::marks::Marks;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -9,7 +9,7 @@ pub struct Stream {
     /// Pieces of work on the stream, and of those how many the default stream waits for.
     work: AtomicU64,
     waited: AtomicU64,
-    /// Those that the device has done.
+    /// The pieces that the device has done.
     done: AtomicU64,
     /// The driver refuses the next call.
     refuses: AtomicBool,

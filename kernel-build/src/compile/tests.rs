@@ -229,7 +229,7 @@ fn broken_lowered_code_is_reported_and_kept() {
         outcome.failures.iter().map(|f| (f.kernel.as_str(), f.target.as_str(), f.why.to_string())).collect();
     assert_eq!(said.len(), 1);
     assert!(said[0].0 == "bad" && said[0].1 == "sm_80, sm_90a" && said[0].2.contains("Unknown"), "{said:?}");
-    // The other kernel is there, and so is what one needs to look into this one.
+    // The other kernel is there, and so are the files for an analysis of this one.
     assert!(p.bundles().contains(&"double-f00d.bundle".into()));
     assert!(outcome.failures[0].kept.is_file() && outcome.failures[0].kept.with_extension("log").is_file());
 }

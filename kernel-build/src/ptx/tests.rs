@@ -1,6 +1,7 @@
 use super::*;
 
-/// What rustc makes of five entries: one that prints and asserts, one that calls functions, one with a local array.
+/// The PTX of rustc for five entries, among them an entry that prints and asserts, one that calls functions, and one
+/// with a local array.
 const UNIT: &str = include_str!("fixtures/unit.ptx");
 const HEADER: &str = ".version 7.4\n.target sm_80\n.address_size 64\n";
 

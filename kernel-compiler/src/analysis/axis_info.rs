@@ -115,7 +115,7 @@ impl DimInfo {
     }
 }
 
-/// What is known of an integer tile.
+/// The axis information of an integer tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisInfo {
     /// The facts of each dimension; empty for a scalar.
@@ -287,7 +287,7 @@ pub(crate) fn learn(f: &Func, guards: Vec<Guard>, widest: usize) -> AxisAnalysis
     AxisAnalysis { info, widest, guards }
 }
 
-/// What guards say of an argument word.
+/// The congruence of an argument word that guards check.
 fn of_word(guards: &[Guard], word: usize) -> Congruence {
     let of = |r: &Guard| match r.test {
         Test::Multiple(by) if by.is_power_of_two() => Congruence::new(by, 0),
@@ -304,8 +304,8 @@ fn longest_run(dtype: DType) -> u64 {
     1 << (8 * dtype.size() as u32 - u32::from(dtype.is_signed())).min(62)
 }
 
-/// What is known of integers of the type `from` as those of the type `to`. A wider type shows where a run of the
-/// narrower one has wrapped around.
+/// The axis information of integers of the type `from` after their conversion to `to`. A wider type shows where a run
+/// of the narrower one has wrapped around.
 fn converted(mut of: AxisInfo, from: DType, to: DType) -> AxisInfo {
     let within = if planted!("axis-info-narrow-runs-never-wrap") { u64::MAX } else { longest_run(to) };
     let widens = to.size() > from.size() && !planted!("axis-info-runs-wrap-in-wider-types");
@@ -527,7 +527,7 @@ impl Context<'_> {
     }
 
     fn subtract(&self, a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
-        // Negation reverses a run: its lowest element is the one that was highest.
+        // Negation reverses a run: its highest element becomes the lowest.
         let dims = b.dims.iter().map(|b| {
             let n = b.contiguity.max(b.reverse_contiguity);
             let highest = b

@@ -1,9 +1,9 @@
 //! Whether results depend on the order in which programs run, or on how many there are: the promise of a kernel that is
 //! `deterministic`.
 //!
-//! Sums of a tile have an order of their own, which layouts fix. What is left are accesses that several programs make
-//! to one place, and the number of programs itself. A loop from `program_id(d) * n` in steps of `num_programs(d) * n`
-//! only says which program does an iteration, as long as iterations hand nothing on.
+//! Sums of a tile have an order of their own, which layouts fix. The rest are accesses of several programs to one
+//! place, and the number of programs itself. A loop from `program_id(d) * n` in steps of `num_programs(d) * n` only
+//! says which program does an iteration, as long as iterations hand nothing on.
 
 use crate::diag::Code;
 use crate::ir::walk::{assigned, values, walk};
@@ -59,7 +59,7 @@ fn atomics(f: &Func) -> Result<(), OrderDependence> {
         }
         updated.insert(ptr.array());
     }
-    // The barriers of a program order what its threads do to shared memory.
+    // The barriers of a program order the accesses of its threads to shared memory.
     let reads = |v: &Value| match f.op(*v) {
         Op::Load { ptr, .. } => updated.contains(&ptr.array()) && !matches!(ptr.array(), Array::Shared(_)),
         _ => false,
@@ -222,8 +222,8 @@ impl<'a> NumPrograms<'a> {
         Ok(())
     }
 
-    /// What is stored, and whether it is. `under`: a value that decides whether the statements run, and that depends on
-    /// the number of programs.
+    /// Checks the stored values, and whether each store runs. `under`: a value that decides whether the statements run,
+    /// and that depends on the number of programs.
     fn stores(&self, body: &[Stmt], under: Option<Value>) -> Result<(), OrderDependence> {
         let found = |span| {
             let why = why!(

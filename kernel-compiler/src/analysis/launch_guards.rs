@@ -80,8 +80,8 @@ pub fn guards(f: &Func, bytes: usize, learn: impl Fn(Vec<Guard>) -> AxisAnalysis
     list(&all, &divisors)
 }
 
-/// What the width of an access follows from: the order of its dimensions, and for each of them the elements of the
-/// widest access, whether their addresses descend, and whether the mask and the end of the array divide none.
+/// The properties that decide the width of an access: the order of its dimensions, and for each of them the elements of
+/// the widest access, whether their addresses descend, and whether the mask and the end of the array divide none.
 fn width(f: &Func, a: &AxisAnalysis, ptr: &Address, mask: Option<Value>) -> (Vec<usize>, Vec<(usize, bool, bool)>) {
     let of = |dim: usize| {
         let (n, descending) = a.vector_at(f, ptr, dim);
@@ -123,7 +123,7 @@ struct Walk<'a> {
     f: &'a Func,
     seen: BTreeSet<(Value, bool, bool)>,
     words: BTreeSet<usize>,
-    /// Those that indices are divided by.
+    /// The divisors of indices.
     divisors: BTreeSet<usize>,
     /// The argument words that index tiles are multiplied by, and whether each of them is the stride of the last
     /// dimension of a matrix that is contiguous in no known dimension.

@@ -22,7 +22,7 @@ pub fn counts_up(f: &Func, v: Value) -> bool {
             Op::Splat(x) | Op::Expand(x, _) | Op::Broadcast(x) | Op::Permute(x, _) | Op::Reshape(x) => todo.push(x),
             Op::Binary(Binary::Add | Binary::Mul | Binary::Min | Binary::Max | Binary::And, a, b)
             | Op::Select(_, a, b) => todo.extend([a, b]),
-            // At most the first operand, whatever the second one is.
+            // At most the first operand, for every second operand.
             Op::Binary(Binary::Div | Binary::Rem | Binary::Shr, a, _) => todo.push(a),
             Op::Binary(Binary::Sub, a, b) => match *f.op(a) {
                 // `max(x, b) - b`

@@ -34,8 +34,8 @@ impl Factor {
     }
 }
 
-/// A tile of consecutive indices from a multiple of its length on, modulo an argument word. Where that is a multiple of
-/// the length too, so are they from the remainder on.
+/// A tile of consecutive indices from a multiple of its length on, modulo an argument word. If the word is a multiple
+/// of the length too, the remainders are consecutive as well.
 #[derive(Clone, Debug)]
 pub struct Wrap {
     pub begin: Polynomial,

@@ -1,5 +1,5 @@
-//! Where boxes that TMA copies begin. Measured on an H200: a box that begins between multiples of 16 bytes of a row is
-//! an illegal instruction, and so is one that is stored to before the array.
+//! The alignment of boxes that TMA copies. Measured on an H200: a box that begins between multiples of 16 bytes of a
+//! row is an illegal instruction, and so is a store to a box that begins before the array.
 
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
 use crate::analysis::no_wrap::counts_up;

@@ -1,4 +1,4 @@
-//! The signatures of a kernel's functions: what callers see, and what its body sees.
+//! The signatures of a kernel's functions, for callers and for its body.
 
 use crate::dtype::DType;
 use crate::front::names::with_names;
@@ -33,7 +33,7 @@ fn launcher(k: &Named, item: &syn::ItemFn, facade: &syn::Path) -> TokenStream {
             syn::Pat::Ident(i) => i.ident.to_string(),
             _ => format!("p{n}"),
         };
-        // The parameter of the body is the one that an editor goes to.
+        // An editor goes to the parameter of the body.
         let name = syn::parse_str::<Ident>(&name).unwrap_or_else(|_| Ident::new("p", Span::call_site()));
         let ty = argument(&p.ty, &core, &element);
         quote! { #name: #ty }
@@ -54,7 +54,7 @@ fn launcher(k: &Named, item: &syn::ItemFn, facade: &syn::Path) -> TokenStream {
     }
 }
 
-/// What a call takes for a parameter.
+/// The argument type that a call takes for a parameter.
 fn argument(ty: &syn::Type, core: &TokenStream, element: &dyn Fn(&dyn ToTokens) -> TokenStream) -> TokenStream {
     if let Some(of) = option_of(ty) {
         let of = match of {

@@ -1,4 +1,4 @@
-//! What `parse` makes of a kernel: the language's own syntax tree. Every node keeps the span of the user's tokens.
+//! The language's own syntax tree, which `parse` makes of a kernel. Every node keeps the span of the user's tokens.
 
 use crate::diag::Span;
 use crate::dtype::DType;
@@ -93,7 +93,7 @@ pub struct Enum {
 #[derive(Debug)]
 pub struct Struct {
     pub name: Ident,
-    /// Each with what its type says.
+    /// Each field with its declared type.
     pub fields: Vec<(Ident, Said)>,
 }
 
@@ -155,7 +155,7 @@ impl Arch {
     }
 }
 
-/// What a descriptor is for: a type for each type parameter, and which optional parameters have an argument.
+/// The choice that a descriptor is for: a type for each type parameter, and which optional parameters have an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// The type for each type parameter, by its name.
@@ -187,7 +187,7 @@ pub struct TypeName {
     pub span: Span,
 }
 
-/// What a `#[tile_module]` defines for its kernels.
+/// The definitions of a `#[tile_module]` for its kernels.
 #[derive(Clone, Default, Debug)]
 pub struct Scope {
     pub enums: Vec<Rc<Enum>>,
@@ -206,13 +206,13 @@ pub struct Helper {
     pub type_params: Vec<String>,
     pub consts: Vec<ConstParam>,
     pub params: Vec<HelperParam>,
-    /// What it says that it returns, if it does.
+    /// The declared return type, if there is one.
     pub returns: Option<Said>,
     pub body: Block,
 }
 
-/// What a type says of a value: of `f32`, `&[T]`, `Tile<T>` the element type, of a tuple that of its parts. The rest is
-/// inferred.
+/// The part of a value's type that its declaration fixes: the element type of `f32`, `&[T]` and `Tile<T>`, and for a
+/// tuple that of each part. The rest is inferred.
 #[derive(Clone, Debug)]
 pub enum Said {
     Nothing,
@@ -230,7 +230,7 @@ pub struct HelperParam {
     pub ty: ParamType,
 }
 
-/// What a helper's parameter says of its argument.
+/// The declared type of a helper's parameter.
 #[derive(Clone, Debug)]
 pub enum ParamType {
     Value(Said),
@@ -248,7 +248,7 @@ pub struct ClosureType {
 #[derive(Debug)]
 pub struct Closure {
     pub params: Vec<ClosureParam>,
-    /// What it says that it returns, if it does.
+    /// The declared return type, if there is one.
     pub returns: Said,
     pub body: Expr,
 }
@@ -283,8 +283,8 @@ pub enum Stmt {
         value: Expr,
     },
     Expr(Expr),
-    /// Shows variables, as a [breakpoint](crate::front::breakpoints) does: those that were chosen, or of a line's own
-    /// those that have a value.
+    /// Shows variables, as a [breakpoint](crate::front::breakpoints) does: the chosen ones, or those of the line that
+    /// have a value.
     Watch {
         names: Vec<String>,
         is_chosen: bool,
@@ -398,7 +398,7 @@ pub enum ExprKind {
     Continue(Option<Ident>),
     /// Of a kernel; one of a helper becomes its value: see [`returns`](crate::front::parse::returns).
     Return(Option<Box<Expr>>),
-    /// A value of the type that is said of it: what a helper with an early `return` returns.
+    /// A value of a declared type: the result of a helper with an early `return`.
     Typed(Box<Expr>, Said),
     /// A mistake that has been reported.
     Error,
@@ -421,7 +421,7 @@ impl Arm {
     pub const VALUE: &str = "the arm's value";
 }
 
-/// What an arm takes.
+/// The pattern of an arm.
 #[derive(Clone, Debug)]
 pub enum ArmPattern {
     /// `_`

@@ -8,7 +8,8 @@ use crate::front::ast::{Block, Expr, ExprKind, Helper, Kernel, Pattern, Scope, S
 use proc_macro2::Ident;
 use std::rc::Rc;
 
-/// A line of a kernel's file, and the names of variables; without names those that the line defines or mentions.
+/// A line of a kernel's file, and the names of variables; without names, the variables that the line defines or
+/// mentions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
     /// The line in the file, from 1.
@@ -122,7 +123,7 @@ fn nests(e: &Expr) -> bool {
     )
 }
 
-/// At the beginning of the body of a loop; `false` for what is no loop.
+/// At the beginning of the body of a loop; `false` for any other expression.
 fn at_start(e: &mut Expr, at: &Breakpoint) -> bool {
     let span = e.span;
     let (names, body) = match &mut e.kind {

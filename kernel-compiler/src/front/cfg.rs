@@ -60,8 +60,8 @@ impl Features {
         }
     }
 
-    /// What a file says of modules: those that it declares, and its own `#![cfg(..)]`. A module with `#[path = ".."]`
-    /// is in a file that its name does not tell: it is left out.
+    /// The modules that a file declares, and its own `#![cfg(..)]`. A module with `#[path = ".."]` is left out, because
+    /// its name does not tell its file.
     pub fn declarations(&self, source: Source) -> Vec<Declaration> {
         // A look at the text spares most files the parser.
         let has_any = source.text.contains("mod ") || source.text.contains("cfg");
@@ -101,7 +101,7 @@ pub fn exists(place: &ModulePath, declarations: &[Declaration]) -> Option<bool> 
     }))
 }
 
-/// Whether a `cfg_attr` may hold an attribute that decides what is compiled.
+/// Whether a `cfg_attr` may hold an attribute that excludes code.
 fn may_decide(cfg_attr: &syn::Attribute) -> bool {
     let list = cfg_attr.parse_args_with(Punctuated::<syn::Meta, Token![,]>::parse_terminated);
     let decides = |m: &syn::Meta| {
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(holds(r#"all(feature = "d", feature = "a")"#), Some(false));
         assert_eq!((holds("all()"), holds("any()")), (Some(true), Some(false)));
         assert_eq!((holds("true"), holds("false")), (Some(true), Some(false)));
-        // The features alone do not decide these, or decide them whatever the rest says.
+        // Features alone decide a condition only if its other parts do not matter.
         assert_eq!((holds("unix"), holds("test"), holds("not(test)")), (None, None, None));
         assert_eq!(holds(r#"any(test, feature = "d")"#), None);
         assert_eq!(holds(r#"any(test, feature = "a")"#), Some(true));

@@ -1,4 +1,4 @@
-//! What constants mean: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
+//! The values of constants: variants by their names, comparison, and the arm of a `match`. Kernels and grids share it.
 
 use crate::diag::{Code, Diagnostics, Result, Span};
 use crate::front::ast::{Arm, ArmPattern, Const, ConstType, Expr, Scope, TypeName};
@@ -65,7 +65,7 @@ pub fn compare(op: BinaryOp, a: Option<&Const>, b: Option<&Const>, span: Span, d
     }
 }
 
-/// What `Some` and `None` are patterns of.
+/// The message for `Some` and `None` on other values.
 pub const OPTIONAL: &str =
     "`Some(..)` and `None` are patterns of an optional value, as of a parameter `x: Option<&[T]>`";
 

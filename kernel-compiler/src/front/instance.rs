@@ -25,8 +25,8 @@ pub struct Instance<'a> {
 }
 
 impl Kernel {
-    /// What there is a descriptor for: the choices of type arguments, in the order of their lists, and for each of them
-    /// every choice of optional parameters. Bit `i` of a choice's number among these says whether parameter `i` is
+    /// The choices that have a descriptor: the choices of type arguments, in the order of their lists, and for each of
+    /// them every choice of optional parameters. Bit `i` of a choice's number among these says whether parameter `i` is
     /// there.
     pub(crate) fn choices(&self) -> Vec<Choice> {
         let mut out = vec![Choice::default()];
@@ -51,7 +51,7 @@ impl Kernel {
     }
 }
 
-/// Equal for equal tokens, whatever their layout and spans: the macro and the build script compute the same.
+/// Equal for equal tokens, independent of their layout and spans: the macro and the build script compute the same.
 pub(crate) fn fingerprint(streams: &[&TokenStream]) -> String {
     let mut hash = Hash::default();
     streams.iter().for_each(|s| tokens((*s).clone(), &mut |text, _| hash.feed(text.as_bytes())));

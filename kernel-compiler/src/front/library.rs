@@ -20,8 +20,8 @@ use std::sync::Arc;
 use syn::ext::IdentExt;
 use syn::parse::Parser;
 
-/// The items of a library that kernels may use, without attributes: they mean nothing to kernels, but for those that
-/// choose what is compiled. Every mistake is reported.
+/// The items of a library that kernels may use, without attributes, which mean nothing to kernels. Attributes that
+/// exclude code stay. Every mistake is reported.
 pub(super) fn items(module: &syn::ItemMod, d: &Diagnostics) -> Result<Vec<syn::Item>> {
     let Some((_, items)) = &module.content else {
         return Err(d.error(Code::MacroPlace, Span::of(module), NO_BODY));
@@ -92,7 +92,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
     };
     let syn::ItemMod { attrs, vis, ident, content, .. } = &module;
     let (inner, outer): (Vec<_>, Vec<_>) = attrs.iter().partition(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
-    // Functions say what tiles do: only kernels can call them, so they are not compiled by themselves.
+    // Functions compute with tiles: only kernels can call them, so they are not compiled by themselves.
     let seen = content.iter().filter(|_| items.is_some()).flat_map(|(_, items)| seen_by_rustc(items));
     let errors = errors.iter().map(Diagnostic::to_tokens);
     let hand_over = hand_over(vis, quote! { #facade::__private::tile_module_with! }, &handed_on);
@@ -170,7 +170,7 @@ pub(crate) fn ask(uses: &Uses, before: &[syn::Item], module: &TokenStream) -> Op
     )
 }
 
-/// Where the files of another package's library crate are: of no file of this package.
+/// The module path of the files of another package's library crate: they are no files of this package.
 fn root_of_crate(name: &str) -> Vec<String> {
     vec!["extern crate".into(), name.into()]
 }
@@ -286,7 +286,7 @@ impl Libraries {
         }
     }
 
-    /// What is wrong with the libraries that modules of a file use.
+    /// The defects of the libraries that modules of a file use.
     pub fn missing<'a>(&self, source: impl Into<Source<'a>>) -> Vec<String> {
         let mut out = vec![];
         source::tile_modules(source.into(), &mut |m, uses, at| {
@@ -426,7 +426,7 @@ mod tests {
         }
     }
 
-    /// What the build script makes of a module and what the macros make of it have one fingerprint.
+    /// The build script and the macros give a module the same fingerprint.
     #[test]
     fn both_sides_see_the_same() {
         let two = "#[tile_library] mod a { const A: f32 = 1.0; } #[tile_library] mod b { /// One half.
@@ -471,7 +471,7 @@ mod tests {
         let library: TokenStream = "mod l { fn half(x: f32) -> f32 { 0.5 * x } }".parse().unwrap();
         assert_eq!(names(&expand(quote! { crate = ::other }, library.clone())), ["other"]);
         assert_eq!(names(&expand(quote! {}, library)), ["tilewright"]);
-        // The module asks the library, which hands on what the module has said.
+        // The module asks the library, which hands on the module's own arguments.
         let asked = crate::expand::expand_module(quote! { use l, crate = ::other }, module.clone()).to_string();
         assert_eq!(asked, quote! { l::tile_items! { { } { crate = ::other } #module } }.to_string());
         let half = quote! { fn half(x: f32) -> f32 { 0.5 * x } };

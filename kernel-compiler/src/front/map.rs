@@ -94,7 +94,7 @@ pub fn name_is_taken() -> String {
     format!("`{OUT}` is the name of the result of a function with `{MAP}`: give this parameter another name")
 }
 
-/// What stands between the commas of an attribute.
+/// The settings of an attribute, separated by commas.
 fn settings(attr: &TokenStream) -> Vec<Vec<TokenTree>> {
     let mut out = vec![vec![]];
     for tree in attr.clone() {

@@ -19,11 +19,11 @@ pub struct Found {
     pub attr: TokenStream,
     /// The function without the attribute.
     pub item: syn::ItemFn,
-    /// What its module defines, unless that has mistakes.
+    /// The definitions of its module, unless they have mistakes.
     pub(crate) scope: Result<Rc<Scope>>,
     /// Of the items that the function may use.
     pub(crate) context: TokenStream,
-    /// Of those that libraries of the language have: they are in no file of the package.
+    /// The items of libraries of the language, which are in no file of the package.
     pub(crate) standard: TokenStream,
     /// The crate that the expansion names, if the function's own attribute does not say it.
     pub(crate) facade: syn::Path,
@@ -45,7 +45,7 @@ impl Found {
         if d.is_empty() { Ok(kernels) } else { Err(Reported) }
     }
 
-    /// The same with those whose bodies have mistakes. These do not infer, if what has them is taken.
+    /// The same with kernels whose bodies have mistakes. If such a body is used, inference fails.
     pub(crate) fn parse_all(self, d: &Diagnostics) -> Result<Vec<Kernel>> {
         if let Some(name) = &self.taken {
             return Err(d.error(Code::MapForm, name.span(), map::name_is_taken()));
@@ -72,8 +72,8 @@ fn is_used(i: &syn::Item) -> bool {
 }
 
 /// The kernels of a `#[tile_module]`, and its items without them; its kernels may use those of `libraries`, too.
-/// Mistakes in what they use are reported; without libraries they have been. `uses` says which libraries of the
-/// language they use, and what expansions name.
+/// Mistakes in the items that they use are reported; without libraries they have been. `uses` has the libraries of the
+/// language that they use, and the crate that expansions name.
 pub(crate) fn module(
     mut items: Vec<syn::Item>,
     libraries: Option<&[syn::Item]>,

@@ -32,7 +32,7 @@ impl BinaryOp {
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 
-    /// What a comparison says of two numbers.
+    /// The result of a comparison of two numbers.
     pub fn compare<T: PartialOrd>(self, x: T, y: T) -> bool {
         use BinaryOp::*;
         match self {

@@ -1,4 +1,4 @@
-//! The syntax tree as text, in the language's own spelling: what the parser has understood.
+//! The syntax tree as text, in the language's own spelling: it shows how the parser has read a kernel.
 
 use crate::dtype::DType;
 use crate::front::ast::{
@@ -493,7 +493,7 @@ unsafe fn k<T, const BLOCK: usize, const ON: bool>(x: &[T], mut v: ViewMut<f16, 
         assert!(written.ends_with("fn k<T, const ON: bool>(x: &[T]) {}\n"), "{written}");
     }
 
-    /// What is written parses again to the same.
+    /// The printed text parses again to the same tree.
     #[test]
     fn every_body_of_the_kernels_parses_again() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../device-kernels/src");

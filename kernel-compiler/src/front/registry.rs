@@ -40,7 +40,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
 /// The kernels of a file by their paths in the crate, as in `crate::rows::softmax`, in the order of the text.
 ///
 /// A kernel behind a `cfg`, or in a module behind one, is in the list if these features of the package decide that the
-/// `cfg` holds. The list is compiled whatever other conditions are.
+/// `cfg` holds. The list is compiled under every value of other conditions.
 pub fn paths(source: Source, features: &Features) -> Vec<String> {
     let Ok(file) = syn::parse_file(source.text) else { return vec![] };
     let mut out = vec![];

@@ -36,7 +36,7 @@ impl<'a> From<&'a String> for Source<'a> {
     }
 }
 
-/// Where a module is: in which crate of the package, and in which modules of that.
+/// The path of a module: its crate in the package, and the modules around it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModulePath {
     /// The path of the crate in the package, as in `src`, or `src/bin/tool`.
@@ -46,7 +46,7 @@ pub struct ModulePath {
 }
 
 impl ModulePath {
-    /// What is below `src` is one crate, but for `src/bin`; every other file is taken for one by itself.
+    /// The files below `src` are one crate, but for `src/bin`. Every other file counts as a crate by itself.
     pub fn of(file: &Path) -> ModulePath {
         let mut root: Vec<String> = file.with_extension("").iter().map(|s| s.to_string_lossy().into_owned()).collect();
         let Some(src) = root.iter().rposition(|s| s == "src") else { return ModulePath { root, modules: vec![] } };
@@ -62,11 +62,11 @@ impl ModulePath {
     }
 }
 
-/// What is in the parentheses of `#[tile_module(use a::b, use c, crate = d)]`.
+/// The arguments of `#[tile_module(use a::b, use c, crate = d)]`.
 #[derive(Default)]
 pub(crate) struct Uses {
     pub libraries: Vec<syn::Path>,
-    /// Those of [`standard`], by their names.
+    /// The libraries of [`standard`], by their names.
     pub standard: Vec<&'static str>,
     /// The crate that expansions name, if it is not `::tilewright`.
     pub facade: Option<syn::Path>,

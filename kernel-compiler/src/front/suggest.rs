@@ -1,4 +1,4 @@
-//! Names of Triton, of NumPy and of Rust's standard library that kernels do not have, and what to write instead.
+//! Names of Triton, of NumPy and of Rust's standard library that kernels do not have, and their replacements.
 
 use proc_macro2::Ident;
 

@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::ir::value::Value;
 use std::fmt;
 
-/// Where a memory operation goes: an element of something.
+/// The address of a memory operation: an element of a base.
 #[derive(Clone, Debug)]
 pub struct Address {
     /// The array, or the pointer, that the index counts from.
@@ -50,7 +50,7 @@ impl SharedArray {
         (self.len * self.dtype.size()).next_multiple_of(16)
     }
 
-    /// Where each one begins in the shared memory of the program, and where all of them end.
+    /// The offset of each array in the shared memory of the program, and the end of all.
     pub fn places(arrays: &[SharedArray]) -> (Vec<usize>, usize) {
         let (mut begins, mut end) = (vec![], 0);
         for a in arrays {
@@ -133,13 +133,13 @@ impl Address {
     }
 }
 
-/// A part of an array in memory as it stands: of what lies outside, zeros are loaded, and nothing is stored. Its last
-/// dimensions are those of the tile; in dimensions of the array before them it is at one index.
+/// A box of an array in memory. Elements outside of the array are loaded as zeros, and stores to them are dropped. The
+/// last dimensions of the array are those of the tile. In earlier dimensions the box is at one index.
 #[derive(Clone, Debug)]
 pub struct BlockPointer {
     /// The dimensions of the array, the slowest first.
     pub dims: Vec<Dim>,
-    /// Where it begins, in each of them.
+    /// Its first index in each of them.
     pub at: Vec<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! The typed tile IR of one instance: what `infer` makes, what every later phase reads.
+//! The typed tile IR of one instance. `infer` makes it, and every later phase reads it.
 //!
 //! Invariants. A [`Value`] is defined once, before its uses, in a block that encloses them. A [`Var`] is a mutable cell
 //! with one type. Operands of an elementwise op have the shape of its result. Scalars (shape `[]`) are uniform: every
@@ -103,7 +103,7 @@ impl Func {
         taken
     }
 
-    /// The values that a statement takes itself, not those that statements in it take; those of a closure are among
+    /// The operands of a statement itself, without those of nested statements. The operands of a closure are among
     /// them.
     pub(crate) fn taken_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {

@@ -5,8 +5,7 @@ use crate::ir::function::{Binary, Unary};
 use crate::ir::memory::{Address, BlockPointer, Hint};
 use crate::ir::value::{Value, Var};
 
-/// The definition of a value: an operation on other values. Shapes and types are those that [`verify`](super::verify)
-/// checks.
+/// The definition of a value: an operation on other values. [`verify`](super::verify) checks shapes and types.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// An integer constant, which the scalar type holds.
@@ -257,8 +256,8 @@ pub struct Meaning {
     pub result: Value,
 }
 
-/// What one thread does to an element that others may be at. The numbers are those of
-/// `tilewright_core::scalar::atomic_op`, which `Cas`, a function of its own there, has none of.
+/// An atomic operation on an element that other threads may access. The numbers are those of
+/// `tilewright_core::scalar::atomic_op`. `Cas` has none: it is a function of its own there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     /// The sum.
@@ -273,7 +272,7 @@ pub enum Atomic {
     Or = 4,
     /// The bits that one value alone has.
     Xor = 5,
-    /// The new value, whatever the old one is.
+    /// The new value, for every old one.
     Xchg = 6,
     /// No change. Unless relaxed, it acquires.
     Load = 7,
@@ -332,12 +331,12 @@ impl Atomic {
         }
     }
 
-    /// Whether, unless relaxed, it comes after what the program did before it.
+    /// Whether, unless relaxed, earlier accesses of the program come before it.
     pub(crate) fn releases(self) -> bool {
         self != Atomic::Load
     }
 
-    /// Whether, unless relaxed, what the program does next comes after it.
+    /// Whether, unless relaxed, later accesses of the program come after it.
     pub(crate) fn acquires(self) -> bool {
         self != Atomic::Store
     }
@@ -427,7 +426,7 @@ impl Op {
         }
     }
 
-    /// The values that a closure of it defines, and those that the closure gives.
+    /// The values that its closure defines, and the closure's results.
     pub(crate) fn closure(&self) -> Option<(&[Value], &[Value])> {
         match (self, self.combine()) {
             (Op::Asm { meaning, .. }, _) => Some((&meaning.body, std::slice::from_ref(&meaning.result))),

@@ -3,7 +3,7 @@
 use super::{Array, Func, Op, Stmt, StmtKind, Value, Var};
 use std::collections::HashSet;
 
-/// What a variable is given, anywhere.
+/// The values assigned to a variable, anywhere.
 pub(crate) fn assigned(body: &[Stmt], var: Var) -> Vec<Value> {
     walk(body)
         .filter_map(|s| if let StmtKind::Assign(to, v) = &s.kind { (*to == var).then_some(*v) } else { None })

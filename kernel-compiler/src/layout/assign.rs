@@ -1,11 +1,11 @@
 //! Layout assignment: the layout of every tile, i.e. which register of which lane and warp has which element.
 //!
-//! Values that elementwise operations connect have one layout. The memory accesses among them choose it: vectors of
-//! 16 bytes along the contiguous dimension, then consecutive lanes, then warps. Warps share the elements of a
-//! reduction only where the tile has nothing else left to share. A reduction of a view, such as a transpose, does
-//! not count. Index arithmetic on `arange` and constants is *cheap*: it has no layout, and is computed in the
-//! layout of each use. Shape operations have no layout of their own either: their result follows from the layout of
-//! the operand. Where a use needs another layout, the plan converts ([`demands`](crate::plan::demands)).
+//! Values that elementwise operations connect have one layout. The memory accesses among them choose it: vectors of 16
+//! bytes along the contiguous dimension, then consecutive lanes, then warps. Warps share the elements of a reduction
+//! only where the tile has nothing else left to share. A reduction of a view, such as a transpose, does not count.
+//! Index arithmetic on `arange` and constants is *cheap*: it has no layout, and is computed in the layout of each use.
+//! Shape operations have no layout of their own either: their result follows from the layout of the operand. If a use
+//! needs another layout, the plan converts ([`demands`](crate::plan::demands)).
 //!
 //! A tile that is broadcast to a larger one, or that a larger one is reduced to, has the larger one's layout without
 //! the other elements, a *slice* of it, although it is loaded or stored itself: a number for each row of a matrix.
@@ -336,7 +336,7 @@ impl Assign<'_> {
         let mut slices = vec![];
         let mut add = |v: Value, of_tile: Value, steps: &[Step]| {
             let (component, of) = (of_value(v), of_value(of_tile));
-            // Where threads load rows of batches themselves, LLVM repeats loops with the exchanges of their reductions.
+            // If threads load rows of batches themselves, LLVM repeats loops with the exchanges of their reductions.
             let is_of_matrix = f.shape(of_tile).len() <= 2;
             if component != of && is_of_matrix && self.has_layout(v) && !self.in_one_warp.contains(&component) {
                 slices.push(Slice { component, of, steps: steps.to_vec(), shape: f.shape(v).to_vec() });

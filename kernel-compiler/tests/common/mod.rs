@@ -1,4 +1,4 @@
-//! Kernels' text to what the phases make of it.
+//! The phases of the compiler on the text of kernels.
 #![allow(dead_code)]
 
 use std::fs;

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 8;
 struct Module {
     file: PathBuf,
     defined: BTreeSet<String>,
-    /// What a name of a `use` stands for, as written.
+    /// The meaning of a name of a `use`, as written.
     imports: BTreeMap<String, Names>,
     globs: Vec<Names>,
     /// Paths in private `use` items and in code.

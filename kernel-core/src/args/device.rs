@@ -1,4 +1,4 @@
-//! Where memory is, and which work may use it.
+//! The device that memory belongs to, and the work that may use it.
 
 /// The device whose memory an array is.
 ///

@@ -1,4 +1,4 @@
-//! Extents and strides at the ends of their type: what leaves an array is no view of it.
+//! Extents and strides at the ends of their type: a view that leaves its array is refused.
 
 use super::{AsSlice, AsSliceMut, DeviceId, RawArg, SliceArg, ViewError};
 

@@ -54,7 +54,7 @@ struct Stored<'a> {
     cubin: Option<Place>,
 }
 
-/// Where code is in the plain bytes of a chunk.
+/// The place of code in the plain bytes of a chunk.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     chunk: usize,
@@ -194,7 +194,7 @@ impl<'a> Bundle<'a> {
         all.into_iter().skip(1).map(move |i| self.image(i, i.arch.cubin_runs_on(sm)))
     }
 
-    /// The image made for this very target, whatever the device: for inspection.
+    /// The image made for this very target, on any device: for inspection.
     pub fn image_of(&self, entry: &Entry<'a>, target: &str) -> Option<Image<'a>> {
         entry.images.iter().find(|i| i.name == target).map(|i| self.image(i, true))
     }

@@ -147,7 +147,7 @@ fn flipped_bits() {
     }
 }
 
-/// A table that lies but has a right checksum: what a hostile or buggy writer could make.
+/// A wrong table with a right checksum, as a hostile or buggy writer could make it.
 #[test]
 fn lies_in_the_table() {
     let bytes = sample().to_bytes(Compression::Fast);
@@ -163,8 +163,8 @@ fn lies_in_the_table() {
     }
 }
 
-/// Whatever the bytes are, reading them gives values or errors. The checksum is put right in half of the cases: else
-/// nothing behind it would be reached.
+/// Reading any bytes gives values or errors. The checksum is put right in half of the cases: else nothing behind it
+/// would be reached.
 #[test]
 fn hostile_bundles_are_values_or_errors() {
     let read = |bytes: &[u8]| {

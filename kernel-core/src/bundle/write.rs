@@ -126,7 +126,7 @@ impl BundleData {
     }
 }
 
-/// Where code is: its chunk, and its place, its length and its checksum there.
+/// The place of code: its chunk, and its offset, length and checksum there.
 #[derive(Clone, Copy)]
 struct Place([usize; 3], u32);
 

@@ -69,7 +69,7 @@ fn what_is_not_of_the_parameters_type_is_not_bound() {
     not_x(call().view_mut(y.as_slice_mut_arg().view([4]).unwrap()), "ViewMut<f32, 1>");
     not_x(call().raw(RawArg::<f32>::new(0x1000, DeviceId::Host), false), "*const f32");
     not_x(call().raw(RawArg::<f32>::new(0x1000, DeviceId::Host), true), "*mut f32");
-    // The first mistake is the one that counts, and nothing after it is bound.
+    // The first mistake is reported, and no later argument is bound.
     not_x(call().slice([1u8; 16].as_slice_arg()).slice(x.as_slice_arg()), "&[u8]");
     let text = call().scalar(7u64).check().unwrap_err().to_string();
     assert!(text.starts_with("k: an argument of type `u64` is bound to `x: &[f32]`: bind"), "{text}");

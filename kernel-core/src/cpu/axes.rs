@@ -148,11 +148,11 @@ fn address<T: Mem>(base: u64, index: u64) -> u64 {
     base.wrapping_add(index.wrapping_mul(T::BYTES as u64))
 }
 
-/// Where the elements of a run are in memory.
+/// The layout of a run's elements in memory.
 enum RunLayout {
     /// The elements from `from` to `to` are accessed, and no others. Their indices are `index` and those after it.
     Consecutive { index: u64, from: usize, to: usize },
-    /// Each element has an offset and a mask of its own; `row` is what the other axes add.
+    /// Each element has an offset and a mask of its own; `row` is the offset of the other axes.
     Scattered { row: u64 },
 }
 
@@ -170,7 +170,7 @@ struct Runs<'a> {
     stride: usize,
     /// The elements of a run.
     count: usize,
-    /// Those that the axis allows, where they are an interval and follow each other, with the first one's offset.
+    /// The elements that the axis allows, if they are an interval of consecutive elements, and the first one's offset.
     interval: Option<(usize, usize, u64)>,
     /// The axis of which successive runs have successive indices.
     rows: Option<usize>,
@@ -180,7 +180,7 @@ struct Runs<'a> {
 struct Group {
     /// Of the first run the first element, in row-major order.
     first: usize,
-    /// What these axes add to indices in memory.
+    /// The offset that these axes add to indices in memory.
     index: u64,
     /// Whether these axes allow the access.
     is_allowed: bool,
@@ -323,7 +323,7 @@ impl Axis {
         offsets.iter().zip(offsets.iter().skip(1)).fold(true, |all, (a, b)| all & (a.wrapping_add(1) == *b))
     }
 
-    /// Where the mask holds, if that is an interval, and the first offset there.
+    /// The interval where the mask holds, if it is one, and its first offset.
     fn interval(&self) -> Option<(usize, usize, u64)> {
         let mask = self.mask.as_slice();
         let from = mask.iter().take_while(|m| !**m).count();

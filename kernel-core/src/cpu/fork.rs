@@ -21,8 +21,8 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Whether the calling thread is the one that a fork has left in a child: whatever waits for the threads that were
-/// beside it waits for ever.
+/// Whether the calling thread is the only one that a fork has left in a child. There, a wait for the parent's other
+/// threads never ends.
 pub fn survived() -> bool {
     generation();
     SURVIVED.get()
@@ -47,7 +47,7 @@ fn register() {
 }
 
 /// A value that every process makes for itself: a forked child makes another one, because the parent's may be locked,
-/// or may belong to threads that the child does not have. What the child has inherited stays allocated and is not
+/// or may belong to threads that the child does not have. The inherited value stays allocated in the child and is not
 /// dropped there.
 pub struct PerProcess<T> {
     slot: AtomicPtr<Slot<T>>,

@@ -204,7 +204,7 @@ pub fn assert(c: bool, msg: &str, line: u32, program: &Program) {
     }
 }
 
-/// Unwinds past the panic hook: the error of the launch says what failed, and a backtrace of this process says nothing
+/// Unwinds past the panic hook: the error of the launch names the failure, and a backtrace of this process says nothing
 /// of the kernel.
 #[cold]
 #[inline(never)]

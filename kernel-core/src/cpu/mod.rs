@@ -1,8 +1,8 @@
 //! The CPU backend: the operations of one program on whole tiles, and the launch of programs on all cores.
 //!
-//! The code that the compiler emits calls these functions with closures over linear element indices. They are
-//! inlined, so that a tile expression becomes one loop that LLVM vectorizes for the target features of the function it
-//! is in. On x86-64 these are AVX2 and FMA. What takes no closure, such as `dot`, is compiled once for each type.
+//! The code that the compiler emits calls these functions with closures over linear element indices. They are inlined,
+//! so that a tile expression becomes one loop that LLVM vectorizes for the target features of the function it is in. On
+//! x86-64 these are AVX2 and FMA. A function without a closure, such as `dot`, is compiled once for each type.
 
 mod axes;
 mod cumcount;

@@ -7,7 +7,7 @@ pub const WIDTH: usize = 16;
 /// The instructions of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Vectors {
-    /// Those of plain Rust.
+    /// Instructions of plain Rust.
     Any,
     /// AVX2 and FMA.
     Avx2,

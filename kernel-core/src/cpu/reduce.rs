@@ -1,5 +1,5 @@
 //! Reductions, as trees: their rounding error grows with the logarithm of the extent, and every level is a loop over
-//! consecutive elements, which LLVM vectorizes whatever the axis. `f` must be associative and commutative.
+//! consecutive elements, which LLVM vectorizes for every axis. `f` must be associative and commutative.
 
 use super::pool::Buffer;
 use super::tile::Tile;

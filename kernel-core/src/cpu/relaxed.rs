@@ -126,8 +126,8 @@ unsafe fn copy_vectors(to: u64, from: u64, bytes: usize) {
 #[inline]
 unsafe fn copy_vector(to: u64, from: u64) {
     // SAFETY: the block reads and writes the bytes that the caller allows. It does what relaxed atomic loads and stores
-    // of the elements do, as the top of this file says, and clobbers what it names. The prefetch, of what the next step
-    // of a loop over columns loads, may name any address.
+    // of the elements do, as the top of this file says, and names its clobbers. The prefetch of the next step's loads
+    // in a loop over columns may name any address.
     unsafe {
         std::arch::asm!(
             "vmovups {a}, [{from}]",
@@ -148,7 +148,7 @@ unsafe fn copy_vector(to: u64, from: u64) {
 #[inline(never)]
 unsafe fn copy_avx(to: u64, from: u64, bytes: usize) {
     // SAFETY: the block reads and writes the bytes that the caller allows. It does what a loop of relaxed atomic loads
-    // and stores of the elements does, as the top of this file says, and clobbers what it names.
+    // and stores of the elements does, as the top of this file says, and names its clobbers.
     unsafe {
         std::arch::asm!(
             "test {n}, 32",

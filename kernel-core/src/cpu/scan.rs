@@ -3,8 +3,8 @@
 use super::pool::Buffer;
 use super::tile::Tile;
 
-/// Combines each element with all before it along `axis`, or with all after it where `reverse`. `f` is associative, and
-/// takes what the scan meets first as its first argument.
+/// Combines each element with all before it along `axis`, or, if `reverse`, with all after it. `f` is associative. Its
+/// first argument is the element that the scan meets first.
 #[inline(always)]
 pub fn scan<T: Copy>(t: &Tile<T>, axis: usize, reverse: bool, f: impl Fn(T, T) -> T) -> Tile<T> {
     steps(t, axis, reverse, None, f)

@@ -17,7 +17,7 @@ impl SharedArray {
     }
 }
 
-/// Where the array begins, for loads, stores and atomics.
+/// The address of the array's first element, for loads, stores and atomics.
 #[inline(always)]
 pub fn shared_address(array: &SharedArray) -> u64 {
     array.0.as_ptr().expose_provenance() as u64

@@ -35,6 +35,6 @@ pub fn sort<T: Copy>(t: &Tile<T>, axis: usize, kept: usize, before: impl Fn(T, T
             });
         }
     }
-    // SAFETY: for each block of the tile `kept` rows of `inner` elements were written, which is what the shape has.
+    // SAFETY: for each block of the tile `kept` rows of `inner` elements were written, as many as the shape has.
     unsafe { Tile::new(shape, elements) }
 }

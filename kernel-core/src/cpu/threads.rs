@@ -61,7 +61,7 @@ fn start(wanted: usize, mut spawn: impl FnMut(ThreadBuilder) -> io::Result<()>) 
         match ThreadPoolBuilder::new().num_threads(threads).spawn_handler(counting).build() {
             Ok(pool) => break Some(pool),
             Err(e) => {
-                // Those that were started end.
+                // The threads that were started end.
                 let left = started.min(threads - 1);
                 tracing::debug!(error = %e, threads, left, "starting the threads of the CPU backend");
                 threads = left;

@@ -89,8 +89,9 @@ pub unsafe fn store<T: Mem, const R: usize, const V: usize, const REV: bool, con
     }
 }
 
-/// Starts to copy what [`load`] would load to the program's dynamic shared memory, zeros where not allowed. Groups are
-/// of 4, 8 or 16 bytes, at offsets `off` as in [`shared_store`]. Complete after a `cp_async_wait`, and a barrier.
+/// Starts to copy the elements that [`load`] would load to the program's dynamic shared memory, with zeros for masked
+/// ones. Groups are of 4, 8 or 16 bytes, at offsets `off` as in [`shared_store`]. Complete after a `cp_async_wait`, and
+/// a barrier.
 ///
 /// # Safety
 /// As [`load`] and [`shared_store`].
@@ -366,7 +367,7 @@ fn all<const V: usize>(ok: &impl Fn(usize) -> bool, group: usize) -> bool {
 }
 
 /// # Safety
-/// Where `ok`, the address is valid and aligned to the type.
+/// If `ok`, the address is valid and aligned to the type.
 #[inline(always)]
 unsafe fn load_one<S: Space, T: Mem>(addr: u64, ok: bool, other: T, hint: u32, call: S::Call, r: usize) -> T {
     // SAFETY: the caller's contract.

@@ -6,9 +6,8 @@ use super::{Mem, each, hw};
 /// where not allowed. Without `relaxed`, the operation both acquires and releases at device scope; a load takes no
 /// value and only acquires, a store gives zero and only releases.
 ///
-/// MAX and MIN on floats keep the number where the other is NaN. Where the hardware has no such operation (those, and
-/// 8-bit and bfloat16 types), it is a loop around compare-and-swap. `f32` additions flush subnormals to zero on the
-/// GPU.
+/// MAX and MIN on floats keep the number if the other is NaN. They and operations on 8-bit and bfloat16 types are loops
+/// around compare-and-swap if the hardware has no such operation. `f32` additions flush subnormals to zero on the GPU.
 ///
 /// # Safety
 /// Allowed addresses are valid, writable and aligned to the type.
@@ -69,7 +68,7 @@ pub unsafe fn atomic_add_vectors<T: Mem, const R: usize, const VEC: usize, const
     }
 }
 
-/// Where memory holds the bits of `expected`, replaces them by `new`; returns the old values, zero where not allowed.
+/// Replaces the bits of `expected` in memory by `new`. Returns the old values, zero where masked.
 ///
 /// # Safety
 /// As [`atomic`](fn@atomic).

@@ -1,9 +1,9 @@
-//! The number of each element among those that equal it: each warp counts those of each bin in shared memory.
+//! The number of each element among the equal elements: each warp counts the elements of each bin in shared memory.
 
 use super::{WARP, atomic, each, hw, shared_atomic, shared_load, shared_store};
 
-/// The offset into shared memory of what a warp knows of a bin: which lanes have an element in it, and how many earlier
-/// elements it has.
+/// The offset into shared memory of a warp's record of a bin: the lanes that have an element in it, and the number of
+/// its earlier elements.
 #[inline(always)]
 fn place<const BITS: u32>(bins: u32, warp: u32, bin: u32) -> u32 {
     bins + 8 * (warp << BITS | bin)
@@ -19,7 +19,7 @@ fn place<const BITS: u32>(bins: u32, warp: u32, bin: u32) -> u32 {
 /// # Safety
 /// Every lane of the warp takes part. From `bins` on, a multiple of 8, there are two words of 4 bytes in the program's
 /// shared memory for each of the `1 << BITS` bins of each warp, which no other thread accesses between the last barrier
-/// and the next one. The bins of all elements, also of those that do not count, are less than `1 << BITS`.
+/// and the next one. The bins of all elements, also of elements that do not count, are less than `1 << BITS`.
 #[inline(always)]
 pub unsafe fn cumcount_in_warp<const R: usize, const BITS: u32, const LANES: u32>(
     bins: u32,

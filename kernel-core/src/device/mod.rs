@@ -124,7 +124,7 @@ pub fn warp_barrier(site: u32) {
     hw::warp_barrier(site)
 }
 
-/// Waits until the launch before this one has ended and what it wrote can be read; at once where nothing was launched
+/// Waits until the launch before this one has ended and its writes are visible. Returns at once if this launch was not
 /// early.
 #[inline(always)]
 pub fn grid_dependency_wait() {
@@ -183,8 +183,9 @@ macro_rules! tensor_map {
     }};
 }
 
-/// Inline assembly on numbers: `asm!("text"; o0: f32 as reg32 u32; o0; x: f32 as reg32 u32 = 1.0; { x })`. There are
-/// results, which one is taken, operands with their values, and what the text means, for where it does not run.
+/// Inline assembly on numbers: `asm!("text"; o0: f32 as reg32 u32; o0; x: f32 as reg32 u32 = 1.0; { x })`. The parts
+/// are the results, the result that is taken, the operands with their values, and an expression that replaces the text
+/// where it does not run.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]

@@ -6,10 +6,10 @@ use super::{Mem, each};
 use crate::scalar::{Cast, F16, Num};
 
 /// `acc + a·b` of a warp: MB × NB blocks of 16 rows and 8 columns, KB steps of the K of an instruction. `a(m, k)`
-/// fetches the words of a block of rows, `b(p, k)` those of the NP pairs of blocks of columns; of a single block the
-/// second half is not used. f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is left
-/// out. Where tensor cores do not take the operands, products are multiply-adds of f32, and X3 needs no splitting;
-/// floats of 8 bits are multiplied as f16.
+/// fetches the words of a block of rows, `b(p, k)` the words of the NP pairs of blocks of columns. Of a single block
+/// the second half is not used. f32 becomes tf32; with X3 in three products of `high + low` each, where `low·low` is
+/// left out. If tensor cores do not take the operands, products are multiply-adds of f32, and X3 needs no splitting.
+/// Floats of 8 bits are multiplied as f16.
 #[inline(always)]
 pub fn mma_tile<
     A: Mem,

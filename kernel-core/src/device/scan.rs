@@ -1,5 +1,5 @@
 //! Scans over the registers of a thread, the lanes of a warp and the warps of a program. Every step keeps the order of
-//! what it combines, so that the operation need not be commutative.
+//! its operands, so the operation need not be commutative.
 
 use super::{Mem, each, hw, shuffle};
 
@@ -66,8 +66,8 @@ pub fn scan_totals<T: Copy, const N: usize, const LEN: usize>(
     })
 }
 
-/// For each of `N` items, in groups of `LEN`, what comes before it and what comes up to it: that of its group,
-/// `before`, and the items of the group.
+/// The exclusive and the inclusive prefix of each of `N` items in groups of `LEN`: `before` of its group, combined with
+/// the items of the group.
 #[inline(always)]
 pub fn scan_prefixes<T: Copy, const N: usize, const LEN: usize>(
     before: impl Fn(usize) -> Maybe<T>,
@@ -82,8 +82,8 @@ pub fn scan_prefixes<T: Copy, const N: usize, const LEN: usize>(
     })
 }
 
-/// For each item what comes before it in the lanes that differ in the bits of `MASK`, and what all of these have
-/// together. Without `TOTAL` the latter is not asked for. `SOME` says that every item is a value.
+/// The exclusive prefix of each item over the lanes that differ in the bits of `MASK`, and the total of these lanes.
+/// Without `TOTAL` the total is not computed. `SOME` says that every item is a value.
 #[inline(always)]
 pub fn scan_lanes<
     T: WarpShuffle,
@@ -127,8 +127,8 @@ pub fn scan_lanes<
     })
 }
 
-/// For each of `N` items what comes before it in the warps, and what all of them have together. Part `r + k * N` is
-/// item `r` of warp `k` of `WARPS`; this one is warp `own`.
+/// The exclusive prefix of each of `N` items over the warps, and the total of all warps. Part `r + k * N` is item `r`
+/// of warp `k` of `WARPS`; this one is warp `own`.
 #[inline(always)]
 pub fn scan_warps<T: Copy, const N: usize, const WARPS: usize, const REVERSE: bool>(
     part: impl Fn(usize) -> Maybe<T>,

@@ -68,8 +68,8 @@ pub unsafe fn tma_store<const HINT: u32, const RANK: usize>(src: u32, map: u64, 
 /// The greatest coordinate, of whole 16 bytes: copies that begin between them are illegal instructions.
 const MAX_COORDINATE: i64 = (1 << 31) - 128;
 
-/// As the hardware wants them: with signs, for an offset below 0 has wrapped around, and so does what follows it.
-/// No extent is above [`MAX_COORDINATE`], so that what lies beyond stays outside.
+/// Coordinates as the hardware takes them: with signs, because an offset below 0 has wrapped around, and so have its
+/// successors. No extent is above [`MAX_COORDINATE`], so elements beyond it stay outside.
 #[inline(always)]
 fn coordinates<const RANK: usize>(at: [u64; RANK]) -> [i32; RANK] {
     if planted!("device-coordinates-wrap") {
@@ -110,8 +110,8 @@ impl Matrix {
         field(address) | field(self.leading) << 16 | field(self.stride) << 32 | mode << 62
     }
 
-    /// The descriptors of its blocks' steps: that of the first, plus what is known when this is compiled. Addresses are
-    /// below 2^18, so that nothing is carried into the next field.
+    /// The descriptors of the steps of its blocks: the first one, plus a constant. Addresses are below 2^18, so that
+    /// nothing is carried into the next field.
     #[inline(always)]
     fn steps(self, at: impl Fn(u32, u32) -> u32) -> impl Fn(usize, usize) -> u64 {
         let start = at(0, 0);
@@ -123,8 +123,8 @@ impl Matrix {
     }
 }
 
-/// Where a product stands among those that follow each other on the same accumulators: only between the first and the
-/// last are these the instructions' alone.
+/// The position of a product among successive products on the same accumulators. Between the first and the last one
+/// only the instructions use the accumulators.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
     /// The product is the first of the chain.
@@ -136,9 +136,9 @@ pub struct Chain {
 }
 
 /// `acc += a·b` of a warpgroup: MB × NB blocks of 64 rows and N columns, KB steps of the K of an instruction. `a(m, k)`
-/// and `b(n, k)` are where a block's step lies. Accumulators of a block are together, blocks of columns before those of
-/// rows; unless `add`, what is in them does not count. Where N is no power of two there is one block, and the
-/// accumulators behind its own are nobody's.
+/// and `b(n, k)` are the descriptors of a block's step. Accumulators of a block are together, blocks of columns before
+/// blocks of rows. Unless `add`, their old values do not count. If N is no power of two there is one block, and the
+/// accumulators after its own are unused.
 ///
 /// # Safety
 /// The operands lie in the program's shared memory, complete and visible to the tensor cores.
@@ -312,7 +312,7 @@ pub fn of_pair<T: Mem>(word: u32, r: usize) -> T {
     T::from_bits64((word >> (r % 2 * 16)) as u16 as u64)
 }
 
-/// One of two values, both at hand: a branch would choose between their places, and places are memory.
+/// One of two values in registers. A branch would choose between their addresses, so both would be in memory.
 #[inline(always)]
 pub fn pick<T: Copy>(first: bool, a: T, b: T) -> T {
     core::hint::select_unpredictable(first, a, b)

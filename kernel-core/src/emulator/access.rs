@@ -47,7 +47,7 @@ impl Asked {
     }
 }
 
-/// What a thread does after an atomic.
+/// The next action of a thread after an atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     Continue,
@@ -171,7 +171,7 @@ impl Machine {
         }
     }
 
-    /// The line of a write to some bytes of shared memory since the one that `initial` made.
+    /// The line of a write to some bytes of shared memory since the write of `initial`.
     pub fn overwritten(&self, at: SharedAddress, bytes: u32, initial: Epoch) -> Option<u32> {
         self.shared[at.cta as usize].overwritten(at.off, bytes, initial).map(Epoch::site)
     }

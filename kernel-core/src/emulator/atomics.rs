@@ -9,7 +9,7 @@ use super::unordered::Unordered;
 #[derive(Clone, Default)]
 pub struct Atomics {
     pub writes: Unordered,
-    /// Those that only read.
+    /// The atomics that only read.
     pub loads: Unordered,
     /// The last atomic that was found to be ordered after the word's last write that is no atomic.
     pub after_write: Epoch,

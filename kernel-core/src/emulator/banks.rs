@@ -34,7 +34,7 @@ struct Instruction {
 struct Warp {
     instructions: Vec<Instruction>,
     index: HashMap<(u16, u32, u32), usize>,
-    /// Where each lane expects its next one: lanes that run in step find theirs at once.
+    /// The index at which each lane expects its next access. Lanes that run in step find it at once.
     next: [usize; 32],
 }
 
@@ -139,7 +139,7 @@ impl Banks {
 }
 
 impl Instruction {
-    /// Passes through the banks, and what is least for this width. Words that lanes share count once. Wide accesses
+    /// The wavefronts of the access, and the minimum for its width. Words that lanes share count once. Wide accesses
     /// are issued for halves (8 bytes) or quarters (16 bytes) of the warp.
     fn wavefronts(&self) -> (u32, u32) {
         let lanes_at_once = (128 / (self.bytes as usize).max(4)).min(32);

@@ -1,5 +1,5 @@
-//! Clusters: the thread blocks ("CTAs") that run a program together, how their threads are numbered, their barrier, and
-//! what they reach of each other's shared memory.
+//! Clusters: the thread blocks ("CTAs") that run a program together, the numbers of their threads, their barrier, and
+//! their accesses to each other's shared memory.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -60,9 +60,9 @@ impl Cluster {
     }
 }
 
-/// A CTA's memory is gone when its last thread ends, so that what others do there must be known to some thread of it
-/// that ends. Here is, of each CTA, what no thread that has ended knew of: the last access of each thread or agent,
-/// which the earlier ones come before, and the thread that made it.
+/// A CTA's memory is gone when its last thread ends, so the accesses of other CTAs must come before the end of one of
+/// its threads. This holds, for each CTA, the accesses that no ended thread knew of: the last access of each thread or
+/// agent, and the thread that made it. Earlier accesses of the same thread or agent come before it.
 pub struct Reached(Vec<BTreeMap<Actor, (Epoch, u32)>>);
 
 impl Reached {

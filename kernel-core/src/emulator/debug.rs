@@ -52,7 +52,7 @@ pub struct Request {
     pub options: Options,
 }
 
-/// What a library answers.
+/// The answer of a library.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Answer {
     /// Nothing was wrong.

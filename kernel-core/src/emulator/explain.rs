@@ -2,7 +2,7 @@
 
 use super::report::{Failure, Side};
 
-/// What went wrong, in several lines. `source` is the file of the kernel.
+/// A description of the failure in several lines. `source` is the file of the kernel.
 ///
 /// # Examples
 /// ```
@@ -45,7 +45,7 @@ fn described(side: &Side) -> String {
     format!("{} {by} program ({x}, {y}, {z}), line {}", side.access, side.line)
 }
 
-/// A line of the kernel below what is said of it; nothing of a line that is not known.
+/// A line of the kernel, to print below its message; empty if the line is not known.
 fn quoted(source: &str, line: u32) -> String {
     let found = (line as usize).checked_sub(1).and_then(|i| source.lines().nth(i));
     found.map_or(String::new(), |text| format!("\n    {line} | {}", text.trim_end()))

@@ -36,7 +36,7 @@ impl Groups {
         self.committed.drain(..done).next_back().map(|group| group.0)
     }
 
-    /// As [`wait`](Self::wait) for all groups, also for those that have been waited for in another way.
+    /// As [`wait`](Self::wait) for all groups, also for groups that have been waited for in another way.
     pub fn wait_all(&mut self) -> Option<u64> {
         self.committed.clear();
         self.last

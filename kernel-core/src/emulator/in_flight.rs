@@ -2,10 +2,10 @@
 //! shape may touch these registers then.
 //!
 //! Registers are variables of lowered code, which nothing can watch, and which are copied from one place to another. So
-//! the machine keeps the sums aside and leaves a *mark* in each register, a pattern that tells which one it is wherever
-//! it was brought. A wait puts the sums in the place of the marks, and finds those that are missing: somebody wrote
-//! there. A mark that comes by after the wait was copied before it. [`marks`](super::marks) tells how marks are drawn,
-//! and told from integers of the kernel.
+//! the machine keeps the sums aside and leaves a *mark* in each register, a pattern that identifies the register after
+//! any number of copies. A wait replaces the marks by the sums, and reports missing marks: some code wrote there. A
+//! mark that comes by after the wait was copied before it. [`marks`](super::marks) draws marks, and tells them from
+//! integers of the kernel.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -64,11 +64,11 @@ impl Flight {
     }
 }
 
-/// Those of all warpgroups in the current program, also those that have been waited for.
+/// The products in flight of all warpgroups in the current program, also those that were waited for.
 pub struct Flights {
     /// By first mark.
     all: BTreeMap<u32, Flight>,
-    /// The first marks of those that some thread has not waited for.
+    /// The first marks of the products that some thread has not waited for.
     open: Vec<u32>,
     started: u32,
     marks: Marks,
@@ -110,7 +110,7 @@ impl Flights {
         self.marks.begin_program();
     }
 
-    /// What the next run of the launch is to find out.
+    /// The suspicion that the next run of the launch tests.
     pub fn suspicion(&mut self) -> Option<Suspicion> {
         self.inquiry.next()
     }
@@ -210,8 +210,8 @@ impl Flights {
 }
 
 impl Machine {
-    /// The sums that a warpgroup's product adds to: those of the product before it on the same accumulators, where it
-    /// is still in flight, else what is in them. None if some of the registers are in flight otherwise.
+    /// The sums that a warpgroup's product adds to. If the previous product on the same accumulators is still in flight
+    /// they are its sums, else the registers' values. None if some of the registers are in flight otherwise.
     ///
     /// # Safety
     /// The accumulators of each of these threads' operands, one for each two columns, can be read and written.

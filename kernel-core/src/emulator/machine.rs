@@ -59,7 +59,7 @@ pub struct Machine {
     pub banks: Banks,
     pub sectors: Sectors,
     pub barrier_sites: BTreeMap<u32, BarrierSite>,
-    /// What breakpoints show of the program that runs.
+    /// The values that breakpoints show of the running program.
     pub watched: Watched,
     pub report: Report,
     failure: Option<Failure>,
@@ -259,7 +259,7 @@ impl Machine {
         others
     }
 
-    /// Removes a thread from those that can continue.
+    /// Removes a thread from the runnable threads.
     pub fn not_runnable(&mut self, thread: u32) {
         self.runnable.retain(|&t| t != thread);
     }
@@ -414,7 +414,7 @@ impl Machine {
         [number % x, number / x % y, number / x / y]
     }
 
-    /// Records what went wrong in the current thread. The first failure stays.
+    /// Records a failure of the current thread. The first failure stays.
     #[cold]
     pub fn fail(&mut self, kind: Kind, site: u32, message: String) {
         self.fail_at(kind, site, None, vec![self.current], message);

@@ -1,8 +1,8 @@
 //! The words that mark registers in flight, and how a word of the kernel that equals one by chance is told from it.
 //!
-//! A kernel may have every word of 32 bits as an integer, so that a word which is a mark is a *suspicion* alone. The
-//! launch is undone and runs again with other marks, and all else is the same. A word that comes from the register is
-//! that register's new mark now. Every other word is what it was, and its place is passed without a report.
+//! A kernel may have every word of 32 bits as an integer, so a word that equals a mark is only a *suspicion*. The
+//! launch is undone and runs again with other marks and no other change. A word that comes from the register is that
+//! register's new mark now. Every other word is unchanged, and its place is passed without a report.
 
 use std::ops::Range;
 
@@ -18,11 +18,11 @@ pub struct Touched {
     pub flight: u32,
     pub register: usize,
     pub thread: u32,
-    /// Where among the words of that event its mark is.
+    /// The indices of its mark among the words of that event.
     pub places: Vec<usize>,
 }
 
-/// What the next run of a launch is to find out.
+/// The suspicion that the next run of a launch tests.
 #[derive(Clone, Debug)]
 pub struct Suspicion {
     /// The number, among the launch's events at which marks are looked for.
@@ -32,7 +32,7 @@ pub struct Suspicion {
     pub runs: u32,
 }
 
-/// The events of one run, and what is to be found out.
+/// The events of one run, and the suspicion that it tests.
 pub struct Inquiry {
     events: u64,
     suspicion: Option<Suspicion>,
@@ -48,7 +48,7 @@ impl Inquiry {
         self.events += 1;
     }
 
-    /// What the next run is to find out, where this one has been stopped for it.
+    /// The suspicion that the next run tests, if this run was stopped for one.
     pub fn next(&mut self) -> Option<Suspicion> {
         self.next.take()
     }
@@ -75,7 +75,7 @@ impl Inquiry {
 struct Supply {
     all: Range<u32>,
     next: u32,
-    /// Those that have been drawn in the current program are here.
+    /// The marks drawn in the current program.
     drawn: Range<u32>,
 }
 
@@ -106,9 +106,9 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Marks of f32 are NaNs that arithmetic passes on: neither those that it makes nor small integers. Those of i32
-    /// are beyond all sums of less than 2^16 products, and are no sums of i32::MIN and small integers. What is computed
-    /// from a mark is no number, or far from any sum.
+    /// Marks of f32 are NaNs that arithmetic passes on. They differ from the NaNs that arithmetic makes and from small
+    /// integers. Marks of i32 are beyond all sums of less than 2^16 products, and are no sums of i32::MIN and small
+    /// integers. A value computed from a mark is NaN, or far from any sum.
     pub fn new(seed: u64, runs: u32) -> Self {
         // Marks are drawn with every seed.
         let random = &mut Random::new(seed.wrapping_add(1).max(1));

@@ -72,8 +72,8 @@ impl Machine {
         false
     }
 
-    /// The current lane comes with its words of four matrices; whether it must wait. Its operand `row` becomes what it
-    /// stores.
+    /// The current lane comes with its words of four matrices; gives whether it must wait. Its operand `row` becomes
+    /// the row that it stores.
     pub fn stmatrix(&mut self, site: u32) -> bool {
         let Some(lanes) = self.meet(State::AtMatrix { name: "stmatrix", site }, 32) else { return true };
         let first = lanes.start as usize;

@@ -148,7 +148,8 @@ impl Machine {
         false
     }
 
-    /// Ends the phase if nothing is missing: whoever waits knows what those who arrived knew, and sees what was loaded.
+    /// Ends the phase if nothing is missing: the waiting threads acquire the clocks of the arriving threads, and see
+    /// the loaded bytes.
     fn complete_phase(&mut self, at: SharedAddress) {
         let agent = self.order.agent(Agent::Load { bar: at });
         let bar = self.tensor.mbarriers.get_mut(&at).expect("it is known");

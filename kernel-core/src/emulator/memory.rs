@@ -67,7 +67,7 @@ impl Fault {
         Fault { kind, message, access: what.into(), earlier: Some(earlier) }
     }
 
-    /// An access by the asynchronous proxy to what a thread accessed, without a fence between.
+    /// An access by the asynchronous proxy to memory that a thread has accessed, without a fence in between.
     fn unfenced(what: &str, earlier: Epoch, wrote: bool, r: &Request<'_>, memory: Memory) -> Self {
         let verb = verb_of(earlier, wrote);
         let may = if r.kind.writes() { "come before" } else { "not see" };
@@ -85,7 +85,7 @@ impl Fault {
     }
 }
 
-/// What a thread has done.
+/// The verb for a thread's access.
 fn verb_of(earlier: Epoch, wrote: bool) -> &'static str {
     match (wrote, earlier.is_atomic()) {
         (_, true) => "atomic",
@@ -170,7 +170,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// With `undo`, what a launch overwrites is kept.
+    /// With `undo`, overwritten bytes are kept.
     pub fn new(regions: &[Region], options: &Options, undo: bool) -> Self {
         let known = |r: &&Region| r.bytes != Region::UNKNOWN;
         let unknown = || regions.iter().filter(|r| !known(r));

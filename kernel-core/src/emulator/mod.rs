@@ -1,17 +1,16 @@
-//! The emulated SM: runs lowered, thread-level code on the host, one fiber per thread, and reports what is wrong with
-//! it.
+//! The emulated SM: runs lowered, thread-level code on the host, one fiber per thread, and reports its defects.
 //!
-//! Programs run one after another, the threads of a program until each comes to a step that it takes with others.
-//! Which of them goes first is a matter of the seed; what is reported is not, for most detectors: two accesses race
-//! when nothing orders them, whether or not this run happened to interleave them.
+//! Programs run one after another, each thread of a program until it comes to a step that it takes with others. The
+//! seed decides the order of threads. The reports of most detectors do not depend on it: two accesses race when nothing
+//! orders them, whether or not this run happened to interleave them.
 //!
 //! Asynchronous steps (tensor loads and stores, copies, products of warpgroups) take effect at once, but their accesses
-//! belong to an agent of their own, and are ordered before those of a thread only by what waits for them. Accumulators
-//! of a product hold no sums until it is waited for (`in_flight`).
+//! belong to an agent of their own, and only a wait orders them before the accesses of a thread. Accumulators of a
+//! product hold no sums until it is waited for (`in_flight`).
 //!
 //! A program may be run by several thread blocks ("CTAs") of a cluster together, each with its own threads, barriers
 //! and shared memory. They reach into each other's by their common barrier, by arrivals at mbarriers and by tensor
-//! loads to several of them; what reaches into a CTA must be ordered before its end (`cluster`).
+//! loads to several of them; such an access must be ordered before the end of the CTA that it reaches into (`cluster`).
 
 mod access;
 mod access_kind;
@@ -120,7 +119,7 @@ impl Shape {
 ///
 /// # Safety
 /// `program` is lowered code for these argument words. Each region is memory that it may read, and write if mutable,
-/// and that nobody else writes meanwhile; the same holds for what it reaches through regions of unknown extent.
+/// and that nobody else writes meanwhile; the same holds for memory that it reaches through regions of unknown extent.
 ///
 /// # Examples
 /// ```

@@ -2,7 +2,7 @@
 //!
 //! Programs run one after another, so a single clock that ticks at every synchronization numbers all of them. That
 //! order means nothing by itself: accesses are ordered within a thread, by a barrier of their cluster, CTA or warp, by
-//! release and acquire through an atomic, or by what else the thread is known to have waited for ([`vector_clock`]).
+//! release and acquire through an atomic, or by another wait of the thread ([`vector_clock`]).
 //!
 //! [`vector_clock`]: super::vector_clock
 
@@ -40,7 +40,7 @@ impl Point {
     }
 }
 
-/// An atomic at `time` publishes what came before `point`: the atomic itself, or its thread's last fence.
+/// An atomic at `time` publishes the accesses before `point`: the atomic itself, or its thread's last fence.
 #[derive(Clone)]
 struct Release {
     time: u64,
@@ -133,7 +133,7 @@ impl Order {
         self.clocks.pass_barrier(self.cluster.threads_of(cta));
     }
 
-    /// A barrier of the threads of a cluster: of all, or of those that have not ended.
+    /// A barrier of the threads of a cluster: of all, or of all that have not ended.
     pub fn pass_cluster_barrier(&mut self, threads: &[u32]) {
         if threads.len() as u32 == self.cluster.size() {
             self.now += 1;
@@ -183,7 +183,7 @@ impl Order {
         }
     }
 
-    /// A thread's fence makes its later relaxed atomics releases of what was before it, and earlier ones acquires.
+    /// A thread's fence makes its later relaxed atomics releases of the accesses before it, and earlier ones acquires.
     pub fn fence(&mut self, thread: u32) {
         self.fences[thread as usize] = Some(self.point(thread));
         let current = self.acquired.last_mut().expect("a program runs");
@@ -283,7 +283,7 @@ impl Order {
         &self.releases[a.location as usize][..a.len as usize]
     }
 
-    /// Searches backwards: acquires that a point knows of, what their releases in turn knew of, and so on.
+    /// Searches backwards: acquires that a point knows of, then the acquires that their releases knew of, and so on.
     fn before_by_chain(&self, s: Epoch, program: usize, here: Point) -> bool {
         let mut visited = HashSet::new();
         let mut open = vec![(program, here)];

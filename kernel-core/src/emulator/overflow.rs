@@ -2,7 +2,7 @@
 //!
 //! Lowered code keeps a thread's registers in its stack frame, which grows with the kernel. A fault in a guard page
 //! cannot be turned into an error: the code that it interrupts may hold a lock. So the process ends, as Rust's own
-//! threads do when their stack overflows, and the message says which kernel it was and what to do.
+//! threads do when their stack overflows, and the message names the kernel and the remedy.
 
 #[cfg(unix)]
 pub use unix::Watch;

@@ -227,8 +227,8 @@ pub enum Kind {
     /// Unordered accesses of which one is part of an asynchronous step: a tensor load or store, an asynchronous copy,
     /// a warpgroup's product.
     AsyncRace,
-    /// The asynchronous proxy reads or writes what a thread stored, or writes what it loaded, without a fence. TMA
-    /// accesses global memory that a thread of the same launch stored to.
+    /// The asynchronous proxy reads or writes bytes that a thread stored, or writes bytes that it loaded, without a
+    /// fence. TMA accesses global memory that a thread of the same launch stored to.
     MissingProxyFence,
     /// Accumulators of a warpgroup's product are read or written before it is waited for.
     RegistersInFlight,
@@ -240,7 +240,7 @@ pub enum Kind {
     EndedCta,
     /// Hardware does not take a tensor map, a matrix descriptor, or a step at this place of the protocol.
     Protocol,
-    /// Threads that must take a step together do not, or wait for what does not come.
+    /// Threads that must take a step together do not, or wait for an event that does not come.
     Divergence,
     /// Registers that warpgroups hand to each other: numbers that do not go, or more than there are.
     Registers,
@@ -302,7 +302,7 @@ pub struct Failure {
     pub other_site: Option<u32>,
     /// The index of the program along x, y and z.
     pub program: [u64; 3],
-    /// Threads involved, the current one first; for divergence those that wait. In a cluster those of CTA 0 are
+    /// Threads involved, the current one first; for divergence the waiting ones. In a cluster those of CTA 0 are
     /// numbered first, then those of CTA 1, and so on.
     pub threads: Vec<u32>,
     /// The access or the step, with its addresses and values.

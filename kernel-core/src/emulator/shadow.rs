@@ -15,7 +15,7 @@ pub enum RaceKind {
         earlier: Epoch,
         wrote: bool,
     },
-    /// The asynchronous proxy reads what a thread wrote, or writes where it read, and did not fence.
+    /// The asynchronous proxy reads bytes that a thread wrote, or writes bytes that it read, without a fence.
     Unfenced {
         earlier: Epoch,
         wrote: bool,
@@ -37,7 +37,7 @@ struct Cell {
     atomics: u32,
 }
 
-/// What few words have.
+/// The logs that few words have.
 #[derive(Default)]
 struct Logs {
     reads: Pool<Unordered>,
@@ -115,10 +115,10 @@ pub struct Check<'a> {
     pub order: &'a Order,
     pub kind: AccessKind,
     pub now: Epoch,
-    /// Who makes it; `now` may be of an agent.
+    /// The observer of the access; `now` may be the epoch of an agent.
     pub by: &'a Observer,
-    /// By the asynchronous proxy: what threads stored and it reads or writes must be fenced, and in shared memory what
-    /// they loaded and it writes.
+    /// Whether the asynchronous proxy makes it. Then stores of threads to these bytes must be fenced. In shared memory
+    /// loads must be fenced too, before it writes.
     pub proxy: bool,
     /// The CTA of this shared memory. There are no fences of global memory.
     pub cta: Option<u32>,

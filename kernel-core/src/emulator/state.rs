@@ -1,4 +1,4 @@
-//! Where a thread is.
+//! The state of a thread.
 
 use super::cluster::{Cluster, SharedAddress};
 

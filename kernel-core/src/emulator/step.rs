@@ -49,8 +49,8 @@ pub fn num_clusters(axis: u32) -> u32 {
     with(|m| m.grid[axis as usize] as u32)
 }
 
-/// Waits for all threads of all CTAs of the cluster that have not ended, and orders what they did before it before what
-/// they do after.
+/// Waits for all threads of all CTAs of the cluster that have not ended, and orders their earlier accesses before their
+/// later ones.
 pub fn cluster_sync(site: u32) {
     if with(|m| m.arrive_in_cluster(site)) {
         suspend();

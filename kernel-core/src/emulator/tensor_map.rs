@@ -38,7 +38,7 @@ impl TensorMap {
     /// `swizzle` bytes (0, 32, 64 or 128).
     ///
     /// # Panics
-    /// Where the driver would refuse to encode it.
+    /// If the driver would refuse to encode it.
     pub fn new(
         base: u64,
         elem_bytes: u32,

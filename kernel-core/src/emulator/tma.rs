@@ -161,8 +161,7 @@ impl Machine {
         if !self.begins_where_it_may(&map, at, site) {
             return false;
         }
-        // Measured on an H200: what lies in the last 16 bytes of a row is written whether it belongs to the tensor or
-        // not.
+        // Measured on an H200: a store writes all of the last 16 bytes of a row, also those beyond the tensor.
         if !(map.dims[0] * map.elem_bytes as u64).is_multiple_of(16) {
             self.fail(
                 Kind::Protocol,

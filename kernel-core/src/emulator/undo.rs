@@ -1,4 +1,4 @@
-//! What a launch has overwritten in global memory, so that it can begin again.
+//! The bytes of global memory that a launch has overwritten, so that it can begin again.
 
 use super::report::Region;
 
@@ -12,8 +12,8 @@ pub struct Undo {
     on: bool,
     /// Of each region: a bit for each block that is kept.
     blocks: Vec<Vec<u64>>,
-    /// What was kept last of memory outside of known regions, by the last bits of the address: the address, divided by
-    /// 16, and a bit for each of these bytes. What has left it may be kept again.
+    /// The memory outside of known regions that was kept last, by the last bits of the address: the address divided by
+    /// 16, and a bit for each of these bytes. Bytes whose entry was replaced may be kept again.
     elsewhere: Vec<(u64, u16)>,
     /// In the order in which they were kept: addresses, and places in `bytes`.
     kept: Vec<(u64, std::ops::Range<usize>)>,
@@ -91,9 +91,9 @@ impl Undo {
     /// Gives all memory the contents that it had when the launch began.
     ///
     /// # Safety
-    /// What was kept can be written.
+    /// The kept bytes can be written.
     pub unsafe fn undo(&mut self) {
-        // Where regions overlap, what was kept first is the oldest.
+        // If regions overlap, the first kept bytes are the oldest.
         for (addr, range) in self.kept.drain(..).rev() {
             let bytes = &self.bytes[range];
             // SAFETY: the caller lets these bytes be written.

@@ -4,17 +4,17 @@ use smallvec::SmallVec;
 
 use super::epoch::Epoch;
 
-/// What is known of the programs that made accesses.
+/// The order of the programs that made accesses.
 pub trait Programs {
     fn in_current_program(&self, s: Epoch) -> bool;
     /// The run number of the program that made an access.
     fn program_of(&self, s: Epoch) -> usize;
-    /// Accesses of one program, which has ended: leaves those that stand for all. What is ordered after them is ordered
-    /// after the others.
+    /// Accesses of one program, which has ended: leaves a few that represent all. An access ordered after them is
+    /// ordered after the others.
     fn reduce(&self, accesses: &mut Vec<Epoch>);
 }
 
-/// In order of time. An access leaves the list where it comes before a later one of the list in every schedule: what is
+/// In order of time. An access leaves the list if it comes before a later one of the list in every schedule: an access
 /// ordered after the later one is ordered after both.
 #[derive(Clone, Default)]
 pub struct Unordered {

@@ -1,9 +1,9 @@
 //! Vector clocks: which steps of other threads happened before a thread's next step, beyond the barriers of its
 //! cluster, CTA and warp.
 //!
-//! Barriers among some threads and mbarriers order threads pairwise, and asynchronous copies and products end at
-//! times of their own. A thread keeps one time for each thread and for each asynchronous agent: everything that the
-//! other did before it, came before what the thread does now.
+//! Barriers among some threads and mbarriers order threads pairwise, and asynchronous copies and products end at times
+//! of their own. A thread keeps one time for each thread and for each asynchronous agent: every access of the other
+//! before that time comes before the thread's next access.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -152,7 +152,7 @@ impl Clocks {
         threads.for_each(|t| self.known[t as usize] = Some(known.clone()));
     }
 
-    /// All threads of a CTA or of the cluster meet. What they did themselves is known by the barrier's time.
+    /// All threads of a CTA or of the cluster meet. The barrier's time covers their own accesses.
     pub fn pass_barrier(&mut self, threads: Range<u32>) {
         if self.used {
             let mut known = self.gather(threads.clone());
@@ -201,7 +201,7 @@ impl Order {
         if let Some(known) = self.clocks.of(thread) {
             into.join(known);
         }
-        // Who learns it may be of another CTA, or of another warp.
+        // The learning thread may be of another CTA, or of another warp.
         let cta = self.cluster.cta_of(thread);
         let (of_cta, of_warp) = (self.ctas[cta as usize], self.warps[thread as usize / 32]);
         if of_cta > self.barrier {
@@ -262,7 +262,7 @@ impl Order {
     }
 
     /// Whether an access of this program to the shared memory of a CTA was made visible to the asynchronous proxy, by a
-    /// fence of the thread that made it which came before what `thread` does now. A fence is for the memory of the
+    /// fence of the accessing thread that comes before the next step of `thread`. A fence is for the memory of the
     /// thread's own CTA. In global memory there are none.
     pub fn fenced(&self, s: Epoch, thread: u32, cta: Option<u32>) -> bool {
         let (writer, time) = match self.agent_of(s) {
@@ -286,8 +286,8 @@ impl Order {
     }
 }
 
-/// Who makes an access: an asynchronous product reads for all threads of its warpgroup, and a write must come before
-/// what each of them does.
+/// The threads that make an access. An asynchronous product reads for all threads of its warpgroup, and a write must
+/// come before the accesses of each of them.
 pub struct Observer {
     first: u32,
     count: u32,
@@ -295,8 +295,8 @@ pub struct Observer {
     fenced: KnownWrites,
 }
 
-/// The writes that were found to come before what all threads of an observer do: of each writer the last one, which
-/// its earlier ones came before.
+/// The writes that are known to come before the accesses of all threads of an observer: the last one of each writer.
+/// Earlier writes of the same writer come before it.
 struct KnownWrites(Box<[Cell<Epoch>]>);
 
 impl KnownWrites {
@@ -308,7 +308,7 @@ impl KnownWrites {
         KnownWrites(vec![Epoch::NEVER.into(); if observers > 1 { Self::ENTRIES } else { 0 }].into())
     }
 
-    /// Whether `s` is one of them, or comes before what all threads do by `before`.
+    /// Whether `s` is one of them, or comes before the accesses of all threads by `before`.
     #[inline]
     fn has(&self, order: &Order, s: Epoch, before: impl FnOnce() -> bool) -> bool {
         if self.0.is_empty() {

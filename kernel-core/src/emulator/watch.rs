@@ -49,8 +49,8 @@ fn unpadded(extents: &[usize], mut padded: usize) -> Option<usize> {
     Some(flat)
 }
 
-/// What a thread hands over at a breakpoint: the line and the name, its number in the program and in its CTA, and the
-/// CTA.
+/// The values that a thread hands over at a breakpoint: the line and the name, its number in the program and in its
+/// CTA, and the CTA.
 pub struct Passed {
     pub line: u32,
     pub name: &'static CStr,

@@ -1,10 +1,10 @@
-//! The files of `tile profile --trace`: traced entries that were compiled, and what traced launches wrote. A file is a
+//! The files of `tile profile --trace`: compiled entries with tracing, and the output of their launches. A file is a
 //! list of named parts.
 //!
 //! ```text
 //! magic "TILETRC1" | parts u32 | of each: length of its name u32, name, length u64, bytes
 //! ```
-//! Integers are little-endian. Whatever the bytes are, reading them gives parts or a message, never a panic.
+//! Integers are little-endian. Reading any bytes gives parts or a message, never a panic.
 
 const MAGIC: &[u8; 8] = b"TILETRC1";
 

@@ -209,7 +209,7 @@ fn large_quadrant(x: f32) -> (f32, u32) {
     let m = ((bits & 0x7f_ffff) | 0x80_0000) as u64;
     let first = exponent + 32 - 152; // with the word of zeros; the exponent is at least 143
     let (i, shift) = (first >> 5, first & 31);
-    // Words i to i + 3, by masks: LLVM would put what is indexed, even by a select, into memory.
+    // Words i to i + 3, by masks: LLVM would put an indexed array into memory, even one indexed by a select.
     let words: [u32; 7] = skip(WORDS, 4, i >> 2);
     let words: [u32; 5] = skip(words, 2, i >> 1);
     let words: [u32; 4] = skip(words, 1, i);

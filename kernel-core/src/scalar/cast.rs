@@ -55,7 +55,7 @@ impl Cast<bool> for bool {
 macro_rules! halves {
     ($($h:ident)+) => { $(
         halves! { @out $h: f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool }
-        // What is exact in f32, or beyond the small type's range where it is not.
+        // Types that are exact in f32, or whose inexact values are beyond the small type's range.
         halves! { @via_f32 $h: f32 i16 u16 bool }
         // Exact in f64.
         halves! { @via_f64 $h: f64 i32 u32 }

@@ -46,7 +46,7 @@ const E5M2: Format = Format { fraction: 2, bias: 15, greatest: 0x7b };
 const NAN: u32 = 0x7f;
 
 impl Format {
-    /// Round to nearest even; what is too large, and infinity, becomes the greatest number: `cvt.rn.satfinite`. Selects
+    /// Round to nearest even; too large values and infinity become the greatest number: `cvt.rn.satfinite`. Selects
     /// instead of branches, so that loops over tiles are vectorized.
     #[inline(always)]
     const fn of(&self, x: f32) -> u8 {
@@ -75,7 +75,7 @@ super::half16::pairs! { F8E4M3 e4m3_pair u8, "sm_90" }
 super::half16::pairs! { F8E5M2 e5m2_pair u8, "sm_90" }
 
 impl F8E4M3 {
-    /// Round to nearest even; what is too large, and infinity, becomes 448 of its sign.
+    /// Round to nearest even; too large values and infinity become 448 with their sign.
     #[inline(always)]
     pub fn from_f32(x: f32) -> Self {
         #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]
@@ -98,7 +98,7 @@ impl F8E4M3 {
 }
 
 impl F8E5M2 {
-    /// Round to nearest even; what is too large, and infinity, becomes 57344 of its sign.
+    /// Round to nearest even; too large values and infinity become 57344 with their sign.
     #[inline(always)]
     pub fn from_f32(x: f32) -> Self {
         #[cfg(all(target_arch = "nvptx64", target_feature = "sm_90"))]

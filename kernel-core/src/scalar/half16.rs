@@ -117,7 +117,8 @@ macro_rules! common {
                 self.0
             }
 
-            /// Rounds once: `f32` receives the value rounded to odd, which keeps what decides the second rounding.
+            /// Rounds once: `f32` receives the value rounded to odd, which keeps the information for the second
+            /// rounding.
             #[inline(always)]
             pub fn from_f64(x: f64) -> Self {
                 Self::from_f32(round_to_odd(x))
@@ -191,7 +192,7 @@ macro_rules! common {
 common! { F16 f16 BF16 bf16 }
 
 /// `x` as an `f32` that is exact, or else the neighbor with the odd last bit: a further rounding to a narrower type
-/// (two bits or more) gives what one rounding of `x` would.
+/// (two bits or more) equals one rounding of `x`.
 #[inline(always)]
 pub(super) fn round_to_odd(x: f64) -> f32 {
     let nearest = x as f32;

@@ -79,7 +79,7 @@ pub fn log2(x: f32) -> f32 {
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
     let x = x as f64;
-    // Where the difference below cancels more bits than there are to spare.
+    // Small arguments, for which the difference below cancels too many bits.
     let small = x * poly(x * x, [-17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0, 1.0]);
     let large = 1.0 - 2.0 / (exp2_wide(x * (2.0 * LOG2_E)) + 1.0);
     (if x.abs() < 0.03 { small } else { large }) as f32

@@ -136,7 +136,7 @@ pub trait Scalar: sealed::Sealed + Copy + PartialEq + PartialOrd + core::fmt::De
     fn from_bits64(bits: u64) -> Self;
     /// The value an atomic add stores; `or` for `bool`.
     fn atomic_add(a: Self, b: Self) -> Self;
-    /// The value an atomic `and`, `or` or `xor` stores: on the bits, whatever the type.
+    /// The value an atomic `and`, `or` or `xor` stores: on the bits of any type.
     #[inline(always)]
     fn atomic_bits(op: u32, a: Self, b: Self) -> Self {
         let (a, b) = (a.to_bits64(), b.to_bits64());
@@ -420,7 +420,7 @@ pub fn bitcast<A: Scalar, B: Scalar>(a: A) -> B {
     B::from_bits64(a.to_bits64())
 }
 
-/// The nearest number with 10 bits of fraction, of two the one away from zero: what a tensor core takes for `f32`.
+/// The tf32 operand of a tensor core for `x`: the nearest number with 10 bits of fraction, ties away from zero.
 #[inline(always)]
 pub fn tf32(x: f32) -> f32 {
     let rounded = f32::from_bits(x.to_bits().wrapping_add(0x1000) & !0x1fff);

@@ -123,7 +123,7 @@ fn exp<F: Word>(x: Double<F>) -> F {
     F::scale(F::ONE + F::fma(F::exp_series(r) * r, r, r), n)
 }
 
-/// x^y, by C's rules for what is no number, infinite or zero.
+/// x^y, by C's rules for NaN, infinities and zeros.
 #[inline(always)]
 pub(super) fn pow<F: Word>(x: F, y: F) -> F {
     let a = x.abs();
@@ -236,12 +236,12 @@ macro_rules! words {
                 super::pow(x, y)
             }
 
-            /// x 2^n, rounded once: products with powers of two, of which the last alone rounds what counts.
+            /// x 2^n, rounded once: a product with several powers of two, whose last multiplication alone rounds.
             #[inline(always)]
             pub fn ldexp(x: $f, n: i32) -> $f {
                 // Far enough for every result to be infinite or 0.
                 const FAR: i32 = 2 * BIAS + FRACTION as i32 + 3;
-                // What such a step makes denormal, the last one makes 0: no digits are rounded twice.
+                // If an earlier step gives a denormal number, the last one gives 0: no digits are rounded twice.
                 const DOWN: i32 = -(BIAS - 1) + FRACTION as i32 + 1;
                 let mut n = n.clamp(-FAR, FAR);
                 let mut x = x;

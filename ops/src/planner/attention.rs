@@ -10,7 +10,7 @@ use super::overlap::overlapped;
 use super::samples::{divisor, divisors};
 use serde::{Deserialize, Serialize};
 
-/// What a launch computes.
+/// The problem that a launch computes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct AttentionWork {
     /// Heads, or groups of heads whose queries are rows of one block.
@@ -54,7 +54,7 @@ pub(crate) fn predict(model: &DeviceModel, num_sms: usize, work: &AttentionWork)
     let [bm, bn] = work.block;
     let blocks = work.heads.saturating_mul(work.rows.div_ceil(bm)).max(1);
     let steps = work.keys.div_ceil(bn).max(1);
-    // Keys that the queries of a block see on average, of those that the last block sees.
+    // The mean number of keys that the queries of a block see, out of the keys that the last block sees.
     let seen = match work.causal && work.queries > 1 {
         false => 1.0,
         true => {

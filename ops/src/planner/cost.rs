@@ -6,7 +6,7 @@ use super::gemm::{self, GemmWork, Loads, Tile};
 use super::rows::{self, RowsWork};
 use serde::{Deserialize, Serialize};
 
-/// What a plan launches.
+/// The launches of a plan.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Cost {
     pub moved: Moved,
@@ -73,7 +73,8 @@ impl Cost {
     }
 }
 
-/// What a model knows a kernel with a configuration by, and how it loads the operands of products, or rows.
+/// The name of a kernel and configuration in a model, with the path by which it loads the operands of products, or
+/// rows.
 pub(crate) fn key(kernel: &str, config: &str, loads: Option<Loads>) -> String {
     let loads = match loads {
         Some(Loads::Vectors) => " by vectors",

@@ -22,7 +22,7 @@ pub(crate) const MAX_SIZES: usize = 4;
 #[derive(Default)]
 pub(crate) struct Decided(RwLock<HashMap<Key, Box<dyn Any + Send + Sync>>>);
 
-/// What a plan is kept under.
+/// The key of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub op: &'static str,

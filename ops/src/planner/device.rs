@@ -58,7 +58,7 @@ pub(crate) struct DeviceModel {
     pub rows: RowsModel,
     pub attention: AttentionModel,
     /// How much longer kernels with a configuration take than the terms say, by [`key`](super::cost::key): registers,
-    /// bank conflicts, and whatever else no term knows. 1 where nothing is said.
+    /// bank conflicts, and all effects without a term of their own. 1 if the map has no entry.
     #[serde(default)]
     pub configurations: BTreeMap<String, f32>,
 }
@@ -98,7 +98,7 @@ impl GemmModels {
 pub(crate) struct AttentionModel {
     /// Operations of multiply-adds.
     pub rate: [f32; 2],
-    /// Of a score: its exponential, and what belongs to it.
+    /// Of a score: its exponential and the operations beside it.
     pub exponential: [f32; 2],
     /// Of a block of keys of one program: products and exponentials that wait for each other.
     pub latency: [f32; 2],
@@ -153,8 +153,8 @@ pub(crate) struct GemmModel {
     pub short: f32,
     /// Of a step: by TMA, by vectors, by words or double words, by elements.
     pub latency: [f32; 4],
-    /// What the threads of a warp do in each step beside its loads and multiply-adds: addresses, masks, a barrier. TMA
-    /// leaves none of it to them.
+    /// The work of a warp's threads in each step beside loads and multiply-adds: addresses, masks, a barrier. With TMA
+    /// there is none.
     pub step_of_warp: f32,
     /// Of the pipeline, once for each program.
     pub fill: [f32; 2],
@@ -176,7 +176,7 @@ pub(crate) struct GemmModel {
     pub lone: f32,
     /// Of an element that is stored by itself.
     pub store_element: [f32; 2],
-    /// What an element takes beyond that where it is the only one of its sector of the L2 cache.
+    /// The additional time of an element that is the only one of its sector of the L2 cache.
     pub store_strided: f32,
     /// Of an element of a thread's part of a tile: stored in vectors, and one by one.
     pub store_of_thread: [f32; 2],

@@ -2,8 +2,8 @@
 //! minimized by the method of Levenberg and Marquardt. Then they are changed so that better plans are chosen
 //! ([`fit_choices`]).
 //!
-//! Every coefficient is positive, so that its logarithm is what is fitted. A coefficient that the samples say little
-//! about stays where it was. Plans that are much slower than the best one of their call count less: nobody takes them.
+//! Every coefficient is positive, so its logarithm is fitted. A coefficient that the samples say little about stays
+//! where it was. Plans that are much slower than the best one of their call count less: nobody takes them.
 
 use super::cost::{self, Cost};
 use super::device::DeviceModel;
@@ -77,7 +77,7 @@ struct Timed<'a> {
     plan: &'a str,
     cost: Cost,
     micros: f32,
-    /// What its configuration is known by.
+    /// The name of its configuration in the model.
     key: String,
 }
 
@@ -295,8 +295,8 @@ fn fitted(start: &DeviceModel, num_sms: usize, calls: &[&Call]) -> DeviceModel {
     model(&x)
 }
 
-/// The model with what its terms do not say of configurations: how much longer kernels take beyond their launch, in the
-/// median. Few samples say little.
+/// The model with a factor for each configuration: how much longer its kernels take than the terms say, beyond their
+/// launch, in the median. Few samples say little.
 fn with_configurations(model: DeviceModel, num_sms: usize, calls: &[&Call]) -> DeviceModel {
     /// So many samples count for half of the median.
     const HALF: f64 = 12.0;
@@ -304,7 +304,7 @@ fn with_configurations(model: DeviceModel, num_sms: usize, calls: &[&Call]) -> D
     const SHARE: f32 = 0.3;
     /// Plans that take so many times as long as the best one say nothing.
     const WITHIN: f32 = 3.0;
-    /// Shapes differ: what is far off for some of them is a matter of terms. By the logarithm.
+    /// Bound of a logarithm. A larger deviation for some shapes is a defect of the terms.
     const FARTHEST: f64 = 0.25;
     let mut found: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for call in calls {
@@ -455,7 +455,7 @@ mod tests {
             // Coefficients are held near their start, by as much as this.
             assert!((found / truth - 1.0).abs() < 0.15, "{found} for {truth}");
         }
-        // What no sample depends on stays.
+        // A coefficient that no sample depends on stays.
         assert_eq!(found.gemm.tf32.rate, start.gemm.tf32.rate);
         let of_found = quality(&found, 132, &calls);
         assert!(of_found.loss < 1.01 && of_found.rank > 0.98, "{of_found:?}");

@@ -64,7 +64,7 @@ impl Loads {
     }
 }
 
-/// What a launch computes, and of which operands.
+/// The problem and the operands of a launch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct GemmWork {
     pub shape: GemmShape,
@@ -187,8 +187,8 @@ impl Tile {
 
 /// The predicted microseconds of one launch of a configuration.
 pub(crate) fn predict(model: &DeviceModel, num_sms: usize, t: &Tile, work: &GemmWork, loads: Loads) -> f32 {
-    // Warpgroups that decompose both operands in the loop multiply half as fast as those that decompose B alone (H100:
-    // 366 products of 624×576×720 in tiles of 128×128 at 68 TFLOP/s, where the rate of the latter gives 132).
+    // Warpgroups that decompose both operands in the loop multiply half as fast as warpgroups that decompose B alone
+    // (H100: 366 products of 624×576×720 in tiles of 128×128 at 68 TFLOP/s, where the rate of the latter gives 132).
     let (math, times) = if t.times > 1.0 && loads == Loads::Tma { (Math::Tf32x3, 2.0) } else { (work.math, t.times) };
     let c = model.gemm.of(math);
     let wgmma = usize::from(loads != Loads::Tma);

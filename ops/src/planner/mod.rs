@@ -61,7 +61,7 @@ impl<P: Plan> Candidate<P> {
     }
 }
 
-/// What a plan is asked for.
+/// A request for a plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     /// Files the results; unlike any kernel's name.
@@ -88,8 +88,8 @@ pub(crate) enum Measuring {
     Never,
 }
 
-/// Bits of the layout of [`Key`]s that no question has: plans that are predicted, whatever was measured, and plans of
-/// questions that cannot be measured.
+/// Bits of the layout of [`Key`]s that no question has. One marks plans that are predicted even after measurements, the
+/// other plans of questions that cannot be measured.
 const PREDICTED: u64 = 1 << 63;
 const UNMEASURABLE: u64 = 1 << 62;
 
@@ -177,7 +177,8 @@ pub(crate) fn decide<P: Plan>(
     Ok((plan, report))
 }
 
-/// The plan that is predicted to be fastest, whatever was measured. It is kept apart from plans that are decided on.
+/// The plan that is predicted to be fastest, without regard to measurements. It is kept apart from plans that are
+/// decided on.
 ///
 /// Errors: [`Error::Unsupported`] without a candidate.
 pub(crate) fn predicted<P: Plan>(

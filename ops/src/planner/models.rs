@@ -27,18 +27,18 @@ struct Kept<M> {
     model: M,
 }
 
-/// The model of a device: what was fitted on this machine and kept in `dir`, or what nobody has fitted here.
+/// The model of a device: the one fitted on this machine and kept in `dir`, else [`unfitted`].
 pub(crate) fn of(device: &Device, dir: Option<&Path>) -> DeviceModel {
     dir.and_then(|dir| kept(device, dir)).unwrap_or_else(|| unfitted(device))
 }
 
-/// What is shipped for a device, or what its attributes say.
+/// The shipped model of a device, else a model derived from its attributes.
 pub(super) fn unfitted(device: &Device) -> DeviceModel {
     let shipped = SHIPPED.iter().find(|(name, _)| *name == device.name).map(|(_, text)| shipped(text));
     shipped.unwrap_or_else(|| derived::of(device, &base()))
 }
 
-/// What was fitted here; nothing, with a warning, where the file cannot be used.
+/// The model fitted here; nothing, with a warning, if the file cannot be used.
 fn kept(device: &Device, dir: &Path) -> Option<DeviceModel> {
     let path = path(&device.name);
     let read = match CacheDir::at(dir).read(&path) {
@@ -96,7 +96,7 @@ fn checked(model: DeviceModel) -> Result<DeviceModel, String> {
     }
 }
 
-/// Where the model of a device is, below the cache folder.
+/// The path of a device's model below the cache folder.
 fn path(device: &str) -> PathBuf {
     Path::new("models").join(format!("{}.json", private::device_name(device)))
 }
@@ -159,7 +159,7 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
     }
 
-    /// Whatever a file of the cache holds, it is a model of usable coefficients or a message.
+    /// Every content of a cache file gives a model of usable coefficients or a message.
     #[test]
     fn hostile_models_are_models_or_messages() {
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/model");

@@ -1,4 +1,4 @@
-//! What the configurations of a kernel offer to calls: worked out once for each kernel and kind of arguments.
+//! The configurations of a kernel that a call can use, found once for each kernel and kind of arguments.
 
 use super::device::DeviceModel;
 use super::gemm::{Loads, Tile};
@@ -19,7 +19,7 @@ pub(crate) struct Offer {
     pub factor: f32,
 }
 
-/// A kernel, and what tells the kinds of arguments apart.
+/// A kernel, and a number for the kind of arguments.
 type Key = (usize, u64);
 
 /// Of the kernels that were asked for, by one model.
@@ -27,7 +27,7 @@ type Key = (usize, u64);
 pub(crate) struct Offers(RwLock<HashMap<Key, (Arc<DeviceModel>, Arc<[Offer]>)>>);
 
 impl Offers {
-    /// What was worked out for these arguments under this model, or what `make` does.
+    /// The cached result for these arguments under this model, else the result of `make`.
     pub fn get(
         &self,
         kernel: &'static KernelDesc,

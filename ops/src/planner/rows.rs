@@ -10,7 +10,7 @@ use super::samples::divisor;
 use serde::{Deserialize, Serialize};
 use tilewright_core::Width;
 
-/// What a launch over rows does.
+/// The work of a launch over rows.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct RowsWork {
     pub programs: usize,
@@ -21,7 +21,7 @@ pub(crate) struct RowsWork {
     pub resident: usize,
     /// Tiles that a program loads, one after another.
     pub tiles: usize,
-    /// Elements of a tile, those that a mask excludes included.
+    /// Elements of a tile, masked elements included.
     pub tile: usize,
     /// Bytes of the rows that are read and written.
     pub bytes: usize,

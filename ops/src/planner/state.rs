@@ -1,4 +1,4 @@
-//! What the planner keeps in a runtime. Each process has its own: a lock may be held where it is forked.
+//! The planner's state in a runtime. Each process has its own: a lock may be held when the process is forked.
 
 use super::decided::Decided;
 use super::device::DeviceModel;
@@ -23,8 +23,7 @@ impl State {
         rt.extension()
     }
 
-    /// The model of a runtime's device: the one that was fitted on this machine, a shipped one, or one derived from
-    /// attributes.
+    /// The model of a runtime's device: fitted on this machine, shipped, or derived from attributes.
     pub fn model_of(rt: &Runtime) -> Arc<DeviceModel> {
         let kept = &State::of(rt).model;
         if let Some(model) = &*kept.read().unwrap_or_else(PoisonError::into_inner) {

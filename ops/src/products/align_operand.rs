@@ -108,7 +108,7 @@ pub fn align_operands<'a, B: Bits>(
     on.launch(B::align_both_call((x, y, first.2), (u, v, second.2)))
 }
 
-/// Whether a copy has the extents of what is copied.
+/// Whether a copy has the extents of its source.
 fn shapes(what: &'static str, [rows, cols]: [usize; 2], found: [usize; 2], transpose: bool) -> Result<()> {
     let wanted = if transpose { [cols, rows] } else { [rows, cols] };
     if found == wanted {
@@ -125,7 +125,8 @@ pub(super) struct AlignedOperand<B> {
 }
 
 impl<B: Bits> AlignedOperand<B> {
-    /// Enqueues a copy of `from`, as large as B, that is `transposed` or not, whatever `from` is.
+    /// Enqueues a copy of `from`, as large as B. The copy is transposed if `transposed` is true, for both layouts of
+    /// `from`.
     pub fn new<T: Element>(on: &impl Executor, from: &Operand<T>, transposed: bool) -> Result<Self> {
         let mut copy = Self::allocate(on, from, transposed)?;
         let (x, y, flip) = copy.copy_args(from)?;
@@ -147,7 +148,7 @@ impl<B: Bits> AlignedOperand<B> {
         Ok(AlignedOperand { rows: ScratchMatrix::aligned(on, dims)?, transposed })
     }
 
-    /// What is copied, and where to.
+    /// The source and the destination of a copy.
     fn copy_args<'b, T: Element>(&'b mut self, from: &Operand<'b, T>) -> Result<CopyArgs<'b, B>> {
         // SAFETY: the same memory, as integers of the same size: any bits are one.
         let bits: SliceArg<B> = unsafe { memory_of(from.view) };
@@ -164,16 +165,16 @@ impl<B: Bits> AlignedOperand<B> {
     }
 }
 
-/// What a view spans, borrowed as long as it is.
+/// The memory that a view spans, borrowed as long as the view.
 ///
 /// # Safety
 /// Its bits are elements of U, which is of the same size.
 pub(super) unsafe fn memory_of<'a, T: Element, U: Element, const R: usize>(v: ViewArg<'a, T, R>) -> SliceArg<'a, U> {
-    // SAFETY: what the view spans, borrowed as long; by the caller's contract its bits are elements of U.
+    // SAFETY: the memory that the view spans, borrowed as long; by the caller's contract its bits are elements of U.
     unsafe { SliceArg::from_raw(v.addr(), v.span(), v.device()) }
 }
 
-/// Runs a product on its operands, or on copies of those that are to be copied.
+/// Runs a product on its operands, some of them replaced by aligned copies.
 pub(super) fn with_copies<T: Element, B: Bits>(
     on: &impl Executor,
     copies: Copies,

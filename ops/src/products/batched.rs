@@ -173,8 +173,8 @@ impl<'a, T: BatchMultiply> BatchedMatmul<'a, T> {
         Ok(predictions(on, all))
     }
 
-    /// Enqueues the products by a plan of [`BatchedMatmul::plans`], instead of the one that the planner would decide
-    /// on. Errors: as [`Matmul::launch_by`](super::Matmul::launch_by).
+    /// Enqueues the products by a plan of [`BatchedMatmul::plans`], instead of the planner's choice. Errors: as
+    /// [`Matmul::launch_by`](super::Matmul::launch_by).
     pub fn launch_by(self, on: &impl Executor, plan: &MatmulPlan) -> Result<()> {
         match self.check(!is_of_batches::<T>(plan.kernel))? {
             Checked::Empty => Ok(()),
@@ -229,7 +229,7 @@ fn is_of_batches<T: BatchMultiply>(kernel: &KernelDesc) -> bool {
 
 const WHAT: &str = "batched_matmul";
 
-/// What decides about the plans of a batch.
+/// The properties of a batch that its plans depend on.
 struct Batch {
     problem: Problem,
     count: usize,

@@ -27,7 +27,7 @@ pub(super) trait TileKernels {
     }
 }
 
-/// What predictions depend on beside the problem.
+/// The device and options that predictions depend on, beside the problem.
 pub(super) struct Target<'a, L: Executor> {
     pub on: &'a L,
     pub limits: Limits,
@@ -162,7 +162,7 @@ impl<'a, L: Executor> Target<'a, L> {
         });
         match self.chooses_configurations() {
             true => out.extend(predicted),
-            // Of what a GPU has; the emulated SM has some of the instances, and takes the plan if it has one.
+            // The plan for a GPU. The emulated SM has some of the instances, and takes the plan if it has its instance.
             false => {
                 let shortest = predicted.min_by(Candidate::by_time);
                 let runs = |v: &VariantDesc| private::runs(self.on.runtime(), v);

@@ -37,7 +37,7 @@ pub(super) fn presplit_desc() -> &'static KernelDesc {
     k::matmul_f32_3xtf32_presplit::DESCS[0]
 }
 
-/// Output tiles lie along an axis of the grid: columns of the narrowest tiles, at most.
+/// An axis of the grid enumerates output tiles. The bounds are columns of the narrowest tiles.
 pub(super) const MAX_COLUMNS: usize = 65535 * MIN_TILE[1];
 pub(super) const MAX_GEMV_COLUMNS: usize = 65535 * ROW_COLUMNS[1];
 

@@ -129,7 +129,7 @@ fn transposes<'a, T: Element>(b: ViewArg<'a, T, 3>) -> Result<ViewArg<'a, T, 3>>
     Ok(all.strided([groups, columns, rows], [step, element, row])?)
 }
 
-/// What decides about the plans of groups.
+/// The properties of groups that their plans depend on.
 struct Groups {
     shape: GemmShape,
     groups: usize,

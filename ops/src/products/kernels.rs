@@ -1,4 +1,4 @@
-//! All kernels of products: those that multiply, and those that plans launch beside them.
+//! All kernels of products: the multiplying ones, and the kernels that plans launch beside them.
 
 use tilewright_core::KernelDesc;
 use tilewright_core::cpu::fork::PerProcess;
@@ -70,7 +70,7 @@ mod tests {
     use tilewright_core::{Call, f16};
     use tilewright_runtime::{Buffer, LaunchOptions, Result, Runtime};
 
-    /// The CPU, which writes down what it launches.
+    /// The CPU backend, which records its launches.
     struct Recorder {
         rt: Runtime,
         launched: RefCell<Vec<&'static KernelDesc>>,

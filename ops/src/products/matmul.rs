@@ -38,8 +38,8 @@ pub enum Precision {
     /// [`Precision::F32`].
     #[default]
     Default,
-    /// As accurate as multiply-adds in f32. Where an operand is infinite, a sum may be NaN instead of infinite. An
-    /// operand below 2^-126 may count as 0, and one that rounds to infinity in tf32 as infinite.
+    /// As accurate as multiply-adds in f32. If an operand is infinite, a sum may be NaN instead of infinite. An operand
+    /// below 2^-126 may count as 0, and an operand that rounds to infinity in tf32 counts as infinite.
     F32,
     /// Operands are rounded to tf32: 10 bits of fraction. They may be cut off instead, and the greatest ones may be
     /// rounded to infinity. An operand below 2^-126 may count as 0.
@@ -70,8 +70,8 @@ impl Epilogue {
     }
 }
 
-/// `C = epilogue(op(A) op(B))`, or for f16 `C = alpha op(A) op(B) + beta C`, where `op` transposes what is given
-/// transposed.
+/// `C = epilogue(op(A) op(B))`, or for f16 `C = alpha op(A) op(B) + beta C`, where `op` transposes operands that are
+/// given transposed.
 ///
 /// Sums are accumulated in f32 (of i8 in i32, where they wrap) and rounded once. A sum of nothing is 0. An operand may
 /// have any strides; contiguous rows are fast. Nothing is enqueued before [`Matmul::launch`].
@@ -244,7 +244,7 @@ impl<'a, T: Multiply> Matmul<'a, T> {
         Ok(predictions(on, all))
     }
 
-    /// Enqueues the product by a plan of [`Matmul::plans`], instead of the one that the planner would decide on.
+    /// Enqueues the product by a plan of [`Matmul::plans`], instead of the planner's choice.
     ///
     /// # Errors
     /// As [`Matmul::launch`]; [`Error::InvalidArgument`] for a plan of another type or a scaled product; where the

@@ -48,7 +48,7 @@ impl<L: Executor> Target<'_, L> {
         }
     }
 
-    /// Plans that add up the outer products of a small K. The results are most of what they move.
+    /// Plans that add up the outer products of a small K. The results are most of the memory traffic.
     pub fn outer_products(
         &self,
         out: &mut Vec<Candidate<MatmulPlan>>,
@@ -62,7 +62,7 @@ impl<L: Executor> Target<'_, L> {
         }
         let work = GemmWork { math: Math::Gemv, tma: false, grid: true, ..p.work(p.a, p.b) };
         let plan = MatmulPlan { orientation, variant: Variant::OuterProducts, kernel, config: None };
-        // The elements of A are loaded one by one, whatever its rows are.
+        // The elements of A are loaded one by one, for every alignment of its rows.
         let width = if p.b.transposed { Width::Elements } else { p.b.width.min(p.c.width) };
         self.add_configurations(out, plan, &work, width, Moved::default());
     }

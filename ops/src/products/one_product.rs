@@ -8,7 +8,7 @@ use tilewright_core::{Element, SliceMutArg, ViewArg, ViewMutArg};
 /// All rows of A, and the B of all matrices: none where the batch is not one product.
 pub(super) fn operands<'a, T: Multiply>(v: &Views<'a, T, 3>) -> Option<(ViewArg<'a, T, 2>, ViewArg<'a, T, 2>)> {
     let count = v.a.dims()[0];
-    // Where A is one for all matrices, too, no stride leads to the rows of the next one.
+    // If all matrices share A, too, no stride leads to the rows of the next one.
     let has_one_b = v.b.strides()[0] == 0 && v.a.strides()[0] > 0;
     v.c.as_view().stacked(count).filter(|_| has_one_b)?;
     Some((first(v.a.stacked(count)?)?, first(v.b)?))

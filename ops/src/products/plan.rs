@@ -9,7 +9,7 @@ use core::fmt;
 use tilewright_core::{ConfigDesc, DType, Element, KernelDesc, ViewArg, ViewMutArg, Width};
 use tilewright_runtime::LaunchOptions;
 
-/// What decides about plans of a product: shapes and layouts, no addresses.
+/// The properties of a product that its plans depend on: shapes and layouts, no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub shape: GemmShape,
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use tilewright_core::{DeviceId, SliceMutArg};
 
-    /// The transposed product stores rows of the transpose: what it may do depends on where these begin.
+    /// The transposed product stores rows of the transpose: its choices depend on the alignment of these rows.
     #[test]
     fn problems_tell_columns_of_results_apart() {
         let layout = |addr: u64, strides: [usize; 2]| {

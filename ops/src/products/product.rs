@@ -1,4 +1,4 @@
-//! What matrix products have in common: their arguments, checked and brought into the form that kernels take.
+//! The common part of matrix products: their arguments, checked and brought into the form that kernels take.
 
 use crate::check::disjoint;
 pub use crate::planner::shape::GemmShape;
@@ -78,8 +78,7 @@ pub(super) fn is_work<T, U, const R: usize>(
     Ok(e.m > 0 && e.n > 0)
 }
 
-/// An operand, and whether it is to be transposed. Where columns are contiguous instead of rows it is the transpose
-/// that is held here.
+/// An operand, and whether it is to be transposed. If columns are contiguous instead of rows, `view` is the transpose.
 #[derive(Clone, Copy)]
 pub struct Operand<'a, T> {
     pub view: ViewArg<'a, T, 2>,

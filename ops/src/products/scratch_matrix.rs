@@ -67,8 +67,8 @@ impl<T: Element> ScratchMatrix<T> {
         assert!(first <= self.dims[0] && self.pitch == self.dims[1]);
         let all = self.memory.as_slice_arg();
         let before = first * self.pitch;
-        // SAFETY: what follows the first rows of the memory, which has `dims[0]` rows of `pitch` elements; borrowed as
-        // long.
+        // SAFETY: the rest of the memory after its first rows, which has `dims[0]` rows of `pitch` elements; borrowed
+        // as long.
         unsafe { SliceArg::from_raw(all.addr() + (before * size_of::<T>()) as u64, all.len() - before, all.device()) }
     }
 }

@@ -74,7 +74,7 @@ impl Editor {
     }
 }
 
-/// What is wrong with an answer.
+/// The defect of an answer, if it has one.
 fn wrong(answer: Result<String>, text: &str, part: &str) -> Option<String> {
     match answer {
         Ok(all) if all.contains(part) => None,
@@ -83,7 +83,7 @@ fn wrong(answer: Result<String>, text: &str, part: &str) -> Option<String> {
     }
 }
 
-/// The names of the fixture that are hovered over, and what their hover has.
+/// The names of the fixture that are hovered over, and a part of their hover.
 const HOVERS: [(&str, &str); 17] = [
     // The documentation of three operations, with an example.
     ("load(x, i)", "The elements of the slice"),
@@ -119,7 +119,7 @@ const DEFINITIONS: [(&str, &str, &str); 7] = [
     ("acc, 0.1", "fixture/src/lib.rs", "let mut acc ="),
 ];
 
-/// What is typed at the end of the first kernel, and a name that is offered there.
+/// The text typed at the end of the first kernel, and a name that is offered there.
 const COMPLETIONS: [(&str, &str); 6] = [
     ("let w = lo", "load"),
     ("let w = dot", "dot"),

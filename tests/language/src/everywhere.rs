@@ -1,4 +1,4 @@
-//! What the tests of operations share: elements as numbers, and runs on every backend that there is without a device.
+//! The common part of operations' tests: elements as numbers, and runs on every backend that needs no device.
 
 use tilewright::{Error, LaunchOptions, Runtime};
 use tilewright_core::{KernelParts, bf16, f16};
@@ -33,7 +33,7 @@ macro_rules! halves { ($($t:ident)+) => { $(
 )+ } }
 halves! { f16 bf16 }
 
-/// Runs every configuration on the CPU and on the emulated SM; `run` gives what was computed.
+/// Runs every configuration on the CPU and on the emulated SM; `run` gives the results.
 pub fn everywhere<R>(
     desc: &KernelParts,
     run: impl Fn(&Runtime, &LaunchOptions) -> Result<R, Error>,
@@ -54,7 +54,7 @@ pub fn scattered<I: Number>(n: usize) -> Vec<I> {
     (0..n as u32).map(|i| I::of(f64::from(i.wrapping_mul(2_654_435_761) >> 25) - low)).collect()
 }
 
-/// What programs of 64 elements each have left, a block for each of their results: result by result, of `n` elements
+/// The results of programs of 64 elements each, a block for each result: result by result, of `n` elements
 /// each.
 pub fn results<T: Copy>(blocks: &[T], count: usize, n: usize) -> Vec<T> {
     (0..count * n).map(|i| (i / n, i % n)).map(|(result, i)| blocks[(i / 64 * count + result) * 64 + i % 64]).collect()

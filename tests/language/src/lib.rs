@@ -1,4 +1,4 @@
-//! What the tests of the language share: matrices of made-up numbers, and runs on every backend without a device.
+//! The common part of the language's tests: matrices of made-up numbers, and runs on every backend without a device.
 
 pub mod everywhere;
 pub mod matrix;

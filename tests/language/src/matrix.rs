@@ -12,7 +12,7 @@ pub fn values<T>(n: usize, seed: u32, of: impl Fn(f32) -> T) -> Vec<T> {
     (0..n).map(|_| of(next())).collect()
 }
 
-/// Sums of halves, in whatever order they were added.
+/// Sums of halves, added in any order.
 pub fn near(what: &str, found: &[f32], wanted: &[f32]) {
     for (i, (x, y)) in found.iter().zip(wanted).enumerate() {
         assert!((x - y).abs() <= 0.02 * y.abs().max(1.0), "{what}: element {i} is {x}, not {y}");

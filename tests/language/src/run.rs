@@ -1,4 +1,4 @@
-//! How kernels of tests are run: on the CPU, which says what they mean, and on the emulated SM with threads in two
+//! Runs of test kernels: on the CPU, which defines the right results, and on the emulated SM with threads in two
 //! orders.
 
 use tilewright::{Error, LaunchOptions, Runtime};
@@ -13,7 +13,7 @@ pub fn backends() -> Vec<Runtime> {
     seeds().into_iter().chain([Runtime::cpu()]).collect()
 }
 
-/// Runs a call on the CPU and on the emulated SM with threads in two orders. `check` compares what they have left, the
+/// Runs a call on the CPU and on the emulated SM with threads in two orders. `check` compares their results, the
 /// emulator's first.
 pub fn compared<R>(what: &str, run: impl Fn(&Runtime) -> Result<R, Error>, check: impl Fn(&str, &R, &R)) {
     let run = |rt: &Runtime| run(rt).unwrap_or_else(|e| panic!("{what}: {e}"));

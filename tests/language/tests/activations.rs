@@ -1,5 +1,5 @@
-//! What follows a product in registers: activations with a bias, and the greatest of rows and columns and where they
-//! are.
+//! Epilogues of a product in registers: activations with a bias, and the greatest of rows and columns with their
+//! positions.
 
 use tilewright::tile_kernel;
 use tilewright::{LaunchOptions, Runtime};

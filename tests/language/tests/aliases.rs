@@ -25,7 +25,7 @@ fn two_passes(x: &[f32], y: &mut [f32]) {
     }
 }
 
-/// The elements are reversed within a program, so that a thread stores what another one has loaded.
+/// The elements are reversed within a program, so that a thread stores elements that another one has loaded.
 #[tile_kernel(tune(warps = [4]), grid = [2], alias(x, y), emulate = all)]
 fn reverse_elements(x: &[f32], y: &mut [f32]) {
     let i = program_id(0) * 512 + arange(512);
@@ -104,7 +104,7 @@ fn a_product_is_added_in_place() {
     seeds().iter().for_each(|rt| assert_eq!(run(rt), wanted));
 }
 
-/// What overlaps in another way, and all that overlaps in a kernel without an `alias`, is an error.
+/// Another overlap, and every overlap in a kernel without an `alias`, is an error.
 #[test]
 fn other_overlaps_are_errors() {
     let (rt, mut data) = (Runtime::cpu(), vec![1.0f32; 1040]);

@@ -1,4 +1,4 @@
-//! Names, loops and arms mean what they mean in Rust, and memory is read as it was written.
+//! Names, loops and arms have their meaning in Rust, and memory is read as it was written.
 
 use tilewright::tile_module;
 use tilewright_language_tests::everywhere::everywhere;
@@ -78,7 +78,7 @@ mod kernels {
         store(y, arange(B), sum);
     }
 
-    /// Elements of another size than those that were stored.
+    /// Elements of another size than the stored ones.
     #[tile_kernel(tune(warps = [4]), grid = [1])]
     pub unsafe fn punned(a: u64, y: &mut [u64]) {
         let i = arange(128);

@@ -24,7 +24,7 @@ fn operands_are_broadcast() {
             let n = if options.get_config().is_some_and(|c| c.contains("N=8,")) { 8 } else { 12 };
             let (mut y, mut one) = (vec![0; 16 * n], vec![0; 2 * n]);
             let view = y.as_mut_slice().as_slice_mut_arg().strided([16, n], [n, 1]).expect("fits");
-            // SAFETY: the instructions compute what the closures do.
+            // SAFETY: the instructions and the closures compute the same.
             let call = unsafe { broadcast_operands(&x, 0x1234_5678, view, &mut one) };
             rt.launch_with(rt.stream(), call, options).map(|()| (y, one, n))
         },
@@ -118,7 +118,7 @@ fn assembly_in_closures() {
         nested::DESCS[0],
         |rt, options| {
             let mut y = vec![0; 257];
-            // SAFETY: the instructions compute what the closures do.
+            // SAFETY: the instructions and the closures compute the same.
             rt.launch_with(rt.stream(), unsafe { nested(&x, 3, &mut y) }, options).map(|()| y)
         },
         |y, title| {

@@ -1,4 +1,4 @@
-//! Atomics of several programs on the same elements: what is left, and the old values, in whatever order they came.
+//! Atomics of several programs on the same elements: the final values, and the old values in any order.
 
 use tilewright::tile_kernel;
 use tilewright_core::{bf16, f16};
@@ -37,7 +37,7 @@ fn neighbors<T: Float>(x: &[T], rows: &[i32], y: &mut [T], back: &mut [T], colum
     let (r, c) = (program_id(0) * 8 + arange(8), arange(64).expand(0));
     let to = load(rows, r).expand(1);
     let inside = (to >= 0) & (c < end);
-    // Of what the mask leaves out, too.
+    // Of masked elements, too.
     let v = load(x, r.expand(1) * columns + c);
     let first = to.to::<usize>() * columns;
     atomic_add(y, first + c, v).mask(inside).relaxed();
@@ -237,7 +237,7 @@ where
                 .map(T::of)
                 .collect();
             same(&y, &wanted, title);
-            // A program finds the numbers of those that were before it, and all its threads the same.
+            // A program finds the numbers of its predecessors, and all its threads the same.
             let mut seen = vec![];
             for p in 0..8 {
                 let found = &olds[32 * p..][..32];
@@ -265,8 +265,8 @@ fn scalars_of_several_programs() {
     scalars_of::<bf16>();
 }
 
-/// Atomics in a loop, of elements that lie as a scan has them: all warps' elements are added, and the sum of what was
-/// there before is that of all.
+/// Atomics in a loop, of elements in the layout of a scan: all warps' elements are added, and the sum of the old values
+/// is that of all.
 #[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
 fn added_in_a_loop(x: &[u32], out: &mut [u32], sums: &mut [u32], n: usize) {
     let s = cumsum(load(x, arange(256)), 0);
@@ -305,7 +305,7 @@ fn every_warp_adds_its_elements_in_a_loop() {
     }
 }
 
-/// Fewer elements than threads: all threads with a copy of an element get what one of them has found.
+/// Fewer elements than threads: all threads with a copy of an element get the value that one of them has found.
 #[tile_kernel(tune(N = [8, 64], warps = [1, 4]), grid = [1], emulate = all)]
 fn fewer_than_threads<const N: usize>(y: &mut [u32], z: &mut [u32]) {
     let old = atomic_add(y, arange(N), 1);
@@ -370,7 +370,7 @@ fn nothing_is_swapped_that_a_mask_leaves_out() {
     swapped_of::<f32>();
 }
 
-/// What all warps have stored, and a loop that one of them may run counts.
+/// A loop that one warp may run counts the stores of all warps.
 #[tile_kernel(tune(warps = [2, 4]), grid = [1], emulate = all)]
 fn stored_and_counted(flags: &mut [u32], y: &mut [u32], n: usize) {
     let i = arange(128);
@@ -433,7 +433,7 @@ fn every_warp_adds_its_elements_and_waits_for_none() {
     );
 }
 
-/// Loops that end by what atomics find: of fewer elements than a warp has lanes, and one that ends the program.
+/// Loops that end by results of atomics: of fewer elements than a warp has lanes, and one that ends the program.
 #[tile_kernel(tune(warps = [1, 2, 4]), grid = [1], emulate = all)]
 fn until_found(counts: &mut [u32], y: &mut [u32], most: u32, last: u32) {
     let i = arange(8);

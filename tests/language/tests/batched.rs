@@ -132,8 +132,8 @@ fn narrow<T: Float, const B: usize, const BM: usize, const BN: usize, const BK: 
     c.store([z, i, j], acc);
 }
 
-/// Two products in a row, the second of what the first gave; operands by index, of computed tiles, of one matrix for
-/// the whole batch; bias and scale in the accumulator's layout.
+/// Two products in a row, the second with the result of the first; operands by index, of computed tiles, of one matrix
+/// for the whole batch; bias and scale in the accumulator's layout.
 #[tile_kernel(
     types(T = [f16, f32]),
     tune(B = [2, 4], M = [16], N = [32], warps = [4, 8], arch = [80]),

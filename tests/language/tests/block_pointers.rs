@@ -105,9 +105,9 @@ fn slices<T: Float, const BM: usize, const BN: usize, const BK: usize>(
     store(c, rows.expand(1) * n + columns.expand(0), acc).mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. By
-/// WAY, what is no block pointer: 1 rows below the first one, under a mask; 2 a mask of something else, too; 3 a mask
-/// that begins one column late.
+/// A batch, of which each matrix begins at a multiple of a stride of its own; the right one is the same for all. WAY
+/// has accesses that are no block pointers: 1 rows below the first one, under a mask; 2 a mask of something else, too;
+/// 3 a mask that begins one column late.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [32], WAY = [0, 1, 2, 3], warps = [4]),
     grid = [cdiv(m, BM), cdiv(n, BN), batch],
@@ -145,9 +145,9 @@ unsafe fn batches<const BM: usize, const BN: usize, const BK: usize, const WAY: 
         .mask((rows.expand(1) < m) & (columns.expand(0) < n));
 }
 
-/// Windows that begin below their matrix, or where it is not sure that they do not: there is memory before a pointer,
-/// where no mask is. By WAY: 0 elements and 2 rows before it; 1 lanes that are never loaded; 3 and 4 arguments with
-/// signs; 5 a row that depends on a branch; 6 an offset of more rows than there can be.
+/// Block pointers that begin below their matrix, or where it is not sure that they do not: there is memory before a
+/// pointer, where no mask is. By WAY: 0 elements and 2 rows before it; 1 lanes that are never loaded; 3 and 4 arguments
+/// with signs; 5 a row that depends on a branch; 6 an offset of more rows than there can be.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2, 3, 4, 5, 6], warps = [4], arch = [90]),
     grid = [cdiv(m, BM), cdiv(n, BN)],
@@ -214,8 +214,8 @@ fn same(what: &str, variant: Option<&str>, config: &'static str, run: impl Fn(&R
 #[test]
 fn through_pointers() {
     let masked = |way: i64| way == 0 || way == 3;
-    // Extents, what the rows of A, B and C are padded by, whether A and B are transposed, the variant where all is
-    // masked and where rows and columns wrap around.
+    // Extents, the padding of the rows of A, B and C, whether A and B are transposed, the variant where all is masked
+    // and where rows and columns wrap around.
     let cases = [
         ([128, 128, 128], [0, 0, 0], [false, false], "tma", "tma"),
         ([128, 256, 64], [8, 16, 24], [false, true], "tma_nt", "tma_nt"),
@@ -230,7 +230,7 @@ fn through_pointers() {
         let way = config.consts.iter().find(|c| c.0 == "WAY").expect("it has one").1;
         for ([m, n, k], pad, transposed, all_masked, wraps) in cases {
             let what = format!("{} {m}x{n}x{k} {transposed:?}", config.id);
-            // What is read beside K belongs to the matrices, and is none of them.
+            // Elements read beside K are in the memory of the matrices, and not in the matrices.
             let deep: usize = if way == 2 { usize::next_multiple_of(k, 64) } else { k };
             let matrix = |rows: usize, columns: usize, t: bool, pad: usize| {
                 if t { (columns * (rows + pad), 1, rows + pad) } else { (rows * (columns + pad), columns + pad, 1) }
@@ -262,7 +262,7 @@ where
     (T,): slices::Types,
 {
     for config in <(T,) as slices::Types>::DESC.configs {
-        // The last slice is too short for what its extents claim: what lies outside is not there.
+        // The last slice is too short for its extents: the elements outside do not exist.
         for ([m, n, k], missing, variant) in [
             ([128, 128, 128], 0, "tma"),
             ([72, 40, 208], 0, "tma"),
@@ -321,7 +321,7 @@ fn below_the_matrix() {
             let z = Buffer::<f32>::zeros(rt, m * n).unwrap();
             let (raw, far) = (x.raw(), if config.consts.contains(&("WAY", 6)) { 1u64 << 31 } else { 0 });
             let from = RawArg::new((raw.addr() + 2 * front as u64).wrapping_sub(2 * far), raw.device());
-            // SAFETY: 16 rows are before what `from` and `far` point at, and 64 behind the last one.
+            // SAFETY: 16 rows are before the ones that `from` and `far` point at, and 64 behind the last one.
             let call = unsafe { beginnings(from, y.raw(), z.raw(), m, n, k, stride, far, -8, 8) };
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
             z.to_vec().unwrap()
@@ -383,7 +383,7 @@ fn beyond_what_a_coordinate_holds() {
     }
 }
 
-/// Rows so far apart that the last of them is beyond what 64 bits count.
+/// Rows so far apart that the last of them is beyond 64 bits.
 #[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4]), grid = [1])]
 fn far_apart<const BM: usize, const BN: usize, const BK: usize>(
     a: &[f16],

@@ -153,7 +153,7 @@ fn rows_of_a_tile_are_reduced_over_all_blocks() {
     }
 }
 
-/// What is not partitioned is done once: a sum is stored, and added to what others add to. Elements are stored where
+/// Work that is not partitioned is done once: a sum is stored, and added where others add. Elements are stored where
 /// others load them, in an order of their own.
 #[tile_kernel(tune(warps = [2], ctas = [2], arch = [90]), grid = [x.len() / 512], emulate = all)]
 fn once(x: &mut [i32], sums: &mut [i32], total: &mut [i32], counts: &mut [u32], any: &mut [bool]) {
@@ -239,7 +239,7 @@ fn iterations_exchange_one_after_another() {
     }
 }
 
-/// A sum of one block's own between a store and a load of what another block has stored.
+/// A sum of one block's own between a store and a load of another block's stores.
 #[tile_kernel(tune(warps = [2], ctas = [2], arch = [90]), grid = [1], emulate = all)]
 fn between(x: &mut [i32], w: &[i32], y: &mut [i32]) {
     let i = arange(512);

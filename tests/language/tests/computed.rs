@@ -39,8 +39,8 @@ fn left<const BM: usize, const BN: usize, const BK: usize, const TA: usize, cons
 }
 
 /// `a w`, of weights of 8 bits and a scale for each of their columns; and the sums of squares of the rows of `a`, whose
-/// tiles the products take as they lie. With EACH of 1 the loop takes the sums of the product as well, which keeps its
-/// operands from being swapped.
+/// tiles the products take from shared memory. With EACH of 1 the loop takes the sums of the product as well, which
+/// keeps its operands from being swapped.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], TB = [0, 1], EACH = [0, 1], warps = [4], arch = [90]),
     tune(BM = [64], BN = [128], BK = [32], TB = [0, 1], EACH = [0, 1], warps = [8], arch = [90]),
@@ -99,8 +99,8 @@ fn halves_of_bytes<const BM: usize, const BN: usize, const BK: usize, const TB: 
     c.store([i, j], acc.to::<f16>());
 }
 
-/// What the softmax of `q kᵀ` makes of `v`, without ever having all of it: a second product takes what the first one
-/// gave.
+/// The softmax of `q kᵀ` times `v`, without ever storing all of it: a second product takes the result of the first
+/// one.
 #[tile_kernel(
     types(T = [f16, bf16]),
     tune(BM = [64], BN = [64], D = [64], warps = [4], arch = [90]),
@@ -228,7 +228,7 @@ fn chain_of_computed<const B: usize, const K: usize>(
     z.store([0, 0], acc);
 }
 
-/// A tile that is an operand and, with another one, part of what is stored.
+/// A tile that is an operand and, with another one, part of the stored tile.
 #[tile_kernel(tune(B = [64], warps = [4], arch = [90]), grid = [1])]
 fn stored_with<const B: usize>(x: View<f16, 2>, w: View<f16, 2>, y: View<f16, 2>, mut z: ViewMut<f16, 2>) {
     for i in range(0, z.dim(0), B) {

@@ -29,7 +29,7 @@ mod kernels {
         root + 100
     }
 
-    /// Pairs `(i, j)` that are left by labels, roots, and what `match` names.
+    /// Pairs `(i, j)` that are left by labels, roots, and bindings of `match`.
     #[tile_kernel(grid = [1], emulate = all)]
     pub fn jumps(y: &mut [u32], n: u32) {
         let mut seen = 0u32;

@@ -58,7 +58,7 @@ fn to_integers<A: Element, const BLOCK: usize>(
     store(y7, i, v.to::<usize>());
 }
 
-/// What is converted, and what comes of it, as bits.
+/// The converted values, and the results as bits.
 trait Source: tilewright_core::Element + std::fmt::Debug {
     fn some() -> Vec<Self>;
     fn wanted(self) -> [u64; 15];
@@ -92,7 +92,7 @@ macro_rules! wanted {
 macro_rules! integers { ($($t:ident)+) => { $(
     impl Source for $t {
         fn some() -> Vec<$t> {
-            // Of 24 bits at most, then ends: what is rounded is far from the middle of two numbers.
+            // Of 24 bits at most, then ends: rounded numbers are far from the middle of two results.
             let mut some = vec![0, 1, 2, 17, 100, $t::MAX, $t::MIN, $t::MAX - 1, $t::MIN + 1, $t::MAX / 3, 0 as $t - (($t::MIN != 0) as $t)];
             some.extend([255u64, 256, 449, 2049, 65503, 65504, 70000, 1 << 24, (1 << 24) + 1, 1 << 40].into_iter().filter_map(|n| $t::try_from(n).ok()));
             some
@@ -158,7 +158,7 @@ impl Source for bool {
     }
 }
 
-/// The bits of results; of NaN, whatever its payload, those of one.
+/// The bits of results. All NaNs have the same bits.
 macro_rules! bits {
     ($y:expr, $i:ident) => {{
         let (y, z) = &$y;
@@ -375,7 +375,7 @@ fn every_nan_stays_one() {
     small_floats_of(&nans, &[[0x7e00, 0x7fc0, 0x7f, 0x7f]; 4]);
 }
 
-/// What lies so close to the middle of two numbers that a rounding to f32 or f64 before leads into it.
+/// Numbers so close to the middle of two results that an earlier rounding to f32 or f64 would hit it.
 #[test]
 fn numbers_are_rounded_once() {
     let bit = |n: i32| 2f64.powi(n);

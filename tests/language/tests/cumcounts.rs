@@ -1,4 +1,4 @@
-//! The number of each element among those that equal it, of tiles of any extent, over any warps.
+//! The number of each element among the equal elements, of tiles of any extent, over any warps.
 
 use tilewright::tile_kernel;
 use tilewright_core::{Call, KernelDesc, f16};

@@ -1,4 +1,4 @@
-//! What the emulated SM finds wrong with a kernel, and that it says so of the line that the user wrote.
+//! The defects that the emulated SM finds in a kernel, and the user's line in its reports.
 
 use tilewright::tile_kernel;
 use tilewright::{Buffer, Error, Runtime};
@@ -63,7 +63,7 @@ fn accesses_past_a_buffer() {
     let outside = "global memory access out of bounds";
     let run = |rt: &Runtime, [x, y]: [usize; 2]| {
         let (x, y) = (Buffer::from_slice(rt, &vec![1.0f32; x])?, Buffer::<f32>::zeros(rt, y)?);
-        // SAFETY: the emulator checks what the kernel does not.
+        // SAFETY: the emulator checks the bounds that the kernel does not.
         rt.launch(unsafe { doubled(x.raw(), y.raw()) })
     };
     found(|rt| run(rt, [61, 64]), outside, "a load past a buffer", &["`x[", "]` (61 elements)"]);
@@ -86,7 +86,7 @@ unsafe fn stores_unchecked(x: &[f32], y: &mut [f32]) {
 fn accesses_past_the_end() {
     let (x, y) = (vec![1.0f32; 61], vec![0.0f32; 64]);
     let outside = "global memory access out of bounds";
-    // SAFETY: the emulator checks what the kernel does not.
+    // SAFETY: the emulator checks the bounds that the kernel does not.
     found(
         |rt| unsafe { rt.launch(loads_unchecked(&x, &mut y.clone())) },
         outside,
@@ -117,7 +117,7 @@ unsafe fn through_pointers(x: &[f32], p: *mut f32, n: usize) {
 fn pointers_without_a_bound() {
     let run = |rt: &Runtime, n: u64| {
         let mut all = vec![0.0f32; 64];
-        // What is to be written, and right behind it what is only read.
+        // The elements to write, and right behind them elements that are only read.
         let (front, back) = all.split_at_mut(32);
         // SAFETY: the emulator stops the store past the elements that the kernel may write.
         unsafe { rt.launch(through_pointers(&*back, front.as_mut_ptr(), n)) }
@@ -236,7 +236,7 @@ fn waits_for_later_programs() {
     let found = run(&Runtime::emulator(0), "LATER=1,warps=1").expect_err("the first waits for the second").to_string();
     assert!(found.contains("has loaded `flags[1]` (4 elements) "), "{found}");
     assert!(found.contains(&format!("line {}: wait without end:", line("a wait for a later program"))), "{found}");
-    // In ascending order each comes after the one that it waits for.
+    // In ascending order each program comes after the one that it waits for.
     run(&Runtime::emulator(0), "LATER=0,warps=1").expect("it runs");
 }
 
@@ -283,7 +283,7 @@ mod helped {
 #[test]
 fn lines_of_helpers() {
     let x = vec![1.0f32; 32];
-    // SAFETY: the emulator checks what the kernel does not.
+    // SAFETY: the emulator checks the bounds that the kernel does not.
     found(
         |rt| unsafe { rt.launch(helped::helped_load(&x, &mut vec![0.0; 32])) },
         "global memory access out of bounds",
@@ -297,7 +297,7 @@ fn in_parts<const BLOCK: usize>(y: &mut [u8]) {
     store(y, program_id(0) * BLOCK + arange(BLOCK), 1);
 }
 
-/// The grid of a configuration that was emulated is not what is wrong where another one, which was not, has a smaller
+/// The grid of an emulated configuration is not reported if a configuration that was not emulated has a smaller
 /// one.
 #[test]
 fn a_configuration_that_was_not_emulated_is_no_invalid_grid() {

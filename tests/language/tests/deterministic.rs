@@ -105,7 +105,7 @@ fn the_number_of_programs_changes_no_bit() {
     }
 }
 
-/// Wide rows take the second configuration, whatever was measured.
+/// Wide rows take the second configuration, for any measurements.
 #[tile_kernel(
     deterministic,
     tune(BLOCK = [64, 256], warps = [1]),

@@ -1,4 +1,4 @@
-//! Programs that look back at those before them, and that reduce what all of them have, in one launch.
+//! Programs that look back at their predecessors, and that reduce the values of all programs, in one launch.
 
 use tilewright::Runtime;
 use tilewright::kernel::emulator::Options;
@@ -43,7 +43,7 @@ mod kernels {
         });
     }
 
-    /// What one program finds, which others have left the words for.
+    /// The result of one program, for which others have left the words.
     #[tile_kernel(tune(WINDOW = [3], warps = [1, 4]), grid = [1], emulate = all)]
     pub fn searched<const WINDOW: usize>(words: &mut [u64], counter: &mut [u32], y: &mut [u32]) {
         let order = begin_order(counter);

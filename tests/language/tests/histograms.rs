@@ -123,7 +123,7 @@ fn halves_are_rounded_once() {
     );
 }
 
-/// In a loop, and what is computed of the bins.
+/// In a loop, with computations on the bins.
 #[tile_kernel(tune(N = [64, 512], warps = [1, 8]), grid = [1], emulate = all)]
 fn ranked<const N: usize>(x: &[u16], first: &mut [i32], most: &mut [i32], none: &mut [i32]) {
     let mut total = zeros::<i32>([48]);

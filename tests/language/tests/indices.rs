@@ -1,4 +1,4 @@
-//! Which accesses become vectors: by what indices and masks count, where they end, and by what strides are.
+//! The accesses that become vectors: by the steps of indices and masks, their ends, and the strides.
 
 use tilewright::Runtime;
 use tilewright::tile_kernel;
@@ -166,8 +166,8 @@ fn a_last_stride_need_not_be_one() {
     }
 }
 
-/// Quotients and remainders of numbers below zero, which turn around there: what counts up is no longer in step with
-/// vectors.
+/// Quotients and remainders of numbers below zero, which change direction there: numbers that count up are no longer in
+/// step with vectors.
 #[tile_kernel(tune(warps = [1]), grid = [1])]
 fn below_zero(x: &[f32], y: &mut [f32], z: &mut [f32], from: i32, by: i32) {
     let lane = arange(64).to::<i32>();
@@ -206,7 +206,7 @@ fn indices_below_zero_are_divided_towards_it() {
     }
 }
 
-/// Indices that begin beside a vector: by constants, by arguments and by what a loop adds; up and down.
+/// Indices that begin beside a vector: by constants, by arguments and by the step of a loop; up and down.
 #[tile_kernel(types(T = [f32, u8]), tune(warps = [1]), grid = [1])]
 fn beside<T: Num>(x: &[T], y: &mut [T], n: usize, step: usize) {
     let i = arange(64);
@@ -258,7 +258,7 @@ fn vectors_begin_at_their_multiples_alone() {
     beside_of::<u8>();
 }
 
-/// What an iteration stores the next one loads by other threads. WAY: 0 the same index for the load and the store,
+/// The next iteration loads an iteration's stores by other threads. WAY: 0 the same index for the load and the store,
 /// which moves on; 1 a store at the end, a load at the beginning, and iterations that are cut short; 2 loops in a loop.
 #[tile_kernel(tune(WAY = [0, 1, 2], warps = [4]), grid = [1], emulate = all)]
 fn carried<const WAY: usize>(y: &mut [i32], n: usize) {
@@ -471,8 +471,8 @@ fn the_greatest_number_limits_nothing() {
     }
 }
 
-/// Jumps past a barrier. WAY: 0 the next iteration loads what this one has stored before a `continue`; 1 what is behind
-/// the loop loads what its last iteration has stored, and there is another way out, which has a barrier.
+/// Jumps past a barrier. WAY: 0 the next iteration loads the stores of this one before a `continue`; 1 code behind the
+/// loop loads the stores of its last iteration, and there is another way out, which has a barrier.
 #[tile_kernel(tune(WAY = [0, 1], warps = [4]), grid = [1], emulate = all)]
 fn jumped_over<const WAY: usize>(x: &[i32], y: &mut [i32], z: &mut [i32], n: usize) {
     let lane = arange(256);
@@ -516,8 +516,8 @@ fn what_is_stored_before_a_jump_is_seen_behind_it() {
     }
 }
 
-/// Numbers of 8 bits that begin one before they wrap around: what is one more begins at a multiple of 256, but does not
-/// go on from there.
+/// Numbers of 8 bits that begin one before they wrap around: the indices plus one begin at a multiple of 256, but does
+/// not go on from there.
 #[tile_kernel(tune(warps = [1, 4]), grid = [1], emulate = all)]
 fn wrapping_inside(x: &[f32], y: &mut [f32]) {
     let i = arange(512);

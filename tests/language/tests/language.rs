@@ -1,4 +1,4 @@
-//! What programs compute with values, on the emulated SM and on the CPU.
+//! Computations of programs with values, on the emulated SM and on the CPU.
 
 use tilewright::{LaunchOptions, Runtime};
 use tilewright::{tile_kernel, tile_library, tile_module};
@@ -75,7 +75,7 @@ fn a_grid_may_depend_on_the_configuration() {
     }
 }
 
-/// Sums down the columns of blocks: each program goes on from what the one that began before it has left.
+/// Sums down the columns of blocks: each program goes on from the sums of its predecessor.
 #[tile_kernel(tune(BLOCK = [64], warps = [2]), grid = [cdiv(x.len(), BLOCK)])]
 fn down_the_blocks<const BLOCK: usize>(x: &[f32], y: &mut [f32], done: &mut [u32], ticket: &mut [u32]) {
     let order = atomic_add(ticket, 0, 1).relaxed() as usize;
@@ -89,7 +89,7 @@ fn down_the_blocks<const BLOCK: usize>(x: &[f32], y: &mut [f32], done: &mut [u32
     atomic_store(done, order, 1);
 }
 
-/// The same, where nothing orders what the flag announces.
+/// The same, but nothing orders the announced stores before the flag.
 #[tile_kernel(tune(BLOCK = [64], warps = [2]), grid = [cdiv(x.len(), BLOCK)])]
 fn down_the_blocks_unordered<const BLOCK: usize>(x: &[f32], y: &mut [f32], done: &mut [u32], ticket: &mut [u32]) {
     let order = atomic_add(ticket, 0, 1).relaxed() as usize;
@@ -151,7 +151,7 @@ fn tiles_are_loaded_and_stored_by_atomics() {
     }
 }
 
-/// What is assigned before a way out of a loop is there after it, although the iteration would assign anew.
+/// A value assigned before a way out of a loop is there after it, although the iteration would assign anew.
 #[tile_kernel(tune(warps = [1]), grid = [1])]
 fn assigned_before_leaving(x: &[u32], y: &mut [u32], last: u32) {
     let i = arange(32);
@@ -180,7 +180,7 @@ fn an_assignment_before_a_break_is_seen_after_the_loop() {
     }
 }
 
-/// What a ticket gave is taken in a closure, in a loop that is laid out several times, and in a branch.
+/// The old value of a semaphore is used in a closure, in a loop that is laid out several times, and in a branch.
 #[tile_kernel(tune(warps = [4]), grid = [2])]
 fn taken_late(x: &[u32], y: &mut [u32], semaphores: &mut [u32]) {
     let first = atomic_add(semaphores, 0, 1).relaxed();
@@ -214,7 +214,7 @@ fn a_tickets_answer_is_there_where_it_is_taken() {
         .expect("it runs");
         assert_eq!(semaphores, [2, 20, 200]);
         let all: u32 = x.iter().sum();
-        // A program has one place in the order of each ticket.
+        // A program has one place in the order of each semaphore.
         let of = |i: usize| -> Vec<u32> {
             [0, 10].iter().flat_map(|s| [0, 100].map(|t| x[i] + 5 * s + 11 + t + all)).collect()
         };
@@ -222,7 +222,7 @@ fn a_tickets_answer_is_there_where_it_is_taken() {
     }
 }
 
-/// An atomic that reads sees what other threads of its program have stored, and the other way round.
+/// An atomic that reads sees the stores of other threads of its program, and the other way round.
 #[tile_kernel(tune(warps = [4]), grid = [1])]
 fn updates_of_stored(y: &mut [u32], z: &mut [u32]) {
     let i = arange(128);
@@ -247,7 +247,7 @@ fn atomics_and_stores_of_a_program_are_in_order() {
     }
 }
 
-/// What one thread has stored for all, all load: a number, and a tile that many threads hold copies of.
+/// All load the store of one thread: a number, and a tile that many threads hold copies of.
 #[tile_kernel(tune(warps = [4]), grid = [4])]
 fn stored_by_one_thread(x: &mut [f32], y: &mut [f32]) {
     let i = program_id(0) * 64;
@@ -276,7 +276,7 @@ fn stores_are_seen_by_later_loads() {
     }
 }
 
-/// What is stored every STEP elements: SIGN of 0 leaves it negative.
+/// A store every STEP elements: SIGN of 0 leaves it negative.
 #[tile_kernel(
     /// Every element, as integers.
     kernel(negated, T = i32, STEP = 1, SIGN = 0),
@@ -335,7 +335,7 @@ mod scales {
 mod more {
     #[super::tile_library]
     pub mod shifts {
-        // A library's names are of those that use it.
+        // A library's names are in scope for its users.
         fn shifted(x: Tile<f32>) -> Tile<f32> {
             scaled(x) + SHIFT
         }
@@ -346,7 +346,7 @@ mod more {
 mod of_libraries {
     const SHIFT: f32 = 100.0;
 
-    // Not what `kernel(..)` gives, nor the library's.
+    // Neither the argument of `kernel(..)` nor the library's constant.
     const PLUS: usize = 1000;
     type T = f64;
 
@@ -360,7 +360,7 @@ mod of_libraries {
         store(y, arange(64), one_more(shifted(load(x, arange(64)))) + PLUS.to::<T>());
     }
 
-    // A literal takes the type of what it meets in each of the calls.
+    // A literal takes the type of the other operand in each of the calls.
     fn counted<N>(n: N) -> N {
         let mut i = 0;
         for _ in 0..3 {
@@ -407,7 +407,7 @@ fn compare_indices<const ROWS: usize, const COLS: usize>(
         + where_(all | (col <= n), 16, 0)
         + where_((row < n) & (all | (col < row)), 32, 0)
         + where_(col + (max(n, m) - m) >= row, 64, 0)
-        // What is no index has a limit for each row.
+        // A mask without an index has a limit for each row.
         + where_(col <= row % (m | 1), 128, 0)
         // Below zero a limit is a great number.
         + where_(col < row - n, 256, 0);
@@ -494,7 +494,7 @@ fn rows_have_limits() {
     }
 }
 
-/// What helpers return takes the type that they say, and what is converted overflows as at run time.
+/// Results of helpers take the declared type, and conversions overflow as at run time.
 #[tile_module]
 mod said {
     fn step(far: bool) -> usize {

@@ -1,5 +1,5 @@
-//! What products are made of and built into, on the CPU and on the emulated SM: element types and precisions, batches,
-//! schedulers, epilogues. The loop of an edit, `cargo xtask test --quick`, leaves them out.
+//! Parts and uses of products, on the CPU and on the emulated SM: element types and precisions, batches, schedulers,
+//! epilogues. The loop of an edit, `cargo xtask test --quick`, leaves them out.
 
 mod activations;
 mod batched;

@@ -1,4 +1,4 @@
-//! Optional parameters: what a call leaves out has no code.
+//! Optional parameters: a parameter that a call leaves out has no code.
 
 use tilewright::{Buffer, Runtime, tile_kernel, tile_module};
 use tilewright_core::f16;
@@ -13,7 +13,7 @@ mod kernels {
         }
     }
 
-    /// `y = act(scale * x + bias)`, with what is there.
+    /// `y = act(scale * x + bias)`, with the given parameters.
     #[tile_kernel(
         types(T = [f16]),
         tune(BLOCK = [64], warps = [1]),

@@ -1,4 +1,4 @@
-//! Kernels that may begin before the launch in front has ended: what they read until they wait for it.
+//! Kernels that may begin before the launch in front has ended: their reads until they wait for it.
 
 use tilewright::Runtime;
 use tilewright::tile_kernel;
@@ -26,7 +26,7 @@ fn what_is_not_declared_early_is_read_after_the_wait() {
     }
 }
 
-/// Of a specialized program each role waits: the one that copies, too.
+/// Each role of a warp-specialized program waits: the copying one, too.
 #[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [1], pdl = [b])]
 fn pdl_product<const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,

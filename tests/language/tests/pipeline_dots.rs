@@ -56,8 +56,8 @@ unsafe fn attention<const BLOCK_M: usize, const BLOCK_N: usize, const HEAD_DIM: 
 }
 
 /// `relu(x a) b` of views, in blocks of the middle dimension, from one of them on. WAY: 0 nothing but that; 1 the sums
-/// begin with ones and are doubled in every step; 2 and 3 are not to be rotated: the second product's right operand is
-/// what the first one has, too, or the sums are looked at before the first product.
+/// begin with ones and are doubled in every step; 2 and 3 are not to be pipelined: both products share the right
+/// operand, or the sums are used before the first product.
 #[tile_kernel(
     tune(B = [64], WAY = [0, 1, 2, 3], warps = [4]),
     grid = [cdiv(y.dim(0), 64)],

@@ -1,4 +1,4 @@
-//! Kernels of public suites of Triton, written anew: what inference and training of models is made of beside products.
+//! Kernels of public suites of Triton, written anew: the parts of inference and training beside products.
 
 mod attention;
 mod experts;

@@ -74,7 +74,7 @@ fn philox(bits: u32, [mut k0, mut k1]: [u64; 2], mut c: [u64; 4]) -> [u64; 4] {
     c
 }
 
-/// What Triton makes of an offset.
+/// Triton's numbers of an offset.
 fn of_offset(seed: u64, offset: u64) -> [u64; 4] {
     philox(32, key(32, seed), [offset & 0xffff_ffff, offset >> 32, 0, 0])
 }

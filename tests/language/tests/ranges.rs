@@ -1,4 +1,4 @@
-//! What follows a range changes how a loop is carried out, and nothing that it means.
+//! Options of a range change the code of a loop, and not its meaning.
 
 use tilewright::tile_kernel;
 use tilewright::{LaunchOptions, Runtime};

@@ -119,7 +119,7 @@ fn wrapped<T: Number>(x: f64) -> T {
     }
 }
 
-/// Where the greatest and the least are is looked at if `with_places` says so.
+/// The positions of the greatest and the least are checked if `with_places`.
 fn matrix_of<T: Number>(x: impl Fn(usize) -> Vec<T>, with_places: bool)
 where
     (T,): of_matrix::Types,

@@ -300,7 +300,7 @@ fn reductions_of_tuples() {
     );
 }
 
-/// A sum over an array in one program: what comes before a block is carried along.
+/// A sum over an array in one program: the sum before a block is carried along.
 #[tile_kernel(tune(BLOCK = [128], warps = [4]), grid = [1])]
 fn running_sums<const BLOCK: usize>(x: &[f32], y: &mut [f32]) {
     let mut carry = 0.0f32;

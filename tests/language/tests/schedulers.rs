@@ -18,7 +18,7 @@ pub mod gemm {
         Persistent,
     }
 
-    /// What follows a product.
+    /// The epilogue of a product.
     pub enum Epilogue {
         /// `c = relu(a b + bias)`
         Bias,
@@ -228,7 +228,7 @@ mod folds {
         tile * scale
     }
 
-    /// Each of two closures with what the other gives.
+    /// Each of two closures with the result of the other.
     fn crossed(x: Tile<f32>, f: impl Fn(Tile<f32>) -> Tile<f32>, g: impl Fn(Tile<f32>) -> Tile<f32>) -> Tile<f32> {
         f(g(x)) - g(f(x))
     }

@@ -1,10 +1,10 @@
-//! Operations that move elements, and those that make them.
+//! Operations that move elements, and operations that make them.
 
 use tilewright::tile_kernel;
 use tilewright_core::{AsSlice, AsSliceMut, f16};
 use tilewright_language_tests::everywhere::everywhere;
 
-/// What a block of three dimensions becomes.
+/// The results of a block of three dimensions.
 #[tile_kernel(
     types(T = [i16, bool]),
     tune(A = [4], B = [8], C = [2], warps = [1]),
@@ -44,7 +44,7 @@ fn reshaped<T: Num, const M: usize, const N: usize>(x: &[T], y: &mut [T], made: 
     store(made, 19 + arange(3), zeros::<T>([3]));
 }
 
-/// What a view says of itself, and a loop whose variable is a constant.
+/// The extents and strides of a view, and a loop whose variable is a constant.
 #[tile_kernel(tune(K = [4], warps = [1]), grid = [2, 3, 1])]
 fn extents_and_strides<const K: usize>(x: View<i64, 3>, y: &mut [i64]) {
     let own = (program_id(1) * num_programs(0) + program_id(0)) * 32;
@@ -186,7 +186,7 @@ fn indices_change_places() {
         let [a, b, c] = ["A", "B", "C"]
             .map(|name| one.configs[0].consts.iter().find(|c| c.0 == name).expect("an extent").1 as usize);
         let n = a * b * c;
-        // The index that element `i` of a turned tile has in the tile itself.
+        // The index that element `i` of a permuted tile has in the tile itself.
         let bca = |i: usize| (i % a * b + i / (c * a)) * c + i / a % c;
         let cab = |i: usize| (i / b % a * b + i % b) * c + i / (a * b);
         let loaded: Vec<i32> = (0..n).map(|i| x[bca(i)]).chain((0..n).map(|i| x[cab(i)])).collect();

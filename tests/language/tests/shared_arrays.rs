@@ -230,7 +230,7 @@ fn arrays_and_masks_may_end_inside_a_vector() {
     parts_of::<u8>();
 }
 
-/// Single elements: masks, what is there instead of an element, and places behind the end of an array.
+/// Single elements: masks, their `other`, and places behind the end of an array.
 #[tile_kernel(types(T = [f32, u8]), tune(warps = [1, 4]), grid = [1], emulate = all)]
 fn single_elements<T: Num>(x: &[T], y: &mut [T], count: &mut [u32], seen: bool, behind: usize, other: T) {
     let mut s = shared_array::<T>(8);
@@ -290,7 +290,7 @@ fn shared_places(place: &[i32], y: &mut [i32], z: &mut [i32]) {
     let mut s = shared_array::<i32>(64);
     store(s, place, i.to::<i32>()).mask(i < 64);
     store(y, 512 + i, load(s, place));
-    // All have loaded what one of them then stores over.
+    // All have loaded the elements that one of them then overwrites.
     let before = load(z, place);
     store(z, place, before + 1).mask(i < 64);
     store(y, 1024 + i, before);

@@ -36,7 +36,7 @@ fn rounded<const BM: usize, const BN: usize, const BK: usize, const WAY: usize>(
     c.store([i, j], acc);
 }
 
-/// With 10 bits of fraction: the nearest, of two as near the one that is farther from zero; a NaN stays one.
+/// With 10 bits of fraction: the nearest number, ties away from zero; a NaN stays one.
 fn nearest(x: f32) -> f32 {
     if x.is_nan() { x } else { f32::from_bits((x.to_bits() + 0x1000) & !0x1FFF) }
 }
@@ -74,7 +74,7 @@ fn products_of_one(what: &str, left: impl Fn(usize) -> f32, right: impl Fn(usize
             rt.launch_with(rt.stream(), call, &with(config.id)).unwrap_or_else(|e| panic!("{}: {e}", config.id));
             c.data
         };
-        // What warpgroups take as it lies in shared memory is cut off, what goes through registers is rounded.
+        // Operands that warpgroups read from shared memory are truncated, operands in registers are rounded.
         let of_left = |x: f32, on_cpu: bool| if groups && way == 0 && !on_cpu { cut(x) } else { nearest(x) };
         let of_right = |x: f32, on_cpu: bool| if groups && !on_cpu { cut(x) } else { nearest(x) };
         let check = |found: Vec<f32>, on_cpu: bool, name: &str| {

@@ -150,7 +150,7 @@ fn what_is_no_finite_number_reaches_its_rows_and_columns_alone() {
         (17, 1) => f32::INFINITY,
         _ => ((j + p * 3) % 5) as f32 + 1.0,
     };
-    // Of an infinite operand the result is NaN, or what IEEE says, which it is on the CPU.
+    // With an infinite operand the result is NaN, or that of IEEE, as always on the CPU.
     let alike = |found: f32, exact: f64, _: f64, on_cpu: bool| {
         let is_ieee = found as f64 == exact || found.is_nan() && exact.is_nan();
         is_ieee || !on_cpu && !exact.is_finite() && found.is_nan()

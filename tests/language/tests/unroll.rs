@@ -5,7 +5,7 @@ use tilewright::{Error, LaunchOptions, Runtime};
 use tilewright_core::{AsSlice, AsSliceMut, KernelDesc, f16};
 use tilewright_language_tests::run::backends;
 
-/// What comes of a loop depends on the order of its iterations. WAY: 1 has `continue`, 2 `break`, 3 both, 4 `return`.
+/// The result of a loop depends on the order of its iterations. WAY: 1 has `continue`, 2 `break`, 3 both, 4 `return`.
 #[tile_kernel(types(T = [u64, i32, u8]), tune(U = [2, 3, 4], WAY = [0, 1, 2, 3, 4], warps = [1]), grid = [1], emulate = all)]
 fn counted<T: Int, const U: usize, const WAY: usize>(y: &mut [u64], lo: T, hi: T, step: T, stop: u64) {
     let mut acc = arange(32);

@@ -8,7 +8,7 @@ use tilewright_language_tests::matrix::{near, values};
 use tilewright_language_tests::run::{seeds, taken, with};
 
 /// With pointers that move along, as one writes it in Triton. WAY: 0 masks on every side; 1 rows and columns that wrap
-/// around; 2 two products an iteration, of which the second is of what the first one has just multiplied.
+/// around; 2 two products an iteration, the second with the tiles that the first one has just multiplied.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [64], WAY = [0, 1, 2], warps = [4]),
     tune(BM = [128], BN = [128], BK = [32], WAY = [0], warps = [8], stages = [2, 5]),

@@ -1,4 +1,4 @@
-//! What kernels mean, and what is said of mistakes in them.
+//! The meaning of kernels, and the messages about their mistakes.
 
 mod meaning;
 mod ui;

@@ -1,4 +1,4 @@
-//! What kernels mean: their CPU functions, on small cases whose results are known.
+//! The meaning of kernels: their CPU functions, on small cases whose results are known.
 
 use tilewright::tile_kernel;
 use tilewright_core::cpu::launch;

@@ -26,7 +26,7 @@ fn messages_from_rustc() {
     compare("tests/ui_rustc", from_rustc);
 }
 
-/// Compares what is said of each case of a folder with the file beside it.
+/// Compares the messages for each case of a folder with the file beside it.
 fn compare(folder: &str, said: impl Fn(&Path) -> String) {
     let overwrite = std::env::var_os("TILE_BLESS").is_some();
     let mut wrong = vec![];

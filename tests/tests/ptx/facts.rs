@@ -2,8 +2,8 @@
 //! shapes, flags and matrix descriptors of `wgmma`, numbers of groups that are waited for, fences, the order of
 //! atomics, masks of multicasts, counts of mbarriers, predicates of single-lane steps.
 //!
-//! LLVM may lay code out twice, or leave out what nobody reaches. So kinds of instructions are compared as sets, with
-//! all their immediates, and their order within the text as far as it is kept.
+//! LLVM may lay code out twice, or leave out unreachable code. So kinds of instructions are compared as sets, with all
+//! their immediates, and their order within the text as far as it is kept.
 
 use super::registers::{Descriptor, Numbers};
 use super::{Entry, entries, none, sources};
@@ -61,7 +61,7 @@ fn flag(g: &Generic) -> Option<bool> {
     }
 }
 
-/// `wgmma` of N columns: K and the types, then what follows the operands.
+/// `wgmma` of N columns: K and the types, then the operands' suffix.
 fn wgmma(a: DType, n: usize, transposed: &[bool]) -> String {
     let types = match a {
         DType::F16 => "k16.f32.f16.f16",
@@ -143,7 +143,7 @@ fn atomic(c: &Call) -> &'static str {
     }
 }
 
-/// What the PTX of a program for a target since sm_80 has to have, and no more of these kinds.
+/// The required instructions in the PTX of a program for a target since sm_80. It has no others of these kinds.
 fn expected(program: &Lowered, target: &str) -> Facts {
     let mut out = Facts::new();
     let mut add = |fact: String| {
@@ -224,7 +224,7 @@ fn expected(program: &Lowered, target: &str) -> Facts {
                 }
             }
             Device::Atomic | Device::AtomicCas => {
-                // Bytes, and what the hardware lacks, are exchanged: by words that are read first.
+                // Atomics on bytes, and those that the hardware lacks, are exchanges of words that are read first.
                 let kind = atomic(c);
                 let small = dtype(&g[0]).is_some_and(|t| t.size() < 4);
                 add(if small { kind.replace("st.", "atom.").replace("release", "acq_rel") } else { kind.into() });
@@ -242,12 +242,12 @@ fn instruction(line: &str) -> (Option<&str>, &str, &str) {
         None => (None, line),
     };
     let (opcode, operands) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
-    // What follows the semicolon is a comment with the names of registers.
+    // A comment with the names of registers follows the semicolon.
     let operands = operands.split(';').next().unwrap_or("").trim();
     (guard, opcode.trim_end_matches(';'), operands)
 }
 
-/// What it has.
+/// The instructions that it has.
 fn found(ptx: &str) -> Facts {
     let (mut out, numbers) = (Facts::new(), Numbers::of(ptx));
     let number = |operand: &str| match numbers.number(operand.trim()) {

@@ -1,5 +1,5 @@
 //! A hash of the PTX of every operation's entries, per version of rustc. Names of entries and symbols, numbers of
-//! labels and comments are not part of it. `cargo xtask bless` writes the hashes for the device toolchain at hand.
+//! labels and comments are not part of it. `cargo xtask bless` writes the hashes for the installed device toolchain.
 
 use super::{Entry, entries};
 use siphasher::sip::SipHasher13;
@@ -42,7 +42,7 @@ fn ptx_is_as_recorded() {
     let hash = |e: &Entry| format!("{:016x}", SipHasher13::new().hash(normalized(e).as_bytes()));
     let now: BTreeMap<String, String> = entries.iter().map(|e| (format!("{} {}", e.name, e.target), hash(e))).collect();
     if std::env::var_os("TILE_BLESS").is_some() {
-        // Of a build with few configurations, what is known of the others stays.
+        // A build with few configurations keeps the hashes of the others.
         let others: BTreeSet<&str> = variants().filter(|v| !v.built).map(|v| v.entry).collect();
         let known = std::fs::read_to_string(&path).unwrap_or_default();
         let known = known.lines().filter_map(|l| l.rsplit_once(' '));

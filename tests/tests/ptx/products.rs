@@ -1,4 +1,4 @@
-//! The shape of products: how many instructions there are, and what holds the roles of a specialized program together.
+//! The shape of products: the number of instructions, and the barriers between the roles of a warp-specialized program.
 
 use super::*;
 
@@ -31,15 +31,15 @@ fn instructions([m, n, deep]: [usize; 3], warps: usize, by_groups: bool) -> usiz
 /// The families whose products are all of one tile, `BM` by `BN` by `BK`.
 const OF_ONE_TILE: [&str; 4] = ["matmul", "gemm", "scaled_product", "batched_matmul"];
 
-/// What a product is called in lowered code, and of how many products of tensor cores each of an entry's is made.
+/// The name of a product in lowered code, and the number of tensor-core products for each product of an entry.
 fn dots(lowered: &str) -> Vec<usize> {
     let of_three = |l: &str| l.contains("d::mma_tile::<") && l.contains(", true>(");
     let is_dot = |l: &&str| ["d::wgmma::<", "d::wgmma_ra::<", "d::mma_tile::<"].iter().any(|call| l.contains(call));
     lowered.lines().filter(is_dot).map(|l| if of_three(l) { 3 } else { 1 }).collect()
 }
 
-/// What is found is what the products take. LLVM may peel the first round of a loop, and so may make up to twice as
-/// many of it; but whole products.
+/// The count is that of the products. LLVM may peel the first round of a loop, and so may make up to twice as many of
+/// it; but whole products.
 fn count_is(e: &Entry, found: usize, dots: &[usize], each: usize, wrong: &mut Vec<String>) {
     let expected = dots.iter().sum::<usize>() * each;
     let whole = expected > 0 && found % each == 0 && (expected..=2 * expected).contains(&found);
@@ -133,7 +133,7 @@ fn roles_meet_once() {
     for e in entries().iter().filter(|e| e.specialized) {
         let meetings: Vec<usize> = e.ptx.lines().zip(0..).filter(|l| of_all(l.0)).map(|l| l.1).collect();
         let roles = e.ptx.lines().position(role).expect("a specialized program has roles");
-        // Those of a cluster meet again before one of them ends.
+        // The blocks of a cluster meet again before one of them ends.
         let clusters: Vec<usize> =
             e.ptx.lines().zip(0..).filter(|l| l.0.starts_with("barrier.cluster.wait")).map(|l| l.1).collect();
         let meets = match e.ctas {
@@ -190,7 +190,7 @@ fn waits_for_mbarriers_are_loops() {
         if loops != waits.len() || loops < expected {
             wrong.push(format!("{}: {} waits, {loops} of them loops, lowered {expected}", e.title(), waits.len()));
         }
-        // The producer waits before it fills a buffer, and the others before each group of products of what is in one.
+        // The producer waits before it fills a buffer, and the others before each group of products of one.
         let mut waited = false;
         for l in &lines {
             match l {

@@ -1,4 +1,4 @@
-"""What the operations of ``tilewright.torch`` share: how the dispatcher, autograd and autocast of PyTorch call them."""
+"""The common part of the operations of ``tilewright.torch``: their calls by the dispatcher, autograd and autocast."""
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ _C = torch._C
 
 
 class Operation:
-    """An operation: what the dispatcher calls, and the same for tensors that nothing else has to see."""
+    """An operation: the function that the dispatcher calls, and the same for tensors that nothing else has to see."""
 
     def __init__(self, schema, fake, backward, save, run=None, autocast=None):
         """``run``, else the function of the native module with its name, computes it. ``fake`` computes the result's

@@ -8,14 +8,14 @@ use plan::OF_PLANS;
 
 /// Sources of the compiler.
 const COMPILER: &str = "kernel-compiler/src";
-/// Sources of the device library and of what chooses the code of a launch. Their defects are planted as kernels run:
+/// Sources of the device library and of the choice of a launch's code. Their defects are planted as kernels run:
 /// nothing is compiled anew for them.
 const AT_RUN_TIME: &str = "kernel-core/src";
 
 pub struct Defect {
     pub name: &'static str,
     pub file: String,
-    /// What it breaks.
+    /// The broken behavior.
     pub what: &'static str,
     pub at_run_time: bool,
 }

@@ -48,7 +48,7 @@ fn count(binary: &Path, args: &[String]) -> Result<usize> {
     Ok(String::from_utf8_lossy(&out.stdout).lines().filter(|l| l.ends_with(": test")).count())
 }
 
-/// What the tests say of each defect.
+/// The verdict of the tests on each defect.
 pub fn outcomes<'a>(mutants: &Mutants, defects: &[&'a Defect]) -> Result<Vec<(&'a Defect, Outcome)>> {
     let tests = without_defects(mutants)?;
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(vec![]));

@@ -1,5 +1,5 @@
-//! The crate with the tests of the language, in which defects are planted: its files, its test binaries, and what a run
-//! of one says.
+//! The crate with the tests of the language, in which defects are planted: its files, its test binaries, and the output
+//! of a run of one.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::command;
 
 /// The least time after which tests are ended: some defects make kernels that never end.
 pub const LIMIT: Duration = Duration::from_secs(300);
-/// Modules whose tests are of the emulated SM, or read what a process of their own prints: they say nothing of the
+/// Modules whose tests are of the emulated SM, or read the output of a process of their own: they do not test the
 /// compiler.
 pub const NO_BEHAVIOR: [&str; 2] = ["detectors", "builtins__debug"];
 /// The folder of the tests as they are, in the crate.
@@ -23,7 +23,7 @@ pub const WHOLE: &str = "whole";
 /// The binaries of the tests as they are: their files and their names.
 pub const BINARIES: [(&str, &str); 4] =
     [("main", "language"), ("products", "products"), ("matmul", "matmul"), ("suites", "suites")];
-/// What a kernel without code says.
+/// The messages of a kernel without code.
 const WITHOUT_CODE: [&str; 3] =
     ["the crate was checked and not compiled", "has no code for the emulated SM", "NotEmulated"];
 
@@ -158,7 +158,7 @@ impl Mutants {
         c
     }
 
-    /// A test binary, or what the compiler says.
+    /// A test binary, or the compiler's messages.
     pub fn build(&self, binary: &str, variables: &[(&str, &str)]) -> Result<Result<PathBuf, String>> {
         let mut c = self.cargo();
         c.current_dir(&self.folder).args(["test", "--no-run", "--message-format", "short", "--test", binary]);
@@ -181,7 +181,7 @@ impl Mutants {
         let mut c = Command::new(run.binary);
         c.args(["--test-threads", "1", "--nocapture"]).args(&run.args).env_remove("TILE_PLANT");
         c.envs(plant.map(|name| ("TILE_PLANT", name)));
-        // In one file the name of a test, what it prints and its result are in order.
+        // In one file the name of a test, its output and its result are in order.
         let mut child = c
             .current_dir(&self.folder)
             .stdin(Stdio::null())
@@ -218,7 +218,7 @@ fn failure(log: &str, crashed: bool, has_all_code: bool) -> Option<String> {
     while let Some(test) = tests.next() {
         let Some((name, rest)) = test.split_once(" ... ") else { continue };
         let last = tests.peek().is_none();
-        // The result stands on the last line, or behind what was printed last.
+        // The result stands on the last line, or behind the last output.
         let result = rest.split("\n\ntest result").next().unwrap_or(rest).trim_end();
         let result = result.split("\n\nfailures:").next().unwrap_or(result).trim_end();
         let failed = result.ends_with("FAILED") || last && crashed;

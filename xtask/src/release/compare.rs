@@ -24,7 +24,7 @@ pub fn differences(first: &Path, second: &Path) -> Result<Vec<String>> {
     Ok(out)
 }
 
-/// Where two files of one name differ.
+/// The place where two files of one name differ.
 fn inside(name: &str, a: &[u8], b: &[u8]) -> String {
     let is_tarball = name.ends_with(".tar.gz") || name.ends_with(".crate");
     if let (true, Ok(a), Ok(b)) = (is_tarball, tarball::entries(a), tarball::entries(b)) {

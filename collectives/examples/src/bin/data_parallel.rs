@@ -86,7 +86,7 @@ impl Network {
         world.all_reduce(beside, &mut self.da, Reduction::Sum)?;
         let summed = Event::new(rt)?;
         summed.record(beside)?;
-        rt.stream().wait(&summed)?; // what follows on the default stream begins behind the sums
+        rt.stream().wait(&summed)?; // later work on the default stream begins after the sums
         rt.launch(descend(RATE, &self.db, &mut self.b))?;
         rt.launch(descend(RATE, &self.da, &mut self.a))?;
         Ok(self.loss.to_vec()?[0])

@@ -38,11 +38,11 @@ fn an_archive_stands_in_for_the_toolchain() {
     let outcome = p.build(&as_is, missing).unwrap();
     assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
     assert!(bundle(&p) == first, "another bundle");
-    // The report names the tools that made the archive, and has what they said.
+    // The report names the tools that made the archive, and has their messages.
     assert!(outcome.report.rustc.is_some_and(|v| v.starts_with("rustc ")));
     assert_eq!(outcome.report.entries.len(), 4);
     assert!(outcome.report.entries.iter().all(|e| e.ptx_bytes > 0));
-    // What was found in an archive goes into the next one: the same bytes.
+    // Units found in an archive go into the next one: the same bytes.
     p.archive = Some(p.dir.join("again"));
     p.build(&as_is, missing).unwrap();
     assert!(fs::read(p.dir.join("again")).unwrap() == bytes, "another archive");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A name, the element type, the text, what it means, and the instruction that stands in the PTX.
+/// A name, the element type, the text, its meaning, and the instruction in the PTX.
 const SNIPPETS: [(&str, &str, &str, &str, &str); 8] = [
     ("lop3", "u32", "lop3.b32 {0}, {1}, {2}, {1}, 0x96;", "a ^ b ^ a", "lop3.b32"),
     ("half", "f16", "add.f16 {0}, {1}, {2};", "a + b", "add.f16"),

@@ -19,7 +19,7 @@ impl Function {
         format!("f_{}_{}", self.name, self.types[0])
     }
 
-    /// Whether its code is looked at, or its array is more than what the result is stored to.
+    /// Whether its code is checked, or its array has more uses than the store of the result.
     fn is_alone(&self) -> bool {
         self.call.contains("(y, ") || INSTRUCTIONS.iter().any(|(kernel, ..)| *kernel == self.kernel())
     }

@@ -4,7 +4,7 @@
 use super::*;
 use tilewright_core::bundle::Usage;
 
-/// Kernels, the names of whose entries have a part, and what their products are made of; none where multiply-adds make
+/// Kernels, the names of whose entries have a part, and the instructions of their products; none if multiply-adds make
 /// them.
 const KERNELS: [(&str, &str, Option<&str>); 8] = [
     ("matmul_tn", "__f16__", Some("m16n8k8.row.col.f32.f16.f16.f32")),

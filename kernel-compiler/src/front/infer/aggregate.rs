@@ -63,7 +63,7 @@ impl Infer<'_> {
         Ok(Some((part, parts[i].clone())))
     }
 
-    /// What a field or an element is.
+    /// The value of a field or an element.
     pub(super) fn part_of_value(&mut self, e: &Expr) -> Result<Val> {
         if let Some((_, place)) = self.part(e)? {
             return Ok(self.read(&place, e.span));
@@ -105,7 +105,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Whether it is a field of what names a module of Python, and nothing of the kernel.
+    /// Whether it is a field of a name that is a module of Python and no name of the kernel.
     pub(super) fn is_in_prefix(&self, e: &Expr) -> bool {
         let ExprKind::Member(of, _) = &e.kind else { return false };
         matches!(&of.kind, ExprKind::Name(n) if suggest::is_prefix(n) && self.lookup(n).is_none())

@@ -117,7 +117,7 @@ impl Infer<'_> {
     }
 }
 
-/// Each operand is named, `{0}` and so on: first the results, then what is given. Braces of PTX are written twice.
+/// Each operand is named, `{0}` and so on: first the results, then the given operands. Braces of PTX are written twice.
 fn check_text(text: &str, results: usize, given: usize) -> std::result::Result<(), String> {
     let all = results + given;
     let called = |first: usize, count: usize, what: &str| match count {

@@ -57,7 +57,7 @@ impl Infer<'_> {
         let is_known = builtins::is_builtin(&n) || self.kernel.scope.helpers.iter().any(|h| h.name == *name);
         match self.lookup(&n) {
             Some(Binding::Poisoned) if !is_known => return Err(Reported),
-            // What has a mistake has no methods.
+            // A value with a mistake has no methods.
             None if !is_known && method => drop(self.expr(&args[0])?),
             _ => {}
         }

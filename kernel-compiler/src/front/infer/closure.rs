@@ -1,4 +1,4 @@
-//! Closures: what a helper's `impl Fn(..)` says of them, and their calls, which are inlined.
+//! Closures: their types in a helper's `impl Fn(..)`, and their calls, which are inlined.
 
 use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;
@@ -46,7 +46,7 @@ impl Infer<'_> {
                 ),
             );
         }
-        // Of the helper's type parameters those that nothing has bound are left open.
+        // Type parameters of the helper that nothing has bound are left open.
         let is_open = |t: &TypeName| h.type_params.contains(&t.name) && !self.types.iter().any(|(n, _)| *n == t.name);
         let of_helper = |t: &TypeName| if is_open(t) { Ok(None) } else { self.dtype(t).map(Some) };
         let args = ty.args.iter().map(|s| self.of_dtypes(s, &of_helper)).collect::<Result<Vec<_>>>()?;

@@ -86,7 +86,7 @@ impl Infer<'_> {
             });
         }
         let Some(taken) = taken else { return self.match_scalar(x, at, rest, span) };
-        // The other bool is what is left.
+        // The arm takes the other bool.
         if holds && fails {
             return self.expr(&arm.body);
         }

@@ -34,7 +34,7 @@ impl Infer<'_> {
                     break;
                 }
             }
-            // What follows a jump is not reached.
+            // Statements after a jump are not reached.
             if failed.is_none() && self.has_left() {
                 return Ok(Val::Unit);
             }
@@ -134,7 +134,7 @@ impl Infer<'_> {
                 self.bind(&name.to_string(), Binding::Val(v));
                 Ok(())
             }
-            // An `impl FnMut` changes what it captures, and memory is written through its parameter.
+            // An `impl FnMut` changes its captured variables, and memory is written through its parameter.
             Pattern::Name { name, mutable: true }
                 if matches!(v, Val::Closure(_) | Val::Param(_) | Val::Shared(_) | Val::View(_)) =>
             {
@@ -208,7 +208,7 @@ impl Infer<'_> {
         }
     }
 
-    /// Reports an assignment to a part of what is no variable.
+    /// Reports an assignment to a part of an expression that is no variable.
     fn not_assigned(&self, to: &Expr) -> Result<Val> {
         let mut whole = to;
         while let ExprKind::Field(of, _) | ExprKind::Member(of, _) | ExprKind::Index(of, _) = &whole.kind {
@@ -437,7 +437,7 @@ fn leaves(stmts: &[Stmt]) -> bool {
     }
 }
 
-/// What follows a static assertion may count on it.
+/// Later statements may count on a static assertion.
 fn is_static_assert(s: &ast::Stmt) -> bool {
     matches!(s, ast::Stmt::Expr(Expr { kind: ExprKind::Call { name, .. }, .. }) if name == "static_assert")
 }

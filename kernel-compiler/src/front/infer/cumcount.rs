@@ -1,4 +1,4 @@
-//! The number of each element among those that equal it.
+//! The number of each element among the equal elements.
 
 use crate::diag::Result;
 use crate::dtype::DType;

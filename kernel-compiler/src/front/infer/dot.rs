@@ -16,7 +16,7 @@ impl Infer<'_> {
         self.product([(a?, at_a), (b?, at_b)], (acc, at_acc), c.options.precision, c.span)
     }
 
-    /// A product of two operands, and what it is added to.
+    /// A product of two operands, added to an accumulator.
     pub(super) fn product(
         &mut self,
         [(a, at_a), (b, at_b)]: [(Value, Span); 2],
@@ -152,7 +152,7 @@ impl Infer<'_> {
         Ok(out)
     }
 
-    /// What the instructions of tensor cores multiply at least: 16 rows, 8 columns, 32 bytes of a row. Products in the
+    /// The minimum extents of tensor-core instructions: 16 rows, 8 columns, 32 bytes of a row. Products in the
     /// precision of f32 or f64 are made of multiply-adds, of any number of them.
     fn dot_extents(
         &self,

@@ -370,7 +370,7 @@ impl Infer<'_> {
         }
         let what = format!("`{}`", op.symbol());
         let (x, y) = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
-            // The count of a shift takes the dtype of what is shifted.
+            // The count of a shift takes the dtype of the shifted operand.
             let is_count = match &b {
                 Val::Int(..) => true,
                 Val::Run(y) => self.ty(*y).dtype.is_int(),

@@ -25,7 +25,7 @@ impl Infer<'_> {
         self.binary(op, a, b, c.span).map(Val::Run)
     }
 
-    /// `max` or `min` of elements of a type, with what `.propagate_nan()` makes of it.
+    /// `max` or `min` of elements of a type, under `.propagate_nan()` if it is given.
     pub(super) fn extremum_op(&self, op: Binary, dtype: DType, c: &Call) -> Result<Binary> {
         match c.options.propagate_nan {
             None => Ok(op),

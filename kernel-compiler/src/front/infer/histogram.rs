@@ -1,4 +1,4 @@
-//! Histograms, and what they share with other counts of elements by bins.
+//! Histograms, and the parts that other counts of elements by bins share.
 
 use crate::diag::{Code, Result};
 use crate::dtype::{DType, in_message};

@@ -2,7 +2,7 @@
 
 use crate::ir::{StmtKind, Var};
 
-/// A loop around what is inferred.
+/// A loop around the inferred code.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub label: Option<String>,
@@ -10,7 +10,7 @@ pub(super) struct Frame {
     pub is_unrolled: bool,
 }
 
-/// A jump to a loop from within another one: the inner loop is left, and a flag says what the outer ones do.
+/// A jump to a loop from within another one: the inner loop is left, and a flag tells the outer ones how to go on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exit {
     /// The loop that a label names, as an index of the loops around.

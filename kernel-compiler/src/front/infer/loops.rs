@@ -132,7 +132,7 @@ impl Infer<'_> {
         let most = |v: Value| self.most(v, depth);
         match self.values[v.0 as usize].op {
             Op::Binary(Binary::Mul, a, b) => Some(most(a).saturating_mul(most(b))),
-            // A quotient that is rounded up is no more than what is divided.
+            // A quotient that is rounded up is no more than its dividend.
             Op::Binary(Binary::Add, a, b) => {
                 Some(self.of_cdiv(a, b).map_or_else(|| most(a).saturating_add(most(b)), |[x, _]| most(x)))
             }
@@ -289,7 +289,7 @@ impl Infer<'_> {
         done.map(|_| (stmts, exits))
     }
 
-    /// Emits a loop, and what the jumps in it to outer loops do there.
+    /// Emits a loop, and behind it the effect of jumps in it to outer loops.
     fn emit_loop(&mut self, of: StmtKind, exits: Vec<Exit>, span: Span) -> Result<Val> {
         for e in &exits {
             let stays = self.constant(&Val::Bool(false), DType::Bool, span)?;

@@ -61,7 +61,7 @@ const MAX_OPERATIONS: usize = 1 << 16;
 
 /// Infers one instance.
 pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Func> {
-    // A `let mut n = 0` takes its type from what it meets later: each such meeting restarts inference once.
+    // A `let mut n = 0` takes its type from a later operand: each such use restarts inference once.
     let mut literal_types = HashMap::new();
     let before = d.len();
     loop {
@@ -69,7 +69,7 @@ pub fn infer(kernel: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics)
         let done = cx.kernel();
         if cx.restart {
             literal_types = cx.literal_types;
-            // What is wrong with the types that were guessed is not wrong with the kernel.
+            // Errors under guessed types are no errors of the kernel.
             d.truncate(before);
             continue;
         }
@@ -115,7 +115,7 @@ struct Infer<'a> {
     shared: Vec<SharedArray>,
     /// As [`Func::checked_views`].
     checked_views: Vec<proc_macro2::Span>,
-    /// Those that hold the value of an `if`, with the values of its branches.
+    /// The variables that hold the value of an `if`, with the values of its branches.
     choices: HashMap<Var, [Value; 2]>,
     /// Variables that an untyped literal started, by the number of the literal: its dtype is open until it meets
     /// another. (Not by its place: a helper is inlined more than once, and a library's tokens are of another file.)
@@ -271,7 +271,7 @@ impl<'a> Infer<'a> {
         Err(self.d.error(code, self.place(span.into()), message))
     }
 
-    /// The place in the user's source: of what a library of the language does that of its call.
+    /// The place in the user's source. For code of a library of the language it is the place of the call.
     fn place(&self, span: Span) -> Span {
         self.standard_call.unwrap_or(span)
     }
@@ -336,7 +336,7 @@ impl<'a> Infer<'a> {
         Ok(self.push(op, Type::scalar(dtype), span))
     }
 
-    /// Of a literal: what is computed or converted overflows as at run time.
+    /// Checks a literal. Computed or converted values overflow as at run time.
     fn fits(&self, x: f64, dtype: DType, span: Span) -> Result<()> {
         if dtype.reaches(x) {
             return Ok(());
@@ -415,8 +415,7 @@ impl<'a> Infer<'a> {
         true
     }
 
-    /// Of several only the first counts: what comes after it may be left out this time, so that numbers of literals are
-    /// others.
+    /// Of several only the first counts: later code may be left out this time, which changes the numbers of literals.
     fn restart_with(&mut self, literal: usize, dtype: DType) {
         if !self.restart {
             self.literal_types.insert(literal, dtype);

@@ -1,4 +1,4 @@
-//! What follows an operation as a method: `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`.
+//! Options, which follow an operation as methods: `load(x, i).mask(m).other(v)`, `dot(a, b, acc).tf32()`.
 
 use crate::diag::{Code, Result, Span};
 use crate::front::ast::Expr;
@@ -19,16 +19,16 @@ pub(super) struct Options {
     pub precision: Option<(DotPrecision, Span)>,
     /// Of a scan.
     pub reverse: bool,
-    /// What comes before the first element.
+    /// The initial value, before the first element.
     pub exclusive: Option<(Val, Span)>,
     pub descending: bool,
     /// Of a histogram.
     pub weights: Option<(Val, Span)>,
-    /// Where it is said.
+    /// The span of the option.
     pub propagate_nan: Option<Span>,
 }
 
-/// What a `dot` of f32 does to its operands.
+/// The precision of a `dot` of f32.
 #[derive(Clone, Copy)]
 pub(super) enum DotPrecision {
     Tf32,
@@ -52,7 +52,8 @@ impl DotPrecision {
 }
 
 impl Options {
-    /// Where an option stands that this operation does not have, and what it follows. Without an operation any does.
+    /// The place of an option that this operation does not have, and the operations that it belongs to. Without an
+    /// operation any option is misplaced.
     pub fn misplaced(&self, operation: Option<&str>) -> Option<(Span, &'static str)> {
         let of = operation.and_then(Family::of_operation);
         // Counts have a mask, too.
@@ -63,7 +64,7 @@ impl Options {
     }
 }
 
-/// Options by name, and what they follow.
+/// Options by name, and the operations that they follow.
 const FAMILIES: [(&str, Family); 16] = [
     ("mask", Family::Access),
     ("other", Family::Access),
@@ -119,7 +120,7 @@ impl Family {
         }
     }
 
-    /// What the options follow, for messages.
+    /// The name of these operations, for messages.
     fn follow(self) -> &'static str {
         match self {
             Family::Access => "options like `.mask(m)` follow `load`, `store`, `.tile` or an atomic",
@@ -162,7 +163,7 @@ impl Infer<'_> {
             );
         }
         let duplicate = format!("`.{n}({})` is given twice: remove one", if wanted == 0 { "" } else { ".." });
-        // What stands later in the chain has been seen already.
+        // Later options of the chain have been seen already.
         let twice = match (n.as_str(), &o.mask, &o.other) {
             ("mask", Some((_, later)), _) => Some((*later, "an access has one `.mask(..)`: join conditions with `&`")),
             ("other", _, Some((_, later))) => {

@@ -29,7 +29,7 @@ impl Infer<'_> {
         format!("*{} {}", if self.is_mut(to) { "mut" } else { "const" }, self.elem(to))
     }
 
-    /// The offset of a pointer, of the shape of what it points to.
+    /// The offset of a pointer, with the shape of its elements.
     pub(super) fn offset(&mut self, p: &Pointer, span: Span) -> Result<Value> {
         let offset = match p.offset {
             Some(o) => o,

@@ -1,4 +1,4 @@
-//! Which program does what: `program_id`, `num_programs`, `swizzle2d`.
+//! The numbers of programs: `program_id`, `num_programs`, `swizzle2d`.
 
 use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;

@@ -1,4 +1,4 @@
-//! Ranges: what a loop runs over, and how.
+//! Ranges of loops and their options.
 
 use crate::diag::{Code, Result};
 use crate::front::infer::builtins::Call;
@@ -53,8 +53,8 @@ impl Infer<'_> {
         Ok(Val::Range(Rc::new(r)))
     }
 
-    /// `.stages(n)`, `.unroll(n)`, `.flatten()`, `.warp_specialize(b)`: how a loop is to be carried out; what it means
-    /// stays.
+    /// `.stages(n)`, `.unroll(n)`, `.flatten()`, `.warp_specialize(b)`: options of a loop's code, which do not change
+    /// its meaning.
     pub(super) fn range_option(&mut self, name: &str, c: &Call) -> Result<Val> {
         let vals = self.exprs(c.args)?;
         let Some(Val::Range(r)) = vals.first() else {

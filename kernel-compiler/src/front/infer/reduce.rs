@@ -215,8 +215,8 @@ impl Infer<'_> {
         Ok(Combine::Closure { a, b, body, results })
     }
 
-    /// What a closure computes of scalars: the values that it defines, and its results. `finish` takes these out of
-    /// what the closure gives.
+    /// The code of a closure on scalars: the values that it defines, and its results. `finish` takes the results out of
+    /// the closure's value.
     pub(super) fn scalar_code(
         &mut self,
         f: &Closure,

@@ -64,7 +64,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A value to convert from: f32, or what f32 holds.
+    /// A value to convert from: of f32, or of a type that f32 holds exactly.
     fn narrow_float(&mut self, name: &str, x: Value, span: Span) -> Result<Value> {
         match self.ty(x).dtype {
             DType::F32 => Ok(x),
@@ -186,7 +186,7 @@ impl Infer<'_> {
         self.with_number(Binary::Mul, small, 126f64.exp2(), span)
     }
 
-    /// `pack_e2m1(t, axis)`: to nearest even; what is too large becomes 6, and so does NaN.
+    /// `pack_e2m1(t, axis)`: to nearest even; too large values become 6, and so does NaN.
     fn pack_e2m1(&mut self, c: &Call) -> Result<Val> {
         let [t, axis] = self.args(c)?;
         let at = c.args[0].span;
@@ -324,7 +324,7 @@ impl Infer<'_> {
         }
     }
 
-    /// An operand times its scales, of 16 bits: what is computed is exact, and is rounded once.
+    /// An operand times its scales, of 16 bits: the product is exact, and is rounded once.
     fn scaled_operand(&mut self, o: Operand, to: DType, span: Span) -> Result<Value> {
         let from = self.ty(o.value).dtype;
         if o.scale.is_none() && from != DType::U8 {

@@ -6,7 +6,7 @@ use crate::front::infer::builtins::Call;
 use crate::front::infer::{Infer, Val};
 use crate::ir::{SharedArray, StmtKind};
 
-/// All arrays of a kernel; what its operations exchange takes shared memory beside it.
+/// The bytes of all arrays of a kernel. Exchanges of its operations take more shared memory.
 const MAX_SHARED_ARRAY_BYTES: usize = 64 << 10;
 
 impl Infer<'_> {

@@ -1,4 +1,4 @@
-//! What expressions and names stand for during inference.
+//! The values of expressions and names during inference.
 
 use crate::dtype::DType;
 use crate::front::ast::{self, Enum, Struct};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 pub(super) enum Val {
     /// Known only when the kernel runs.
     Run(Value),
-    /// A compile-time integer; without a dtype it takes the one of what it meets.
+    /// A compile-time integer; without a dtype it takes that of the other operand.
     Int(i128, Option<DType>),
     /// A compile-time float, which has more digits than its type until a number is computed from it.
     Float(f64, Option<DType>),
@@ -53,10 +53,10 @@ pub(super) struct Range {
 #[derive(Clone, Debug)]
 pub(super) struct Closure {
     pub written: Rc<ast::Closure>,
-    /// What it sees: the scopes and the type names where it was written.
+    /// The scopes and the type names where it was written.
     pub scopes: Vec<HashMap<String, Binding>>,
     pub types: Vec<(String, DType)>,
-    /// What the last helper that it was handed to says of it.
+    /// The type that the last helper declares for it.
     pub handed: Option<Handed>,
 }
 
@@ -74,11 +74,11 @@ pub(super) enum Binding {
     PtrVar(PointerVar),
     /// A mutable tuple, array or struct: a variable for each part.
     Parts(Whole, Vec<Binding>),
-    /// Its value has a mistake, which has been reported: what uses it says nothing.
+    /// Its value has a mistake, which has been reported: its uses report nothing.
     Poisoned,
 }
 
-/// What parts make up.
+/// The kinds of values that have parts.
 #[derive(Clone, Debug)]
 pub(super) enum Whole {
     Tuple,

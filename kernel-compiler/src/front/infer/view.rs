@@ -1,4 +1,4 @@
-//! Views: parameters, and those that a kernel makes of a pointer.
+//! Views: parameters, and views that a kernel makes of a pointer.
 
 use crate::diag::{Code, Result, Span};
 use crate::dtype::DType;

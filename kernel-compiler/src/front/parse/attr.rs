@@ -16,7 +16,7 @@ use syn::spanned::Spanned;
 use syn::{Token, parenthesized};
 
 pub struct Attr {
-    /// What the function is written for; none: for one kernel of its own name.
+    /// The kernels that the function is written for; none: one kernel of its own name.
     pub kernels: Vec<Named>,
     /// Of the parameters that no kernel(..) gives.
     pub types: Vec<TypeParam>,
@@ -43,7 +43,7 @@ pub struct Named {
     pub given: Vec<(Ident, Given)>,
 }
 
-/// What kernel(..) gives a parameter.
+/// The argument of a parameter in kernel(..).
 pub enum Given {
     /// Of a const parameter, or the only one of a type parameter.
     One(Value),
@@ -110,7 +110,7 @@ fn lists(input: ParseStream) -> syn::Result<Vec<(Ident, Vec<Ident>)>> {
     Ok(entries.into_iter().collect())
 }
 
-/// What is in the parentheses of `kernel(..)`.
+/// The contents of the parentheses of `kernel(..)`.
 fn named(docs: Vec<syn::Attribute>, input: ParseStream) -> syn::Result<Named> {
     let mut out = Named { docs, name: input.parse()?, given: vec![] };
     while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-/// What cannot be parsed is reported, and becomes an [`ExprKind::Error`]: what stands beside it is still looked at.
+/// A part that cannot be parsed is reported, and becomes an [`ExprKind::Error`]. The parts beside it are still checked.
 pub fn block(b: &syn::Block, d: &Diagnostics) -> Block {
     let mut stmts = vec![];
     let mut value = None;
@@ -400,7 +400,7 @@ fn arm(a: &syn::Arm, d: &Diagnostics) -> Result<Arm> {
     Ok(Arm { pattern: arm_pattern(&a.pat, d)?, span: Span::of(&a.pat), body: expr(&a.body, d), rest: None })
 }
 
-/// What an arm takes.
+/// The pattern of an arm.
 fn arm_pattern(p: &syn::Pat, d: &Diagnostics) -> Result<ArmPattern> {
     let one = |kind| Ok(ArmPattern::Constants(vec![Expr { kind, span: Span::of(p) }]));
     match p {

@@ -26,8 +26,8 @@ const MAX_OPTIONAL: usize = 4;
 /// Of a kernel with optional parameters: its types, its combinations of arguments and its configurations, multiplied.
 pub(crate) const MAX_INSTANCES: usize = 512;
 
-/// Refuses `cfg` in what kernels are made of, which it visits: the macro would have to decide it before rustc does, and
-/// for all targets alike.
+/// Refuses `cfg` in the parts of kernels, which it visits: the macro would have to decide it before rustc does, and for
+/// all targets alike.
 pub struct NoCfg<'d>(&'d Diagnostics, Result<()>);
 
 impl<'d> NoCfg<'d> {
@@ -60,7 +60,7 @@ pub fn names(attr: TokenStream, item: &syn::ItemFn) -> Vec<Ident> {
 }
 
 /// Parses `#[tile_kernel(attr)] item`: a kernel of the function's name, or each kernel(..) of the attribute. Bodies may
-/// have mistakes, which are reported. `facade` is what the expansion names if the attribute does not say it.
+/// have mistakes, which are reported. `facade` is the crate that the expansion names if the attribute names none.
 pub fn kernels(
     attr: TokenStream,
     item: syn::ItemFn,
@@ -293,8 +293,8 @@ fn alias([read, written]: &[Ident; 2], params: &[Param], scope: &Scope, d: &Diag
     }
 }
 
-/// Parses what a `#[tile_module]` defines beside its kernels. Bodies may have mistakes, which are reported.
-/// `standard` are the items of libraries of the language, which come last.
+/// Parses the items of a `#[tile_module]` beside its kernels. Bodies may have mistakes, which are reported. `standard`
+/// are the items of libraries of the language, which come last.
 pub fn scope<'a>(
     items: impl Iterator<Item = &'a syn::Item>,
     standard: impl Iterator<Item = &'a syn::Item>,

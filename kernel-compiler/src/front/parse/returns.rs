@@ -1,5 +1,5 @@
-//! `return` of helpers and closures, which are inlined: a block with an early `return` becomes one whose value is what
-//! it returns. What follows `if c { return a; }` is its `else`.
+//! `return` of helpers and closures, which are inlined: a block with an early `return` becomes a block whose value is
+//! the returned one. The statements after `if c { return a; }` become its `else`.
 
 use std::cell::Cell;
 
@@ -168,8 +168,8 @@ impl Returns<'_> {
         }
     }
 
-    /// The value of a statement with a `return` and of what follows it. `continued` is what follows a branch that goes
-    /// on.
+    /// The value of a statement with a `return` and of the statements after it. `continued` gives the code after a
+    /// branch that goes on.
     fn split(&self, e: Expr, continued: &dyn Fn(Option<Expr>) -> Result<Block>) -> Result<Option<Expr>> {
         let span = e.span;
         let branch = |b: Expr| -> Result<Block> {

@@ -10,7 +10,7 @@ use syn::visit::Visit;
 pub fn structure(s: &syn::ItemStruct) -> Option<Struct> {
     let syn::Fields::Named(fields) = &s.fields else { return None };
     let generics: Vec<&Ident> = s.generics.type_params().map(|t| &t.ident).collect();
-    // A struct of the host may have fields of any type: what is no type of the language says nothing.
+    // A struct of the host may have fields of any type: a type that the language does not have declares nothing.
     let unreported = Diagnostics::default();
     let field = |f: &syn::Field| {
         let said = of_any(said(&f.ty, &unreported), &generics);

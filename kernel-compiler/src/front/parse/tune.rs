@@ -30,10 +30,10 @@ pub(super) const MAX_CONFIGS: usize = 64;
 /// Configurations of one `tune(..)`, of which some may be equal or for other kernels.
 const MAX_PRODUCT: usize = 1 << 12;
 const WARPS: [i128; 6] = [1, 2, 4, 8, 16, 32];
-/// What tune(..) takes beside const parameters.
+/// The settings that tune(..) takes beside const parameters.
 const SETTINGS: [&str; 5] = ["warps", "blocks_per_sm", "stages", "ctas", "arch"];
 
-/// What is in the parentheses of `tune(..)`.
+/// The contents of the parentheses of `tune(..)`.
 pub(super) fn tune(span: Span, input: ParseStream) -> syn::Result<Tune> {
     let mut out = Tune { span, lists: vec![], kernels: None };
     while !input.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn tune(span: Span, input: ParseStream) -> syn::Result<Tune> {
     Ok(out)
 }
 
-/// What is in brackets: `[a, b]`.
+/// The elements of a list in brackets: `[a, b]`.
 pub(super) fn bracketed_list<T: Parse>(input: ParseStream) -> syn::Result<Vec<T>> {
     let list;
     bracketed!(list in input);

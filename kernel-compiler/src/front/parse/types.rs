@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::front::ast::{ClosureType, ParamType, Said, TypeName};
 use crate::front::suggest;
 
-/// What a type says of a value.
+/// The declaration that a type makes about a value.
 pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
     match ty {
         syn::Type::Tuple(t) => Said::Tuple(t.elems.iter().map(|t| said(t, d)).collect()),
@@ -15,7 +15,7 @@ pub fn said(ty: &syn::Type, d: &Diagnostics) -> Said {
     }
 }
 
-/// What is in the brackets of `Option<..>`.
+/// The type in the brackets of `Option<..>`.
 pub fn option_of(ty: &syn::Type) -> Option<&syn::Type> {
     let syn::Type::Path(p) = ty else { return None };
     let last = p.path.segments.last().filter(|s| s.ident == "Option")?;
@@ -28,7 +28,7 @@ pub fn option_of(ty: &syn::Type) -> Option<&syn::Type> {
     }
 }
 
-/// What the type of a helper's parameter says of its argument.
+/// The type that a helper's parameter declares for its argument.
 pub fn param_type(ty: &syn::Type, d: &Diagnostics) -> Result<ParamType> {
     let bounds = match ty {
         syn::Type::Reference(r) if !matches!(&*r.elem, syn::Type::Slice(_)) => return param_type(&r.elem, d),

@@ -61,7 +61,7 @@ struct Parser {
     values: Vec<Option<ValueInfo>>,
     vars: Vec<VarInfo>,
     shared: Vec<SharedArray>,
-    /// Where each statement begins, in the order of their ids.
+    /// The beginning of each statement, in the order of their ids.
     begins: Vec<Position>,
     /// Spans of lines.
     spans: HashMap<u32, Span>,

@@ -2,17 +2,17 @@
 //!
 //! - A value is defined once, before its uses, in a block that encloses them.
 //! - A variable is assigned on every way to a read of it.
-//! - A variable keeps one type: what is assigned to it and read from it has that type.
+//! - A variable keeps one type: all values assigned to it and read from it have that type.
 //! - Operands of an elementwise op have the shape of its result, and the dtype that the op asks for. 8-bit floats are
 //!   loaded, stored, converted and multiplied by `dot`, and nothing else.
 //! - Control flow depends on scalars of type `bool`. Loop bounds are integers of the type of the loop's
 //!   variable.
 //! - `break` and `continue` stand in a loop.
-//! - Shape operations, products, reductions and accesses have the shapes that they say, and tiles have one to five
-//!   dimensions. What is reshaped keeps its padding.
+//! - Shape operations, products, reductions and accesses have their declared shapes, and tiles have one to five
+//!   dimensions. A reshape keeps the padding.
 //! - Products of f16 are summed in f32, except in a function as it is inferred.
 //! - A closure of a reduction computes a scalar of the reduced type from two of them, and reads nothing.
-//! - Accesses go to arrays: stores and atomics to those that may be written, and bounds are checked of slices alone.
+//! - Accesses go to arrays: stores and atomics go to writable ones, and only accesses to slices check bounds.
 //! - A block pointer has as many offsets as dimensions, at least as many as its tile. They are scalars of type `u64`,
 //!   and outside of the array there are zeros.
 //! - Argument words are those of the parameters, in guards and block pointers too.
@@ -31,7 +31,7 @@ use tilewright_types::limits::{MAX_RANK, MAX_TENSOR_MAP_RANK};
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The innermost statement that breaks it; none for what stands before the statements.
+    /// The innermost statement that breaks it; none for the part before the statements.
     pub stmt: Option<StmtId>,
     /// The reason in words.
     pub why: String,
@@ -77,7 +77,7 @@ fn verified(f: &Func, has_narrow_sums: bool) -> Result<(), Invalid> {
 /// The variables that are assigned on every way to a statement; none where no way leads.
 type Assigned = Option<Vec<bool>>;
 
-/// What holds where two ways meet.
+/// The variables assigned on both of two joining paths.
 fn join(a: Assigned, b: Assigned) -> Assigned {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.into_iter().zip(b).map(|(a, b)| a && b).collect()),
@@ -96,7 +96,7 @@ struct Verifier<'a> {
     /// Values that are in reach.
     defined: Vec<bool>,
     assigned: Assigned,
-    /// What holds behind each loop around the statement, by its `break`s so far.
+    /// The variables assigned behind each loop around the statement, by its `break`s so far.
     breaks: Vec<Assigned>,
     /// The id of the next statement.
     next: u32,

@@ -99,8 +99,8 @@ pub(super) fn shuffle(src: &Layout, dst: &Layout) -> Option<Shuffle> {
     let a: Vec<u32> = src_bits.iter().map(|&i| src.reg_bases()[i]).collect();
     let b: Vec<u32> = dst_bits.iter().map(|&i| dst.reg_bases()[i]).collect();
 
-    // Where an element is: its lane in the low bits, its register above. A replicated lane of the source gets an index
-    // bit of its own, as a choice between the copies.
+    // The place of an element: its lane in the low bits, its register above. A replicated lane of the source gets an
+    // index bit of its own, as a choice between the copies.
     let mut place = Echelon::default();
     for (i, &basis) in a.iter().enumerate() {
         place.insert(basis, 1 << (LANE_BITS + i));

@@ -38,8 +38,8 @@ impl Layout {
     /// Consecutive elements to the registers of a thread (`vec` of them), then to its lanes, then to its warps, then
     /// to more registers, always along `order`, the fastest dimension first.
     ///
-    /// Threads are used before vectors are. Where the tile has fewer elements than there are threads, the highest
-    /// bits of the thread's number are replicated. The bits of a vector are the lowest register bits.
+    /// Threads are used before vectors are. If the tile has fewer elements than there are threads, the highest bits of
+    /// the thread's number are replicated. The bits of a vector are the lowest register bits.
     pub(crate) fn blocked(shape: &[usize], order: &[usize], vec: usize, warps: usize) -> Self {
         Layout::blocked_within_warps(shape, order, vec, warps, |_| false)
     }
@@ -77,7 +77,7 @@ impl Layout {
     }
 
     /// Consecutive elements of a tile of rank 1 to the lanes of a warp, then to its registers, then to the warps, so
-    /// that the elements of a warp come before those of the next one. Where there are fewer elements than threads, the
+    /// that the elements of a warp come before those of the next one. If there are fewer elements than threads, the
     /// highest bits of the thread's number are replicated.
     pub(crate) fn in_order(shape: &[usize], warps: usize) -> Self {
         let dims = dim_bits(shape);
@@ -153,7 +153,7 @@ impl Layout {
         self.reg_index(reg) ^ combine(&self.lanes, lane as u32) ^ combine(&self.warps, warp as u32)
     }
 
-    /// What a register adds (by xor) to the flat index of its thread.
+    /// The bits that a register adds (by xor) to the flat index of its thread.
     pub(crate) fn reg_index(&self, reg: usize) -> u32 {
         combine(&self.regs, reg as u32)
     }

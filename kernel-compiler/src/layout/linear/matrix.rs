@@ -27,7 +27,7 @@ impl Echelon {
         e
     }
 
-    /// What is left of `v` outside the span, and the image of the part that was taken off.
+    /// The rest of `v` outside the span, and the image of the part in it.
     pub fn reduce(&self, v: u32) -> (u32, u32) {
         let (mut rest, mut image) = (v, 0);
         for bit in (0..32).rev() {

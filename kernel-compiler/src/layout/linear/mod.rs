@@ -1,7 +1,7 @@
 //! Linear layouts: which register of which thread holds which element of a tile, as linear maps over F2.
 //!
 //! ([Linear Layouts, 2025](https://arxiv.org/abs/2505.23819).) Everything about data movement inside a program follows
-//! from the matrices: what is free, what is a shuffle, what goes through shared memory and by which swizzle.
+//! from the matrices: whether it is free, a shuffle or an exchange through shared memory, and the swizzle of that.
 
 mod convert;
 mod layout;

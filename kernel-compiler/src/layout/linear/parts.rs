@@ -8,7 +8,7 @@ use super::shape::{Derived, move_dims};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convert {
     pub first: Layout,
-    /// What [`Layout::slice`] gives of it.
+    /// The result of [`Layout::slice`].
     pub sliced: Derived,
 }
 
@@ -56,7 +56,8 @@ impl Layout {
         Derived { regs: (0..layout.regs()).map(|r| deposit_bits(r, &others) | place).collect(), layout }
     }
 
-    /// Of the first elements along an axis where every thread that had one of those which differ in higher bits has it.
+    /// The layout of the first elements along an axis. Every thread that had an element which differs from one of them
+    /// in higher bits alone holds it.
     pub(crate) fn first(&self, axis: usize, extent: usize) -> Layout {
         let mut dims = self.dims().to_vec();
         dims[axis] = extent.trailing_zeros();
@@ -77,7 +78,7 @@ impl Layout {
         self.map_bases(dims.clone(), |b| move_dims(b, self.dims(), &dims))
     }
 
-    /// Where in a warp each element is, if every warp has all of them.
+    /// The lane and the register of each element, if every warp has all elements.
     pub(crate) fn holders(&self) -> Option<Holders> {
         if !self.is_repeated() {
             return None;
@@ -99,7 +100,7 @@ impl Layout {
     }
 }
 
-/// Where in a warp the elements of a tile are, by linear functions of the flat index.
+/// The lanes and registers of a warp that hold the elements of a tile, by linear functions of the flat index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holders {
     /// The lane.

@@ -39,7 +39,7 @@ impl Level {
     }
 }
 
-/// What a bit of an index stands for: a bit of the number of a register, of a lane or of a warp.
+/// The meaning of a bit of an index: a bit of the number of a register, of a lane or of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bit {
     Register(usize),
@@ -74,8 +74,8 @@ impl Scan {
 }
 
 impl Layout {
-    /// What the bits of the index along `axis` stand for, the lowest first, where each stands for one bit of registers,
-    /// lanes or warps, and each of these for bits of the axis alone.
+    /// The meaning of the bits of the index along `axis`, the lowest first. `None` unless each stands for one bit of
+    /// registers, lanes or warps, and each of these for bits of the axis alone.
     pub(crate) fn axis_bits(&self, axis: usize) -> Option<Vec<Bit>> {
         let low = shift(self.dims(), axis);
         let axis_mask = ((1u32 << self.dims()[axis]) - 1) << low;

@@ -32,7 +32,7 @@ pub struct Reduction {
 /// result register `r`, the gathered registers `r + k * result.regs()` for all `k < warps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Across {
-    /// The warps' results side by side, as they lie after `lanes`; the new, leading dimension is the warp's.
+    /// The warps' results side by side, in the layout after `lanes`. The new, leading dimension is the warp's number.
     pub partial: Layout,
     pub gathered: Layout,
     pub warps: usize,
@@ -174,7 +174,8 @@ impl Across {
     }
 }
 
-/// Coordinates of a flat index over `from`, as a flat index over `to`; those that `to` has no bits for are dropped.
+/// Coordinates of a flat index over `from`, as a flat index over `to`; coordinates that `to` has no bits for are
+/// dropped.
 pub(super) fn move_dims(flat: u32, from: &[u32], to: &[u32]) -> u32 {
     (0..from.len()).map(|d| (flat >> shift(from, d) & ((1 << from[d].min(to[d])) - 1)) << shift(to, d)).sum()
 }

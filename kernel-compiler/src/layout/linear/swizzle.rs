@@ -10,7 +10,7 @@ const VECTOR_BITS: u32 = 4;
 const WORD_BITS: u32 = 2;
 /// Log2 of the bytes over all banks, which one *wavefront* can move.
 const ROW_BITS: u32 = 7;
-/// In wavefronts, what the barriers around a conversion cost.
+/// The cost of the barriers around a conversion, in wavefronts.
 const BARRIERS: usize = 32;
 
 /// A conversion through shared memory: store, barrier, load. Before the bytes are used again, another barrier.
@@ -73,7 +73,7 @@ impl Side {
         Side { reg_bits, regs, threads }
     }
 
-    /// What one wavefront touches if a thread moves vectors over `vector`: these and the lanes of a phase.
+    /// The bits that one wavefront accesses if a thread moves vectors over `vector`: these and the lanes of a phase.
     fn wavefront(&self, vector: &[u32], elem_bits: u32) -> Vec<u32> {
         let lanes = LANE_BITS.min((ROW_BITS - elem_bits) as usize - vector.len());
         [vector, &self.threads[..lanes]].concat()
@@ -145,7 +145,7 @@ fn through(sides: &[Side; 2], low: &[u32], both: usize, longer: usize, bits: u32
     if [&store, &load].iter().any(|access| conflicts(access, 1 << elem_bits) > 1) {
         return None;
     }
-    // Per instruction half a wavefront: what issuing it and finding its address takes from the rest.
+    // Half a wavefront per instruction, for its issue and its address.
     let cost = |access: &Access| {
         let wavefronts = (access.vec << LANE_BITS << elem_bits >> ROW_BITS).max(1);
         access.regs.len() / access.vec * (4 * wavefronts + 2)
@@ -183,8 +183,8 @@ fn swizzle(sides: &[Side; 2], low: &[u32], both: usize, longer: usize, bits: u32
             return None;
         }
     }
-    // To the short side the long one's vectors are banks like others: what is still free is chosen so that its
-    // wavefronts reach all of these.
+    // To the short side the long one's vectors are banks like others: the free bits are chosen so that its wavefronts
+    // reach all of these.
     let mut reached = Echelon::default();
     for v in intersection(&of_long.vectors(), &short_front) {
         reached.insert(of_long.reduce(v).1, 0);
@@ -213,8 +213,8 @@ fn swizzle(sides: &[Side; 2], low: &[u32], both: usize, longer: usize, bits: u32
     });
     let mut chosen = Vec::new();
     for _ in 0..segments {
-        // One vector, or the sum of two, avoids both fronts wherever any does. High bits first: what can stay row-major
-        // does.
+        // One vector, or the sum of two, avoids both fronts wherever any does. High bits first: as much as possible
+        // stays row-major.
         let single = rest.iter().rev().copied();
         let pairs = (0..rest.len()).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| rest[i] ^ rest[j]);
         let avoided = |v: u32| fronts.iter().filter(|front| !front.contains(v)).count();

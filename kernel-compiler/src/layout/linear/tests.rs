@@ -55,7 +55,7 @@ fn run_shuffle(s: &Shuffle, src: &[Vec<u32>]) -> Vec<Vec<u32>> {
     (0..src.len()).map(receive).collect()
 }
 
-/// The byte offsets of a thread's slots, after a check of what `Access` promises of each group.
+/// The byte offsets of a thread's slots, after a check of the promises of `Access` for each group.
 fn slot_offsets(a: &Access, tid: usize, elem_bytes: usize) -> Vec<usize> {
     assert!(a.vec * elem_bytes <= 16 && a.regs.len() == a.offsets.len() && a.regs.len().is_multiple_of(a.vec));
     let thread = combine(&a.threads, tid as u32);
@@ -85,7 +85,7 @@ fn run_shared(s: &Shared, src: &[Vec<u32>], dst: &Layout, elem_bytes: usize) -> 
     (0..src.len()).map(load).collect()
 }
 
-/// Executes a conversion and checks that every register gets what `dst` says.
+/// Executes a conversion and checks that every register gets its element of `dst`.
 fn check(conversion: &Conversion, src: &Layout, dst: &Layout, elem_bytes: usize) {
     let before = table(src);
     let after = match conversion {
@@ -406,7 +406,7 @@ fn transpose(elem_bytes: usize, shape: [usize; 2], warps: usize) -> (usize, usiz
     (s.store.vec, s.load.vec)
 }
 
-/// One side keeps its vectors of 16 bytes, whatever the other can do.
+/// One side keeps its vectors of 16 bytes, for every width of the other.
 #[test]
 fn transposes_are_vectors_on_one_side_without_conflicts() {
     for warps in [1, 2, 4, 8] {
@@ -449,7 +449,7 @@ fn conflicts_are_counted() {
     assert_eq!(conflicts(&access([16, 32, 128, 64, 256], 4), 4), 2);
 }
 
-/// A lane takes its own part of what every lane has: selects, no shuffle.
+/// A lane takes its own part of elements that every lane has: selects, no shuffle.
 #[test]
 fn replicated_lanes_select() {
     let src = Layout::new(&[32], vec![1, 2, 4, 8, 16], [0; 5], vec![]);
@@ -494,7 +494,7 @@ fn stores_of_single_elements_follow_rows() {
     let pairs = acc.coalesced(1, 2);
     assert_eq!((pairs.lane_bases(), pairs.contiguous(1)), (&[2, 4, 8, 16, 32], 2));
     check(&plan(&acc, &pairs, 4), &acc, &pairs, 4);
-    // A row of four elements has no more; what other warps have stays there.
+    // A row of four elements has no more; the elements of other warps stay there.
     let narrow = Layout::new(&[64, 4], vec![1], [2, 4, 8, 16, 32], vec![64, 128]);
     assert_eq!(narrow.coalesced(1, 1).lane_bases(), &[1, 2, 8, 16, 32]);
     let apart = Layout::new(&[4, 16], vec![4], [1, 16, 32, 8, 0], vec![2]);

@@ -127,7 +127,7 @@ impl CtaPartition {
         start
     }
 
-    /// Whether this is the first CTA, which stores what is not partitioned.
+    /// Whether this is the first CTA, which stores the tiles that are not partitioned.
     fn is_first(&mut self, like: Value) -> Value {
         if let Some(v) = self.is_first {
             return v;

@@ -62,7 +62,7 @@ kernel! { sum, sum_body, |start, s| {
     unsafe { store(&[], 1, |_| z.wrapping_add(start / BLOCK as u64 * 4), |_| true, |_| r) };
 } }
 
-/// What one thread does without tiles.
+/// The same addition on one thread without tiles.
 ///
 /// # Safety
 /// The argument words are as of the kernels above.

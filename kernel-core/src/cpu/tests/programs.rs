@@ -1,4 +1,4 @@
-//! Programs, atomics, and what they say.
+//! Programs, atomics and their messages.
 
 use super::launch;
 use crate::cpu::*;
@@ -116,7 +116,7 @@ fn atomics_of_many_programs() {
     assert_eq!(sums, [499_500.0, 499_500.0, 0.0, 499_500.0]);
 }
 
-/// Each program leaves its number; the one that began last waits for all.
+/// Each program leaves its number; the last program to begin waits for all.
 ///
 /// # Safety
 /// The argument words are the addresses of a counter, of a flag for each program, and of a sum.
@@ -153,7 +153,7 @@ fn a_program_may_wait_for_those_that_began_before_it() {
     }
 }
 
-/// Each program stores its number to all elements, in a run and one by one, and looks at what others stored.
+/// Each program stores its number to all elements, in a run and one by one, and checks the stores of others.
 ///
 /// # Safety
 /// The argument words are the addresses of 100 elements of 2 bytes and of a counter.

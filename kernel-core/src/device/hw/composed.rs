@@ -4,7 +4,7 @@
 //! - of B the same of column `g`
 //! - of the accumulators rows `g` and `g + 8` of columns `2·t` and `2·t + 1`, row by row
 //!
-//! and of the smaller ones what lies in their part.
+//! The fragments of the smaller instructions are parts of these.
 
 /// By steps of all rows and half of K.
 #[inline(always)]

@@ -13,7 +13,8 @@ pub use crate::emulator::step::{
     warp_barrier,
 };
 
-/// Launches are emulated one after another; what comes too early is found by who has come by here.
+/// Launches are emulated one after another. The machine notes the threads that have called this, to find accesses that
+/// come too early.
 pub fn grid_dependency_wait() {
     step::wait_for_launch()
 }

@@ -73,7 +73,7 @@ pub unsafe fn tma_load_multicast<const RANK: usize, const HINT: u32>(
 /// Starts to store the part of a box that is inside of the tensor.
 ///
 /// # Safety
-/// Where `ok`, as [`step::tma_store`].
+/// If `ok`, as [`step::tma_store`].
 pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, at: [i32; RANK], ok: bool, site: u32) {
     if ok {
         // SAFETY: the caller's contract.
@@ -102,7 +102,7 @@ pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     step::tma_store_wait_read(PENDING)
 }
 
-/// As [`tma_store_wait_read`] for all of them, and until the array has what they copied.
+/// As [`tma_store_wait_read`] for all stores, and until the array has their elements.
 pub fn tma_store_wait(_site: u32) {
     step::tma_store_wait()
 }
@@ -117,7 +117,8 @@ pub fn group_barrier(id: u32, threads: u32, site: u32) {
     step::group_barrier(id, threads, site)
 }
 
-/// Sets how many registers each thread of the warpgroup has: more come from what others of the CTA have given back.
+/// Sets the number of registers of each thread of the warpgroup. More registers come from those that other warpgroups
+/// of the CTA have given back.
 pub fn set_registers<const INCREASE: bool, const N: u32>(site: u32) {
     step::set_registers(INCREASE, N, site)
 }
@@ -231,7 +232,7 @@ pub fn stmatrix(off: u32, words: [u32; 4], site: u32) {
 /// Starts to copy from global to shared memory; zeros if not `ok`.
 ///
 /// # Safety
-/// Where `ok`, the source lies in memory that the launch may read, and the destination in the program's shared memory.
+/// If `ok`, the source lies in memory that the launch may read, and the destination in the program's shared memory.
 pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, site: u32) {
     const { assert!(BYTES == 4 || BYTES == 8 || BYTES == 16, "copies of 4, 8 or 16 bytes") };
     // SAFETY: the caller's contract.

@@ -4,7 +4,8 @@
 //! Lowered code alone calls these steps, from entries that are `unsafe fn`. On the host every step panics outside
 //! [`emulator::launch`](crate::emulator::launch), and the emulated SM checks offsets into shared memory, barriers and
 //! the threads that meet. In PTX nothing checks them: the compiler that writes lowered code vouches that
-//! - offsets into shared memory, with the bytes that a step accesses there, lie in what the entry is launched with;
+//! - offsets into shared memory, with the bytes that a step accesses there, lie in the shared memory that the entry is
+//!   launched with;
 //! - an mbarrier is initialized before it is used, in a thread block that has not ended;
 //! - a step of a warp, a warpgroup, a block or a cluster is reached by all of its threads.
 //!
@@ -62,7 +63,7 @@ pub trait Space {
     /// As [`load`](Self::load) where `ok`, else `other`; without a branch.
     ///
     /// # Safety
-    /// Where `ok`, as [`load`](Self::load).
+    /// If `ok`, as [`load`](Self::load).
     unsafe fn load_words_if(
         addr: u64,
         ok: bool,
@@ -77,7 +78,7 @@ pub trait Space {
     /// One element of `bytes` (1 to 8), or `other`.
     ///
     /// # Safety
-    /// Where `ok`, as [`load`](Self::load).
+    /// If `ok`, as [`load`](Self::load).
     unsafe fn load_if(addr: u64, ok: bool, bytes: usize, other: u64, hint: u32, call: Self::Call, r: usize) -> u64;
 
     /// # Safety
@@ -85,7 +86,7 @@ pub trait Space {
     unsafe fn store(addr: u64, bytes: usize, wide: bool, words: Words, hint: u32, call: Self::Call, r: usize);
 
     /// # Safety
-    /// Where `ok`, as [`store`](Self::store).
+    /// If `ok`, as [`store`](Self::store).
     unsafe fn store_words_if(
         addr: u64,
         ok: bool,
@@ -98,7 +99,7 @@ pub trait Space {
     );
 
     /// # Safety
-    /// Where `ok`, as [`store`](Self::store).
+    /// If `ok`, as [`store`](Self::store).
     unsafe fn store_if(addr: u64, ok: bool, bytes: usize, bits: u64, hint: u32, call: Self::Call, r: usize);
 }
 

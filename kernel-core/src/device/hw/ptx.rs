@@ -42,7 +42,7 @@ pub fn barrier(_site: u32) {
     unsafe { nvptx::_syncthreads() }
 }
 
-/// What reads and writes memory before it stays before what does after it: nothing less keeps `ptxas` from moving it.
+/// Earlier accesses to memory stay before it, and later ones after it. Nothing less keeps `ptxas` from moving them.
 #[inline(always)]
 pub fn in_order() {
     // SAFETY: it orders memory.

@@ -208,7 +208,7 @@ macro_rules! shared_add {
 }
 
 /// # Safety
-/// Where `ok`, an element of the type, of 4 or 8 bytes, lies at the offset into shared memory, aligned to it.
+/// If `ok`, an element of the type, of 4 or 8 bytes, lies at the offset into shared memory, aligned to it.
 #[inline(always)]
 pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, _site: u32) {
     let bits = v.to_bits64();
@@ -220,7 +220,7 @@ pub unsafe fn shared_atomic_add<T: Mem>(off: u32, ok: bool, v: T, _site: u32) {
     }
 }
 
-/// For what the hardware lacks. The first read need not be fresh: a stale one fails the exchange.
+/// For operations that the hardware lacks. The first read need not be fresh: a stale one fails the exchange.
 ///
 /// # Safety
 /// The contract of this module.

@@ -8,7 +8,7 @@ use crate::scalar::Scalar as Mem;
 /// As [`mbarrier_arrive`], at the barrier of another block of the cluster, or of this one.
 #[inline(always)]
 pub fn mbarrier_arrive_at(bar: u32, rank: u32, ok: bool, _site: u32) {
-    // A release to the cluster would be a `MEMBAR`; what was read was waited for, and nothing else is told.
+    // A release to the cluster would be a `MEMBAR`; reads were waited for, and no writes are published.
     // SAFETY: the contract of `hw`: the barrier was initialized, and the block has not ended.
     unsafe {
         asm!(
@@ -66,7 +66,7 @@ macro_rules! store_there {
 /// Stores an element to the dynamic shared memory of a block of the cluster, where `ok`.
 ///
 /// # Safety
-/// Where `ok`, the offset lies in the shared memory of the block, aligned to the type. The block has begun, and has not
+/// If `ok`, the offset lies in the shared memory of the block, aligned to the type. The block has begun, and has not
 /// ended.
 #[inline(always)]
 pub unsafe fn cluster_store<T: Mem>(cta: u32, off: u32, ok: bool, v: T, _site: u32) {
@@ -108,7 +108,7 @@ pub fn cluster_rank() -> u32 {
     unsafe { ctarank() }
 }
 
-/// Clusters lie along the first axis.
+/// Clusters consist of neighbors on the first axis.
 #[inline(always)]
 pub fn cluster_id(axis: u32) -> u32 {
     // SAFETY: it reads a special register.

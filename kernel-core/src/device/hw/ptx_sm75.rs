@@ -57,7 +57,7 @@ fn m8n8k16(mut d: [u32; 2], a: u32, b: u32) -> [u32; 2] {
 /// Through registers, and complete when it returns.
 ///
 /// # Safety
-/// Where `ok`, `src` is valid and aligned to the bytes.
+/// If `ok`, `src` is valid and aligned to the bytes.
 #[inline(always)]
 pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {
     // SAFETY: the caller allows the load where `ok`; by the contract of `hw` the destination is in shared memory.

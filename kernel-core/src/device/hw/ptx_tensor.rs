@@ -48,7 +48,7 @@ pub fn mbarrier_arrive(bar: u32, ok: bool, _site: u32) {
 #[inline(always)]
 pub fn mbarrier_wait(bar: u32, parity: u32, _site: u32) {
     let bar = shared(bar);
-    // The loop is in PTX: seen by LLVM it could be turned, peeled or merged with another.
+    // The loop is in PTX: LLVM could rotate, peel or merge a loop that it sees.
     // SAFETY: the contract of `hw`: the barrier was initialized.
     unsafe {
         asm!(
@@ -84,7 +84,7 @@ pub fn opaque(condition: bool) -> bool {
     opaque_word(condition as u32) != 0
 }
 
-/// The same of a word: what is computed from it is not computed before, and kept in registers until here.
+/// The same for a word: values that depend on it are not computed earlier and kept in registers until here.
 #[inline(always)]
 pub fn opaque_word(mut word: u32) -> u32 {
     // SAFETY: there is no instruction, only a comment.
@@ -92,7 +92,7 @@ pub fn opaque_word(mut word: u32) -> u32 {
     word
 }
 
-/// Whatever a register holds.
+/// A word without a defined value: the content of some register.
 #[inline(always)]
 pub fn any_word() -> u32 {
     let word;
@@ -166,7 +166,7 @@ macro_rules! tma_load_asm {
 }
 pub(super) use tma_load_asm;
 
-/// Copies a box in; `HINT` says what the L2 cache does with the lines.
+/// Copies a box in; `HINT` is the eviction priority in the L2 cache.
 ///
 /// # Safety
 /// `map` is the address of a tensor map whose memory may be read; the box fits at `dst`.
@@ -213,14 +213,14 @@ pub unsafe fn tma_store<const RANK: usize, const HINT: u32>(src: u32, map: u64, 
     }
 }
 
-/// Waits, of all threads, for those that copied; to the others it is nothing.
+/// Waits for this thread's stores. All threads may call it.
 #[inline(always)]
 pub fn tma_store_wait_read<const PENDING: u32>(_site: u32) {
     // SAFETY: it orders this thread's copies.
     unsafe { asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack)) }
 }
 
-/// As [`tma_store_wait_read`] for all of them, and until the array has what they copied.
+/// As [`tma_store_wait_read`] for all stores, and until the array has their elements.
 #[inline(always)]
 pub fn tma_store_wait(_site: u32) {
     // SAFETY: it orders this thread's copies.
@@ -230,7 +230,7 @@ pub fn tma_store_wait(_site: u32) {
 /// Starts to copy from global to shared memory; zeros if not `ok`.
 ///
 /// # Safety
-/// Where `ok`, `src` is valid and aligned to the bytes.
+/// If `ok`, `src` is valid and aligned to the bytes.
 #[cfg(target_feature = "sm_80")]
 #[inline(always)]
 pub unsafe fn cp_async<const BYTES: u32>(dst: u32, src: u64, ok: bool, _site: u32) {

@@ -65,7 +65,7 @@ fn stages_that_threads_read() {
         assert_eq!(run(refill::<1, 1>, seed).as_ref(), Ok(&want));
         let f = run(refill::<2, 1>, seed).unwrap_err();
         assert!(matches!((f.kind, f.site), (Kind::SharedUninitialized | Kind::AsyncRace, 50)), "{f}");
-        // What was loaded before the arrival may not have been read yet.
+        // Bytes loaded before the arrival may not have been read yet.
         let f = run(refill::<0, 3>, seed).unwrap_err();
         assert!(
             (f.kind, f.site, f.other_site) == (Kind::MissingProxyFence, 46, Some(50))
@@ -130,7 +130,7 @@ fn tensor_stores_see_what_was_fenced() {
     }
 }
 
-/// A product of what threads stored, or copied asynchronously.
+/// A product of tiles that threads stored, or copied asynchronously.
 unsafe fn product_of_own<const COPY: bool, const FENCE: u32>(s: &[u64]) {
     let t = d::thread();
     for i in 0..8 {
@@ -318,7 +318,7 @@ fn barriers_of_some_warps() {
     }
 }
 
-/// What is known passes on: from a thread by an mbarrier to another, and by a barrier of warps to a third.
+/// Knowledge is transitive: from a thread by an mbarrier to another, and by a barrier of warps to a third.
 unsafe fn passed_on<const MISSING: u32>(_: &[u64]) {
     let t = d::thread();
     if t == 0 {

@@ -1,5 +1,5 @@
-//! A circular buffer of three stages: one thread brings tiles by tensor loads, a warpgroup multiplies them; and what
-//! can be wrong with it.
+//! A circular buffer of three stages: one thread loads tiles with TMA, a warpgroup multiplies them. The tests plant its
+//! possible defects.
 
 use super::*;
 use crate::device as d;
@@ -32,7 +32,7 @@ const DIFFERENT_DESCRIPTORS: u32 = 10;
 /// Neither waited for nor stored.
 const FORGOTTEN: u32 = 11;
 
-/// A warpgroup multiplies what one thread of the other brings: 64 x 64 over `s[4]` tiles of 64.
+/// A warpgroup multiplies the tiles that one thread of the other loads: 64 x 64 over `s[4]` tiles of 64.
 unsafe fn pipeline<const DEFECT: u32>(s: &[u64]) {
     let [_, _, out, map_a, map_b, tiles] = *s else { unreachable!() };
     let t = d::thread();

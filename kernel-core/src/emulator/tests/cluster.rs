@@ -1,4 +1,4 @@
-//! Clusters: numbers, barriers, and what CTAs do in each other's shared memory.
+//! Clusters: numbers, barriers, and accesses of CTAs to each other's shared memory.
 
 use super::*;
 use crate::device as d;
@@ -52,7 +52,7 @@ const ENDED: u32 = 2;
 /// As before, but a barrier of the CTA comes before its end.
 const BLOCK_THEN_ENDED: u32 = 3;
 
-/// Thread 40 of each CTA stores what a thread of the next reads.
+/// Thread 40 of each CTA stores a value that a thread of the next CTA reads.
 unsafe fn handed_over<const BARRIER: u32>(s: &[u64]) {
     let (t, rank) = (d::thread(), h::cluster_rank());
     store(s[0] + rank as u64 * 4, t == 40, 7 + rank, 20);
@@ -86,7 +86,7 @@ fn the_barrier_of_a_cluster_orders() {
     }
 }
 
-/// The last CTA to count reads what all threads of the others stored.
+/// The last CTA to count reads the stores of all threads of the others.
 unsafe fn counted<const BARRIER: bool>(s: &[u64]) {
     let [count, data] = *s else { unreachable!() };
     let t = d::thread();
@@ -117,7 +117,7 @@ unsafe fn parted(s: &[u64]) {
         0 if who => return,
         1 if who => d::barrier(41),
         2 if who => h::cluster_sync(42),
-        // Those of its CTA do not go to the cluster's barrier at all.
+        // The threads of its CTA do not go to the cluster's barrier at all.
         3 if !who && h::cluster_rank() as u64 == s[0] / 64 => d::barrier(43),
         3 if who => return,
         _ => h::cluster_sync(44),

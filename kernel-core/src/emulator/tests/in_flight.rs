@@ -1,4 +1,4 @@
-//! Accumulators between a product and its wait, and what can be done to them there.
+//! Accumulators between a product and its wait, and wrong uses of them there.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ const NONE: u32 = 0;
 const STORED: u32 = 1;
 const STORED_TO_SHARED: u32 = 2;
 const SHUFFLED: u32 = 3;
-/// What is stored is computed from an accumulator.
+/// The stored value is computed from an accumulator.
 const COMPUTED: u32 = 4;
 const WRITTEN: u32 = 5;
 const ALL_WRITTEN: u32 = 6;
@@ -29,7 +29,7 @@ const REPLACED: u32 = 13;
 const ADDS_IN_PART: u32 = 14;
 const ATOMIC: u32 = 15;
 const NOT_COMMITTED: u32 = 16;
-/// A copy from before the wait is what another product adds to.
+/// Another product adds to a copy from before the wait.
 const STALE_SUM: u32 = 17;
 
 /// Operands of ones: rows along K, as `tile` says.
@@ -44,7 +44,7 @@ pub unsafe fn multiply<A: Mem, D: Mem, const N: usize>(acc: &mut [D; 32], add: b
     h::wgmma::<A, D, N, false, false>(acc.as_mut_ptr(), tile(0), tile(8192), add, site);
 }
 
-/// Two products of 64 rows and columns on the same accumulators; one thread of the warpgroup does what is wrong.
+/// Two products of 64 rows and columns on the same accumulators; one thread of the warpgroup makes the mistake.
 unsafe fn products<A: Mem, D: Mem, const DEFECT: u32>(s: &[u64]) {
     let [out] = *s else { unreachable!() };
     let t = d::thread();
@@ -144,7 +144,7 @@ fn accumulators_are_not_read_before() {
     touched(products::<F16, f32, SHUFFLED>, 16, 12, read);
     touched(products::<F16, f32, COMPUTED>, 17, 12, read);
     touched(products::<F16, f32, ATOMIC>, 18, 12, read);
-    // No wait is for what was not committed.
+    // A wait does not cover a product that was not committed.
     touched(products::<F16, f32, NOT_COMMITTED>, 21, 12, read);
     let copied = "accumulator 3 of the wgmma of line 12 was copied before the wgmma_wait that covers it";
     touched(products::<F16, f32, STALE>, 21, 12, copied);
@@ -209,7 +209,7 @@ fn waits_that_leave_some_in_flight() {
         let f =
             program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<true, false>, Kind::RegistersInFlight, 35);
         assert_eq!(f.other_site, Some(32));
-        // A wait that gets no accumulators is for those that are in flight again.
+        // A wait that gets no accumulators waits for those in flight again.
         program(256, 32768).seed(seed).write(&mut out).fails(in_turn::<false, true>, Kind::RegistersInFlight, 34);
     }
 }
@@ -273,7 +273,7 @@ fn integers_are_no_accumulators() {
 }
 
 thread_local! {
-    /// What thread 70's accumulator 3 held while it was in flight.
+    /// The word in thread 70's accumulator 3 while it was in flight.
     static MARK: Cell<u32> = const { Cell::new(0) };
 }
 

@@ -1,4 +1,4 @@
-//! Bounds, alignment, permissions, and what nobody wrote.
+//! Bounds, alignment, permissions, and uninitialized memory.
 
 use super::*;
 use crate::device as d;
@@ -73,7 +73,7 @@ fn alignment_of_groups() {
     assert!(f.message.contains("at byte 2 of `p0[0]` (136 elements)"), "{f}");
 }
 
-/// Writes all of shared memory but what `s[0]` says, then reads it.
+/// Writes all of shared memory but the words that `s[0]` names, then reads it.
 unsafe fn shared(s: &[u64]) {
     let t = d::thread();
     d::shared_store::<f32, 4, 4>(|r| t * 16 + r as u32 * 4, |_| t as u64 != s[0], |r| r as f32, 30);
@@ -86,7 +86,7 @@ fn shared_memory_that_nobody_wrote() {
     program(32, 512).scalar(99).scalar(0).passes(shared);
     let f = program(32, 512).scalar(2).scalar(0).fails(shared, Kind::SharedUninitialized, 32);
     assert_eq!(f.threads, [8]);
-    // What an earlier program left does not count.
+    // The writes of an earlier program do not count.
     program(32, 512).grid(4).scalar(2).scalar(0).seed(3).options(|o| o.banks = false).fails(
         shared,
         Kind::SharedUninitialized,

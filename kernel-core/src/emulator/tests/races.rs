@@ -259,7 +259,8 @@ fn order_passes_through_third_programs() {
     assert!(!kinds.is_empty() && kinds.iter().all(|&k| k == Kind::GlobalRace));
 }
 
-/// Program 0 stores and sets a flag by an atomic store; the one that begins last looks, by an atomic load, and reads.
+/// Program 0 stores and sets a flag by an atomic store; the last program to begin reads the flag by an atomic load, and
+/// then the data.
 unsafe fn store_and_flag<const RELAXED_STORE: bool, const RELAXED_LOAD: bool, const AGAIN: bool>(s: &[u64]) {
     let [ticket, data, flag, out] = *s else { unreachable!() };
     let (t, p, n) = (d::thread(), d::program_id(0), d::num_programs(0));
@@ -267,7 +268,7 @@ unsafe fn store_and_flag<const RELAXED_STORE: bool, const RELAXED_LOAD: bool, co
     let order = d::atomic::<u32, 1, { d::atomic::ADD }>(|_| ticket, one, |_| 1, true, 110);
     d::store::<u32, 1, 1, false, false>(|_| data, false, |_| p == 0 && t == 0, |_| 7, 0, 111);
     d::atomic::<u32, 1, { d::atomic::STORE }>(|_| flag, |_| p == 0 && t == 0, |_| 1, RELAXED_STORE, 112);
-    // Whoever sees this one has not seen what was before the other.
+    // A program that sees this store has not seen the writes before the other one.
     d::atomic::<u32, 1, { d::atomic::STORE }>(|_| flag, |_| AGAIN && p == 1 && t == 0, |_| 1, false, 113);
     let last = order[0] as u64 == n - 1;
     while last && t == 0 && d::atomic::<u32, 1, { d::atomic::LOAD }>(|_| flag, one, |_| 0, RELAXED_LOAD, 114)[0] == 0 {}
@@ -290,7 +291,7 @@ fn atomic_stores_release_and_loads_acquire() {
         result.map(|_| out[0]).map_err(|f| (f.kind, f.site))
     };
     let race = Err((Kind::GlobalRace, 115));
-    // In ascending order the last to begin is not the one that tells.
+    // In ascending order the last program to begin is not the one that sets the flag.
     for seed in [0, 1, 2] {
         assert_eq!(run(store_and_flag::<false, false, false>, seed), Ok(7));
     }
@@ -337,7 +338,7 @@ fn a_wait_for_a_program_that_may_begin_later() {
     program(32, 0).write(&mut lock).fails(wait_for_a_lock, Kind::EndlessWait, 140);
 }
 
-/// By an atomic that stores what is there already.
+/// Waits by an atomic that stores the value already there.
 unsafe fn wait_for_a_lock(s: &[u64]) {
     while d::thread() == 0 && d::atomic_cas::<u32, 1>(|_| s[0], |_| true, |_| 0, |_| 1, true, 140)[0] == 1 {}
 }

@@ -1,4 +1,4 @@
-//! What correct kernels compute.
+//! The results of correct kernels.
 
 use super::*;
 use crate::device as d;

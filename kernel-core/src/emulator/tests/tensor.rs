@@ -26,7 +26,7 @@ fn matrix<T: Mem>(len: usize, salt: usize) -> (Vec<i32>, Vec<T>) {
     (numbers, elements)
 }
 
-/// Where tiles lie in shared memory, in whole swizzle patterns.
+/// The offsets of tiles in shared memory, in whole swizzle patterns.
 const A: u32 = 0;
 const B: u32 = 8192;
 const BAR: u32 = 40960;
@@ -288,7 +288,7 @@ fn tf32_is_truncated() {
     assert_eq!(out, [8.0]);
 }
 
-/// Four matrices of 8 x 8, row after row, and what each lane gets of them.
+/// Four matrices of 8 x 8, row after row, and the elements that each lane gets.
 unsafe fn matrices<const TRANS: bool>(s: &[u64]) {
     let lane = d::thread();
     d::shared_store::<u16, 8, 8>(|r| lane * 16 + r as u32 * 2, |_| true, |r| (lane * 8) as u16 + r as u16, 50);
@@ -388,7 +388,7 @@ fn boxes_are_clipped() {
     }
 }
 
-/// What an H200 takes for an illegal instruction.
+/// An H200 reports these as illegal instructions.
 #[test]
 fn boxes_begin_where_the_hardware_takes_them() {
     let source = vec![1f32; 12 * 5 * 3];

@@ -49,7 +49,7 @@ pub fn erfinv(x: f64) -> f64 {
     let ratio =
         if w <= 5.0 { poly(w - 2.5, approx::ERFINV_NEAR.map(f64::from)) } else { poly(sqrt(w) - 4.0, ERFINV_FAR) };
     let y = a * ratio;
-    // Near 1 what is left to 1 has more bits.
+    // Near 1 the difference to 1 has more bits.
     let error = if a < 0.5 { a - erf(y) } else { erfc(y) - (1.0 - a) };
     let t = error / core::f64::consts::FRAC_2_SQRT_PI * exp(y * y);
     let series = fma(fma(t, fma(y * y, 4.0, 1.0) / 3.0, y) * t, t, t);

@@ -42,7 +42,7 @@ fn near_2(y: f64) -> f64 {
     fma(y, even, z * odd)
 }
 
-/// Where the gamma function is least.
+/// The argument at which the gamma function is least.
 const LGAMMA_MINIMUM: f64 = 1.461_632_144_968_362_245_76;
 
 /// lgamma(LGAMMA_MINIMUM + y) for y in -0.24..0.28.
@@ -207,7 +207,7 @@ pub fn lgamma(x: f64) -> f64 {
     if x < 0.0 && a > 1e-20 { log(PI / (sin_pi(a).abs() * a)) - r } else { r }
 }
 
-/// Half of Lanczos' g, less: what is added to x in the power.
+/// Lanczos' g minus a half: the number added to x in the power.
 const G: f64 = 5.524_680_040_776_729_583_740_234_375;
 
 /// Lanczos' rational for x > 0, of 1 / x where its terms would overflow.
@@ -278,7 +278,7 @@ pub fn tgamma(x: f64) -> f64 {
         let sign = if floor(x) * 0.5 == floor(x * 0.5) { 1.0 } else { -1.0 };
         return if x < 0.0 { 0f64.copysign(sign) } else { f64::INFINITY };
     }
-    // What rounding took off a + G.
+    // The rounding error of a + G.
     let y = a + G;
     let rest = if a > G { (y - a) - G } else { (y - G) - a };
     let r = lanczos(a) * exp(-y);

@@ -48,7 +48,7 @@ fn asin_ratio(z: f64) -> f64 {
     z * (p / q)
 }
 
-/// For a beyond 1/2: sqrt((1 - a) / 2), what rounding took off it, and the ratio of its arc sine.
+/// For a beyond 1/2: sqrt((1 - a) / 2), its rounding error, and the ratio of its arc sine.
 #[inline(always)]
 fn half_angle(a: f64) -> (f64, f64, f64) {
     let z = fma(a, -0.5, 0.5);

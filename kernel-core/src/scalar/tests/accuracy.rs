@@ -68,7 +68,7 @@ pub(super) fn arguments() -> impl Iterator<Item = f32> {
             .into_iter()
             .flat_map(|x| (0..2000u32).map(move |d| f32::from_bits(x.to_bits() - 1000 + d)))
             .flat_map(|x| [x, -x]);
-    let dense = (-500_000..500_000).map(|i| i as f32 * 2.44e-4); // where most functions do their work
+    let dense = (-500_000..500_000).map(|i| i as f32 * 2.44e-4); // the main range of most functions
     strided.chain(around).chain(dense).chain([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN])
 }
 

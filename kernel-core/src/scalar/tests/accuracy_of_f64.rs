@@ -1,4 +1,5 @@
-//! Functions of `f64` that no library at hand computes exactly enough, against sums of two `f64` (some 100 bits).
+//! Functions of `f64` that no available library computes exactly enough, compared with sums of two `f64` (some 100
+//! bits).
 
 use super::super::{approx64, math::m64};
 

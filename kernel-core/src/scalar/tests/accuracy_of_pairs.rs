@@ -76,7 +76,7 @@ fn hypot() {
     check64("hypot of f64", 1.0, word::m64::hypot, pxfm::f_hypot);
 }
 
-/// Rounded once, whatever the steps.
+/// Rounded once, for any number of steps.
 #[test]
 fn ldexp() {
     let exponents = [-2200, -1075, -1074, -1030, -1022, -300, -151, -150, -149, -127, -126, -103, -25, -1];

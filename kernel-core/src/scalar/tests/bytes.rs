@@ -2,7 +2,7 @@
 
 use crate::scalar::*;
 
-/// Its value by the definition; none for what is no number.
+/// Its value by the definition; none for NaN and infinity.
 fn value(bits: u8, fraction: u32, bias: i32, greatest: u8) -> Option<f64> {
     let (exponent, digits) =
         ((bits & 0x7f) >> fraction, (bits & ((1 << fraction) - 1)) as f64 / (1 << fraction) as f64);

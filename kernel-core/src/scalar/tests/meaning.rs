@@ -1,4 +1,4 @@
-//! What the operations mean, where types and corners make that less than obvious.
+//! The meaning of operations for types and corner cases that are less than obvious.
 
 use crate::scalar::*;
 use half::{bf16, f16};

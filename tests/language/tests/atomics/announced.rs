@@ -1,4 +1,4 @@
-//! What a program tells the others by an atomic: all that it has stored before, unless the atomic is relaxed.
+//! An atomic of a program announces all its earlier stores to the others, unless the atomic is relaxed.
 
 use tilewright::tile_kernel;
 use tilewright::{Buffer, Runtime};

@@ -8,7 +8,7 @@ use tilewright_core::{AsSlice, AsSliceMut, Element, f16};
 use tilewright_language_tests::matrix::exact;
 use tilewright_language_tests::run::{compared, taken, with};
 
-/// WAY: 0 operands as they lie; 1 both computed, `(2 a) (b - 1)`; 2 one right matrix for the whole batch.
+/// WAY: 0 operands in memory; 1 both computed, `(2 a) (b - 1)`; 2 one right matrix for the whole batch.
 #[tile_kernel(
     types(T = [f16]),
     tune(B = [2], BM = [64], BN = [32], BK = [32], TA = [0, 1], TB = [0, 1], WAY = [0, 1], warps = [4], arch = [90]),
@@ -111,7 +111,7 @@ fn of_bytes<const B: usize, const BM: usize, const BN: usize, const BK: usize, c
     c.store([z, i, j], acc.to::<f32>());
 }
 
-/// Scores and values of several heads: the second product's left operand is what the first one gave.
+/// Scores and values of several heads: the second product's left operand is the result of the first one.
 #[tile_kernel(
     tune(B = [2], M = [64], N = [32], D = [64], warps = [4, 8], arch = [90]),
     grid = [cdiv(c.dim(0), B)],

@@ -191,8 +191,8 @@ fn the_lower_one_of_two_limits_counts() {
     }
 }
 
-/// Windows that overlap, or that leave columns out between them: they begin at a variable that grows by another step
-/// than the loop's.
+/// Block pointers that overlap, or that leave columns out between them: they begin at a variable that grows by another
+/// step than the loop's.
 #[tile_kernel(tune(HOP = [32, 64, 96], BK = [64], warps = [4]), grid = [1], emulate = all)]
 unsafe fn windows<const HOP: usize, const BK: usize>(
     a: *const f16,

@@ -1,4 +1,4 @@
-//! Assertions and prints: what they say, and where.
+//! Assertions and prints: their messages and places.
 
 use tilewright::tile_kernel;
 use tilewright::{Error, Runtime};
@@ -49,7 +49,7 @@ fn assertions_name_their_line() {
     }
 }
 
-/// Run by the test below, which reads what is written to stderr.
+/// Run by the test below, which reads stderr.
 #[test]
 #[ignore = "fails an assertion of a kernel"]
 fn fails_an_assertion() {
@@ -58,7 +58,7 @@ fn fails_an_assertion() {
     println!("returned: {error}");
 }
 
-/// What fails is the kernel: the panic of a thread of this process, and where that stands, tells its user nothing.
+/// The kernel fails: the panic of a thread of this process and its place tell the user nothing.
 #[test]
 fn an_assertion_on_the_cpu_prints_no_backtrace() {
     let program = std::env::current_exe().expect("this program");
@@ -92,7 +92,7 @@ where
     rt.launch(printed::<T>(&x[..], &mut y[..])).expect("it runs");
 }
 
-/// Run by the test below, which reads what is printed.
+/// Run by the test below, which reads the output.
 #[test]
 #[ignore = "prints"]
 fn prints() {

@@ -165,7 +165,7 @@ where
     let nan = |x: f64, y: f64, r: f64| if x.is_nan() || y.is_nan() { f64::NAN } else { r };
     let plain = |v: f64| v.is_finite() && v != 0.0;
     let wanted: [&dyn Fn(f64, f64, i32) -> f64; 8] = [
-        // The reference does not go by C's rules for what is no number.
+        // The reference does not follow C's rules for NaN and infinities.
         &|x, y, _| if plain(x) && plain(y) { pxfm::f_pow(x, y) } else { x.powf(y) },
         &|x, y, _| x.atan2(y),
         &|x, y, _| pxfm::f_hypot(x, y),

@@ -257,7 +257,7 @@ fn contracted_of<T: Precision>()
 where
     (T,): contracted::Types,
 {
-    // Squares of numbers near 1: their last bits are what c leaves.
+    // Squares of numbers near 1: only their last bits remain after c is added.
     let a: Vec<T> = (0..64).map(|i| T::of(1.0 + (2 * i + 1) as f64 * T::EPSILON)).collect();
     let c: Vec<T> = (0..64).map(|i| T::of(-1.0 - (4 * i + 2) as f64 * T::EPSILON)).collect();
     let negative = |x: T| T::of(-x.number());
@@ -286,7 +286,7 @@ fn multiply_adds_are_fused() {
     contracted_of::<f64>();
 }
 
-/// What types say of themselves.
+/// The constants of types.
 #[tile_kernel(types(T = [f32, f64, f16, bf16]), tune(warps = [1]), grid = [1], emulate = all)]
 fn limits_of_types<T: Float>(y: &mut [T]) {
     store(y, 0, T::EPSILON);

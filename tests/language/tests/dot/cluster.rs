@@ -1,4 +1,4 @@
-//! Programs of several thread blocks, a cluster: each block has its rows, and copies its part of what all multiply by.
+//! Programs of several thread blocks, a cluster: each block has its rows, and copies its part of the shared operand.
 
 use tilewright::tile_kernel;
 use tilewright::{Error, LaunchOptions, Runtime};

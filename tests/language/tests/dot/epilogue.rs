@@ -421,8 +421,8 @@ fn pieces_of_a_store_have_the_elements_of_their_own_places() {
     }
 }
 
-/// Rows whose distance is a product of a number and several arguments. The program reads what it stores, so that
-/// threads store it.
+/// Rows whose distance is a product of a number and several arguments. The program reads its results again, so that
+/// threads store them.
 #[tile_kernel(tune(BM = [64], BN = [64], BK = [64], warps = [4], arch = [90]), grid = [cdiv(m, BM)], emulate = all)]
 unsafe fn rows_apart<const BM: usize, const BN: usize, const BK: usize>(
     a: View<f16, 2>,

@@ -8,7 +8,7 @@ use tilewright_language_tests::matrix::{Matrix, exact, near, values};
 use tilewright_language_tests::run::seeds;
 use tilewright_language_tests::{view, view_mut};
 
-/// What `run` gives on the CPU and on the emulated SM.
+/// The results of `run` on the CPU and on the emulated SM.
 fn alike(what: &str, run: impl Fn(&Runtime) -> Vec<f16>) -> Vec<f32> {
     let floats = |rt: &Runtime| run(rt).iter().map(|x| x.to_f32()).collect::<Vec<f32>>();
     let wanted = floats(&Runtime::cpu());
@@ -133,7 +133,7 @@ fn bytes_that_are_no_numbers() {
     bytes_with_nan(f8e5m2::from_f32, f8e5m2::to_f32);
 }
 
-/// Each iteration multiplies what the one before has stored.
+/// Each iteration multiplies the result that the previous one has stored.
 #[tile_kernel(tune(warps = [2], arch = [80]), grid = [1])]
 fn powers(a: &[f16], c: &mut [f16], n: usize) {
     let at = arange(32).expand(1) * 32 + arange(32).expand(0);
@@ -217,7 +217,7 @@ fn a_loop_that_begins_later_takes_the_tiles_that_it_says() {
     });
 }
 
-/// Tensor maps clip what they store at 16 bytes.
+/// Tensor maps clip stores at 16 bytes.
 #[tile_kernel(tune(warps = [4], arch = [90]), grid = [cdiv(c.dim(1), 64)])]
 fn columns_of_any_number(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
     let j = program_id(0) * 64;
@@ -238,7 +238,7 @@ fn rows_that_end_within_16_bytes_are_stored_up_to_there() {
     }
 }
 
-/// What the epilogue of a tile loads, another store of the same iteration has left there.
+/// The epilogue of a tile loads the elements of another store of the same iteration.
 #[tile_kernel(tune(warps = [4], arch = [90]), grid = [1])]
 fn stored_twice(a: View<f16, 2>, b: View<f16, 2>, mut c: ViewMut<f16, 2>) {
     for j in (0..b.dim(1)).step_by(64) {
@@ -282,7 +282,7 @@ fn a_tile_that_its_own_store_writes_is_loaded_as_a_whole() {
     });
 }
 
-/// Nothing masks what is loaded: of a copy for an iteration that there is not, the address is outside.
+/// Nothing masks the loads: the address of a copy for an iteration past the last one is outside.
 #[tile_kernel(tune(warps = [1], arch = [80]), grid = [1])]
 unsafe fn whole_tiles(a: *const f16, b: *const f16, c: *mut f16, k: usize) {
     let (row, col) = (arange(16).expand(1), arange(16).expand(0));

@@ -34,7 +34,7 @@ fn an_accumulator_is_an_operand() {
     );
 }
 
-/// One value is the accumulator of a product, what a load has where its mask does not hold, and a part of an index.
+/// One value is the accumulator of a product, the `other` of a load, and a part of an index.
 #[tile_kernel(tune(N = [16], warps = [1]), grid = [1], emulate = all)]
 fn splats<const N: usize>(a: View<f32, 2>, x: &[f32], y: &mut [f32], first: usize) {
     let zero = zeros::<f32>([N, N]);

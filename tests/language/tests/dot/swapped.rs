@@ -66,8 +66,8 @@ fn products_of_few_rows() {
     check_few_rows(f16::from_f32, f16::to_f32);
 }
 
-/// `alpha (a b + rows + columns) + beta c` of tf32: the sums begin as one bias, meet the other, and what `c` holds.
-/// Beside it what the sums come to by rows and by columns, and the largest of each row.
+/// `alpha (a b + rows + columns) + beta c` of tf32: the sums begin as one bias, to which the other one and `c` are
+/// added. Beside it the sums of the rows and of the columns, and the largest of each row.
 #[tile_kernel(
     tune(BM = [64], BN = [64], BK = [32], warps = [4], arch = [90]),
     tune(BM = [128], BN = [64], BK = [32], warps = [4], arch = [90]),

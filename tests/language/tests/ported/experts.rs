@@ -5,7 +5,7 @@ use tilewright_language_tests::everywhere::everywhere;
 
 #[tile_module]
 mod kernels {
-    /// Where the tokens of each expert begin, each expert's places being a multiple of `block`. The last number is that
+    /// The first place of each expert's tokens. Each expert has a multiple of `block` places. The last number is that
     /// of all places.
     #[tile_kernel(tune(EXPERTS = [8, 64], BLOCK = [128], warps = [1, 4]), grid = [1], emulate = all)]
     pub fn places<const EXPERTS: usize, const BLOCK: usize>(experts: &[i32], begins: &mut [i32], block: i32) {
@@ -28,7 +28,7 @@ mod kernels {
         store(tokens, place, i.to::<i32>()).mask(mask);
     }
 
-    /// The `K` best experts of each token with their weights: a softmax over what is chosen.
+    /// The `K` best experts of each token with their weights: a softmax over the chosen ones.
     #[tile_kernel(
         tune(ROWS = [4], EXPERTS = [16], K = [2, 4], warps = [1, 2]),
         requires = [logits.dim(1) == EXPERTS],

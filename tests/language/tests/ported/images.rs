@@ -1,4 +1,4 @@
-//! Images: rows and columns that are not powers of two, with what lies beyond their ends.
+//! Images: rows and columns that are not powers of two, with elements beyond their ends.
 
 use tilewright::{Buffer, LaunchOptions, Runtime, tile_module};
 use tilewright_core::f16;
@@ -7,7 +7,7 @@ use tilewright_language_tests::matrix::{near, values};
 
 #[tile_module]
 mod kernels {
-    /// Where a place of the result is in the source: the place before it, the next one, and how far behind the first.
+    /// The position of a result's place in the source: the place before it, the next one, and how far behind the first.
     fn neighbors(place: Tile<u64>, to: usize, from: usize) -> (Tile<i64>, Tile<i64>, Tile<f32>) {
         let at = (place.to::<f32>() + 0.5) * (from as f32 / to as f32) - 0.5;
         let at = maximum(at, 0.0);

@@ -58,7 +58,7 @@ mod kernels {
         gradient.store([row, 0], slope);
     }
 
-    /// The gradient of `silu(a) * b`, in place: `a` and `b` become their gradients, and the gradient what comes out.
+    /// The gradient of `silu(a) * b`, in place: `a` and `b` become their gradients, the gradient becomes the result.
     #[tile_kernel(tune(BLOCK = [128], warps = [2]), grid = [cdiv(a.len(), BLOCK)], emulate = all)]
     pub fn swiglu_backward<const BLOCK: usize>(gradient: &mut [f32], a: &mut [f32], b: &mut [f32]) {
         let i = program_id(0) * BLOCK + arange(BLOCK);
@@ -70,7 +70,7 @@ mod kernels {
         store(b, i, d * silu);
     }
 
-    /// `gamma * tanh(alpha * x) + beta`, and what its gradients are summed from.
+    /// `gamma * tanh(alpha * x) + beta`, and the terms of its gradients.
     #[tile_kernel(
         tune(COLUMNS = [64], warps = [2]),
         requires = [x.dim(1) <= COLUMNS],
@@ -111,7 +111,7 @@ mod kernels {
         store(bits, program_id(0) * (BLOCK / 8) + arange(BLOCK / 8), reduce(words, 1, |a, b| a | b));
     }
 
-    /// Means and variances of the channels of `[n, channels, h, w]`, by Welford's way, and what is normalized.
+    /// Means and variances of the channels of `[n, channels, h, w]`, by Welford's algorithm, and normalized elements.
     #[tile_kernel(tune(W = [16], warps = [2]), requires = [x.dim(3) <= W], grid = [x.dim(1)], emulate = all)]
     pub fn batch_norm<const W: usize>(
         x: View<f32, 4>,

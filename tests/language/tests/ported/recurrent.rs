@@ -1,4 +1,4 @@
-//! Models with a state, and attention of other kinds: what a chunk of tokens does, and what one token does.
+//! Models with a state, and attention of other kinds: the step of a chunk of tokens, and the step of one token.
 
 use tilewright::{Buffer, LaunchOptions, Runtime, tile_module};
 use tilewright_core::f16;
@@ -24,7 +24,7 @@ mod kernels {
         y.store([first, 0, head], reshape(x + where_(i == j, 1.0, 0.0), [N, N, 1]));
     }
 
-    /// The delta rule: for each token the state forgets what it holds for the key and learns the value.
+    /// The delta rule: for each token the state forgets its old value for the key and learns the new one.
     #[tile_kernel(tune(D = [16], warps = [1]), grid = [q.dim(1)], emulate = all)]
     pub fn delta_rule<const D: usize>(
         q: View<f32, 3>,
@@ -52,7 +52,7 @@ mod kernels {
         end.store([head, 0, 0], reshape(state, [1, D, D]));
     }
 
-    /// A chunk of a state-space model: what its own tokens give each other, and what the state before it gives.
+    /// A chunk of a state-space model: the share of its own tokens, and the share of the state before it.
     #[tile_kernel(tune(L = [32], P = [16], N = [16], warps = [2]), grid = [cdiv(x.dim(0), L)], emulate = all)]
     pub fn chunk_scan<const L: usize, const P: usize, const N: usize>(
         x: View<f16, 2>,
@@ -78,7 +78,7 @@ mod kernels {
         y.store([first, 0], out);
     }
 
-    /// A convolution of each channel over the last `WIDTH` tokens, with what an earlier call left.
+    /// A convolution of each channel over the last `WIDTH` tokens, with the tokens that an earlier call left.
     #[tile_kernel(
         tune(WIDTH = [4], CHANNELS = [32], SILU = [true], warps = [1]),
         grid = [cdiv(x.dim(1), CHANNELS)],

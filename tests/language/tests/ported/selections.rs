@@ -22,7 +22,7 @@ mod kernels {
         store(y, place, load(x, i)).mask(is_kept);
     }
 
-    /// Sums of what comes before, for any number of elements, by one program.
+    /// Exclusive sums of any number of elements, by one program.
     #[tile_kernel(tune(BLOCK = [64], warps = [1]), grid = [1], emulate = all)]
     pub fn exclusive_sums<const BLOCK: usize>(x: &[i32], y: &mut [i32]) {
         let mut carry = 0i32;
@@ -50,7 +50,7 @@ mod kernels {
         places.store([row, 0], at);
     }
 
-    /// The numbers of a block without those that come again, ascending, and how often each is there.
+    /// The distinct numbers of a block, ascending, with their counts.
     #[tile_kernel(tune(BLOCK = [256], warps = [1, 4]), grid = [1], emulate = all)]
     pub fn unique<const BLOCK: usize>(x: &[i32], y: &mut [i32], counts: &mut [i32], number: &mut [i32]) {
         let i = arange(BLOCK);

@@ -1,4 +1,4 @@
-//! What servers of models do between products: drafts that are checked, penalties, pages, adapters, masks of bits.
+//! Steps of model servers between products: drafts that are checked, penalties, pages, adapters, masks of bits.
 
 use tilewright::{Buffer, LaunchOptions, Runtime, tile_module};
 use tilewright_core::f16;
@@ -7,8 +7,8 @@ use tilewright_language_tests::matrix::{exact, near, values};
 
 #[tile_module(use tilewright::random)]
 mod kernels {
-    /// Tokens of a draft are kept while the target's share is large enough; the first that is not is drawn anew from
-    /// what the target has more.
+    /// Tokens of a draft are kept while the target's share is large enough; the first rejected one is drawn anew from
+    /// the target's surplus.
     #[tile_kernel(
         tune(TOKENS = [64], warps = [2]),
         requires = [target.dim(1) <= TOKENS],
@@ -58,7 +58,7 @@ mod kernels {
         }
     }
 
-    /// Penalties for what has been said, and for what is in the prompt, whose tokens are counted in the same launch.
+    /// Penalties for generated tokens, and for tokens of the prompt, whose tokens are counted in the same launch.
     #[tile_kernel(
         tune(TOKENS = [128], BLOCK = [32], warps = [2]),
         requires = [logits.dim(1) <= TOKENS],

@@ -1,5 +1,5 @@
 //! Extents that are no powers of two: a tile is filled up to the next one, and the filling takes part in no reduction,
-//! whatever the data is.
+//! for any data.
 
 use super::{expected, wrapped};
 use tilewright::tile_kernel;

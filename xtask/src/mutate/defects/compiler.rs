@@ -1,6 +1,6 @@
 //! The defects that are planted in the compiler, but for its plans.
 
-/// By file: names, and what they break.
+/// By file: names of defects, and the broken behavior.
 pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     (
         "layout/assign.rs",

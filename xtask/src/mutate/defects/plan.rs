@@ -1,6 +1,6 @@
 //! The defects that are planted in the plans of the compiler.
 
-/// By file: names, and what they break.
+/// By file: names of defects, and the broken behavior.
 pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
     ("plan/atomic_results.rs", &[("atomic-is-relaxed", "atomics neither acquire nor release")]),
     (

@@ -17,7 +17,7 @@ proptest! {
         let join = |a: &[u32], b: &[u32]| [a, b].concat();
         let mut values: Values = table(&l).iter().map(|regs| scan.items.iter().map(|&r| vec![regs[r]]).collect()).collect();
         let items = values.clone();
-        // For each level what comes before an item in it, and the item of the next level that it is in.
+        // For each level the exclusive prefix of an item in it, and the item of the next level that contains it.
         let mut levels: Vec<(Values, Vec<usize>)> = vec![];
         for level in &scan.levels {
             let count = values[0].len();
