@@ -16,10 +16,10 @@ use tilewright_core::cpu::fork::PerProcess;
 
 /// A queue of work on one runtime's device; clones are the same queue.
 ///
-/// The default stream of a runtime ([`Runtime::stream`](crate::Runtime::stream)) is the context's legacy default stream;
-/// buffers are allocated, copied and freed on it. Streams made here run beside it: they see what was put on the default
-/// stream before they were made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory is never
-/// reused while a stream still works on it.
+/// The default stream of a runtime ([`Runtime::stream`](crate::Runtime::stream)) is the context's legacy default
+/// stream; buffers are allocated, copied and freed on it. Streams made here run beside it: they see what was put on the
+/// default stream before they were made, and later work is ordered by [`Stream::wait`] and [`Stream::wait_for`]. Memory
+/// is never reused while a stream still works on it.
 ///
 /// # Examples
 /// ```
