@@ -23,6 +23,9 @@ pub enum Scale {
 /// let n = Axis::log("n", (12..=28).map(|i| 1 << i));
 /// let columns = Axis::linear("columns", (256..=12_672).step_by(128));
 /// assert_eq!((n.values().len(), n.scale(), columns.scale()), (17, Scale::Log, Scale::Linear));
+///
+/// let (kernels, sides) = (Axis::ordinal("kernel", 3), Axis::new("side", [64, 256], Scale::Log));
+/// assert_eq!((kernels.values(), sides.values()), (&[0, 1, 2][..], &[64, 256][..]));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Axis {

@@ -95,7 +95,7 @@ pub struct Work {
 /// # Examples
 /// ```
 /// use tilewright::{Buffer, Runtime, tile_kernel};
-/// use tilewright_bench::{Case, Failure, Verdict};
+/// use tilewright_bench::{Case, Failure, Verdict, Work};
 ///
 /// #[tile_kernel(grid = [cdiv(y.len(), 64)])]
 /// fn double(x: &[f32], y: &mut [f32]) {
@@ -110,7 +110,8 @@ pub struct Work {
 ///         (x, y),
 ///         |rt, (x, y)| Ok(rt.launch(double(&*x, y))?),
 ///         move |(_, y)| Ok(Verdict::equal(&y.to_vec()?, &vec![3.0; n as usize])),
-///     ))
+///     )
+///     .work(Work { bytes: 8 * n, flops: n }))
 /// }
 /// # of(&Runtime::cpu(), 3)?;
 /// # Ok::<(), Failure>(())
@@ -159,6 +160,15 @@ impl<'a> Case<'a> {
     }
 
     /// Of work in place, whose result depends on the number of launches: it is checked after the first one alone.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_bench::{Case, Verdict};
+    ///
+    /// // Each launch adds to the result of the one before.
+    /// let case = Case::new(0, |_, sum| Ok(*sum += 7), |sum| Ok(Verdict::equal(&[*sum], &[7]))).in_place();
+    /// # drop(case);
+    /// ```
     pub fn in_place(self) -> Case<'a> {
         Case { repeatable: false, ..self }
     }

@@ -89,6 +89,25 @@ impl Options {
     /// After SIGINT or SIGTERM the points that are done are kept; a second signal ends the process at once.
     ///
     /// Errors: those of `declare`, of [`measure`](crate::measure()), of the files, and of the comparison.
+    ///
+    /// # Examples
+    /// ```
+    /// use clap::Parser;
+    /// use tilewright_bench::{Axis, Case, Error, Options, Sweep, Verdict};
+    ///
+    /// #[derive(Parser)]
+    /// struct Cli {
+    ///     #[command(flatten)]
+    ///     options: Options,
+    /// }
+    ///
+    /// let sweep = Sweep::new("nothing", Axis::log("n", [1, 2]))
+    ///     .line("nothing", |_, _| Ok(Case::new((), |_, ()| Ok(()), |()| Ok(Verdict::Right))));
+    /// let cli = Cli::parse_from(["bench", "--reps", "6"]);
+    /// let finished = cli.options.run("example", || Ok::<_, Error>((tilewright::Runtime::cpu(), vec![sweep])))?;
+    /// assert!(finished.good);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn run<'a, E: From<Error>>(
         &self,
         title: &str,

@@ -47,7 +47,7 @@ struct PeerPoint {
 ///
 /// # Examples
 /// ```
-/// use tilewright_bench::Peers;
+/// use tilewright_bench::{Axis, Case, Peers, Settings, Sweep, Verdict, measure};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("peers.json");
@@ -55,7 +55,16 @@ struct PeerPoint {
 ///     "format": "tilewright-peers", "version": 1, "device": "NVIDIA H200", "source": "torch 2.11.0",
 ///     "lines": [{"sweep": "vector_add f32", "name": "torch", "points": [{"extents": [4096], "times_ms": [0.004]}]}]
 /// }"#)?;
-/// assert!(Peers::load(&path).is_ok());
+/// let peers = Peers::load(&path)?;
+///
+/// // A report of a sweep of this name has a line more at the sizes of the file.
+/// let sweep = Sweep::new("vector_add f32", Axis::log("n", [4096]))
+///     .extents(|n| vec![n])
+///     .line("mine", |_, _| Ok(Case::new((), |_, ()| Ok(()), |()| Ok(Verdict::Right))));
+/// let rt = tilewright::Runtime::cpu();
+/// let mut report = measure(&rt, "example", &[sweep], &Settings::default(), &mut |_| {})?;
+/// report.add_peers(&peers)?;
+/// assert!(report.sweeps[0].points[0].times("torch").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

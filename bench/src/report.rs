@@ -30,6 +30,24 @@ pub(crate) const VERSION: u32 = 1;
 /// let folder = tempfile::tempdir()?;
 /// report.save(folder.path())?;
 /// assert_eq!(Report::load(&folder.path().join("bench.json"))?, report);
+/// ```
+/// Its numbers:
+/// ```
+/// use tilewright_bench::{Axis, Case, MIN_TIMES, Outcome, Settings, Sweep, Verdict, measure};
+///
+/// let sweep = Sweep::new("nothing", Axis::log("n", [3]))
+///     .bytes(|n| 12 * n)
+///     .line("mine", |_, _| Ok(Case::new((), |_, ()| Ok(()), |()| Ok(Verdict::Right))));
+/// let settings = Settings { rounds: MIN_TIMES, ..Settings::default() };
+/// let rt = tilewright::Runtime::cpu();
+/// let report = measure(&rt, "example", &[sweep], &settings, &mut |_| {})?;
+/// assert!(report.all_right() && report.json().contains("\"mine\""));
+///
+/// let point = &report.sweeps[0].points[0];
+/// assert_eq!((point.label().as_str(), point.work().bytes), ("3", 36));
+/// assert!(matches!(point.value("mine"), Some(Outcome::Measured(_))));
+/// let times = point.times("mine").expect("it was measured");
+/// assert!(times.samples().len() == MIN_TIMES && times.estimate().value >= 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -14,6 +14,9 @@ pub const MIN_TIMES: usize = 6;
 /// ```
 /// let e = tilewright_bench::Estimate::of_median(&[3.0, 1.0, 2.0]);
 /// assert_eq!((e.low, e.value, e.high), (1.0, 2.0, 3.0));
+/// let [slower, faster] = [[4.0, 4.2, 4.4], [2.0, 2.1, 2.2]];
+/// assert_eq!(tilewright_bench::Estimate::of_ratio(&slower, &faster).value, 2.0);
+/// assert_eq!(tilewright_bench::Estimate::of_paired_ratio(&slower, &faster).value, 2.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {

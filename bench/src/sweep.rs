@@ -39,6 +39,7 @@ impl Metric {
     /// let work = Work { bytes: 3_000_000, flops: 0 };
     /// assert_eq!(Metric::Bandwidth.of(0.5, work), Some(6.0));
     /// assert_eq!(Metric::Throughput.of(0.5, work), None);
+    /// assert_eq!(Metric::Bandwidth.unit(), "GB/s");
     /// ```
     pub fn of(self, ms: f64, work: Work) -> Option<f64> {
         let rate = |count: u64, unit: f64| (count > 0).then(|| count as f64 / ms / unit);
@@ -76,8 +77,12 @@ pub(crate) struct Line<'a> {
 /// }
 ///
 /// let sweep = Sweep::new("vector addition", Axis::log("n", [1000, 10_000]))
+///     .tag("dtype", "f32")
+///     .extents(|n| vec![n])
 ///     .bytes(|n| 12 * n)
+///     .flops(|n| n)
 ///     .y(Metric::Bandwidth)
+///     .check_at([1, 77])
 ///     .line("tile", |rt, n| {
 ///         let (a, b) = (vec![1.0f32; n as usize], vec![2.0f32; n as usize]);
 ///         let state = (Buffer::from_slice(rt, &a)?, Buffer::from_slice(rt, &b)?, Buffer::zeros(rt, n as usize)?);

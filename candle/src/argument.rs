@@ -8,7 +8,45 @@ use tilewright::kernel::{SliceArg, SliceMutArg, ViewArg, ViewMutArg};
 
 /// A tensor that an operation reads: its layout, and its elements on the device of the launch.
 ///
-/// [`Operation`](crate::Operation) has an example.
+/// # Examples
+/// The sum of two tensors of one shape, the first of which may be strided:
+/// ```
+/// use candle_core::{DType, Device, Result, Shape, Tensor};
+/// use tilewright::kernel::View;
+/// use tilewright::ops::{ExecOptions, Executor};
+/// use tilewright::tile_kernel;
+/// use tilewright_candle::{Input, LaunchResult, Operation, Output, derive_custom_op};
+///
+/// #[tile_kernel(grid = [cdiv(a.dim(0), 16), cdiv(a.dim(1), 16)])]
+/// fn sum(a: View<f32, 2>, b: &[f32], c: ViewMut<f32, 2>) {
+///     let (i, j) = (program_id(0) * 16, program_id(1) * 16);
+///     let at = (i + arange(16)).expand(1) * a.dim(1) + (j + arange(16)).expand(0);
+///     c.store([i, j], a.tile([i, j], [16, 16]) + load(b, at));
+/// }
+///
+/// struct Sum;
+///
+/// impl Operation<2> for Sum {
+///     const NAME: &'static str = "sum";
+///
+///     fn output(&self, [a, b]: &[Input<'_>; 2]) -> Result<(DType, Shape)> {
+///         Ok((a.dtype(), Shape::from(a.same_shape(b)?)))
+///     }
+///
+///     fn launch<'a>(&self, on: &ExecOptions<'_>, [a, b]: [Input<'a>; 2], c: Output<'a>) -> LaunchResult {
+///         assert!(a.dims() == c.dims() && a.dtype() == c.dtype());
+///         // The elements of `b` with those behind it in its storage: as many as a contiguous tensor has.
+///         let b = if b.layout().is_contiguous() { b.slice::<f32>()? } else { b.behind::<f32>(0)? };
+///         Ok(on.launch(sum(a.view::<f32, 2>()?, b, c.view::<f32, 2>()?))?)
+///     }
+/// }
+/// derive_custom_op!(Sum, a, b);
+///
+/// let a = Tensor::new(&[[1.0f32, 2.0], [3.0, 4.0]], &Device::Cpu)?;
+/// let c = a.t()?.apply_op2(&a, Sum)?;
+/// assert_eq!(c.to_vec2::<f32>()?, [[2.0, 5.0], [5.0, 8.0]]);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     op: &'static str,
@@ -131,7 +169,37 @@ impl<'a> Input<'a> {
 
 /// The result of an operation: new memory of a row-major tensor, to be written.
 ///
-/// [`Operation`](crate::Operation) has an example.
+/// # Examples
+/// Two results in one tensor, as of operations that candle takes for one:
+/// ```
+/// use candle_core::{DType, Device, Result, Shape, Tensor};
+/// use tilewright::ops::{self, ExecOptions};
+/// use tilewright_candle::{Input, LaunchResult, Operation, Output, derive_custom_op};
+///
+/// /// ReLU and GeLU, one behind the other.
+/// struct Both;
+///
+/// impl Operation<1> for Both {
+///     const NAME: &'static str = "both";
+///
+///     fn output(&self, [x]: &[Input<'_>; 1]) -> Result<(DType, Shape)> {
+///         Ok((DType::F32, Shape::from((2, x.shape().elem_count()))))
+///     }
+///
+///     fn launch<'a>(&self, on: &ExecOptions<'_>, [x]: [Input<'a>; 1], y: Output<'a>) -> LaunchResult {
+///         let n = y.dims()[1];
+///         let [relu, gelu] = y.parts::<f32, 2>([n, n])?; // of a number that is known as it runs: y.split(&[n, n])?
+///         ops::relu(on, x.slice::<f32>()?, relu)?;
+///         Ok(ops::gelu(on, x.slice::<f32>()?, gelu)?)
+///     }
+/// }
+/// derive_custom_op!(Both, x);
+///
+/// let x = Tensor::new(&[-9.0f32, 9.0], &Device::Cpu)?;
+/// let y = x.apply_op1(Both)?.to_vec2::<f32>()?;
+/// assert!(y[0] == [0.0, 9.0] && y[1][1] == 9.0 && y[1][0].abs() < 1e-6);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Output<'a> {
     op: &'static str,

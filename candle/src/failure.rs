@@ -29,6 +29,15 @@ impl Failure {
     /// The error that candle's functions return for the operation `op`.
     ///
     /// An error of tilewright becomes [`Error::WrappedContext`], whose `wrapped` is the [`tilewright::Error`].
+    ///
+    /// # Examples
+    /// ```
+    /// use candle_core::Error;
+    /// use tilewright_candle::Failure;
+    ///
+    /// let failure = Failure::from(tilewright::Error::NoEmulator);
+    /// assert!(matches!(failure.into_candle("softmax"), Error::WrappedContext { .. }));
+    /// ```
     pub fn into_candle(self, op: &'static str) -> Error {
         match self {
             Failure::Candle(e) => e,

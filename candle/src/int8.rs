@@ -18,6 +18,7 @@ use tilewright::ops::{ExecOptions, Executor, Matmul, Transpose};
 ///
 /// let weight = Tensor::new(&[[1.0f32, 0.5], [-2.0, 4.0]], &Device::Cpu)?; // 2 outputs of 2 inputs
 /// let layer = Int8Linear::new(&weight)?;
+/// assert_eq!((layer.weight().dims(), layer.scales().dims()), (&[2, 2][..], &[2][..]));
 /// let y = layer.forward(&Tensor::new(&[[1.0f32, 1.0]], &Device::Cpu)?)?.to_vec2::<f32>()?;
 /// assert!((y[0][0] - 1.5).abs() < 0.02 && (y[0][1] - 2.0).abs() < 0.04);
 /// # Ok::<(), candle_core::Error>(())

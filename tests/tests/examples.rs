@@ -17,8 +17,9 @@ const CRATES: [(&str, &str); 3] = [
 ];
 
 /// Files with `pub use`, and the folder that their paths begin in.
-const EXPORTS: [(&str, &str); 11] = [
+const EXPORTS: [(&str, &str); 12] = [
     ("cache-dir/src/lib.rs", "cache-dir/src"),
+    ("candle/src/lib.rs", "candle/src"),
     ("host/src/lib.rs", "host/src"),
     ("host/src/tuning.rs", "host/src"),
     ("ops/src/lib.rs", "ops/src"),
@@ -44,8 +45,17 @@ const MODULES: [&str; 8] = [
 ];
 
 /// The crates whose methods need examples.
-const WITH_METHODS: [&str; 7] =
-    ["cache-dir/src", "collectives/src", "host/src", "kernel-build/src", "ops/src", "python/src", "tilewright/src"];
+const WITH_METHODS: [&str; 9] = [
+    "bench/src",
+    "cache-dir/src",
+    "candle/src",
+    "collectives/src",
+    "host/src",
+    "kernel-build/src",
+    "ops/src",
+    "python/src",
+    "tilewright/src",
+];
 
 /// The items of a source, which is parsed once.
 fn parsed(path: &Path) -> Rc<syn::File> {

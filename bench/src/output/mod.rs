@@ -18,6 +18,22 @@ pub use table::Table;
 
 impl Report {
     /// A table for each sweep, as text for a terminal.
+    ///
+    /// # Examples
+    /// ```
+    /// use tilewright_bench::{Axis, Case, Settings, Sweep, Verdict, measure};
+    ///
+    /// let sweep = Sweep::new("nothing", Axis::log("n", [1, 2]))
+    ///     .line("mine", |_, _| Ok(Case::new((), |_, ()| Ok(()), |()| Ok(Verdict::Right))));
+    /// let rt = tilewright::Runtime::cpu();
+    /// let report = measure(&rt, "example", &[sweep], &Settings::default(), &mut |_| {})?;
+    /// assert!(report.text().contains("mine") && report.csv().contains("mine"));
+    /// assert!(report.html()?.starts_with("<!"));
+    /// let folder = tempfile::tempdir()?;
+    /// let files = report.save(folder.path())?;
+    /// assert_eq!(files.len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn text(&self) -> String {
         table::text(self)
     }
