@@ -13,7 +13,7 @@ use crate::front::infer;
 use crate::front::instance::Kernel;
 use crate::front::print as print_ast;
 use crate::ir::walk::{dots, loaded, walk};
-use crate::ir::{Base, Func, Guard, Op, Stmt, StmtKind, Test, Value, print, verify};
+use crate::ir::{Base, Func, Guard, Op, SharedArray, Stmt, StmtKind, Test, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
@@ -22,8 +22,9 @@ use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::tile_forms::Facts;
 use crate::plan::{
-    Plan, accesses, alias, atomic_results, collectives, demands, elementwise, epilogue, guards, mma_sync, one_warp,
-    one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
+    Plan, accesses, alias, atomic_results, barriers, collectives, demands, elementwise, epilogue, guards, mma_sync,
+    one_warp, one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async,
+    written_operand,
 };
 use crate::planted;
 use crate::stage::Stage;
@@ -282,6 +283,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let plan = Plan {
         loops,
         atomics: atomic_results::plan(f),
+        barriers: barriers::Scopes::new(f, pipeline.is_some()),
         guards: guards::plan(f, &axis_info, &maps),
         pdl_wait: pdl::wait(f, pipeline.is_some()),
         warp_products,
@@ -429,7 +431,11 @@ fn generate(
 ) -> std::result::Result<Lowered, Missed> {
     let plan = plan(f, variant, observer)?;
     let mut program = codegen::generate(f, &plan, sites);
-    let scratch_bytes = codegen::place_scratch(f, &mut program);
+    let barriers = barriers::plan(&program.steps(), SharedArray::places(&f.shared).1, plan.barriers);
+    observer
+        .stage(Stage::Plan, &|| barriers.iter().fold(plan.to_string(), |text, of_role| text + &of_role.to_string()));
+    program.insert(&barriers);
+    let scratch_bytes = barriers.last().expect("a role").end;
     let memory = shared_memory::allocate(f, &plan, scratch_bytes)?;
     observer.stage(Stage::SharedMemory, &|| memory.to_string());
     let lowered = codegen::assemble(f, &plan, program, &memory);

@@ -65,7 +65,9 @@ impl<'a> Codegen<'a> {
         if matches!(self.role, Role::Consumer(_)) { &self.plan.fused } else { &[] }
     }
 
+    /// Adds a node for the statement under construction.
     pub(super) fn node(&mut self, n: Node) {
+        let n = n.of_statement(self.at);
         self.blocks.last_mut().expect("a block").push(n);
     }
 

@@ -88,7 +88,7 @@ impl Codegen<'_> {
             out.push(Regs(Expr::from(name).element(place)));
             base += if planted!("exchange-of-several-tiles-in-one") { 0 } else { s.bytes.next_multiple_of(16) };
         }
-        self.node(Node::Scratch { bytes: base, steps: vec![store, load], site });
+        self.node(Node::Scratch { bytes: base, steps: vec![store, load], at: self.at, site });
         out
     }
 

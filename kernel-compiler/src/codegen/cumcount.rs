@@ -57,7 +57,7 @@ impl Codegen<'_> {
             total = total + Expr::from(before).element(Local::R);
         }
         let bytes = f.warps as usize * (limit + 1) * BYTES_OF_BIN;
-        self.node(Node::Scratch { bytes, steps, site });
+        self.node(Node::Scratch { bytes, steps, at: self.at, site });
         let total = call!(Function::Cast; [DType::U32, DType::I32]; total);
         let name = self.bind(Ty::array(DType::I32, layout.regs()), each(total));
         self.define_results(v, layout, vec![Regs::of(name)]);

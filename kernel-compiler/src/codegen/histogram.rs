@@ -53,7 +53,7 @@ impl Codegen<'_> {
         );
         let name = self.fresh();
         let steps = vec![vec![zero.into()], vec![add.into()], vec![Stmt::bind(name, load)]];
-        self.node(Node::Scratch { bytes: (limit + 1) * bytes, steps, site });
+        self.node(Node::Scratch { bytes: (limit + 1) * bytes, steps, at: self.at, site });
         self.define_results(v, &result, vec![Regs::of(name)]);
     }
 }

@@ -39,7 +39,12 @@ impl Codegen<'_> {
             stores.push(Stmt::Expr(store));
             loads.push(Stmt::assign(self.var(var), load));
         }
-        self.node(Node::Scratch { bytes: results.len() * SCALAR_BYTES, steps: vec![stores, loads], site: 0 });
+        self.node(Node::Scratch {
+            bytes: results.len() * SCALAR_BYTES,
+            steps: vec![stores, loads],
+            at: self.at,
+            site: 0,
+        });
     }
 }
 

@@ -48,7 +48,8 @@ impl Codegen<'_> {
             row: ((Name::Tid >> 7).group() & (g.rows - 1)).group(),
             col: ((Name::Tid >> 7).group() / g.rows).group(),
         };
-        let barrier = || Stmt::Expr(warpgroup_barrier(site));
+        let plan = self.plan;
+        let barrier = || Stmt::Expr(warpgroup_barrier(plan, site));
         let wait_read = |pending: usize| Stmt::Expr(call!(Device::TmaStoreWaitRead; [pending]; site));
         let fence = || Stmt::Expr(call!(Device::ProxyFence; site));
         // Values that no piece computes are computed before the first piece.
@@ -58,7 +59,7 @@ impl Codegen<'_> {
         if by_tma && !planted!("tma-store-without-access") {
             // Earlier loads of all threads from what may be the same memory come first.
             let (array, kind) = (ptr.array(), AccessKind::Write);
-            let access = Access { array, memory: f.memory(array), kind, elements: None, site };
+            let access = Access { array, memory: f.memory(array), kind, elements: None, at: s.id, site };
             self.node(Node::Access { stmts: vec![], access });
         }
         // The chunks of a warpgroup are in its own bytes, whichever store they belong to.

@@ -1,9 +1,11 @@
 //! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
 //! them out.
 
+pub mod access_order;
 pub(crate) mod accesses;
 pub(crate) mod alias;
 pub(crate) mod atomic_results;
+pub mod barriers;
 pub(crate) mod collectives;
 pub(crate) mod comparisons;
 pub(crate) mod conversions;
@@ -39,6 +41,7 @@ use crate::ir::{Guard, StmtId, Value, print};
 use crate::layout::assign::LayoutAssignment;
 use accesses::TileAccesses;
 use atomic_results::AtomicPlan;
+use barriers::Scopes;
 use collectives::Collective;
 use cp_async_pipeline::CpAsyncPipeline;
 use elementwise::Elementwise;
@@ -81,6 +84,8 @@ pub struct Plan {
     pub(crate) loops: HashMap<StmtId, Unroll>,
     /// Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements.
     pub(crate) collectives: HashMap<Value, Collective>,
+    /// The threads that barriers count. Their places are planned with the written program ([`barriers::plan`]).
+    pub(crate) barriers: Scopes,
     /// The tiles that the code computes, in which layouts.
     pub(crate) tiles: Tiles,
     /// The guards under which the code of the variant is right.
@@ -126,6 +131,7 @@ impl fmt::Display for Plan {
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
         }?;
+        writeln!(f, "{}", self.barriers)?;
         for (d, product) in sorted(&self.warp_products) {
             writeln!(f, "{d:?}: {product}")?;
         }
