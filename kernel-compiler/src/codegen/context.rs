@@ -5,7 +5,6 @@ use crate::ir::{Func, StmtId, Value, Var};
 use crate::layout::linear::Layout;
 use crate::layout::table::{InLayout, LayoutId};
 use crate::plan::Plan;
-use crate::plan::product::InFlight;
 use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
@@ -52,8 +51,6 @@ pub(super) struct Codegen<'a> {
     pub(super) temporaries: usize,
     /// The results of relaxed atomics that one thread has, and the statements before which it gives them to the others.
     pub(super) pending: Vec<(StmtId, Node)>,
-    /// The deferred wait of the current loop.
-    pub(super) deferred_wait: Option<InFlight>,
     /// The variables that stand for their copies, which are some iterations ahead, with the number of their circular
     /// buffer.
     pub(super) advanced: BTreeMap<Var, usize>,

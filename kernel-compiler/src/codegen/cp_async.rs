@@ -105,9 +105,7 @@ impl Codegen<'_> {
                 cx.node(Node::Barrier { site });
             }
             copies.before(later).into_iter().for_each(|node| cx.node(node));
-            let outer = std::mem::replace(&mut cx.deferred_wait, buffer.deferred_wait);
             cx.stmts(body);
-            cx.deferred_wait = outer;
             if buffer.deferred_wait.is_some() && !planted!("cp-async-deferred-wait-left-out") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }

@@ -84,7 +84,6 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
             tables: vec![],
             temporaries: 0,
             pending: vec![],
-            deferred_wait: None,
             advanced: BTreeMap::new(),
         };
         cx.begin_cluster();

@@ -64,17 +64,16 @@ impl Codegen<'_> {
         let f = self.f;
         match &s.kind {
             StmtKind::Let(v) => self.define(*v),
+            StmtKind::Assign(var, _) if self.role.consumer().is_some_and(|p| p.unset.contains(&s.id)) => {
+                let is_fresh = Stmt::assign(Name::FreshVar(*var), true);
+                self.lines(vec![Stmt::assign(self.var(*var), call!(Device::Unset;)), is_fresh]);
+            }
             StmtKind::Assign(var, v) => {
                 let to = self.var(*var);
                 if f.ty(*v).is_scalar() {
                     self.line(Stmt::assign(to, *v));
                 } else {
                     let fresh = self.is_fresh(*var);
-                    if fresh && f.is_zeros(*v) {
-                        let is_fresh = Stmt::assign(Name::FreshVar(*var), true);
-                        self.lines(vec![Stmt::assign(to, call!(Device::Unset;)), is_fresh]);
-                        return;
-                    }
                     let layout_of_value = self.plan.layouts.of_var(f, *var).clone();
                     let regs = self.demand(*v, &layout_of_value);
                     let (t, r) = (f.ty(*v).dtype, || Expr::from(Local::R));

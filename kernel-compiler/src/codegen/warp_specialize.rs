@@ -6,9 +6,9 @@ use crate::codegen::role::Role;
 use crate::ir::{self, Binary, BlockPointer, Func, Op, StmtKind, Value};
 use crate::plan::Plan;
 use crate::plan::barriers::{Scope, WarpgroupBarriers};
-use crate::plan::product::InFlight;
 use crate::plan::shared_memory::{MBARRIER_BYTES, Mbarriers, Placed, SharedMemory};
 use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, WARPGROUP};
+use crate::plan::wgmma_order::{BeforeRelease, StageRelease};
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
@@ -285,20 +285,18 @@ impl Codegen<'_> {
 
     /// The code after the last use of an operand group.
     pub(super) fn release(&mut self, p: &Pipeline, operand_group: usize) {
-        let OperandGroup { circular_buffer, by_threads, meets, ref fetched, .. } = p.operand_groups[operand_group];
-        if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
-            self.threads_have_read();
-        } else if !meets && !planted!("release-without-meeting") {
-            // Without this a stage could be released and filled again while some threads still wait for it. They would
-            // miss a phase.
-            self.line(warpgroup_barrier(self.plan, 0));
+        let circular_buffer = p.operand_groups[operand_group].circular_buffer;
+        let StageRelease { before, deferred } = self.plan.wgmma.releases[operand_group];
+        match before {
+            BeforeRelease::FenceAndBarrier => self.threads_have_read(),
+            BeforeRelease::Barrier if !planted!("release-without-meeting") => {
+                self.line(warpgroup_barrier(self.plan, 0));
+            }
+            BeforeRelease::Barrier | BeforeRelease::Nothing => {}
         }
-        let is_deferred = |of: InFlight| {
-            p.deferred_waits.values().any(|l| l.of.product == of.product && l.operand_group == operand_group)
-        };
-        match self.deferred_wait {
-            Some(of) if is_deferred(of) => self.release_deferred(p, circular_buffer),
-            _ => self.line(empty(
+        match deferred {
+            true => self.release_deferred(p, circular_buffer),
+            false => self.line(empty(
                 circular_buffer,
                 p.circular_buffers[circular_buffer].copiers,
                 Name::CircularBuffer(BufferPart::Stage, circular_buffer),

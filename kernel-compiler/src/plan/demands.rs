@@ -20,6 +20,7 @@ use crate::plan::tile_forms::{Facts, Form, TileForms};
 use crate::plan::tiles::{Bounds, StoredOperand, Tested, Tiles};
 use crate::plan::unroll::Unroll;
 use crate::plan::warp_specialized::{FusedStore, Pipeline, Step};
+use crate::plan::wgmma_order::{Accumulators, ProductWait, WgmmaOrder};
 use std::collections::{HashMap, HashSet};
 
 /// The bits of the thread's number that are the lane.
@@ -30,6 +31,7 @@ pub struct Given<'a> {
     pub facts: Facts<'a>,
     pub fused: &'a [FusedStore],
     pub cp_async: &'a CpAsyncPipeline,
+    pub wgmma: &'a WgmmaOrder,
     pub warp_products: &'a HashMap<Value, WarpProduct>,
     pub one_warp: &'a OneWarpLoops,
     pub loops: &'a HashMap<StmtId, Unroll>,
@@ -122,6 +124,8 @@ impl<'a> Walk<'a> {
         let f = self.given.facts.f;
         match &s.kind {
             StmtKind::Let(v) => self.define(*v),
+            // Zeros of accumulators are not written to registers.
+            StmtKind::Assign(..) if self.given.facts.pipeline.is_some_and(|p| p.unset.contains(&s.id)) => {}
             StmtKind::Assign(var, v) => self.assign(*var, *v),
             StmtKind::Store { ptr, value, mask, .. } => match self.given.staged_stores.0.get(&s.id) {
                 Some(staged) => self.staged_store(s.id, *value, staged),
@@ -181,10 +185,8 @@ impl<'a> Walk<'a> {
     }
 
     fn assign(&mut self, var: Var, v: Value) {
-        let Facts { f, assignment, pipeline, .. } = self.given.facts;
-        // Zeros of accumulators are not written to registers.
-        let is_unset = pipeline.is_some_and(|p| p.fresh.contains(&var)) && f.is_zeros(v);
-        if !f.ty(v).is_scalar() && !is_unset {
+        let Facts { f, assignment, .. } = self.given.facts;
+        if !f.ty(v).is_scalar() {
             self.demand_in(v, assignment.of_var(f, var));
         }
     }
@@ -343,10 +345,11 @@ impl<'a> Walk<'a> {
         if matches!(place, Operand::Registers) {
             self.demand_in(a, &tiling.left(f.shape(a), f.ty(a).dtype.size()));
         }
-        if !f.is_zeros(acc) {
+        let order = &self.given.wgmma.products[&v];
+        if order.accumulators != Accumulators::Unset {
             self.demand_in(acc, &layout);
         }
-        if !pipeline.is_some_and(|p| p.wgmma_waits.deferred.contains(&v)) {
+        if order.wait != ProductWait::Later {
             self.result(v, &layout);
         }
     }

@@ -33,6 +33,7 @@ pub(crate) mod unroll;
 pub(crate) mod vectors;
 pub(crate) mod warp_specialized;
 pub(crate) mod wgmma_cp_async;
+pub(crate) mod wgmma_order;
 pub(crate) mod wgmma_waits;
 pub(crate) mod written_operand;
 
@@ -53,6 +54,7 @@ use std::fmt;
 use tiles::Tiles;
 use unroll::Unroll;
 use warp_specialized::{FusedStore, Pipeline, TensorMap, sorted};
+use wgmma_order::WgmmaOrder;
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
@@ -66,6 +68,8 @@ pub struct Plan {
     pub(crate) pipeline: Option<Pipeline>,
     /// The plan of any other program.
     pub(crate) cp_async: CpAsyncPipeline,
+    /// The order of products by `wgmma`, and the releases of stages.
+    pub(crate) wgmma: WgmmaOrder,
     /// The products that warps compute on their own.
     pub(crate) warp_products: HashMap<Value, WarpProduct>,
     /// The loops that one warp runs.
@@ -131,6 +135,7 @@ impl fmt::Display for Plan {
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
         }?;
+        write!(f, "{}", self.wgmma)?;
         writeln!(f, "{}", self.barriers)?;
         for (d, product) in sorted(&self.warp_products) {
             writeln!(f, "{d:?}: {product}")?;

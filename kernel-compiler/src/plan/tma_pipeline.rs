@@ -5,7 +5,7 @@
 //! circular buffer, also across the ends of loops.
 
 use crate::ir::walk::{uses, values, walk, written};
-use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::{Missed, Why};
@@ -104,6 +104,7 @@ fn planned(
     let mut p = b.p;
     copy_order::plan(&mut p);
     p.fresh = fresh(f, &p.dots);
+    p.unset = unset(f, &p.fresh);
     p.zeroed = zeroed(f, &p);
     p.deferred_waits = deferred_wait::find(f, &p);
     p.wgmma_waits = wgmma_waits::plan(f, &p, &p.release);
@@ -125,6 +126,12 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     let starts =
         |var: Var| walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Assign(to, v) if *to == var && f.is_zeros(*v)));
     accumulators.filter(|&var| starts(var)).collect()
+}
+
+/// The assignments of zeros to such accumulators.
+fn unset(f: &Func, fresh: &HashSet<Var>) -> BTreeSet<StmtId> {
+    let is_unset = |s: &&Stmt| matches!(&s.kind, StmtKind::Assign(to, v) if fresh.contains(to) && f.is_zeros(*v));
+    walk(&f.body).filter(is_unset).map(|s| s.id).collect()
 }
 
 /// The reads of such accumulators that anything but products takes.
