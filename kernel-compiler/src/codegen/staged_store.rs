@@ -12,7 +12,9 @@ use crate::dtype::DType;
 use crate::ir::{self, Address, Binary, BlockPointer, Hint, StmtKind, Value};
 use crate::layout::swizzled_smem::ROW_BYTES;
 use crate::mma::wgmma::GROUP_ROWS;
-use crate::plan::staged_store::{CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once};
+use crate::plan::staged_store::{
+    BeforeChunk, BehindChunks, CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once,
+};
 use crate::thread_ir::{
     Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
 };
@@ -64,7 +66,6 @@ impl Codegen<'_> {
         }
         // The chunks of a warpgroup are in its own bytes, whichever store they belong to.
         let of_one = self.plan.staged_stores.staging() / (g.rows * g.cols);
-        let after_tma = self.plan.staged_stores.by_tma();
         for q in 0..total {
             let buffer = match copied {
                 Some((load, operand_group)) => {
@@ -75,14 +76,10 @@ impl Codegen<'_> {
                     Name::Staging + of_group + q % CHUNKS * chunk
                 }
             };
-            if copied.is_none() {
-                // The previous chunk of this buffer must have been read. If it belongs to another store, it may be any
-                // chunk, so that all reads are waited for.
-                let is_first = q == 0 && !planted!("tma-store-overwrites-the-store-before");
-                let read = if is_first && after_tma { 0 } else { CHUNKS - 1 };
-                let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
-                let read = (by_tma || read == 0).then(|| wait_read(read));
-                self.lines(read.into_iter().chain([barrier()]).collect());
+            match if q == 0 { staged.waits.first } else { staged.waits.later } {
+                BeforeChunk::Nothing => {}
+                BeforeChunk::Barrier => self.lines(vec![barrier()]),
+                BeforeChunk::WaitAndBarrier { reading } => self.lines(vec![wait_read(reading), barrier()]),
             }
             let len = chunk / size / 128;
             let piece =
@@ -116,16 +113,18 @@ impl Codegen<'_> {
                 }
             }
         }
-        if copied.is_some() {
-            // Then one thread releases the buffer of the tile for copies (see `release`).
-            self.lines(if by_tma { vec![wait_read(0)] } else { vec![fence(), barrier()] });
+        // Then one thread releases the buffer of a tile for copies (see `release`).
+        match staged.waits.end {
+            BehindChunks::Nothing => {}
+            BehindChunks::Wait => self.lines(vec![wait_read(0)]),
+            BehindChunks::FenceAndBarrier => self.lines(vec![fence(), barrier()]),
         }
     }
 
     /// The code before this program signals other programs that its stores are done.
     pub(super) fn release_stores(&mut self, site: u32) {
-        let by_tma = self.plan.staged_stores.by_tma();
-        if by_tma && matches!(self.role, Role::Consumer(_)) && !planted!("announced-before-tma-store-ends") {
+        let waits = self.plan.staged_stores.wait_before_signals();
+        if waits && matches!(self.role, Role::Consumer(_)) && !planted!("announced-before-tma-store-ends") {
             self.line(call!(Device::TmaStoreWait; site));
         }
         if !planted!("release-without-barrier") {

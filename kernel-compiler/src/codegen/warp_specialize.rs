@@ -70,7 +70,7 @@ pub(super) fn specialize(f: &Func, plan: &Plan, p: &Pipeline, producer: Vec<Node
     };
     let produce: Vec<Node> = p.registers.map(|r| set(false, r.producer)).into_iter().chain([copies]).collect();
     // A CTA must not end before its shared memory was read, or while other CTAs copy to it or arrive at its mbarriers.
-    let read: Vec<Stmt> = if plan.staged_stores.by_tma() && !planted!("tma-store-source-ends-early") {
+    let read: Vec<Stmt> = if plan.staged_stores.wait_at_end() && !planted!("tma-store-source-ends-early") {
         vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
     } else {
         vec![]

@@ -143,10 +143,7 @@ impl fmt::Display for Plan {
         for (v, collective) in sorted(&self.collectives) {
             writeln!(f, "{v:?}: {collective}")?;
         }
-        for (s, staged) in sorted(&self.staged_stores.0) {
-            writeln!(f, "store {s:?}: {staged}")?;
-        }
-        write!(f, "{}", self.accesses)?;
+        write!(f, "{}{}", self.staged_stores, self.accesses)?;
         self.atomics.iter().try_for_each(|(v, atomic)| writeln!(f, "{v:?}: {atomic}"))?;
         write!(f, "{}", self.elementwise)?;
         for (s, unroll) in sorted(&self.loops).into_iter().filter(|(_, u)| **u != Unroll::OneByOne) {
