@@ -212,8 +212,8 @@ impl<'a> Walk<'a> {
                 self.has(v, assignment.of(v));
             }
             Op::Result(of, _) => {
-                let layout = self.given.collectives[of].result(f, *of).expect("an operation on several tiles");
-                self.result(v, &layout);
+                let layout = self.given.collectives[of].result();
+                self.result(v, layout);
             }
             _ if f.ty(v).is_scalar() => {}
             Op::ReadVar(_) => self.has(v, assignment.of(v)),
@@ -311,8 +311,10 @@ impl<'a> Walk<'a> {
                 self.demand_in(index, layout);
                 source
             }
-            Collective::Join { layout } | Collective::Slice { layout, .. } | Collective::Histogram { layout } => layout,
-            Collective::Cumcount { layout } => layout,
+            Collective::Join { layout, .. }
+            | Collective::Slice { layout, .. }
+            | Collective::Histogram { layout, .. }
+            | Collective::Cumcount { layout, .. } => layout,
         };
         if !matches!(collective, Collective::Gather { .. }) {
             let tiles = f.op(v).operands().into_iter().filter(|&x| !f.ty(x).is_scalar());
@@ -321,10 +323,7 @@ impl<'a> Walk<'a> {
         if collective.is_through_shared() {
             self.exchange();
         }
-        match collective.result(f, v) {
-            Some(layout) => self.result(v, &layout),
-            None => self.has(v, self.given.facts.assignment.of(v)),
-        }
+        self.result(v, collective.result());
     }
 
     fn dot(&mut self, v: Value) {

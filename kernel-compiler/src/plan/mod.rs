@@ -25,6 +25,7 @@ pub mod pdl;
 pub(crate) mod product;
 pub(crate) mod shared_memory;
 pub(crate) mod smem_operand;
+pub(crate) mod sort_network;
 pub(crate) mod staged_store;
 pub(crate) mod tile_forms;
 pub(crate) mod tiles;
