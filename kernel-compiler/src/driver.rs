@@ -24,9 +24,9 @@ use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::tile_forms::Facts;
 use crate::plan::{
-    Plan, accesses, alias, atomic_results, barriers, collectives, demands, elementwise, epilogue, guards, mma_sync,
-    one_warp, one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, wgmma_order,
-    written_operand,
+    Plan, access_elements, accesses, alias, atomic_results, barriers, collectives, demands, elementwise, epilogue,
+    guards, mma_sync, one_warp, one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors,
+    wgmma_cp_async, wgmma_order, written_operand,
 };
 use crate::planted;
 use crate::stage::Stage;
@@ -277,11 +277,12 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         pdl_wait: pdl::wait(f, pipeline.is_some()),
         wgmma,
         warp_products,
+        elements: access_elements::plan(f, &fused, &staged_stores, &accesses),
         accesses,
         elementwise,
         collectives,
         tiles,
-        axis_info,
+        known_words: axis_info.known_words(),
         layouts,
         fused,
         pipeline,

@@ -44,8 +44,6 @@ pub(super) struct Codegen<'a> {
     pub(super) bases: Vec<HashMap<InLayout, Name>>,
     /// The layouts whose thread part is computed at the beginning.
     pub(super) thread_layouts: Vec<Layout>,
-    /// For the index of a tile that an epilogue loads from the memory that it stores to: the index of the stored tile.
-    pub(super) positions: HashMap<Value, Value>,
     /// The tables of constants.
     pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,

@@ -201,7 +201,7 @@ impl<'a> Codegen<'a> {
             Op::Bool(b) => (*b).into(),
             Op::Word { word }
                 if t == DType::U64
-                    && let Some(n) = self.plan.axis_info.known(*word) =>
+                    && let Some(&n) = self.plan.known_words.get(word) =>
             {
                 Expr::typed(n, t)
             }

@@ -73,7 +73,7 @@ impl Codegen<'_> {
             from_first(accesses.addr), accesses.full, ok, any(Expr::zero(t)), hint as u32, site
         );
         let define = Stmt::define(name, Ty::array(t, p.len), loaded);
-        self.access(&ptr, mask, Some(p.layout), false, site, vec![define]);
+        self.access(AccessId::Value(v), &ptr, site, vec![define]);
         Regs::of(name)
     }
 

@@ -1,6 +1,5 @@
 //! Loads, stores and atomics of a thread.
 
-use crate::analysis::distinct::is_distinct;
 use crate::codegen::comparison::Mask;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
@@ -10,10 +9,7 @@ use crate::layout::linear::Layout;
 use crate::plan::accesses::{AccessGuard, AccessId, TileAccess, Vector};
 use crate::plan::atomic_results::{AtomicPlan, ResultAt};
 use crate::plan::tiles::{Bounds, Tested};
-use crate::thread_ir::{
-    BinaryOp, Call, Device, Elements, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure,
-};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 
 /// The accesses of a thread to memory, by register.
 #[derive(Clone)]
@@ -47,7 +43,7 @@ impl Codegen<'_> {
                 (vec![], load.element(0))
             };
             stmts.push(Stmt::define(v, t.into(), loaded));
-            self.access(&ptr, mask, None, false, site, stmts);
+            self.access(AccessId::Value(v), &ptr, site, stmts);
             return;
         }
         let access = self.plan.accesses.of_value(v);
@@ -67,7 +63,7 @@ impl Codegen<'_> {
             (vec![], load)
         };
         stmts.push(Stmt::define(v, Ty::array(t, n), loaded));
-        self.access(&ptr, mask, Some(&layout), false, site, stmts);
+        self.access(AccessId::Value(v), &ptr, site, stmts);
         self.at_hand(v, self.plan.tiles.id(&layout), Regs::of(v));
     }
 
@@ -89,7 +85,7 @@ impl Codegen<'_> {
                     call!(Device::Store; [t, 1u32, 1u32, false, false]; any(addr), false, any(ok), any(value), hint, site)
                 }
             };
-            self.access(ptr, mask, None, true, site, vec![store.into()]);
+            self.access(AccessId::Store(s.id), ptr, site, vec![store.into()]);
             return;
         }
         let access = self.plan.accesses.of_store(s.id);
@@ -105,7 +101,7 @@ impl Codegen<'_> {
                 )
             }),
         };
-        self.access(ptr, mask, Some(layout), true, site, vec![store.into()]);
+        self.access(AccessId::Store(s.id), ptr, site, vec![store.into()]);
     }
 
     /// The accesses as planned: where the plan tests the alignment of the address, of vectors or of single elements.
@@ -128,40 +124,10 @@ impl Codegen<'_> {
         }
     }
 
-    /// An access by the threads of a layout, or of a scalar. Several threads may have copies of an element: one of them
-    /// stores it (`once`), but all load it. Then a load and a store of the element are by different threads.
-    pub(super) fn access(
-        &mut self,
-        ptr: &Address,
-        mask: Option<Value>,
-        layout: Option<&Layout>,
-        once: bool,
-        site: u32,
-        stmts: Vec<Stmt>,
-    ) {
-        let once = once && !planted!("access-key-ignores-copies");
-        let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let index = self.positions.get(&ptr.index).unwrap_or(&ptr.index).0;
-        let layout = layout.filter(|_| !planted!("access-key-ignores-the-layout"));
-        let base = ptr.base.address();
-        // Elements of another size lie elsewhere.
-        let threads = hash_of((layout, base, self.f.dtype_at(ptr).size(), once && copies));
-        // Of distinct indices no load reaches what another thread stores, whichever of them a mask excludes. Elements
-        // of several bases may be one.
-        let are_distinct = base.is_none_or(|a| self.f.ty(a).is_scalar()) && is_distinct(self.f, ptr.index);
-        let mask = mask.filter(|_| !are_distinct).map(|m| m.0);
-        let elements = Elements { index, threads, mask };
-        let array = ptr.array();
-        self.node(Node::access(stmts, [array, self.f.memory(array)], Some(elements), site));
-    }
-
-    /// An atomic of a tile. Several of its elements may be one element of the array.
-    fn atomics(&mut self, ptr: &Address, mask: Option<Value>, layout: &Layout, site: u32, stmt: Stmt) {
-        if planted!("atomics-of-one-element-without-barrier") {
-            return self.access(ptr, mask, Some(layout), true, site, vec![stmt]);
-        }
-        let array = ptr.array();
-        self.node(Node::access(vec![stmt], [array, self.f.memory(array)], None, site));
+    /// An access to an array, with the elements that each thread reaches by it as planned.
+    pub(super) fn access(&mut self, id: AccessId, ptr: &Address, site: u32, stmts: Vec<Stmt>) {
+        let (array, elements) = (ptr.array(), self.plan.elements.of(id));
+        self.node(Node::access(stmts, [array, self.f.memory(array)], elements, site));
     }
 
     /// The address of the first element, where it is the same for all threads. For a shared array it is the offset.
@@ -313,10 +279,10 @@ impl Codegen<'_> {
                 self.release_stores(site);
             }
             let Some(result) = result else {
-                self.access(&ptr, mask, None, true, site, vec![act.into()]);
+                self.access(AccessId::Value(v), &ptr, site, vec![act.into()]);
                 return;
             };
-            self.access(&ptr, mask, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
+            self.access(AccessId::Value(v), &ptr, site, vec![Stmt::bind(Name::Old(v), act)]);
             let buffer = || any(Expr::Scratch(Scratch::Unplaced));
             let store = call!(
                 Device::SharedStore; [t, 1u32, 1u32];
@@ -344,11 +310,11 @@ impl Codegen<'_> {
                 Device::AtomicAddVectors; [t, layout.regs(), elements, undivided];
                 of_r(accesses.addr), of_r(accesses.ok), of_r(values), site
             );
-            return self.atomics(&ptr, mask, layout, site, add.into());
+            return self.access(AccessId::Value(v), &ptr, site, vec![add.into()]);
         }
         let act = call(layout.regs(), accesses.addr, accesses.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
-        self.atomics(&ptr, mask, layout, site, define);
+        self.access(AccessId::Value(v), &ptr, site, vec![define]);
         let mut regs = Regs::of(v);
         if self.plan.tiles.returned.contains(&v) && !planted!("atomic-copies-get-nothing") {
             self.carried_out.returned.insert(v);
@@ -384,12 +350,6 @@ impl Codegen<'_> {
         self.node(Node::exchange(bytes << layout.bits(), store.into(), Stmt::bind(name, load), site));
         Regs::of(name)
     }
-}
-
-fn hash_of(x: impl Hash) -> u64 {
-    let mut h = DefaultHasher::new();
-    x.hash(&mut h);
-    h.finish()
 }
 
 /// Whether the bound of an access stays in the code.

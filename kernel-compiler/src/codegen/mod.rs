@@ -42,7 +42,6 @@ use crate::codegen::warp_specialize::buffer_consts;
 use crate::ir::{Func, StmtId, print};
 use crate::plan::Plan;
 use crate::plan::barriers::{Barriers, Step};
-use crate::plan::epilogue::stored_positions;
 use crate::plan::shared_memory::SharedMemory;
 use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::PRODUCERS;
@@ -80,7 +79,6 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
             results: HashMap::new(),
             bases: vec![HashMap::new()],
             thread_layouts: vec![],
-            positions: stored_positions(f, &plan.fused),
             tables: vec![],
             temporaries: 0,
             pending: vec![],

@@ -12,6 +12,7 @@ use crate::dtype::DType;
 use crate::ir::{self, Address, Binary, BlockPointer, Hint, StmtKind, Value};
 use crate::layout::swizzled_smem::ROW_BYTES;
 use crate::mma::wgmma::GROUP_ROWS;
+use crate::plan::accesses::AccessId;
 use crate::plan::staged_store::{
     BeforeChunk, BehindChunks, CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once,
 };
@@ -265,7 +266,7 @@ impl Codegen<'_> {
                 vec![Stmt::variable(from, Some(Ty::U32), Some(0.into())), Stmt::While { cond, body }]
             }
         };
-        self.access(ptr, None, None, true, site, stmts);
+        self.access(AccessId::Store(self.at), ptr, site, stmts);
     }
 }
 

@@ -39,7 +39,8 @@ pub struct Access {
 pub struct Elements {
     /// The value that holds the indices of the elements.
     pub index: u32,
-    /// A hash of the layout, which says the indices that each thread has, and of the array's address.
+    /// The number of an assignment of threads to elements: the layout, which says the indices that each thread has, and
+    /// the array's address.
     pub threads: u64,
     /// The value that excludes some of them, where indices may repeat.
     pub mask: Option<u32>,

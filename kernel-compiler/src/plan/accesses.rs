@@ -106,6 +106,11 @@ impl TileAccesses {
         &self.0[&AccessId::Value(v)]
     }
 
+    /// A planned access; none for scalars, and for tiles that threads do not access.
+    pub fn get(&self, id: AccessId) -> Option<&TileAccess> {
+        self.0.get(&id)
+    }
+
     pub fn of_store(&self, s: StmtId) -> &TileAccess {
         &self.0[&AccessId::Store(s)]
     }

@@ -1,6 +1,7 @@
 //! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
 //! them out.
 
+pub(crate) mod access_elements;
 pub mod access_order;
 pub(crate) mod accesses;
 pub(crate) mod alias;
@@ -38,9 +39,9 @@ pub(crate) mod wgmma_order;
 pub(crate) mod wgmma_waits;
 pub(crate) mod written_operand;
 
-use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Guard, StmtId, Value, print};
 use crate::layout::assign::LayoutAssignment;
+use access_elements::AccessElements;
 use accesses::TileAccesses;
 use atomic_results::AtomicPlan;
 use barriers::Scopes;
@@ -59,8 +60,8 @@ use wgmma_order::WgmmaOrder;
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
-    /// The axis info under the guards of the variant.
-    pub(crate) axis_info: AxisAnalysis,
+    /// The argument words that have one value under the guards of the variant.
+    pub(crate) known_words: BTreeMap<usize, u64>,
     /// The layout of each tile.
     pub(crate) layouts: LayoutAssignment,
     /// The stores that compute their value piece by piece.
@@ -81,6 +82,8 @@ pub struct Plan {
     pub(crate) staged_stores: StagedStores,
     /// The other accesses of threads to tiles.
     pub(crate) accesses: TileAccesses,
+    /// The elements that each thread reaches by these accesses, and by those to scalars.
+    pub(crate) elements: AccessElements,
     /// The order of atomics, and the ways of their results to all threads.
     pub(crate) atomics: BTreeMap<Value, AtomicPlan>,
     /// The forms of elementwise operations.
@@ -144,13 +147,14 @@ impl fmt::Display for Plan {
         for (v, collective) in sorted(&self.collectives) {
             writeln!(f, "{v:?}: {collective}")?;
         }
-        write!(f, "{}{}", self.staged_stores, self.accesses)?;
+        write!(f, "{}{}{}", self.staged_stores, self.accesses, self.elements)?;
         self.atomics.iter().try_for_each(|(v, atomic)| writeln!(f, "{v:?}: {atomic}"))?;
         write!(f, "{}", self.elementwise)?;
         for (s, unroll) in sorted(&self.loops).into_iter().filter(|(_, u)| **u != Unroll::OneByOne) {
             writeln!(f, "loop {s:?}: {unroll}")?;
         }
         write!(f, "{}", self.tiles)?;
+        self.known_words.iter().try_for_each(|(word, n)| writeln!(f, "w{word} is the constant {n}"))?;
         for guard in &self.guards {
             writeln!(f, "asks for {}", print::guard(guard))?;
         }
