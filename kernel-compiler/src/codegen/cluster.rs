@@ -40,7 +40,7 @@ impl Codegen<'_> {
                 any(Name::Tid), any(first), any(Expr::from(Name::Tid).less(ctas)), any(value), site
             )
         } else {
-            let (layout, regs) = self.taken(value);
+            let (layout, regs) = self.at_use(value);
             let once = self.once(layout, &layout.shape());
             // Each element goes to every CTA.
             let register = || (Expr::from(Local::R) / ctas).group();
@@ -72,6 +72,6 @@ impl Codegen<'_> {
         if repeats && !planted!("cluster-gather-overwrites") {
             self.node(cluster_barrier(site));
         }
-        self.at_hand(v, self.plan.tiles.id(&layout), Regs::of(v));
+        self.make_available(v, self.plan.tiles.id(&layout), Regs::of(v));
     }
 }

@@ -154,7 +154,7 @@ impl<'a> Codegen<'a> {
     }
 
     /// A tile is in these registers.
-    pub(super) fn at_hand(&mut self, v: Value, l: LayoutId, regs: Regs) {
+    pub(super) fn make_available(&mut self, v: Value, l: LayoutId, regs: Regs) {
         self.memo.last_mut().expect("a block").insert((v, l), regs);
     }
 }

@@ -189,7 +189,7 @@ impl Codegen<'_> {
         // A copy that is left out loads nothing to them.
         let zeros = call!(Device::Each; [t, n]; any(Expr::zero(t)));
         registers.push(Stmt::variable(name, Some(Ty::array(t, n)), Some(zeros)));
-        let (vec, hint) = (if accesses.descending { 1 } else { accesses.vec }, hint as u32);
+        let (vec, hint) = (accesses.vec_in_shared, hint as u32);
         let zero = any(Expr::zero(t));
         let loaded = call!(
             Device::Load; [t, n, accesses.vec, accesses.descending, accesses.undivided];

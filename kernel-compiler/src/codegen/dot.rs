@@ -80,7 +80,7 @@ impl Codegen<'_> {
             of => (((Name::Tid >> 7).group() / above).group() & (of - 1)).group(),
         };
         let of_batch = (g.batch > 1).then(|| group(g.batch, g.rows * g.cols) * g.products);
-        let part = |group: Expr, extent: usize, blocks: usize| WarpgroupTile {
+        let part = |group: Expr, extent: usize, blocks: usize| OperandPart {
             first: group * extent,
             of_batch: of_batch.clone(),
             products: g.products,
@@ -156,7 +156,7 @@ impl Codegen<'_> {
     }
 
     /// The address of block `m`, step `k` in the warpgroup's part of an operand, and its matrix descriptor.
-    fn placed(&self, o: Operand, part: &WarpgroupTile, block: usize, size: usize) -> (Expr, Expr) {
+    fn placed(&self, o: Operand, part: &OperandPart, block: usize, size: usize) -> (Expr, Expr) {
         let (smem_tile, base, k_major) = self.matrix(o);
         let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
         let base = part.matrix(base, &smem_tile, Local::M.into());
@@ -185,7 +185,7 @@ impl Codegen<'_> {
 
     /// The four words of a left operand that is MN-major in shared memory, loaded one by one: word `i` of this thread's
     /// fragment.
-    fn fetched(&mut self, o: Operand, size: usize, part: &WarpgroupTile, site: u32) -> Expr {
+    fn fetched(&mut self, o: Operand, size: usize, part: &OperandPart, site: u32) -> Expr {
         let (smem_tile, base, _) = self.matrix(o);
         let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
         let word = |l: Local| Expr::from(l).cast(Ty::U32);
@@ -290,7 +290,7 @@ impl Codegen<'_> {
 }
 
 /// The part of an operand that a warpgroup takes.
-struct WarpgroupTile {
+struct OperandPart {
     /// The first row or column.
     first: Expr,
     /// The first product of a batch, where the warpgroups partition the batch.
@@ -302,7 +302,7 @@ struct WarpgroupTile {
     blocks: usize,
 }
 
-impl WarpgroupTile {
+impl OperandPart {
     /// The position of a block in its product.
     fn block(&self, all: Expr) -> Expr {
         if self.products == 1 { all } else { (all % self.blocks).group() }

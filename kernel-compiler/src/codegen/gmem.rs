@@ -1,6 +1,6 @@
 //! Loads, stores and atomics of a thread.
 
-use crate::codegen::comparison::Mask;
+use crate::codegen::comparison::MaskTest;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
@@ -8,7 +8,7 @@ use crate::ir::{self, Address, Atomic, Base, Op, StmtKind, Value};
 use crate::layout::linear::Layout;
 use crate::plan::accesses::{AccessGuard, AccessId, TileAccess, Vector};
 use crate::plan::atomic_results::{AtomicPlan, ResultAt};
-use crate::plan::tiles::{Bounds, Tested};
+use crate::plan::bounds::{Bounds, Tested};
 use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 
 /// The accesses of a thread to memory, by register.
@@ -17,6 +17,8 @@ pub(super) struct Accesses {
     /// The elements of one access.
     pub vec: usize,
     pub descending: bool,
+    /// The elements of one access to shared memory.
+    pub vec_in_shared: usize,
     /// Whether each access is allowed as a whole or not at all.
     pub undivided: bool,
     pub addr: Expr,
@@ -64,7 +66,7 @@ impl Codegen<'_> {
         };
         stmts.push(Stmt::define(v, Ty::array(t, n), loaded));
         self.access(AccessId::Value(v), &ptr, site, stmts);
-        self.at_hand(v, self.plan.tiles.id(&layout), Regs::of(v));
+        self.make_available(v, self.plan.tiles.id(&layout), Regs::of(v));
     }
 
     pub(super) fn store(&mut self, s: &ir::Stmt) {
@@ -204,7 +206,7 @@ impl Codegen<'_> {
             }
             (Some((end, _)), _) => {
                 let each = Regs(self.as_u64(index, regs.0.clone()).less(end).group());
-                Some(Mask { all: false.into(), each, limit: None })
+                Some(MaskTest { all: false.into(), each, limit: None })
             }
         };
         let (bound, of_bound) = bound.map_or((None, None), |b| (Some(b.each), b.limit));
@@ -246,7 +248,7 @@ impl Codegen<'_> {
             }
             all_of(tests, BinaryOp::And)
         };
-        Accesses { vec, descending, undivided, addr, full, ok }
+        Accesses { vec, descending, vec_in_shared: planned.vector.in_shared_memory(), undivided, addr, full, ok }
     }
 
     pub(super) fn atomic(&mut self, v: Value) {
@@ -324,7 +326,7 @@ impl Codegen<'_> {
         if acquires && !planted!("acquire-without-barrier") {
             self.barrier(site);
         }
-        self.at_hand(v, self.plan.tiles.id(layout), regs);
+        self.make_available(v, self.plan.tiles.id(layout), regs);
     }
 
     /// Gives the results of earlier atomics, which one thread has, to all threads before the statement that the plan

@@ -42,7 +42,7 @@ impl Codegen<'_> {
         let chunks = cols * size / row_bytes;
         let chunk = staged.chunk();
         let total = g.row_blocks * chunks;
-        let group = WarpgroupTile {
+        let group = StoredPart {
             rows,
             cols,
             chunks,
@@ -83,8 +83,7 @@ impl Codegen<'_> {
                 BeforeChunk::WaitAndBarrier { reading } => self.lines(vec![wait_read(reading), barrier()]),
             }
             let len = chunk / size / 128;
-            let piece =
-                Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at, copied: copied.map(|c| c.0) };
+            let piece = Piece { store: s.id, layout: &layout, first: q * len, len, buffer: &buffer, at };
             let regs = self.piece(value, &piece);
             // The words of a thread: 128 threads share the 64 rows.
             let count = row_bytes / 8;
@@ -134,7 +133,7 @@ impl Codegen<'_> {
     }
 
     /// Writes the words of a thread to its chunk.
-    fn put_chunk(&mut self, dtype: DType, group: &WarpgroupTile, words: Name, buffer: &Expr, at: Name, site: u32) {
+    fn put_chunk(&mut self, dtype: DType, group: &StoredPart, words: Name, buffer: &Expr, at: Name, site: u32) {
         let word = |i: Expr| Expr::from(words).element(i);
         if dtype.size() == 2 {
             for i in 0..group.row_bytes / MATRICES_BYTES {
@@ -156,7 +155,7 @@ impl Codegen<'_> {
     fn copy_out(
         &mut self,
         (block_pointer, hint, map): (&BlockPointer, Hint, usize),
-        group: &WarpgroupTile,
+        group: &StoredPart,
         (q, buffer): (usize, &Expr),
         site: u32,
     ) {
@@ -172,7 +171,7 @@ impl Codegen<'_> {
     fn write_out(
         &mut self,
         (ptr, block_pointer, hint): (&Address, &BlockPointer, Hint),
-        group: &WarpgroupTile,
+        group: &StoredPart,
         (q, buffer): (usize, &Expr),
         (lane, vec, rounds, wraps): (Name, usize, usize, [bool; 2]),
         site: u32,
@@ -304,7 +303,7 @@ fn swizzled_row(row: Expr, row_bytes: usize) -> Expr {
 }
 
 /// The part of a warpgroup. Its chunks are ordered by rows, then by columns.
-struct WarpgroupTile {
+struct StoredPart {
     rows: usize,
     cols: usize,
     /// Chunks along the columns, the bytes of an element, and those of a row of a chunk.
@@ -315,7 +314,7 @@ struct WarpgroupTile {
     col: Expr,
 }
 
-impl WarpgroupTile {
+impl StoredPart {
     /// The offset of a chunk in a tile of this shape, whose boxes are next to each other.
     fn in_tile(&self, tile: Name, shape: &[usize], q: usize) -> Expr {
         let (m, c) = (q / self.chunks, q % self.chunks);

@@ -159,7 +159,7 @@ impl Codegen<'_> {
                 } else {
                     Regs::of(v)
                 };
-                self.at_hand(v, self.plan.tiles.id(&layout_of_value), regs);
+                self.make_available(v, self.plan.tiles.id(&layout_of_value), regs);
             }
             op if op.is_elementwise() && !self.plan.layouts.is_cheap(v) => {
                 let layout_of_value = self.plan.layouts.of(v).clone();
@@ -176,7 +176,7 @@ impl Codegen<'_> {
             self.line(call!(Device::Assert; cond, text, site));
             return;
         }
-        let (layout, regs) = self.taken(cond);
+        let (layout, regs) = self.at_use(cond);
         let regs = regs.at(Local::R);
         let ok = match self.valid(layout, self.f.shape(cond)) {
             Some(valid) if !planted!("padding-is-asserted") => (!valid.at(Local::R)).or_else(regs),
@@ -192,7 +192,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![print.into()] });
             return;
         }
-        let (layout, regs) = self.taken(value);
+        let (layout, regs) = self.at_use(value);
         let regs = regs.at(Local::R);
         let once = self.once(layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
         let print = Body::of(call!(Device::Print; text, regs, site));
@@ -209,7 +209,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![watch.into()] });
             return;
         }
-        let (layout, regs) = self.taken(value);
+        let (layout, regs) = self.at_use(value);
         let regs = regs.at(Local::R);
         let (of_registers, of_threads) = (list(layout.reg_bases()), list(&layout.thread_bases()));
         let watch = call!(Device::Watch; name, list(&extents), of_registers, of_threads, Local::R, regs, site);

@@ -105,7 +105,7 @@ impl Func {
 
     /// The values that a statement takes itself, not those that statements in it take; those of a closure are among
     /// them.
-    pub(crate) fn taken_by(&self, s: &Stmt) -> Vec<Value> {
+    pub(crate) fn used_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {
             StmtKind::Let(v) => self.taken_by_value(*v),
             StmtKind::Assign(_, v)

@@ -74,15 +74,11 @@ impl ChunkWaits {
             let end = if by_tma { BehindChunks::Wait } else { BehindChunks::FenceAndBarrier };
             return ChunkWaits { first: BeforeChunk::Nothing, later: BeforeChunk::Nothing, end };
         }
-        let reading = CHUNKS - 1 + usize::from(planted!("tma-store-chunk-overwritten"));
-        let later = if by_tma { BeforeChunk::WaitAndBarrier { reading } } else { BeforeChunk::Barrier };
-        let first = match after_tma && !planted!("tma-store-overwrites-the-store-before") {
-            true => {
-                let reading = usize::from(planted!("tma-store-chunk-overwritten"));
-                BeforeChunk::WaitAndBarrier { reading }
-            }
-            false => later,
-        };
+        let more = usize::from(planted!("tma-store-chunk-overwritten"));
+        let wait = |reading: usize| BeforeChunk::WaitAndBarrier { reading: reading + more };
+        let later = if by_tma { wait(CHUNKS - 1) } else { BeforeChunk::Barrier };
+        let overwrites = planted!("tma-store-overwrites-the-store-before");
+        let first = if after_tma && !overwrites { wait(0) } else { later };
         ChunkWaits { first, later, end: BehindChunks::Nothing }
     }
 }
