@@ -1,12 +1,11 @@
 //! What ARCHITECTURE.md says: the dumps of "The trip of a matmul" are the compiler's own, and code generation decides
 //! nothing.
 
+use std::path::Path;
 use tilewright_compiler::Libraries;
 use tilewright_compiler::Stage;
 use tilewright_compiler::show;
 use tilewright_compiler::variant::Variant;
-
-use std::path::Path;
 
 const DOCUMENT: &str = include_str!("../../ARCHITECTURE.md");
 

@@ -9,6 +9,7 @@ use crate::layout::linear::Layout;
 use crate::plan::accesses::{AccessGuard, AccessId, TileAccess, Vector};
 use crate::plan::atomic_results::{AtomicPlan, ResultAt};
 use crate::plan::bounds::{Bounds, Tested};
+use crate::plan::shared_memory::SCALAR_BYTES;
 use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 
 /// The accesses of a thread to memory, by register.
@@ -291,7 +292,7 @@ impl Codegen<'_> {
                 buffer(), any(Expr::from(Name::Tid).equals(0)), any(Expr::from(Name::Old(v)).element(0)), site
             );
             let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
-            let scratch = Node::exchange(8, store.into(), Stmt::define(v, t.into(), load), site);
+            let scratch = Node::exchange(SCALAR_BYTES, store.into(), Stmt::define(v, t.into(), load), site);
             match result {
                 ResultAt::Once => self.node(scratch),
                 ResultAt::Use(s) => self.pending.push((s, scratch)),
@@ -318,10 +319,11 @@ impl Codegen<'_> {
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
         self.access(AccessId::Value(v), &ptr, site, vec![define]);
         let mut regs = Regs::of(v);
-        if self.plan.tiles.returned.contains(&v) && !planted!("atomic-copies-get-nothing") {
+        let returned = self.plan.tiles.returned.get(&v).filter(|_| !planted!("atomic-copies-get-nothing"));
+        if let Some(&scratch) = returned {
             self.carried_out.returned.insert(v);
             // One copy executed the atomic. It gives the old value to the others.
-            regs = self.broadcast_copies(&regs, f.ty(v).dtype, layout, site);
+            regs = self.broadcast_copies(&regs, f.ty(v).dtype, (layout, scratch), site);
         }
         if acquires && !planted!("acquire-without-barrier") {
             self.barrier(site);
@@ -339,7 +341,7 @@ impl Codegen<'_> {
         }
     }
 
-    fn broadcast_copies(&mut self, regs: &Regs, dtype: DType, layout: &Layout, site: u32) -> Regs {
+    fn broadcast_copies(&mut self, regs: &Regs, dtype: DType, (layout, scratch): (&Layout, usize), site: u32) -> Regs {
         let (n, bytes) = (layout.regs(), dtype.size());
         let at = Expr::Scratch(Scratch::Unplaced) + self.flat_index(layout).at(Local::R) * bytes;
         let act = self.once(layout, &layout.shape()).map_or(true.into(), |r| r.at(Local::R));
@@ -349,7 +351,7 @@ impl Codegen<'_> {
             of_r(at.clone()), of_r(act), of_r(regs.at(Local::R)), site
         );
         let load = call!(Device::SharedLoad; [dtype, n, 1u32]; of_r(at), any(true), site);
-        self.node(Node::exchange(bytes << layout.bits(), store.into(), Stmt::bind(name, load), site));
+        self.node(Node::exchange(scratch, store.into(), Stmt::bind(name, load), site));
         Regs::of(name)
     }
 }

@@ -272,7 +272,7 @@ impl<'a> Walk<'a> {
             free.threads
         };
         if self.uses[v.0 as usize] > 0 && (copies != 0 || free.regs != 0) {
-            self.out.returned.insert(v);
+            self.out.returned.insert(v, f.ty(v).dtype.size() << access.layout.bits());
             self.exchange();
         }
         self.has(v, &access.layout);

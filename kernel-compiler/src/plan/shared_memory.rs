@@ -16,6 +16,8 @@ const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
 const MAX_STAGES: usize = 12;
 pub const MBARRIER_BYTES: usize = 8;
+/// The bytes of a scratch buffer for each scalar that one thread gives to all.
+pub const SCALAR_BYTES: usize = 8;
 
 /// Byte offsets in the shared memory of a thread block.
 #[derive(Clone, Debug, PartialEq, Eq)]

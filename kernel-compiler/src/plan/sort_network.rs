@@ -96,3 +96,36 @@ impl Network<'_> {
         self.steps.push(SortStep { bit, keeps, registers: self.registers, exchanges });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight elements in two registers, two lanes and two warps, with their indices in a second tile.
+    #[test]
+    fn all_elements_take_all_steps_of_a_bitonic_network() {
+        let bits = [Bit::Register(0), Bit::Lane(0), Bit::Warp(0)];
+        let steps = network(&bits, 2, 3, &[DType::F32, DType::I64], 64);
+        let compared: Vec<Bit> = steps.iter().map(|step| step.bit).collect();
+        let [r, l, w] = bits;
+        assert_eq!(compared, [r, l, r, w, l, r]);
+        for step in &steps {
+            let exchanges: &[usize] = if step.bit == w { &[2 * 64 * 4, 2 * 64 * 8] } else { &[] };
+            assert_eq!((step.registers, step.registers_after(), &step.exchanges[..]), (2, 2, exchanges));
+        }
+        assert_eq!(steps[5].keeps, Kept::Both { direction: None });
+        assert_eq!(steps[0].keeps, Kept::Both { direction: Some(l) });
+    }
+
+    /// Of eight elements the first two: each step that keeps the first of two elements removes a bit of the index.
+    #[test]
+    fn what_is_not_kept_takes_no_registers() {
+        let bits = [Bit::Lane(0), Bit::Register(0), Bit::Register(1)];
+        let steps = network(&bits, 4, 1, &[DType::F32], 64);
+        let removed: Vec<Bit> = steps.iter().filter(|s| s.keeps == Kept::First).map(|s| s.bit).collect();
+        assert_eq!(removed, [Bit::Register(0), Bit::Register(0)]);
+        let registers: Vec<usize> = steps.iter().map(|s| s.registers).collect();
+        assert_eq!(registers, [4, 4, 2, 2, 1]);
+        assert_eq!(steps.iter().map(SortStep::registers_after).collect::<Vec<_>>(), [4, 2, 2, 1, 1]);
+    }
+}

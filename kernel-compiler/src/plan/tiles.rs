@@ -69,9 +69,9 @@ pub struct Tiles {
     pub bounds: BTreeMap<AccessId, Bounds>,
     /// The tiles that stores through shared memory take piece by piece.
     pub pieces: BTreeMap<(StmtId, Value), PieceForm>,
-    /// The atomics whose old values go through shared memory: one of several threads with copies of an element executes
-    /// the atomic, and gives the old value to the others.
-    pub returned: BTreeSet<Value>,
+    /// The atomics whose old values go through shared memory, and the bytes of the scratch buffer: one of several
+    /// threads with copies of an element executes the atomic, and gives the old value to the others.
+    pub returned: BTreeMap<Value, usize>,
 }
 
 impl Tiles {
@@ -122,7 +122,7 @@ impl Tiles {
         if let Some(access) = planned.bounds.keys().find(|a| !done.bounds.contains(a)) {
             return Err(format!("{access} is planned, and not made"));
         }
-        if let Some(v) = planned.returned.difference(&done.returned).next() {
+        if let Some(v) = planned.returned.keys().find(|v| !done.returned.contains(v)) {
             return Err(format!("the old values of {v:?} do not reach all threads, which is planned"));
         }
         Ok(())
@@ -196,9 +196,8 @@ impl fmt::Display for Tiles {
         for (id, bounds) in self.bounds.iter().filter(|(_, b)| b.end.or(b.mask).is_some()) {
             lines.push(format!("{id}: {bounds}"));
         }
-        if !self.returned.is_empty() {
-            let atomics = Vec::from_iter(&self.returned);
-            lines.push(format!("old values through shared memory: {atomics:?}"));
+        for (v, bytes) in &self.returned {
+            lines.push(format!("old values of {v:?} through {bytes} bytes of shared memory"));
         }
         named.iter().try_for_each(|&l| writeln!(f, "{l:?}: {:?}", self.layouts[l]))?;
         lines.iter().try_for_each(|line| writeln!(f, "{line}"))
@@ -234,7 +233,7 @@ mod tests {
         tiles
             .bounds
             .insert(AccessId::Value(Value(3)), Bounds { end: Some(Tested::Elements), mask: None, joined: false });
-        tiles.returned.insert(Value(4));
+        tiles.returned.insert(Value(4), 8);
         let mut done = CarriedOut::default();
         assert_eq!(tiles.verify(&done, true), Ok(()));
         assert!(tiles.verify(&done, false).is_err_and(|e| e.ends_with("is planned, and not made")));
