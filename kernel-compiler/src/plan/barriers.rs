@@ -414,7 +414,7 @@ impl fmt::Display for Barriers {
                     };
                     before
                         .iter()
-                        .try_for_each(|scope| writeln!(f, "at {at:?}: {what} {array:?} behind a barrier of {scope}"))?;
+                        .try_for_each(|scope| writeln!(f, "at {at:?}: {what} {array} behind a barrier of {scope}"))?;
                 }
             }
         }

@@ -33,8 +33,8 @@ pub struct StagedStore {
     pub waits: ChunkWaits,
 }
 
-/// The waits of a warpgroup that writes chunks to shared memory. A barrier of the warpgroup follows each chunk, behind a
-/// fence for the asynchronous proxy where TMA stores it.
+/// The waits of a warpgroup that writes chunks to shared memory. A barrier of the warpgroup follows each chunk, behind
+/// a fence for the asynchronous proxy where TMA stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkWaits {
     /// Before the first chunk. If the chunk before it belongs to another store, it may be any chunk of that.
