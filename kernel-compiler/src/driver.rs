@@ -13,17 +13,20 @@ use crate::front::infer;
 use crate::front::instance::Kernel;
 use crate::front::print as print_ast;
 use crate::ir::walk::{dots, loaded, walk};
-use crate::ir::{Base, Func, Guard, Op, Stmt, StmtKind, Test, Value, print, verify};
+use crate::ir::{Base, Func, Guard, Op, SharedArray, Stmt, StmtKind, Test, Value, print, verify};
 use crate::layout::assign::assign;
 use crate::missed::{Changed, Missed};
+pub use crate::observer::Observer;
+use crate::observer::{abandoned, attempt};
 use crate::passes::{block_pointers, cluster, copy_prop, dce, induction, pipeline_dots, swap_ab, tf32x3, wide_sums};
 use crate::plan::cp_async_pipeline::{self, CpAsyncPipeline};
 use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::tile_forms::Facts;
 use crate::plan::{
-    Plan, accesses, alias, atomic_results, collectives, demands, elementwise, epilogue, guards, mma_sync, one_warp,
-    one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
+    Plan, access_elements, accesses, alias, atomic_results, barriers, collectives, demands, elementwise, epilogue,
+    guards, mma_sync, one_warp, one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors,
+    wgmma_cp_async, wgmma_order, written_operand,
 };
 use crate::planted;
 use crate::stage::Stage;
@@ -31,21 +34,6 @@ use crate::thread_ir::{self, Lowered, TraceEvent};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
 use tilewright_types::TraceLayout;
-
-/// Sees the compiler's work after each stage.
-pub trait Observer {
-    /// A stage is done, and the closure prints its result. Of a stage that is done several times the last one counts.
-    fn stage(&mut self, _: Stage, _: &dyn Fn() -> String) {}
-
-    /// Every plan that is made; the last one is carried out.
-    fn planned(&mut self, _: &Func, _: &Plan) {}
-
-    /// Something that could not be done well, in a variant that is made all the same.
-    fn missed(&mut self, _: Missed) {}
-}
-
-/// Looks at nothing.
-impl Observer for () {}
 
 /// The typed IR of one instance.
 pub fn instance(k: &Kernel, choice: &Choice, config: &Config, d: &Diagnostics) -> Result<Func> {
@@ -256,8 +244,9 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     };
     let by_wgmma = pipeline.is_some() || cp_async.by_wgmma();
     let given = accesses::Given { f, axis_info: &axis_info, layouts: &layouts, by_wgmma };
-    let wgmma = pipeline.as_ref().map_or(&cp_async.products, |p| &p.dots);
-    let warp_products = mma_sync::plan(f, wgmma, &cp_async);
+    let products = pipeline.as_ref().map_or(&cp_async.products, |p| &p.dots);
+    let warp_products = mma_sync::plan(f, products, &cp_async);
+    let wgmma = wgmma_order::plan(f, pipeline.as_ref(), &cp_async);
     let accesses = accesses::plan(&given, &fused, &staged_stores, pipeline.as_ref());
     let loops = unroll::plan(f);
     let (elementwise, collectives) = (elementwise::plan(f, &layouts), collectives::plan(f, &layouts));
@@ -272,6 +261,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
         facts,
         fused: &fused,
         cp_async: &cp_async,
+        wgmma: &wgmma,
         warp_products: &warp_products,
         one_warp: &one_warp,
         loops: &loops,
@@ -282,14 +272,17 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let plan = Plan {
         loops,
         atomics: atomic_results::plan(f),
+        barriers: barriers::Scopes::new(f, pipeline.is_some()),
         guards: guards::plan(f, &axis_info, &maps),
         pdl_wait: pdl::wait(f, pipeline.is_some()),
+        wgmma,
         warp_products,
+        elements: access_elements::plan(f, &fused, &staged_stores, &accesses),
         accesses,
         elementwise,
         collectives,
         tiles,
-        axis_info,
+        known_words: axis_info.known_words(),
         layouts,
         fused,
         pipeline,
@@ -360,43 +353,6 @@ fn lower_found(
     }
 }
 
-/// The missed optimizations of an attempt count if the attempt is taken.
-fn attempt(
-    observer: &mut dyn Observer,
-    make: impl FnOnce(&mut dyn Observer) -> std::result::Result<Lowered, Missed>,
-) -> std::result::Result<Lowered, Missed> {
-    let mut attempt = Attempt { observer, missed: vec![] };
-    let lowered = make(&mut attempt)?;
-    let Attempt { observer, missed } = attempt;
-    missed.into_iter().for_each(|m| observer.missed(m));
-    Ok(lowered)
-}
-
-/// The missed optimization of an attempt that has failed.
-fn abandoned(what: &'static str, m: Missed) -> Missed {
-    Missed { what, why: why!("it would not be {}: {}", m.what, m.why), span: m.span }
-}
-
-/// Keeps the missed optimizations of an attempt until it is known whether the attempt is taken.
-struct Attempt<'o> {
-    observer: &'o mut dyn Observer,
-    missed: Vec<Missed>,
-}
-
-impl Observer for Attempt<'_> {
-    fn stage(&mut self, stage: Stage, text: &dyn Fn() -> String) {
-        self.observer.stage(stage, text);
-    }
-
-    fn planned(&mut self, f: &Func, plan: &Plan) {
-        self.observer.planned(f, plan);
-    }
-
-    fn missed(&mut self, m: Missed) {
-        self.missed.push(m);
-    }
-}
-
 /// Plans a function and generates its code, with pipelined dots where they can be planned.
 fn planned(
     f: &Func,
@@ -429,7 +385,11 @@ fn generate(
 ) -> std::result::Result<Lowered, Missed> {
     let plan = plan(f, variant, observer)?;
     let mut program = codegen::generate(f, &plan, sites);
-    let scratch_bytes = codegen::place_scratch(f, &mut program);
+    let barriers = barriers::plan(&program.steps(), SharedArray::places(&f.shared).1, plan.barriers);
+    observer
+        .stage(Stage::Plan, &|| barriers.iter().fold(plan.to_string(), |text, of_role| text + &of_role.to_string()));
+    program.insert(&barriers);
+    let scratch_bytes = barriers.last().expect("a role").end;
     let memory = shared_memory::allocate(f, &plan, scratch_bytes)?;
     observer.stage(Stage::SharedMemory, &|| memory.to_string());
     let lowered = codegen::assemble(f, &plan, program, &memory);
@@ -572,28 +532,4 @@ impl Observer for Remarks {
 fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
     let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
     [a, b].into_iter().flat_map(|v| loaded(f, v))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Lowered, Missed, Remarks, abandoned, attempt};
-
-    /// Of an attempt that is abandoned only the reason counts.
-    #[test]
-    fn an_abandoned_attempt_leaves_its_reason() {
-        let said = || Missed::new("stored by TMA", why!("it is transposed"));
-        let mut seen = Remarks(vec![]);
-        let failed = attempt(&mut seen, |o| {
-            o.missed(said());
-            Err(Missed::new("copied by TMA", why!("its buffers take too much")))
-        });
-        let why = abandoned("pipelined", failed.map(drop).expect_err("it fails"));
-        assert_eq!(why.to_string(), "not pipelined: it would not be copied by TMA: its buffers take too much");
-        assert!(seen.0.is_empty());
-        let taken = attempt(&mut seen, |o| {
-            o.missed(said());
-            Ok(Lowered::default())
-        });
-        assert!(taken.is_ok() && seen.0.iter().any(|m| m.same(&said())));
-    }
 }

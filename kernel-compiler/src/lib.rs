@@ -26,6 +26,7 @@ pub mod front;
 pub mod ir;
 mod layout;
 mod mma;
+pub(crate) mod observer;
 pub mod passes;
 pub mod pictures;
 pub mod plan;

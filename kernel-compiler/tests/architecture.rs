@@ -1,5 +1,7 @@
-//! The dumps of ARCHITECTURE.md, "The trip of a matmul", are the compiler's own.
+//! What ARCHITECTURE.md says: the dumps of "The trip of a matmul" are the compiler's own, and code generation decides
+//! nothing.
 
+use std::path::Path;
 use tilewright_compiler::Libraries;
 use tilewright_compiler::Stage;
 use tilewright_compiler::show;
@@ -54,4 +56,35 @@ fn the_trip_of_a_matmul_is_what_the_compiler_does() {
         checked += 1;
     }
     assert!(checked == 4, "{checked} stages are shown");
+}
+
+/// Code generation looks up plans: it analyzes no function, chooses no layout, makes no plan, and misses nothing.
+#[test]
+fn code_generation_decides_nothing() {
+    let deciding = [
+        ("analysis::", "facts about a function are for plans"),
+        ("axis_info", "facts about a function are for plans"),
+        ("passes::", "passes come before plans"),
+        ("missed::", "a plan says what it misses"),
+        ("layout::assign", "layouts are assigned before plans"),
+        ("layouts.any(", "a plan has the layout in which a tile is taken"),
+        ("::plan(", "the driver makes plans"),
+        ("WgmmaTiling::new", "a plan has the tiling of a product"),
+        ("Layout::blocked", "a plan has the layout"),
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/codegen");
+    let mut found = vec![];
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a source file");
+        files += 1;
+        for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim_start().starts_with("//")) {
+            for (what, why) in deciding.iter().filter(|(what, _)| line.contains(what)) {
+                found.push(format!("{}:{}: `{what}`: {why}", path.display(), i + 1));
+            }
+        }
+    }
+    assert!(files > 30, "{files} files were found");
+    assert!(found.is_empty(), "code generation decides:\n{}", found.join("\n"));
 }

@@ -1,8 +1,9 @@
 //! Barriers: where threads must wait for each other, and nowhere else.
 
-use tilewright_compiler::codegen::barriers::{cluster_barrier, schedule};
+use tilewright_compiler::codegen::barriers::{cluster_barrier, insert, steps};
 use tilewright_compiler::driver::lower;
-use tilewright_compiler::ir::{Array, Value};
+use tilewright_compiler::ir::{Array, StmtId, Value};
+use tilewright_compiler::plan::barriers::{Scope, Scopes, place};
 use tilewright_compiler::thread_ir::{
     Access, AccessKind, Call, Device, Elements, Expr, Generic, Name, Node, Scratch, Stmt,
 };
@@ -12,7 +13,7 @@ use tilewright_compiler::{MmaPath, Variant, Width};
 fn scratch(name: u32, bytes: usize) -> Node {
     let offset = || Expr::Scratch(Scratch::Unplaced);
     let store = vec![Stmt::assign(Value(name), offset())];
-    Node::Scratch { bytes, steps: vec![store, vec![Stmt::bind(Value(name), offset())]], site: 0 }
+    Node::Scratch { bytes, steps: vec![store, vec![Stmt::bind(Value(name), offset())]], at: StmtId(0), site: 0 }
 }
 
 /// An access to a parameter, by threads that have these elements.
@@ -29,7 +30,7 @@ fn masked(param: usize, kind: AccessKind, element: u64, mask: Option<u32>) -> No
     };
     let (stmts, array) = (vec![Stmt::Expr(Expr::from(of).element(element as usize))], Array::Param(param));
     let elements = Some(Elements { index: 0, threads: element, mask });
-    Node::Access { stmts, access: Access { array, memory: array, kind, elements, site: 0 } }
+    Node::Access { stmts, access: Access { array, memory: array, kind, elements, at: StmtId(0), site: 0 } }
 }
 
 fn read(param: usize, element: u64) -> Node {
@@ -79,6 +80,14 @@ fn statement(s: &Stmt) -> String {
         },
         s => format!("{s}"),
     }
+}
+
+/// The program with the barriers that are planned for it, and the end of its scratch buffers. In a cluster the threads
+/// of all thread blocks access the same arrays.
+fn schedule(nodes: Vec<Node>, before: usize, cluster: bool) -> (Vec<Node>, usize) {
+    let access = if cluster { Scope::Cluster } else { Scope::Block };
+    let barriers = place(&steps(&nodes), before, Scopes { exchange: Scope::Block, access, warpgroups: None });
+    (insert(nodes, &barriers), barriers.end)
 }
 
 fn scheduled(nodes: Vec<Node>) -> (String, usize) {
@@ -315,7 +324,7 @@ fn one_warp_reduces_without_shared_memory() {
 fn a_scratch_buffer_of_one_step_is_no_barrier() {
     let of_warp = |name: u32| {
         let step = vec![Stmt::assign(Value(name), Expr::Scratch(Scratch::Unplaced))];
-        Node::Scratch { bytes: 64, steps: vec![step], site: 0 }
+        Node::Scratch { bytes: 64, steps: vec![step], at: StmtId(0), site: 0 }
     };
     let barriers = |nodes: Vec<Node>| text(&schedule(nodes, 0, false).0).matches('|').count();
     // The exchange of the next iteration waits for the loads of this one.

@@ -6,6 +6,7 @@
 //! launcher checks that. `general` assumes nothing.
 
 use crate::ir::{Address, Base, Binary, Func, Guard, Op, Stmt, StmtKind, Test, Unary, Value};
+use std::collections::BTreeMap;
 use tilewright_types::{DType, Width};
 
 /// Bytes of the widest access of a thread.
@@ -181,11 +182,15 @@ impl AxisAnalysis {
         }
     }
 
-    /// The one value that an argument word may have.
-    pub(crate) fn known(&self, word: usize) -> Option<u64> {
-        self.guards
-            .iter()
-            .find_map(|r| if let Test::Equal(n) = r.test { (r.of.as_word() == Some(word)).then_some(n) } else { None })
+    /// The argument words that may have one value alone, with these values.
+    pub(crate) fn known_words(&self) -> BTreeMap<usize, u64> {
+        let mut known = BTreeMap::new();
+        for guard in &self.guards {
+            if let (Some(word), Test::Equal(n)) = (guard.of.as_word(), &guard.test) {
+                known.entry(word).or_insert(*n);
+            }
+        }
+        known
     }
 
     /// The facts of a value.

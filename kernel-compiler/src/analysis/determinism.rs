@@ -35,7 +35,7 @@ fn found<T>(why: Why, span: Span) -> Result<T, OrderDependence> {
 
 /// Atomics that commute, whose old values nobody asks for, on arrays that are not read otherwise.
 fn atomics(f: &Func) -> Result<(), OrderDependence> {
-    let taken: HashSet<Value> = walk(&f.body).flat_map(|s| f.taken_by(s)).collect();
+    let taken: HashSet<Value> = walk(&f.body).flat_map(|s| f.used_by(s)).collect();
     let mut updated: HashSet<Array> = HashSet::new();
     for v in values(&f.body) {
         let Op::Atomic { op, ptr, .. } = f.op(v) else { continue };
@@ -117,7 +117,7 @@ impl<'a> NumPrograms<'a> {
     }
 
     fn depends(&self, s: &Stmt) -> bool {
-        self.f.taken_by(s).iter().any(|v| self.values.contains(v))
+        self.f.used_by(s).iter().any(|v| self.values.contains(v))
     }
 
     /// `under`: whether the number of programs decides if, or how often, the statements run.

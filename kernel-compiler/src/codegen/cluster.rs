@@ -1,10 +1,9 @@
 //! Exchanges between the CTAs of a cluster through distributed shared memory.
 
-use crate::codegen::barriers::{cluster_barrier, program_barrier};
+use crate::codegen::barriers::{barrier, cluster_barrier};
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::parts::all;
 use crate::codegen::pieces::{any, of_r};
-use crate::codegen::role::Role;
 use crate::dtype::DType;
 use crate::ir::walk::values;
 use crate::ir::{Op, Value};
@@ -20,10 +19,9 @@ impl Codegen<'_> {
         }
     }
 
-    /// A barrier of all CTAs of the program.
+    /// A barrier of all threads that access the same arrays.
     pub(super) fn barrier(&mut self, site: u32) {
-        let of_cluster = self.f.ctas > 1 && matches!(self.role, Role::Whole);
-        self.node(program_barrier(of_cluster, site));
+        self.node(barrier(self.plan.barriers.access, site));
     }
 
     /// Each CTA stores its part to the memory of all, in the order of the ranks, and loads all parts from its own.
@@ -42,7 +40,7 @@ impl Codegen<'_> {
                 any(Name::Tid), any(first), any(Expr::from(Name::Tid).less(ctas)), any(value), site
             )
         } else {
-            let (layout, regs) = self.taken(value);
+            let (layout, regs) = self.at_use(value);
             let once = self.once(layout, &layout.shape());
             // Each element goes to every CTA.
             let register = || (Expr::from(Local::R) / ctas).group();
@@ -74,6 +72,6 @@ impl Codegen<'_> {
         if repeats && !planted!("cluster-gather-overwrites") {
             self.node(cluster_barrier(site));
         }
-        self.at_hand(v, self.plan.tiles.id(&layout), Regs::of(v));
+        self.make_available(v, self.plan.tiles.id(&layout), Regs::of(v));
     }
 }

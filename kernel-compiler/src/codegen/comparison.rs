@@ -5,7 +5,7 @@ use crate::thread_ir::{Expr, Name};
 
 /// The comparison `index < limit`.
 #[derive(Clone, Debug)]
-pub struct Limit {
+pub struct LimitTest {
     /// The constant of each register.
     pub index: Expr,
     /// The largest constant.
@@ -14,18 +14,18 @@ pub struct Limit {
 }
 
 /// The conditions of a mask.
-pub struct Mask {
+pub struct MaskTest {
     /// That it allows all elements of a thread: one comparison for each in the source.
     pub all: Expr,
     /// For each element.
     pub each: Regs,
     /// The limit, where it is one comparison with one limit.
-    pub limit: Option<Limit>,
+    pub limit: Option<LimitTest>,
 }
 
-impl Limit {
-    pub fn mask(self) -> Mask {
+impl LimitTest {
+    pub fn mask(self) -> MaskTest {
         let each = Regs(self.index.clone().less(self.limit).group());
-        Mask { all: Expr::from(self.most).less(self.limit).group(), each, limit: Some(self) }
+        MaskTest { all: Expr::from(self.most).less(self.limit).group(), each, limit: Some(self) }
     }
 }

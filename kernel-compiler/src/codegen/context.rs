@@ -5,7 +5,6 @@ use crate::ir::{Func, StmtId, Value, Var};
 use crate::layout::linear::Layout;
 use crate::layout::table::{InLayout, LayoutId};
 use crate::plan::Plan;
-use crate::plan::product::InFlight;
 use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::FusedStore;
 use crate::thread_ir::{Const, ConstValue, Expr, Name, Node, Stmt, Ty};
@@ -45,15 +44,11 @@ pub(super) struct Codegen<'a> {
     pub(super) bases: Vec<HashMap<InLayout, Name>>,
     /// The layouts whose thread part is computed at the beginning.
     pub(super) thread_layouts: Vec<Layout>,
-    /// For the index of a tile that an epilogue loads from the memory that it stores to: the index of the stored tile.
-    pub(super) positions: HashMap<Value, Value>,
     /// The tables of constants.
     pub(super) tables: Vec<(Ty, Vec<u64>)>,
     pub(super) temporaries: usize,
     /// The results of relaxed atomics that one thread has, and the statements before which it gives them to the others.
     pub(super) pending: Vec<(StmtId, Node)>,
-    /// The deferred wait of the current loop.
-    pub(super) deferred_wait: Option<InFlight>,
     /// The variables that stand for their copies, which are some iterations ahead, with the number of their circular
     /// buffer.
     pub(super) advanced: BTreeMap<Var, usize>,
@@ -65,7 +60,9 @@ impl<'a> Codegen<'a> {
         if matches!(self.role, Role::Consumer(_)) { &self.plan.fused } else { &[] }
     }
 
+    /// Adds a node for the statement under construction.
     pub(super) fn node(&mut self, n: Node) {
+        let n = n.of_statement(self.at);
         self.blocks.last_mut().expect("a block").push(n);
     }
 
@@ -157,7 +154,7 @@ impl<'a> Codegen<'a> {
     }
 
     /// A tile is in these registers.
-    pub(super) fn at_hand(&mut self, v: Value, l: LayoutId, regs: Regs) {
+    pub(super) fn make_available(&mut self, v: Value, l: LayoutId, regs: Regs) {
         self.memo.last_mut().expect("a block").insert((v, l), regs);
     }
 }

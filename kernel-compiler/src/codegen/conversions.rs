@@ -4,7 +4,7 @@ use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, any, each, of_r, thread_part};
 use crate::dtype::DType;
 use crate::layout::linear::{Access, Conversion, Shared, Shuffle};
-use crate::plan::conversions::TileConversion;
+use crate::plan::conversions::{SharedTiles, TileConversion};
 use crate::thread_ir::{Device, Expr, Local, Name, Node, Scratch, Stmt, Ty, call};
 
 impl Codegen<'_> {
@@ -30,7 +30,9 @@ impl Codegen<'_> {
                 Regs(from.at(table))
             }
             Conversion::Shuffle(s) => self.shuffle(from, dtype, s, site),
-            Conversion::Shared(s) => self.through_shared(&[(from.clone(), dtype)], s, site).remove(0),
+            Conversion::Shared(s) => {
+                self.through_shared(&[(from.clone(), dtype)], (s, SharedTiles::new(s, 1)), site).remove(0)
+            }
         }
     }
 
@@ -67,9 +69,15 @@ impl Codegen<'_> {
     }
 
     /// Converts several tiles through one scratch buffer.
-    pub(super) fn through_shared(&mut self, tiles: &[(Regs, DType)], s: &Shared, site: u32) -> Vec<Regs> {
-        let (mut store, mut load, mut out, mut base) = (vec![], vec![], vec![], 0);
-        for (regs, dtype) in tiles {
+    pub(super) fn through_shared(
+        &mut self,
+        tiles: &[(Regs, DType)],
+        (s, planned): (&Shared, SharedTiles),
+        site: u32,
+    ) -> Vec<Regs> {
+        let (mut store, mut load, mut out) = (vec![], vec![], vec![]);
+        for (i, (regs, dtype)) in tiles.iter().enumerate() {
+            let base = i * planned.stride;
             let source = self.table(&s.store.regs);
             let (n, offset) = (s.store.offsets.len(), self.shared_offset(&s.store, base));
             store.push(Stmt::Expr(call!(
@@ -86,9 +94,8 @@ impl Codegen<'_> {
             load.push(Stmt::bind(name, loaded));
             let place = self.table(&s.place);
             out.push(Regs(Expr::from(name).element(place)));
-            base += if planted!("exchange-of-several-tiles-in-one") { 0 } else { s.bytes.next_multiple_of(16) };
         }
-        self.node(Node::Scratch { bytes: base, steps: vec![store, load], site });
+        self.node(Node::Scratch { bytes: planned.bytes, steps: vec![store, load], at: self.at, site });
         out
     }
 

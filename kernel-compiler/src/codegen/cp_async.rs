@@ -90,14 +90,14 @@ impl Codegen<'_> {
         ];
         self.line(Stmt::variable(filled, Some(Ty::U32), Some(buffer.read().into())));
         let (first, later) = buffer.beyond;
+        let waits = cp_async.waits(buffer);
         self.node(Node::Loop { body: [fill, copies.before(first), copies.after(first)].concat() });
         self.unroll(s, |cx| {
-            if buffer.asynchronous {
-                let read = buffer.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
-                let later = Generic::Expr(of_buffer(BufferPart::Stages) - (1 + read));
+            if let Some(n) = waits.copies {
+                let later = Generic::Expr(of_buffer(BufferPart::Stages) - n);
                 cx.line(call!(Device::CpAsyncWait; [later]; site));
             }
-            if cx.plan.cp_async.by_wgmma() && !planted!("cp-async-without-proxy-fence") {
+            if waits.proxy_fence && !planted!("cp-async-without-proxy-fence") {
                 cx.line(call!(Device::ProxyFence; site));
             }
             // All threads see the copied tiles, and all have read the stage of the iteration before.
@@ -105,10 +105,8 @@ impl Codegen<'_> {
                 cx.node(Node::Barrier { site });
             }
             copies.before(later).into_iter().for_each(|node| cx.node(node));
-            let outer = std::mem::replace(&mut cx.deferred_wait, buffer.deferred_wait);
             cx.stmts(body);
-            cx.deferred_wait = outer;
-            if buffer.deferred_wait.is_some() && !planted!("cp-async-deferred-wait-left-out") {
+            if waits.product && !planted!("cp-async-deferred-wait-left-out") {
                 cx.line(call!(Device::WgmmaWaitPrevious; site));
             }
             copies.after(later).into_iter().for_each(|node| cx.node(node));
@@ -119,7 +117,7 @@ impl Codegen<'_> {
             self.line(Stmt::assign(m, done(m, 0, self.plan.cp_async.products[&deferred_wait.product].tiling.n, site)));
         }
         // Other values use the shared memory next.
-        if buffer.asynchronous && !planted!("cp-async-left-in-flight") {
+        if waits.copies.is_some() && !planted!("cp-async-left-in-flight") {
             self.line(call!(Device::CpAsyncWait; [0u32]; site));
         }
         if !planted!("cp-async-buffer-left-without-barrier") {
@@ -191,7 +189,7 @@ impl Codegen<'_> {
         // A copy that is left out loads nothing to them.
         let zeros = call!(Device::Each; [t, n]; any(Expr::zero(t)));
         registers.push(Stmt::variable(name, Some(Ty::array(t, n)), Some(zeros)));
-        let (vec, hint) = (if accesses.descending { 1 } else { accesses.vec }, hint as u32);
+        let (vec, hint) = (accesses.vec_in_shared, hint as u32);
         let zero = any(Expr::zero(t));
         let loaded = call!(
             Device::Load; [t, n, accesses.vec, accesses.descending, accesses.undivided];

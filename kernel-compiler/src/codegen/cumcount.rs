@@ -5,18 +5,17 @@ use crate::codegen::pieces::{all_of, each, of_r};
 use crate::dtype::DType;
 use crate::ir::Value;
 use crate::layout::linear::LANE_BITS;
-use crate::plan::collectives::Collective;
+use crate::plan::collectives::{CUMCOUNT_BYTES, Collective};
 use crate::thread_ir::{BinaryOp, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
-
-/// Bytes that a warp has for each bin.
-const BYTES_OF_BIN: usize = 8;
 
 impl Codegen<'_> {
     pub(super) fn cumcount(&mut self, v: Value, value: Value, bins: usize, mask: Option<Value>) {
         let f = self.f;
         let site = self.site(f.span(v));
         let collectives = &self.plan.collectives;
-        let Collective::Cumcount { layout } = &collectives[&v] else { unreachable!("counts of equal elements") };
+        let Collective::Cumcount { layout, counters, bytes } = &collectives[&v] else {
+            unreachable!("counts of equal elements")
+        };
         let of = f.ty(value).dtype;
         let index = self.demand(value, layout).at(Local::R);
         let mask = mask.map(|m| self.demand(m, layout));
@@ -28,8 +27,8 @@ impl Codegen<'_> {
         let conditions = [valid, Some(Regs(inside)), mask].into_iter().flatten().map(|r| r.at(Local::R));
         let counts = all_of(conditions, BinaryOp::And);
         // An element that does not count also gets the address of a counter.
-        let limit = bins.next_power_of_two() - 1;
-        let bits = (limit + 1).trailing_zeros();
+        let limit = counters - 1;
+        let bits = counters.trailing_zeros();
         let bin = (call!(Function::Cast; [of, DType::U32]; index) & limit).group();
 
         let bins_at = || Expr::Scratch(Scratch::Unplaced);
@@ -46,7 +45,7 @@ impl Codegen<'_> {
             let threads = f.warps as usize * 32;
             let of_warps = call!(Device::CumcountOfWarps; [warps, bits, threads]; bins_at(), site);
             let warp = ((Expr::from(Name::Tid) >> LANE_BITS).group() & (warps - 1)).group();
-            let place = (((warp << bits).group() | bin).group() * BYTES_OF_BIN).group();
+            let place = (((warp << bits).group() | bin).group() * CUMCOUNT_BYTES).group();
             // The second word has the number.
             let load = call!(
                 Device::SharedLoad; [DType::U32, layout.regs(), 1usize];
@@ -56,8 +55,7 @@ impl Codegen<'_> {
             steps.extend([vec![of_warps.into()], vec![Stmt::bind(before, load)]]);
             total = total + Expr::from(before).element(Local::R);
         }
-        let bytes = f.warps as usize * (limit + 1) * BYTES_OF_BIN;
-        self.node(Node::Scratch { bytes, steps, site });
+        self.node(Node::Scratch { bytes: *bytes, steps, at: self.at, site });
         let total = call!(Function::Cast; [DType::U32, DType::I32]; total);
         let name = self.bind(Ty::array(DType::I32, layout.regs()), each(total));
         self.define_results(v, layout, vec![Regs::of(name)]);

@@ -4,7 +4,7 @@ use crate::codegen::context::Codegen;
 use crate::codegen::pieces::done;
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize;
-use crate::ir::{self, Value};
+use crate::ir;
 use crate::plan::warp_specialized::Pipeline;
 use crate::thread_ir::{BufferPart, Device, Expr, Name, Stmt, Ty, call};
 
@@ -19,9 +19,7 @@ impl Codegen<'_> {
             Stmt::variable(Name::CircularBuffer(BufferPart::Used, c), Some(Ty::U32), Some(0.into())),
             Stmt::variable(Name::CircularBuffer(BufferPart::InFlight, c), None, Some(false.into())),
         ]);
-        let outer = self.deferred_wait.replace(deferred_wait.of);
         self.unroll(s, |cx| cx.stmts(body));
-        self.deferred_wait = outer;
         let sums = done(m, 0, p.dots[&deferred_wait.of.product].tiling.n, site);
         self.lines(vec![Stmt::assign(m, sums), self.give_back(p, c)]);
         true
@@ -42,21 +40,5 @@ impl Codegen<'_> {
         let used = if planted!("deferred-release-of-current-stage") { BufferPart::Stage } else { BufferPart::Used };
         let (stage, when) = (Name::CircularBuffer(used, c), Expr::from(Name::CircularBuffer(BufferPart::InFlight, c)));
         warp_specialize::empty(c, p.circular_buffers[c].copiers, stage, Some(when)).into()
-    }
-
-    /// Whether the wait for a product follows it immediately.
-    pub(super) fn ends_at_once(&self, v: Value) -> bool {
-        let deferred_wait = self.deferred_wait.is_some_and(|l| l.product == v);
-        !deferred_wait && !self.is_chained(v) && !self.is_deferred(v)
-    }
-
-    /// Whether its wait comes later.
-    pub(super) fn is_deferred(&self, v: Value) -> bool {
-        self.role.pipeline().is_some_and(|p| p.wgmma_waits.deferred.contains(&v))
-    }
-
-    /// Whether the next product adds to the accumulators of this one without a wait in between.
-    pub(super) fn is_chained(&self, v: Value) -> bool {
-        self.role.pipeline().is_some_and(|p| p.chained.contains(&v))
     }
 }

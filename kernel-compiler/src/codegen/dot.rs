@@ -16,6 +16,7 @@ use crate::plan::product::{Operand, Product};
 use crate::plan::smem_operand::flat;
 use crate::plan::tiles::StoredOperand;
 use crate::plan::warp_specialized::{Pipeline, WrittenOperand};
+use crate::plan::wgmma_order::{Accumulators, ProductWait};
 use crate::thread_ir::{Body, BufferPart, Call, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call, closure};
 
 impl Codegen<'_> {
@@ -79,7 +80,7 @@ impl Codegen<'_> {
             of => (((Name::Tid >> 7).group() / above).group() & (of - 1)).group(),
         };
         let of_batch = (g.batch > 1).then(|| group(g.batch, g.rows * g.cols) * g.products);
-        let part = |group: Expr, extent: usize, blocks: usize| WarpgroupTile {
+        let part = |group: Expr, extent: usize, blocks: usize| OperandPart {
             first: group * extent,
             of_batch: of_batch.clone(),
             products: g.products,
@@ -93,20 +94,18 @@ impl Codegen<'_> {
             _ if p.a.through_registers(dtype) => Some(self.fetched(p.a, dtype.size(), &rows, site)),
             _ => None,
         };
-        let (acc, add): (Expr, Expr) = match f.op(before) {
-            _ if f.is_zeros(before) => (call!(Device::Unset;), false.into()),
-            Op::ReadVar(var) if self.is_fresh(*var) => {
-                (self.accumulator(v, &layout).into(), Name::AddsTo(before).into())
-            }
-            _ => (self.accumulator(v, &layout).into(), true.into()),
+        let order = self.plan.wgmma.products[&v];
+        let (acc, add): (Expr, Expr) = match order.accumulators {
+            Accumulators::Unset => (call!(Device::Unset;), false.into()),
+            Accumulators::Fresh => (self.accumulator(v, &layout).into(), Name::AddsTo(before).into()),
+            Accumulators::Registers => (self.accumulator(v, &layout).into(), true.into()),
         };
-        // A in registers is written before each product.
-        let (first, last) = (!self.is_chained(before) || words.is_some(), !self.is_chained(v));
-        let first = first && !planted!("wgmma-without-fence");
-        let fetched = !matches!(p.a, Operand::Registers) && words.is_some();
         let (b_at, b_matrix) = self.placed(p.b, &cols, g.n, dtype.size());
-        let chain =
-            Expr::Chain { first, last, wait: self.ends_at_once(v) && !fetched && !planted!("wgmma-without-wait") };
+        let chain = Expr::Chain {
+            first: order.fence && !planted!("wgmma-without-fence"),
+            last: order.commit,
+            wait: order.wait == ProductWait::AtOnce && !planted!("wgmma-without-wait"),
+        };
         let mut generics: Vec<Generic> = vec![dtype.into(), f.ty(v).dtype.into()];
         generics.extend([layout.regs(), g.n, g.row_blocks, g.col_blocks, steps].map(Generic::from));
         let is_batch = g.products > 1;
@@ -128,12 +127,11 @@ impl Codegen<'_> {
         let args = operands.into_iter().chain([chain, add, site.into()]).collect();
         let call = Expr::Call(Call { function: function.into(), generics, args });
         self.begun(v, &layout, call);
-        if fetched && self.ends_at_once(v) {
-            // The tensor cores compute it meanwhile.
+        if order.wait == ProductWait::BehindLoads {
             self.threads_have_read();
             self.line(Stmt::bind(v, done(v, 0, g.n, site)));
         }
-        if !self.is_deferred(v) {
+        if order.wait != ProductWait::Later {
             self.landed(v, &layout);
         }
     }
@@ -158,7 +156,7 @@ impl Codegen<'_> {
     }
 
     /// The address of block `m`, step `k` in the warpgroup's part of an operand, and its matrix descriptor.
-    fn placed(&self, o: Operand, part: &WarpgroupTile, block: usize, size: usize) -> (Expr, Expr) {
+    fn placed(&self, o: Operand, part: &OperandPart, block: usize, size: usize) -> (Expr, Expr) {
         let (smem_tile, base, k_major) = self.matrix(o);
         let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
         let base = part.matrix(base, &smem_tile, Local::M.into());
@@ -187,7 +185,7 @@ impl Codegen<'_> {
 
     /// The four words of a left operand that is MN-major in shared memory, loaded one by one: word `i` of this thread's
     /// fragment.
-    fn fetched(&mut self, o: Operand, size: usize, part: &WarpgroupTile, site: u32) -> Expr {
+    fn fetched(&mut self, o: Operand, size: usize, part: &OperandPart, site: u32) -> Expr {
         let (smem_tile, base, _) = self.matrix(o);
         let (row, per_box) = (smem_tile.row_bytes, smem_tile.box_bytes());
         let word = |l: Local| Expr::from(l).cast(Ty::U32);
@@ -292,7 +290,7 @@ impl Codegen<'_> {
 }
 
 /// The part of an operand that a warpgroup takes.
-struct WarpgroupTile {
+struct OperandPart {
     /// The first row or column.
     first: Expr,
     /// The first product of a batch, where the warpgroups partition the batch.
@@ -304,7 +302,7 @@ struct WarpgroupTile {
     blocks: usize,
 }
 
-impl WarpgroupTile {
+impl OperandPart {
     /// The position of a block in its product.
     fn block(&self, all: Expr) -> Expr {
         if self.products == 1 { all } else { (all % self.blocks).group() }

@@ -1,6 +1,6 @@
 //! Tiles in layouts: elementwise work and shape operations, in the forms that the plan has.
 
-use crate::codegen::comparison::Mask;
+use crate::codegen::comparison::MaskTest;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{acts, all_of, each, elementwise, float_literal, meaning, of_r};
 use crate::dtype::DType;
@@ -22,14 +22,14 @@ impl<'a> Codegen<'a> {
             return r.clone();
         }
         let regs = self.make(v, l);
-        self.at_hand(v, l, regs.clone());
+        self.make_available(v, l, regs.clone());
         regs
     }
 
     /// A tile that the statement takes in the layout of the plan.
-    pub(super) fn taken(&mut self, v: Value) -> (&'a Layout, Regs) {
+    pub(super) fn at_use(&mut self, v: Value) -> (&'a Layout, Regs) {
         let tiles = &self.plan.tiles;
-        let l = tiles.taken[&self.at];
+        let l = tiles.use_layouts[&self.at];
         (&tiles.layouts[l], self.tile(v, l))
     }
 
@@ -40,7 +40,7 @@ impl<'a> Codegen<'a> {
     }
 
     fn make(&mut self, v: Value, l: LayoutId) -> Regs {
-        self.carried_out.made.entry(self.at).or_default().insert((v, l));
+        self.carried_out.computed.entry(self.at).or_default().insert((v, l));
         let plan = self.plan;
         match plan.tiles.form(v, l) {
             Form::IndexSum => {
@@ -51,9 +51,9 @@ impl<'a> Codegen<'a> {
                 let compared = self.compare(v, l).each;
                 Regs(compared.at(self.table(first)))
             }
-            Form::Renamed(renamed) => {
-                let regs = self.tile(renamed.of.0, renamed.of.1);
-                let table = self.table(&renamed.regs);
+            Form::OfSource(source) => {
+                let regs = self.tile(source.of.0, source.of.1);
+                let table = self.table(&source.regs);
                 Regs(regs.at(table))
             }
             Form::Scalar(s) => Regs((*s).into()),
@@ -61,13 +61,13 @@ impl<'a> Codegen<'a> {
             Form::Branch => {
                 let &Op::Select(mask, ..) = self.f.op(v) else { unreachable!("a `where_`") };
                 let mask = self.mask(mask, l);
-                let made = self.branch(v, l, mask);
-                self.named(v, l, made)
+                let computed = self.branch(v, l, mask);
+                self.named(v, l, computed)
             }
             Form::Elementwise { in_pairs } => {
                 let args = self.f.op(v).operands().into_iter().map(|o| self.tile(o, l).at(Local::R)).collect();
-                let made = self.elements(v, args, *in_pairs);
-                self.named(v, l, made)
+                let computed = self.elements(v, args, *in_pairs);
+                self.named(v, l, computed)
             }
             Form::Buffer { vec } => self.take_copied(v, l, *vec),
             Form::Converted { from, by } => {
@@ -80,15 +80,15 @@ impl<'a> Codegen<'a> {
     /// The value is in this layout, in which an operation defines it. It is also converted to the value's own layout.
     pub(super) fn defined(&mut self, v: Value, layout: &Layout, regs: Regs) {
         let (given, own) = (self.plan.tiles.id(layout), self.plan.tiles.id(self.plan.layouts.of(v)));
-        self.at_hand(v, given, regs);
+        self.make_available(v, given, regs);
         if own != given {
             let converted = self.make(v, own);
-            self.at_hand(v, own, converted);
+            self.make_available(v, own, converted);
         }
     }
 
     /// A `where_` without selects where the mask is true for all elements.
-    fn branch(&mut self, v: Value, l: LayoutId, mask: Mask) -> Expr {
+    fn branch(&mut self, v: Value, l: LayoutId, mask: MaskTest) -> Expr {
         let f = self.f;
         let Op::Select(_, chosen, other) = *f.op(v) else { unreachable!("a `where_`") };
         let [chosen, other] = [chosen, other].map(|o| self.tile(o, l).at(Local::R));
@@ -104,13 +104,13 @@ impl<'a> Codegen<'a> {
     }
 
     /// An array with these elements. The first one of a value has its name.
-    fn named(&mut self, v: Value, l: LayoutId, made: Expr) -> Regs {
+    fn named(&mut self, v: Value, l: LayoutId, computed: Expr) -> Regs {
         let mut name = v.into();
         if self.memo.iter().any(|m| m.keys().any(|(w, _)| *w == v)) {
             name = self.fresh();
         }
         let regs = self.plan.tiles.layouts[l].regs();
-        self.line(Stmt::define(name, Ty::array(self.f.ty(v).dtype, regs), made));
+        self.line(Stmt::define(name, Ty::array(self.f.ty(v).dtype, regs), computed));
         Regs::of(name)
     }
 
@@ -201,7 +201,7 @@ impl<'a> Codegen<'a> {
             Op::Bool(b) => (*b).into(),
             Op::Word { word }
                 if t == DType::U64
-                    && let Some(n) = self.plan.axis_info.known(*word) =>
+                    && let Some(&n) = self.plan.known_words.get(word) =>
             {
                 Expr::typed(n, t)
             }

@@ -1,7 +1,6 @@
 //! Loads, stores and atomics of a thread.
 
-use crate::analysis::distinct::is_distinct;
-use crate::codegen::comparison::Mask;
+use crate::codegen::comparison::MaskTest;
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::{all_of, any, atomic, of_r, offset};
 use crate::dtype::DType;
@@ -9,11 +8,9 @@ use crate::ir::{self, Address, Atomic, Base, Op, StmtKind, Value};
 use crate::layout::linear::Layout;
 use crate::plan::accesses::{AccessGuard, AccessId, TileAccess, Vector};
 use crate::plan::atomic_results::{AtomicPlan, ResultAt};
-use crate::plan::tiles::{Bounds, Tested};
-use crate::thread_ir::{
-    BinaryOp, Call, Device, Elements, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure,
-};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use crate::plan::bounds::{Bounds, Tested};
+use crate::plan::shared_memory::SCALAR_BYTES;
+use crate::thread_ir::{BinaryOp, Call, Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call, closure};
 
 /// The accesses of a thread to memory, by register.
 #[derive(Clone)]
@@ -21,6 +18,8 @@ pub(super) struct Accesses {
     /// The elements of one access.
     pub vec: usize,
     pub descending: bool,
+    /// The elements of one access to shared memory.
+    pub vec_in_shared: usize,
     /// Whether each access is allowed as a whole or not at all.
     pub undivided: bool,
     pub addr: Expr,
@@ -47,7 +46,7 @@ impl Codegen<'_> {
                 (vec![], load.element(0))
             };
             stmts.push(Stmt::define(v, t.into(), loaded));
-            self.access(&ptr, mask, None, false, site, stmts);
+            self.access(AccessId::Value(v), &ptr, site, stmts);
             return;
         }
         let access = self.plan.accesses.of_value(v);
@@ -67,8 +66,8 @@ impl Codegen<'_> {
             (vec![], load)
         };
         stmts.push(Stmt::define(v, Ty::array(t, n), loaded));
-        self.access(&ptr, mask, Some(&layout), false, site, stmts);
-        self.at_hand(v, self.plan.tiles.id(&layout), Regs::of(v));
+        self.access(AccessId::Value(v), &ptr, site, stmts);
+        self.make_available(v, self.plan.tiles.id(&layout), Regs::of(v));
     }
 
     pub(super) fn store(&mut self, s: &ir::Stmt) {
@@ -89,7 +88,7 @@ impl Codegen<'_> {
                     call!(Device::Store; [t, 1u32, 1u32, false, false]; any(addr), false, any(ok), any(value), hint, site)
                 }
             };
-            self.access(ptr, mask, None, true, site, vec![store.into()]);
+            self.access(AccessId::Store(s.id), ptr, site, vec![store.into()]);
             return;
         }
         let access = self.plan.accesses.of_store(s.id);
@@ -105,7 +104,7 @@ impl Codegen<'_> {
                 )
             }),
         };
-        self.access(ptr, mask, Some(layout), true, site, vec![store.into()]);
+        self.access(AccessId::Store(s.id), ptr, site, vec![store.into()]);
     }
 
     /// The accesses as planned: where the plan tests the alignment of the address, of vectors or of single elements.
@@ -128,40 +127,10 @@ impl Codegen<'_> {
         }
     }
 
-    /// An access by the threads of a layout, or of a scalar. Several threads may have copies of an element: one of them
-    /// stores it (`once`), but all load it. Then a load and a store of the element are by different threads.
-    pub(super) fn access(
-        &mut self,
-        ptr: &Address,
-        mask: Option<Value>,
-        layout: Option<&Layout>,
-        once: bool,
-        site: u32,
-        stmts: Vec<Stmt>,
-    ) {
-        let once = once && !planted!("access-key-ignores-copies");
-        let copies = layout.is_none_or(|l| l.free_mask().threads != 0);
-        let index = self.positions.get(&ptr.index).unwrap_or(&ptr.index).0;
-        let layout = layout.filter(|_| !planted!("access-key-ignores-the-layout"));
-        let base = ptr.base.address();
-        // Elements of another size lie elsewhere.
-        let threads = hash_of((layout, base, self.f.dtype_at(ptr).size(), once && copies));
-        // Of distinct indices no load reaches what another thread stores, whichever of them a mask excludes. Elements
-        // of several bases may be one.
-        let are_distinct = base.is_none_or(|a| self.f.ty(a).is_scalar()) && is_distinct(self.f, ptr.index);
-        let mask = mask.filter(|_| !are_distinct).map(|m| m.0);
-        let elements = Elements { index, threads, mask };
-        let array = ptr.array();
-        self.node(Node::access(stmts, [array, self.f.memory(array)], Some(elements), site));
-    }
-
-    /// An atomic of a tile. Several of its elements may be one element of the array.
-    fn atomics(&mut self, ptr: &Address, mask: Option<Value>, layout: &Layout, site: u32, stmt: Stmt) {
-        if planted!("atomics-of-one-element-without-barrier") {
-            return self.access(ptr, mask, Some(layout), true, site, vec![stmt]);
-        }
-        let array = ptr.array();
-        self.node(Node::access(vec![stmt], [array, self.f.memory(array)], None, site));
+    /// An access to an array, with the elements that each thread reaches by it as planned.
+    pub(super) fn access(&mut self, id: AccessId, ptr: &Address, site: u32, stmts: Vec<Stmt>) {
+        let (array, elements) = (ptr.array(), self.plan.elements.of(id));
+        self.node(Node::access(stmts, [array, self.f.memory(array)], elements, site));
     }
 
     /// The address of the first element, where it is the same for all threads. For a shared array it is the offset.
@@ -238,7 +207,7 @@ impl Codegen<'_> {
             }
             (Some((end, _)), _) => {
                 let each = Regs(self.as_u64(index, regs.0.clone()).less(end).group());
-                Some(Mask { all: false.into(), each, limit: None })
+                Some(MaskTest { all: false.into(), each, limit: None })
             }
         };
         let (bound, of_bound) = bound.map_or((None, None), |b| (Some(b.each), b.limit));
@@ -280,7 +249,7 @@ impl Codegen<'_> {
             }
             all_of(tests, BinaryOp::And)
         };
-        Accesses { vec, descending, undivided, addr, full, ok }
+        Accesses { vec, descending, vec_in_shared: planned.vector.in_shared_memory(), undivided, addr, full, ok }
     }
 
     pub(super) fn atomic(&mut self, v: Value) {
@@ -313,17 +282,17 @@ impl Codegen<'_> {
                 self.release_stores(site);
             }
             let Some(result) = result else {
-                self.access(&ptr, mask, None, true, site, vec![act.into()]);
+                self.access(AccessId::Value(v), &ptr, site, vec![act.into()]);
                 return;
             };
-            self.access(&ptr, mask, None, true, site, vec![Stmt::bind(Name::Old(v), act)]);
+            self.access(AccessId::Value(v), &ptr, site, vec![Stmt::bind(Name::Old(v), act)]);
             let buffer = || any(Expr::Scratch(Scratch::Unplaced));
             let store = call!(
                 Device::SharedStore; [t, 1u32, 1u32];
                 buffer(), any(Expr::from(Name::Tid).equals(0)), any(Expr::from(Name::Old(v)).element(0)), site
             );
             let load = call!(Device::SharedLoad; [t, 1u32, 1u32]; buffer(), any(true), site).element(0);
-            let scratch = Node::exchange(8, store.into(), Stmt::define(v, t.into(), load), site);
+            let scratch = Node::exchange(SCALAR_BYTES, store.into(), Stmt::define(v, t.into(), load), site);
             match result {
                 ResultAt::Once => self.node(scratch),
                 ResultAt::Use(s) => self.pending.push((s, scratch)),
@@ -344,21 +313,22 @@ impl Codegen<'_> {
                 Device::AtomicAddVectors; [t, layout.regs(), elements, undivided];
                 of_r(accesses.addr), of_r(accesses.ok), of_r(values), site
             );
-            return self.atomics(&ptr, mask, layout, site, add.into());
+            return self.access(AccessId::Value(v), &ptr, site, vec![add.into()]);
         }
         let act = call(layout.regs(), accesses.addr, accesses.ok, args);
         let define = Stmt::define(v, Ty::array(t, layout.regs()), act);
-        self.atomics(&ptr, mask, layout, site, define);
+        self.access(AccessId::Value(v), &ptr, site, vec![define]);
         let mut regs = Regs::of(v);
-        if self.plan.tiles.returned.contains(&v) && !planted!("atomic-copies-get-nothing") {
+        let returned = self.plan.tiles.returned.get(&v).filter(|_| !planted!("atomic-copies-get-nothing"));
+        if let Some(&scratch) = returned {
             self.carried_out.returned.insert(v);
             // One copy executed the atomic. It gives the old value to the others.
-            regs = self.broadcast_copies(&regs, f.ty(v).dtype, layout, site);
+            regs = self.broadcast_copies(&regs, f.ty(v).dtype, (layout, scratch), site);
         }
         if acquires && !planted!("acquire-without-barrier") {
             self.barrier(site);
         }
-        self.at_hand(v, self.plan.tiles.id(layout), regs);
+        self.make_available(v, self.plan.tiles.id(layout), regs);
     }
 
     /// Gives the results of earlier atomics, which one thread has, to all threads before the statement that the plan
@@ -371,7 +341,7 @@ impl Codegen<'_> {
         }
     }
 
-    fn broadcast_copies(&mut self, regs: &Regs, dtype: DType, layout: &Layout, site: u32) -> Regs {
+    fn broadcast_copies(&mut self, regs: &Regs, dtype: DType, (layout, scratch): (&Layout, usize), site: u32) -> Regs {
         let (n, bytes) = (layout.regs(), dtype.size());
         let at = Expr::Scratch(Scratch::Unplaced) + self.flat_index(layout).at(Local::R) * bytes;
         let act = self.once(layout, &layout.shape()).map_or(true.into(), |r| r.at(Local::R));
@@ -381,15 +351,9 @@ impl Codegen<'_> {
             of_r(at.clone()), of_r(act), of_r(regs.at(Local::R)), site
         );
         let load = call!(Device::SharedLoad; [dtype, n, 1u32]; of_r(at), any(true), site);
-        self.node(Node::exchange(bytes << layout.bits(), store.into(), Stmt::bind(name, load), site));
+        self.node(Node::exchange(scratch, store.into(), Stmt::bind(name, load), site));
         Regs::of(name)
     }
-}
-
-fn hash_of(x: impl Hash) -> u64 {
-    let mut h = DefaultHasher::new();
-    x.hash(&mut h);
-    h.finish()
 }
 
 /// Whether the bound of an access stays in the code.

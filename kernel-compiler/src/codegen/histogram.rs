@@ -14,7 +14,9 @@ impl Codegen<'_> {
         let (site, dtype, bins) = (self.site(f.span(v)), f.ty(v).dtype, f.shape(v)[0]);
         let bytes = dtype.size();
         let collectives = &self.plan.collectives;
-        let Collective::Histogram { layout } = &collectives[&v] else { unreachable!("a histogram") };
+        let Collective::Histogram { layout, counters, bytes: scratch_bytes, result } = &collectives[&v] else {
+            unreachable!("a histogram")
+        };
         let index = self.demand(value, layout).at(Local::R);
         let weight = match weights {
             Some(w) => self.demand(w, layout).at(Local::R),
@@ -33,12 +35,11 @@ impl Codegen<'_> {
 
         let scratch = || Expr::Scratch(Scratch::Unplaced);
         // An index that is not counted also gets the address of a counter.
-        let limit = bins.next_power_of_two() - 1;
+        let limit = counters - 1;
         let place = ((call!(Function::Cast; [from, DType::U32]; index) & limit).group() * bytes).group();
-        let result = self.plan.layouts.of(v).clone();
         let free = result.free_mask();
         let stored: Vec<usize> = (0..result.regs()).filter(|r| r & free.regs as usize == 0).collect();
-        let own = self.byte_offset(&result, &stored, bytes).at(Local::R);
+        let own = self.byte_offset(result, &stored, bytes).at(Local::R);
         let zero = call!(
             Device::SharedStore; [dtype, stored.len(), 1usize];
             of_r(scratch() + own), any(acts(free.threads)), any(Expr::zero(dtype)), site
@@ -47,13 +48,13 @@ impl Codegen<'_> {
             Device::SharedAtomicAdd; [dtype, layout.regs()];
             of_r(scratch() + place), of_r(counts), of_r(weight), site
         );
-        let own = self.byte_offset(&result, &all(&result), bytes).at(Local::R);
+        let own = self.byte_offset(result, &all(result), bytes).at(Local::R);
         let load = call!(
             Device::SharedLoad; [dtype, result.regs(), 1usize]; of_r(scratch() + own), any(true), site
         );
         let name = self.fresh();
         let steps = vec![vec![zero.into()], vec![add.into()], vec![Stmt::bind(name, load)]];
-        self.node(Node::Scratch { bytes: (limit + 1) * bytes, steps, site });
-        self.define_results(v, &result, vec![Regs::of(name)]);
+        self.node(Node::Scratch { bytes: *scratch_bytes, steps, at: self.at, site });
+        self.define_results(v, result, vec![Regs::of(name)]);
     }
 }

@@ -1,5 +1,5 @@
 //! Code generation: tile IR and its [plan](crate::plan) become thread-level code, a small structured program. Then
-//! [`barriers`] allocates shared memory for its exchanges between threads, and places barriers.
+//! [`barriers`] writes the barriers that are planned for its accesses and its exchanges between threads.
 //!
 //! A tile is an array of the registers of one thread. The plan says at which statements it is computed, in which
 //! layouts, and how ([`tiles`](crate::plan::tiles)).
@@ -39,9 +39,9 @@ use crate::codegen::context::Codegen;
 use crate::codegen::pieces::thread_part;
 use crate::codegen::role::Role;
 use crate::codegen::warp_specialize::buffer_consts;
-use crate::ir::{Func, SharedArray, StmtId, print};
+use crate::ir::{Func, StmtId, print};
 use crate::plan::Plan;
-use crate::plan::epilogue::stored_positions;
+use crate::plan::barriers::{Barriers, Step};
 use crate::plan::shared_memory::SharedMemory;
 use crate::plan::tiles::CarriedOut;
 use crate::plan::warp_specialized::PRODUCERS;
@@ -79,11 +79,9 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
             results: HashMap::new(),
             bases: vec![HashMap::new()],
             thread_layouts: vec![],
-            positions: stored_positions(f, &plan.fused),
             tables: vec![],
             temporaries: 0,
             pending: vec![],
-            deferred_wait: None,
             advanced: BTreeMap::new(),
         };
         cx.begin_cluster();
@@ -110,20 +108,24 @@ pub(crate) fn generate(f: &Func, plan: &Plan, sites: bool) -> Program {
     }
 }
 
-/// Places the scratch buffers behind the shared arrays, and the barriers. Returns the end of the scratch buffers.
-pub(crate) fn place_scratch(f: &Func, program: &mut Program) -> usize {
-    let arrays = SharedArray::places(&f.shared).1;
-    let place = |code: &mut Code, cluster: bool| {
-        let (body, end) = barriers::schedule(std::mem::take(&mut code.body), arrays, cluster);
-        code.body = body;
-        end
-    };
-    match program {
-        Program::Whole(code) => place(code, f.ctas > 1),
-        // The producer exchanges nothing between threads.
-        Program::WarpSpecialized { producer, consumer } => {
-            place(producer, false);
-            place(consumer, false)
+impl Program {
+    /// The code of each role, the consumers last.
+    fn roles(&mut self) -> Vec<&mut Code> {
+        match self {
+            Program::Whole(code) => vec![code],
+            Program::WarpSpecialized { producer, consumer } => vec![producer, consumer],
+        }
+    }
+
+    /// The steps of each role that barriers order.
+    pub(crate) fn steps(&mut self) -> Vec<Vec<Step>> {
+        self.roles().into_iter().map(|code| barriers::steps(&code.body)).collect()
+    }
+
+    /// Writes the barriers of each role, and puts its scratch buffers in their places.
+    pub(crate) fn insert(&mut self, barriers: &[Barriers]) {
+        for (code, barriers) in self.roles().into_iter().zip(barriers) {
+            code.body = barriers::insert(std::mem::take(&mut code.body), barriers);
         }
     }
 }

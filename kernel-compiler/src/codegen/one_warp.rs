@@ -3,11 +3,9 @@
 use crate::codegen::context::Codegen;
 use crate::codegen::pieces::any;
 use crate::ir::{self, Var};
+use crate::plan::shared_memory::SCALAR_BYTES;
 use crate::thread_ir::walk::walk;
 use crate::thread_ir::{Access, Device, Expr, Name, Node, Scratch, Stmt, call};
-
-/// The bytes of a scalar in the scratch buffer.
-const SCALAR_BYTES: usize = 8;
 
 impl Codegen<'_> {
     /// A loop that the first warp runs.
@@ -39,7 +37,12 @@ impl Codegen<'_> {
             stores.push(Stmt::Expr(store));
             loads.push(Stmt::assign(self.var(var), load));
         }
-        self.node(Node::Scratch { bytes: results.len() * SCALAR_BYTES, steps: vec![stores, loads], site: 0 });
+        self.node(Node::Scratch {
+            bytes: results.len() * SCALAR_BYTES,
+            steps: vec![stores, loads],
+            at: self.at,
+            site: 0,
+        });
     }
 }
 

@@ -5,18 +5,18 @@ use crate::codegen::pieces::{acts, any, each, linear, of_r};
 use crate::dtype::DType;
 use crate::ir::{Op, Value};
 use crate::layout::linear::{Holders, Layout};
-use crate::plan::collectives::{Collective, Slice};
+use crate::plan::collectives::{Collective, GatherWay, Slice};
 use crate::thread_ir::{Device, Expr, Function, Local, Name, Node, Scratch, Stmt, Ty, call};
 
 impl Codegen<'_> {
     pub(super) fn join(&mut self, v: Value, a: Value, b: Value) {
         let collectives = &self.plan.collectives;
-        let Collective::Join { layout } = &collectives[&v] else { unreachable!("a join") };
+        let Collective::Join { layout, result } = &collectives[&v] else { unreachable!("a join") };
         let (a, b) = (self.demand(a, layout), self.demand(b, layout));
         let register = || Expr::Register.group();
         let which = if planted!("join-swaps") { (register() % 2).equals(1) } else { (register() % 2).equals(0) };
         let one = call!(Device::Pick; which, a.at(register() / 2), b.at(register() / 2));
-        self.define_results(v, &layout.join(), vec![Regs(one)]);
+        self.define_results(v, result, vec![Regs(one)]);
     }
 
     pub(super) fn slice(&mut self, v: Value, value: Value, axis: usize, start: usize) {
@@ -26,11 +26,12 @@ impl Codegen<'_> {
         let mut regs = self.demand(value, layout);
         let sliced = match way {
             Slice::Registers(sliced) => sliced,
-            Slice::Shared(result) => {
+            Slice::Shared { result, bytes } => {
                 let shape = layout.shape();
                 let first = layout.flat(&unit(layout.rank(), axis)) as usize * start * dtype.size();
                 let offset = self.byte_offset(&result.within(&shape), &all(result), dtype.size()).at(Local::R) + first;
-                let part = self.from_row_major(&regs, dtype, layout, (offset, true.into(), result.regs()), site);
+                let part =
+                    self.from_row_major(&regs, dtype, layout, (offset, true.into(), result.regs()), *bytes, site);
                 return self.define_results(v, result, vec![part]);
             }
             Slice::Converted(c, by) => {
@@ -49,7 +50,7 @@ impl Codegen<'_> {
         let (site, dtype) = (self.site(f.span(v)), f.ty(v).dtype);
         let (bytes, extent) = (dtype.size(), f.shape(value)[axis]);
         let collectives = &self.plan.collectives;
-        let Collective::Gather { source, layout, holders } = &collectives[&v] else { unreachable!("a gather") };
+        let Collective::Gather { source, layout, way } = &collectives[&v] else { unreachable!("a gather") };
         let regs = self.demand(value, source);
         let index_type = f.ty(index).dtype;
         let index = self.demand(index, layout);
@@ -63,15 +64,15 @@ impl Codegen<'_> {
         let wide = if planted!("gather-index-in-32-bits") { DType::U32 } else { DType::U64 };
         let inside = call!(Function::Cast; [index_type, wide]; index.at(Local::R)).less(extent);
         let inside = if planted!("gather-wraps-around") { true.into() } else { inside };
-        let gathered = match holders {
-            Some(holders) => {
+        let gathered = match way {
+            GatherWay::Shuffles(holders) => {
                 let flat = self.byte_offset(&others, &all(&others), 1).at(Local::R) + along(unit);
                 let flat = self.bind(Ty::array(Ty::U32, layout.regs()), each(flat));
                 self.from_lanes(&regs, dtype, holders, (flat, inside, layout.regs()), site)
             }
-            None => {
+            GatherWay::Shared { bytes: scratch_bytes } => {
                 let offset = self.byte_offset(&others, &all(&others), bytes).at(Local::R) + along(unit * bytes);
-                self.from_row_major(&regs, dtype, source, (offset, inside, layout.regs()), site)
+                self.from_row_major(&regs, dtype, source, (offset, inside, layout.regs()), *scratch_bytes, site)
             }
         };
         self.define_results(v, layout, vec![gathered]);
@@ -105,13 +106,14 @@ impl Codegen<'_> {
     }
 
     /// Stores a tile to shared memory in row-major order and loads elements of it: for register `r` the one at byte
-    /// `offset`, if `inside`, into `count` registers.
+    /// `offset`, if `inside`, into `count` registers. The tile takes `bytes`.
     fn from_row_major(
         &mut self,
         regs: &Regs,
         dtype: DType,
         source: &Layout,
         (offset, inside, count): (Expr, Expr, usize),
+        bytes: usize,
         site: u32,
     ) -> Regs {
         // One copy of each element.
@@ -128,7 +130,6 @@ impl Codegen<'_> {
             Device::SharedLoad; [dtype, count, 1usize]; of_r(scratch() + offset), of_r(inside), site
         );
         let name = self.fresh();
-        let bytes = (1 << source.bits()) * dtype.size();
         self.node(Node::exchange(bytes, store.into(), Stmt::bind(name, loaded), site));
         Regs::of(name)
     }

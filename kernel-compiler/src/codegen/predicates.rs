@@ -1,34 +1,34 @@
 //! Masks as the plan has them ([`comparisons`](crate::plan::comparisons)).
 
-use crate::codegen::comparison::{Limit, Mask};
+use crate::codegen::comparison::{LimitTest, MaskTest};
 use crate::codegen::context::{Codegen, Regs};
 use crate::codegen::pieces::each;
 use crate::ir::{Binary, Value};
 use crate::layout::table::{InLayout, LayoutId};
-use crate::plan::comparisons::{self, Comparison};
-use crate::plan::index_sums::Renamed;
+use crate::plan::comparisons::{Comparison, Limit, Mask};
+use crate::plan::index_sums::ShapeSource;
 use crate::thread_ir::{Device, Expr, Function, Literal, Local, Method, Name, Ty, call, closure};
 
 impl Codegen<'_> {
     /// `index < end` for any register, as a comparison of its constant with what is left from the base on.
-    pub(super) fn less(&mut self, base: Name, consts: &[u32], end: Expr) -> Mask {
+    pub(super) fn less(&mut self, base: Name, consts: &[u32], end: Expr) -> MaskTest {
         let limit = self.bind(Ty::U32, call!(Device::Limit; end, base));
         let most = *consts.iter().max().expect("a register");
         let index = match most {
             0 => 0.into(),
             _ => Expr::from(self.word_table(consts.iter().copied())).element(Expr::Register),
         };
-        Limit { index, most, limit }.mask()
+        LimitTest { index, most, limit }.mask()
     }
 
     /// The comparisons with another limit.
-    fn with_limit(&mut self, x: Limit, limit: Expr) -> Mask {
+    fn with_limit(&mut self, x: LimitTest, limit: Expr) -> MaskTest {
         let limit = self.bind(Ty::U32, limit);
-        Limit { limit, ..x }.mask()
+        LimitTest { limit, ..x }.mask()
     }
 
     /// The conjunction of two comparisons of the same constants: the comparison with the lower limit.
-    pub(super) fn both(&mut self, a: Limit, b: Limit) -> Regs {
+    pub(super) fn both(&mut self, a: LimitTest, b: LimitTest) -> Regs {
         let lower = match planted!("mask-joined-by-larger-limit") {
             true => call!(Binary::Max; a.limit, b.limit),
             false => call!(Binary::Min; a.limit, b.limit),
@@ -37,32 +37,32 @@ impl Codegen<'_> {
     }
 
     /// A mask that consists of comparisons.
-    pub(super) fn mask(&mut self, mask: Value, l: LayoutId) -> Mask {
+    pub(super) fn mask(&mut self, mask: Value, l: LayoutId) -> MaskTest {
         let plan = self.plan;
         match plan.tiles.mask(mask, l) {
-            comparisons::Mask::Renamed(Renamed { of, regs }) => {
-                let Mask { all, each, limit } = self.mask(of.0, of.1);
+            Mask::OfSource(ShapeSource { of, regs }) => {
+                let MaskTest { all, each, limit } = self.mask(of.0, of.1);
                 let of = self.table(regs);
-                Mask { all, each: Regs(each.at(of)), limit }
+                MaskTest { all, each: Regs(each.at(of)), limit }
             }
-            &comparisons::Mask::And(a, b) => {
+            &Mask::And(a, b) => {
                 let (a, b) = (self.mask(a, l), self.mask(b, l));
-                Mask { all: a.all & b.all, each: Regs((a.each.0 & b.each.0).group()), limit: None }
+                MaskTest { all: a.all & b.all, each: Regs((a.each.0 & b.each.0).group()), limit: None }
             }
-            &comparisons::Mask::Scalar(s) => Mask { all: s.into(), each: Regs(s.into()), limit: None },
-            comparisons::Mask::Comparison => self.compare(mask, l),
+            &Mask::Scalar(s) => MaskTest { all: s.into(), each: Regs(s.into()), limit: None },
+            Mask::Comparison => self.compare(mask, l),
         }
     }
 
     /// A comparison of indices.
-    pub(super) fn compare(&mut self, v: Value, l: LayoutId) -> Mask {
+    pub(super) fn compare(&mut self, v: Value, l: LayoutId) -> MaskTest {
         let plan = self.plan;
         match plan.tiles.comparison(v, l) {
             &Comparison::Or { all, comparison } => self.or_all(all, (comparison, l)),
             Comparison::Less { index, consts, limit } => {
                 let base = self.base(*index, l);
                 match limit {
-                    &comparisons::Limit::Index { end, more } => {
+                    &Limit::Index { end, more } => {
                         let end = self.base(end, l);
                         let end = match more {
                             0 => end,
@@ -76,14 +76,14 @@ impl Codegen<'_> {
                         };
                         self.less(base, consts, end.into())
                     }
-                    comparisons::Limit::Few { end, or_equal } => self.of_few(base, consts, end, *or_equal),
+                    Limit::Few { end, or_equal } => self.of_few(base, consts, end, *or_equal),
                 }
             }
         }
     }
 
     /// A comparison with a limit that differs between few registers.
-    fn of_few(&mut self, base: Name, consts: &[u32], end: &Renamed, or_equal: bool) -> Mask {
+    fn of_few(&mut self, base: Name, consts: &[u32], end: &ShapeSource, or_equal: bool) -> MaskTest {
         let ends = self.tile(end.of.0, end.of.1).at(Local::R);
         let ends = if or_equal { ends.group().method(Method::SaturatingAdd, 1) } else { ends };
         let regs = self.plan.tiles.layouts[end.of.1].regs();
@@ -101,14 +101,14 @@ impl Codegen<'_> {
         let inside = most.element(Local::R).less(limits.element(Local::R));
         let asked = if planted!("mask-of-rows-by-the-first-limit") { 1 } else { regs };
         let all = call!(Device::All; [asked]; closure([Local::R], inside));
-        Mask { all, each, limit: None }
+        MaskTest { all, each, limit: None }
     }
 
     /// A comparison, or a scalar that makes it true for all elements.
-    fn or_all(&mut self, all: Value, (comparison, l): InLayout) -> Mask {
+    fn or_all(&mut self, all: Value, (comparison, l): InLayout) -> MaskTest {
         let mask = self.compare(comparison, l);
         let Some(x) = mask.limit else {
-            return Mask {
+            return MaskTest {
                 all: (Expr::from(all) | mask.all).group(),
                 each: Regs((Expr::from(all) | mask.each.0).group()),
                 limit: None,

@@ -175,9 +175,9 @@ impl Codegen<'_> {
     pub(super) fn gathered(&mut self, items: &Items, gathered: &Gathered, site: u32) -> Vec<Regs> {
         let tiles = items.regs.iter().zip(&items.types);
         match gathered {
-            Gathered::Together(s) => {
+            Gathered::Together(s, planned) => {
                 let tiles: Vec<_> = tiles.map(|(r, &t)| (r.clone(), t)).collect();
-                self.through_shared(&tiles, s, site)
+                self.through_shared(&tiles, (s, *planned), site)
             }
             Gathered::Each(of_tiles) => tiles.zip(of_tiles).map(|((r, &t), c)| self.convert(r, t, c, site)).collect(),
         }

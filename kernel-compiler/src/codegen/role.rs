@@ -12,6 +12,14 @@ pub(super) enum Role<'a> {
 }
 
 impl<'a> Role<'a> {
+    /// The plan of a consumer.
+    pub fn consumer(self) -> Option<&'a Pipeline> {
+        match self {
+            Role::Consumer(p) => Some(p),
+            Role::Whole | Role::Producer(_) => None,
+        }
+    }
+
     pub fn pipeline(self) -> Option<&'a Pipeline> {
         match self {
             Role::Whole => None,

@@ -40,7 +40,7 @@ impl Codegen<'_> {
         other: Option<Expr>,
         site: u32,
     ) -> (Vec<Stmt>, Expr) {
-        let (n, vec) = (layout.regs(), width(&p));
+        let (n, vec) = (layout.regs(), p.vec_in_shared);
         let load = call!(Device::SharedLoad; [dtype, n, vec]; of_r(offset(p.addr)), of_r(p.ok.clone()), site);
         let Some(other) = other else { return (vec![], load) };
         let loaded = self.fresh();
@@ -50,7 +50,7 @@ impl Codegen<'_> {
 
     pub(super) fn shared_store(p: Accesses, dtype: DType, layout: &Layout, regs: &Regs, site: u32) -> Expr {
         let (addr, ok, values) = (of_r(offset(p.addr.clone())), of_r(p.ok.clone()), of_r(regs.at(Local::R)));
-        call!(Device::SharedStore; [dtype, layout.regs(), width(&p)]; addr, ok, values, site)
+        call!(Device::SharedStore; [dtype, layout.regs(), p.vec_in_shared]; addr, ok, values, site)
     }
 
     /// One element, the same for all threads.
@@ -68,9 +68,4 @@ impl Codegen<'_> {
         let loaded = self.fresh();
         (vec![Stmt::define(loaded, dtype.into(), load)], Expr::when(ok, loaded, other))
     }
-}
-
-/// The elements of one access: one where addresses descend.
-fn width(p: &Accesses) -> usize {
-    if p.descending { 1 } else { p.vec }
 }

@@ -12,7 +12,10 @@ use crate::dtype::DType;
 use crate::ir::{self, Address, Binary, BlockPointer, Hint, StmtKind, Value};
 use crate::layout::swizzled_smem::ROW_BYTES;
 use crate::mma::wgmma::GROUP_ROWS;
-use crate::plan::staged_store::{CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once};
+use crate::plan::accesses::AccessId;
+use crate::plan::staged_store::{
+    BeforeChunk, BehindChunks, CHUNKS, StagedStore, StoredBy, WARP_ROWS, matrix, rows_at_once,
+};
 use crate::thread_ir::{
     Access, AccessKind, BinaryOp, Device, Expr, Generic, Literal, Local, Name, Node, Stmt, Ty, call,
 };
@@ -39,7 +42,7 @@ impl Codegen<'_> {
         let chunks = cols * size / row_bytes;
         let chunk = staged.chunk();
         let total = g.row_blocks * chunks;
-        let group = WarpgroupTile {
+        let group = StoredPart {
             rows,
             cols,
             chunks,
@@ -48,7 +51,8 @@ impl Codegen<'_> {
             row: ((Name::Tid >> 7).group() & (g.rows - 1)).group(),
             col: ((Name::Tid >> 7).group() / g.rows).group(),
         };
-        let barrier = || Stmt::Expr(warpgroup_barrier(site));
+        let plan = self.plan;
+        let barrier = || Stmt::Expr(warpgroup_barrier(plan, site));
         let wait_read = |pending: usize| Stmt::Expr(call!(Device::TmaStoreWaitRead; [pending]; site));
         let fence = || Stmt::Expr(call!(Device::ProxyFence; site));
         // Values that no piece computes are computed before the first piece.
@@ -58,12 +62,11 @@ impl Codegen<'_> {
         if by_tma && !planted!("tma-store-without-access") {
             // Earlier loads of all threads from what may be the same memory come first.
             let (array, kind) = (ptr.array(), AccessKind::Write);
-            let access = Access { array, memory: f.memory(array), kind, elements: None, site };
+            let access = Access { array, memory: f.memory(array), kind, elements: None, at: s.id, site };
             self.node(Node::Access { stmts: vec![], access });
         }
         // The chunks of a warpgroup are in its own bytes, whichever store they belong to.
         let of_one = self.plan.staged_stores.staging() / (g.rows * g.cols);
-        let after_tma = self.plan.staged_stores.by_tma();
         for q in 0..total {
             let buffer = match copied {
                 Some((load, operand_group)) => {
@@ -74,18 +77,13 @@ impl Codegen<'_> {
                     Name::Staging + of_group + q % CHUNKS * chunk
                 }
             };
-            if copied.is_none() {
-                // The previous chunk of this buffer must have been read. If it belongs to another store, it may be any
-                // chunk, so that all reads are waited for.
-                let is_first = q == 0 && !planted!("tma-store-overwrites-the-store-before");
-                let read = if is_first && after_tma { 0 } else { CHUNKS - 1 };
-                let read = read + usize::from(planted!("tma-store-chunk-overwritten"));
-                let read = (by_tma || read == 0).then(|| wait_read(read));
-                self.lines(read.into_iter().chain([barrier()]).collect());
+            match if q == 0 { staged.waits.first } else { staged.waits.later } {
+                BeforeChunk::Nothing => {}
+                BeforeChunk::Barrier => self.lines(vec![barrier()]),
+                BeforeChunk::WaitAndBarrier { reading } => self.lines(vec![wait_read(reading), barrier()]),
             }
             let len = chunk / size / 128;
-            let piece =
-                Piece { fused, layout: &layout, first: q * len, len, buffer: &buffer, at, copied: copied.map(|c| c.0) };
+            let piece = Piece { store: s.id, layout: &layout, first: q * len, len, buffer: &buffer, at };
             let regs = self.piece(value, &piece);
             // The words of a thread: 128 threads share the 64 rows.
             let count = row_bytes / 8;
@@ -115,16 +113,18 @@ impl Codegen<'_> {
                 }
             }
         }
-        if copied.is_some() {
-            // Then one thread releases the buffer of the tile for copies (see `release`).
-            self.lines(if by_tma { vec![wait_read(0)] } else { vec![fence(), barrier()] });
+        // Then one thread releases the buffer of a tile for copies (see `release`).
+        match staged.waits.end {
+            BehindChunks::Nothing => {}
+            BehindChunks::Wait => self.lines(vec![wait_read(0)]),
+            BehindChunks::FenceAndBarrier => self.lines(vec![fence(), barrier()]),
         }
     }
 
     /// The code before this program signals other programs that its stores are done.
     pub(super) fn release_stores(&mut self, site: u32) {
-        let by_tma = self.plan.staged_stores.by_tma();
-        if by_tma && matches!(self.role, Role::Consumer(_)) && !planted!("announced-before-tma-store-ends") {
+        let waits = self.plan.staged_stores.wait_before_signals();
+        if waits && matches!(self.role, Role::Consumer(_)) && !planted!("announced-before-tma-store-ends") {
             self.line(call!(Device::TmaStoreWait; site));
         }
         if !planted!("release-without-barrier") {
@@ -133,7 +133,7 @@ impl Codegen<'_> {
     }
 
     /// Writes the words of a thread to its chunk.
-    fn put_chunk(&mut self, dtype: DType, group: &WarpgroupTile, words: Name, buffer: &Expr, at: Name, site: u32) {
+    fn put_chunk(&mut self, dtype: DType, group: &StoredPart, words: Name, buffer: &Expr, at: Name, site: u32) {
         let word = |i: Expr| Expr::from(words).element(i);
         if dtype.size() == 2 {
             for i in 0..group.row_bytes / MATRICES_BYTES {
@@ -155,7 +155,7 @@ impl Codegen<'_> {
     fn copy_out(
         &mut self,
         (block_pointer, hint, map): (&BlockPointer, Hint, usize),
-        group: &WarpgroupTile,
+        group: &StoredPart,
         (q, buffer): (usize, &Expr),
         site: u32,
     ) {
@@ -171,7 +171,7 @@ impl Codegen<'_> {
     fn write_out(
         &mut self,
         (ptr, block_pointer, hint): (&Address, &BlockPointer, Hint),
-        group: &WarpgroupTile,
+        group: &StoredPart,
         (q, buffer): (usize, &Expr),
         (lane, vec, rounds, wraps): (Name, usize, usize, [bool; 2]),
         site: u32,
@@ -265,7 +265,7 @@ impl Codegen<'_> {
                 vec![Stmt::variable(from, Some(Ty::U32), Some(0.into())), Stmt::While { cond, body }]
             }
         };
-        self.access(ptr, None, None, true, site, stmts);
+        self.access(AccessId::Store(self.at), ptr, site, stmts);
     }
 }
 
@@ -303,7 +303,7 @@ fn swizzled_row(row: Expr, row_bytes: usize) -> Expr {
 }
 
 /// The part of a warpgroup. Its chunks are ordered by rows, then by columns.
-struct WarpgroupTile {
+struct StoredPart {
     rows: usize,
     cols: usize,
     /// Chunks along the columns, the bytes of an element, and those of a row of a chunk.
@@ -314,7 +314,7 @@ struct WarpgroupTile {
     col: Expr,
 }
 
-impl WarpgroupTile {
+impl StoredPart {
     /// The offset of a chunk in a tile of this shape, whose boxes are next to each other.
     fn in_tile(&self, tile: Name, shape: &[usize], q: usize) -> Expr {
         let (m, c) = (q / self.chunks, q % self.chunks);

@@ -64,17 +64,16 @@ impl Codegen<'_> {
         let f = self.f;
         match &s.kind {
             StmtKind::Let(v) => self.define(*v),
+            StmtKind::Assign(var, _) if self.role.consumer().is_some_and(|p| p.unset.contains(&s.id)) => {
+                let is_fresh = Stmt::assign(Name::FreshVar(*var), true);
+                self.lines(vec![Stmt::assign(self.var(*var), call!(Device::Unset;)), is_fresh]);
+            }
             StmtKind::Assign(var, v) => {
                 let to = self.var(*var);
                 if f.ty(*v).is_scalar() {
                     self.line(Stmt::assign(to, *v));
                 } else {
                     let fresh = self.is_fresh(*var);
-                    if fresh && f.is_zeros(*v) {
-                        let is_fresh = Stmt::assign(Name::FreshVar(*var), true);
-                        self.lines(vec![Stmt::assign(to, call!(Device::Unset;)), is_fresh]);
-                        return;
-                    }
                     let layout_of_value = self.plan.layouts.of_var(f, *var).clone();
                     let regs = self.demand(*v, &layout_of_value);
                     let (t, r) = (f.ty(*v).dtype, || Expr::from(Local::R));
@@ -160,7 +159,7 @@ impl Codegen<'_> {
                 } else {
                     Regs::of(v)
                 };
-                self.at_hand(v, self.plan.tiles.id(&layout_of_value), regs);
+                self.make_available(v, self.plan.tiles.id(&layout_of_value), regs);
             }
             op if op.is_elementwise() && !self.plan.layouts.is_cheap(v) => {
                 let layout_of_value = self.plan.layouts.of(v).clone();
@@ -177,7 +176,7 @@ impl Codegen<'_> {
             self.line(call!(Device::Assert; cond, text, site));
             return;
         }
-        let (layout, regs) = self.taken(cond);
+        let (layout, regs) = self.at_use(cond);
         let regs = regs.at(Local::R);
         let ok = match self.valid(layout, self.f.shape(cond)) {
             Some(valid) if !planted!("padding-is-asserted") => (!valid.at(Local::R)).or_else(regs),
@@ -193,7 +192,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![print.into()] });
             return;
         }
-        let (layout, regs) = self.taken(value);
+        let (layout, regs) = self.at_use(value);
         let regs = regs.at(Local::R);
         let once = self.once(layout, self.f.shape(value)).map_or(true.into(), |r| r.at(Local::R));
         let print = Body::of(call!(Device::Print; text, regs, site));
@@ -210,7 +209,7 @@ impl Codegen<'_> {
             self.line(Stmt::If { cond: Expr::from(Name::Tid).equals(0), then: vec![watch.into()] });
             return;
         }
-        let (layout, regs) = self.taken(value);
+        let (layout, regs) = self.at_use(value);
         let regs = regs.at(Local::R);
         let (of_registers, of_threads) = (list(layout.reg_bases()), list(&layout.thread_bases()));
         let watch = call!(Device::Watch; name, list(&extents), of_registers, of_threads, Local::R, regs, site);

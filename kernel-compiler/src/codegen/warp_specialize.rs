@@ -5,9 +5,10 @@ use crate::codegen::context::Codegen;
 use crate::codegen::role::Role;
 use crate::ir::{self, Binary, BlockPointer, Func, Op, StmtKind, Value};
 use crate::plan::Plan;
-use crate::plan::product::InFlight;
+use crate::plan::barriers::{Scope, WarpgroupBarriers};
 use crate::plan::shared_memory::{MBARRIER_BYTES, Mbarriers, Placed, SharedMemory};
 use crate::plan::warp_specialized::{Multicast, OperandGroup, Pipeline, WARPGROUP};
+use crate::plan::wgmma_order::{BeforeRelease, StageRelease};
 use crate::thread_ir::walk::rewritten;
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Name, Node, Stmt, Ty, call,
@@ -64,18 +65,18 @@ pub(super) fn specialize(f: &Func, plan: &Plan, p: &Pipeline, producer: Vec<Node
         if f.ctas > 1 && !planted!("cluster-block-ends-early") { vec![cluster_sync()] } else { vec![] };
     let copies = Node::If {
         cond: call!(Device::Opaque; is_thread(consumers)),
-        then: with(None, among(producer, consumers, &together)),
+        then: with(None, among(producer, plan.barriers.exchange, &together)),
         other: vec![],
     };
     let produce: Vec<Node> = p.registers.map(|r| set(false, r.producer)).into_iter().chain([copies]).collect();
     // A CTA must not end before its shared memory was read, or while other CTAs copy to it or arrive at its mbarriers.
-    let read: Vec<Stmt> = if plan.staged_stores.by_tma() && !planted!("tma-store-source-ends-early") {
+    let read: Vec<Stmt> = if plan.staged_stores.wait_at_end() && !planted!("tma-store-source-ends-early") {
         vec![call!(Device::TmaStoreWaitRead; [0u32]; 0).into()]
     } else {
         vec![]
     };
     let leave = [read.clone(), together.clone()].concat();
-    let mut consume = with(p.registers.map(|r| set(true, r.consumer)), among(consumer, consumers, &leave));
+    let mut consume = with(p.registers.map(|r| set(true, r.consumer)), among(consumer, plan.barriers.exchange, &leave));
     consume.push(Node::Line(read));
     let cond = Expr::from(Name::Tid).not_less(consumers);
     body.push(Node::If { cond, then: produce, other: consume });
@@ -115,8 +116,9 @@ fn mbarrier(of: BufferPart, circular_buffer: usize, stage: Name) -> Expr {
 }
 
 /// A barrier of the threads of a warpgroup.
-pub(super) fn warpgroup_barrier(site: u32) -> Expr {
-    call!(Device::GroupBarrier; Expr::from(2) + (Name::Tid >> 7).group(), WARPGROUP, site)
+pub(super) fn warpgroup_barrier(plan: &Plan, site: u32) -> Expr {
+    let WarpgroupBarriers { first, threads } = plan.barriers.warpgroups.expect("a warp-specialized program");
+    call!(Device::GroupBarrier; Expr::from(first) + (Name::Tid >> 7).group(), threads, site)
 }
 
 /// The scalars at the beginning of both roles, and the remaining code of the roles.
@@ -156,9 +158,10 @@ pub(super) fn empty(circular_buffer: usize, ctas: u32, stage: Name, when: Option
 }
 
 /// Replaces barriers in the code of the consumers by barriers without the producer, and puts `leave` before returns.
-fn among(nodes: Vec<Node>, threads: u32, leave: &[Stmt]) -> Vec<Node> {
+fn among(nodes: Vec<Node>, scope: Scope, leave: &[Stmt]) -> Vec<Node> {
+    let Scope::Consumers { number, threads } = scope else { unreachable!("a warp-specialized program") };
     rewritten(nodes, &mut |n| match n {
-        Node::Barrier { site } => vec![call!(Device::GroupBarrier; 1, threads, site).into()],
+        Node::Barrier { site } => vec![call!(Device::GroupBarrier; number, threads, site).into()],
         Node::Return => vec![Node::Line(leave.to_vec()), Node::Return],
         n => vec![n],
     })
@@ -282,20 +285,18 @@ impl Codegen<'_> {
 
     /// The code after the last use of an operand group.
     pub(super) fn release(&mut self, p: &Pipeline, operand_group: usize) {
-        let OperandGroup { circular_buffer, by_threads, meets, ref fetched, .. } = p.operand_groups[operand_group];
-        if by_threads || fetched.iter().any(|&product| !self.ends_at_once(product)) {
-            self.threads_have_read();
-        } else if !meets && !planted!("release-without-meeting") {
-            // Without this a stage could be released and filled again while some threads still wait for it. They would
-            // miss a phase.
-            self.line(warpgroup_barrier(0));
+        let circular_buffer = p.operand_groups[operand_group].circular_buffer;
+        let StageRelease { before, deferred } = self.plan.wgmma.releases[operand_group];
+        match before {
+            BeforeRelease::FenceAndBarrier => self.threads_have_read(),
+            BeforeRelease::Barrier if !planted!("release-without-meeting") => {
+                self.line(warpgroup_barrier(self.plan, 0));
+            }
+            BeforeRelease::Barrier | BeforeRelease::Nothing => {}
         }
-        let is_deferred = |of: InFlight| {
-            p.deferred_waits.values().any(|l| l.of.product == of.product && l.operand_group == operand_group)
-        };
-        match self.deferred_wait {
-            Some(of) if is_deferred(of) => self.release_deferred(p, circular_buffer),
-            _ => self.line(empty(
+        match deferred {
+            true => self.release_deferred(p, circular_buffer),
+            false => self.line(empty(
                 circular_buffer,
                 p.circular_buffers[circular_buffer].copiers,
                 Name::CircularBuffer(BufferPart::Stage, circular_buffer),
@@ -309,7 +310,7 @@ impl Codegen<'_> {
     /// a later copy may overwrite elements that earlier loads have not read yet.
     pub(super) fn threads_have_read(&mut self) {
         let fence = (!planted!("release-without-proxy-fence")).then(|| call!(Device::ProxyFence; 0).into());
-        self.lines(fence.into_iter().chain([warpgroup_barrier(0).into()]).collect());
+        self.lines(fence.into_iter().chain([warpgroup_barrier(self.plan, 0).into()]).collect());
     }
 }
 

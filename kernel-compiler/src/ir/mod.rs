@@ -105,7 +105,7 @@ impl Func {
 
     /// The operands of a statement itself, without those of nested statements. The operands of a closure are among
     /// them.
-    pub(crate) fn taken_by(&self, s: &Stmt) -> Vec<Value> {
+    pub(crate) fn used_by(&self, s: &Stmt) -> Vec<Value> {
         match &s.kind {
             StmtKind::Let(v) => self.taken_by_value(*v),
             StmtKind::Assign(_, v)

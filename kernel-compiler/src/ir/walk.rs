@@ -78,7 +78,7 @@ pub fn walk(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
 /// How often each value is an operand or a statement's.
 pub(crate) fn uses(f: &Func) -> Vec<u32> {
     let mut n = vec![0; f.values.len()];
-    walk(&f.body).flat_map(|s| f.taken_by(s)).for_each(|v| n[v.0 as usize] += 1);
+    walk(&f.body).flat_map(|s| f.used_by(s)).for_each(|v| n[v.0 as usize] += 1);
     n
 }
 

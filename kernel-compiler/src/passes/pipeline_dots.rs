@@ -311,7 +311,7 @@ impl<'a> Body<'a> {
             .collect();
         let made_of = self.made_of(acc);
         let read_once = reads.len() <= 1 && reads.iter().all(|&r| at(r) > at(first) && made_of.contains(&r));
-        let used_once = self.stmts.iter().flat_map(|s| self.f.taken_by(s)).filter(|v| *v == second).count() == 1;
+        let used_once = self.stmts.iter().flat_map(|s| self.f.used_by(s)).filter(|v| *v == second).count() == 1;
         (read_once && used_once && assigned(self.stmts, var).len() == 1).then_some(var)
     }
 
@@ -339,7 +339,7 @@ impl<'a> Body<'a> {
             if !self
                 .stmts
                 .iter()
-                .any(|s| f.taken_by(s).contains(&v) && !matches!(&s.kind, StmtKind::Let(w) if alone.contains(w)))
+                .any(|s| f.used_by(s).contains(&v) && !matches!(&s.kind, StmtKind::Let(w) if alone.contains(w)))
             {
                 alone.insert(v);
             }

@@ -224,7 +224,7 @@ impl Sums {
             StmtKind::Assign(var, _) => self.vars.contains(var),
             _ => false,
         };
-        !keeps && f.taken_by(s).iter().any(|v| self.values.contains(v))
+        !keeps && f.used_by(s).iter().any(|v| self.values.contains(v))
     }
 }
 

@@ -60,6 +60,11 @@ pub struct Vector {
 impl Vector {
     /// Element by element.
     const ONE: Vector = Vector { elements: 1, descending: false, undivided: false };
+
+    /// The elements that a thread accesses at once in shared memory: one where addresses descend.
+    pub fn in_shared_memory(&self) -> usize {
+        if self.descending { 1 } else { self.elements }
+    }
 }
 
 /// How the code keeps threads from elements that they must not access.
@@ -88,6 +93,7 @@ impl fmt::Display for TileAccess {
         }
         let of = [
             (descending, "descending"),
+            (descending && self.is_shared, "one by one in shared memory"),
             (undivided, "allowed as a whole or not at all"),
             (self.guard == AccessGuard::Each && elements > 1, "a predicate for each"),
             (self.tests_alignment, "if the address is aligned"),
@@ -104,6 +110,11 @@ pub struct TileAccesses(HashMap<AccessId, TileAccess>);
 impl TileAccesses {
     pub fn of_value(&self, v: Value) -> &TileAccess {
         &self.0[&AccessId::Value(v)]
+    }
+
+    /// A planned access; none for scalars, and for tiles that threads do not access.
+    pub fn get(&self, id: AccessId) -> Option<&TileAccess> {
+        self.0.get(&id)
     }
 
     pub fn of_store(&self, s: StmtId) -> &TileAccess {

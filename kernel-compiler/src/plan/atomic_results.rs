@@ -42,7 +42,7 @@ fn block(f: &Func, uses: &[u32], stmts: &[Stmt], out: &mut BTreeMap<Value, Atomi
         // Barriers order the accesses of the program to its shared memory.
         let relaxed = *relaxed || matches!(ptr.base, Base::Shared(_)) || planted!("atomic-is-relaxed");
         let (releases, acquires) = (!relaxed && op.releases(), !relaxed && op.acquires());
-        let takes = |s: &&Stmt| walk(std::slice::from_ref(*s)).any(|s| f.taken_by(s).contains(&v));
+        let takes = |s: &&Stmt| walk(std::slice::from_ref(*s)).any(|s| f.used_by(s).contains(&v));
         let result = match f.ty(v).is_scalar() {
             true if acquires => Some(ResultAt::Once),
             true if uses[v.0 as usize] > 0 => stmts[i + 1..].iter().find(takes).map(|s| ResultAt::Use(s.id)),

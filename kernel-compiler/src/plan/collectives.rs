@@ -5,10 +5,11 @@ use crate::dtype::DType;
 use crate::ir::walk::values;
 use crate::ir::{Binary, Combine, Func, Op, Value};
 use crate::layout::assign::LayoutAssignment;
-use crate::layout::linear::{self, Across, Bit, Conversion, Convert, Derived, Holders, Layout, Level, Reduction};
+use crate::layout::linear::{self, Across, Conversion, Convert, Derived, Holders, Layout, Level, Reduction};
 use crate::layout::linear::{Scan, Shared};
 use crate::layout::padded;
-use crate::plan::conversions::TileConversion;
+use crate::plan::conversions::{SharedTiles, TileConversion};
+use crate::plan::sort_network::{SortStep, network};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -41,36 +42,33 @@ pub enum Collective {
         gathered: Vec<Gathered>,
         first_is_padding: bool,
     },
-    /// With the meaning of each bit of the index along the axis, the lowest first.
-    Sort {
-        given: Layout,
-        converted: Vec<TileConversion>,
-        layout: Layout,
-        bits: Vec<Bit>,
-    },
-    /// Elements of `source` at the indices in `layout`: from the registers of other lanes, or through shared memory.
-    Gather {
-        source: Layout,
-        layout: Layout,
-        holders: Option<Holders>,
-    },
+    /// With the steps of its network, and the layout of the elements that it keeps.
+    Sort { given: Layout, converted: Vec<TileConversion>, layout: Layout, network: Vec<SortStep>, result: Layout },
+    /// Elements of `source` at the indices in `layout`.
+    Gather { source: Layout, layout: Layout, way: GatherWay },
     /// Of two tiles in one layout.
-    Join {
-        layout: Layout,
-    },
+    Join { layout: Layout, result: Layout },
     /// A part of a tile.
-    Slice {
-        layout: Layout,
-        way: Slice,
-    },
-    Histogram {
-        layout: Layout,
-    },
-    /// In a layout in which the elements of a warp come before those of the next one.
-    Cumcount {
-        layout: Layout,
-    },
+    Slice { layout: Layout, way: Slice },
+    /// With the number of counters in shared memory, a power of two, and their bytes. The counters are loaded in the
+    /// layout of the result.
+    Histogram { layout: Layout, counters: usize, bytes: usize, result: Layout },
+    /// In a layout in which the elements of a warp come before those of the next one. With the number of counters of a
+    /// warp in shared memory, a power of two, and the bytes of all.
+    Cumcount { layout: Layout, counters: usize, bytes: usize },
 }
+
+/// How threads get the elements of a gather.
+#[derive(Debug)]
+pub enum GatherWay {
+    /// From the registers of other lanes, by shuffles.
+    Shuffles(Holders),
+    /// Through so many bytes of shared memory.
+    Shared { bytes: usize },
+}
+
+/// The bytes that a warp has for each counter of equal elements: the number in the warp, and that before it.
+pub const CUMCOUNT_BYTES: usize = 8;
 
 /// How threads get the elements of a part of a tile.
 #[derive(Debug)]
@@ -79,15 +77,15 @@ pub enum Slice {
     Registers(Derived),
     /// The tile is converted first, so that they hold them.
     Converted(Box<Convert>, TileConversion),
-    /// They load them from shared memory, in this layout.
-    Shared(Layout),
+    /// They load them in this layout from shared memory, of so many bytes.
+    Shared { result: Layout, bytes: usize },
 }
 
 /// How all threads get the items of several warps: a conversion of each tile of items to one with more registers.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Gathered {
     /// All tiles through one scratch buffer.
-    Together(Box<Shared>),
+    Together(Box<Shared>, SharedTiles),
     /// One tile after another.
     Each(Vec<TileConversion>),
 }
@@ -97,37 +95,37 @@ impl Gathered {
         let (partial, gathered) = (&across.partial, &across.gathered);
         let same_size = types.iter().all(|t| t.size() == types[0].size());
         match linear::plan(partial, gathered, types[0].size()) {
-            Conversion::Shared(s) if same_size => Gathered::Together(s),
+            Conversion::Shared(s) if same_size => {
+                let tiles = SharedTiles::new(&s, types.len());
+                Gathered::Together(s, tiles)
+            }
             _ => Gathered::Each(types.iter().map(|&t| TileConversion::plan(partial, gathered, t)).collect()),
         }
     }
 
     fn is_through_shared(&self) -> bool {
         match self {
-            Gathered::Together(_) => true,
+            Gathered::Together(..) => true,
             Gathered::Each(of_tiles) => of_tiles.iter().any(TileConversion::is_through_shared),
         }
     }
 }
 
 impl Collective {
-    /// The layout of the result. `None` for a histogram, whose counters are loaded in the layout of the value.
-    pub fn result(&self, f: &Func, v: Value) -> Option<Layout> {
-        Some(match self {
-            Collective::Reduce { reduction, .. } => reduction.result.clone(),
-            Collective::Sort { layout, .. } => {
-                let Op::Sort { axis, .. } = *f.op(v) else { unreachable!("a sort") };
-                layout.first(axis, f.shape(v)[axis])
-            }
-            Collective::Join { layout } => layout.join(),
-            Collective::Slice { way: Slice::Registers(sliced), .. } => sliced.layout.clone(),
-            Collective::Slice { way: Slice::Converted(c, _), .. } => c.sliced.layout.clone(),
-            Collective::Slice { way: Slice::Shared(layout), .. }
-            | Collective::Scan { layout, .. }
+    /// The layout of the result.
+    pub fn result(&self) -> &Layout {
+        match self {
+            Collective::Reduce { reduction, .. } => &reduction.result,
+            Collective::Slice { way: Slice::Registers(sliced), .. } => &sliced.layout,
+            Collective::Slice { way: Slice::Converted(c, _), .. } => &c.sliced.layout,
+            Collective::Slice { way: Slice::Shared { result, .. }, .. }
+            | Collective::Sort { result, .. }
+            | Collective::Join { result, .. }
+            | Collective::Histogram { result, .. } => result,
+            Collective::Scan { layout, .. }
             | Collective::Gather { layout, .. }
-            | Collective::Cumcount { layout } => layout.clone(),
-            Collective::Histogram { .. } => return None,
-        })
+            | Collective::Cumcount { layout, .. } => layout,
+        }
     }
 
     /// Whether threads exchange data through shared memory.
@@ -140,14 +138,14 @@ impl Collective {
             Collective::Scan { converted, gathered, .. } => {
                 any(converted) || gathered.iter().any(Gathered::is_through_shared)
             }
-            Collective::Sort { converted, bits, .. } => {
-                any(converted) || bits.iter().any(|b| matches!(b, Bit::Warp(_)))
+            Collective::Sort { converted, network, .. } => {
+                any(converted) || network.iter().any(|step| !step.exchanges.is_empty())
             }
-            Collective::Gather { holders, .. } => holders.is_none(),
+            Collective::Gather { way, .. } => matches!(way, GatherWay::Shared { .. }),
             Collective::Slice { way, .. } => match way {
                 Slice::Registers(_) => false,
                 Slice::Converted(_, by) => by.is_through_shared(),
-                Slice::Shared(_) => true,
+                Slice::Shared { .. } => true,
             },
             Collective::Join { .. } => false,
             Collective::Histogram { .. } | Collective::Cumcount { .. } => true,
@@ -209,20 +207,31 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, v: Value) -> Option<Collective> {
             let layout = given.along(*axis);
             let bits = layout.axis_bits(*axis).expect("a blocked layout has single bits");
             let converted = converted(f, values, &given, &layout);
-            Collective::Sort { given, converted, layout, bits }
+            let extent = f.shape(v)[*axis];
+            let kept = extent.trailing_zeros() as usize;
+            let network = network(&bits, layout.regs(), kept, &types(f, values), f.warps as usize * 32);
+            let result = layout.first(*axis, extent);
+            Collective::Sort { given, converted, layout, network, result }
         }
         &Op::Gather { value, index, .. } => {
             let (source, layout) = (any(value), any(index));
             let holders = source.holders().filter(|h| h.registers.len() * layout.regs() <= MAX_SHUFFLES);
-            Collective::Gather { source, layout, holders }
+            let bytes = row_major_bytes(&source, f.ty(value).dtype);
+            let way = holders.map_or(GatherWay::Shared { bytes }, GatherWay::Shuffles);
+            Collective::Gather { source, layout, way }
         }
-        &Op::Join(a, b) => Collective::Join { layout: any(if layouts.is_cheap(a) { b } else { a }) },
+        &Op::Join(a, b) => {
+            let layout = any(if layouts.is_cheap(a) { b } else { a });
+            Collective::Join { result: layout.join(), layout }
+        }
         &Op::Slice { value, axis, start } => {
             let (layout, extent) = (any(value), f.shape(v)[axis]);
             let way = match layout.slice(axis, extent, start) {
                 Ok(sliced) => Slice::Registers(sliced),
                 // With more than two parts a thread loads its elements of one part, instead of converting all parts.
-                Err(c) if layout.shape()[axis] > 2 * extent => Slice::Shared(c.sliced.layout),
+                Err(c) if layout.shape()[axis] > 2 * extent => {
+                    Slice::Shared { result: c.sliced.layout, bytes: row_major_bytes(&layout, f.ty(value).dtype) }
+                }
                 Err(c) => {
                     let by = TileConversion::plan(&layout, &c.first, f.ty(value).dtype);
                     Slice::Converted(c, by)
@@ -230,13 +239,17 @@ fn of_op(f: &Func, layouts: &LayoutAssignment, v: Value) -> Option<Collective> {
             };
             Collective::Slice { layout, way }
         }
-        Op::Cumcount { value, .. } => {
-            Collective::Cumcount { layout: Layout::in_order(&padded(f.shape(*value)), f.warps as usize) }
+        &Op::Cumcount { value, bins, .. } => {
+            let layout = Layout::in_order(&padded(f.shape(value)), f.warps as usize);
+            let counters = bins.next_power_of_two();
+            Collective::Cumcount { layout, counters, bytes: f.warps as usize * counters * CUMCOUNT_BYTES }
         }
         &Op::Histogram { value, weights, mask } => {
             let operands = [Some(value), weights, mask].into_iter().flatten();
             let of = operands.into_iter().find(|&x| !layouts.is_cheap(x)).unwrap_or(value);
-            Collective::Histogram { layout: any(of) }
+            let counters = f.shape(v)[0].next_power_of_two();
+            let (bytes, result) = (counters * f.ty(v).dtype.size(), layouts.of(v).clone());
+            Collective::Histogram { layout: any(of), counters, bytes, result }
         }
         _ => return None,
     })
@@ -255,6 +268,11 @@ fn in_any_order(f: &Func, op: &Op) -> bool {
     }
 }
 
+/// The bytes of a tile in shared memory in row-major order.
+fn row_major_bytes(layout: &Layout, dtype: DType) -> usize {
+    dtype.size() << layout.bits()
+}
+
 fn types(f: &Func, values: &[Value]) -> Vec<DType> {
     values.iter().map(|&x| f.ty(x).dtype).collect()
 }
@@ -268,8 +286,9 @@ impl fmt::Display for Collective {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let list = |all: &[TileConversion]| all.iter().map(|c| c.to_string()).collect::<Vec<_>>().join("; ");
         let warps = |f: &mut fmt::Formatter, gathered: &Gathered| match gathered {
-            Gathered::Together(s) => {
-                write!(f, ", of warps together {}", TileConversion::Elements(Conversion::Shared(s.clone())))
+            Gathered::Together(s, SharedTiles { count, bytes, .. }) => {
+                write!(f, ", of warps together {}", TileConversion::Elements(Conversion::Shared(s.clone())))?;
+                if *count > 1 { write!(f, ", {bytes} bytes for {count} tiles") } else { Ok(()) }
             }
             Gathered::Each(of_tiles) => write!(f, ", of warps {}", list(of_tiles)),
         };
@@ -288,25 +307,35 @@ impl fmt::Display for Collective {
                 operands(f, given, layout, converted)?;
                 gathered.iter().try_for_each(|g| warps(f, g))
             }
-            Collective::Sort { given, converted, layout, .. } => {
-                write!(f, "sort in {layout:?}")?;
+            Collective::Sort { given, converted, layout, network, .. } => {
+                write!(f, "sort in {layout:?}, {} steps", network.len())?;
+                let most = network.iter().flat_map(|step| &step.exchanges).max();
+                most.iter().try_for_each(|bytes| write!(f, ", exchanges through {bytes} bytes at most"))?;
                 operands(f, given, layout, converted)
             }
-            Collective::Gather { source, layout, holders } => {
-                let way = if holders.is_some() { "by shuffles" } else { "through shared memory" };
-                write!(f, "gather {way}, of {source:?} at indices in {layout:?}")
+            Collective::Gather { source, layout, way } => {
+                match way {
+                    GatherWay::Shuffles(_) => write!(f, "gather by shuffles")?,
+                    GatherWay::Shared { bytes } => write!(f, "gather through {bytes} bytes of shared memory")?,
+                }
+                write!(f, ", of {source:?} at indices in {layout:?}")
             }
-            Collective::Join { layout } => write!(f, "join of tiles in {layout:?}"),
+            Collective::Join { layout, .. } => write!(f, "join of tiles in {layout:?}"),
             Collective::Slice { layout, way } => {
                 write!(f, "part of a tile in {layout:?}, ")?;
                 match way {
                     Slice::Registers(_) => write!(f, "from registers"),
                     Slice::Converted(c, by) => write!(f, "converted to {:?} {by}", c.first),
-                    Slice::Shared(_) => write!(f, "through shared memory"),
+                    Slice::Shared { bytes, .. } => write!(f, "through {bytes} bytes of shared memory"),
                 }
             }
-            Collective::Histogram { layout } => write!(f, "histogram of a tile in {layout:?}"),
-            Collective::Cumcount { layout } => write!(f, "counts of equal elements of a tile in {layout:?}"),
+            Collective::Histogram { layout, counters, bytes, .. } => {
+                write!(f, "histogram of a tile in {layout:?}, {counters} counters in {bytes} bytes")
+            }
+            Collective::Cumcount { layout, counters, bytes } => {
+                write!(f, "counts of equal elements of a tile in {layout:?}, ")?;
+                write!(f, "{counters} counters for each warp in {bytes} bytes")
+            }
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::analysis::no_wrap::counts_up;
 use crate::dtype::DType;
 use crate::ir::{Binary, Op, Value};
 use crate::layout::table::{InLayout, LayoutId};
-use crate::plan::index_sums::{IndexSum, IndexSums, Renamed};
-use std::collections::BTreeMap;
+use crate::plan::index_sums::{IndexSum, IndexSums, ShapeSource};
+use crate::plan::memo::Memo;
 
 /// A comparison of an index tile in a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Limit {
     /// The base of another index tile, and a number.
     Index { end: Value, more: i64 },
     /// A value that differs between few registers, for example from row to row.
-    Few { end: Renamed, or_equal: bool },
+    Few { end: ShapeSource, or_equal: bool },
 }
 
 /// A mask that consists of comparisons, in a layout.
@@ -33,8 +33,8 @@ pub enum Mask {
     Comparison,
     /// A scalar in all elements.
     Scalar(Value),
-    /// The mask that a shape operation renames.
-    Renamed(Renamed),
+    /// The operand of a shape operation.
+    OfSource(ShapeSource),
     And(Value, Value),
 }
 
@@ -42,24 +42,20 @@ pub enum Mask {
 pub struct Comparisons<'a> {
     pub sums: IndexSums<'a>,
     /// `None` if the tile is no such comparison.
-    pub comparisons: BTreeMap<InLayout, Option<Comparison>>,
+    pub comparisons: Memo<Option<Comparison>>,
     /// `None` if the mask does not consist of comparisons alone.
-    pub masks: BTreeMap<InLayout, Option<Mask>>,
+    pub masks: Memo<Option<Mask>>,
 }
 
 impl<'a> Comparisons<'a> {
     pub fn new(sums: IndexSums<'a>) -> Comparisons<'a> {
-        Comparisons { sums, comparisons: BTreeMap::new(), masks: BTreeMap::new() }
+        Comparisons { sums, comparisons: Memo::default(), masks: Memo::default() }
     }
 
     /// A comparison of an index with a scalar, with another index, or with a value that differs between few registers.
     /// A scalar may make it true for all elements. The index does not wrap around.
     pub fn of(&mut self, v: Value, l: LayoutId) -> Option<&Comparison> {
-        if !self.comparisons.contains_key(&(v, l)) {
-            let made = self.make(v, l);
-            self.comparisons.insert((v, l), made);
-        }
-        self.comparisons[&(v, l)].as_ref()
+        Memo::entry(self, |cx| &mut cx.comparisons, (v, l), Self::make).as_ref()
     }
 
     fn make(&mut self, v: Value, l: LayoutId) -> Option<Comparison> {
@@ -93,9 +89,9 @@ impl<'a> Comparisons<'a> {
     }
 
     /// A tile that shape operations make of one with at most half the registers.
-    fn few(&mut self, v: Value, l: LayoutId) -> Option<Renamed> {
-        let mut found = self.sums.renamed(v, l)?;
-        while let Some(next) = self.sums.renamed(found.of.0, found.of.1) {
+    fn few(&mut self, v: Value, l: LayoutId) -> Option<ShapeSource> {
+        let mut found = self.sums.shape_source(v, l)?;
+        while let Some(next) = self.sums.shape_source(found.of.0, found.of.1) {
             found.regs.iter_mut().for_each(|r| *r = next.regs[*r]);
             found.of = next.of;
         }
@@ -111,17 +107,13 @@ impl<'a> Comparisons<'a> {
 
     /// A mask, if it consists of comparisons.
     pub fn mask(&mut self, v: Value, l: LayoutId) -> Option<&Mask> {
-        if !self.masks.contains_key(&(v, l)) {
-            let made = self.make_mask(v, l);
-            self.masks.insert((v, l), made);
-        }
-        self.masks[&(v, l)].as_ref()
+        Memo::entry(self, |cx| &mut cx.masks, (v, l), Self::make_mask).as_ref()
     }
 
     fn make_mask(&mut self, v: Value, l: LayoutId) -> Option<Mask> {
-        if let Some(renamed) = self.sums.renamed(v, l) {
-            self.mask(renamed.of.0, renamed.of.1)?;
-            return Some(Mask::Renamed(renamed));
+        if let Some(source) = self.sums.shape_source(v, l) {
+            self.mask(source.of.0, source.of.1)?;
+            return Some(Mask::OfSource(source));
         }
         match *self.sums.f.op(v) {
             Op::Binary(Binary::And, a, b) => {
@@ -135,20 +127,20 @@ impl<'a> Comparisons<'a> {
     }
 
     /// The tiles whose registers a comparison takes.
-    pub fn taken(&self, v: Value, l: LayoutId) -> Vec<InLayout> {
+    pub fn inputs(&self, v: Value, l: LayoutId) -> Vec<InLayout> {
         match &self.comparisons[&(v, l)] {
             Some(Comparison::Less { limit: Limit::Few { end, .. }, .. }) => vec![end.of],
-            Some(Comparison::Or { comparison, .. }) => self.taken(*comparison, l),
+            Some(Comparison::Or { comparison, .. }) => self.inputs(*comparison, l),
             _ => vec![],
         }
     }
 
     /// The tiles whose registers a mask takes.
-    pub fn taken_by_mask(&self, v: Value, l: LayoutId) -> Vec<InLayout> {
+    pub fn mask_inputs(&self, v: Value, l: LayoutId) -> Vec<InLayout> {
         match &self.masks[&(v, l)] {
-            Some(Mask::Comparison) => self.taken(v, l),
-            Some(Mask::Renamed(Renamed { of, .. })) => self.taken_by_mask(of.0, of.1),
-            Some(Mask::And(a, b)) => [a, b].into_iter().flat_map(|&v| self.taken_by_mask(v, l)).collect(),
+            Some(Mask::Comparison) => self.inputs(v, l),
+            Some(Mask::OfSource(ShapeSource { of, .. })) => self.mask_inputs(of.0, of.1),
+            Some(Mask::And(a, b)) => [a, b].into_iter().flat_map(|&v| self.mask_inputs(v, l)).collect(),
             Some(Mask::Scalar(_)) | None => vec![],
         }
     }
@@ -157,7 +149,7 @@ impl<'a> Comparisons<'a> {
     pub fn single_limit(&self, v: Value, l: LayoutId) -> Option<&[u32]> {
         match self.masks[&(v, l)].as_ref()? {
             Mask::Comparison => self.single(v, l),
-            Mask::Renamed(Renamed { of, regs }) => {
+            Mask::OfSource(ShapeSource { of, regs }) => {
                 let consts = self.single_limit(of.0, of.1)?;
                 let same = regs.iter().enumerate().all(|(r, of)| r == *of) || consts.iter().all(|&c| c == 0);
                 same.then_some(consts)

@@ -1,7 +1,7 @@
 //! Conversions of tiles between layouts: within a thread, by shuffles, or through shared memory.
 
 use crate::dtype::DType;
-use crate::layout::linear::{self, Conversion, Layout};
+use crate::layout::linear::{self, Conversion, Layout, Shared};
 use std::fmt;
 
 /// How a tile gets from one layout to another.
@@ -35,6 +35,24 @@ impl TileConversion {
     pub fn is_through_shared(&self) -> bool {
         let (TileConversion::Elements(by) | TileConversion::Pairs { by, .. }) = self;
         matches!(by, Conversion::Shared(_))
+    }
+}
+
+/// The tiles of a scratch buffer, one behind another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedTiles {
+    pub count: usize,
+    /// The distance between two tiles in bytes.
+    pub stride: usize,
+    /// The bytes of all.
+    pub bytes: usize,
+}
+
+impl SharedTiles {
+    /// Of tiles that are converted alike.
+    pub fn new(s: &Shared, count: usize) -> SharedTiles {
+        let stride = if planted!("exchange-of-several-tiles-in-one") { 0 } else { s.bytes.next_multiple_of(16) };
+        SharedTiles { count, stride, bytes: count * stride }
     }
 }
 

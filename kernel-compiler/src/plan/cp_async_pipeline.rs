@@ -86,6 +86,16 @@ impl CpAsyncBuffer {
         }
     }
 
+    /// The waits of the loop. `by_wgmma`: `wgmma` reads its stages.
+    fn waits(&self, by_wgmma: bool) -> StageWaits {
+        let read = self.read() - usize::from(planted!("cp-async-wait-for-one-too-few"));
+        StageWaits {
+            copies: self.asynchronous.then_some(1 + read),
+            proxy_fence: by_wgmma,
+            product: self.deferred_wait.is_some(),
+        }
+    }
+
     /// The number of stages that are being read or are read next.
     pub fn read(&self) -> usize {
         1 + usize::from(self.deferred_wait.is_some() && !planted!("cp-async-deferred-stage-overwritten"))
@@ -94,6 +104,31 @@ impl CpAsyncBuffer {
     fn fitting(&self, bytes: (usize, usize)) -> usize {
         let bytes = if self.stages.1 { bytes.1 } else { bytes.0 };
         self.stages.0.min(bytes / self.bytes)
+    }
+}
+
+/// The waits of a loop for its copies and products. A barrier of all threads stands before the products of each
+/// iteration, behind the wait for its copies, and another one behind the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageWaits {
+    /// A wait for copies leaves those to at most `stages - copies` stages in flight. None where copies go through
+    /// registers.
+    pub copies: Option<usize>,
+    /// A proxy fence follows the wait for copies: `wgmma` reads what threads have written.
+    pub proxy_fence: bool,
+    /// Behind the product of an iteration that of the iteration before is waited for.
+    pub product: bool,
+}
+
+impl fmt::Display for StageWaits {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "each iteration has ")?;
+        self.copies.iter().try_for_each(|n| write!(f, "a wait that leaves copies to stages - {n} in flight, "))?;
+        f.write_str(if self.proxy_fence { "a proxy fence, " } else { "" })?;
+        f.write_str("a barrier")?;
+        f.write_str(if self.product { ", behind its product a wait for the one before" } else { "" })?;
+        f.write_str("; behind the loop ")?;
+        f.write_str(if self.copies.is_some() { "a wait for all copies, a barrier" } else { "a barrier" })
     }
 }
 
@@ -430,6 +465,11 @@ impl<'a> Slice<'a> {
 }
 
 impl CpAsyncPipeline {
+    /// The waits of a loop with this buffer.
+    pub fn waits(&self, buffer: &CpAsyncBuffer) -> StageWaits {
+        buffer.waits(self.by_wgmma())
+    }
+
     /// Whether the copied tiles are operands of `wgmma`.
     pub fn by_wgmma(&self) -> bool {
         !self.products.is_empty()
@@ -481,6 +521,7 @@ impl fmt::Display for CpAsyncPipeline {
                  {before} before it and {later} in it",
                 b.index, b.bytes, b.stages.0
             )?;
+            writeln!(f, "  {}", self.waits(b))?;
         }
         for (v, t) in sorted(&self.tiles) {
             writeln!(f, "{v:?} in {t}")?;

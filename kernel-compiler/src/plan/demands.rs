@@ -2,24 +2,24 @@
 //! that a block has already is not computed again in it.
 
 use crate::analysis::axis_info::VECTOR_BYTES;
-use crate::analysis::no_wrap::counts_up;
 use crate::ir::walk::uses;
 use crate::ir::{Address, Array, AtomicEffect, Base, Block, Op, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::linear::{LANE_BITS, Layout};
 use crate::layout::table::{InLayout, LayoutId};
 use crate::mma::fragments::Side;
-use crate::plan::accesses::{AccessId, TileAccess, TileAccesses, Vector};
+use crate::plan::accesses::{AccessId, TileAccess, TileAccesses};
+use crate::plan::bounds::{Bounds, Tested};
 use crate::plan::collectives::Collective;
 use crate::plan::cp_async_pipeline::{CpAsyncBuffer, CpAsyncPipeline};
-use crate::plan::index_sums::IndexSum;
 use crate::plan::mma_sync::{WarpOperand, WarpProduct};
 use crate::plan::one_warp::OneWarpLoops;
 use crate::plan::product::{Operand, Product};
 use crate::plan::staged_store::{StagedStore, StagedStores, matrix};
 use crate::plan::tile_forms::{Facts, Form, TileForms};
-use crate::plan::tiles::{Bounds, StoredOperand, Tested, Tiles};
+use crate::plan::tiles::{PieceForm, StoredOperand, Tiles};
 use crate::plan::unroll::Unroll;
 use crate::plan::warp_specialized::{FusedStore, Pipeline, Step};
+use crate::plan::wgmma_order::{Accumulators, ProductWait, WgmmaOrder};
 use std::collections::{HashMap, HashSet};
 
 /// The bits of the thread's number that are the lane.
@@ -30,6 +30,7 @@ pub struct Given<'a> {
     pub facts: Facts<'a>,
     pub fused: &'a [FusedStore],
     pub cp_async: &'a CpAsyncPipeline,
+    pub wgmma: &'a WgmmaOrder,
     pub warp_products: &'a HashMap<Value, WarpProduct>,
     pub one_warp: &'a OneWarpLoops,
     pub loops: &'a HashMap<StmtId, Unroll>,
@@ -48,7 +49,7 @@ pub fn plan(given: &Given) -> (Tiles, OneWarpLoops) {
         forms: TileForms::new(given.facts),
         out: Tiles::default(),
         at: StmtId(0),
-        at_hand: vec![HashSet::new()],
+        available: vec![HashSet::new()],
         in_one_warp: None,
         one_warp: HashSet::new(),
     };
@@ -68,7 +69,7 @@ struct Walk<'a> {
     /// The statement.
     at: StmtId,
     /// The tiles that the blocks around the statement have, innermost last.
-    at_hand: Vec<HashSet<InLayout>>,
+    available: Vec<HashSet<InLayout>>,
     in_one_warp: Option<OneWarp>,
     /// The loops that one warp runs.
     one_warp: HashSet<StmtId>,
@@ -91,9 +92,9 @@ impl<'a> Walk<'a> {
 
     /// A block inside the present one, which keeps none of its tiles.
     fn nested(&mut self, inner: impl FnOnce(&mut Self)) {
-        self.at_hand.push(HashSet::new());
+        self.available.push(HashSet::new());
         inner(self);
-        self.at_hand.pop();
+        self.available.pop();
     }
 
     fn stmt(&mut self, s: &Stmt) {
@@ -122,6 +123,8 @@ impl<'a> Walk<'a> {
         let f = self.given.facts.f;
         match &s.kind {
             StmtKind::Let(v) => self.define(*v),
+            // Zeros of accumulators are not written to registers.
+            StmtKind::Assign(..) if self.given.facts.pipeline.is_some_and(|p| p.unset.contains(&s.id)) => {}
             StmtKind::Assign(var, v) => self.assign(*var, *v),
             StmtKind::Store { ptr, value, mask, .. } => match self.given.staged_stores.0.get(&s.id) {
                 Some(staged) => self.staged_store(s.id, *value, staged),
@@ -181,10 +184,8 @@ impl<'a> Walk<'a> {
     }
 
     fn assign(&mut self, var: Var, v: Value) {
-        let Facts { f, assignment, pipeline, .. } = self.given.facts;
-        // Zeros of accumulators are not written to registers.
-        let is_unset = pipeline.is_some_and(|p| p.fresh.contains(&var)) && f.is_zeros(v);
-        if !f.ty(v).is_scalar() && !is_unset {
+        let Facts { f, assignment, .. } = self.given.facts;
+        if !f.ty(v).is_scalar() {
             self.demand_in(v, assignment.of_var(f, var));
         }
     }
@@ -210,8 +211,8 @@ impl<'a> Walk<'a> {
                 self.has(v, assignment.of(v));
             }
             Op::Result(of, _) => {
-                let layout = self.given.collectives[of].result(f, *of).expect("an operation on several tiles");
-                self.result(v, &layout);
+                let layout = self.given.collectives[of].result();
+                self.result(v, layout);
             }
             _ if f.ty(v).is_scalar() => {}
             Op::ReadVar(_) => self.has(v, assignment.of(v)),
@@ -237,40 +238,18 @@ impl<'a> Walk<'a> {
         let f = self.given.facts.f;
         let (index, l) = (ptr.index, self.layout(&access.layout));
         self.demand(index, l);
-        let of_mask = mask.map(|mask| match self.forms.comparisons.mask(mask, l) {
-            Some(_) => {
-                self.all(self.forms.comparisons.taken_by_mask(mask, l));
-                Tested::Constants
-            }
-            None => {
-                self.demand(mask, l);
-                Tested::Elements
-            }
-        });
+        let bounds = Bounds::plan(&mut self.forms.comparisons, ptr, mask, access, l);
+        match mask.zip(bounds.mask) {
+            Some((mask, Tested::Constants)) => self.all(self.forms.comparisons.mask_inputs(mask, l)),
+            Some((mask, Tested::Elements)) => self.demand(mask, l),
+            None => {}
+        }
         if let Base::Pointer { address, .. } = ptr.base
             && !f.ty(address).is_scalar()
         {
             self.demand(address, l);
         }
-        let sum = self.forms.comparisons.sums.of(index, l).cloned();
-        let counts_up = counts_up(f, index) || planted!("bounds-of-an-index-below-zero");
-        let is_counted = sum.as_ref().is_some_and(IndexSum::is_near) && counts_up;
-        let end = ptr.base.is_bounded().then_some(match is_counted {
-            true => Tested::Constants,
-            false => Tested::Elements,
-        });
-        // The mask joins the bounds if its value for the farthest element of an access holds for all elements of it.
-        let Vector { elements: vec, descending, .. } = access.vector;
-        let ascends = |a: &IndexSum| vec == 1 || !descending && a.consts.chunks(vec).all(|c| c.is_sorted());
-        let joins = |mask: Value| {
-            let (Some(a), Some(limited)) = (&sum, self.forms.comparisons.single_limit(mask, l)) else { return false };
-            let same = || a.consts.iter().map(|&c| c as u32).eq(limited.iter().copied());
-            let planted = planted!("bounds-joined-with-a-limit-of-rows");
-            let zeros = || (planted || a.consts.iter().all(|&c| c == 0)) && limited.iter().all(|&c| c == 0);
-            ascends(a) && (same() || zeros())
-        };
-        let joined = end == Some(Tested::Constants) && mask.is_some_and(joins);
-        self.out.bounds.insert(id, Bounds { end, mask: of_mask, joined });
+        self.out.bounds.insert(id, bounds);
     }
 
     fn atomic(&mut self, v: Value) {
@@ -293,7 +272,7 @@ impl<'a> Walk<'a> {
             free.threads
         };
         if self.uses[v.0 as usize] > 0 && (copies != 0 || free.regs != 0) {
-            self.out.returned.insert(v);
+            self.out.returned.insert(v, f.ty(v).dtype.size() << access.layout.bits());
             self.exchange();
         }
         self.has(v, &access.layout);
@@ -309,8 +288,10 @@ impl<'a> Walk<'a> {
                 self.demand_in(index, layout);
                 source
             }
-            Collective::Join { layout } | Collective::Slice { layout, .. } | Collective::Histogram { layout } => layout,
-            Collective::Cumcount { layout } => layout,
+            Collective::Join { layout, .. }
+            | Collective::Slice { layout, .. }
+            | Collective::Histogram { layout, .. }
+            | Collective::Cumcount { layout, .. } => layout,
         };
         if !matches!(collective, Collective::Gather { .. }) {
             let tiles = f.op(v).operands().into_iter().filter(|&x| !f.ty(x).is_scalar());
@@ -319,10 +300,7 @@ impl<'a> Walk<'a> {
         if collective.is_through_shared() {
             self.exchange();
         }
-        match collective.result(f, v) {
-            Some(layout) => self.result(v, &layout),
-            None => self.has(v, self.given.facts.assignment.of(v)),
-        }
+        self.result(v, collective.result());
     }
 
     fn dot(&mut self, v: Value) {
@@ -343,10 +321,11 @@ impl<'a> Walk<'a> {
         if matches!(place, Operand::Registers) {
             self.demand_in(a, &tiling.left(f.shape(a), f.ty(a).dtype.size()));
         }
-        if !f.is_zeros(acc) {
+        let order = &self.given.wgmma.products[&v];
+        if order.accumulators != Accumulators::Unset {
             self.demand_in(acc, &layout);
         }
-        if !pipeline.is_some_and(|p| p.wgmma_waits.deferred.contains(&v)) {
+        if order.wait != ProductWait::Later {
             self.result(v, &layout);
         }
     }
@@ -370,20 +349,30 @@ impl<'a> Walk<'a> {
         let l = self.layout(&staged.tiling.accumulator(f.shape(value)));
         match self.given.fused.iter().find(|x| x.store == s) {
             Some(fused) => self.piece(value, l, fused, staged),
-            None => self.demand(value, l),
+            None => {
+                self.out.pieces.insert((s, value), PieceForm::Whole);
+                self.demand(value, l);
+            }
         }
     }
 
     /// A tile that is computed piece by piece.
     fn piece(&mut self, v: Value, l: LayoutId, fused: &FusedStore, staged: &StagedStore) {
-        let Facts { f, assignment, .. } = self.given.facts;
-        if !fused.values.contains(&v) || assignment.is_cheap(v) {
-            return self.demand(v, l);
-        }
-        match f.op(v) {
-            Op::Load { .. } if staged.copied.is_some_and(|(copied, _)| copied == v) => {}
-            Op::Load { .. } => self.access_of(v),
-            op => op.operands().into_iter().for_each(|o| self.piece(o, l, fused, staged)),
+        let Facts { f, assignment, elementwise, .. } = self.given.facts;
+        let form = match f.op(v) {
+            _ if !fused.values.contains(&v) || assignment.is_cheap(v) => PieceForm::Whole,
+            Op::Load { .. } if staged.copied.is_some_and(|(copied, _)| copied == v) => PieceForm::Buffer,
+            Op::Load { .. } => PieceForm::Load,
+            _ => PieceForm::Elementwise { in_pairs: elementwise.paired_casts.contains(&v) },
+        };
+        self.out.pieces.insert((fused.store, v), form);
+        match form {
+            PieceForm::Whole => self.demand(v, l),
+            PieceForm::Buffer => {}
+            PieceForm::Load => self.access_of(v),
+            PieceForm::Elementwise { .. } => {
+                f.op(v).operands().into_iter().for_each(|o| self.piece(o, l, fused, staged));
+            }
         }
     }
 
@@ -394,7 +383,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let l = self.layout(&assignment.any(f, v));
-        self.out.taken.insert(self.at, l);
+        self.out.use_layouts.insert(self.at, l);
         self.demand(v, l);
     }
 
@@ -412,7 +401,7 @@ impl<'a> Walk<'a> {
     }
 
     fn demand(&mut self, v: Value, l: LayoutId) {
-        if self.at_hand.iter().any(|tiles| tiles.contains(&(v, l))) {
+        if self.available.iter().any(|tiles| tiles.contains(&(v, l))) {
             return;
         }
         if let Form::Converted { by, .. } = self.forms.of(v, l)
@@ -420,19 +409,19 @@ impl<'a> Walk<'a> {
         {
             self.exchange();
         }
-        self.all(self.forms.taken(v, l));
-        self.made(v, l);
+        self.all(self.forms.inputs(v, l));
+        self.computes(v, l);
     }
 
-    fn made(&mut self, v: Value, l: LayoutId) {
-        self.out.made.entry(self.at).or_default().insert((v, l));
-        self.at_hand.last_mut().expect("a block").insert((v, l));
+    fn computes(&mut self, v: Value, l: LayoutId) {
+        self.out.computed.entry(self.at).or_default().insert((v, l));
+        self.available.last_mut().expect("a block").insert((v, l));
     }
 
     /// The registers of a value are in a layout.
     fn has(&mut self, v: Value, layout: &Layout) {
         let l = self.layout(layout);
-        self.at_hand.last_mut().expect("a block").insert((v, l));
+        self.available.last_mut().expect("a block").insert((v, l));
     }
 
     /// The result of an operation is in a layout, and is converted to that of the value.
@@ -450,7 +439,7 @@ impl<'a> Walk<'a> {
             {
                 self.exchange();
             }
-            self.made(v, to);
+            self.computes(v, to);
         }
     }
 

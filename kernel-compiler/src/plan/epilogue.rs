@@ -8,7 +8,7 @@ use super::warp_specialized::{FusedStore, Pipeline};
 use crate::ir::walk::{behind, uses, walk, written};
 use crate::ir::{Address, Array, BlockPointer, Func, Op, Stmt, StmtKind, Value, Var};
 use crate::missed::Missed;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// All stores of accumulators that are combined with tiles of views which the kernel only reads.
 pub fn fused(f: &Func) -> Vec<FusedStore> {
@@ -56,23 +56,6 @@ pub fn fused(f: &Func) -> Vec<FusedStore> {
             }
         }
     });
-    out
-}
-
-/// For the index of each fused tile in the memory that its store writes: the index of the store, which is at the same
-/// position.
-pub fn stored_positions(f: &Func, fused: &[FusedStore]) -> HashMap<Value, Value> {
-    let mut out = HashMap::new();
-    for s in walk(&f.body) {
-        let StmtKind::Store { ptr: stored, .. } = &s.kind else { continue };
-        for &load in fused.iter().filter(|x| x.store == s.id).flat_map(|x| &x.loads) {
-            if let Op::Load { ptr, .. } = f.op(load)
-                && f.memory(ptr.array()) == f.memory(stored.array())
-            {
-                out.insert(ptr.index, stored.index);
-            }
-        }
-    }
     out
 }
 

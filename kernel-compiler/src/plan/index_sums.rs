@@ -8,7 +8,7 @@ use crate::layout::assign::LayoutAssignment;
 use crate::layout::linear::{Derived, Layout};
 use crate::layout::padded;
 use crate::layout::table::{InLayout, LayoutId, LayoutTable};
-use std::collections::BTreeMap;
+use crate::plan::memo::Memo;
 
 /// An index tile in a layout as a sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum Base {
 
 /// The operand of a shape operation, in the layout that makes the operation free.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
+pub struct ShapeSource {
     pub of: InLayout,
     /// For each register of the result, the operand's.
     pub regs: Vec<usize>,
@@ -88,21 +88,17 @@ pub struct IndexSums<'a> {
     pub assignment: &'a LayoutAssignment,
     pub layouts: LayoutTable,
     /// `None` if the tile is no such sum.
-    pub sums: BTreeMap<InLayout, Option<IndexSum>>,
+    pub sums: Memo<Option<IndexSum>>,
 }
 
 impl<'a> IndexSums<'a> {
     pub fn new(f: &'a Func, assignment: &'a LayoutAssignment) -> IndexSums<'a> {
-        IndexSums { f, assignment, layouts: LayoutTable::default(), sums: BTreeMap::new() }
+        IndexSums { f, assignment, layouts: LayoutTable::default(), sums: Memo::default() }
     }
 
     /// A cheap index tile as a sum, if it is one.
     pub fn of(&mut self, v: Value, l: LayoutId) -> Option<&IndexSum> {
-        if !self.sums.contains_key(&(v, l)) {
-            let made = self.make(v, l);
-            self.sums.insert((v, l), made);
-        }
-        self.sums[&(v, l)].as_ref()
+        Memo::entry(self, |cx| &mut cx.sums, (v, l), Self::make).as_ref()
     }
 
     fn make(&mut self, v: Value, l: LayoutId) -> Option<IndexSum> {
@@ -110,7 +106,7 @@ impl<'a> IndexSums<'a> {
         if f.ty(v).dtype != DType::U64 || f.ty(v).is_scalar() || !self.assignment.is_cheap(v) {
             return None;
         }
-        if let Some(Renamed { of, regs }) = self.renamed(v, l) {
+        if let Some(ShapeSource { of, regs }) = self.shape_source(v, l) {
             return Some(self.of(of.0, of.1)?.mapped(Base::Of(of), &regs));
         }
         let n = self.layouts[l].regs();
@@ -160,9 +156,9 @@ impl<'a> IndexSums<'a> {
     }
 
     /// The operand of a shape operation for its result in a layout.
-    pub fn renamed(&mut self, v: Value, l: LayoutId) -> Option<Renamed> {
+    pub fn shape_source(&mut self, v: Value, l: LayoutId) -> Option<ShapeSource> {
         let (x, Derived { layout, regs }) = operand_of_shape(self.f, v, &self.layouts[l])?;
-        Some(Renamed { of: (x, self.layouts.add(&layout)), regs })
+        Some(ShapeSource { of: (x, self.layouts.add(&layout)), regs })
     }
 }
 

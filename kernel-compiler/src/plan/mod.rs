@@ -1,9 +1,13 @@
 //! Plans: decisions about a function as data, keyed by values and statement ids. [`codegen`](crate::codegen) carries
 //! them out.
 
+pub(crate) mod access_elements;
+pub mod access_order;
 pub(crate) mod accesses;
 pub(crate) mod alias;
 pub(crate) mod atomic_results;
+pub mod barriers;
+pub(crate) mod bounds;
 pub(crate) mod collectives;
 pub(crate) mod comparisons;
 pub(crate) mod conversions;
@@ -16,6 +20,7 @@ pub(crate) mod epilogue;
 pub(crate) mod guards;
 pub(crate) mod index_sums;
 pub(crate) mod major;
+pub(crate) mod memo;
 pub(crate) mod mma_sync;
 pub(crate) mod one_warp;
 pub(crate) mod operands;
@@ -23,6 +28,7 @@ pub mod pdl;
 pub(crate) mod product;
 pub(crate) mod shared_memory;
 pub(crate) mod smem_operand;
+pub(crate) mod sort_network;
 pub(crate) mod staged_store;
 pub(crate) mod tile_forms;
 pub(crate) mod tiles;
@@ -31,14 +37,16 @@ pub(crate) mod unroll;
 pub(crate) mod vectors;
 pub(crate) mod warp_specialized;
 pub(crate) mod wgmma_cp_async;
+pub(crate) mod wgmma_order;
 pub(crate) mod wgmma_waits;
 pub(crate) mod written_operand;
 
-use crate::analysis::axis_info::AxisAnalysis;
 use crate::ir::{Guard, StmtId, Value, print};
 use crate::layout::assign::LayoutAssignment;
+use access_elements::AccessElements;
 use accesses::TileAccesses;
 use atomic_results::AtomicPlan;
+use barriers::Scopes;
 use collectives::Collective;
 use cp_async_pipeline::CpAsyncPipeline;
 use elementwise::Elementwise;
@@ -50,11 +58,12 @@ use std::fmt;
 use tiles::Tiles;
 use unroll::Unroll;
 use warp_specialized::{FusedStore, Pipeline, TensorMap, sorted};
+use wgmma_order::WgmmaOrder;
 
 /// All decisions about a function that precede code generation.
 pub struct Plan {
-    /// The axis info under the guards of the variant.
-    pub(crate) axis_info: AxisAnalysis,
+    /// The argument words that have one value under the guards of the variant.
+    pub(crate) known_words: BTreeMap<usize, u64>,
     /// The layout of each tile.
     pub(crate) layouts: LayoutAssignment,
     /// The stores that compute their value piece by piece.
@@ -63,6 +72,8 @@ pub struct Plan {
     pub(crate) pipeline: Option<Pipeline>,
     /// The plan of any other program.
     pub(crate) cp_async: CpAsyncPipeline,
+    /// The order of products by `wgmma`, and the releases of stages.
+    pub(crate) wgmma: WgmmaOrder,
     /// The products that warps compute on their own.
     pub(crate) warp_products: HashMap<Value, WarpProduct>,
     /// The loops that one warp runs.
@@ -73,6 +84,8 @@ pub struct Plan {
     pub(crate) staged_stores: StagedStores,
     /// The other accesses of threads to tiles.
     pub(crate) accesses: TileAccesses,
+    /// The elements that each thread reaches by these accesses, and by those to scalars.
+    pub(crate) elements: AccessElements,
     /// The order of atomics, and the ways of their results to all threads.
     pub(crate) atomics: BTreeMap<Value, AtomicPlan>,
     /// The forms of elementwise operations.
@@ -81,6 +94,8 @@ pub struct Plan {
     pub(crate) loops: HashMap<StmtId, Unroll>,
     /// Reductions, scans, sorts, gathers, joins, histograms and counts of equal elements.
     pub(crate) collectives: HashMap<Value, Collective>,
+    /// The threads that barriers count. Their places are planned with the written program ([`barriers::plan`]).
+    pub(crate) barriers: Scopes,
     /// The tiles that the code computes, in which layouts.
     pub(crate) tiles: Tiles,
     /// The guards under which the code of the variant is right.
@@ -126,22 +141,22 @@ impl fmt::Display for Plan {
             Some(p) => write!(f, "{p}"),
             None => write!(f, "{}", self.cp_async),
         }?;
+        write!(f, "{}", self.wgmma)?;
+        writeln!(f, "{}", self.barriers)?;
         for (d, product) in sorted(&self.warp_products) {
             writeln!(f, "{d:?}: {product}")?;
         }
         for (v, collective) in sorted(&self.collectives) {
             writeln!(f, "{v:?}: {collective}")?;
         }
-        for (s, staged) in sorted(&self.staged_stores.0) {
-            writeln!(f, "store {s:?}: {staged}")?;
-        }
-        write!(f, "{}", self.accesses)?;
+        write!(f, "{}{}{}", self.staged_stores, self.accesses, self.elements)?;
         self.atomics.iter().try_for_each(|(v, atomic)| writeln!(f, "{v:?}: {atomic}"))?;
         write!(f, "{}", self.elementwise)?;
         for (s, unroll) in sorted(&self.loops).into_iter().filter(|(_, u)| **u != Unroll::OneByOne) {
             writeln!(f, "loop {s:?}: {unroll}")?;
         }
         write!(f, "{}", self.tiles)?;
+        self.known_words.iter().try_for_each(|(word, n)| writeln!(f, "w{word} is the constant {n}"))?;
         for guard in &self.guards {
             writeln!(f, "asks for {}", print::guard(guard))?;
         }

@@ -273,13 +273,13 @@ fn feeding(f: &Func, v: Value, out: &mut HashSet<Value>, seen: &mut HashSet<Valu
 }
 
 /// The uses of tiles by statements. An operation that only renames elements, such as a transposition, is no use.
-pub struct Taken {
+pub struct TileUses {
     /// The tile of each value that only renames its elements.
     behind: HashMap<Value, Value>,
 }
 
-impl Taken {
-    pub fn new(f: &Func, loads: &HashSet<Value>) -> Taken {
+impl TileUses {
+    pub fn new(f: &Func, loads: &HashSet<Value>) -> TileUses {
         let mut behind: HashMap<Value, Value> = loads.iter().map(|&l| (l, l)).collect();
         for s in walk(&f.body) {
             if let StmtKind::Let(v) = &s.kind
@@ -289,7 +289,7 @@ impl Taken {
                 behind.insert(*v, load);
             }
         }
-        Taken { behind }
+        TileUses { behind }
     }
 
     /// The tiles whose elements a statement or a statement within it uses.
@@ -302,7 +302,7 @@ impl Taken {
     fn operands(&self, f: &Func, s: &Stmt) -> Vec<Value> {
         match &s.kind {
             StmtKind::Let(v) if f.op(*v).is_view() && self.behind.contains_key(v) => vec![],
-            _ => f.taken_by(s),
+            _ => f.used_by(s),
         }
     }
 

@@ -16,9 +16,8 @@ const SHARED_BYTES: usize = 228 << 10;
 const RESERVED_BYTES: usize = 1 << 10;
 const MAX_STAGES: usize = 12;
 pub const MBARRIER_BYTES: usize = 8;
-/// The most bytes of distinct scratch buffers. Beyond it they share their bytes: occupancy is worth more than a
-/// barrier.
-const OWN_BYTES: usize = 16 << 10;
+/// The bytes of a scratch buffer for each scalar that one thread gives to all.
+pub const SCALAR_BYTES: usize = 8;
 
 /// Byte offsets in the shared memory of a thread block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,25 +51,6 @@ pub struct Placed {
 pub struct Mbarriers {
     pub full: usize,
     pub empty: usize,
-}
-
-/// The bytes of scratch buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScratchBuffers {
-    /// Whether all buffers begin at the same byte. Else each has bytes of its own.
-    pub overlap: bool,
-    /// The bytes of all.
-    pub bytes: usize,
-}
-
-impl ScratchBuffers {
-    /// Of buffers of these sizes.
-    pub fn new(sizes: &[usize]) -> ScratchBuffers {
-        let total: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
-        let overlap = total > OWN_BYTES;
-        let bytes = if overlap { sizes.iter().copied().max().unwrap_or(0) } else { total };
-        ScratchBuffers { overlap, bytes: bytes.next_multiple_of(16) }
-    }
 }
 
 /// The shared memory of a program whose scratch buffers end at `scratch_bytes`.

@@ -10,7 +10,7 @@ use crate::layout::swizzled_smem::{ROW_BYTES, SwizzledSmemTile};
 use crate::missed::{Missed, Why};
 use crate::mma::wgmma::{GROUP_ROWS, WgmmaTiling};
 use crate::plan::operands::{self, TMA};
-use crate::plan::warp_specialized::{FusedStore, Pipeline, TensorMap, of_matrix};
+use crate::plan::warp_specialized::{FusedStore, Pipeline, TensorMap, of_matrix, sorted};
 use std::collections::HashMap;
 use std::fmt;
 use tilewright_types::limits::MAX_TENSOR_MAPS;
@@ -30,6 +30,74 @@ pub struct StagedStore {
     /// A tile of the epilogue and its operand group: the chunks are in its buffer, and take no staging memory.
     pub copied: Option<(Value, usize)>,
     pub by: StoredBy,
+    pub waits: ChunkWaits,
+}
+
+/// The waits of a warpgroup that writes chunks to shared memory. A barrier of the warpgroup follows each chunk, behind
+/// a fence for the asynchronous proxy where TMA stores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkWaits {
+    /// Before the first chunk. If the chunk before it belongs to another store, it may be any chunk of that.
+    pub first: BeforeChunk,
+    /// Before any other chunk.
+    pub later: BeforeChunk,
+    /// Behind the last chunk.
+    pub end: BehindChunks,
+}
+
+/// What comes before a chunk, so that the previous contents of its buffer have been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeforeChunk {
+    /// Nothing: the buffer is that of a tile, and the thread has read its own part.
+    Nothing,
+    /// A barrier of the warpgroup: its threads read the contents.
+    Barrier,
+    /// A wait until TMA reads at most `reading` chunks, and a barrier of the warpgroup.
+    WaitAndBarrier { reading: usize },
+}
+
+/// What comes behind the last chunk of a store, before the buffer of a tile is released for copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BehindChunks {
+    /// Nothing: staging memory is not released.
+    Nothing,
+    /// A wait until TMA has read all chunks.
+    Wait,
+    /// A proxy fence and a barrier of the warpgroup: its threads have read the chunks.
+    FenceAndBarrier,
+}
+
+impl ChunkWaits {
+    /// Of a store. `after_tma`: TMA makes any store of the program.
+    fn new(copied: bool, by_tma: bool, after_tma: bool) -> ChunkWaits {
+        if copied {
+            let end = if by_tma { BehindChunks::Wait } else { BehindChunks::FenceAndBarrier };
+            return ChunkWaits { first: BeforeChunk::Nothing, later: BeforeChunk::Nothing, end };
+        }
+        let more = usize::from(planted!("tma-store-chunk-overwritten"));
+        let wait = |reading: usize| BeforeChunk::WaitAndBarrier { reading: reading + more };
+        let later = if by_tma { wait(CHUNKS - 1) } else { BeforeChunk::Barrier };
+        let overwrites = planted!("tma-store-overwrites-the-store-before");
+        let first = if after_tma && !overwrites { wait(0) } else { later };
+        ChunkWaits { first, later, end: BehindChunks::Nothing }
+    }
+}
+
+impl fmt::Display for ChunkWaits {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let before = |b: BeforeChunk| match b {
+            BeforeChunk::Nothing => "nothing".to_string(),
+            BeforeChunk::Barrier => "a barrier".to_string(),
+            BeforeChunk::WaitAndBarrier { reading: 0 } => "a wait for all chunks and a barrier".to_string(),
+            BeforeChunk::WaitAndBarrier { reading } => format!("a wait for all chunks but {reading} and a barrier"),
+        };
+        write!(f, "before the first chunk {}, before a later one {}", before(self.first), before(self.later))?;
+        f.write_str(match self.end {
+            BehindChunks::Nothing => "",
+            BehindChunks::Wait => ", behind the last one a wait for all",
+            BehindChunks::FenceAndBarrier => ", behind the last one a proxy fence and a barrier",
+        })
+    }
 }
 
 /// The way of a chunk from shared memory to the array.
@@ -89,6 +157,32 @@ impl StagedStores {
     pub fn by_tma(&self) -> bool {
         self.0.values().any(StagedStore::by_tma)
     }
+
+    /// Whether the consumers wait until TMA has read all chunks before they end: a CTA must not end before its shared
+    /// memory was read.
+    pub fn wait_at_end(&self) -> bool {
+        self.by_tma()
+    }
+
+    /// Whether the consumers wait until TMA has stored all chunks before they signal other programs.
+    pub fn wait_before_signals(&self) -> bool {
+        self.by_tma()
+    }
+}
+
+impl fmt::Display for StagedStores {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for (s, staged) in sorted(&self.0) {
+            writeln!(f, "store {s:?}: {staged}\n  {}", staged.waits)?;
+        }
+        if self.wait_before_signals() {
+            writeln!(f, "all chunks are stored before a signal to other programs")?;
+        }
+        if self.wait_at_end() {
+            writeln!(f, "all chunks are read before the end")?;
+        }
+        Ok(())
+    }
 }
 
 /// Plans the stores, and adds their tensor maps. TMA stores tiles where `vectors` says that rows are aligned.
@@ -132,9 +226,15 @@ pub fn plan(
                 StoredBy::Threads { vec, rounds: if signals { rounds(row_bytes, vec) } else { 1 }, wraps }
             }
         };
-        Some((s.id, StagedStore { tiling, row_bytes, copied, by }))
+        Some((s.id, (tiling, row_bytes, copied, by)))
     };
-    let of = walk(&f.body).filter_map(of).collect();
+    let stores: Vec<_> = walk(&f.body).filter_map(of).collect();
+    let is_by_tma = |by: &StoredBy| matches!(by, StoredBy::Tma { .. });
+    let after_tma = stores.iter().any(|(_, (.., by))| is_by_tma(by));
+    let store = |(s, (tiling, row_bytes, copied, by)): (StmtId, (_, _, Option<_>, _))| {
+        let waits = ChunkWaits::new(copied.is_some(), is_by_tma(&by), after_tma);
+        (s, StagedStore { tiling, row_bytes, copied, by, waits })
+    };
     if maps.len() > MAX_TENSOR_MAPS {
         let why = why!(
             "the loads and stores take {} tensor maps, of {MAX_TENSOR_MAPS} at most: pass several matrices as one view",
@@ -142,7 +242,7 @@ pub fn plan(
         );
         return Err(operands::missed_by_all(f, TMA, why));
     }
-    Ok(StagedStores(of))
+    Ok(StagedStores(stores.into_iter().map(store).collect()))
 }
 
 /// The elements that a thread stores at once: 16 bytes where all addresses are multiples of 16 bytes.

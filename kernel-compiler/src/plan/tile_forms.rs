@@ -8,9 +8,9 @@ use crate::layout::table::{InLayout, LayoutId};
 use crate::plan::comparisons::Comparisons;
 use crate::plan::conversions::TileConversion;
 use crate::plan::elementwise::Elementwise;
-use crate::plan::index_sums::{IndexSums, Renamed};
+use crate::plan::index_sums::{IndexSums, ShapeSource};
+use crate::plan::memo::Memo;
 use crate::plan::warp_specialized::Pipeline;
-use std::collections::BTreeMap;
 
 /// How the code gets the registers of a tile in a layout, where it does not have them yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Form {
     /// A number and the flat index.
     Range { start: i128 },
     /// The registers of the operand of a shape operation.
-    Renamed(Renamed),
+    OfSource(ShapeSource),
     /// Element by element from its operands in the same layout, or `in_pairs`.
     Elementwise { in_pairs: bool },
     /// A `where_` by a branch: without selects where the mask is true for all elements of the thread.
@@ -50,29 +50,25 @@ pub struct Facts<'a> {
 pub struct TileForms<'a> {
     facts: Facts<'a>,
     pub comparisons: Comparisons<'a>,
-    pub forms: BTreeMap<InLayout, Form>,
+    pub forms: Memo<Form>,
 }
 
 impl<'a> TileForms<'a> {
     pub fn new(facts: Facts<'a>) -> TileForms<'a> {
         let sums = IndexSums::new(facts.f, facts.assignment);
-        TileForms { facts, comparisons: Comparisons::new(sums), forms: BTreeMap::new() }
+        TileForms { facts, comparisons: Comparisons::new(sums), forms: Memo::default() }
     }
 
     /// The form of a tile in a layout.
     pub fn of(&mut self, v: Value, l: LayoutId) -> &Form {
-        if !self.forms.contains_key(&(v, l)) {
-            let form = self.make(v, l);
-            self.forms.insert((v, l), form);
-        }
-        &self.forms[&(v, l)]
+        Memo::entry(self, |cx| &mut cx.forms, (v, l), Self::make)
     }
 
     /// A tile in one layout is converted from another one, where it was defined.
     pub fn convert(&mut self, v: Value, from: LayoutId, to: LayoutId) -> &Form {
         let layouts = &self.comparisons.sums.layouts;
         let by = TileConversion::plan(&layouts[from], &layouts[to], self.facts.f.ty(v).dtype);
-        self.forms.entry((v, to)).or_insert(Form::Converted { from, by })
+        self.forms.or_insert((v, to), Form::Converted { from, by })
     }
 
     fn make(&mut self, v: Value, l: LayoutId) -> Form {
@@ -86,8 +82,8 @@ impl<'a> TileForms<'a> {
         if is_cheap && self.comparisons.of(v, l).is_some() {
             return Form::Comparison { first: self.first_of_groups(v, l) };
         }
-        if let Some(renamed) = self.comparisons.sums.renamed(v, l) {
-            return Form::Renamed(renamed);
+        if let Some(source) = self.comparisons.sums.shape_source(v, l) {
+            return Form::OfSource(source);
         }
         let layouts = &self.comparisons.sums.layouts;
         match f.op(v) {
@@ -131,16 +127,16 @@ impl<'a> TileForms<'a> {
     }
 
     /// The tiles whose registers a form takes.
-    pub fn taken(&self, v: Value, l: LayoutId) -> Vec<InLayout> {
+    pub fn inputs(&self, v: Value, l: LayoutId) -> Vec<InLayout> {
         let op = self.facts.f.op(v);
         match &self.forms[&(v, l)] {
             Form::IndexSum | Form::Scalar(_) | Form::Range { .. } | Form::Buffer { .. } => vec![],
-            Form::Comparison { .. } => self.comparisons.taken(v, l),
-            Form::Renamed(renamed) => vec![renamed.of],
+            Form::Comparison { .. } => self.comparisons.inputs(v, l),
+            Form::OfSource(source) => vec![source.of],
             Form::Elementwise { .. } => op.operands().into_iter().map(|o| (o, l)).collect(),
             Form::Branch => {
                 let Op::Select(mask, chosen, other) = *op else { unreachable!("a `where_`") };
-                self.comparisons.taken_by_mask(mask, l).into_iter().chain([(chosen, l), (other, l)]).collect()
+                self.comparisons.mask_inputs(mask, l).into_iter().chain([(chosen, l), (other, l)]).collect()
             }
             Form::Converted { from, .. } => vec![(v, *from)],
         }

@@ -8,47 +8,26 @@ use crate::ir::{StmtId, Value};
 use crate::layout::linear::Layout;
 use crate::layout::table::{InLayout, LayoutId, LayoutTable};
 use crate::plan::accesses::AccessId;
+use crate::plan::bounds::{Bounds, Tested};
 use crate::plan::comparisons::{Comparison, Mask};
 use crate::plan::conversions::counted;
 use crate::plan::index_sums::IndexSum;
+use crate::plan::memo::Memo;
 use crate::plan::tile_forms::Form;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How the code knows which elements of an access are allowed.
+/// How the code gets the registers of a tile in one piece of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tested {
-    /// It compares the constants of registers with limits, in 32 bits.
-    Constants,
-    /// It has a tile of indices or of conditions.
-    Elements,
-}
-
-/// The conditions of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// That the index is below the number of elements; none where the memory has no end.
-    pub end: Option<Tested>,
-    /// That the mask is true.
-    pub mask: Option<Tested>,
-    /// Whether both are one comparison, with the lower limit.
-    pub joined: bool,
-}
-
-impl fmt::Display for Bounds {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let tested = |by: Tested| match by {
-            Tested::Constants => "constants",
-            Tested::Elements => "elements",
-        };
-        match (self.end.map(tested), self.mask.map(tested)) {
-            (Some(end), None) => write!(f, "the end tested by {end}"),
-            (None, Some(mask)) => write!(f, "the mask tested by {mask}"),
-            (Some(end), Some(_)) if self.joined => write!(f, "the end and the mask tested at once by {end}"),
-            (Some(end), Some(mask)) => write!(f, "the end tested by {end}, the mask by {mask}"),
-            (None, None) => write!(f, "no end and no mask"),
-        }
-    }
+pub enum PieceForm {
+    /// From the registers of the whole tile.
+    Whole,
+    /// From the buffer of the store, which holds the tile before it holds the result.
+    Buffer,
+    /// By loads of the piece.
+    Load,
+    /// Element by element from its operands' pieces, or `in_pairs`.
+    Elementwise { in_pairs: bool },
 }
 
 /// A computed right operand on its way to shared memory.
@@ -64,7 +43,7 @@ pub struct StoredOperand {
 #[derive(Debug, Default)]
 pub struct CarriedOut {
     /// The tiles that each statement has computed.
-    pub made: BTreeMap<StmtId, BTreeSet<InLayout>>,
+    pub computed: BTreeMap<StmtId, BTreeSet<InLayout>>,
     /// The accesses whose conditions were tested.
     pub bounds: BTreeSet<AccessId>,
     /// The atomics whose old values went through shared memory.
@@ -75,22 +54,24 @@ pub struct CarriedOut {
 #[derive(Debug, Default)]
 pub struct Tiles {
     pub layouts: LayoutTable,
-    pub sums: BTreeMap<InLayout, Option<IndexSum>>,
-    pub comparisons: BTreeMap<InLayout, Option<Comparison>>,
-    pub masks: BTreeMap<InLayout, Option<Mask>>,
-    pub forms: BTreeMap<InLayout, Form>,
+    pub sums: Memo<Option<IndexSum>>,
+    pub comparisons: Memo<Option<Comparison>>,
+    pub masks: Memo<Option<Mask>>,
+    pub forms: Memo<Form>,
     /// The tiles that each statement computes.
-    pub made: BTreeMap<StmtId, BTreeSet<InLayout>>,
+    pub computed: BTreeMap<StmtId, BTreeSet<InLayout>>,
     /// The tiles that elementwise operations define.
     pub defined: BTreeSet<InLayout>,
     /// The layouts in which assertions, messages and exchanges of a cluster take their tiles.
-    pub taken: BTreeMap<StmtId, LayoutId>,
+    pub use_layouts: BTreeMap<StmtId, LayoutId>,
     /// The computed right operands, by the numbers of their matrices.
     pub written: BTreeMap<usize, StoredOperand>,
     pub bounds: BTreeMap<AccessId, Bounds>,
-    /// The atomics whose old values go through shared memory: one of several threads with copies of an element executes
-    /// the atomic, and gives the old value to the others.
-    pub returned: BTreeSet<Value>,
+    /// The tiles that stores through shared memory take piece by piece.
+    pub pieces: BTreeMap<(StmtId, Value), PieceForm>,
+    /// The atomics whose old values go through shared memory, and the bytes of the scratch buffer: one of several
+    /// threads with copies of an element executes the atomic, and gives the old value to the others.
+    pub returned: BTreeMap<Value, usize>,
 }
 
 impl Tiles {
@@ -101,7 +82,7 @@ impl Tiles {
 
     /// The form of a tile in a layout.
     pub fn form(&self, v: Value, l: LayoutId) -> &Form {
-        self.forms.get(&(v, l)).unwrap_or_else(|| panic!("{v:?} is not planned in {:?}", self.layouts[l]))
+        self.forms.get((v, l)).unwrap_or_else(|| panic!("{v:?} is not planned in {:?}", self.layouts[l]))
     }
 
     /// An index tile as a sum, if it is one.
@@ -129,19 +110,19 @@ impl Tiles {
     pub fn verify(&self, done: &CarriedOut, is_producer: bool) -> Result<(), String> {
         let none = Tiles::default();
         let (planned, nothing) = (if is_producer { &none } else { self }, BTreeSet::new());
-        for s in planned.made.keys().chain(done.made.keys()) {
-            let [planned, made] = [&planned.made, &done.made].map(|of| of.get(s).unwrap_or(&nothing));
-            if let Some((v, l)) = made.difference(planned).next() {
+        for s in planned.computed.keys().chain(done.computed.keys()) {
+            let [planned, computed] = [&planned.computed, &done.computed].map(|of| of.get(s).unwrap_or(&nothing));
+            if let Some((v, l)) = computed.difference(planned).next() {
                 return Err(format!("{s:?} computes {v:?} in {l:?}, which is not planned"));
             }
-            if let Some((v, l)) = planned.difference(made).next() {
+            if let Some((v, l)) = planned.difference(computed).next() {
                 return Err(format!("{s:?} does not compute {v:?} in {l:?}, which is planned"));
             }
         }
         if let Some(access) = planned.bounds.keys().find(|a| !done.bounds.contains(a)) {
             return Err(format!("{access} is planned, and not made"));
         }
-        if let Some(v) = planned.returned.difference(&done.returned).next() {
+        if let Some(v) = planned.returned.keys().find(|v| !done.returned.contains(v)) {
             return Err(format!("the old values of {v:?} do not reach all threads, which is planned"));
         }
         Ok(())
@@ -153,16 +134,16 @@ impl Tiles {
     }
 
     /// The index tiles and masks that a statement computes in a layout, by form.
-    fn computed(&self, made: &BTreeSet<InLayout>) -> BTreeMap<(LayoutId, &'static str), Vec<Value>> {
+    fn by_form(&self, computed: &BTreeSet<InLayout>) -> BTreeMap<(LayoutId, &'static str), Vec<Value>> {
         let mut out: BTreeMap<_, Vec<Value>> = BTreeMap::new();
-        for &(v, l) in made {
+        for &(v, l) in computed {
             let form = match self.forms[&(v, l)] {
                 // Most operations are computed so where the kernel defines their results.
                 Form::Elementwise { in_pairs: false } if self.defined.contains(&(v, l)) => continue,
                 Form::IndexSum => "as sums",
                 Form::Comparison { .. } => "as comparisons of constants",
                 Form::Range { .. } => "as ranges",
-                Form::Renamed(_) => "by renaming registers",
+                Form::OfSource(_) => "by renaming registers",
                 Form::Elementwise { in_pairs: false } => "by elements",
                 Form::Elementwise { in_pairs: true } => "in pairs",
                 Form::Branch => "by a branch",
@@ -178,12 +159,12 @@ impl fmt::Display for Tiles {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let mut named = BTreeSet::new();
         let mut lines = vec![];
-        for (s, made) in &self.made {
-            for ((l, form), values) in self.computed(made) {
+        for (s, computed) in &self.computed {
+            for ((l, form), values) in self.by_form(computed) {
                 named.insert(l);
                 lines.push(format!("at {s:?} in {l:?} {form}: {values:?}"));
             }
-            for &(v, l) in made {
+            for &(v, l) in computed {
                 match &self.forms[&(v, l)] {
                     Form::Buffer { vec } => {
                         let loads = counted(*vec, "element");
@@ -202,12 +183,21 @@ impl fmt::Display for Tiles {
             named.insert(*layout);
             lines.push(format!("matrix {matrix} is stored from {layout:?}, {} at once", counted(*vec, "element")));
         }
+        for (&(s, v), form) in &self.pieces {
+            let form = match form {
+                PieceForm::Whole => continue,
+                PieceForm::Buffer => "from the buffer of the store",
+                PieceForm::Load => "loaded",
+                PieceForm::Elementwise { in_pairs: false } => "by elements",
+                PieceForm::Elementwise { in_pairs: true } => "in pairs",
+            };
+            lines.push(format!("store {s:?} takes pieces of {v:?} {form}"));
+        }
         for (id, bounds) in self.bounds.iter().filter(|(_, b)| b.end.or(b.mask).is_some()) {
             lines.push(format!("{id}: {bounds}"));
         }
-        if !self.returned.is_empty() {
-            let atomics = Vec::from_iter(&self.returned);
-            lines.push(format!("old values through shared memory: {atomics:?}"));
+        for (v, bytes) in &self.returned {
+            lines.push(format!("old values of {v:?} through {bytes} bytes of shared memory"));
         }
         named.iter().try_for_each(|&l| writeln!(f, "{l:?}: {:?}", self.layouts[l]))?;
         lines.iter().try_for_each(|line| writeln!(f, "{line}"))
@@ -226,8 +216,8 @@ mod tests {
         let of = |stmts: &[u32]| -> BTreeMap<StmtId, BTreeSet<InLayout>> {
             stmts.iter().map(|&s| (StmtId(s), BTreeSet::from([(Value(7), l)]))).collect()
         };
-        tiles.made = of(&[1, 2]);
-        let done = |stmts: &[u32]| CarriedOut { made: of(stmts), ..CarriedOut::default() };
+        tiles.computed = of(&[1, 2]);
+        let done = |stmts: &[u32]| CarriedOut { computed: of(stmts), ..CarriedOut::default() };
         let said = |stmts: &[u32], is_producer: bool| tiles.verify(&done(stmts), is_producer).err();
         assert_eq!(said(&[1, 2], false), None);
         assert_eq!(said(&[1], false).as_deref(), Some("s2 does not compute v7 in L0, which is planned"));
@@ -243,7 +233,7 @@ mod tests {
         tiles
             .bounds
             .insert(AccessId::Value(Value(3)), Bounds { end: Some(Tested::Elements), mask: None, joined: false });
-        tiles.returned.insert(Value(4));
+        tiles.returned.insert(Value(4), 8);
         let mut done = CarriedOut::default();
         assert_eq!(tiles.verify(&done, true), Ok(()));
         assert!(tiles.verify(&done, false).is_err_and(|e| e.ends_with("is planned, and not made")));

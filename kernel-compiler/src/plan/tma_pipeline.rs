@@ -5,12 +5,12 @@
 //! circular buffer, also across the ends of loops.
 
 use crate::ir::walk::{uses, values, walk, written};
-use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtKind, Value, Var};
+use crate::ir::{Array, BlockPointer, Func, LoopOptions, Op, Stmt, StmtId, StmtKind, Value, Var};
 use crate::layout::is_padded;
 use crate::layout::swizzled_smem::SwizzledSmemTile;
 use crate::missed::{Missed, Why};
 use crate::passes::cluster::depends_on_rank;
-use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, Taken};
+use crate::plan::operands::{MAX_BOX, Source, Sources, TMA, TileUses};
 use crate::plan::product::{Operand, Product};
 use crate::plan::warp_specialized::{
     Buffer, CircularBuffer, FusedStore, Lifetime, MAX_THREADS, Multicast, OperandGroup, PRODUCERS, Pipeline, Registers,
@@ -67,9 +67,9 @@ fn planned(
         return Err(operands::missed_by_all(f, TMA, why));
     }
     let mut b = Builder { p: Pipeline::default(), around: vec![], blocks: 0 };
-    let taken = Taken::new(f, &loads);
-    b.block(f, &f.body, &loads, &taken, None)?;
-    let by_threads = taken.by_threads(f, sources);
+    let tile_uses = TileUses::new(f, &loads);
+    b.block(f, &f.body, &loads, &tile_uses, None)?;
+    let by_threads = tile_uses.by_threads(f, sources);
     if let Some(&load) = by_threads.iter().filter(|l| !is_padded(f.shape(**l))).min() {
         // They would use the padding of the tile.
         let why = why!(
@@ -104,6 +104,7 @@ fn planned(
     let mut p = b.p;
     copy_order::plan(&mut p);
     p.fresh = fresh(f, &p.dots);
+    p.unset = unset(f, &p.fresh);
     p.zeroed = zeroed(f, &p);
     p.deferred_waits = deferred_wait::find(f, &p);
     p.wgmma_waits = wgmma_waits::plan(f, &p, &p.release);
@@ -125,6 +126,12 @@ fn fresh(f: &Func, dots: &HashMap<Value, Product>) -> HashSet<Var> {
     let starts =
         |var: Var| walk(&f.body).any(|s| matches!(&s.kind, StmtKind::Assign(to, v) if *to == var && f.is_zeros(*v)));
     accumulators.filter(|&var| starts(var)).collect()
+}
+
+/// The assignments of zeros to such accumulators.
+fn unset(f: &Func, fresh: &HashSet<Var>) -> BTreeSet<StmtId> {
+    let is_unset = |s: &&Stmt| matches!(&s.kind, StmtKind::Assign(to, v) if fresh.contains(to) && f.is_zeros(*v));
+    walk(&f.body).filter(is_unset).map(|s| s.id).collect()
 }
 
 /// The reads of such accumulators that anything but products takes.
@@ -170,7 +177,7 @@ impl Builder {
         f: &Func,
         stmts: &[Stmt],
         loads: &HashSet<Value>,
-        taken: &Taken,
+        tile_uses: &TileUses,
         around: Option<LoopOptions>,
     ) -> Result<(), Missed> {
         self.blocks += 1;
@@ -182,7 +189,7 @@ impl Builder {
         for (i, s) in stmts.iter().enumerate() {
             match &s.kind {
                 StmtKind::Let(v) if loads.contains(v) => {
-                    if open.is_some_and(|(operand_group, _)| self.outlives(f, stmts, taken, operand_group, *v)) {
+                    if open.is_some_and(|(operand_group, _)| self.outlives(f, stmts, tile_uses, operand_group, *v)) {
                         operand_groups.extend(open.take());
                     }
                     let (operand_group, _) = *open.get_or_insert_with(|| {
@@ -194,15 +201,15 @@ impl Builder {
                 StmtKind::If { then, other, .. } => {
                     operand_groups.extend(open.take());
                     self.around.push((block, i, i));
-                    self.block(f, then, loads, taken, around)?;
-                    self.block(f, other, loads, taken, around)?;
+                    self.block(f, then, loads, tile_uses, around)?;
+                    self.block(f, other, loads, tile_uses, around)?;
                     self.around.pop();
                 }
                 StmtKind::For { body, options, .. } => {
                     operand_groups.extend(open.take());
                     let first = self.p.operand_groups.len();
                     self.around.push((block, i, i));
-                    self.block(f, body, loads, taken, Some(*options))?;
+                    self.block(f, body, loads, tile_uses, Some(*options))?;
                     self.around.pop();
                     if options.warp_specialize == Some(false) && self.p.operand_groups.len() > first {
                         let load = self.p.operand_groups[first].buffers[0].load;
@@ -213,13 +220,13 @@ impl Builder {
                 StmtKind::Loop { body } => {
                     operand_groups.extend(open.take());
                     self.around.push((block, i, i));
-                    self.block(f, body, loads, taken, Some(LoopOptions::default()))?;
+                    self.block(f, body, loads, tile_uses, Some(LoopOptions::default()))?;
                     self.around.pop();
                 }
                 _ => {
-                    if open
-                        .is_some_and(|(operand_group, _)| taken.by(f, s).any(|l| self.p.loads[&l].0 == operand_group))
-                    {
+                    if open.is_some_and(|(operand_group, _)| {
+                        tile_uses.by(f, s).any(|l| self.p.loads[&l].0 == operand_group)
+                    }) {
                         operand_groups.extend(open.take());
                     }
                 }
@@ -228,7 +235,7 @@ impl Builder {
         operand_groups.extend(open);
         for (operand_group, from) in operand_groups {
             let mine: Vec<Value> = self.p.operand_groups[operand_group].buffers.iter().map(|b| b.load).collect();
-            let last = (from..stmts.len()).rev().find(|&i| taken.by(f, &stmts[i]).any(|l| mine.contains(&l)));
+            let last = (from..stmts.len()).rev().find(|&i| tile_uses.by(f, &stmts[i]).any(|l| mine.contains(&l)));
             let missed = |why: Why| Missed::new(TMA, why).at(f.span(mine[0]));
             let last = last.expect("products take the tiles, in the block of the loads or within it");
             if stmts[from..=last].iter().any(|s| leaves(s, 0)) {
@@ -238,7 +245,7 @@ impl Builder {
             }
             let product = |s: &Stmt| {
                 matches!(&s.kind, StmtKind::Let(d) if matches!(f.op(*d), Op::Dot { .. }))
-                    && taken.by(f, s).any(|l| mine.contains(&l))
+                    && tile_uses.by(f, s).any(|l| mine.contains(&l))
             };
             self.p.operand_groups[operand_group].meets = stmts[from..=last].iter().any(product);
             self.p.release.entry(stmts[last].id).or_default().push(operand_group);
@@ -251,8 +258,8 @@ impl Builder {
 
     /// Whether a loop stands between the last use of a load's tile and the last use of the other tiles of an operand
     /// group. Then the load gets a group of its own, so that each is released after its own last use.
-    fn outlives(&self, f: &Func, stmts: &[Stmt], taken: &Taken, operand_group: usize, load: Value) -> bool {
-        let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| taken.by(f, s).any(of)).unwrap_or(0);
+    fn outlives(&self, f: &Func, stmts: &[Stmt], tile_uses: &TileUses, operand_group: usize, load: Value) -> bool {
+        let last = |of: &dyn Fn(Value) -> bool| stmts.iter().rposition(|s| tile_uses.by(f, s).any(of)).unwrap_or(0);
         let (mine, other) =
             (last(&|l| self.p.loads.get(&l).is_some_and(|p| p.0 == operand_group)), last(&|l| l == load));
         stmts[mine.min(other) + 1..=mine.max(other)]

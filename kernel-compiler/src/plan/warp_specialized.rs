@@ -213,6 +213,8 @@ pub struct Pipeline {
     pub chained: HashSet<Value>,
     /// Accumulators that start as zeros: their first product overwrites them.
     pub fresh: HashSet<Var>,
+    /// The assignments of these zeros, which are not written to registers.
+    pub unset: BTreeSet<StmtId>,
     /// Reads of these accumulators for more than products: the zeros are written to registers before them.
     pub zeroed: BTreeSet<Value>,
     /// The loops whose products are waited for in the next iteration.
@@ -286,8 +288,7 @@ impl fmt::Display for Pipeline {
             )?;
         }
         for (d, p) in sorted(&self.dots) {
-            let chained = if self.chained.contains(d) { ", goes on in the next product" } else { "" };
-            writeln!(f, "wgmma {d:?}: A {:?}, B {:?}, {:?}{chained}", p.a, p.b, p.tiling)?;
+            writeln!(f, "wgmma {d:?}: A {:?}, B {:?}, {:?}", p.a, p.b, p.tiling)?;
         }
         for (i, w) in self.written.iter().enumerate() {
             let major = if w.k_major { "K" } else { "MN" };
@@ -309,6 +310,9 @@ impl fmt::Display for Pipeline {
         fresh.sort();
         if !fresh.is_empty() {
             writeln!(f, "accumulators that start as zeros: {fresh:?}")?;
+        }
+        if !self.unset.is_empty() {
+            writeln!(f, "assignments of zeros that are not written to registers: {:?}", Vec::from_iter(&self.unset))?;
         }
         if !self.zeroed.is_empty() {
             let reads = Vec::from_iter(&self.zeroed);

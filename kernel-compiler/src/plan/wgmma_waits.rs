@@ -2,7 +2,7 @@
 //! result, so that the statements in between overlap the product. In attention the product of the next scores then
 //! overlaps the product of the last weights, and both overlap the computation of weights, if the kernel is written so.
 
-use super::operands::Taken;
+use super::operands::TileUses;
 use super::product::Operand;
 use super::warp_specialized::{Pipeline, Step, WgmmaWaits};
 use crate::dtype::DType;
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 /// `release` has the statements that use an operand group last.
 pub fn plan(f: &Func, p: &Pipeline, release: &HashMap<StmtId, Vec<usize>>) -> WgmmaWaits {
     let products: HashSet<Value> = p.dots.keys().copied().collect();
-    let mut cx = Plan { f, p, release, taken: Taken::new(f, &products), out: WgmmaWaits::default() };
+    let mut cx = Plan { f, p, release, uses: TileUses::new(f, &products), out: WgmmaWaits::default() };
     cx.block(&f.body);
     cx.out
 }
@@ -33,7 +33,7 @@ struct Plan<'a> {
     f: &'a Func,
     p: &'a Pipeline,
     release: &'a HashMap<StmtId, Vec<usize>>,
-    taken: Taken,
+    uses: TileUses,
     out: WgmmaWaits,
 }
 
@@ -133,7 +133,7 @@ impl Plan<'_> {
             );
             // Before the assignment the variable has its previous value.
             let touched = assigned.is_some_and(|(at, _)| i > at) && touches(s);
-            branches || touched || assigned.is_none_or(|(at, _)| at != i) && self.taken.by(f, s).any(|v| v == product)
+            branches || touched || assigned.is_none_or(|(at, _)| at != i) && self.uses.by(f, s).any(|v| v == product)
         };
         let taker = (begun + 1..stmts.len()).find(|&i| takes(i)).unwrap_or(stmts.len());
         let meanwhile = stmts[begun + 1..taker].iter().any(|s| matches!(&s.kind, StmtKind::Let(v) if self.is_work(*v)));

@@ -105,7 +105,7 @@ pub enum Expr {
 /// Shared memory through which threads exchange data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scratch {
-    /// Before [`schedule`](crate::codegen::barriers::schedule) gives it a place.
+    /// Before [`insert`](crate::codegen::barriers::insert) gives it a place.
     Unplaced,
     /// At its place in shared memory.
     Placed {

@@ -27,9 +27,10 @@ pub(crate) mod trace;
 pub mod verify;
 pub(crate) mod walk;
 
+pub use crate::plan::access_order::{Access, AccessKind, Elements};
 pub(crate) use build::{call, closure, next_number};
 pub use expr::{Asm, BinaryOp, Body, Call, Closure, Expr, Generic, Literal, Method, Scratch, Stmt, Ty};
 pub use function::{Counted, Cpu, Device, Effect, Function};
 pub use name::{BufferPart, Local, Name};
-pub use node::{Access, AccessKind, Const, ConstValue, Elements, Lowered, Node};
+pub use node::{Const, ConstValue, Lowered, Node};
 pub use trace::TraceEvent;

@@ -3,7 +3,8 @@
 use super::expr::{Expr, Stmt, Ty};
 use super::function::Effect;
 use super::name::Name;
-use crate::ir::{Array, Guard};
+use crate::ir::{Array, Guard, StmtId};
+use crate::plan::access_order::{Access, AccessKind, Elements};
 use crate::plan::warp_specialized::TensorMap;
 
 /// A step of a thread.
@@ -26,6 +27,8 @@ pub enum Node {
         bytes: usize,
         /// The statements between barriers.
         steps: Vec<Vec<Stmt>>,
+        /// The statement of the kernel that it is for, or before which it stands.
+        at: StmtId,
         /// The line of the kernel that the barriers report; 0 without sites.
         site: u32,
     },
@@ -65,7 +68,7 @@ impl Node {
     /// A shared array's elements become zero.
     pub fn clear(stmts: Vec<Stmt>, array: usize, site: u32) -> Node {
         let array = Array::Shared(array);
-        let access = Access { array, memory: array, kind: AccessKind::Clear, elements: None, site };
+        let access = Access { array, memory: array, kind: AccessKind::Clear, elements: None, at: StmtId::NONE, site };
         Node::Access { stmts, access }
     }
 
@@ -73,8 +76,8 @@ impl Node {
     /// that accesses the array's memory.
     pub fn access(stmts: Vec<Stmt>, [array, memory]: [Array; 2], elements: Option<Elements>, site: u32) -> Node {
         let of = |effect: Effect| match array {
-            Array::Shared(_) => AccessKind::of_shared(effect),
-            Array::Param(_) | Array::Pointees { .. } => AccessKind::of_global(effect),
+            Array::Shared(_) => kind_of_shared(effect),
+            Array::Param(_) | Array::Pointees { .. } => kind_of_global(effect),
         };
         let mut kind = None;
         stmts.iter().for_each(|s| {
@@ -85,12 +88,21 @@ impl Node {
             })
         });
         let kind = kind.expect("a call that reaches the array");
-        Node::Access { stmts, access: Access { array, memory, kind, elements, site } }
+        Node::Access { stmts, access: Access { array, memory, kind, elements, at: StmtId::NONE, site } }
     }
 
     /// A scratch buffer that threads store to, and then load from.
     pub(crate) fn exchange(bytes: usize, store: Stmt, load: Stmt, site: u32) -> Node {
-        Node::Scratch { bytes, steps: vec![vec![store], vec![load]], site }
+        Node::Scratch { bytes, steps: vec![vec![store], vec![load]], at: StmtId::NONE, site }
+    }
+
+    /// An exchange or an access of this statement; any other node as it is.
+    pub(crate) fn of_statement(mut self, s: StmtId) -> Node {
+        match &mut self {
+            Node::Scratch { at, .. } | Node::Access { access: Access { at, .. }, .. } => *at = s,
+            _ => {}
+        }
+        self
     }
 
     /// The loop's end, under a condition.
@@ -111,85 +123,23 @@ impl From<Expr> for Node {
     }
 }
 
-/// The kind of an access. Two accesses of one kind need no order: the language gives stores to the same element none,
-/// and updates are atomic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AccessKind {
-    /// A load, or an atomic load.
-    Read,
-    /// A store, or an atomic store.
-    Write,
-    /// An atomic that reads and writes.
-    Update,
-    /// A write of all elements, which comes before or after every other one.
-    Clear,
-}
-
-impl AccessKind {
-    fn of_global(effect: Effect) -> Option<AccessKind> {
-        match effect {
-            Effect::GlobalRead => Some(AccessKind::Read),
-            Effect::GlobalWrite => Some(AccessKind::Write),
-            Effect::GlobalUpdate => Some(AccessKind::Update),
-            _ => None,
-        }
-    }
-
-    fn of_shared(effect: Effect) -> Option<AccessKind> {
-        match effect {
-            Effect::SharedRead => Some(AccessKind::Read),
-            Effect::SharedWrite => Some(AccessKind::Write),
-            Effect::SharedUpdate => Some(AccessKind::Update),
-            _ => None,
-        }
+/// The kind of an access to global memory.
+fn kind_of_global(effect: Effect) -> Option<AccessKind> {
+    match effect {
+        Effect::GlobalRead => Some(AccessKind::Read),
+        Effect::GlobalWrite => Some(AccessKind::Write),
+        Effect::GlobalUpdate => Some(AccessKind::Update),
+        _ => None,
     }
 }
 
-/// An access of all threads to an array, for the placement of barriers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Access {
-    /// The array. Accesses to one array are ordered with each other.
-    pub array: Array,
-    /// The first of the arrays that may be the same memory. A store to one of them comes after earlier loads from the
-    /// others; a load comes before every store to its element.
-    pub memory: Array,
-    /// The kind. Accesses of different kinds need an order.
-    pub kind: AccessKind,
-    /// The elements that each thread reaches; none where that is not known.
-    pub elements: Option<Elements>,
-    /// The line of the kernel that a barrier before it reports; 0 without sites.
-    pub site: u32,
-}
-
-/// The elements that each thread reaches by an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Elements {
-    /// The value that holds the indices of the elements.
-    pub index: u32,
-    /// A hash of the layout, which says the indices that each thread has, and of the array's address.
-    pub threads: u64,
-    /// The value that excludes some of them, where indices may repeat.
-    pub mask: Option<u32>,
-}
-
-impl Elements {
-    /// Whether whichever thread reaches an element by one of two accesses also reaches it by the other one, so that
-    /// they are in order by themselves. The accesses are in one iteration of the loops around them.
-    ///
-    /// Threads have the same indices under both. The language has no order for two stores of a program to one element,
-    /// so that the indices that a store does not mask out are distinct. A load of other indices may reach the element
-    /// of another thread.
-    pub fn are_in_order(a: (AccessKind, Option<Elements>), b: (AccessKind, Option<Elements>)) -> bool {
-        let ((of_a, Some(x)), (of_b, Some(y))) = (a, b) else { return false };
-        let has_all = |stored: Elements, loaded: Elements| {
-            stored.mask.is_none() || stored.mask == loaded.mask || planted!("load-of-other-lanes-without-barrier")
-        };
-        let masks = match (of_a, of_b) {
-            (AccessKind::Read, _) => has_all(y, x),
-            (_, AccessKind::Read) => has_all(x, y),
-            _ => true,
-        };
-        (x.index, x.threads) == (y.index, y.threads) && masks
+/// The kind of an access to a shared array.
+fn kind_of_shared(effect: Effect) -> Option<AccessKind> {
+    match effect {
+        Effect::SharedRead => Some(AccessKind::Read),
+        Effect::SharedWrite => Some(AccessKind::Write),
+        Effect::SharedUpdate => Some(AccessKind::Update),
+        _ => None,
     }
 }
 

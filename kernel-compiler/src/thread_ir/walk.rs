@@ -236,9 +236,9 @@ pub(crate) fn mapped(nodes: &[Node], with: &mut dyn FnMut(&Expr) -> Option<Expr>
         out.push(match n {
             Node::Line(line) => Node::Line(stmts(line, with)),
             Node::Access { stmts: line, access } => Node::Access { stmts: stmts(line, with), access: access.clone() },
-            Node::Scratch { bytes, steps, site } => {
+            Node::Scratch { bytes, steps, at, site } => {
                 let steps = steps.iter().map(|step| stmts(step, with)).collect();
-                Node::Scratch { bytes: *bytes, steps, site: *site }
+                Node::Scratch { bytes: *bytes, steps, at: *at, site: *site }
             }
             Node::If { cond, then, other } => {
                 let cond = cond.mapped(with);

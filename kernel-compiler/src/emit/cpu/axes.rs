@@ -75,8 +75,8 @@ fn terms(f: &Func, v: Value, combine: Binary, dims: &[usize], term: &mut impl Fn
 }
 
 /// The values that a statement takes when such accesses take their terms in place of the tiles of all indices.
-pub fn taken_by(f: &Func, s: &Stmt) -> Vec<Value> {
-    let Some(axes) = of(f, s) else { return f.taken_by(s) };
+pub fn used_by(f: &Func, s: &Stmt) -> Vec<Value> {
+    let Some(axes) = of(f, s) else { return f.used_by(s) };
     let terms = axes.into_iter().flat_map(|a| a.offsets.into_iter().chain(a.conditions));
     let (ptr, rest) = match &s.kind {
         StmtKind::Store { ptr, value, .. } => (ptr, Some(*value)),
@@ -101,7 +101,7 @@ pub fn uses(f: &Func) -> Vec<Option<u32>> {
     for s in walk::walk(&f.body).collect::<Vec<_>>().into_iter().rev() {
         let is_made = |v: Value| taken[v.0 as usize] > 0 || all[v.0 as usize] == 0;
         if !matches!(s.kind, StmtKind::Let(v) if !is_made(v) && !f.op(v).has_effect()) {
-            taken_by(f, s).into_iter().for_each(|v| taken[v.0 as usize] += 1);
+            used_by(f, s).into_iter().for_each(|v| taken[v.0 as usize] += 1);
         }
     }
     all.into_iter().zip(taken).map(|(all, taken)| (all == 0 || taken > 0).then_some(taken)).collect()

@@ -212,7 +212,7 @@ impl Writer<'_> {
                 StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::Loop { .. } => return false,
                 _ => (true, false),
             };
-            if axes::taken_by(self.f, s).contains(&v) {
+            if axes::used_by(self.f, s).contains(&v) {
                 // A shape operation may be used more often than its operand.
                 return !is_view;
             }

@@ -3,7 +3,8 @@
 
 use super::flow::{Flow, State, Step};
 use crate::ir::Array;
-use crate::thread_ir::node::{AccessKind, Elements, Lowered};
+use crate::plan::access_order::{AccessKind, Elements};
+use crate::thread_ir::node::Lowered;
 use std::collections::BTreeSet;
 
 pub fn verify(lowered: &Lowered) -> Result<(), String> {

@@ -1,8 +1,9 @@
 //! What may have happened on the ways to a step: a state for each step of a program, joined where ways meet.
 
+use crate::plan::access_order::Access;
 use crate::thread_ir::expr::{Call, Expr, Literal, Stmt};
 use crate::thread_ir::function::{Counted, Effect};
-use crate::thread_ir::node::{Access, Node};
+use crate::thread_ir::node::Node;
 
 /// What is known of the ways to a step.
 pub trait State: Clone + PartialEq {

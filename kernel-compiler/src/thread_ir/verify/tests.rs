@@ -4,7 +4,7 @@ mod mbarriers;
 
 use super::{verify, verify_cpu};
 use crate::dtype::DType;
-use crate::ir::{Array, Atomic, Value, Var};
+use crate::ir::{Array, Atomic, StmtId, Value, Var};
 use crate::thread_ir::{
     BinaryOp, BufferPart, Const, ConstValue, Device, Elements, Expr, Generic, Local, Lowered, Name, Node, Scratch,
     Stmt, Ty, call, closure,
@@ -142,7 +142,7 @@ fn only_variables_are_assigned_to() {
 fn nothing_is_left_open() {
     refuses_body(vec![define(0, Expr::Register)], "for any register is used for none");
     refuses_body(vec![define(0, Expr::Scratch(Scratch::Unplaced))], "has no offset");
-    let scratch = Node::Scratch { bytes: 8, steps: vec![], site: 0 };
+    let scratch = Node::Scratch { bytes: 8, steps: vec![], at: StmtId::NONE, site: 0 };
     refuses_body(vec![scratch], "a scratch buffer is left");
 }
 

@@ -220,15 +220,9 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
             ("mask-dropped", "masks of loads, stores and atomics are ignored"),
             ("all-copies-store", "threads with copies of an element all store it, and all make its atomic"),
             ("vector-bound-of-first", "a vector is allowed whose last element is outside"),
-            ("access-key-ignores-copies", "what one thread stores others load without a barrier"),
-            ("atomics-of-one-element-without-barrier", "sums of several threads are loaded before all have added"),
             ("atomic-copies-get-nothing", "threads with copies of an element do not learn the old value"),
             ("acquire-without-barrier", "a thread reads before the one that acquires has done so"),
             ("scalar-mask-dropped", "masks of scalars are ignored"),
-            (
-                "access-key-ignores-the-layout",
-                "what other threads have stored in another layout is loaded without a barrier",
-            ),
         ],
     ),
     (
@@ -240,15 +234,10 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ),
     ("dtype.rs", &[("constants-of-many-digits", "numbers are computed from constants that are not rounded")]),
     (
-        "thread_ir/node.rs",
-        &[("load-of-other-lanes-without-barrier", "what other threads have stored under a mask is loaded too early")],
-    ),
-    (
         "codegen/staged_store.rs",
         &[
             ("release-without-barrier", "an atomic announces what other threads have not stored yet"),
             ("announced-before-tma-store-ends", "an atomic announces what a tensor map has not stored yet"),
-            ("tma-store-chunk-overwritten", "a chunk is overwritten while it is copied out"),
             ("tma-store-without-access", "barriers are placed as if a store by TMA were none"),
             ("tma-store-without-proxy-fence", "a chunk is copied out before the copy sees it"),
             ("tile-store-beyond-extent", "a tile is stored beyond its block pointer's extents"),
@@ -256,33 +245,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
                 "tile-store-full-by-the-first-round",
                 "rows beyond the extent are stored if those of the first round are inside",
             ),
-            (
-                "tma-store-overwrites-the-store-before",
-                "the first chunk of a store overwrites a chunk of the store before while it is copied out",
-            ),
-        ],
-    ),
-    (
-        "codegen/barriers.rs",
-        &[
-            (
-                "barriers-forget-a-continue",
-                "an iteration does not wait for what one before it has stored before a `continue`",
-            ),
-            (
-                "barriers-keep-the-last-break-alone",
-                "what follows a loop waits for what precedes its last `break` alone",
-            ),
-            ("exchange-overwrites-while-read", "an exchange stores where the one before is still being read"),
-            (
-                "exchange-of-one-step-is-a-barrier",
-                "what threads have loaded is forgotten at a buffer without a barrier",
-            ),
-            ("exchange-without-barrier", "an exchange is read before all have stored"),
-            ("accesses-without-barrier", "loads and stores of one array are in no order"),
-            ("alias-without-barrier", "a load and a later store of an argument's alias are in no order"),
-            ("barriers-forget-the-last-round", "what an iteration leaves behind is unknown to the next one"),
-            ("barriers-forget-a-branch", "what `else` leaves behind is unknown after it"),
         ],
     ),
     (
@@ -306,7 +268,6 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
         &[
             ("cp-async-mask-dropped", "copies ahead ignore their mask"),
             ("cp-async-beyond-the-loop", "copies go on for iterations that there are not"),
-            ("cp-async-wait-for-one-too-few", "a stage is read before its copies have arrived"),
             ("cp-async-without-proxy-fence", "`wgmma` does not see what was copied"),
             (
                 "cp-async-without-barrier",
@@ -443,10 +404,7 @@ pub const OF_COMPILER: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "codegen/conversions.rs",
-        &[
-            ("exchange-of-several-tiles-in-one", "the tiles of one exchange all have the same shared memory"),
-            ("shuffle-without-first-exchange", "registers do not change places before shuffles that need it"),
-        ],
+        &[("shuffle-without-first-exchange", "registers do not change places before shuffles that need it")],
     ),
     (
         "codegen/epilogue.rs",

@@ -2,6 +2,44 @@
 
 /// By file: names of defects, and the broken behavior.
 pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "plan/access_elements.rs",
+        &[
+            ("access-key-ignores-copies", "what one thread stores others load without a barrier"),
+            ("atomics-of-one-element-without-barrier", "sums of several threads are loaded before all have added"),
+            (
+                "access-key-ignores-the-layout",
+                "what other threads have stored in another layout is loaded without a barrier",
+            ),
+        ],
+    ),
+    (
+        "plan/access_order.rs",
+        &[("load-of-other-lanes-without-barrier", "what other threads have stored under a mask is loaded too early")],
+    ),
+    (
+        "plan/barriers.rs",
+        &[
+            (
+                "barriers-forget-a-continue",
+                "an iteration does not wait for what one before it has stored before a `continue`",
+            ),
+            (
+                "barriers-keep-the-last-break-alone",
+                "what follows a loop waits for what precedes its last `break` alone",
+            ),
+            ("exchange-overwrites-while-read", "an exchange stores where the one before is still being read"),
+            (
+                "exchange-of-one-step-is-a-barrier",
+                "what threads have loaded is forgotten at a buffer without a barrier",
+            ),
+            ("exchange-without-barrier", "an exchange is read before all have stored"),
+            ("accesses-without-barrier", "loads and stores of one array are in no order"),
+            ("alias-without-barrier", "a load and a later store of an argument's alias are in no order"),
+            ("barriers-forget-the-last-round", "what an iteration leaves behind is unknown to the next one"),
+            ("barriers-forget-a-branch", "what `else` leaves behind is unknown after it"),
+        ],
+    ),
     ("plan/atomic_results.rs", &[("atomic-is-relaxed", "atomics neither acquire nor release")]),
     (
         "plan/index_sums.rs",
@@ -48,6 +86,7 @@ pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
     (
         "plan/cp_async_pipeline.rs",
         &[
+            ("cp-async-wait-for-one-too-few", "a stage is read before its copies have arrived"),
             ("cp-async-deferred-stage-overwritten", "a stage is filled while the product before still reads it"),
             ("cp-async-ignores-other", "masked elements that are copied ahead are 0 instead of `.other(..)`"),
             ("cp-async-of-written-array", "an array that the kernel writes is copied ahead"),
@@ -106,11 +145,16 @@ pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
                 "tma-store-in-front-of-an-atomic",
                 "a tile is stored by TMA although the kernel makes atomics on the array",
             ),
+            ("tma-store-chunk-overwritten", "a chunk is overwritten while it is copied out"),
+            (
+                "tma-store-overwrites-the-store-before",
+                "the first chunk of a store overwrites a chunk of the store before while it is copied out",
+            ),
             ("tile-store-ends-below-zero", "a tile that begins before the array is not stored beyond its first rows"),
         ],
     ),
     (
-        "plan/demands.rs",
+        "plan/bounds.rs",
         &[
             (
                 "bounds-of-an-index-below-zero",
@@ -120,6 +164,11 @@ pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
                 "bounds-joined-with-a-limit-of-rows",
                 "a mask of rows and the end of an array are one comparison, of rows",
             ),
+        ],
+    ),
+    (
+        "plan/demands.rs",
+        &[
             (
                 "one-warp-atomic-by-one-copy-alone",
                 "lanes of a loop of one warp that hold copies of an element do not learn the old value",
@@ -151,7 +200,10 @@ pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "plan/conversions.rs",
-        &[("conversion-between-lanes-left-out", "layouts that differ between lanes alone are taken for one")],
+        &[
+            ("conversion-between-lanes-left-out", "layouts that differ between lanes alone are taken for one"),
+            ("exchange-of-several-tiles-in-one", "the tiles of one exchange all have the same shared memory"),
+        ],
     ),
     (
         "plan/one_warp.rs",
