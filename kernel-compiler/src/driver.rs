@@ -8,6 +8,7 @@ use crate::analysis::axis_info::Assume;
 use crate::analysis::determinism;
 use crate::codegen;
 use crate::diag::{Code, Diagnostics, Result};
+use crate::emit;
 use crate::front::ast::{Arch, Choice, Config};
 use crate::front::infer;
 use crate::front::instance::Kernel;
@@ -22,12 +23,13 @@ use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::tile_forms::Facts;
 use crate::plan::{
-    Plan, accesses, alias, atomic_results, collectives, demands, elementwise, epilogue, guards, mma_sync, one_warp,
-    one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async, written_operand,
+    self, Plan, accesses, alias, atomic_results, collectives, demands, elementwise, epilogue, guards, mma_sync,
+    one_warp, one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors, wgmma_cp_async,
+    written_operand,
 };
 use crate::planted;
 use crate::stage::Stage;
-use crate::thread_ir::{self, Lowered, TraceEvent};
+use crate::thread_ir::{self, Lowered, Node, TraceEvent};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
 use tilewright_types::TraceLayout;
@@ -316,6 +318,15 @@ pub fn lower(
     }
 }
 
+/// The code of the CPU function of an instance.
+pub fn cpu(f: &Func, observer: &mut dyn Observer) -> Vec<Node> {
+    let plan = plan::cpu::plan(f, &assume::analyze(f, Assume::Nothing));
+    observer.stage(Stage::CpuPlan, &|| plan.to_string());
+    let body = emit::cpu::body(f, &plan);
+    observer.stage(Stage::Cpu, &|| thread_ir::print::body(&body));
+    body
+}
+
 /// As [`lower`], with marks for a timeline of the warps, and their events. `layout` has the blocks and the capacity.
 /// The warps of a block are those of the program.
 pub fn lower_traced(
@@ -531,43 +542,6 @@ fn loads(f: &Func) -> impl Iterator<Item = Value> {
     walk(&f.body).filter_map(is_load)
 }
 
-/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
-/// before it. None for a configuration of the CPU.
-pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
-    if config.arch == Arch::Cpu {
-        return vec![];
-    }
-    let has_dots = dots(func, &func.body).next().is_some();
-    let wgmma = config.arch.has_wgmma() && has_dots;
-    let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
-    let why = || why!("the ends of a view's tiles are always checked: access a slice or a pointer instead");
-    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why()).at(at)).collect();
-    for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
-        let mut seen = Remarks(vec![]);
-        let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
-        found.extend(seen.0.into_iter().chain(done.as_ref().err().cloned()));
-        if done.is_ok() {
-            break;
-        }
-    }
-    let mut all: Vec<Missed> = vec![];
-    for m in found {
-        if !all.iter().any(|a| a.same(&m)) {
-            all.push(m);
-        }
-    }
-    all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
-    all
-}
-
-struct Remarks(Vec<Missed>);
-
-impl Observer for Remarks {
-    fn missed(&mut self, m: Missed) {
-        self.0.push(m);
-    }
-}
-
 /// The loads that the operands of a product are, or are computed from.
 fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
     let Op::Dot { a, b, .. } = *f.op(d) else { unreachable!("a dot") };
@@ -576,7 +550,15 @@ fn operands_of(f: &Func, d: Value) -> impl Iterator<Item = Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lowered, Missed, Remarks, abandoned, attempt};
+    use super::{Lowered, Missed, Observer, abandoned, attempt};
+
+    struct Remarks(Vec<Missed>);
+
+    impl Observer for Remarks {
+        fn missed(&mut self, m: Missed) {
+            self.0.push(m);
+        }
+    }
 
     /// Of an attempt that is abandoned only the reason counts.
     #[test]

@@ -2,15 +2,18 @@
 
 use crate::analysis::single_tile::{SingleTile, single_tiles};
 use crate::diag::Diagnostics;
-use crate::driver;
+use crate::driver::{self, Observer, lower};
 use crate::emit::{choice_id, config_id};
+use crate::front::ast::{Arch, Config};
 use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::module;
 use crate::front::source::Source;
 use crate::ir::Func;
+use crate::ir::walk::dots;
 use crate::missed::Missed;
 use crate::select;
+use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::fmt;
 
 /// Something that the compiler could not do well, in some configurations of a kernel.
@@ -80,10 +83,47 @@ pub fn of_kernel<'a>(
 /// Adds the remarks on one instance; none where it has mistakes.
 fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
     if let Ok(f) = driver::instance(k, &i.choice, i.config, d) {
-        driver::remarks(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
+        of_function(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
         if k.ast.requires.is_empty() {
             unbounded(&f).into_iter().for_each(|m| add(all, &k.name, i, m));
         }
+    }
+}
+
+/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
+/// before it. None for a configuration of the CPU.
+fn of_function(func: &Func, config: &Config) -> Vec<Missed> {
+    if config.arch == Arch::Cpu {
+        return vec![];
+    }
+    let has_dots = dots(func, &func.body).next().is_some();
+    let wgmma = config.arch.has_wgmma() && has_dots;
+    let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
+    let why = || why!("the ends of a view's tiles are always checked: access a slice or a pointer instead");
+    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why()).at(at)).collect();
+    for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
+        let mut seen = Remarks(vec![]);
+        let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
+        found.extend(seen.0.into_iter().chain(done.as_ref().err().cloned()));
+        if done.is_ok() {
+            break;
+        }
+    }
+    let mut all: Vec<Missed> = vec![];
+    for m in found {
+        if !all.iter().any(|a| a.same(&m)) {
+            all.push(m);
+        }
+    }
+    all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
+    all
+}
+
+struct Remarks(Vec<Missed>);
+
+impl Observer for Remarks {
+    fn missed(&mut self, m: Missed) {
+        self.0.push(m);
     }
 }
 
