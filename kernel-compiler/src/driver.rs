@@ -260,6 +260,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let given = accesses::Given { f, axis_info: &axis_info, layouts: &layouts, by_wgmma };
     let wgmma = pipeline.as_ref().map_or(&cp_async.products, |p| &p.dots);
     let warp_products = mma_sync::plan(f, wgmma, &cp_async);
+    mma_sync::missed(f, &warp_products).into_iter().for_each(|m| observer.missed(m));
     let accesses = accesses::plan(&given, &fused, &staged_stores, pipeline.as_ref());
     let loops = unroll::plan(f);
     let (elementwise, collectives) = (elementwise::plan(f, &layouts), collectives::plan(f, &layouts));

@@ -9,8 +9,8 @@ use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::module;
 use crate::front::source::Source;
-use crate::ir::Func;
-use crate::ir::walk::dots;
+use crate::ir::walk::{dots, values};
+use crate::ir::{Func, Op, Value};
 use crate::missed::Missed;
 use crate::select;
 use crate::variant::{MmaPath, Transposed, Variant, Width};
@@ -58,9 +58,7 @@ pub fn of_file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<
     for found in module::file(source, libraries) {
         let d = Diagnostics::default();
         for k in found.parse(&d).unwrap_or_default() {
-            for i in k.instances() {
-                of_instance(&mut out, &k, &i, &d);
-            }
+            of_instances(&mut out, &k, |_| true, &d);
         }
     }
     out
@@ -76,18 +74,49 @@ pub fn of_kernel<'a>(
 ) -> Result<Vec<Remark>, String> {
     let k = select::kernel(source, libraries, kernel)?;
     let (d, mut out) = (Diagnostics::default(), vec![]);
-    k.instances().iter().filter(|i| select::matches(i, types, config)).for_each(|i| of_instance(&mut out, &k, i, &d));
+    of_instances(&mut out, &k, |i| select::matches(i, types, config), &d);
     Ok(out)
 }
 
-/// Adds the remarks on one instance; none where it has mistakes.
-fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
-    if let Ok(f) = driver::instance(k, &i.choice, i.config, d) {
-        of_function(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
-        if k.ast.requires.is_empty() {
-            unbounded(&f).into_iter().for_each(|m| add(all, &k.name, i, m));
-        }
+/// Adds the remarks on the instances that are asked for; none where one has mistakes.
+fn of_instances(all: &mut Vec<Remark>, k: &Kernel, is_asked: impl Fn(&Instance) -> bool, d: &Diagnostics) {
+    let all_instances = k.instances();
+    let mut instances: Vec<(&Instance, Func)> = vec![];
+    for i in &all_instances {
+        instances.extend(driver::instance(k, &i.choice, i.config, d).ok().map(|f| (i, f)));
     }
+    for (i, f) in instances.iter().filter(|(i, _)| is_asked(i)) {
+        of_function(f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
+        let of_tiles = match k.ast.requires.is_empty() {
+            true => unbounded(f),
+            false => padded(f, &instances),
+        };
+        of_tiles.into_iter().for_each(|m| add(all, &k.name, i, m));
+    }
+}
+
+/// Elements of a single tile from which on it is worth a smaller one: eight for each lane of a warp.
+const LARGE_TILE: i128 = 256;
+
+/// Single tiles that are reduced, of a kernel that has them in one size alone: most of a short row is padding.
+fn padded(f: &Func, instances: &[(&Instance, Func)]) -> Vec<Missed> {
+    let reduces = |v: Value| matches!(f.op(v), Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Scan { .. });
+    if !values(&f.body).any(reduces) {
+        return vec![];
+    }
+    let is_smallest = |t: &SingleTile| {
+        let smaller = |other: &SingleTile| other.extent == t.extent && other.holds < t.holds;
+        !instances.iter().any(|(_, f)| single_tiles(f).iter().any(smaller))
+    };
+    let of = |t: SingleTile| {
+        let (extent, holds) = (t.extent, t.holds);
+        let why = why!(
+            "one tile of {holds} has all of `{extent}`, and no configuration has a smaller one: where `{extent}` is \
+             less than half of it, most elements are masked and take as long. A smaller value in `tune` is for these"
+        );
+        Missed::new("reduced without padding", why).at(t.span)
+    };
+    single_tiles(f).into_iter().filter(|t| t.holds > LARGE_TILE && is_smallest(t)).map(of).collect()
 }
 
 /// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
