@@ -8,6 +8,7 @@ use crate::analysis::axis_info::Assume;
 use crate::analysis::determinism;
 use crate::codegen;
 use crate::diag::{Code, Diagnostics, Result};
+use crate::emit;
 use crate::front::ast::{Arch, Choice, Config};
 use crate::front::infer;
 use crate::front::instance::Kernel;
@@ -24,13 +25,13 @@ use crate::plan::operands::{self, Source, Sources};
 use crate::plan::staged_store::{self, StagedStores};
 use crate::plan::tile_forms::Facts;
 use crate::plan::{
-    Plan, access_elements, accesses, alias, atomic_results, barriers, collectives, demands, elementwise, epilogue,
-    guards, mma_sync, one_warp, one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors,
+    self, Plan, access_elements, accesses, alias, atomic_results, barriers, collectives, demands, elementwise,
+    epilogue, guards, mma_sync, one_warp, one_warp::OneWarpLoops, pdl, shared_memory, tma_pipeline, unroll, vectors,
     wgmma_cp_async, wgmma_order, written_operand,
 };
 use crate::planted;
 use crate::stage::Stage;
-use crate::thread_ir::{self, Lowered, TraceEvent};
+use crate::thread_ir::{self, Lowered, Node, TraceEvent};
 use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::collections::HashMap;
 use tilewright_types::TraceLayout;
@@ -246,6 +247,7 @@ fn plan(f: &Func, variant: Variant, observer: &mut dyn Observer) -> std::result:
     let given = accesses::Given { f, axis_info: &axis_info, layouts: &layouts, by_wgmma };
     let products = pipeline.as_ref().map_or(&cp_async.products, |p| &p.dots);
     let warp_products = mma_sync::plan(f, products, &cp_async);
+    mma_sync::missed(f, &warp_products).into_iter().for_each(|m| observer.missed(m));
     let wgmma = wgmma_order::plan(f, pipeline.as_ref(), &cp_async);
     let accesses = accesses::plan(&given, &fused, &staged_stores, pipeline.as_ref());
     let loops = unroll::plan(f);
@@ -307,6 +309,15 @@ pub fn lower(
         MmaPath::WgmmaTma(t) => lower_found(&with_block_pointers(f, t, observer)?, variant, sites, observer),
         _ => lower_found(f, variant, sites, observer),
     }
+}
+
+/// The code of the CPU function of an instance.
+pub fn cpu(f: &Func, observer: &mut dyn Observer) -> Vec<Node> {
+    let plan = plan::cpu::plan(f, &assume::analyze(f, Assume::Nothing));
+    observer.stage(Stage::CpuPlan, &|| plan.to_string());
+    let body = emit::cpu::body(f, &plan);
+    observer.stage(Stage::Cpu, &|| thread_ir::print::body(&body));
+    body
 }
 
 /// As [`lower`], with marks for a timeline of the warps, and their events. `layout` has the blocks and the capacity.
@@ -489,43 +500,6 @@ fn loads(f: &Func) -> impl Iterator<Item = Value> {
         _ => None,
     };
     walk(&f.body).filter_map(is_load)
-}
-
-/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
-/// before it. None for a configuration of the CPU.
-pub fn remarks(func: &Func, config: &Config) -> Vec<Missed> {
-    if config.arch == Arch::Cpu {
-        return vec![];
-    }
-    let has_dots = dots(func, &func.body).next().is_some();
-    let wgmma = config.arch.has_wgmma() && has_dots;
-    let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
-    let why = || why!("the ends of a view's tiles are always checked: access a slice or a pointer instead");
-    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why()).at(at)).collect();
-    for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
-        let mut seen = Remarks(vec![]);
-        let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
-        found.extend(seen.0.into_iter().chain(done.as_ref().err().cloned()));
-        if done.is_ok() {
-            break;
-        }
-    }
-    let mut all: Vec<Missed> = vec![];
-    for m in found {
-        if !all.iter().any(|a| a.same(&m)) {
-            all.push(m);
-        }
-    }
-    all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
-    all
-}
-
-struct Remarks(Vec<Missed>);
-
-impl Observer for Remarks {
-    fn missed(&mut self, m: Missed) {
-        self.0.push(m);
-    }
 }
 
 /// The loads that the operands of a product are, or are computed from.

@@ -2,15 +2,18 @@
 
 use crate::analysis::single_tile::{SingleTile, single_tiles};
 use crate::diag::Diagnostics;
-use crate::driver;
+use crate::driver::{self, Observer, lower};
 use crate::emit::{choice_id, config_id};
+use crate::front::ast::{Arch, Config};
 use crate::front::instance::{Instance, Kernel};
 use crate::front::library::Libraries;
 use crate::front::module;
 use crate::front::source::Source;
-use crate::ir::Func;
+use crate::ir::walk::{dots, values};
+use crate::ir::{Func, Op, Value};
 use crate::missed::Missed;
 use crate::select;
+use crate::variant::{MmaPath, Transposed, Variant, Width};
 use std::fmt;
 
 /// Something that the compiler could not do well, in some configurations of a kernel.
@@ -55,9 +58,7 @@ pub fn of_file<'a>(source: impl Into<Source<'a>>, libraries: &Libraries) -> Vec<
     for found in module::file(source, libraries) {
         let d = Diagnostics::default();
         for k in found.parse(&d).unwrap_or_default() {
-            for i in k.instances() {
-                of_instance(&mut out, &k, &i, &d);
-            }
+            of_instances(&mut out, &k, |_| true, &d);
         }
     }
     out
@@ -73,17 +74,85 @@ pub fn of_kernel<'a>(
 ) -> Result<Vec<Remark>, String> {
     let k = select::kernel(source, libraries, kernel)?;
     let (d, mut out) = (Diagnostics::default(), vec![]);
-    k.instances().iter().filter(|i| select::matches(i, types, config)).for_each(|i| of_instance(&mut out, &k, i, &d));
+    of_instances(&mut out, &k, |i| select::matches(i, types, config), &d);
     Ok(out)
 }
 
-/// Adds the remarks on one instance; none where it has mistakes.
-fn of_instance(all: &mut Vec<Remark>, k: &Kernel, i: &Instance, d: &Diagnostics) {
-    if let Ok(f) = driver::instance(k, &i.choice, i.config, d) {
-        driver::remarks(&f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
-        if k.ast.requires.is_empty() {
-            unbounded(&f).into_iter().for_each(|m| add(all, &k.name, i, m));
+/// Adds the remarks on the instances that are asked for; none where one has mistakes.
+fn of_instances(all: &mut Vec<Remark>, k: &Kernel, is_asked: impl Fn(&Instance) -> bool, d: &Diagnostics) {
+    let all_instances = k.instances();
+    let mut instances: Vec<(&Instance, Func)> = vec![];
+    for i in &all_instances {
+        instances.extend(driver::instance(k, &i.choice, i.config, d).ok().map(|f| (i, f)));
+    }
+    for (i, f) in instances.iter().filter(|(i, _)| is_asked(i)) {
+        of_function(f, i.config).into_iter().for_each(|m| add(all, &k.name, i, m));
+        let of_tiles = match k.ast.requires.is_empty() {
+            true => unbounded(f),
+            false => padded(f, &instances),
+        };
+        of_tiles.into_iter().for_each(|m| add(all, &k.name, i, m));
+    }
+}
+
+/// Elements of a single tile from which on it is worth a smaller one: eight for each lane of a warp.
+const LARGE_TILE: i128 = 256;
+
+/// Single tiles that are reduced, of a kernel that has them in one size alone: most of a short row is padding.
+fn padded(f: &Func, instances: &[(&Instance, Func)]) -> Vec<Missed> {
+    let reduces = |v: Value| matches!(f.op(v), Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Scan { .. });
+    if !values(&f.body).any(reduces) {
+        return vec![];
+    }
+    let is_smallest = |t: &SingleTile| {
+        let smaller = |other: &SingleTile| other.extent == t.extent && other.holds < t.holds;
+        !instances.iter().any(|(_, f)| single_tiles(f).iter().any(smaller))
+    };
+    let of = |t: SingleTile| {
+        let (extent, holds) = (t.extent, t.holds);
+        let why = why!(
+            "one tile of {holds} has all of `{extent}`, and no configuration has a smaller one: where `{extent}` is \
+             less than half of it, most elements are masked and take as long. A smaller value in `tune` is for these"
+        );
+        Missed::new("reduced without padding", why).at(t.span)
+    };
+    single_tiles(f).into_iter().filter(|t| t.holds > LARGE_TILE && is_smallest(t)).map(of).collect()
+}
+
+/// The reasons why the code of an instance is not better, each once: of the best variant that it has, and of those
+/// before it. None for a configuration of the CPU.
+fn of_function(func: &Func, config: &Config) -> Vec<Missed> {
+    if config.arch == Arch::Cpu {
+        return vec![];
+    }
+    let has_dots = dots(func, &func.body).next().is_some();
+    let wgmma = config.arch.has_wgmma() && has_dots;
+    let paths = [MmaPath::WgmmaTma(Transposed::default()), MmaPath::WgmmaCpAsync, MmaPath::MmaSync];
+    let why = || why!("the ends of a view's tiles are always checked: access a slice or a pointer instead");
+    let mut found: Vec<Missed> = func.checked_views.iter().map(|&at| Missed::new("unchecked", why()).at(at)).collect();
+    for mma in paths.into_iter().filter(|p| *p == MmaPath::MmaSync || wgmma) {
+        let mut seen = Remarks(vec![]);
+        let done = lower(func, Variant { width: Width::Vectors, mma }, false, &mut seen);
+        found.extend(seen.0.into_iter().chain(done.as_ref().err().cloned()));
+        if done.is_ok() {
+            break;
         }
+    }
+    let mut all: Vec<Missed> = vec![];
+    for m in found {
+        if !all.iter().any(|a| a.same(&m)) {
+            all.push(m);
+        }
+    }
+    all.sort_by_key(|m| m.span.map(|s| (s.start().line, s.start().column)));
+    all
+}
+
+struct Remarks(Vec<Missed>);
+
+impl Observer for Remarks {
+    fn missed(&mut self, m: Missed) {
+        self.0.push(m);
     }
 }
 

@@ -2,12 +2,11 @@
 
 use crate::diag::Diagnostics;
 use crate::driver::{self, Observer, lower, observed_instance};
-use crate::emit::{choice_id, config_id, cpu, entry_name};
+use crate::emit::{choice_id, config_id, entry_name};
 use crate::front::library::Libraries;
 use crate::front::source::Source;
 use crate::select;
 use crate::stage::Stage;
-use crate::thread_ir::print;
 use crate::variant::Variant;
 
 /// Keeps the text of one stage: the last one, if the driver comes by it again.
@@ -72,8 +71,9 @@ pub fn show<'a>(
     if let Some(text) = capture.text {
         return Ok(text);
     }
-    if stage == Stage::Cpu {
-        return Ok(print::body(&cpu::body(&f)));
+    if matches!(stage, Stage::CpuPlan | Stage::Cpu) {
+        driver::cpu(&f, &mut capture);
+        return Ok(capture.text.expect("the stages of the CPU function"));
     }
     lower(&f, variant, false, &mut capture)
         .map_err(|missed| format!("the kernel has no variant `{}`: {missed}", variant.name()))?;

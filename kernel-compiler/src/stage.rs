@@ -37,13 +37,15 @@ pub enum Stage {
     ThreadIr,
     /// The thread-level Rust that is compiled for the device.
     Rust,
+    /// The decisions about the CPU function: its tiles, and how it accesses memory.
+    CpuPlan,
     /// The Rust of the CPU backend.
     Cpu,
 }
 
 impl Stage {
     /// Every stage, in the order of the driver.
-    pub const ALL: [Stage; 18] = [
+    pub const ALL: [Stage; 19] = [
         Stage::Ast,
         Stage::Ir,
         Stage::WideSums,
@@ -61,6 +63,7 @@ impl Stage {
         Stage::SharedMemory,
         Stage::ThreadIr,
         Stage::Rust,
+        Stage::CpuPlan,
         Stage::Cpu,
     ];
 
@@ -84,6 +87,7 @@ impl Stage {
             Stage::SharedMemory => "shared_memory",
             Stage::ThreadIr => "thread-ir",
             Stage::Rust => "rust",
+            Stage::CpuPlan => "cpu_plan",
             Stage::Cpu => "cpu",
         }
     }

@@ -12,14 +12,18 @@
 //!
 //! - `verifier`: `valid`, or the invariant that does not hold and where;
 //! - `axis_info` and `layout`: the facts about the values that have some, in a variant;
-//! - `plan`, `thread_ir` and `rust`: the plan, the thread IR and the thread-level code of a variant;
+//! - `columns`: the function with the guards of its block pointers' columns, behind the reasons why a load has none;
+//! - `plan`, `shared_memory`, `thread_ir` and `rust`: the plan, the places in shared memory, the thread IR and the
+//!   thread-level code of a variant;
+//! - `cpu_plan`: the plan of the CPU function;
 //! - `trace`: the thread-level code of a variant with marks, behind their events;
 //! - `variants`: the variants that the function has, and why it has no others;
+//! - `remarks`: what a variant misses, and why;
 //! - `pdl`: the statement that waits for the launch before.
 
 use crate::common::{bless, files};
 use similar::TextDiff;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -120,11 +124,23 @@ impl<'a> FileTest<'a> {
             "tf32x3" => changed(f, |f| Ok(tf32x3::run(f))),
             "axis_info" => self.stage(&f, Stage::AxisInfo).map(|text| notes(&text)),
             "layout" => self.stage(&f, Stage::Layout).map(|text| notes(&text)),
+            "columns" => columns(f),
             "plan" => self.stage(&f, Stage::Plan),
+            "shared_memory" => self.stage(&f, Stage::SharedMemory),
+            "cpu_plan" => {
+                let mut last = Last { stage: Stage::CpuPlan, text: None };
+                driver::cpu(&f, &mut last);
+                Ok(last.text.expect("the stage"))
+            }
             "thread_ir" => self.stage(&f, Stage::ThreadIr),
             "rust" => self.stage(&f, Stage::Rust),
             "trace" => traced(&f, self.variant),
             "variants" => Ok(variants(&f)),
+            "remarks" => {
+                let mut seen = Remarks(vec![]);
+                lower(&f, self.variant, false, &mut seen).map_err(|missed| missed.to_string())?;
+                Ok(seen.0.iter().map(|missed| format!("{missed}\n")).collect())
+            }
             "pdl" => {
                 let pdl = f.pdl.take().ok_or("the function has no `pdl`")?;
                 let at = first_that_waits(&f, &pdl);
@@ -172,6 +188,14 @@ impl Observer for Last {
     }
 }
 
+struct Remarks(Vec<Missed>);
+
+impl Observer for Remarks {
+    fn missed(&mut self, m: Missed) {
+        self.0.push(m);
+    }
+}
+
 fn passed(mut f: Func, pass: impl Fn(&mut Func) -> Result<(), Missed>) -> Result<String, String> {
     if let Err(missed) = pass(&mut f) {
         return Ok(format!("{missed}\n"));
@@ -194,6 +218,16 @@ fn changed(f: Func, pass: impl Fn(&mut Func) -> Result<Changed, Missed>) -> Resu
         Some(Changed::No) => Ok("unchanged\n".into()),
         _ => Ok(after),
     }
+}
+
+/// What the columns of block pointers ask of the launch, behind the reasons why loads have no block pointer.
+fn columns(f: Func) -> Result<String, String> {
+    let seen = RefCell::new(vec![]);
+    let after = passed(f, |f| {
+        block_pointers::columns::run(f, &mut seen.borrow_mut());
+        Ok(())
+    })?;
+    Ok(seen.take().iter().map(|missed| format!("{missed}\n")).collect::<String>() + &after)
 }
 
 /// The values behind which a comment stands, with it.
@@ -292,6 +326,61 @@ fn passes_and_plans_do_as_their_files_say() {
         all.len(),
         failures.join("\n")
     );
+}
+
+/// Passes and plans that the file tests of another folder show.
+const SHOWN_ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("plan/access_elements.rs", "barriers", "it finds the elements that accesses in order reach"),
+    ("plan/access_order.rs", "barriers", "it is the type of an access in order"),
+    ("plan/bounds.rs", "accesses", "the end of each access is tested by its bounds"),
+    ("plan/memo.rs", "conversions", "it keeps what is found about tiles in layouts"),
+    ("plan/sort_network.rs", "collectives", "its steps are those of a sort's line"),
+    ("plan/wgmma_order.rs", "tma_pipeline", "the sums and waits of products are its own"),
+    ("plan/comparisons.rs", "accesses", "the masks of accesses are tested by comparisons"),
+    ("plan/demands.rs", "conversions", "it finds the tiles that a plan lists"),
+    ("plan/index_sums.rs", "conversions", "tiles `as sums` are its own"),
+    ("plan/tile_forms.rs", "conversions", "its forms are behind the tiles that a plan lists"),
+    ("plan/tiles.rs", "conversions", "it is the list of a plan's tiles"),
+    ("plan/major.rs", "tma_pipeline", "it says which operands are K-major"),
+    ("plan/operands.rs", "tma_pipeline", "it judges the operands of `wgmma`"),
+    ("plan/product.rs", "tma_pipeline", "it is the type of a product's line"),
+    ("plan/warp_specialized.rs", "tma_pipeline", "it is the type of the pipeline"),
+    ("plan/written_operand.rs", "tma_pipeline", "computed right operands are matrices of the pipeline"),
+    ("plan/smem_operand.rs", "mma_sync", "it finds the loads of operands in a stage"),
+    ("plan/wgmma_cp_async.rs", "cp_async_pipeline", "its products take tiles of that pipeline"),
+];
+
+/// The passes or plans of a folder of the sources, as `plan/tiles.rs`. What is in a folder belongs to it.
+fn passes_or_plans(folder: &str) -> Vec<String> {
+    let all = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder)).expect("the folder");
+    let names = all.map(|e| e.expect("an entry").file_name().into_string().expect("a name"));
+    names.filter(|n| n != "mod.rs").map(|n| format!("{folder}/{n}")).collect()
+}
+
+/// Whether a folder of `filetests` has a file test.
+fn has_file_test(folder: &str) -> bool {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests").join(folder);
+    folder.is_dir() && !files(&folder, "tir").is_empty()
+}
+
+/// The name of the file tests of a pass or a plan.
+fn own_folder(source: &str) -> &str {
+    let name = source.rsplit('/').next().expect("a name");
+    name.strip_suffix(".rs").unwrap_or(name)
+}
+
+#[test]
+fn every_pass_and_plan_has_a_file_test() {
+    let all = [passes_or_plans("passes"), passes_or_plans("plan")].concat();
+    assert!(all.len() > 40, "{} passes and plans were found", all.len());
+    let elsewhere = |source: &str| SHOWN_ELSEWHERE.iter().find(|(s, ..)| *s == source).map(|(_, folder, _)| *folder);
+    let without = all.iter().filter(|s| !has_file_test(elsewhere(s).unwrap_or(own_folder(s))));
+    let without: Vec<&String> = without.collect();
+    assert!(without.is_empty(), "no folder of `filetests` has a test of {without:?}");
+    for (source, ..) in SHOWN_ELSEWHERE {
+        assert!(all.iter().any(|s| s == source), "{source} is no pass and no plan: take it off the list");
+        assert!(!has_file_test(own_folder(source)), "{source} has file tests of its own: take it off the list");
+    }
 }
 
 #[test]

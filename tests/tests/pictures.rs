@@ -43,9 +43,12 @@ pub fn picture_is_recorded(name: &str, picture: &Document) {
     is_recorded(&root().join("docs/pictures").join(name), &format!("{picture}\n"));
 }
 
+/// The stages of the CPU function.
+const OF_CPU: [Stage; 2] = [Stage::CpuPlan, Stage::Cpu];
+
 /// Rows of stages: the stages common to all variants, the stages of each variant, and code.
 fn rows() -> [(&'static str, Vec<&'static str>); 3] {
-    let all: Vec<Stage> = Stage::ALL.into_iter().filter(|s| *s != Stage::Cpu).collect();
+    let all: Vec<Stage> = Stage::ALL.into_iter().filter(|s| !OF_CPU.contains(s)).collect();
     let place = |stage: Stage| all.iter().position(|s| *s == stage).expect("a stage");
     let (variants, code) = (place(Stage::BlockPointers), place(Stage::AxisInfo));
     let names = |stages: &[Stage]| stages.iter().map(|s| s.name()).collect::<Vec<_>>();
@@ -93,9 +96,11 @@ fn picture_of_the_compiler() {
     }
     // The CPU runs the IR from which every variant's part begins.
     let common = rows[0].1.len() as u32;
-    let (x, y) = corner(0, common - 1);
-    picture = picture.add(line((x + BOX.0, y + BOX.1 / 2), (x + STEP.0, y + BOX.1 / 2), INK));
-    picture = stage(picture, 0, common, Stage::Cpu.name());
+    for (column, of_cpu) in (common..).zip(OF_CPU) {
+        let (x, y) = corner(0, column - 1);
+        picture = picture.add(line((x + BOX.0, y + BOX.1 / 2), (x + STEP.0, y + BOX.1 / 2), INK));
+        picture = stage(picture, 0, column, of_cpu.name());
+    }
     picture_is_recorded("compiler.svg", &picture);
 }
 

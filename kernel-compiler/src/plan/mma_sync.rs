@@ -3,6 +3,8 @@
 
 use crate::ir::walk::dots;
 use crate::ir::{Func, Op, Value};
+use crate::layout::{is_padded, padded};
+use crate::missed::Missed;
 use crate::mma::fragments::{Fetch, FetchPath, Side};
 use crate::mma::mma_sync::{self, Unit, Warps};
 use crate::plan::cp_async_pipeline::CpAsyncPipeline;
@@ -46,6 +48,22 @@ pub fn plan(f: &Func, wgmma: &HashMap<Value, Product>, cp_async: &CpAsyncPipelin
         (d, WarpProduct { unit, warps, a: operand(Side::A), b: operand(Side::B) })
     };
     dots(f, &f.body).filter(|d| !wgmma.contains_key(d)).map(of).collect()
+}
+
+/// The products whose tiles are padded to powers of two.
+pub fn missed(f: &Func, products: &HashMap<Value, WarpProduct>) -> Vec<Missed> {
+    let mut with_padding: Vec<Value> = products.keys().copied().filter(|&d| !is_padded(f.shape(d))).collect();
+    with_padding.sort();
+    let of = |d: Value| {
+        let shape = f.shape(d);
+        let computed = padded(shape);
+        let why = why!(
+            "its tile {shape:?} is computed as one of {computed:?}: take powers of two, or, where wgmma multiplies it, \
+             64 rows for each four warps and a multiple of 8 columns"
+        );
+        Missed::new("multiplied without padding", why).at(f.span(d))
+    };
+    with_padding.into_iter().map(of).collect()
 }
 
 fn of_operand(f: &Func, d: Value, side: Side, cp_async: &CpAsyncPipeline) -> WarpOperand {

@@ -13,6 +13,7 @@ pub(crate) mod comparisons;
 pub(crate) mod conversions;
 pub(crate) mod copy_order;
 pub(crate) mod cp_async_pipeline;
+pub mod cpu;
 pub(crate) mod deferred_wait;
 pub(crate) mod demands;
 pub(crate) mod elementwise;

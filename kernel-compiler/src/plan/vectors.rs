@@ -1,8 +1,8 @@
 //! Accesses of threads that are narrower than 16 bytes, with the reasons.
 
 use crate::analysis::axis_info::{AxisAnalysis, VECTOR_BYTES};
-use crate::ir::walk::walk;
-use crate::ir::{Address, Base, Func, Op, StmtKind, Value};
+use crate::ir::walk::{made_of, walk};
+use crate::ir::{Address, Base, Func, Guard, Op, Param, ParamKind, StmtKind, Test, Value};
 use crate::missed::Missed;
 use crate::plan::cp_async_pipeline::CopiedTile;
 use proc_macro2::Span;
@@ -25,7 +25,7 @@ pub fn missed(f: &Func, a: &AxisAnalysis, tma: &HashSet<Value>, tiles: &HashMap<
         let dim = *a.order(f, index).first()?;
         let (vec, _) = a.vector_at(f, ptr, dim);
         if vec == widest {
-            return None;
+            return with_other_strides(f, a, index).map(|m| m.at(span));
         }
         let dim_info = a.info(f, index).dims[dim];
         let run = dim_info.contiguity.max(dim_info.reverse_contiguity);
@@ -60,4 +60,22 @@ pub fn missed(f: &Func, a: &AxisAnalysis, tma: &HashSet<Value>, tiles: &HashMap<
         _ => None,
     };
     walk(&f.body).filter_map(|s| of_stmt(&s.kind)).collect()
+}
+
+/// Of an access to a matrix whose strides are all arguments: vectors are along the dimension of one of them.
+fn with_other_strides(f: &Func, a: &AxisAnalysis, index: Value) -> Option<Missed> {
+    let words: HashSet<usize> = made_of(f, index, |_| true).into_iter().filter_map(|v| word(f, v)).collect();
+    let is_stride = |g: &&Guard| g.test == Test::Equal(1) && g.of.as_word().is_some_and(|w| words.contains(&w));
+    let word = a.guards.iter().find(is_stride)?.of.as_word()?;
+    let is_scalar = |p: &&Param| p.first_word == word && p.kind == ParamKind::Scalar;
+    let stride = &f.params.iter().find(is_scalar)?.name;
+    let why = why!(
+        "its strides are arguments, and vectors are for calls in which `{stride}` is 1: of a transposed matrix \
+         elements are moved one by one. Exchange its dimensions in the kernel for that matrix"
+    );
+    Some(Missed::new("vectorized where another dimension is contiguous", why))
+}
+
+fn word(f: &Func, v: Value) -> Option<usize> {
+    if let Op::Word { word } = *f.op(v) { Some(word) } else { None }
 }

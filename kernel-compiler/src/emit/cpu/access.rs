@@ -1,18 +1,13 @@
 //! The memory that loads, stores and atomics access: addresses, bounds and masks, by element or by axis.
 
-use super::axes::Axis;
 use super::{Writer, number, of_i};
 use crate::codegen::pieces::all_of;
 use crate::dtype::DType;
 use crate::ir::{Address, Base, Binary, Value};
+use crate::plan::cpu::Axis;
 use crate::thread_ir::{BinaryOp, Cpu, Expr, Function, Local, Name, call};
 
 impl Writer<'_> {
-    /// Elements that follow each other in memory.
-    pub(super) fn run(&self, ptr: &Address) -> usize {
-        self.a.run(self.f, ptr.index)
-    }
-
     /// What an access by axes takes: the address and the length of the array, `u64::MAX` where bounds are not checked,
     /// and the axes of the elements of a tile.
     pub(super) fn by_axes(&self, ptr: &Address, of: Value, axes: &[Axis]) -> [Expr; 3] {

@@ -1,27 +1,24 @@
 //! The CPU function of an instance: the operations of one program on whole tiles, as loops that LLVM vectorizes.
 //!
-//! Single-use elementwise work is written into the loop of its user, so that a chain of operations is one pass.
+//! [`CpuPlan`] says which tiles are made and how memory is accessed. Elementwise work without a tile is written into
+//! the loop of its user, so that a chain of operations is one pass.
 
 mod access;
-mod axes;
 
-use crate::analysis::assume::analyze;
-use crate::analysis::axis_info::{Assume, AxisAnalysis};
 use crate::codegen::pieces::{atomic, elementwise, float_literal, meaning};
 use crate::dtype::DType;
 use crate::ir::{self, Atomic, Binary, Combine, Func, Op, StmtKind, Value, Var};
+use crate::plan::cpu::{Access, CpuPlan, Form, of_all_elements};
 use crate::thread_ir::{
-    BinaryOp, Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure,
-    next_number,
+    Body, Call, Cpu, Expr, Function, Generic, Literal, Local, Method, Name, Node, Stmt, Ty, call, closure, next_number,
 };
 use crate::thread_ir::{print, verify::verify_cpu};
 use std::collections::HashMap;
 
 /// The body of `unsafe fn(p: &cpu::Program, a: &[u64])`. Numbers that another configuration may have other values of
 /// are [configured](Literal::Configured).
-pub fn body(f: &Func) -> Vec<Node> {
-    let a = analyze(f, Assume::Nothing);
-    let mut cx = Writer { f, a: &a, blocks: vec![vec![]], at_hand: HashMap::new(), uses: axes::uses(f) };
+pub(crate) fn body(f: &Func, plan: &CpuPlan) -> Vec<Node> {
+    let mut cx = Writer { f, plan, blocks: vec![vec![]], at_hand: HashMap::new() };
     for (i, v) in f.vars.iter().enumerate() {
         let ty = if v.ty.is_scalar() { v.ty.dtype.into() } else { Ty::Tile(v.ty.dtype) };
         cx.line(Stmt::variable(Name::Var(Var(i as u32)), Some(ty), None));
@@ -36,20 +33,13 @@ pub fn body(f: &Func) -> Vec<Node> {
     body
 }
 
-/// Elementwise work of more nodes gets a tile of its own.
-const MAX_NODES: usize = 300;
-/// Arithmetic of at most so many nodes on the place of an element gets no tile.
-const MAX_INDEX_NODES: usize = 12;
-
 struct Writer<'a> {
     f: &'a Func,
-    a: &'a AxisAnalysis,
+    plan: &'a CpuPlan,
     /// Code under construction, innermost block last.
     blocks: Vec<Vec<Node>>,
     /// Any element of a tile, by [`Expr::Register`].
     at_hand: HashMap<Value, Expr>,
-    /// As [`axes::uses`] counts them.
-    uses: Vec<Option<u32>>,
 }
 
 /// A number that may be another one in another configuration.
@@ -83,16 +73,14 @@ impl Writer<'_> {
         self.at_hand.get(&v).unwrap_or_else(|| panic!("{v:?} is not at hand")).at(i)
     }
 
-    /// A dense tile with a name.
-    fn tile(&mut self, v: Value) -> Name {
+    /// The name of a value's dense tile, which the plan has.
+    fn tile(&self, v: Value) -> Name {
         if let Expr::Method(Method::At, of, index) = &self.at_hand[&v]
             && let (Expr::Name(name), [Expr::Register]) = (&**of, &index[..])
         {
             return *name;
         }
-        let body = self.at(v, Local::I);
-        self.define_each(v, body);
-        v.into()
+        panic!("the plan makes no tile of {v:?}");
     }
 
     /// A tile of its own, whose element `i` this is.
@@ -113,9 +101,22 @@ impl Writer<'_> {
         self.keep(v, v);
     }
 
+    /// A value's elements are computed where they are taken.
+    fn keep_expression(&mut self, v: Value, e: Expr) {
+        if crate::planted::is_compared() {
+            let nodes = e.size();
+            assert_eq!(self.plan.form(v), Form::InUsers { nodes }, "{v:?} as planned and as written");
+        }
+        self.at_hand.insert(v, e);
+    }
+
     fn block(&mut self, stmts: &[ir::Stmt]) {
-        for (i, s) in stmts.iter().enumerate() {
-            self.stmt(s, &stmts[i + 1..]);
+        for s in stmts {
+            for &v in self.plan.made_before(s.id) {
+                let body = self.at(v, Local::I);
+                self.define_each(v, body);
+            }
+            self.stmt(s);
         }
     }
 
@@ -127,31 +128,29 @@ impl Writer<'_> {
         self.blocks.pop().expect("pushed")
     }
 
-    fn stmt(&mut self, s: &ir::Stmt, rest: &[ir::Stmt]) {
+    fn stmt(&mut self, s: &ir::Stmt) {
         let f = self.f;
         match &s.kind {
-            StmtKind::Let(v) if self.uses[v.0 as usize].is_none() => {}
-            StmtKind::Let(v) => self.define(s, *v, rest),
+            StmtKind::Let(v) if self.plan.form(*v) == Form::LeftOut => {}
+            StmtKind::Let(v) => self.define(s, *v),
             StmtKind::Assign(var, v) => {
-                let value = match (f.ty(*v).is_scalar(), self.own_tile(*v)) {
-                    (true, _) => (*v).into(),
-                    (false, Some(tile)) => tile,
-                    (false, None) => call!(Cpu::Each; self.shape(*v), of_i(self.at(*v, Local::I))),
+                let value = match f.ty(*v).is_scalar() || self.plan.moves(s.id) {
+                    true => (*v).into(),
+                    false => call!(Cpu::Each; self.shape(*v), of_i(self.at(*v, Local::I))),
                 };
                 self.line(Stmt::assign(Name::Var(*var), value));
             }
             StmtKind::Store { ptr, value, mask, .. } => {
                 let (t, val) = (f.ty(*value).dtype, of_i(self.at(*value, Local::I)));
-                self.line(match axes::of(f, s) {
-                    Some(axes) => {
-                        let [base, len, axes] = self.by_axes(ptr, *value, &axes);
+                self.line(match self.plan.access(s.id) {
+                    Access::ByAxes(axes) => {
+                        let [base, len, axes] = self.by_axes(ptr, *value, axes);
                         call!(Cpu::StoreAxes; [t]; base, len, axes, val)
                     }
-                    None => {
-                        let run = self.run(ptr);
-                        let function = if mask.is_some() || run <= 1 { Cpu::Store } else { Cpu::StoreClipped };
+                    Access::ByElement { run, clipped } => {
+                        let function = if *clipped { Cpu::StoreClipped } else { Cpu::Store };
                         let (addr, ok) = (of_i(self.address(ptr)), of_i(self.ok(ptr, *mask)));
-                        call!(function; [t]; self.shape(*value), number(run, None), addr, ok, val)
+                        call!(function; [t]; self.shape(*value), number(*run, None), addr, ok, val)
                     }
                 });
             }
@@ -199,45 +198,25 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a value may be written into the loop of its only user instead of one of its own: the user comes in the
-    /// same block, and no variable it may read changes before.
-    fn fuses(&self, v: Value, rest: &[ir::Stmt]) -> bool {
-        if self.uses[v.0 as usize] != Some(1) {
-            return false;
-        }
-        for s in rest {
-            let (ends, is_view) = match &s.kind {
-                StmtKind::Let(u) if self.uses[u.0 as usize].is_none() => continue,
-                StmtKind::Let(u) => (false, self.f.op(*u).is_view()),
-                StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::Loop { .. } => return false,
-                _ => (true, false),
-            };
-            if axes::used_by(self.f, s).contains(&v) {
-                // A shape operation may be used more often than its operand.
-                return !is_view;
-            }
-            if ends {
-                return false;
-            }
-        }
-        false
-    }
-
-    fn define(&mut self, s: &ir::Stmt, v: Value, rest: &[ir::Stmt]) {
+    fn define(&mut self, s: &ir::Stmt, v: Value) {
         let f = self.f;
         let t = f.ty(v).dtype;
         match f.op(v).clone() {
             Op::Load { ptr, mask, other, .. } => {
-                if let Some(axes) = axes::of(f, s) {
-                    let other = other.map_or(Expr::zero(t), |o| axes::of_all_elements(f, o).into());
-                    let [base, len, axes] = self.by_axes(&ptr, v, &axes);
-                    return self.define_tile(v, call!(Cpu::LoadAxes; [t]; base, len, axes, other));
-                }
-                let run = self.run(&ptr);
-                let function = if mask.is_some() || run <= 1 { Cpu::Load } else { Cpu::LoadClipped };
-                let other = other.map_or(Expr::zero(t), |o| self.at(o, Local::I));
-                let (addr, ok) = (of_i(self.address(&ptr)), of_i(self.ok(&ptr, mask)));
-                self.memory(v, call!(function; [t]; self.shape(v), number(run, None), addr, ok, of_i(other)));
+                let loaded = match self.plan.access(s.id) {
+                    Access::ByAxes(axes) => {
+                        let other = other.map_or(Expr::zero(t), |o| of_all_elements(f, o).into());
+                        let [base, len, axes] = self.by_axes(&ptr, v, axes);
+                        call!(Cpu::LoadAxes; [t]; base, len, axes, other)
+                    }
+                    Access::ByElement { run, clipped } => {
+                        let function = if *clipped { Cpu::LoadClipped } else { Cpu::Load };
+                        let other = other.map_or(Expr::zero(t), |o| self.at(o, Local::I));
+                        let (addr, ok) = (of_i(self.address(&ptr)), of_i(self.ok(&ptr, mask)));
+                        call!(function; [t]; self.shape(v), number(*run, None), addr, ok, of_i(other))
+                    }
+                };
+                self.memory(v, loaded);
             }
             Op::Atomic { op, ptr, values, mask, .. } => {
                 let (addr, ok) = (of_i(self.address(&ptr)), of_i(self.ok(&ptr, mask)));
@@ -299,32 +278,21 @@ impl Writer<'_> {
             Op::Result(of, index) => self.one_of(v, of, index),
             Op::Dot { a, b, acc, precision } => {
                 let [a, b] = [a, b].map(|x| self.dense(x).by_ref());
-                let mut is_operand = false;
-                let given_up = self.given_up(acc, v, rest);
-                for operand in [&a, &b] {
-                    operand.walk(&mut |e| is_operand |= given_up.as_ref() == Some(e));
-                }
-                let acc = given_up.filter(|_| !is_operand).unwrap_or_else(|| self.copy(acc));
+                let acc = if self.plan.moves(s.id) { self.tile(acc).into() } else { self.copy(acc) };
                 self.define_tile(v, call!(Cpu::Dot; a, b, acc, Expr::Literal(Literal::Precision(precision))));
             }
             op if f.ty(v).is_scalar() => {
                 let e = self.scalar(v, &op);
                 self.line(Stmt::define(v, t.into(), e));
             }
-            Op::ReadVar(var) => {
-                let stays = rest.iter().all(|s| !assigns(s, var));
-                if stays || self.fuses(v, rest) {
-                    self.keep(v, Name::Var(var));
-                } else {
-                    self.define_tile(v, copy_of(Name::Var(var)));
-                }
-            }
-            Op::Splat(s) => {
-                self.at_hand.insert(v, s.into());
-            }
+            Op::ReadVar(var) => match self.plan.form(v) {
+                Form::Tile => self.define_tile(v, copy_of(Name::Var(var))),
+                _ => self.keep(v, Name::Var(var)),
+            },
+            Op::Splat(s) => self.keep_expression(v, s.into()),
             Op::Arange { start } => {
                 let first = number(start, Some(DType::U64));
-                self.at_hand.insert(v, (Expr::Register.cast(DType::U64) + first).group());
+                self.keep_expression(v, (Expr::Register.cast(DType::U64) + first).group());
             }
             // Dense and row-major: another shape of the same elements.
             Op::Expand(x, _) | Op::Reshape(x) => {
@@ -358,50 +326,25 @@ impl Writer<'_> {
             op => {
                 let args = op.operands().into_iter().map(|o| self.at(o, Expr::Register)).collect();
                 let e = self.element(&op, t, args);
-                // A chain that grows without end would be compiled without end.
-                if is_index(&e) || self.fuses(v, rest) && e.size() < MAX_NODES {
-                    self.at_hand.insert(v, e);
-                } else {
-                    self.define_each(v, e.at(Local::I));
+                match self.plan.form(v) {
+                    Form::Tile => self.define_each(v, e.at(Local::I)),
+                    _ => self.keep_expression(v, e),
                 }
             }
         }
     }
 
     /// As [`tile`](Self::tile), with the value's own shape also where it shares elements with another.
-    fn dense(&mut self, v: Value) -> Expr {
+    fn dense(&self, v: Value) -> Expr {
         let tile = Expr::from(self.tile(v));
-        match self.f.op(v) {
-            Op::Expand(..) | Op::Reshape(_) => {
-                call!(Cpu::Reshape; copy_of(tile), self.shape(v))
-            }
+        match self.plan.form(v) {
+            Form::SameElements => call!(Cpu::Reshape; copy_of(tile), self.shape(v)),
             _ => tile,
         }
     }
 
-    /// The tile of a value, made in this block, that is taken once: it can be moved there.
-    fn own_tile(&self, v: Value) -> Option<Expr> {
-        let is_own = self.at_hand.get(&v) == Some(&Expr::Name(v.into()).at_index(Expr::Register));
-        let is_here = self.blocks.last().expect("a block").iter().any(|n| defines(n, v));
-        (is_own && is_here && self.uses[v.0 as usize] == Some(1)).then(|| v.into())
-    }
-
-    /// The accumulator of a product, where the product can take its memory: a tile of its own, or a variable that is
-    /// assigned the product next.
-    fn given_up(&mut self, acc: Value, product: Value, rest: &[ir::Stmt]) -> Option<Expr> {
-        let next = rest.iter().find(|s| !matches!(s.kind, StmtKind::Let(v) if self.uses[v.0 as usize].is_none()));
-        if let (Op::ReadVar(var), Some(StmtKind::Assign(to, v))) = (self.f.op(acc), next.map(|s| &s.kind)) {
-            let is_variable = self.at_hand[&acc] == Expr::Name(Name::Var(*var)).at_index(Expr::Register);
-            if is_variable && (to, v) == (var, &product) && self.uses[acc.0 as usize] == Some(1) {
-                return Some(Name::Var(*var).into());
-            }
-        }
-        self.tile(acc);
-        self.own_tile(acc)
-    }
-
     /// A tile of the same elements, of the value's own shape.
-    fn copy(&mut self, v: Value) -> Expr {
+    fn copy(&self, v: Value) -> Expr {
         match self.dense(v) {
             Expr::Name(name) => copy_of(name),
             new => new,
@@ -418,7 +361,7 @@ impl Writer<'_> {
 
     /// A tile, or the tile of tuples of the elements of several, for a function that gives `result`. Of all elements
     /// the shape does not matter.
-    fn together(&mut self, values: &[Value], result: Value) -> Expr {
+    fn together(&self, values: &[Value], result: Value) -> Expr {
         if let [v] = *values {
             return if self.f.ty(result).is_scalar() { Expr::from(self.tile(v)) } else { self.dense(v) }.by_ref();
         }
@@ -466,11 +409,7 @@ impl Writer<'_> {
 
     fn broadcast(&mut self, v: Value, x: Value) {
         let (from, to) = (self.f.shape(x).to_vec(), self.f.shape(v).to_vec());
-        let at = self.at_hand[&x].clone();
-        let mut of_tiles = false;
-        // Also of arithmetic: it would be done again for each element, with the divisions below.
-        at.walk(&mut |e| of_tiles |= matches!(e, Expr::Method(Method::At, ..) | Expr::Call(_)));
-        if of_tiles {
+        if self.plan.form(v) == Form::Tile {
             let x = self.dense(x).by_ref();
             self.define_tile(v, call!(Cpu::Broadcast; x, self.shape(v)));
             return;
@@ -485,7 +424,8 @@ impl Writer<'_> {
             inner_from *= from[d];
         }
         let index = index.into_iter().reduce(|a, b| a + b).map_or(0.into(), Expr::group);
-        self.at_hand.insert(v, at.at(index));
+        let of_x = self.at_hand[&x].at(index);
+        self.keep_expression(v, of_x);
     }
 
     fn scalar(&self, v: Value, op: &Op) -> Expr {
@@ -520,29 +460,8 @@ impl Writer<'_> {
     }
 }
 
-/// Whether an element is a few operations on scalars and on its own place: they are not worth a tile.
-fn is_index(e: &Expr) -> bool {
-    let mut is_index = e.size() <= MAX_INDEX_NODES;
-    e.walk(&mut |e| {
-        is_index &= match e {
-            Expr::Method(method, ..) => *method != Method::At,
-            Expr::Binary(op, ..) => !matches!(op, BinaryOp::Div | BinaryOp::Rem),
-            Expr::Call(call) => matches!(call.function, Function::Binary(Binary::Add | Binary::Sub | Binary::Mul)),
-            Expr::Name(name) => matches!(name, Name::Value(_)),
-            _ => true,
-        }
-    });
-    is_index
-}
-
 fn copy_of(tile: impl Into<Expr>) -> Expr {
     Expr::Method(Method::Clone, Box::new(tile.into()), vec![])
-}
-
-/// Whether a value is defined by this node itself.
-fn defines(n: &Node, v: Value) -> bool {
-    let is_definition = |s: &Stmt| matches!(s, Stmt::Let { name, .. } if *name == Name::Value(v));
-    matches!(n, Node::Line(stmts) if stmts.iter().any(is_definition))
 }
 
 /// One value, or a tuple of several.
@@ -559,8 +478,4 @@ fn better(largest: bool) -> Expr {
     let better = call!(if largest { Binary::Gt } else { Binary::Lt }; x, y);
     let only_other_is_nan = call!(Binary::Ne; y, y) & call!(Binary::Eq; x, x);
     closure([x, y], better | only_other_is_nan.group())
-}
-
-fn assigns(s: &ir::Stmt, var: Var) -> bool {
-    crate::ir::walk::walk(std::slice::from_ref(s)).any(|s| matches!(&s.kind, StmtKind::Assign(to, _) if *to == var))
 }

@@ -11,8 +11,9 @@ pub mod options;
 use super::coverage;
 use super::instances::{Instance, Version};
 use super::numbers::{Use, share};
-use super::{choice_id, config_id, cpu, entry_name, grid};
+use super::{choice_id, config_id, entry_name, grid};
 use crate::diag::{Diagnostics, Result};
+use crate::driver;
 use crate::front::ast::{self, Choice, ParamKind};
 use crate::front::instance::Kernel;
 use crate::ir::walk::{dots, values, written};
@@ -110,7 +111,7 @@ fn module_code(
         let mut configs = vec![];
         let cpu = match options.check_only || !has_code {
             true => vec![],
-            false => of_choice.iter().map(|(i, _)| cpu::body(&i.func)).collect(),
+            false => of_choice.iter().map(|(i, _)| driver::cpu(&i.func, &mut ())).collect(),
         };
         let cpu = share(&cpu);
         let funcs: Vec<&Func> = of_choice.iter().map(|(i, _)| &i.func).collect();
@@ -181,7 +182,7 @@ pub fn compiled_code(kernels: &[Kernel], d: &Diagnostics) -> Result<Vec<Vec<Stri
         let (choices, mut out) = (k.choices(), vec![]);
         for (i, (Instance { config, func, versions, .. }, emulated)) in instances.iter().zip(emulated).enumerate() {
             let (choice, config) = (&choices[i / k.ast.configs.len()], &k.ast.configs[*config]);
-            out.push(format!("{:?}{}", cpu::body(func), grid::body(k, choice, config, d)?));
+            out.push(format!("{:?}{}", driver::cpu(func, &mut ()), grid::body(k, choice, config, d)?));
             let of_versions = versions.iter().zip(emulated).filter(|(_, emulated)| *emulated);
             out.extend(of_versions.map(|(v, _)| format!("{:?}\n{}", v.facts(), v.lowered.text())));
         }

@@ -12,7 +12,7 @@ mod origins;
 use crate::analysis::polynomial::{Factor, Polynomial, Polynomials, Wrap};
 use crate::dtype::DType;
 use crate::ir::walk::{dots, loaded, walk};
-use crate::ir::{Address, Binary, BlockPointer, Func, Guard, Op, Stmt, StmtKind, Type, Value, ValueInfo};
+use crate::ir::{Address, Binary, BlockPointer, Func, Guard, Op, Stmt, StmtKind, Test, Type, Value, ValueInfo};
 use crate::missed::{Changed, Missed};
 use crate::passes::block_pointers::find::Found;
 use crate::variant::Transposed;
@@ -62,6 +62,9 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
                     )),
                     _ => Ok(found),
                 });
+                if let Ok(found) = &found {
+                    missed.extend(with_contiguous_columns(f, found).map(|m| m.at(*span)));
+                }
                 stores.push(match found {
                     Ok(found) => Some(found),
                     Err(why) => {
@@ -100,6 +103,18 @@ pub fn run(func: &mut Func, transposed: Transposed, missed: &mut Vec<Missed>) ->
     out.f.body = out.block(body);
     *func = out.f;
     Ok(Changed::Yes)
+}
+
+/// Of a store to a matrix whose strides are all arguments: one of them must be 1.
+fn with_contiguous_columns(f: &Func, found: &Found) -> Option<Missed> {
+    let is_stride = |g: &&Guard| found.chosen && g.test == Test::Equal(1);
+    let word = found.guards.iter().find(is_stride)?.of.as_word()?;
+    let stride = &f.params.iter().find(|p| p.first_word == word)?.name;
+    let why = why!(
+        "its strides are arguments, and a call gets this code if `{stride}` is 1: of a result whose rows are 1 apart, \
+         compute the transpose, the product of the transposed operands in the other order"
+    );
+    Some(Missed::new("stored by TMA where its columns are contiguous", why))
 }
 
 /// The loads that products take as left and as right operands.

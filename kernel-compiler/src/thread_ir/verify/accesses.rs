@@ -1,25 +1,28 @@
 //! Accesses of different kinds to one array have a barrier between them, unless the same thread reaches the same
-//! element by both. The same holds for a load and a later store to two arrays that may be the same memory.
+//! element by both. The same holds for a load and a later store to two arrays that may be the same memory. Which
+//! elements a thread reaches is found in the code ([`reach`](super::reach)), and not where barriers are placed.
 
 use super::flow::{Flow, State, Step};
+use super::reach::Reaches;
 use crate::ir::Array;
-use crate::plan::access_order::{AccessKind, Elements};
+use crate::plan::access_order::{Access, AccessKind};
 use crate::thread_ir::node::Lowered;
 use std::collections::BTreeSet;
 
 pub fn verify(lowered: &Lowered) -> Result<(), String> {
+    let reaches = Reaches::new(lowered);
     let mut visit = |step: Step, state: &mut Accesses| {
         let Step::Access(a) = step else { return Ok(()) };
         let is_unordered = |b: &&Before| {
             let asks_order = b.array == a.array || b.kind == AccessKind::Read;
-            let in_order = || Elements::are_in_order((b.kind, b.elements), (a.kind, a.elements));
+            let in_order = || b.access.is_some_and(|b| reaches.are_in_order(b, a));
             asks_order && b.memory == a.memory && b.kind != a.kind && !in_order()
         };
         if let Some(Before { array, kind, .. }) = state.0.iter().find(is_unordered) {
             let now = a.kind;
             return Err(format!("no barrier stands between a {kind:?} and a {now:?} of {array}"));
         }
-        state.0.insert(Before { array: a.array, memory: a.memory, kind: a.kind, elements: a.elements });
+        state.0.insert(Before { array: a.array, memory: a.memory, kind: a.kind, access: Some(a) });
         Ok(())
     };
     Flow::new(&mut visit).nodes(&lowered.body, &mut Some(Accesses::default()))
@@ -35,7 +38,7 @@ struct Before {
     memory: Array,
     kind: AccessKind,
     /// None of an access in an earlier iteration of a loop, where indices are others.
-    elements: Option<Elements>,
+    access: Option<*const Access>,
 }
 
 impl State for Accesses {
@@ -48,6 +51,6 @@ impl State for Accesses {
     }
 
     fn from_earlier_iteration(&self) -> Self {
-        Accesses(self.0.iter().map(|b| Before { elements: None, ..b.clone() }).collect())
+        Accesses(self.0.iter().map(|b| Before { access: None, ..b.clone() }).collect())
     }
 }

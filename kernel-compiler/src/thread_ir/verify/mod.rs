@@ -3,7 +3,7 @@
 //! - [`names`]: a name is defined once in a block, a value of the kernel in no block around it either, and before its
 //!   use. No expression has its register left open, a scratch buffer has its offset. What is assigned is a variable.
 //! - [`barriers`]: all threads that a barrier counts reach it.
-//! - [`accesses`]: accesses to one parameter are in order across threads.
+//! - [`accesses`]: accesses to one parameter are in order across threads ([`reach`] of their addresses).
 //! - [`shared`]: accesses to scratch buffers stay within them ([`bounds`] of their offsets), and a buffer is stored
 //!   to, awaited and loaded from in this order. Nothing overlaps in shared memory.
 //! - [`regions`]: threads stay within the matrices of computed operands, the staging buffer of stores and the stages
@@ -22,6 +22,7 @@ mod flow;
 mod marks;
 mod mbarriers;
 mod names;
+mod reach;
 mod regions;
 mod shared;
 mod stages;

@@ -1,13 +1,14 @@
 //! Broken programs, one or more for each rule. A test fails where its rule is gone.
 
+mod accesses;
 mod mbarriers;
 
 use super::{verify, verify_cpu};
 use crate::dtype::DType;
-use crate::ir::{Array, Atomic, StmtId, Value, Var};
+use crate::ir::{StmtId, Value, Var};
 use crate::thread_ir::{
-    BinaryOp, BufferPart, Const, ConstValue, Device, Elements, Expr, Generic, Local, Lowered, Name, Node, Scratch,
-    Stmt, Ty, call, closure,
+    BinaryOp, BufferPart, Const, ConstValue, Device, Expr, Generic, Local, Lowered, Name, Node, Scratch, Stmt, Ty,
+    call, closure,
 };
 
 const THREADS: u32 = 384;
@@ -228,50 +229,6 @@ fn threads_leave_together() {
     refuses_body(jump(Node::Break), "leave it, or its iteration, alone");
     refuses_body(jump(Node::Continue), "leave it, or its iteration, alone");
     refuses_body(vec![when(tid().less(7), vec![Node::Return])], "some threads leave the program alone");
-}
-
-// --- accesses to global memory ---
-
-/// An access of a parameter's element.
-fn access(device: Device, param: usize, threads: u64) -> Node {
-    masked(device, param, threads, None)
-}
-
-fn masked(device: Device, param: usize, threads: u64, mask: Option<u32>) -> Node {
-    let call = call!(device; [DType::F32, 1u32, Atomic::Add as u32]; 0);
-    Node::access(vec![call.into()], [Array::Param(param); 2], Some(Elements { index: 0, threads, mask }), 0)
-}
-
-#[test]
-fn accesses_of_one_parameter_are_in_order() {
-    let (read, write) = (|i| access(Device::Load, 0, i), |i| access(Device::Store, 0, i));
-    let update = |i| access(Device::Atomic, 0, i);
-    accepts(&program(vec![read(1), write(1), write(1), read(1)]));
-    accepts(&program(vec![read(0), barrier(), write(1), named(1, THREADS), update(2), update(3)]));
-    accepts(&program(vec![read(0), access(Device::Store, 1, 1)]));
-    // A load under another mask may reach an element that another thread has stored.
-    let (store, load) = (|mask| masked(Device::Store, 0, 1, mask), |mask| masked(Device::Load, 0, 1, mask));
-    accepts(&program(vec![load(Some(1)), store(Some(1)), load(Some(1))]));
-    accepts(&program(vec![load(Some(1)), store(None), load(Some(2))]));
-    refuses_body(vec![load(None), store(Some(1))], "between a Read and a Write");
-    refuses_body(vec![store(Some(1)), load(None)], "between a Write and a Read");
-    refuses_body(vec![store(Some(1)), load(Some(2))], "between a Write and a Read");
-    refuses_body(vec![read(0), write(1)], "no barrier stands between a Read and a Write of parameter 0");
-    refuses_body(vec![write(0), read(1)], "between a Write and a Read");
-    refuses_body(vec![write(0), update(1)], "between a Write and a Update");
-    let branch = vec![define(0, 1), when(Value(0).into(), vec![write(0)]), read(1)];
-    refuses_body(branch, "between a Write and a Read");
-    // The next iteration reaches other elements.
-    refuses_body(vec![Node::Loop { body: vec![read(0), write(0)] }], "between a Write and a Read");
-    accepts(&program(vec![Node::Loop { body: vec![barrier(), read(0), write(0)] }]));
-    let of_warpgroup = named(Expr::from(2) + (Name::Tid >> 7).group(), 128);
-    refuses_body(vec![read(0), of_warpgroup, write(1)], "between a Read and a Write");
-    // Not every way has the barrier.
-    let branch = vec![define(0, 1), read(0), when(Value(0).into(), vec![barrier()]), write(1)];
-    refuses_body(branch, "between a Read and a Write");
-    // A way that ends brings nothing.
-    let ends = vec![define(0, 1), when(Value(0).into(), vec![write(0), Node::Return]), read(1)];
-    accepts(&program(ends));
 }
 
 // --- shared memory ---

@@ -5,14 +5,30 @@
 use crate::dtype::DType;
 use crate::ir::walk;
 use crate::ir::{Address, Base, Binary, Func, Op, Stmt, StmtKind, Value};
+use std::fmt;
 
 /// An axis of an access.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// Summands of the index that are constant along all other axes.
     pub offsets: Vec<Value>,
     /// Conditions of the access that are constant along all other axes.
     pub conditions: Vec<Value>,
+}
+
+/// `v1 + v2 if v3 & v4`: the offsets and the conditions.
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let joined = |values: &[Value], by: &str| values.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>().join(by);
+        match &self.offsets[..] {
+            [] => write!(f, "0")?,
+            offsets => write!(f, "{}", joined(offsets, " + "))?,
+        }
+        match &self.conditions[..] {
+            [] => Ok(()),
+            conditions => write!(f, " if {}", joined(conditions, " & ")),
+        }
+    }
 }
 
 /// The axes of a load or a store, if it is such an access, of a tile with more than one axis.
