@@ -2,6 +2,13 @@
 
 /// By file: names, and what they break.
 pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "plan/cpu/mod.rs",
+        &[(
+            "cpu-variable-read-late",
+            "the CPU reads a variable where its old tile is taken, behind its next assignment",
+        )],
+    ),
     ("plan/atomic_results.rs", &[("atomic-is-relaxed", "atomics neither acquire nor release")]),
     (
         "plan/index_sums.rs",
