@@ -260,7 +260,7 @@ impl Planner<'_> {
             Op::Join(..) | Op::Slice { .. } => self.own(v),
             Op::ReadVar(var) => {
                 let stays = rest.iter().all(|s| !assigns(s, *var));
-                if stays || self.fuses(v, rest) {
+                if stays || self.fuses(v, rest) || planted!("cpu-variable-read-late") {
                     self.in_users(v, Source::Variable(*var));
                 } else {
                     self.own(v);

@@ -39,6 +39,11 @@ pub const OF_PLANS: &[(&str, &[(&str, &str)])] = &[
             ("barriers-forget-the-last-round", "what an iteration leaves behind is unknown to the next one"),
             ("barriers-forget-a-branch", "what `else` leaves behind is unknown after it"),
         ],
+        "plan/cpu/mod.rs",
+        &[(
+            "cpu-variable-read-late",
+            "the CPU reads a variable where its old tile is taken, behind its next assignment",
+        )],
     ),
     ("plan/atomic_results.rs", &[("atomic-is-relaxed", "atomics neither acquire nor release")]),
     (
