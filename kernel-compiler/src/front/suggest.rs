@@ -154,7 +154,9 @@ pub fn operation(name: &str) -> Option<&'static str> {
         "multiple_of" | "max_contiguous" | "max_constancy" | "assume" => {
             "leave it out: alignment and contiguity are found by the compiler"
         }
-        "debug_barrier" | "__syncthreads" | "syncthreads" => "leave it out: barriers are placed by the compiler",
+        "debug_barrier" | "__syncthreads" | "syncthreads" | "sync_threads" | "sync" | "barrier" => {
+            "leave it out: barriers are placed by the compiler"
+        }
         "make_range" => "write `arange(N)`",
         "size" => "`t.dim(axis)` is an extent of a tile or a view, `x.len()` of a slice",
         "push" | "collect" | "iter" | "map" | "get" => "a tile has a fixed shape; operations apply to all elements",
@@ -168,7 +170,11 @@ pub fn operation(name: &str) -> Option<&'static str> {
             "it is in a library: put the kernel in a #[tile_module(use tilewright::random)]"
         }
         "mean" => "divide `sum(x, axis)` by the number of elements",
-        "all" | "any" => "use `min` or `max` of the mask as integers: `max(m.to::<i32>(), axis)`",
+        "any" => "use `max` of the mask as integers: `max(m.to::<i32>()) != 0`",
+        "all" => "use `min` of the mask as integers: `min(m.to::<i32>()) != 0`",
+        "mul_add" => "write `fma(a, b, c)`",
+        "signum" => "write `copysign(1.0, x)`",
+        "roll" => "load at the index `(i + k) % N`, or write `gather(t, (arange(N) + k) % N, axis)`",
         _ => return None,
     })
 }

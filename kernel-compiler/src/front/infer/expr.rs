@@ -327,7 +327,11 @@ impl Infer<'_> {
             return self.error(Code::ConditionType, span, format!("a condition is a scalar bool, the same in the whole program; found a tile {ty}: choose per element with `where_(c, a, b)`, combine masks with `&` and `|`"));
         }
         if ty.dtype != DType::Bool {
-            return self.error(Code::ConditionType, span, format!("a condition is a bool, found {ty}"));
+            return self.error(
+                Code::ConditionType,
+                span,
+                format!("a condition is a bool, found {ty}: compare it, as `v != 0`"),
+            );
         }
         Ok(v)
     }

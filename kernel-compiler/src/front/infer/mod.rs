@@ -573,13 +573,20 @@ impl<'a> Infer<'a> {
         if !fits {
             // One element, as of `argmax(row, 1)`.
             let cure = if shape.is_empty() && found[..] == [1] {
-                "write the index as a tile of one element, `i + arange(1)`"
+                "write the index as a tile of one element, `i + arange(1)`".to_string()
+            } else if found.len() != shape.len() && same_but_for_ones(&found, shape) {
+                format!("write `reshape(t, {shape:?})`")
             } else {
-                "extents must be equal, or 1 to be broadcast"
+                "extents must be equal, or 1 to be broadcast".to_string()
             };
             let why = format!("{what} of shape {found:?} does not fit {shape:?}: {cure}");
             return self.error(Code::ShapeMismatch, span, why);
         }
         Ok(self.broadcast(v, shape, span))
     }
+}
+
+/// The shapes differ in dimensions of 1 alone.
+fn same_but_for_ones(a: &[usize], b: &[usize]) -> bool {
+    a.iter().filter(|&&e| e != 1).eq(b.iter().filter(|&&e| e != 1))
 }

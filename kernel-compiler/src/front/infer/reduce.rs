@@ -53,10 +53,15 @@ impl Infer<'_> {
             None => None,
         };
         if ty.dtype == DType::Bool && closure.is_none() {
+            let compared = match (name, axis) {
+                ("max" | "min", Some(axis)) => format!(", as `{name}(m.to::<i32>(), {axis}) != 0`"),
+                ("max" | "min", None) => format!(", as `{name}(m.to::<i32>()) != 0`"),
+                _ => String::new(),
+            };
             return self.error(
                 Code::ElementType,
                 c.args[0].span,
-                format!("`{name}` of bool: convert with `.to::<i32>()`"),
+                format!("`{name}` of bool: convert with `.to::<i32>()`{compared}"),
             );
         }
         if matches!(name, "argmax" | "argmin") {
@@ -249,11 +254,15 @@ impl Infer<'_> {
                 {
                     body.push(*v)
                 }
-                _ => {
+                kind => {
+                    let cure = match kind {
+                        StmtKind::If { .. } => ": write `where_(c, a, b)` for an `if`, also for each part of a tuple",
+                        _ => "",
+                    };
                     return self.error(
                         Code::OperationClosure,
                         at,
-                        format!("the closure of `{name}` only computes with its arguments"),
+                        format!("the closure of `{name}` only computes with its arguments{cure}"),
                     );
                 }
             }

@@ -135,7 +135,18 @@ impl Infer<'_> {
         let (dtype, called) = (self.elem(to), self.view_name(to));
         let usage = format!("views have `{called}.tile([o0, ..], [E0, ..])` and `{called}.store([o0, ..], t)`");
         if !matches!(name, "tile" | "store") || c.args.len() != 3 {
-            return self.error(Code::AccessArguments, c.span, usage);
+            let cure = match name {
+                "load" => {
+                    let zeros = vec!["0"; rank].join(", ");
+                    let ones = vec!["1"; rank].join(", ");
+                    format!(
+                        ": one element is `sum({called}.tile([{zeros}], [{ones}]))`, elements at computed indices are \
+                         loaded from a slice, `{called}: &[{dtype}]`"
+                    )
+                }
+                _ => String::new(),
+            };
+            return self.error(Code::AccessArguments, c.span, format!("{usage}{cure}"));
         }
         if name == "store" && !self.is_mut(to) {
             let why = match view.extents {
@@ -162,10 +173,17 @@ impl Infer<'_> {
             (self.ty(v).shape.clone(), Some(v))
         };
         if shape.len() != rank {
+            let full: Vec<_> =
+                vec![1; rank.saturating_sub(shape.len())].into_iter().chain(shape.iter().copied()).collect();
+            let cure = match (name, shape.len() < rank) {
+                ("tile", _) => format!("give {rank} extents"),
+                (_, true) => format!("add dimensions of 1, as `reshape(t, {full:?})`"),
+                (_, false) => format!("store a tile of rank {rank}"),
+            };
             return self.error(
                 Code::ViewTile,
                 c.args[2].span,
-                format!("`{called}` has rank {rank}, the tile has shape {shape:?}"),
+                format!("`{called}` has rank {rank}, the tile has shape {shape:?}: {cure}"),
             );
         }
         let span = c.span;
@@ -177,7 +195,9 @@ impl Infer<'_> {
             let offset = self.run_as(offset, DType::U64, c.args[1].span)?;
             starts.push(offset);
             if !self.ty(offset).is_scalar() {
-                return self.error(Code::ViewTile, c.args[1].span, "an offset of a view's tile is a scalar");
+                let why = "an offset of a view's tile is a scalar: elements at computed indices are loaded from a slice, \
+                           `load(x, i)`";
+                return self.error(Code::ViewTile, c.args[1].span, why);
             }
             let steps = self.push(Op::Arange { start: 0 }, Type::tile(DType::U64, [extent]), span);
             let mut position = self.binary(Binary::Add, offset, steps, span)?;
